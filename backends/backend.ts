@@ -1,0 +1,119 @@
+import type { FindOutcome, LaunchOutcome } from '../core/activities'
+import type { Failure } from '../core/failure'
+import type { MachineHandle, OwnedResource, ResourceHandle } from '../core/handle'
+import type { Observation } from '../core/observation'
+import type { BackendName, CapacityType, Offer } from '../core/offer'
+import type { Order } from '../core/plan'
+import type { ResourceRequest } from '../core/resources'
+
+/**
+ * One provider of machines. The comment of each verb is the contract; `test/backends/contract.ts` has a test for every
+ * promise made here, and every backend passes it.
+ *
+ * For all verbs: they return promptly and never wait for a machine; they stop when `ctx.signal` aborts; they throw nothing
+ * but `BackendError`; retries are the caller's. A mutating call is sent to the provider once.
+ */
+export interface Backend {
+  readonly name: BackendName
+  readonly capabilities: Capabilities
+
+  /**
+   * What stands in the way of using this backend: credentials, permissions, quota, network, programs. Empty when nothing
+   * does. Changes nothing at the provider. Never throws for a problem it can name.
+   */
+  check(ctx: CallContext): Promise<Problem[]>
+
+  /**
+   * Every offer that it knows and that could hold the request, in stock or not, each with the source and age of its price.
+   * Never throws because there is none: the answer is empty then. An offer larger than asked is a fit.
+   */
+  offers(request: ResourceRequest, ctx: CallContext): Promise<Offer[]>
+
+  /**
+   * Sends the order. The same order sent again, at any time, by any process, yields the same machine: never a second one.
+   * `launched` as soon as the provider has accepted it, booted or not. `refused` means that certainly nothing was bought.
+   * `unconfirmed` means that it was sent and nobody knows; `find` settles it, not before `findAfterMs`.
+   * A machine launched carries the owner's tags from its first moment.
+   */
+  launch(order: Order, ctx: CallContext): Promise<LaunchOutcome>
+
+  /**
+   * Which machines of an attempt exist, duplicates too, the one to keep first; ended ones do not count. `absent` is certain;
+   * while the provider's lists may be stale the answer is `unsettled`.
+   */
+  find(attemptId: string, ctx: CallContext): Promise<FindOutcome>
+
+  /**
+   * Starts the runner, where `capabilities.runnerStart` is `after-launch`. Repeating it is harmless: a runner that runs goes
+   * on undisturbed. Throws `transient` while the machine cannot take it yet.
+   */
+  start?(handle: MachineHandle, order: Order, ctx: CallContext): Promise<void>
+
+  /**
+   * What the provider says of each machine, one answer per handle, in order. A machine that is gone, or was never there, is
+   * an observation, not an error. One call for any number of handles.
+   */
+  observe(handles: MachineHandle[], ctx: CallContext): Promise<Observation[]>
+
+  /**
+   * Ends a resource, with everything that runs on it. Absent is success; repeating it for ever is harmless. Returns when
+   * the provider has accepted it: `observe` tells when it is done.
+   */
+  terminate(resource: ResourceHandle, ctx: CallContext): Promise<void>
+
+  /**
+   * Everything with this deployment's tag that still costs money or takes room: machines, volumes, addresses, directories.
+   * Nothing of any other deployment, ever.
+   */
+  list(deployment: string, ctx: CallContext): Promise<OwnedResource[]>
+
+  /** The provider's own console of a machine, for when the runner never spoke. */
+  logs?(handle: MachineHandle, cursor: string | undefined, ctx: CallContext): Promise<LogPage>
+
+  /**
+   * Takes a machine back as the provider would: after `noticeMs` with a notice, or at once without one. Only where the
+   * backend itself plays the provider.
+   */
+  interrupt?(handle: MachineHandle, options: { noticeMs: number | null }, ctx: CallContext): Promise<void>
+}
+
+/** What a backend can do, as data. */
+export interface Capabilities {
+  capacityTypes: readonly CapacityType[]
+  /** A container image of the user's choice can be run. */
+  hasCustomImage: boolean
+  /** When the runner starts: by the launch itself, or by a call of `start` once the machine can take it. */
+  runnerStart: 'with-launch' | 'after-launch'
+  /** How long before a spot machine is taken back a notice is given; 0 without notice. */
+  interruptionNoticeMs: number
+  /** How a repeated launch is recognised: by the order's token, or only by looking for its tag. */
+  idempotency: 'token' | 'tag'
+  /** Until when a machine is billed: until its own power-off, or until our `terminate`. */
+  billsUntil: 'exit' | 'terminate'
+  /** The provider ends every machine after this long; `null` without such a limit. */
+  runMsMax: number | null
+  /** Whether prices are asked of the provider. */
+  price: 'live' | 'static' | 'configured'
+}
+
+/** What every verb gets beside its arguments. */
+export interface CallContext {
+  /** Aborts when the caller no longer wants the answer, or its time is up. */
+  signal: AbortSignal
+}
+
+/** Something that stands in the way, and how to mend it. */
+export interface Problem {
+  /** `error` makes the backend unusable; a `warning` only worse. */
+  severity: 'error' | 'warning'
+  message: string
+  /** What to do, in the imperative. */
+  remedy: string
+  failure?: Failure['class']
+}
+
+export interface LogPage {
+  text: string
+  /** Where to go on; missing at the end. */
+  next?: string
+}

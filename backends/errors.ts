@@ -1,0 +1,31 @@
+import type { Failure, FailureClass } from '../core/failure'
+
+/**
+ * What every backend throws when a verb cannot answer. The class says what may be done next (`core/failure.ts`):
+ * `throttled` and `transient` promise that nothing happened and that the same call may be sent again. A mutating verb whose
+ * effect is unknown never throws: it answers `unconfirmed`.
+ */
+export class BackendError extends Error {
+  readonly failure: Failure
+
+  constructor(failure: Failure, options?: { cause?: unknown }) {
+    super(failure.message, options)
+    this.name = 'BackendError'
+    this.failure = failure
+  }
+
+  get class(): FailureClass {
+    return this.failure.class
+  }
+}
+
+/** The failure that anything thrown below stands for; what is no `BackendError` is `unclassified`, raw text kept. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof BackendError) return error.failure
+  const { message, code } = error as { message?: unknown; code?: unknown }
+  return {
+    class: 'unclassified',
+    message: typeof message === 'string' ? message : String(error),
+    ...(typeof code === 'string' ? { code } : {}),
+  }
+}

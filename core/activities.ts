@@ -1,0 +1,175 @@
+/** The activities by name: workflows call them through these interfaces, `activities/` implements them. */
+import type { Checkpoint } from './checkpoint'
+import type { Artifact, Drain, Limits, Phase, Progress } from './documents'
+import type { Failure } from './failure'
+import type { MachineHandle, ResourceHandle } from './handle'
+import type { JobReason, JobSpec } from './job'
+import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
+import type { AttemptOutcome, GarbageVerdict, JobInput, JobResult, JobStatus, ResolvedJob } from './messages'
+import type { MicroUsd } from './money'
+import type { BackendChoice, BackendName, Offer } from './offer'
+import type { Order } from './plan'
+import type { ResourceRequest } from './resources'
+import type { Timing } from './timing'
+
+export interface PlanInput {
+  jobId: string
+  deployment: string
+  recordSeq: number
+  attempt: number
+  resolved: ResolvedJob
+  bundle: JobInput['bundle']
+  ledger: Ledger
+  avoid: Avoidance[]
+  /** Where a migration wants to go; overrides the ranking. */
+  target?: BackendChoice
+  deadlineAtMs?: number
+  budgetMicroUsd?: MicroUsd
+}
+
+/** What to do next about a placement. */
+export type PlanOutcome =
+  | { kind: 'place'; order: Order; words: PlanWords }
+  /** Nothing to be had now; worth asking again. */
+  | { kind: 'wait'; reason: string; retryInMs: number }
+  /** No offer can ever run this job as it is written. */
+  | { kind: 'never'; reason: JobReason; failure: Failure }
+
+/** The plan in words, for the status and the Temporal UI. */
+export interface PlanWords {
+  /** One line: where and at what price. */
+  summary: string
+  /** Why there. */
+  reasons: string[]
+}
+
+export interface DecideInput {
+  jobId: string
+  recordSeq: number
+  attempt: number
+  end: AttemptEnd
+  /** What the job's owner or its limits asked for meanwhile, if anything. */
+  wish: Wish | null
+  offerKey: string
+  ledger: Ledger
+  policy: Policy
+}
+
+/** Why a job wants its attempt to stop. */
+export type Wish = 'cancelled' | 'migrated' | 'deadline' | 'budget'
+
+export interface FinishInput {
+  jobId: string
+  recordSeq: number
+  status: JobStatus
+  artifacts: Artifact[]
+  progress?: Progress
+}
+
+/** Activities of the orchestrator worker, on `ORCHESTRATOR_QUEUE`. */
+export interface OrchestratorActivities {
+  /** Checks the spec again, fixes policy, timing and runner, and puts them on record. */
+  resolveJob(input: JobInput): Promise<ResolvedJob>
+  /** One look at the offers; a local activity. */
+  plan(input: PlanInput): Promise<PlanOutcome>
+  /** The same, asked again and again by Temporal's retries until the answer is not `wait`. */
+  planWhenAvailable(input: PlanInput): Promise<Exclude<PlanOutcome, { kind: 'wait' }>>
+  /** What next, and on record; a local activity. */
+  decide(input: DecideInput): Promise<Verdict>
+  /** Puts `drain.json`. */
+  drain(input: { jobId: string; attempt: number; drain: Omit<Drain, 'requestedAtMs'> }): Promise<void>
+  /** Puts `limits/<seq>.json`. */
+  extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
+  /** Last record, secrets deleted, old checkpoints thinned out. */
+  finishJob(input: FinishInput): Promise<JobResult>
+}
+
+export interface LaunchInput {
+  order: Order
+  recordSeq: number
+}
+
+export type LaunchOutcome =
+  | { kind: 'launched'; handle: MachineHandle }
+  /** Certainly nothing was bought. */
+  | { kind: 'refused'; failure: Failure }
+  /** Sent, and nobody knows: look for it after `findAfterMs`. */
+  | { kind: 'unconfirmed'; findAfterMs: number }
+
+export type FindOutcome =
+  /** More than one when a provider made duplicates; all of them are to be ended but the first. */
+  | { kind: 'found'; handles: MachineHandle[] }
+  | { kind: 'absent' }
+  /** The provider's lists may still be stale: look again after `againInMs`. */
+  | { kind: 'unsettled'; againInMs: number }
+
+export interface WatchInput {
+  order: Order
+  handle: MachineHandle
+  timing: Timing
+  /** False until the runner's first beat was reported. */
+  isRunning: boolean
+}
+
+/** Why a watch returned. */
+export type WatchOutcome =
+  /** The runner beats and its workload runs. */
+  | { kind: 'running' }
+  /** There is a result, the machine is gone, or its lease has certainly run out. */
+  | { kind: 'over'; end: AttemptEnd }
+  /** The machine lives, its runner has long been silent, and both provider and store answer. */
+  | { kind: 'silent'; silentMs: number }
+
+export interface SettleInput {
+  order: Order
+  timing: Timing
+  /** What the attempt reported; null when it reported nothing (ended by hand). */
+  outcome: AttemptOutcome | null
+  wish: Wish | null
+  recordSeq: number
+}
+
+/** What is certain about an attempt whose machine is ended or has fenced itself off. */
+export interface Settlement {
+  end: AttemptEnd
+  handle: MachineHandle | null
+  endedAtMs?: number
+  costMicroUsd: MicroUsd
+  restoredFrom?: Checkpoint
+  checkpoint?: Checkpoint
+  progress?: Progress
+  stepsLost?: number | null
+  artifacts: Artifact[]
+  phases: Phase[]
+}
+
+/** Activities of a backend's worker, on `backendQueue(name)`. */
+export interface BackendActivities {
+  offers(input: {
+    request: ResourceRequest
+    spec: Pick<JobSpec, 'image' | 'isInterruptible'>
+  }): Promise<Offer[]>
+  /** Puts `order.json` and the first record, then sends the order. */
+  launch(input: LaunchInput): Promise<LaunchOutcome>
+  find(input: { order: Order }): Promise<FindOutcome>
+  start(input: { order: Order; handle: MachineHandle }): Promise<void>
+  /** Ends one resource and returns when the provider confirms it; absent is success. */
+  terminate(input: { handle: ResourceHandle }): Promise<{ endedAtMs: number }>
+  /** Whatever became of the attempt, makes sure that nothing of it runs, and says what is certain. */
+  settle(input: SettleInput): Promise<Settlement>
+  /** One look of garbage collection: what is unowned now, and, of `candidates`, what was so the last time too. */
+  collectGarbage(input: CollectGarbageInput): Promise<GarbageVerdict[]>
+}
+
+export interface CollectGarbageInput {
+  deployment: string
+  backend: BackendName
+  /** Ids found unowned a grace ago; only these may be ended. */
+  candidates: string[]
+  isDryRun: boolean
+}
+
+/** Activity of a backend's watch worker, on `watchQueue(name)`. */
+export interface WatchActivities {
+  watch(input: WatchInput): Promise<WatchOutcome>
+}

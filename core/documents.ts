@@ -1,0 +1,210 @@
+/**
+ * The documents between the control plane and the runner, as they lie in the object store. `docs/runner-protocol.md` is
+ * the interface; the files under `test/runner/golden/` hold both sides to it. Every document has exactly one writer.
+ */
+import type { Checkpoint } from './checkpoint'
+
+/** When the runner must have stopped, whatever else happens. Control plane writes; the highest `seq` counts. */
+export interface Limits {
+  seq: number
+  /** The user's deadline: the machine is off by then. */
+  deadlineAtMs: number | null
+  /** How long this machine may run, from the runner's start, for the money that is left; drain and power-off included. */
+  runMs: number | null
+}
+
+export interface InputFile {
+  /** `file://`, `https://`, `http://` or `s3://`. */
+  source: string
+  /** Where the workload finds it, relative to its working directory. */
+  path: string
+}
+
+/** Where the machine's interruption notice comes from. */
+export type NoticeSource = { kind: 'none' } | { kind: 'file'; path: string } | { kind: 'ec2' }
+
+/** `order.json`: what to run. Put once by the control plane, before the machine is launched. */
+export interface RunnerOrder {
+  version: 1
+  jobId: string
+  jobName: string
+  attempt: number
+  attemptId: string
+  run: string
+  setup: string | null
+  image: string | null
+  shmGiB: number | null
+  env: Record<string, string>
+  /** Names; the values come sealed, beside this document, and are deleted once read. */
+  secrets: string[]
+  bundle: { sha256: string; sizeBytes: number } | null
+  inputs: InputFile[]
+  /** Paths or globs under the working directory that are kept as artifacts; the output directory always is. */
+  outputs: string[]
+  checkpoint: {
+    /** Where the workload writes checkpoints, relative to its working directory; null for the runner's own. */
+    directory: string | null
+    /** Upload at most this often; 0 uploads each one. A drain always uploads the newest. */
+    everyMs: number
+    /** A checkpoint counts as complete when nothing in it changed for this long and nobody has it open for writing. */
+    quietMs: number
+  }
+  limits: Limits
+  /** The first lease, from the runner's start. */
+  leaseMs: number
+  /** From the request to stop until the workload is killed; uploads included. */
+  drainMs: number
+  /** Kept free at the end of every limit for the upload of the result and the power-off. */
+  powerOffMs: number
+  /** A machine whose runner starts later than this after `issuedAtMs` must not run the workload. */
+  startWithinMs: number
+  beatMs: number
+  notice: NoticeSource
+}
+
+/** `order.json` as it lies in the store: the order and when it was first put. */
+export interface IssuedRunnerOrder extends RunnerOrder {
+  issuedAtMs: number
+}
+
+/**
+ * `lease.json`: the right to go on. The runner counts `ttlMs` from the moment at which it *sent* beat number
+ * `answersBeat`, on its own monotonic clock, so that the control plane, which renews only after reading that beat, knows
+ * when the lease has certainly run out without comparing clocks.
+ */
+export interface Lease {
+  seq: number
+  answersBeat: number
+  ttlMs: number
+}
+
+export const DRAIN_REASONS = [
+  'cancelled',
+  'migrated',
+  'deadline',
+  'budget',
+  /** The attempt is over as far as the job knows; whatever still runs must save and stop. */
+  'superseded',
+] as const
+export type DrainReason = (typeof DRAIN_REASONS)[number]
+
+/** `drain.json`: stop now. Put once by the control plane; beats any lease; read before the workload starts. */
+export interface Drain {
+  reason: DrainReason
+  /** Time for the workload to save and for the upload, from when the runner reads this. 0 ends it at once. */
+  windowMs: number
+  requestedAtMs: number
+}
+
+/** What the runner is doing. */
+export const RUNNER_PHASES = [
+  'starting',
+  'fetching',
+  'restoring',
+  'setup',
+  'running',
+  'draining',
+  'finishing',
+] as const
+export type RunnerPhase = (typeof RUNNER_PHASES)[number]
+
+export interface Progress {
+  step: number | null
+  stepsTotal: number | null
+  loss: number | null
+  /** The runner's wall clock when it read this. */
+  atMs: number
+}
+
+export interface GpuUse {
+  index: number
+  name: string
+  utilizationPercent: number
+  memoryUsedMiB: number
+  memoryTotalMiB: number
+}
+
+/** `beat.json`: the runner is alive. Overwritten every `beatMs`. */
+export interface Beat {
+  attemptId: string
+  /** Counts up from 1 with every beat. */
+  seq: number
+  phase: RunnerPhase
+  progress: Progress | null
+  gpus: GpuUse[]
+  checkpoint: Checkpoint | null
+  restoredFrom: Checkpoint | null
+  /** The highest `limits` and `lease` obeyed. */
+  limitsSeq: number
+  leaseSeq: number
+  logLines: number
+  /** The runner's wall clock, for display and for judging clock slack. */
+  clockMs: number
+  /** Milliseconds since the runner started, monotonic. */
+  uptimeMs: number
+}
+
+/** Why the runner ended the attempt. */
+export const RESULT_REASONS = [
+  'completed',
+  'workload',
+  'setup',
+  'bundle',
+  'input',
+  'image',
+  'secrets',
+  'disk-full',
+  'interrupted',
+  'lease',
+  'late',
+  'runner',
+  ...DRAIN_REASONS,
+] as const
+export type ResultReason = (typeof RESULT_REASONS)[number]
+
+/** One stage of an attempt on the machine. */
+export interface Phase {
+  name: RunnerPhase
+  startedAtMs: number
+  durationMs: number
+}
+
+export interface Artifact {
+  /** Relative to the job's artifacts. */
+  path: string
+  sizeBytes: number
+  sha256: string
+}
+
+/** `result.json`: how the attempt ended, put once by the runner as its last act. */
+export interface RunnerResult {
+  version: 1
+  attemptId: string
+  /** `succeeded`: exit code 0 and not asked to stop. `stopped`: asked to stop before it was done. `failed`: the rest. */
+  outcome: 'succeeded' | 'stopped' | 'failed'
+  reason: ResultReason
+  /** One sentence for a person. */
+  message: string
+  exitCode: number | null
+  signal: string | null
+  progress: Progress | null
+  checkpoint: Checkpoint | null
+  restoredFrom: Checkpoint | null
+  artifacts: Artifact[]
+  phases: Phase[]
+  logLines: number
+  finishedAtMs: number
+}
+
+/** A line of `logs/<from>-<to>.ndjson`. */
+export interface LogLine {
+  /** Number of the line in the attempt, from 1, without holes. */
+  n: number
+  /** The runner's wall clock. */
+  t: number
+  /** Standard output, standard error, the runner itself, or a gap. */
+  s: 'out' | 'err' | 'runner' | 'gap'
+  m: string
+  /** On a gap: how many lines were lost. */
+  lost?: number
+}

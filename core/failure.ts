@@ -1,0 +1,72 @@
+/**
+ * Why an operation or an attempt failed, named for what may be done next. `throttled` and `transient` are retried where
+ * they happen and reach a decision only when retrying ran out of time. docs/failures.md has a line for each.
+ */
+export const FAILURE_CLASSES = [
+  /** The provider asks to slow down. Retry later; nothing happened. */
+  'throttled',
+  /** Broken now; the same request may work in a moment; certainly nothing happened. */
+  'transient',
+  /** This offer has no machine now, or nobody serves its backend. Another offer may have one. */
+  'capacity',
+  /** The account may not have more of this. Another backend or region may do; a person can raise the limit. */
+  'quota',
+  /** A machine that we had was taken back or died. Resume from the newest checkpoint; own allowance. */
+  'interrupted',
+  /** The user's program failed. Policy decides whether to try again. */
+  'workload',
+  /** A reservation or the job's own deadline passed. */
+  'expired',
+  /** Credentials or permissions. Stop and say which. */
+  'auth',
+  /** The request can never work. Stop and say which field. */
+  'invalid',
+  /** Nobody has classed this yet: a few tries, then stop and show the raw code. */
+  'unclassified',
+] as const
+export type FailureClass = (typeof FAILURE_CLASSES)[number]
+
+export interface Failure {
+  class: FailureClass
+  /** One sentence for a person: what happened, without a stack. */
+  message: string
+  /** What to do about it, where something can be done. */
+  hint?: string
+  /** The provider's or the operating system's own code, verbatim. */
+  code?: string
+  /** When to try again, where the other side said so. */
+  retryAfterMs?: number
+}
+
+export function isFailureClass(value: unknown): value is FailureClass {
+  return (FAILURE_CLASSES as readonly unknown[]).includes(value)
+}
+
+/** The parts of Temporal's ApplicationFailure that carry a failure across; matched by shape because classes do not cross. */
+interface FailureCarrier {
+  type?: unknown
+  message?: unknown
+  details?: unknown
+  cause?: unknown
+}
+
+/**
+ * Reads a failure back out of whatever an activity or a child threw: the nearest cause whose `type` is a failure class.
+ * Anything else is `unclassified` with the innermost message.
+ */
+export function failureFrom(error: unknown): Failure {
+  let at = error as FailureCarrier | undefined
+  let message = 'unknown error'
+  for (let depth = 0; at !== undefined && at !== null && depth < CAUSES_MAX; depth++) {
+    if (typeof at.message === 'string' && at.message !== '') message = at.message
+    if (isFailureClass(at.type)) {
+      const detail = Array.isArray(at.details) ? (at.details[0] as Partial<Failure> | undefined) : undefined
+      return { ...detail, class: at.type, message: detail?.message ?? message }
+    }
+    at = at.cause as FailureCarrier | undefined
+  }
+  return { class: 'unclassified', message }
+}
+
+/** Chains of causes are three or four long (child, activity, application); the bound guards against a cycle. */
+const CAUSES_MAX = 10

@@ -1,0 +1,48 @@
+import type { MicroUsd } from './money'
+import type { BackendName, CapacityType } from './offer'
+
+/** Anything of ours that a provider bills. */
+export type ResourceKind = 'machine' | 'volume' | 'address' | 'template' | 'upload'
+
+/** Small JSON with which a backend finds one resource again after any restart; written on record as soon as it is known. */
+export interface ResourceHandle {
+  backend: BackendName
+  kind: ResourceKind
+  /** The provider's own id. */
+  id: string
+  /** Whatever else the backend needs to find it: region, members, ... */
+  data?: Record<string, string>
+}
+
+/** What was really bought, which may differ from what was asked (invariant 8). */
+export interface RealisedOffer {
+  capacityType: CapacityType
+  type: string
+  place: string
+  priceMicroUsdPerHour: MicroUsd
+}
+
+export interface MachineHandle extends ResourceHandle {
+  kind: 'machine'
+  attemptId: string
+  realised: RealisedOffer
+  /** When billing began, by the provider's clock where it tells, else by ours before the call. */
+  launchedAtMs: number
+}
+
+/** The tags on everything that we buy, under whatever names the provider allows. */
+export interface OwnerTags {
+  /** The deployment that bought it: nobody else's resources are ever touched. */
+  deployment: string
+  jobId: string
+  attemptId: string
+}
+
+/** A resource found at a provider. */
+export interface OwnedResource {
+  handle: ResourceHandle
+  owner: OwnerTags
+  createdAtMs: number
+  /** For people: `running since ...`, `detached volume`. */
+  description: string
+}

@@ -1,0 +1,110 @@
+import type { InputFile } from './documents'
+import type { MicroUsd } from './money'
+import type { BackendChoice } from './offer'
+import type { ResourceRequest } from './resources'
+
+/** What a job optimises for when several offers can run it. */
+export const OBJECTIVES = ['cost', 'time', 'reliability'] as const
+export type Objective = (typeof OBJECTIVES)[number]
+
+/** What the user wrote, checked and with units resolved. JSON; the input of the job workflow. */
+export interface JobSpec {
+  /** For people; not unique. `[a-z0-9-]`, at most 40 characters. */
+  name: string
+  /** Shell command line(s), run by `sh` in the working directory. */
+  run: string
+  /** Shell command line(s) run before it on every machine, timed as a stage of its own. */
+  setup?: string
+  /** Container image; the command runs on the bare machine when missing. */
+  image?: string
+  inputs: InputFile[]
+  resources: ResourceRequest
+  /** The user's estimate of the whole training time. */
+  durationMs?: number
+  /** True when the job may run on capacity that can be taken back. */
+  isInterruptible: boolean
+  checkpoint: { directory?: string; everyMs?: number }
+  /** By when the job must be over; the machine is off by then. */
+  deadlineAtMs?: number
+  /** What the job may cost in all, over all its attempts. */
+  budgetMicroUsd?: MicroUsd
+  /** Where it may run; empty means everywhere that is configured. */
+  backends: BackendChoice[]
+  optimize: Objective
+  retries: {
+    /** How often a failed workload is started again. */
+    failures: number
+    /** How often the job may lose its machine. */
+    interruptions: number
+  }
+  env: Record<string, string>
+  /** Names of secrets that the workload gets as environment variables. */
+  secrets: string[]
+  /** Paths or globs under the working directory kept as artifacts. */
+  outputs: string[]
+}
+
+/** The user's code, packed. */
+export interface BundleRef {
+  sha256: string
+  sizeBytes: number
+  files: number
+}
+
+/** Where a job is. Why it is there is the reason. */
+export const JOB_STATES = [
+  'pending',
+  'provisioning',
+  'running',
+  'recovering',
+  'stopping',
+  'succeeded',
+  'failed',
+  'cancelled',
+] as const
+export type JobState = (typeof JOB_STATES)[number]
+
+/** Legal next states. A state without any is final. */
+export const JOB_TRANSITIONS: Readonly<Record<JobState, readonly JobState[]>> = {
+  pending: ['provisioning', 'stopping', 'failed', 'cancelled'],
+  provisioning: ['running', 'recovering', 'stopping', 'succeeded', 'failed', 'cancelled'],
+  running: ['recovering', 'stopping', 'succeeded', 'failed', 'cancelled'],
+  recovering: ['provisioning', 'stopping', 'failed', 'cancelled'],
+  stopping: ['recovering', 'succeeded', 'failed', 'cancelled'],
+  succeeded: [],
+  failed: [],
+  cancelled: [],
+}
+
+export function isFinal(state: JobState): boolean {
+  return JOB_TRANSITIONS[state].length === 0
+}
+
+/** Why a job is in its state. */
+export const JOB_REASONS = [
+  'submitted',
+  'planning',
+  'waiting-for-capacity',
+  'launching',
+  'starting',
+  'training',
+  'interrupted',
+  'workload-failed',
+  'machine-lost',
+  'lease-lapsed',
+  'migrating',
+  'attempt-ended-by-hand',
+  'launch-refused',
+  'cancelling',
+  'deadline-reached',
+  'budget-reached',
+  'completed',
+  'cancelled',
+  'no-placement',
+  'quota',
+  'auth',
+  'invalid',
+  'expired',
+  'unclassified',
+] as const
+export type JobReason = (typeof JOB_REASONS)[number]

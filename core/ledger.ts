@@ -1,0 +1,97 @@
+import type { Checkpoint } from './checkpoint'
+import type { DrainReason, Phase, Progress } from './documents'
+import type { Failure } from './failure'
+import type { RealisedOffer } from './handle'
+import type { JobReason } from './job'
+import type { MicroUsd } from './money'
+import type { BackendName, CapacityType } from './offer'
+
+/** How one attempt ended, worked out from documents and provider once its machine is certainly ended. */
+export type AttemptEnd =
+  | { kind: 'succeeded' }
+  /** Asked to stop, and stopped with what it had saved. `lease`: it fenced itself off while we were away. */
+  | { kind: 'stopped'; by: DrainReason | 'lease' }
+  | { kind: 'failed'; failure: Failure; isLaunched: boolean }
+
+/** Where an attempt is. Final states say how it ended; a lost machine is `interrupted`, not `failed`. */
+export type AttemptState =
+  'provisioning' | 'running' | 'stopping' | 'succeeded' | 'stopped' | 'interrupted' | 'failed'
+
+/** One attempt as the job remembers it. */
+export interface AttemptRecord {
+  number: number
+  attemptId: string
+  workflowId: string
+  backend: BackendName
+  /** What was asked for. */
+  capacityType: CapacityType
+  offerKey: string
+  state: AttemptState
+  reason: string
+  /** What was got; missing until the launch is confirmed. */
+  realised?: RealisedOffer
+  launchedAtMs?: number
+  endedAtMs?: number
+  costMicroUsd: MicroUsd
+  restoredFrom?: Checkpoint
+  /** The newest complete checkpoint when the attempt ended. */
+  checkpoint?: Checkpoint
+  progress?: Progress
+  /** Steps done but not in any checkpoint when the attempt ended; null when steps are not known. */
+  stepsLost?: number | null
+  phases?: Phase[]
+}
+
+/** What the policy counts. Capacity misses spend neither allowance, only time. */
+export interface Ledger {
+  attempts: number
+  failures: number
+  interruptions: number
+  /** Unclassified failures in a row. */
+  unclassified: number
+  /** Launches in a row that got no machine. */
+  misses: number
+  spentMicroUsd: MicroUsd
+}
+
+export const EMPTY_LEDGER: Ledger = {
+  attempts: 0,
+  failures: 0,
+  interruptions: 0,
+  unclassified: 0,
+  misses: 0,
+  spentMicroUsd: 0,
+}
+
+/** How much a job may go through. */
+export interface Policy {
+  failuresMax: number
+  interruptionsMax: number
+  unclassifiedMax: number
+}
+
+/** An offer that a plan should not choose for a while. */
+export interface Avoidance {
+  offerKey: string
+  forMs: number
+  /** `capacity`: it will come back. `quota`: not by itself. `preference`: only when there is another. */
+  why: 'capacity' | 'quota' | 'preference'
+}
+
+/** What happens after an attempt. */
+export type Decision =
+  | { kind: 'finish'; state: 'succeeded' | 'failed' | 'cancelled'; reason: JobReason; message: string }
+  | {
+      kind: 'again'
+      reason: JobReason
+      message: string
+      /** How long to wait first. */
+      afterMs: number
+      avoid: Avoidance[]
+    }
+
+/** A decision and the ledger as it stands after it. */
+export interface Verdict {
+  decision: Decision
+  ledger: Ledger
+}

@@ -1,0 +1,163 @@
+/** What goes in and out of workflows: inputs, results, the status query, updates and signals. */
+import type { Checkpoint } from './checkpoint'
+import type { Artifact, DrainReason, Limits, Progress } from './documents'
+import type { MachineHandle } from './handle'
+import type { BundleRef, JobReason, JobSpec, JobState } from './job'
+import type { AttemptEnd, AttemptRecord, Avoidance, Ledger, Policy } from './ledger'
+import type { MicroUsd } from './money'
+import type { BackendChoice, BackendName } from './offer'
+import type { Order } from './plan'
+import type { Timing } from './timing'
+
+/** Input of the `job` workflow. */
+export interface JobInput {
+  jobId: string
+  spec: JobSpec
+  bundle: BundleRef | null
+  owner: string
+  deployment: string
+  submittedAtMs: number
+  /** The job that this one repeats. */
+  from?: string
+  /** State of the run before, when the job continued as new between two attempts. */
+  carry?: JobCarry
+}
+
+/** What a job takes along when it continues as new. */
+export interface JobCarry {
+  resolved: ResolvedJob
+  status: JobStatus
+  ledger: Ledger
+  avoid: Avoidance[]
+  recordSeq: number
+}
+
+/** The spec, checked again by a worker, with everything that stays fixed for the job's life. */
+export interface ResolvedJob {
+  spec: JobSpec
+  policy: Policy
+  timing: Timing
+  runnerSha256: string
+  storeUrl: string
+}
+
+/** Answer of the status query. What changes with every step is not in it: that is the beat's, joined by the client. */
+export interface JobStatus {
+  id: string
+  name: string
+  owner: string
+  state: JobState
+  reason: JobReason
+  /** One sentence for a person. */
+  message: string
+  submittedAtMs: number
+  deadlineAtMs?: number
+  budgetMicroUsd?: MicroUsd
+  /** Money of all ended attempts. */
+  spentMicroUsd: MicroUsd
+  /** Oldest first; only the newest `ATTEMPTS_SHOWN_MAX` are kept. */
+  attempts: AttemptRecord[]
+  attemptsTotal: number
+  checkpoint?: Checkpoint
+  /** Why the present placement was chosen, from the plan. */
+  placementReasons: string[]
+}
+
+/** Attempts kept in the status; a job interrupted hundreds of times must not outgrow a query or a continue-as-new. */
+export const ATTEMPTS_SHOWN_MAX = 50
+
+/** Result of a job that succeeded, and first detail of the failure of one that did not. */
+export interface JobResult {
+  id: string
+  state: JobState
+  reason: JobReason
+  message: string
+  attempts: number
+  costMicroUsd: MicroUsd
+  artifacts: Artifact[]
+  checkpoint?: Checkpoint
+  progress?: Progress
+  finishedAtMs: number
+}
+
+/** Input of the `attempt` workflow. */
+export interface AttemptInput {
+  order: Order
+  timing: Timing
+  /** Number under which the launch goes on record. */
+  recordSeq: number
+}
+
+/** Result of the `attempt` workflow: what it saw. The job takes none of it for granted and settles for itself. */
+export interface AttemptOutcome {
+  /** Null when no machine was had. */
+  handle: MachineHandle | null
+  end: AttemptEnd
+}
+
+/** Answer of the attempt's status query. */
+export interface AttemptStatus {
+  state: AttemptRecord['state']
+  reason: string
+  handle: MachineHandle | null
+}
+
+/** Signal to an attempt: save and stop. The first one counts; a shorter window shortens it. */
+export interface DrainRequest {
+  reason: DrainReason
+  windowMs: number
+}
+
+/** Signal to an attempt: new limits for the running machine. */
+export interface ExtendRequest {
+  limits: Limits
+}
+
+/** Update of a job: move it. Without a target it moves to the best placement but the present one, if there is another. */
+export interface MigrateUpdate {
+  to?: BackendChoice
+}
+
+/** Update of a job: new deadline or budget, never in the past or below what is spent. */
+export interface ExtendUpdate {
+  deadlineAtMs?: number
+  budgetMicroUsd?: MicroUsd
+}
+
+/** Update of a job: stop now, with a drain of seconds. Plain cancel is Temporal's own and drains in full. */
+export type CancelNowUpdate = Record<string, never>
+
+export interface UpdateReceipt {
+  message: string
+}
+
+/** Input of the `garbageCollection` workflow. */
+export interface GarbageCollectionInput {
+  deployment: string
+  backends: BackendName[]
+  graceMs: number
+  isDryRun: boolean
+}
+
+/** What garbage collection found about one resource. */
+export interface GarbageVerdict {
+  backend: BackendName
+  kind: string
+  id: string
+  owner: string
+  description: string
+  action: 'kept' | 'ended' | 'would-end' | 'failed'
+  /** Why, in a sentence. */
+  reason: string
+}
+
+export interface GarbageCollectionResult {
+  verdicts: GarbageVerdict[]
+}
+
+export const STATUS_QUERY = 'status'
+export const MIGRATE_UPDATE = 'migrate'
+export const EXTEND_UPDATE = 'extend'
+export const CANCEL_NOW_UPDATE = 'cancelNow'
+export const DRAIN_SIGNAL = 'drain'
+export const EXTEND_SIGNAL = 'extend'

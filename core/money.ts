@@ -1,0 +1,23 @@
+/**
+ * Money is an integer number of micro-dollars (1 USD = 1_000_000), so that sums over many attempts are exact.
+ * `Number.MAX_SAFE_INTEGER` micro-dollars are nine billion dollars: no amount met here comes near it.
+ */
+export type MicroUsd = number
+
+export const MICRO_USD_PER_USD = 1_000_000
+
+/** Dollars as people and price lists write them, to micro-dollars, rounded to the nearest. */
+export function microUsd(usd: number): MicroUsd {
+  return Math.round(usd * MICRO_USD_PER_USD)
+}
+
+/**
+ * Micro-dollars as people read them: two decimals from a cent up, otherwise enough to show that it is not nothing.
+ * `formatUsd(0)` is `$0.00`, `formatUsd(1_500)` is `$0.0015`.
+ */
+export function formatUsd(amount: MicroUsd): string {
+  const sign = amount < 0 ? '-' : ''
+  const usd = Math.abs(amount) / MICRO_USD_PER_USD
+  if (usd === 0 || usd >= 0.01) return `${sign}$${usd.toFixed(2)}`
+  return `${sign}$${usd.toFixed(6).replace(/0+$/, '')}`
+}

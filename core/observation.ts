@@ -1,0 +1,13 @@
+/** What a provider says of a machine. It never says how the workload is: that is the beat's. */
+export interface Observation {
+  /** `gone` covers everything that cannot run any more: ended, failed to start, unknown to the provider. */
+  state: 'pending' | 'running' | 'stopping' | 'gone'
+  /** The provider's own words. */
+  detail?: string
+  /** For `gone`: whether the provider took it back (`interrupted`), or it ended by itself or by us. */
+  cause?: 'interrupted' | 'ended' | 'failed-to-start' | 'unknown'
+  /** For `gone`: when, where the provider tells. Billing stops here. */
+  endedAtMs?: number
+  /** An interruption notice that the provider shows from outside the machine. */
+  noticeAtMs?: number
+}

@@ -1,0 +1,62 @@
+import type { MicroUsd } from './money'
+import type { MachineShape } from './resources'
+
+/** A backend's name as in the registry: `local`, `ec2`, `modal`, ... Above `backends/` it is only ever a label. */
+export type BackendName = string
+
+/** How the capacity is bought. An attribute of an offer, never a kind of backend. */
+export const CAPACITY_TYPES = ['spot', 'on-demand', 'reserved'] as const
+export type CapacityType = (typeof CAPACITY_TYPES)[number]
+
+/**
+ * Whether an offer can be had now. `unknown` counts as worth trying: most providers publish no stock level, and only a
+ * launch tells. `no-quota` means the account may not have it, whatever the stock.
+ */
+export type Availability = 'available' | 'unknown' | 'unavailable' | 'no-quota'
+
+/** Where a price was read and when: a price without its age misleads. */
+export interface PriceSource {
+  /** `live` (asked of the provider), `static` (a dated table in the backend's folder) or `configured` (set by the user). */
+  kind: 'live' | 'static' | 'configured'
+  observedAtMs: number
+}
+
+/** A priced possibility: a shape at a place, bought in one way. */
+export interface Offer {
+  backend: BackendName
+  capacityType: CapacityType
+  /** The provider's name for the machine type. */
+  type: string
+  /** Region, zone or host; empty when the provider has no places. */
+  place: string
+  shape: MachineShape
+  priceMicroUsdPerHour: MicroUsd
+  priceSource: PriceSource
+  availability: Availability
+  /** Why it is unavailable, or a remark worth showing. */
+  note?: string
+  /** Names the reservation that a `reserved` offer launches into. */
+  reservationId?: string
+  /** Until when the capacity can be used at all (a reservation's cut-off). */
+  usableUntilMs?: number
+  /** Expected interruptions per hour of running, where the backend has a figure for it. */
+  interruptionsPerHour?: number
+}
+
+/** Identity of an offer for memory of what was out of stock: everything but price and stock. */
+export function offerKey(
+  offer: Pick<Offer, 'backend' | 'capacityType' | 'type' | 'place' | 'reservationId'>,
+): string {
+  const parts = [offer.backend, offer.capacityType, offer.type, offer.place]
+  return (offer.reservationId === undefined ? parts : [...parts, offer.reservationId]).join('/')
+}
+
+/** What the user wrote under `backends`: a backend, or one capacity type of it (`ec2:spot`). */
+export interface BackendChoice {
+  backend: BackendName
+  capacityType?: CapacityType
+}
+
+export function formatBackendChoice(choice: BackendChoice): string {
+  return choice.capacityType === undefined ? choice.backend : `${choice.backend}:${choice.capacityType}`
+}

@@ -1,0 +1,61 @@
+import type { MicroUsd } from './money'
+import type { Offer } from './offer'
+import type { RunnerOrder } from './documents'
+import type { ResourceRequest } from './resources'
+
+/** Why an offer was left out, kept for `plan` and for later questions. */
+export interface Rejection {
+  offerKey: string
+  reason: string
+}
+
+/** An offer with what it would mean for this job. */
+export interface Placement {
+  offer: Offer
+  /** Expected money until the job is done, with expected interruptions. */
+  costMicroUsd: MicroUsd
+  /** Expected time until the job is done. */
+  durationMs: number
+  /** Sentences for people: why it stands where it stands, best reason first. */
+  reasons: string[]
+  /** Sentences for people: what may go wrong. */
+  risks: string[]
+}
+
+/** The ranked answer to "where should this job run now". Plain data; the workflow follows it without judging. */
+export interface Plan {
+  placements: Placement[]
+  rejections: Rejection[]
+  /** True when the job gave no duration and the figures rest on `ASSUMED_DURATION_MS`. */
+  isDurationAssumed: boolean
+  /** Digest of the offers it was made from; the offers themselves are in `market/`. */
+  offersSha256: string
+  /** Backends that did not answer, with the reason. */
+  silentBackends: Rejection[]
+}
+
+/** One placement made concrete; recorded whole before it is sent and sent unchanged however often. */
+export interface Order {
+  attemptId: string
+  jobId: string
+  attempt: number
+  deployment: string
+  backend: string
+  capacityType: Offer['capacityType']
+  /** Interchangeable offers of that one capacity type; the backend takes whichever it gets. */
+  offers: Offer[]
+  /** What the job asks for, for a backend that cuts machines to size (slots, GPUs, disk); missing means the least there is. */
+  resources?: ResourceRequest
+  /** Number of machines in the gang. */
+  nodes: 1
+  /** Same token, same order, one machine, however often it is sent. At most 64 characters of `[a-z0-9-]`. */
+  token: string
+  /** The runner program's digest: a job keeps the runner it was started with, whatever is upgraded meanwhile. */
+  runnerSha256: string
+  /** The object store as the machine reaches it. */
+  storeUrl: string
+  /** The dearest price among the offers, on which the hard stop rests. */
+  priceMaxMicroUsdPerHour: MicroUsd
+  /** What `order.json` will say. */
+  runner: RunnerOrder
+}

@@ -1,0 +1,56 @@
+import type { BackendName } from './offer'
+
+/** Task queue of the orchestrator: workflows, planning, decisions, documents. */
+export const ORCHESTRATOR_QUEUE = 'crucible'
+
+/** Task queue of a backend's verbs. */
+export function backendQueue(backend: BackendName): string {
+  return `crucible.${backend}`
+}
+
+/** Task queue of a backend's watches: thousands of slots, so that they never starve a launch or a terminate. */
+export function watchQueue(backend: BackendName): string {
+  return `crucible.${backend}.watch`
+}
+
+export const WORKFLOW_TYPES = {
+  job: 'job',
+  attempt: 'attempt',
+  garbageCollection: 'garbageCollection',
+} as const
+
+export const GARBAGE_COLLECTION_SCHEDULE_ID = 'crucible-garbage-collection'
+
+export function jobWorkflowId(jobId: string): string {
+  return `job/${jobId}`
+}
+
+export function attemptWorkflowId(jobId: string, attempt: number): string {
+  return `job/${jobId}/${attempt}`
+}
+
+/** Legal as a resource name with every provider: at most 60 of `[a-z0-9-]`. */
+export function attemptIdOf(jobId: string, attempt: number): string {
+  return `${jobId}-${attempt}`
+}
+
+/** The job and the number that an attempt id stands for, or `undefined` when it is not ours. */
+export function parseAttemptId(attemptId: string): { jobId: string; attempt: number } | undefined {
+  const match = /^(.+)-(\d+)$/.exec(attemptId)
+  return match === null ? undefined : { jobId: match[1]!, attempt: Number(match[2]) }
+}
+
+/**
+ * The client makes ids of `job-` and ten characters; a caller may bring its own of this form. Forty characters leave room
+ * for an attempt number and an owner's prefix within the sixty that every provider accepts as a name.
+ */
+export const JOB_ID_PATTERN = /^job-[0-9a-z](?:[0-9a-z-]{0,34}[0-9a-z])?$/
+
+/** The keyword search attributes, at most five of the ten that a SQL server has. They drive `list` and the Temporal UI. */
+export const SEARCH_ATTRIBUTES = {
+  name: 'CrucibleName',
+  owner: 'CrucibleOwner',
+  state: 'CrucibleState',
+  reason: 'CrucibleReason',
+  backend: 'CrucibleBackend',
+} as const

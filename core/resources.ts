@@ -1,0 +1,64 @@
+/** A lower and an upper bound, both included. A missing bound is open. `16+` is `{min: 16}`. */
+export interface Range {
+  min?: number
+  max?: number
+}
+
+/** What a job asks of one machine. Everything left out is "whatever there is". */
+export interface ResourceRequest {
+  /** Number of GPUs. Asking for GPU memory or an accelerator by name means at least one. */
+  gpus?: Range
+  /** Memory of each GPU, in GiB as the driver reports it. */
+  gpuMemoryGiB?: Range
+  /** Acceptable accelerators by canonical name (`accelerators.ts`); empty or missing means any. */
+  accelerators?: string[]
+  cpus?: Range
+  memoryGiB?: Range
+  diskGiB?: Range
+  /** Shared memory (`/dev/shm`) for the container, in GiB. */
+  shmGiB?: number
+}
+
+/** What a machine has. */
+export interface MachineShape {
+  cpus: number
+  memoryGiB: number
+  diskGiB?: number
+  gpus: number
+  /** Canonical accelerator name when `gpus > 0`. */
+  accelerator?: string
+  gpuMemoryGiB?: number
+}
+
+export function isWithin(value: number, range: Range | undefined): boolean {
+  if (range === undefined) return true
+  return value >= (range.min ?? -Infinity) && value <= (range.max ?? Infinity)
+}
+
+/** `24..80`, `16+`, `..8`, `4`; the inverse of what the job file accepts. */
+export function formatRange(range: Range, unit = ''): string {
+  const { min, max } = range
+  if (min !== undefined && min === max) return `${min}${unit}`
+  if (min !== undefined && max === undefined) return `${min}${unit}+`
+  return `${min === undefined ? '' : `${min}${unit}`}..${max === undefined ? '' : `${max}${unit}`}`
+}
+
+/** True when the request needs a GPU at all. */
+export function wantsGpu(request: ResourceRequest): boolean {
+  if (request.gpus !== undefined) return (request.gpus.min ?? 0) > 0
+  return request.gpuMemoryGiB !== undefined || (request.accelerators?.length ?? 0) > 0
+}
+
+/** One line about a machine: `8 cpus, 61 GiB, 1x V100 16 GiB`. */
+export function formatShape(shape: MachineShape): string {
+  const parts = [`${shape.cpus} cpu${shape.cpus === 1 ? '' : 's'}`, `${round1(shape.memoryGiB)} GiB`]
+  if (shape.gpus > 0) {
+    const memory = shape.gpuMemoryGiB === undefined ? '' : ` ${round1(shape.gpuMemoryGiB)} GiB`
+    parts.push(`${shape.gpus}x ${shape.accelerator ?? 'GPU'}${memory}`)
+  }
+  return parts.join(', ')
+}
+
+function round1(value: number): number {
+  return Math.round(value * 10) / 10
+}

@@ -1,0 +1,37 @@
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from './time'
+
+/** Every duration of an attempt's life that is not a provider's. Fixed when the job is resolved, so a running job keeps its own. */
+export interface Timing {
+  /** How long a machine may go on without its lease being renewed. */
+  leaseMs: number
+  /** From the request to stop until the workload is killed, uploads included. */
+  drainMs: number
+  /** Kept free at the end of every limit for the result and the power-off. */
+  powerOffMs: number
+  /** Pace of `beat.json`. */
+  beatMs: number
+  /** A checkpoint directory that did not change for this long is complete. */
+  checkpointQuietMs: number
+  /** A machine whose runner starts later than this after its order must not run the workload. */
+  startWithinMs: number
+  /** Silence of a living machine's runner after which the owner may end it, provider and store answering all the while. */
+  silenceMs: number
+  /** Pace at which a watch asks the provider about its machines. */
+  observeMs: number
+  /** Two looks at least this far apart must agree before a machine counts as gone. */
+  goneConfirmMs: number
+}
+
+export const DEFAULT_TIMING: Timing = {
+  // An outage of the control plane over a working day's afternoon must not cost a healthy job.
+  leaseMs: 6 * HOUR_MS,
+  // A provider's notice is two minutes; ten seconds of it are gone before the runner has read it.
+  drainMs: 110 * SECOND_MS,
+  powerOffMs: 10 * SECOND_MS,
+  beatMs: 5 * SECOND_MS,
+  checkpointQuietMs: 2 * SECOND_MS,
+  startWithinMs: HOUR_MS,
+  silenceMs: 30 * MINUTE_MS,
+  observeMs: 5 * SECOND_MS,
+  goneConfirmMs: 2 * SECOND_MS,
+}

@@ -1,0 +1,135 @@
+import eslint from '@eslint/js'
+import tseslint from 'typescript-eslint'
+
+/** Packages that a folder may import beside its own kind; the whole law is in ARCHITECTURE.md. */
+const LAW = {
+  core: { folders: ['core'], packages: [] },
+  intake: { folders: ['core', 'intake'], packages: ['yaml', 'zod'] },
+  planner: { folders: ['core', 'planner'], packages: [] },
+  storage: { folders: ['core', 'storage'], packages: ['node:', 'ignore', 'tar'] },
+  workflows: { folders: ['core', 'workflows'], packages: ['@temporalio/workflow'] },
+  activities: {
+    folders: ['core', 'intake', 'planner', 'storage', 'activities', 'backends/backend', 'backends/errors'],
+    packages: ['node:', '@temporalio/activity', '@temporalio/client'],
+  },
+  backends: { folders: ['core', 'backends'], packages: ['node:'] },
+  workers: {
+    folders: ['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers'],
+    packages: ['node:', '@temporalio/', 'pino'],
+  },
+  client: {
+    folders: ['core', 'intake', 'storage', 'client'],
+    packages: ['node:', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
+  },
+  cli: {
+    folders: ['core', 'client', 'workers', 'backends/registry', 'cli'],
+    packages: [
+      'node:',
+      '@temporalio/client',
+      '@temporalio/envconfig',
+      'commander',
+      'cli-table3',
+      'picocolors',
+      'tar',
+    ],
+  },
+}
+
+const SIBLINGS = '\\./'
+
+/** Relative imports of a folder as a regular expression of what is forbidden. */
+function law(folder, { folders, packages }) {
+  const own = `(?:\\.\\./)*(?:${folders.join('|')})(?:/|$)`
+  const inside = folders.includes(folder)
+    ? `|(?:\\.\\./)+(?!(?:${Object.keys(LAW).join('|')}|test|sim|web)(?:/|$))`
+    : ''
+  const allowed = [`${SIBLINGS}`, own, ...packages.map((name) => name.replace('/', '\\/'))]
+  return {
+    files: [`${folder}/**/*.ts`],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: `^(?!(?:${allowed.join('|')}${inside}))`,
+              message: `Outside the import law of ${folder}/ (ARCHITECTURE.md).`,
+            },
+          ],
+        },
+      ],
+    },
+  }
+}
+
+export default tseslint.config(
+  { ignores: ['dist/', 'node_modules/', 'coverage/', 'test/replay/histories/'] },
+  eslint.configs.recommended,
+  ...tseslint.configs.recommendedTypeChecked,
+  {
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      'no-console': 'error',
+      'max-lines': ['error', { max: 300 }],
+      'max-lines-per-function': ['error', { max: 70, skipBlankLines: true, skipComments: true }],
+      'max-params': ['error', 3],
+      'no-restricted-exports': [
+        'error',
+        { restrictDefaultExports: { direct: true, named: true, defaultFrom: true } },
+      ],
+      '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: true }],
+      '@typescript-eslint/explicit-module-boundary-types': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': 'error',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
+      // `noUncheckedIndexedAccess` makes every index possibly undefined; where a bound was checked a line above, `!` says so.
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      // Interfaces ask for promises; an implementation that has nothing to wait for still gives one.
+      '@typescript-eslint/require-await': 'off',
+    },
+  },
+  ...Object.entries(LAW).map(([folder, rule]) => law(folder, rule)),
+  {
+    // Only config.ts files read the environment (design: no ambient world).
+    files: ['{core,intake,planner,storage,workflows,activities,backends,workers,client,cli}/**/*.ts'],
+    ignores: ['**/config.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'env', message: 'Read in config.ts files only.' },
+      ],
+    },
+  },
+  {
+    files: ['test/**/*.ts'],
+    rules: {
+      // A test reads as one story; its length is its own.
+      'max-lines-per-function': 'off',
+      'max-lines': ['error', { max: 500 }],
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+    },
+  },
+  {
+    files: ['**/*.mjs', '**/*.js'],
+    ...tseslint.configs.disableTypeChecked,
+    languageOptions: {
+      ...tseslint.configs.disableTypeChecked.languageOptions,
+      globals: {
+        process: 'readonly',
+        console: 'readonly',
+        URL: 'readonly',
+        module: 'writable',
+        Buffer: 'readonly',
+        setTimeout: 'readonly',
+        fetch: 'readonly',
+      },
+    },
+    rules: {
+      ...tseslint.configs.disableTypeChecked.rules,
+      'no-console': 'off',
+      'no-restricted-exports': 'off',
+      'max-lines-per-function': 'off',
+      '@typescript-eslint/explicit-module-boundary-types': 'off',
+    },
+  },
+)

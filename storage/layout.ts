@@ -1,0 +1,39 @@
+import { checkpointId } from '../core/checkpoint'
+
+/** The keys of the object store; design and protocol in docs/runner-protocol.md. Every document has exactly one writer. */
+export const layout = {
+  /** `{id}`: whose store this is. Put once by the first worker or client. */
+  deployment: () => 'deployment.json',
+  /** The runner program, content-addressed, so that a running job keeps the one it was started with. */
+  runner: (sha256: string) => `runners/${sha256}.pyz`,
+  market: (backend: string, sha256: string) => `market/${backend}/${sha256}.json`,
+
+  jobs: () => 'jobs/',
+  job: (jobId: string) => `jobs/${jobId}/`,
+  records: (jobId: string) => `jobs/${jobId}/record/`,
+  record: (jobId: string, seq: number) => `jobs/${jobId}/record/${String(seq).padStart(6, '0')}.json`,
+  bundle: (jobId: string, sha256: string) => `jobs/${jobId}/bundle/${sha256}.tar.gz`,
+  /** The job's secrets, sealed with the deployment's key; deleted when the job ends. */
+  secrets: (jobId: string) => `jobs/${jobId}/secrets.sealed`,
+
+  attempts: (jobId: string) => `jobs/${jobId}/attempts/`,
+  attempt: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/`,
+  order: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/order.json`,
+  lease: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/lease.json`,
+  limits: (jobId: string, attempt: number, seq: number) =>
+    `jobs/${jobId}/attempts/${attempt}/limits/${String(seq).padStart(6, '0')}.json`,
+  drain: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/drain.json`,
+  beat: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/beat.json`,
+  result: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/result.json`,
+  attemptSecrets: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/secrets.sealed`,
+  logs: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/logs/`,
+
+  checkpoints: (jobId: string) => `jobs/${jobId}/checkpoints/`,
+  checkpoint: (jobId: string, step: number, attempt: number) =>
+    `jobs/${jobId}/checkpoints/${checkpointId(step, attempt)}/`,
+  artifacts: (jobId: string) => `jobs/${jobId}/artifacts/`,
+} as const
+
+export const MANIFEST_NAME = 'manifest.json'
+/** Under a checkpoint's folder, the files by their relative paths. */
+export const CHECKPOINT_FILES = 'files/'
