@@ -7,7 +7,7 @@ const LAW = {
   intake: { folders: ['core', 'intake'], packages: ['yaml', 'zod'] },
   planner: { folders: ['core', 'planner'], packages: [] },
   storage: { folders: ['core', 'storage'], packages: ['node:', 'ignore', 'tar'] },
-  workflows: { folders: ['core', 'workflows'], packages: ['@temporalio/workflow'] },
+  workflows: { folders: ['core', 'workflows'], packages: ['@temporalio/workflow', '@temporalio/common'] },
   activities: {
     folders: ['core', 'intake', 'planner', 'storage', 'activities', 'backends/backend', 'backends/errors'],
     packages: ['node:', '@temporalio/activity', '@temporalio/client'],

@@ -1,10 +1,13 @@
 import type { FindOutcome, LaunchOutcome } from '../core/activities'
+import type { Capabilities } from '../core/capabilities'
 import type { Failure } from '../core/failure'
 import type { MachineHandle, OwnedResource, ResourceHandle } from '../core/handle'
 import type { Observation } from '../core/observation'
-import type { BackendName, CapacityType, Offer } from '../core/offer'
+import type { BackendName, Offer } from '../core/offer'
 import type { Order } from '../core/plan'
 import type { ResourceRequest } from '../core/resources'
+
+export type { Capabilities }
 
 /**
  * One provider of machines. The comment of each verb is the contract; `test/backends/contract.ts` has a test for every
@@ -75,25 +78,6 @@ export interface Backend {
    * backend itself plays the provider.
    */
   interrupt?(handle: MachineHandle, options: { noticeMs: number | null }, ctx: CallContext): Promise<void>
-}
-
-/** What a backend can do, as data. */
-export interface Capabilities {
-  capacityTypes: readonly CapacityType[]
-  /** A container image of the user's choice can be run. */
-  hasCustomImage: boolean
-  /** When the runner starts: by the launch itself, or by a call of `start` once the machine can take it. */
-  runnerStart: 'with-launch' | 'after-launch'
-  /** How long before a spot machine is taken back a notice is given; 0 without notice. */
-  interruptionNoticeMs: number
-  /** How a repeated launch is recognised: by the order's token, or only by looking for its tag. */
-  idempotency: 'token' | 'tag'
-  /** Until when a machine is billed: until its own power-off, or until our `terminate`. */
-  billsUntil: 'exit' | 'terminate'
-  /** The provider ends every machine after this long; `null` without such a limit. */
-  runMsMax: number | null
-  /** Whether prices are asked of the provider. */
-  price: 'live' | 'static' | 'configured'
 }
 
 /** What every verb gets beside its arguments. */

@@ -2,13 +2,13 @@
 import type { Checkpoint } from './checkpoint'
 import type { Artifact, Drain, Limits, Phase, Progress } from './documents'
 import type { Failure } from './failure'
-import type { MachineHandle, ResourceHandle } from './handle'
-import type { JobReason, JobSpec } from './job'
+import type { MachineHandle } from './handle'
+import type { JobReason } from './job'
 import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
-import type { AttemptOutcome, GarbageVerdict, JobInput, JobResult, JobStatus, ResolvedJob } from './messages'
+import type { GarbageVerdict, JobInput, JobResult, JobStatus, ResolvedJob } from './messages'
 import type { MicroUsd } from './money'
-import type { BackendChoice, BackendName, Offer } from './offer'
-import type { Order } from './plan'
+import type { BackendChoice, BackendName } from './offer'
+import type { BackendAnswer, Order, SilentBackend } from './plan'
 import type { ResourceRequest } from './resources'
 import type { Timing } from './timing'
 
@@ -31,7 +31,7 @@ export interface PlanInput {
 export type PlanOutcome =
   | { kind: 'place'; order: Order; words: PlanWords }
   /** Nothing to be had now; worth asking again. */
-  | { kind: 'wait'; reason: string; retryInMs: number }
+  | { kind: 'wait'; reason: string; retryInMs: number; silentBackends: SilentBackend[] }
   /** No offer can ever run this job as it is written. */
   | { kind: 'never'; reason: JobReason; failure: Failure }
 
@@ -78,6 +78,11 @@ export interface OrchestratorActivities {
   decide(input: DecideInput): Promise<Verdict>
   /** Puts `drain.json`. */
   drain(input: { jobId: string; attempt: number; drain: Omit<Drain, 'requestedAtMs'> }): Promise<void>
+  /**
+   * Takes back an order that no worker picked up: puts `drain.json`, and tells whether the launch was begun after all. Where
+   * it was not, nothing was bought and nothing needs to be settled.
+   */
+  withdraw(input: { order: Order }): Promise<{ isBegun: boolean }>
   /** Puts `limits/<seq>.json`. */
   extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
   /** Last record, secrets deleted, old checkpoints thinned out. */
@@ -123,8 +128,12 @@ export type WatchOutcome =
 export interface SettleInput {
   order: Order
   timing: Timing
-  /** What the attempt reported; null when it reported nothing (ended by hand). */
-  outcome: AttemptOutcome | null
+  /** Time that a machine which still runs is given to save and stop. */
+  windowMs: number
+  /** What the launch answered; null when nobody knows. */
+  handle: MachineHandle | null
+  /** How the attempt ended as far as it saw; null when it saw nothing (ended by hand). The runner's result counts more. */
+  end: AttemptEnd | null
   wish: Wish | null
   recordSeq: number
 }
@@ -145,16 +154,13 @@ export interface Settlement {
 
 /** Activities of a backend's worker, on `backendQueue(name)`. */
 export interface BackendActivities {
-  offers(input: {
-    request: ResourceRequest
-    spec: Pick<JobSpec, 'image' | 'isInterruptible'>
-  }): Promise<Offer[]>
+  offers(input: { request: ResourceRequest }): Promise<BackendAnswer>
   /** Puts `order.json` and the first record, then sends the order. */
   launch(input: LaunchInput): Promise<LaunchOutcome>
   find(input: { order: Order }): Promise<FindOutcome>
   start(input: { order: Order; handle: MachineHandle }): Promise<void>
-  /** Ends one resource and returns when the provider confirms it; absent is success. */
-  terminate(input: { handle: ResourceHandle }): Promise<{ endedAtMs: number }>
+  /** Ends a machine and returns when the provider confirms it; absent is success. */
+  terminate(input: { handle: MachineHandle; timing: Timing }): Promise<void>
   /** Whatever became of the attempt, makes sure that nothing of it runs, and says what is certain. */
   settle(input: SettleInput): Promise<Settlement>
   /** One look of garbage collection: what is unowned now, and, of `candidates`, what was so the last time too. */

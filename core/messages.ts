@@ -3,7 +3,8 @@ import type { Checkpoint } from './checkpoint'
 import type { Artifact, DrainReason, Limits, Progress } from './documents'
 import type { MachineHandle } from './handle'
 import type { BundleRef, JobReason, JobSpec, JobState } from './job'
-import type { AttemptEnd, AttemptRecord, Avoidance, Ledger, Policy } from './ledger'
+import type { Settlement } from './activities'
+import type { AttemptRecord, Avoidance, Ledger, Policy } from './ledger'
 import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName } from './offer'
 import type { Order } from './plan'
@@ -84,15 +85,14 @@ export interface JobResult {
 export interface AttemptInput {
   order: Order
   timing: Timing
-  /** Number under which the launch goes on record. */
-  recordSeq: number
+  /** Numbers under which the launch and the settlement go on record. */
+  launchSeq: number
+  settleSeq: number
 }
 
-/** Result of the `attempt` workflow: what it saw. The job takes none of it for granted and settles for itself. */
+/** Result of the `attempt` workflow: what is certain about it, its machine ended. */
 export interface AttemptOutcome {
-  /** Null when no machine was had. */
-  handle: MachineHandle | null
-  end: AttemptEnd
+  settlement: Settlement
 }
 
 /** Answer of the attempt's status query. */
@@ -113,6 +113,12 @@ export interface ExtendRequest {
   limits: Limits
 }
 
+/** Signal from an attempt to its job: the workload runs. */
+export interface RunningNotice {
+  attempt: number
+  handle: MachineHandle
+}
+
 /** Update of a job: move it. Without a target it moves to the best placement but the present one, if there is another. */
 export interface MigrateUpdate {
   to?: BackendChoice
@@ -123,9 +129,6 @@ export interface ExtendUpdate {
   deadlineAtMs?: number
   budgetMicroUsd?: MicroUsd
 }
-
-/** Update of a job: stop now, with a drain of seconds. Plain cancel is Temporal's own and drains in full. */
-export type CancelNowUpdate = Record<string, never>
 
 export interface UpdateReceipt {
   message: string
@@ -158,6 +161,8 @@ export interface GarbageCollectionResult {
 export const STATUS_QUERY = 'status'
 export const MIGRATE_UPDATE = 'migrate'
 export const EXTEND_UPDATE = 'extend'
+/** Update of a job without arguments: stop with a drain of seconds. Plain cancel is Temporal's own and drains in full. */
 export const CANCEL_NOW_UPDATE = 'cancelNow'
 export const DRAIN_SIGNAL = 'drain'
 export const EXTEND_SIGNAL = 'extend'
+export const RUNNING_SIGNAL = 'running'

@@ -1,5 +1,6 @@
 import type { MicroUsd } from './money'
-import type { Offer } from './offer'
+import type { Capabilities } from './capabilities'
+import type { BackendName, CapacityType, Offer } from './offer'
 import type { RunnerOrder } from './documents'
 import type { ResourceRequest } from './resources'
 
@@ -7,6 +8,8 @@ import type { ResourceRequest } from './resources'
 export interface Rejection {
   offerKey: string
   reason: string
+  /** `unfit`: never, as the job is written. `quota`: not until somebody raises it. `unavailable`: not now. */
+  why: 'unfit' | 'quota' | 'unavailable'
 }
 
 /** An offer with what it would mean for this job. */
@@ -31,7 +34,19 @@ export interface Plan {
   /** Digest of the offers it was made from; the offers themselves are in `market/`. */
   offersSha256: string
   /** Backends that did not answer, with the reason. */
-  silentBackends: Rejection[]
+  silentBackends: SilentBackend[]
+}
+
+export interface SilentBackend {
+  backend: BackendName
+  reason: string
+}
+
+/** What one backend said when it was asked for offers. */
+export interface BackendAnswer {
+  backend: BackendName
+  capabilities: Capabilities
+  offers: Offer[]
 }
 
 /** One placement made concrete; recorded whole before it is sent and sent unchanged however often. */
@@ -40,8 +55,8 @@ export interface Order {
   jobId: string
   attempt: number
   deployment: string
-  backend: string
-  capacityType: Offer['capacityType']
+  backend: BackendName
+  capacityType: CapacityType
   /** Interchangeable offers of that one capacity type; the backend takes whichever it gets. */
   offers: Offer[]
   /** What the job asks for, for a backend that cuts machines to size (slots, GPUs, disk); missing means the least there is. */
@@ -50,6 +65,8 @@ export interface Order {
   nodes: 1
   /** Same token, same order, one machine, however often it is sent. At most 64 characters of `[a-z0-9-]`. */
   token: string
+  /** Where the runner starts after the launch, a silent one is started again before its machine is given up. */
+  runnerStart: Capabilities['runnerStart']
   /** The runner program's digest: a job keeps the runner it was started with, whatever is upgraded meanwhile. */
   runnerSha256: string
   /** The object store as the machine reaches it. */

@@ -1,0 +1,127 @@
+import { Context } from '@temporalio/activity'
+import type { Backend } from '../backends/backend'
+import type {
+  BackendActivities,
+  LaunchInput,
+  LaunchOutcome,
+  SettleInput,
+  Settlement,
+} from '../core/activities'
+import { formatUsd } from '../core/money'
+import { putRecord } from '../storage/record'
+import type { ObjectStore } from '../storage/store'
+import { AttemptDocuments } from './documents'
+import { collectGarbage, type OwnerLookup } from './garbage'
+import { beating, pause } from './heartbeat'
+import { settleAttempt } from './settle'
+
+/** What a backend's worker is made of. */
+export interface BackendDeps {
+  backend: Backend
+  store: ObjectStore
+  now: () => number
+  /** Seals the job's secrets anew for one attempt; does nothing for a job without any. */
+  handOverSecrets: (order: LaunchInput['order']) => Promise<void>
+  owners: OwnerLookup
+}
+
+/** A backend's verbs as activities. Errors are turned into failures by `failureInterceptor`. */
+export function createBackendActivities(deps: BackendDeps): BackendActivities {
+  const { backend, store, now } = deps
+  return {
+    offers: ({ request }) =>
+      beating(async (signal) => ({
+        backend: backend.name,
+        capabilities: backend.capabilities,
+        offers: await backend.offers(request, { signal }),
+      })),
+
+    launch: (input) => beating((signal) => launch(deps, input, signal)),
+
+    find: ({ order }) =>
+      beating(async (signal) => {
+        const answer = await backend.find(order.attemptId, { signal })
+        const [handle] = answer.kind === 'found' ? answer.handles : []
+        if (handle !== undefined) await documentsOf(deps, order).putMachine(handle)
+        return answer
+      }),
+
+    start: ({ handle, order }) =>
+      beating(async (signal) => {
+        await backend.start?.(handle, order, { signal })
+      }),
+
+    terminate: ({ handle, timing }) =>
+      beating(async (signal) => {
+        for (;;) {
+          await backend.terminate(handle, { signal })
+          const [look] = await backend.observe([handle], { signal })
+          if (look?.state === 'gone') return
+          await pause(timing.observeMs, signal)
+        }
+      }),
+
+    settle: (input) =>
+      beating(async (signal) =>
+        onRecord(deps, input, await settleAttempt({ backend, store, now }, input, signal)),
+      ),
+
+    collectGarbage: (input) => beating((signal) => collectGarbage(deps, input, signal)),
+  }
+}
+
+function documentsOf({ store, now }: BackendDeps, order: LaunchInput['order']): AttemptDocuments {
+  return new AttemptDocuments(store, { jobId: order.jobId, attempt: order.attempt }, now)
+}
+
+async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal): Promise<LaunchOutcome> {
+  const { backend, store, now } = deps
+  const { order } = input
+  const documents = documentsOf(deps, order)
+  await documents.putOrder(order.runner)
+  await putRecord(store, order.jobId, {
+    seq: input.recordSeq,
+    atMs: now(),
+    kind: 'launched',
+    attempt: order.attempt,
+    summary: `Ordered ${order.backend} ${order.capacityType} at up to ${formatUsd(order.priceMaxMicroUsdPerHour)}/h`,
+    data: order,
+  })
+  await deps.handOverSecrets(order)
+  // A repeated activity may follow one that was sent and whose answer is lost. A provider that does not recognise the token
+  // would sell a second machine: look for the first one instead.
+  if (Context.current().info.attempt > 1 && backend.capabilities.idempotency === 'tag') {
+    return { kind: 'unconfirmed', findAfterMs: 0 }
+  }
+  const outcome = await backend.launch(order, { signal })
+  if (outcome.kind === 'launched') await documents.putMachine(outcome.handle)
+  return outcome
+}
+
+/** What was settled first holds, should the activity be repeated after its answer was lost. */
+async function onRecord(
+  { store, now }: BackendDeps,
+  { order, recordSeq }: SettleInput,
+  settlement: Settlement,
+): Promise<Settlement> {
+  const entry = await putRecord(store, order.jobId, {
+    seq: recordSeq,
+    atMs: now(),
+    kind: 'settled',
+    attempt: order.attempt,
+    summary: `Attempt ${order.attempt} ${wordsOf(settlement)}, ${formatUsd(settlement.costMicroUsd)}`,
+    data: settlement,
+  })
+  return entry.data as Settlement
+}
+
+function wordsOf({ end }: Settlement): string {
+  switch (end.kind) {
+    case 'succeeded':
+      return 'succeeded'
+    case 'stopped':
+      return `stopped (${end.by})`
+    case 'failed':
+      return `failed (${end.failure.class}): ${end.failure.message}`
+  }
+}

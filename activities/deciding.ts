@@ -1,0 +1,86 @@
+import type { DecideInput, FinishInput, OrchestratorActivities } from '../core/activities'
+import type { Verdict } from '../core/ledger'
+import type { JobResult } from '../core/messages'
+import { formatUsd } from '../core/money'
+import { decide } from '../planner/decide'
+import { thinOutCheckpoints } from '../storage/checkpoints'
+import { layout } from '../storage/layout'
+import { putRecord } from '../storage/record'
+import type { ObjectStore } from '../storage/store'
+import { AttemptDocuments } from './documents'
+
+interface Deps {
+  store: ObjectStore
+  now: () => number
+}
+
+/** Checkpoints that a finished job keeps: the last one to go on from, and the one before in case it is bad. */
+const CHECKPOINTS_KEPT = 2
+
+type DecidingActivities = Pick<
+  OrchestratorActivities,
+  'decide' | 'drain' | 'withdraw' | 'extend' | 'finishJob'
+>
+
+export function createDecidingActivities(deps: Deps): DecidingActivities {
+  const documentsOf = (at: { jobId: string; attempt: number }): AttemptDocuments =>
+    new AttemptDocuments(deps.store, at, deps.now)
+  return {
+    decide: (input) => decideOnRecord(deps, input),
+    drain: async ({ drain, ...at }) => documentsOf(at).putDrain(drain),
+    withdraw: async ({ order }) => {
+      await documentsOf(order).putDrain({ reason: 'superseded', windowMs: 0 })
+      return { isBegun: (await deps.store.head(layout.order(order.jobId, order.attempt))) !== undefined }
+    },
+    extend: async ({ limits, ...at }) => documentsOf(at).putLimits(limits),
+    finishJob: (input) => finishJob(deps, input),
+  }
+}
+
+async function decideOnRecord({ store, now }: Deps, input: DecideInput): Promise<Verdict> {
+  const verdict = decide(input)
+  const { jobId, recordSeq, attempt, ...facts } = input
+  const entry = await putRecord(store, jobId, {
+    seq: recordSeq,
+    atMs: now(),
+    kind: 'decided',
+    attempt,
+    summary:
+      verdict.decision.kind === 'again' ? `Go on: ${verdict.decision.message}` : verdict.decision.message,
+    data: { facts, verdict },
+  })
+  return (entry.data as { verdict: Verdict }).verdict
+}
+
+async function finishJob({ store, now }: Deps, input: FinishInput): Promise<JobResult> {
+  const { jobId, status } = input
+  await store.delete(layout.secrets(jobId))
+  const result: JobResult = {
+    id: jobId,
+    state: status.state,
+    reason: status.reason,
+    message: status.message,
+    attempts: status.attemptsTotal,
+    costMicroUsd: status.spentMicroUsd,
+    artifacts: input.artifacts,
+    ...(status.checkpoint === undefined ? {} : { checkpoint: status.checkpoint }),
+    ...(input.progress === undefined ? {} : { progress: input.progress }),
+    finishedAtMs: now(),
+  }
+  const entry = await putRecord(store, jobId, {
+    seq: input.recordSeq,
+    atMs: now(),
+    kind: 'finished',
+    summary: `${status.state} (${status.reason}) after ${status.attemptsTotal} attempts, ${formatUsd(status.spentMicroUsd)}`,
+    data: { result, status },
+  })
+  await thinOutCheckpoints(store, jobId, {
+    keep: CHECKPOINTS_KEPT,
+    protectedIds: [],
+    goodIds: status.attempts.flatMap(({ restoredFrom }) =>
+      restoredFrom === undefined ? [] : [restoredFrom.id],
+    ),
+    isOver: () => true,
+  })
+  return (entry.data as { result: JobResult }).result
+}

@@ -1,0 +1,66 @@
+import type { Beat, Drain, IssuedRunnerOrder, Limits, RunnerOrder, RunnerResult } from '../core/documents'
+import type { MachineHandle } from '../core/handle'
+import { parseBeat, parseLease, parseResult } from '../intake/documents'
+import { putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
+import { layout } from '../storage/layout'
+import type { ObjectStore } from '../storage/store'
+
+/** Which attempt a document belongs to. */
+export interface AttemptKey {
+  jobId: string
+  attempt: number
+}
+
+/** The documents of one attempt that the control plane writes, and those that it reads. */
+export class AttemptDocuments {
+  constructor(
+    private readonly store: ObjectStore,
+    private readonly at: AttemptKey,
+    private readonly now: () => number,
+  ) {}
+
+  async putOrder(order: RunnerOrder): Promise<void> {
+    const issued: IssuedRunnerOrder = { ...order, issuedAtMs: this.now() }
+    await putDocumentIfAbsent(this.store, layout.order(this.at.jobId, this.at.attempt), issued)
+  }
+
+  async putMachine(handle: MachineHandle): Promise<void> {
+    await putDocumentIfAbsent(this.store, layout.machine(this.at.jobId, this.at.attempt), handle)
+  }
+
+  async readMachine(): Promise<MachineHandle | undefined> {
+    const key = layout.machine(this.at.jobId, this.at.attempt)
+    // Written by this class only.
+    return readDocument(this.store, key, (text) => JSON.parse(text) as MachineHandle)
+  }
+
+  async putDrain(drain: Omit<Drain, 'requestedAtMs'>): Promise<void> {
+    const document: Drain = { ...drain, requestedAtMs: this.now() }
+    await putDocumentIfAbsent(this.store, layout.drain(this.at.jobId, this.at.attempt), document)
+  }
+
+  async putLimits(limits: Limits): Promise<void> {
+    await putDocumentIfAbsent(this.store, layout.limits(this.at.jobId, this.at.attempt, limits.seq), limits)
+  }
+
+  /** The runner's last word; throws a `StoreError` when it wrote something that is none. */
+  async readResult(): Promise<RunnerResult | undefined> {
+    return readDocument(this.store, layout.result(this.at.jobId, this.at.attempt), parseResult)
+  }
+
+  async readBeat(): Promise<Beat | undefined> {
+    return readDocument(this.store, layout.beat(this.at.jobId, this.at.attempt), parseBeat)
+  }
+
+  /** The lease as last renewed, and when that was by the store's clock. */
+  async readLease(): Promise<{ seq: number; renewedAtMs: number } | undefined> {
+    const key = layout.lease(this.at.jobId, this.at.attempt)
+    const [lease, head] = await Promise.all([readDocument(this.store, key, parseLease), this.store.head(key)])
+    if (lease === undefined || head === undefined) return undefined
+    return { seq: lease.seq, renewedAtMs: head.modifiedAtMs }
+  }
+
+  async putLease(lease: { seq: number; answersBeat: number; ttlMs: number }): Promise<void> {
+    await putDocument(this.store, layout.lease(this.at.jobId, this.at.attempt), lease)
+  }
+}

@@ -1,0 +1,109 @@
+import type { Backend } from '../backends/backend'
+import type { WatchInput, WatchOutcome } from '../core/activities'
+import type { Observation } from '../core/observation'
+import type { ObjectStore } from '../storage/store'
+import { pause } from './heartbeat'
+import { Sentry } from './sentry'
+
+/** Documents read at once; more only queue up inside the store's client. */
+const READS_AT_ONCE = 16
+
+/** Document reads per second that a fleet may cost: a large fleet is read more slowly, its machines' states are not. */
+const READS_PER_SECOND_MAX = 200
+
+interface Post {
+  input: WatchInput
+  sentry: Sentry
+  resolve: (outcome: WatchOutcome) => void
+  reject: (error: unknown) => void
+  readDueAtMs: number
+}
+
+/**
+ * All the machines that a worker watches, looked at together: one call to the provider for the whole fleet, and beats read
+ * at a pace that follows its size, so that a thousand jobs cost about what ten do.
+ */
+export class Fleet {
+  private readonly posts = new Set<Post>()
+  private isLooking = false
+  /** Cuts the pause between two looks short when a machine is added. */
+  private wake: AbortController = new AbortController()
+
+  constructor(
+    private readonly backend: Backend,
+    private readonly store: ObjectStore,
+    private readonly now: () => number,
+  ) {}
+
+  /** Resolves when something must be done about the machine; rejects when the signal aborts. */
+  watch(input: WatchInput, signal: AbortSignal): Promise<WatchOutcome> {
+    return new Promise<WatchOutcome>((resolve, reject) => {
+      const sentry = new Sentry(this.store, input, this.now)
+      const post: Post = { input, sentry, resolve, reject, readDueAtMs: 0 }
+      const leave = (): void => {
+        this.posts.delete(post)
+        reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
+      }
+      if (signal.aborted) return leave()
+      signal.addEventListener('abort', leave, { once: true })
+      this.posts.add(post)
+      this.wake.abort()
+      if (!this.isLooking) void this.lookUntilEmpty()
+    })
+  }
+
+  get size(): number {
+    return this.posts.size
+  }
+
+  private async lookUntilEmpty(): Promise<void> {
+    this.isLooking = true
+    while (this.posts.size > 0) {
+      this.wake = new AbortController()
+      const posts = [...this.posts]
+      await this.look(posts)
+      const paceMs = Math.min(...posts.map(({ input }) => input.timing.observeMs))
+      if (this.posts.size > 0) await pause(paceMs, this.wake.signal).catch(() => undefined)
+    }
+    this.isLooking = false
+  }
+
+  private async look(posts: Post[]): Promise<void> {
+    const observations = await this.observe(posts)
+    const queue = posts.map((post, index) => ({ post, observation: observations?.[index] }))
+    const next = async (): Promise<void> => {
+      for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
+        await this.consider(item.post, item.observation)
+      }
+    }
+    await Promise.all(Array.from({ length: READS_AT_ONCE }, next))
+  }
+
+  private async observe(posts: Post[]): Promise<Observation[] | undefined> {
+    try {
+      const handles = posts.map(({ input }) => input.handle)
+      return await this.backend.observe(handles, { signal: new AbortController().signal })
+    } catch {
+      // Not an answer about any machine: each sentry notes that the provider did not answer.
+      return undefined
+    }
+  }
+
+  private async consider(post: Post, observation: Observation | undefined): Promise<void> {
+    if (!this.posts.has(post)) return
+    const nowMs = this.now()
+    const isReadDue = nowMs >= post.readDueAtMs || observation?.state === 'gone'
+    if (isReadDue) post.readDueAtMs = nowMs + this.readEveryMs(post)
+    try {
+      const outcome = await post.sentry.look(observation, isReadDue)
+      if (outcome === undefined || !this.posts.delete(post)) return
+      post.resolve(outcome)
+    } catch (error) {
+      if (this.posts.delete(post)) post.reject(error)
+    }
+  }
+
+  private readEveryMs({ input }: Post): number {
+    return Math.max(input.timing.beatMs, (this.posts.size / READS_PER_SECOND_MAX) * 1_000)
+  }
+}

@@ -1,0 +1,66 @@
+import { ApplicationFailure, Context } from '@temporalio/activity'
+
+/** Four beats fit into the heartbeat timeout of 20 s that the workflows set. */
+const BEAT_EVERY_MS = 5_000
+
+/** A call to the outside must be over this long before its activity's time is, so that its answer still counts. */
+const ANSWER_MARGIN_MS = 5_000
+
+/**
+ * Runs an activity's work while beating from a timer, so that the server learns within seconds when this process dies. The
+ * signal aborts when the activity is cancelled, when this worker shuts down, and shortly before the activity's time is up.
+ * `details` is a hint for a successor, never the truth.
+ */
+export async function beating<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  details: () => unknown = () => 'alive',
+): Promise<T> {
+  const context = Context.current()
+  const beat = (): void => context.heartbeat(details())
+  const timer = setInterval(beat, BEAT_EVERY_MS)
+  beat()
+  try {
+    return await work(signalOf(context))
+  } catch (error) {
+    if (context.cancellationDetails?.workerShutdown === true) throw handedOver()
+    throw error
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** Aborts with the activity and before its time is up. */
+export function signalOf(context: Context): AbortSignal {
+  const { startToCloseTimeoutMs } = context.info
+  const timeLeftMs = Math.max(0, startToCloseTimeoutMs - ANSWER_MARGIN_MS)
+  return startToCloseTimeoutMs > TIMEOUT_MAX_MS
+    ? context.cancellationSignal
+    : AbortSignal.any([context.cancellationSignal, AbortSignal.timeout(timeLeftMs)])
+}
+
+/** Longer timers do not exist (they would fire at once); an activity that may take a month needs no margin either. */
+const TIMEOUT_MAX_MS = 2 ** 31 - 1
+
+/** Retried by Temporal on another worker: this one is going. */
+export function handedOver(): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: 'transient',
+    message: 'The worker is shutting down; another one takes over.',
+  })
+}
+
+/** Waits, or throws when the signal aborts. */
+export async function pause(durationMs: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  await new Promise<void>((resolve, reject) => {
+    const onAbort = (): void => {
+      clearTimeout(timer)
+      reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', onAbort)
+      resolve()
+    }, durationMs)
+    signal.addEventListener('abort', onAbort, { once: true })
+  })
+}

@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto'
+import { ApplicationFailure } from '@temporalio/activity'
+import { BackendError } from '../backends/errors'
+import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../core/activities'
+import type { JobInput, ResolvedJob } from '../core/messages'
+import type { BackendName } from '../core/offer'
+import type { BackendAnswer, Plan, SilentBackend } from '../core/plan'
+import type { ResourceRequest } from '../core/resources'
+import { SECOND_MS } from '../core/time'
+import type { Timing } from '../core/timing'
+import { checkJobSpec } from '../intake/job-spec'
+import { formatProblem } from '../intake/problem'
+import { summaryOf, whyNone } from '../planner/explain'
+import { makeOrder, remaining } from '../planner/order'
+import { makePlan, outlook } from '../planner/plan'
+import type { PlanRequest } from '../planner/request'
+import { putDocumentIfAbsent } from '../storage/json'
+import { layout } from '../storage/layout'
+import { putRecord } from '../storage/record'
+import type { ObjectStore } from '../storage/store'
+
+/** How a plan reaches the backends: through their workers, or in the same process. */
+export type AskOffers = (backend: BackendName, request: ResourceRequest) => Promise<BackendAnswer>
+
+export interface PlanningDeps {
+  store: ObjectStore
+  /** The backends of this deployment. */
+  backends: readonly BackendName[]
+  askOffers: AskOffers
+  now: () => number
+  timing: Timing
+  /** Puts the runner program into the store, if it is not there, and answers its digest. */
+  publishRunner: () => Promise<string>
+}
+
+/** Unclassified failures in a row after which a job stops: three tell a habit from an accident. */
+const UNCLASSIFIED_MAX = 3
+/** How soon a job that finds no free machine looks again. */
+const LOOK_AGAIN_MS = 5 * SECOND_MS
+
+type PlanningActivities = Pick<OrchestratorActivities, 'resolveJob' | 'plan' | 'planWhenAvailable'>
+
+export function createPlanningActivities(deps: PlanningDeps): PlanningActivities {
+  return {
+    resolveJob: (input) => resolveJob(deps, input),
+    plan: (input) => planOnRecord(deps, input),
+    planWhenAvailable: async (input) => {
+      const outcome = await planOnRecord(deps, input)
+      if (outcome.kind !== 'wait') return outcome
+      throw ApplicationFailure.create({
+        type: 'capacity',
+        message: outcome.reason,
+        nextRetryDelay: outcome.retryInMs,
+        details: [{ class: 'capacity', message: outcome.reason }],
+        // Waiting is no error: neither logs nor metrics should count it as one.
+        category: 'BENIGN',
+      })
+    },
+  }
+}
+
+async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<ResolvedJob> {
+  const checked = checkJobSpec(input.spec)
+  if ('problems' in checked) {
+    const message = checked.problems.map(formatProblem).join(' ')
+    throw new BackendError({ class: 'invalid', message: `The job cannot run as it is written: ${message}` })
+  }
+  const { spec } = checked
+  const resolved: ResolvedJob = {
+    spec,
+    policy: {
+      failuresMax: spec.retries.failures,
+      interruptionsMax: spec.retries.interruptions,
+      unclassifiedMax: UNCLASSIFIED_MAX,
+    },
+    timing: deps.timing,
+    runnerSha256: await deps.publishRunner(),
+    storeUrl: deps.store.url,
+  }
+  const entry = await putRecord(deps.store, input.jobId, {
+    seq: RESOLVED_SEQ,
+    atMs: deps.now(),
+    kind: 'resolved',
+    summary: 'Checked, with policy and timing fixed',
+    data: resolved,
+  })
+  return entry.data as ResolvedJob
+}
+
+/** The client's submission is number 0. */
+export const RESOLVED_SEQ = 1
+
+async function planOnRecord(deps: PlanningDeps, input: PlanInput): Promise<PlanOutcome> {
+  const { plan, request } = await planJob(deps, input)
+  const outcome = outcomeOf(plan, request, input)
+  // Waiting asks again and again; only an answer that leads somewhere goes on record.
+  if (outcome.kind === 'wait') return outcome
+  const entry = await putRecord(deps.store, input.jobId, {
+    seq: input.recordSeq,
+    atMs: deps.now(),
+    kind: 'planned',
+    attempt: input.attempt,
+    summary:
+      outcome.kind === 'place'
+        ? `Attempt ${input.attempt}: ${outcome.words.summary}`
+        : outcome.failure.message,
+    data: { inputs: { ...input, resolved: undefined }, plan, outcome },
+  })
+  return (entry.data as { outcome: PlanOutcome }).outcome
+}
+
+/** The ranking for a job now; `plan` on the command line shows it whole. */
+export async function planJob(
+  deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now'>,
+  input: PlanInput,
+): Promise<{ plan: Plan; request: PlanRequest }> {
+  const { spec, timing } = input.resolved
+  const { answers, silentBackends } = await askAll(deps, input)
+  const left = remaining(input)
+  const request: PlanRequest = {
+    spec,
+    timing,
+    answers,
+    silentBackends,
+    avoid: input.avoid,
+    nowMs: deps.now(),
+    ...(input.target === undefined ? {} : { target: input.target }),
+    ...(input.deadlineAtMs === undefined ? {} : { deadlineAtMs: input.deadlineAtMs }),
+    ...(left === undefined ? {} : { remainingMicroUsd: left }),
+  }
+  const digests = await Promise.all(answers.map((answer) => keepOffers(deps.store, answer)))
+  return { plan: makePlan(request, sha256(digests.join('\n'))), request }
+}
+
+async function askAll(
+  { backends, askOffers }: Pick<PlanningDeps, 'backends' | 'askOffers'>,
+  { resolved: { spec }, target }: PlanInput,
+): Promise<{ answers: BackendAnswer[]; silentBackends: SilentBackend[] }> {
+  const wanted = target === undefined ? spec.backends : [target]
+  const asked = backends.filter(
+    (name) => wanted.length === 0 || wanted.some(({ backend }) => backend === name),
+  )
+  const settled = await Promise.allSettled(asked.map((name) => askOffers(name, spec.resources)))
+  const answers: BackendAnswer[] = []
+  const silentBackends: SilentBackend[] = []
+  settled.forEach((result, index) => {
+    const backend = asked[index]!
+    if (result.status === 'fulfilled') answers.push(result.value)
+    else silentBackends.push({ backend, reason: reasonOf(result.reason) })
+  })
+  return { answers, silentBackends }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** `market/`: the offers as they were seen, under their digest, so that a decision can be looked at again later. */
+async function keepOffers(store: ObjectStore, answer: BackendAnswer): Promise<string> {
+  const digest = sha256(JSON.stringify(answer))
+  await putDocumentIfAbsent(store, layout.market(answer.backend, digest), answer)
+  return digest
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutcome {
+  const [best] = plan.placements
+  if (best !== undefined) {
+    const order = makeOrder(plan, input, request.answers)
+    return {
+      kind: 'place',
+      order,
+      words: { summary: summaryOf(best), reasons: [...best.reasons, ...best.risks] },
+    }
+  }
+  const message = `No place for this job: ${whyNone(plan)}.`
+  switch (outlook(plan)) {
+    case 'wait':
+      return { kind: 'wait', reason: message, retryInMs: LOOK_AGAIN_MS, silentBackends: plan.silentBackends }
+    case 'quota':
+      return {
+        kind: 'never',
+        reason: 'quota',
+        failure: { class: 'quota', message, hint: 'Have the limit raised, or allow another backend.' },
+      }
+    case 'never':
+      return { kind: 'never', reason: 'no-placement', failure: { class: 'invalid', message } }
+  }
+}

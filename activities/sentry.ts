@@ -1,0 +1,170 @@
+import type { WatchInput, WatchOutcome } from '../core/activities'
+import type { Beat } from '../core/documents'
+import type { AttemptEnd } from '../core/ledger'
+import type { Observation } from '../core/observation'
+import { endFromLoss, endFromResult } from '../planner/ending'
+import { judge, type Evidence } from '../planner/liveness'
+import { thinOutCheckpoints } from '../storage/checkpoints'
+import { StoreError, type ObjectStore } from '../storage/store'
+import { AttemptDocuments } from './documents'
+
+/** A lease is renewed when this part of it has passed: an outage then finds nearly the whole of it left. */
+const RENEWED_AFTER_PART = 1 / 12
+
+/** Checkpoints kept of a running job: should the newest prove bad, and the one before, there is a third. */
+const CHECKPOINTS_KEPT = 3
+
+/**
+ * Watches one machine: takes what the provider says and what the runner writes, renews the lease after a fresh beat and only
+ * then, and tells when something must be done. Holds no timers of its own; the fleet calls `look`.
+ */
+export class Sentry {
+  private readonly documents: AttemptDocuments
+  private evidence: Evidence | undefined
+  private beat: Beat | undefined
+  private leaseSeq = 0
+  private lookedAtMs = 0
+  private thinnedAtId: string | undefined
+  private isRunning: boolean
+
+  constructor(
+    private readonly store: ObjectStore,
+    private readonly input: WatchInput,
+    private readonly now: () => number,
+  ) {
+    const { jobId, attempt } = input.order
+    this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
+    this.isRunning = input.isRunning
+  }
+
+  /** One look. `undefined` while there is nothing to do. `observation` is missing when the provider did not answer. */
+  async look(observation: Observation | undefined, isReadDue: boolean): Promise<WatchOutcome | undefined> {
+    this.lookedAtMs = this.now()
+    const evidence = (this.evidence ??= this.firstEvidence())
+    this.note(evidence, observation)
+    const outcome = isReadDue ? await this.read(evidence) : undefined
+    if (outcome !== undefined) return outcome
+    const liveness = judge(evidence, this.now())
+    switch (liveness.kind) {
+      case 'alive':
+        return undefined
+      case 'gone':
+        return this.conclude(evidence, endFromLoss(observation ?? GONE))
+      case 'fenced':
+        return this.conclude(evidence, { kind: 'stopped', by: 'lease' })
+      case 'silent':
+        return { kind: 'silent', silentMs: liveness.silentMs }
+    }
+  }
+
+  /** The result may have come after the last read and before the end; without an answer of the store nothing is known. */
+  private async conclude(evidence: Evidence, endWithout: AttemptEnd): Promise<WatchOutcome | undefined> {
+    const over = await this.readResult(evidence)
+    if (over !== undefined) return over
+    return evidence.storeFailedAtMs === this.lookedAtMs ? undefined : { kind: 'over', end: endWithout }
+  }
+
+  private firstEvidence(): Evidence {
+    const nowMs = this.now()
+    return {
+      timing: this.input.timing,
+      watchedSinceMs: nowMs,
+      renewedAtMs: this.input.handle.launchedAtMs,
+      isLeaseFirst: true,
+    }
+  }
+
+  private note(evidence: Evidence, observation: Observation | undefined): void {
+    if (observation === undefined) {
+      evidence.providerFailedAtMs = this.now()
+      return
+    }
+    if (observation.state === 'gone') evidence.goneSinceMs ??= this.now()
+    else delete evidence.goneSinceMs
+  }
+
+  /** Reads what the runner wrote; renews the lease. A store that does not answer is no news of the machine. */
+  private async read(evidence: Evidence): Promise<WatchOutcome | undefined> {
+    try {
+      if (this.leaseSeq === 0) await this.takeUpLease(evidence)
+      const beat = await this.documents.readBeat()
+      const isFresh = beat !== undefined && beat.seq !== this.beat?.seq
+      if (isFresh) {
+        this.beat = beat
+        evidence.beatSeenAtMs = this.now()
+        await this.renew(evidence, beat)
+        await this.thinOut(beat)
+      }
+      // The result is worth a read when the runner is about to write it, or has stopped to beat.
+      if (!isFresh || beat.phase === 'finishing' || beat.phase === 'draining') {
+        const over = await this.readResult(evidence)
+        if (over !== undefined) return over
+      }
+      return this.reportRunning()
+    } catch (error) {
+      if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
+      if (!(error instanceof StoreError)) throw error
+      evidence.storeFailedAtMs = this.lookedAtMs
+      return undefined
+    }
+  }
+
+  private reportRunning(): WatchOutcome | undefined {
+    const phase = this.beat?.phase
+    if (this.isRunning || (phase !== 'running' && phase !== 'draining' && phase !== 'finishing'))
+      return undefined
+    this.isRunning = true
+    return { kind: 'running' }
+  }
+
+  /** Goes on from the lease that an earlier watch left. */
+  private async takeUpLease(evidence: Evidence): Promise<void> {
+    const lease = await this.documents.readLease()
+    if (lease === undefined) return
+    this.leaseSeq = lease.seq
+    evidence.renewedAtMs = lease.renewedAtMs
+    evidence.isLeaseFirst = false
+  }
+
+  private async renew(evidence: Evidence, beat: Beat): Promise<void> {
+    const { leaseMs } = this.input.timing
+    const isDue = evidence.isLeaseFirst || this.now() - evidence.renewedAtMs >= leaseMs * RENEWED_AFTER_PART
+    if (!isDue || beat.phase === 'draining' || beat.phase === 'finishing') return
+    // Noted before the write: should its answer be lost, the lease counts as renewed, which only makes us wait longer.
+    evidence.renewedAtMs = this.now()
+    evidence.isLeaseFirst = false
+    this.leaseSeq += 1
+    await this.documents.putLease({ seq: this.leaseSeq, answersBeat: beat.seq, ttlMs: leaseMs })
+  }
+
+  /** After each new checkpoint the oldest go, but for what this attempt was restored from. */
+  private async thinOut({ checkpoint, restoredFrom }: Beat): Promise<void> {
+    if (checkpoint === null || checkpoint.id === this.thinnedAtId) return
+    const { jobId, attempt } = this.input.order
+    const restored = restoredFrom === null ? [] : [restoredFrom.id]
+    await thinOutCheckpoints(this.store, jobId, {
+      keep: CHECKPOINTS_KEPT,
+      protectedIds: restored,
+      goodIds: restored,
+      isOver: (other) => other < attempt,
+    })
+    this.thinnedAtId = checkpoint.id
+  }
+
+  private async readResult(evidence: Evidence): Promise<WatchOutcome | undefined> {
+    try {
+      const result = await this.documents.readResult()
+      return result === undefined ? undefined : { kind: 'over', end: endFromResult(result) }
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      if (error.code === 'BAD_DOCUMENT') {
+        const failure = { class: 'unclassified' as const, message: error.message, code: 'BAD_DOCUMENT' }
+        return { kind: 'over', end: { kind: 'failed', isLaunched: true, failure } }
+      }
+      evidence.storeFailedAtMs = this.lookedAtMs
+      return undefined
+    }
+  }
+}
+
+const GONE: Observation = { state: 'gone' }

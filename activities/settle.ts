@@ -1,0 +1,210 @@
+import type { Backend } from '../backends/backend'
+import { BackendError } from '../backends/errors'
+import type { SettleInput, Settlement } from '../core/activities'
+import type { Beat, RunnerResult } from '../core/documents'
+import type { MachineHandle } from '../core/handle'
+import type { AttemptEnd } from '../core/ledger'
+import { spend } from '../core/meter'
+import type { Observation } from '../core/observation'
+import { endFromLoss, endFromResult } from '../planner/ending'
+import { leaseOverAtMs } from '../planner/liveness'
+import { listCheckpoints } from '../storage/checkpoints'
+import { StoreError, type ObjectStore } from '../storage/store'
+import { AttemptDocuments } from './documents'
+import { pause } from './heartbeat'
+
+interface Deps {
+  backend: Backend
+  store: ObjectStore
+  now: () => number
+}
+
+/**
+ * Makes sure that nothing of an attempt runs any more, however it ended and whoever has already tried, and works out what is
+ * certain about it. Only after it may the job go on: never two live attempts. Repeating it is harmless.
+ */
+export async function settleAttempt(
+  deps: Deps,
+  input: SettleInput,
+  signal: AbortSignal,
+): Promise<Settlement> {
+  const { jobId, attempt } = input.order
+  const documents = new AttemptDocuments(deps.store, { jobId, attempt }, deps.now)
+  await documents.putDrain({ reason: drainReason(input), windowMs: input.windowMs })
+  const known = input.handle ?? (await documents.readMachine()) ?? null
+  try {
+    const ending = new Ending(deps, input, { documents, signal })
+    const found = await ending.find()
+    const machines = mergeMachines(known, found)
+    const last = machines.length === 0 ? undefined : await ending.endAll(machines)
+    return await conclude(deps, input, { documents, handle: known ?? found[0] ?? null, last })
+  } catch (error) {
+    // The provider does not answer. A machine whose lease has certainly run out has stopped by itself: the job may go on, and
+    // garbage collection ends what is left of it.
+    const fencedAtMs = known === null ? undefined : await fencedSince(documents, input, known)
+    if (!(error instanceof BackendError) || fencedAtMs === undefined || deps.now() <= fencedAtMs) throw error
+    return conclude(deps, input, { documents, handle: known, last: { state: 'gone', endedAtMs: fencedAtMs } })
+  }
+}
+
+async function fencedSince(
+  documents: AttemptDocuments,
+  { timing }: SettleInput,
+  { launchedAtMs }: MachineHandle,
+): Promise<number> {
+  const lease = await documents.readLease()
+  const renewedAtMs = lease?.renewedAtMs ?? launchedAtMs
+  return leaseOverAtMs({ timing, renewedAtMs, isLeaseFirst: lease === undefined })
+}
+
+function drainReason({ wish }: SettleInput): 'superseded' | NonNullable<SettleInput['wish']> {
+  return wish ?? 'superseded'
+}
+
+function mergeMachines(known: MachineHandle | null, found: MachineHandle[]): MachineHandle[] {
+  if (known === null || found.some(({ id }) => id === known.id)) return found
+  return [known, ...found]
+}
+
+/** Looking for and ending the machines of one attempt. */
+class Ending {
+  constructor(
+    private readonly deps: Deps,
+    private readonly input: SettleInput,
+    private readonly at: { documents: AttemptDocuments; signal: AbortSignal },
+  ) {}
+
+  /** Every machine of the attempt that exists, once the provider's lists can be trusted. */
+  async find(): Promise<MachineHandle[]> {
+    for (;;) {
+      const answer = await this.deps.backend.find(this.input.order.attemptId, { signal: this.at.signal })
+      switch (answer.kind) {
+        case 'found':
+          return answer.handles
+        case 'absent':
+          return []
+        case 'unsettled':
+          await pause(answer.againInMs, this.at.signal)
+      }
+    }
+  }
+
+  /**
+   * Waits for a living runner to save and stop, then ends the machines and waits until the provider says that they are gone.
+   * Answers the first machine's last observation before our own end of it.
+   */
+  async endAll(machines: MachineHandle[]): Promise<Observation> {
+    const before = await this.awaitStop(machines)
+    for (;;) {
+      const looks = await this.observe(machines)
+      const living = machines.filter((_, index) => looks[index]?.state !== 'gone')
+      // Ended ones too: what a machine leaves (a directory, a volume) goes with its end.
+      for (const machine of living.length > 0 ? living : machines) {
+        await this.deps.backend.terminate(machine, { signal: this.at.signal })
+      }
+      if (living.length === 0) return { ...before, ...endedAt(looks[0], before) }
+      await pause(this.input.timing.observeMs, this.at.signal)
+    }
+  }
+
+  private async awaitStop(machines: MachineHandle[]): Promise<Observation> {
+    const { timing, windowMs } = this.input
+    const untilMs = this.deps.now() + windowMs + timing.powerOffMs
+    for (;;) {
+      const looks = await this.observe(machines)
+      const isOver =
+        looks.every(({ state }) => state === 'gone') || (await this.at.documents.readResult()) !== undefined
+      if (isOver || this.deps.now() >= untilMs) return looks[0] ?? { state: 'gone' }
+      await pause(timing.observeMs, this.at.signal)
+    }
+  }
+
+  private observe(machines: MachineHandle[]): Promise<Observation[]> {
+    return this.deps.backend.observe(machines, { signal: this.at.signal })
+  }
+}
+
+/** When billing stopped: what the provider told first, which an end by us later cannot move. */
+function endedAt(after: Observation | undefined, before: Observation): Pick<Observation, 'endedAtMs'> {
+  const atMs = before.endedAtMs ?? after?.endedAtMs
+  return atMs === undefined ? {} : { endedAtMs: atMs }
+}
+
+async function conclude(
+  { store, now }: Deps,
+  input: SettleInput,
+  facts: { documents: AttemptDocuments; handle: MachineHandle | null; last: Observation | undefined },
+): Promise<Settlement> {
+  const { documents, handle, last } = facts
+  const [result, beat, checkpoints] = await Promise.all([
+    readResult(documents),
+    documents.readBeat().catch(ignoreBadDocument),
+    listCheckpoints(store, input.order.jobId),
+  ])
+  const [checkpoint] = checkpoints
+  const endedAtMs = handle === null ? undefined : (last?.endedAtMs ?? now())
+  const progress = result?.result?.progress ?? beat?.progress ?? undefined
+  const restoredFrom = result?.result?.restoredFrom ?? beat?.restoredFrom ?? undefined
+  return {
+    end: endOf(input, { result, last, handle }),
+    handle,
+    costMicroUsd: handle === null ? 0 : costOf(handle, endedAtMs!),
+    ...(endedAtMs === undefined ? {} : { endedAtMs }),
+    ...(restoredFrom === undefined ? {} : { restoredFrom }),
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...(progress === undefined ? {} : { progress }),
+    stepsLost: stepsLost(progress?.step ?? null, checkpoint?.step ?? 0),
+    artifacts: result?.result?.artifacts ?? [],
+    phases: result?.result?.phases ?? [],
+  }
+}
+
+type ReadResult = { result: RunnerResult } | { result?: undefined; complaint: string } | undefined
+
+async function readResult(documents: AttemptDocuments): Promise<ReadResult> {
+  try {
+    const result = await documents.readResult()
+    return result === undefined ? undefined : { result }
+  } catch (error) {
+    if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return { complaint: error.message }
+    throw error
+  }
+}
+
+function ignoreBadDocument(error: unknown): Beat | undefined {
+  if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
+  throw error
+}
+
+/** The runner's result counts most, then what the attempt saw, then what the provider says of the machine. */
+function endOf(
+  input: SettleInput,
+  {
+    result,
+    last,
+    handle,
+  }: { result: ReadResult; last: Observation | undefined; handle: MachineHandle | null },
+): AttemptEnd {
+  if (result?.result !== undefined) return endFromResult(result.result)
+  if (result !== undefined) {
+    return { kind: 'failed', isLaunched: true, failure: { class: 'unclassified', message: result.complaint } }
+  }
+  if (input.end !== null) return input.end
+  if (handle !== null && last?.state === 'gone') return endFromLoss(last)
+  return { kind: 'stopped', by: drainReason(input) }
+}
+
+function costOf(handle: MachineHandle, endedAtMs: number): number {
+  const { launchedAtMs, realised } = handle
+  const usage = {
+    fromAtMs: launchedAtMs,
+    toAtMs: endedAtMs,
+    priceMicroUsdPerHour: realised.priceMicroUsdPerHour,
+  }
+  return spend(usage, endedAtMs)
+}
+
+/** Steps done but in no checkpoint; null when the steps are not known. */
+function stepsLost(step: number | null, saved: number): number | null {
+  return step === null ? null : Math.max(0, step - saved)
+}

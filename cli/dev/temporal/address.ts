@@ -1,0 +1,58 @@
+import { Connection } from '@temporalio/client'
+import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
+import { messageOf, TemporalServerError } from './errors'
+
+/** A Temporal server that somebody else runs. */
+export interface TemporalAddress {
+  kind: 'address'
+  /** `host:port` */
+  address: string
+  namespace: string
+  /** Address, TLS, API key and metadata as every Temporal SDK takes them. */
+  connectionOptions: ClientConnectConfig['connectionOptions']
+}
+
+/** A server across the world answers within this; one that does not is not there. */
+const ANSWER_TIMEOUT_MS = 3_000
+
+/**
+ * The server that the environment names, by `TEMPORAL_ADDRESS` or by a profile of `temporal.toml`, exactly as Temporal's own
+ * tools read them; `undefined` when it names none.
+ */
+export function addressFrom(env: NodeJS.ProcessEnv): TemporalAddress | undefined {
+  try {
+    const profile = loadClientConfigProfile({ overrideEnvVars: env as Record<string, string> })
+    if (profile.address === undefined || profile.address === '') return undefined
+    const { connectionOptions, namespace = 'default' } = toClientOptions(profile)
+    return { kind: 'address', address: profile.address, namespace, connectionOptions }
+  } catch (error) {
+    throw new TemporalServerError(
+      'configuration',
+      `The Temporal configuration of the environment cannot be read: ${messageOf(error)}. ` +
+        'Mend the TEMPORAL_* variables or the temporal.toml they name, or unset them to use a server on this machine.',
+      { cause: error },
+    )
+  }
+}
+
+/** Throws unless a Temporal server answers there. */
+export async function checkAnswers({ address, connectionOptions }: TemporalAddress): Promise<void> {
+  try {
+    const { tls, apiKey, metadata } = connectionOptions
+    const connection = await Connection.connect({
+      address,
+      connectTimeout: ANSWER_TIMEOUT_MS,
+      ...(tls === undefined ? {} : { tls }),
+      ...(apiKey === undefined ? {} : { apiKey }),
+      ...(metadata === undefined ? {} : { metadata }),
+    })
+    await connection.close()
+  } catch (error) {
+    throw new TemporalServerError(
+      'configuration',
+      `The environment names the Temporal server ${address}, but it does not answer (${messageOf(error)}). ` +
+        'Start it, correct TEMPORAL_ADDRESS or temporal.toml, or unset them to use a server on this machine.',
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process'
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { formatDuration } from '../../../core/time'
+import type { Progress } from './progress'
+import { TEMPORAL_CLI_VERSION } from './version'
+
+/** The first Go that fetches by itself the newer one which the module asks for. */
+const MIN_GO = '1.21'
+
+/** Six minutes on two cores from nothing; a slow machine with a slow network gets five times that. */
+const BUILD_LIMIT_MS = 30 * 60_000
+const UPDATE_EVERY_MS = 1_000
+const KEPT_LINES = 15
+
+export interface BuildOptions {
+  /** The `go` to use, and what it needs to know: PATH, HOME, its caches and proxies. */
+  env: NodeJS.ProcessEnv
+  progress: Progress
+  signal?: AbortSignal | undefined
+}
+
+/** The folder with `go.mod` and `go.sum`, found from any folder of the checkout or of the installed package. */
+export function moduleFolder(from: string): string | undefined {
+  if (!existsSync(join(from, 'package.json'))) {
+    return dirname(from) === from ? undefined : moduleFolder(dirname(from))
+  }
+  const folder = join(from, 'tools', 'temporal')
+  return existsSync(join(folder, 'go.sum')) ? folder : undefined
+}
+
+/** Builds the pinned CLI from the committed Go module and puts the executable at `path`. */
+export async function buildFromModule(folder: string, path: string, options: BuildOptions): Promise<void> {
+  await checkGo(options)
+  // Go writes beside go.mod now and then, and the package may be installed where nothing can be written.
+  const copy = mkdtempSync(join(tmpdir(), 'crucible-temporal-'))
+  try {
+    for (const name of ['go.mod', 'go.sum']) copyFileSync(join(folder, name), join(copy, name))
+    const flags = `-s -w -X github.com/temporalio/cli/internal/temporalcli.Version=${TEMPORAL_CLI_VERSION}`
+    const args = ['-mod=readonly', '-buildvcs=false', '-trimpath', '-v', '-ldflags', flags, '-o', path]
+    await runGo(['build', ...args, 'github.com/temporalio/cli/cmd/temporal'], copy, options)
+  } finally {
+    rmSync(copy, { recursive: true, force: true })
+  }
+}
+
+async function checkGo(options: BuildOptions): Promise<void> {
+  const quiet = { ...options, progress: { note: () => {}, update: () => {} } }
+  const version = await runGo(['env', 'GOVERSION'], tmpdir(), quiet)
+  const [major = 0, minor = 0] = version
+    .replace(/^go/, '')
+    .split('.')
+    .map((part) => Number.parseInt(part, 10))
+  if (major < 1 || (major === 1 && minor < Number(MIN_GO.split('.')[1]))) {
+    throw new Error(`it needs Go ${MIN_GO} or newer, and go on PATH is ${version.trim()}`)
+  }
+}
+
+/** Runs `go` to its end and answers what it printed; throws with its last lines when it fails. */
+function runGo(args: readonly string[], cwd: string, options: BuildOptions): Promise<string> {
+  const { env, progress, signal } = options
+  return new Promise((resolve, reject) => {
+    const go = spawn('go', args, {
+      cwd,
+      // The user's own flags and workspace belong to the user's own modules.
+      env: { ...env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      signal: AbortSignal.any([
+        AbortSignal.timeout(BUILD_LIMIT_MS),
+        ...(signal === undefined ? [] : [signal]),
+      ]),
+    })
+    const startedAtMs = performance.now()
+    let output = ''
+    let steps = 0
+    const tell = setInterval(() => {
+      const elapsed = formatDuration(Math.round((performance.now() - startedAtMs) / 1000) * 1000)
+      progress.update(
+        `Building the Temporal server (a few minutes the first time): ${elapsed}, ${steps} steps done`,
+      )
+    }, UPDATE_EVERY_MS)
+    const take = (chunk: string): void => {
+      output += chunk
+      steps += chunk.split('\n').length - 1
+    }
+    go.stdout.setEncoding('utf8').on('data', take)
+    go.stderr.setEncoding('utf8').on('data', take)
+    go.on('error', (error) => {
+      clearInterval(tell)
+      const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+      reject(isMissing ? new Error('there is no go on PATH') : error)
+    })
+    go.on('close', (code) => {
+      clearInterval(tell)
+      if (code === 0) resolve(output)
+      else
+        reject(
+          new Error(`go ${args[0]} failed:\n${output.trimEnd().split('\n').slice(-KEPT_LINES).join('\n')}`),
+        )
+    })
+  })
+}

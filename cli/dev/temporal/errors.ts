@@ -1,0 +1,30 @@
+export type TemporalServerErrorCode =
+  /** The environment names a server or an executable that cannot be used. */
+  | 'configuration'
+  /** No way of finding or getting an executable worked. */
+  | 'not-found'
+  /** A wanted port is in use. */
+  | 'port-taken'
+  /** Another dev server has the same data file open. */
+  | 'in-use'
+  /** The data file cannot be used by this version of the server. */
+  | 'data-file'
+  /** The server ended, or never answered, before it was ready. */
+  | 'start-failed'
+
+/** What every function here throws for what a person can mend; the message says what happened, why, and what to do. */
+export class TemporalServerError extends Error {
+  readonly code: TemporalServerErrorCode
+
+  constructor(code: TemporalServerErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = 'TemporalServerError'
+    this.code = code
+  }
+}
+
+/** The text of anything thrown; `fetch` hides what happened in its cause. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}

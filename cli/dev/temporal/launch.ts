@@ -1,0 +1,124 @@
+import { SEARCH_ATTRIBUTES } from '../../../core/queues'
+import { checkDataFileVersion, recordDataFileVersion, startAfresh } from './data-file'
+import { TemporalServerError } from './errors'
+import { startLeashed, type Exit, type LeashedProcess } from './leash'
+import { LOOPBACK, type Ports } from './ports'
+import { waitUntilReady } from './ready'
+import type { TemporalVersion } from './version'
+
+export const DEV_NAMESPACE = 'default'
+
+/** A server is up in a second; on a machine that is busy with everything else it may take this long. */
+const READY_LIMIT_MS = 60_000
+
+export interface LaunchOptions {
+  executable: TemporalVersion & { path: string }
+  /** Keeps the state between runs; without it the state is in memory and ends with the server. */
+  dataFile?: string | undefined
+  /** For tests: lets a workflow's own clock skip the waits. */
+  isTimeSkippingEnabled?: boolean | undefined
+  /** Each line that the server writes: errors, mostly. */
+  onOutput?: ((line: string) => void) | undefined
+}
+
+/** The command line of the server, without the executable. */
+export function serverArguments(
+  ports: Ports,
+  { dataFile, isTimeSkippingEnabled }: Omit<LaunchOptions, 'executable'>,
+): string[] {
+  // Readers do not wait for the writer, and a commit not for the disk: after a power cut the file is sound, and a moment old.
+  const pragmas = dataFile === undefined ? [] : ['journal_mode=WAL', 'synchronous=NORMAL']
+  // The second name is that of later servers; each ignores the other's.
+  const timeSkipping = [
+    'frontend.WorkflowTimeSkippingEnabled=true',
+    'system.workflowTimeSkippingEnabled=true',
+  ]
+  return [
+    ...['server', 'start-dev', '--ip', LOOPBACK, '--log-level', 'error'],
+    ...['--port', String(ports.grpc), '--ui-port', String(ports.ui)],
+    // The Web UI would otherwise call out for news.
+    '--ui-disable-news-fetch',
+    ...repeat(
+      '--search-attribute',
+      Object.values(SEARCH_ATTRIBUTES).map((name) => `${name}=Keyword`),
+    ),
+    ...repeat('--db-filename', dataFile === undefined ? [] : [dataFile]),
+    ...repeat('--sqlite-pragma', pragmas),
+    ...repeat('--dynamic-config-value', isTimeSkippingEnabled === true ? timeSkipping : []),
+  ]
+}
+
+function repeat(flag: string, values: readonly string[]): string[] {
+  return values.flatMap((value) => [flag, value])
+}
+
+/**
+ * Starts one server process. `onStarted` has its number at once; the promise resolves when the server answers for its
+ * namespace, and otherwise rejects when the process has ended, with what happened.
+ */
+export async function launchServer(
+  ports: Ports,
+  options: LaunchOptions,
+  { onStarted, signal }: { onStarted: (pid: number) => void; signal: AbortSignal },
+): Promise<LeashedProcess> {
+  const { dataFile, executable } = options
+  if (dataFile !== undefined) checkDataFileVersion(dataFile, executable)
+  const server = startLeashed(executable.path, serverArguments(ports, options), {
+    onOutput: options.onOutput,
+  })
+  const limit = AbortSignal.timeout(READY_LIMIT_MS)
+  const waiting = new AbortController()
+  const ready = waitUntilReady({
+    port: ports.grpc,
+    namespace: DEV_NAMESPACE,
+    searchAttributes: Object.values(SEARCH_ATTRIBUTES),
+    signal: AbortSignal.any([waiting.signal, limit, signal]),
+  })
+  try {
+    onStarted(server.pid)
+    const exit = await Promise.race([ready, server.exited])
+    if (exit !== undefined) throw startFailure(describeExit(exit), server.output(), options)
+    if (dataFile !== undefined) recordDataFileVersion(dataFile, executable)
+    return server
+  } catch (error) {
+    waiting.abort()
+    await Promise.allSettled([ready, server.stop()])
+    if (!limit.aborted) throw error
+    throw startFailure(`did not answer within ${READY_LIMIT_MS / 1_000} seconds`, server.output(), options)
+  }
+}
+
+/** How a server ended by itself, with its last words. */
+export async function endingOf(server: LeashedProcess): Promise<string> {
+  const exit = await server.exited
+  return `The Temporal server ${withOutput(describeExit(exit), server.output())}`
+}
+
+function startFailure(
+  what: string,
+  output: string,
+  { executable, dataFile }: LaunchOptions,
+): TemporalServerError {
+  const message = `The Temporal server ${executable.path} ${withOutput(what, output)}`
+  if (output.includes('address already in use')) {
+    return new TemporalServerError(
+      'port-taken',
+      `${message}\nStop the program that has the port, or choose another.`,
+    )
+  }
+  if (dataFile !== undefined && /not a database|no such (table|column)|malformed/.test(output)) {
+    return new TemporalServerError(
+      'data-file',
+      `${message}\n${dataFile} cannot be used. ${startAfresh(dataFile)}`,
+    )
+  }
+  return new TemporalServerError('start-failed', message)
+}
+
+function describeExit({ code, signal }: Exit): string {
+  return signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
+}
+
+function withOutput(what: string, output: string): string {
+  return output === '' ? `${what}.` : `${what}; its last words:\n${output}`
+}

@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { Socket } from 'node:net'
+
+/** From the request to stop until a process is killed. A dev server takes about a second to close its database. */
+export const GRACE_SECONDS = 10
+
+/** Lines of output kept to tell why a process ended. */
+const KEPT_LINES = 20
+
+/**
+ * The shell becomes the process; a small watcher stays behind it that waits on a pipe whose other end only we hold. A word on
+ * it says that the process has ended; when it closes without a word we are dead, however we died, and the watcher ends the
+ * process. This needs nothing but POSIX `sh`, and the process keeps the number and the exit code that its parent sees.
+ */
+const SCRIPT = `(
+  exec >/dev/null 2>&1
+  read -r word <&3 && exit
+  kill -TERM $$ || exit
+  n=0
+  while [ $n -lt $1 ]; do kill -0 $$ || exit; sleep 1; n=$((n + 1)); done
+  kill -KILL $$
+) &
+shift
+exec "$@" 3<&-`
+
+export interface Exit {
+  code: number | null
+  signal: NodeJS.Signals | null
+}
+
+/** A process that does not outlive us, and that a Ctrl-C at our terminal does not reach. */
+export interface LeashedProcess {
+  pid: number
+  exited: Promise<Exit>
+  /** The last lines of its output. */
+  output(): string
+  /** Asks it to end, and kills it after the grace; resolves when it has ended. May be called more than once. */
+  stop(): Promise<Exit>
+}
+
+export interface LeashOptions {
+  onOutput?: ((line: string) => void) | undefined
+  /** Whole seconds. */
+  graceSeconds?: number
+}
+
+/** Starts a process on a leash. Its environment is empty but for the system's own PATH: nothing of the user's changes it. */
+export function startLeashed(
+  executable: string,
+  args: readonly string[],
+  { onOutput, graceSeconds = GRACE_SECONDS }: LeashOptions = {},
+): LeashedProcess {
+  const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', String(graceSeconds), executable, ...args], {
+    // Its own session: the terminal's Ctrl-C is for us, who then stop things in their order.
+    detached: true,
+    env: { PATH: '/usr/bin:/bin' },
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  })
+  const leash = child.stdio[3] as Socket
+  leash.on('error', () => {})
+  const lines: string[] = []
+  for (const stream of [child.stdout!, child.stderr!]) {
+    createInterface({ input: stream }).on('line', (line) => {
+      if (line !== '') lines.push(line)
+      if (lines.length > KEPT_LINES) lines.shift()
+      onOutput?.(line)
+    })
+  }
+  const exited = new Promise<Exit>((resolve) => {
+    child.once('exit', () => leash.end('ended\n'))
+    // After the last of its output, so that the reason of its end is complete.
+    child.once('close', (code, signal) => resolve({ code, signal }))
+    child.once('error', (error) => {
+      lines.push(error.message)
+      resolve({ code: 127, signal: null })
+    })
+  })
+  return {
+    pid: child.pid ?? -1,
+    exited,
+    output: () => lines.join('\n'),
+    async stop() {
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), graceSeconds * 1_000)
+      return exited.finally(() => clearTimeout(timer))
+    },
+  }
+}

@@ -1,0 +1,230 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { delimiter, resolve } from 'node:path'
+import { addressFrom, checkAnswers, type TemporalAddress } from './address'
+import { buildFromModule, moduleFolder } from './build'
+import { cachedPath, findCached, installIntoCache, type CachedExecutable, type CacheOrigin } from './cache'
+import { downloadRelease, releaseFor } from './download'
+import { messageOf, TemporalServerError } from './errors'
+import type { Progress } from './progress'
+import {
+  askVersion,
+  isServerNewEnough,
+  MIN_SERVER_VERSION,
+  TEMPORAL_CLI_VERSION,
+  type TemporalVersion,
+} from './version'
+
+/** An executable of the Temporal CLI that can be started as a dev server. */
+export interface TemporalExecutable extends TemporalVersion {
+  kind: 'executable'
+  path: string
+  /** `environment`: named by CRUCIBLE_TEMPORAL_CLI. `download` and `build` have just come into the cache. */
+  source: 'environment' | 'path' | 'cache' | 'download' | 'build'
+}
+
+export interface ResolveOptions {
+  /** Crucible's home directory; executables are cached below it. */
+  home: string
+  /** The environment: TEMPORAL_*, CRUCIBLE_TEMPORAL_CLI, PATH, and what `go` needs. */
+  env: NodeJS.ProcessEnv
+  progress: Progress
+  signal?: AbortSignal | undefined
+  probes?: Partial<Probes>
+}
+
+/** The ways in which the world is asked and changed, each replaceable. A way that fails throws, saying why. */
+export interface Probes {
+  address(env: NodeJS.ProcessEnv): TemporalAddress | undefined
+  checkAnswers(address: TemporalAddress): Promise<void>
+  /** The files named `temporal` that PATH offers for execution, in its order. */
+  onPath(env: NodeJS.ProcessEnv): string[]
+  version(path: string): Promise<TemporalVersion>
+  cached(home: string): { executable?: CachedExecutable; remark?: string }
+  install(
+    home: string,
+    produce: (path: string) => Promise<CacheOrigin>,
+    options: ResolveOptions,
+  ): Promise<CachedExecutable>
+  download(path: string, options: ResolveOptions): Promise<void>
+  build(path: string, options: ResolveOptions): Promise<void>
+}
+
+const PROBES: Probes = {
+  address: addressFrom,
+  checkAnswers,
+  onPath,
+  version: askVersion,
+  cached: findCached,
+  install: installIntoCache,
+  async download(path, { progress, signal }) {
+    const release = releaseFor(process.platform, process.arch)
+    if (release === undefined)
+      throw new Error(`there is no release for ${process.platform} on ${process.arch}`)
+    progress.note(`Downloading the Temporal server from ${release.url}`)
+    await downloadRelease(release, path, { progress, signal })
+  },
+  async build(path, { env, progress, signal }) {
+    const folder = moduleFolder(__dirname)
+    if (folder === undefined)
+      throw new Error('tools/temporal, with its go.mod and go.sum, is missing from the package')
+    progress.note('Building the Temporal server with Go, which takes a few minutes the first time')
+    await buildFromModule(folder, path, { env, progress, signal })
+  },
+}
+
+/**
+ * The Temporal server to use: an address in the environment, an executable named by the environment, `temporal` on PATH, our
+ * cache, the official release, a build from its Go module. What the environment names is used or an error, never passed over.
+ */
+export async function resolveTemporal(
+  options: ResolveOptions,
+): Promise<TemporalAddress | TemporalExecutable> {
+  const probes = { ...PROBES, ...options.probes }
+  const address = probes.address(options.env)
+  if (address === undefined) return resolveExecutable(options)
+  await probes.checkAnswers(address)
+  return address
+}
+
+/** As `resolveTemporal` for who needs a server of its own. Only the last two ways use the network. */
+export async function resolveExecutable(options: ResolveOptions): Promise<TemporalExecutable> {
+  const probes = { ...PROBES, ...options.probes }
+  const tried: string[] = []
+  const search: Search = {
+    probes,
+    absent: (remark) => tried.push(remark),
+    passOver(remark) {
+      tried.push(remark)
+      options.progress.note(`Temporal server: ${remark}`)
+    },
+  }
+  const found =
+    (await named(options.env, probes)) ??
+    (await fromPath(options.env, search)) ??
+    fromCache(options.home, search) ??
+    (await install(options, search))
+  if (found !== undefined) return found
+  throw new TemporalServerError('not-found', notFound(options.home, tried))
+}
+
+interface Search {
+  probes: Probes
+  /** A way that leads nowhere, as on most machines: told only if none does. */
+  absent: (remark: string) => void
+  /** A way that should have led somewhere: told at once. */
+  passOver: (remark: string) => void
+}
+
+async function named(env: NodeJS.ProcessEnv, probes: Probes): Promise<TemporalExecutable | undefined> {
+  const value = env['CRUCIBLE_TEMPORAL_CLI']
+  if (value === undefined || value === '') return undefined
+  // The server is started with another PATH, so what is relative is fixed here.
+  const path = resolve(value)
+  const remedy = 'Correct CRUCIBLE_TEMPORAL_CLI, or unset it to let Crucible find or get one.'
+  let version: TemporalVersion
+  try {
+    version = await probes.version(path)
+  } catch (error) {
+    const message = `CRUCIBLE_TEMPORAL_CLI names ${path}, which cannot be used: ${messageOf(error)}. ${remedy}`
+    throw new TemporalServerError('configuration', message, { cause: error })
+  }
+  if (isServerNewEnough(version.serverVersion))
+    return { kind: 'executable', path, source: 'environment', ...version }
+  const message = `CRUCIBLE_TEMPORAL_CLI names ${path}, which is too old: ${tooOld(version)}. ${remedy}`
+  throw new TemporalServerError('configuration', message)
+}
+
+async function fromPath(
+  env: NodeJS.ProcessEnv,
+  { probes, absent, passOver }: Search,
+): Promise<TemporalExecutable | undefined> {
+  const paths = probes.onPath(env)
+  if (paths.length === 0) absent('there is no temporal on PATH')
+  for (const path of paths) {
+    try {
+      const version = await probes.version(path)
+      if (isServerNewEnough(version.serverVersion))
+        return { kind: 'executable', path, source: 'path', ...version }
+      passOver(`${path} is too old: ${tooOld(version)}`)
+    } catch (error) {
+      passOver(`${path} cannot be used: ${messageOf(error)}`)
+    }
+  }
+  return undefined
+}
+
+function fromCache(home: string, { probes, absent, passOver }: Search): TemporalExecutable | undefined {
+  const { executable, remark } = probes.cached(home)
+  if (executable !== undefined) return asExecutable(executable, 'cache')
+  if (remark === undefined) absent(`there is none in the cache at ${cachedPath(home)}`)
+  else passOver(remark)
+  return undefined
+}
+
+async function install(
+  options: ResolveOptions,
+  { probes, passOver }: Search,
+): Promise<TemporalExecutable | undefined> {
+  let source: TemporalExecutable['source'] = 'cache'
+  const produce = async (path: string): Promise<CacheOrigin> => {
+    try {
+      await probes.download(path, options)
+      source = 'download'
+      return 'release'
+    } catch (error) {
+      options.signal?.throwIfAborted()
+      passOver(`the download failed: ${messageOf(error)}`)
+    }
+    await probes.build(path, options)
+    source = 'build'
+    return 'go-build'
+  }
+  try {
+    const installed = await probes.install(options.home, produce, options)
+    options.progress.note(`Temporal server ${installed.version} is ready at ${installed.path}`)
+    return asExecutable(installed, source)
+  } catch (error) {
+    options.signal?.throwIfAborted()
+    passOver(`it could not be installed: ${messageOf(error)}`)
+    return undefined
+  }
+}
+
+function asExecutable(
+  { path, version, serverVersion }: CachedExecutable,
+  source: TemporalExecutable['source'],
+): TemporalExecutable {
+  return { kind: 'executable', path, version, serverVersion, source }
+}
+
+function tooOld({ version, serverVersion }: TemporalVersion): string {
+  return `its server is ${serverVersion} (CLI ${version}), and ${MIN_SERVER_VERSION} or newer is needed`
+}
+
+function notFound(home: string, tried: readonly string[]): string {
+  return [
+    'No Temporal server was found, and none could be installed:',
+    ...tried.map((remark) => `  - ${remark}`),
+    'Do one of these:',
+    '  - go online and run this again: the release is downloaded once and kept',
+    `  - put the Temporal CLI ${TEMPORAL_CLI_VERSION} or newer on PATH (macOS: brew install temporal; otherwise`,
+    '    https://github.com/temporalio/cli/releases), or name it in CRUCIBLE_TEMPORAL_CLI',
+    '  - install Go 1.21 or newer (https://go.dev/dl): it is then built here',
+    '  - set TEMPORAL_ADDRESS to a Temporal server that already runs',
+    `  - if ${home} cannot be written, set CRUCIBLE_HOME to a directory that can`,
+  ].join('\n')
+}
+
+function onPath(env: NodeJS.ProcessEnv): string[] {
+  const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
+  return [...new Set(folders)].map((folder) => resolve(folder, 'temporal')).filter(isExecutableFile)
+}
+
+function isExecutableFile(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,25 @@
+import { HOUR_MS, MINUTE_MS } from '../core/time'
+
+/** A job that gives no duration is priced as if it took this long; every output says so. */
+export const ASSUMED_DURATION_MS = HOUR_MS
+
+/**
+ * Interruptions per hour of a spot machine whose backend gives no figure: one in five hours, the middle of the mean
+ * available stretches of 0.7 to 10.4 hours in the published V100 traces of 2023 (Wu et al., "Can't Be Late", NSDI 2024).
+ */
+export const ASSUMED_SPOT_INTERRUPTIONS_PER_HOUR = 0.2
+
+/** Time from losing a machine to training on the next: provision, boot, set up, restore (the same paper measures 12 to 18 min). */
+export const RECOVERY_MS = 12 * MINUTE_MS
+
+/** Work redone after an interruption when the job does not say how often it saves: half of this. */
+export const ASSUMED_CHECKPOINT_EVERY_MS = 20 * MINUTE_MS
+
+/** A placement whose budget buys less running time than this is not worth starting. */
+export const USEFUL_RUN_MS = MINUTE_MS
+
+/** Interchangeable offers in one order: enough for every zone of a region and a few types, small enough for a history. */
+export const OFFERS_PER_ORDER_MAX = 20
+
+/** Offers count as interchangeable up to this multiple of the best one's expected cost. */
+export const INTERCHANGEABLE_COST_FACTOR = 1.5

@@ -1,0 +1,156 @@
+import type { DecideInput, Wish } from '../core/activities'
+import type { Failure, FailureClass } from '../core/failure'
+import type { JobReason } from '../core/job'
+import type { AttemptEnd, Avoidance, Decision, Ledger, Policy, Verdict } from '../core/ledger'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
+
+/** How long an offer that had no machine is left alone: stock changes within minutes. */
+export const AVOID_CAPACITY_MS = 3 * MINUTE_MS
+/** How long an offer refused for quota is left alone: a person must raise it. */
+export const AVOID_QUOTA_MS = HOUR_MS
+/** How long a migration keeps away from where it came from, if there is anywhere else. */
+export const AVOID_LEFT_MS = 10 * MINUTE_MS
+/** First pause before trying again after trouble; doubled each time in a row. */
+export const BACKOFF_FIRST_MS = 2 * SECOND_MS
+export const BACKOFF_MAX_MS = 5 * MINUTE_MS
+
+type Facts = Pick<DecideInput, 'end' | 'wish' | 'offerKey' | 'ledger' | 'policy'>
+
+/**
+ * What happens after an attempt: the whole policy of recovery, as a pure function of how the attempt ended, what the owner
+ * wants meanwhile, what the job has been through, and what it may go through. docs/failures.md has a line per class.
+ */
+export function decide(facts: Facts): Verdict {
+  const ledger = { ...facts.ledger, attempts: facts.ledger.attempts + 1 }
+  const { end } = facts
+  if (end.kind !== 'failed' || end.isLaunched) ledger.misses = 0
+  if (end.kind !== 'failed' || end.failure.class !== 'unclassified') ledger.unclassified = 0
+  switch (end.kind) {
+    case 'succeeded':
+      return { ledger, decision: finish('succeeded', 'completed', 'The job is done.') }
+    case 'stopped':
+      return { ledger, decision: afterStop(end.by, facts) }
+    case 'failed':
+      return { ledger, decision: afterFailure(end, facts, ledger) }
+  }
+}
+
+/** How a job ends that has been told to, whatever its last attempt did short of succeeding. */
+export function decideWish(wish: Exclude<Wish, 'migrated'>): Extract<Decision, { kind: 'finish' }> {
+  switch (wish) {
+    case 'cancelled':
+      return finish('cancelled', 'cancelled', 'Cancelled by its owner.')
+    case 'deadline':
+      return finish(
+        'failed',
+        'deadline-reached',
+        'The deadline came before the job was done. Extend it with a new job from this one.',
+      )
+    case 'budget':
+      return finish('failed', 'budget-reached', 'The budget was used up before the job was done.')
+  }
+}
+
+function afterStop(by: Extract<AttemptEnd, { kind: 'stopped' }>['by'], facts: Facts): Decision {
+  if (facts.wish !== null && facts.wish !== 'migrated') return decideWish(facts.wish)
+  const left: Avoidance[] = [{ offerKey: facts.offerKey, forMs: AVOID_LEFT_MS, why: 'preference' }]
+  switch (by) {
+    case 'cancelled':
+    case 'deadline':
+    case 'budget':
+      return decideWish(by)
+    case 'migrated':
+      return again('migrating', 'Moving, as its owner asked.', { avoid: left })
+    case 'superseded':
+      return again(
+        'attempt-ended-by-hand',
+        'The attempt was ended by hand; the job goes on from its checkpoint.',
+        {},
+      )
+    case 'lease':
+      return again(
+        'lease-lapsed',
+        'The machine saved and stopped because it had not heard from us; the job goes on.',
+        {},
+      )
+  }
+}
+
+function afterFailure(
+  { failure, isLaunched }: Extract<AttemptEnd, { kind: 'failed' }>,
+  facts: Facts,
+  ledger: Ledger,
+): Decision {
+  if (facts.wish !== null && facts.wish !== 'migrated') return decideWish(facts.wish)
+  if (!isLaunched) ledger.misses += 1
+  const avoid = (why: Avoidance['why'], forMs: number): Avoidance[] => [
+    { offerKey: facts.offerKey, forMs, why },
+  ]
+  switch (failure.class) {
+    case 'throttled':
+    case 'transient':
+      return again('launch-refused', explain(failure), {
+        afterMs: failure.retryAfterMs ?? backoff(ledger.misses),
+      })
+    case 'capacity':
+      return again('launch-refused', explain(failure), {
+        avoid: avoid('capacity', failure.retryAfterMs ?? AVOID_CAPACITY_MS),
+      })
+    case 'quota':
+      return again('launch-refused', explain(failure), { avoid: avoid('quota', AVOID_QUOTA_MS) })
+    case 'interrupted':
+      ledger.interruptions += 1
+      if (ledger.interruptions > facts.policy.interruptionsMax) return exhausted(failure, facts.policy)
+      return again('interrupted', explain(failure), {})
+    case 'workload':
+      ledger.failures += 1
+      if (ledger.failures > facts.policy.failuresMax)
+        return finish('failed', 'workload-failed', explain(failure))
+      return again('workload-failed', explain(failure), { afterMs: backoff(ledger.failures) })
+    case 'unclassified':
+      ledger.unclassified += 1
+      if (ledger.unclassified > facts.policy.unclassifiedMax)
+        return finish('failed', 'unclassified', explain(failure))
+      return again('machine-lost', explain(failure), { afterMs: backoff(ledger.unclassified) })
+    case 'expired':
+    case 'auth':
+    case 'invalid':
+      return finish('failed', REASON_OF[failure.class], explain(failure))
+  }
+}
+
+const REASON_OF: Readonly<Record<Extract<FailureClass, 'expired' | 'auth' | 'invalid'>, JobReason>> = {
+  expired: 'expired',
+  auth: 'auth',
+  invalid: 'invalid',
+}
+
+function exhausted(failure: Failure, policy: Policy): Decision {
+  const message = `Lost its machine more than ${policy.interruptionsMax} times (retries.interruptions). Last: ${explain(failure)}`
+  return finish('failed', 'interrupted', message)
+}
+
+function explain({ message, hint, code }: Failure): string {
+  const raw = code === undefined || message.includes(code) ? '' : ` (${code})`
+  return `${message}${raw}${hint === undefined ? '' : ` ${hint}`}`
+}
+
+function backoff(times: number): number {
+  return Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.max(0, times - 1))
+}
+
+function finish(
+  state: 'succeeded' | 'failed' | 'cancelled',
+  reason: JobReason,
+  message: string,
+): Extract<Decision, { kind: 'finish' }> {
+  return { kind: 'finish', state, reason, message }
+}
+
+function again(
+  reason: JobReason,
+  message: string,
+  rest: { afterMs?: number; avoid?: Avoidance[] },
+): Decision {
+  return { kind: 'again', reason, message, afterMs: rest.afterMs ?? 0, avoid: rest.avoid ?? [] }
+}

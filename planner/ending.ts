@@ -1,0 +1,72 @@
+import type { ResultReason, RunnerResult } from '../core/documents'
+import type { Failure } from '../core/failure'
+import type { AttemptEnd } from '../core/ledger'
+import type { Observation } from '../core/observation'
+
+/** How an attempt ended, from what its runner wrote. */
+export function endFromResult(result: RunnerResult): AttemptEnd {
+  if (result.outcome === 'succeeded') return { kind: 'succeeded' }
+  switch (result.reason) {
+    case 'cancelled':
+    case 'migrated':
+    case 'deadline':
+    case 'budget':
+    case 'superseded':
+    case 'lease':
+      return { kind: 'stopped', by: result.reason }
+    case 'late':
+    case 'interrupted':
+    case 'completed':
+    case 'workload':
+    case 'setup':
+    case 'bundle':
+    case 'input':
+    case 'image':
+    case 'secrets':
+    case 'disk-full':
+    case 'runner':
+      return { kind: 'failed', isLaunched: true, failure: failureOfResult(result, result.reason) }
+  }
+}
+
+type Failing = Exclude<
+  ResultReason,
+  'cancelled' | 'migrated' | 'deadline' | 'budget' | 'superseded' | 'lease'
+>
+
+function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
+  switch (reason) {
+    case 'interrupted':
+      return { class: 'interrupted', message }
+    case 'late':
+      return { class: 'capacity', message }
+    case 'workload':
+    case 'setup':
+      return { class: 'workload', message, code: reason }
+    case 'disk-full':
+      return { class: 'workload', message, code: reason, hint: 'Ask for more with resources.disk.' }
+    case 'bundle':
+    case 'image':
+    case 'secrets':
+      return { class: 'invalid', message, code: reason }
+    case 'completed':
+    case 'input':
+    case 'runner':
+      return { class: 'unclassified', message, code: reason }
+  }
+}
+
+/** How an attempt ended whose machine is gone and left no result. */
+export function endFromLoss(observation: Observation): AttemptEnd {
+  const detail = observation.detail === undefined ? '' : ` (${observation.detail})`
+  const failed = (failure: Failure): AttemptEnd => ({ kind: 'failed', isLaunched: true, failure })
+  switch (observation.cause ?? 'unknown') {
+    case 'interrupted':
+      return failed({ class: 'interrupted', message: `The machine was taken back${detail}.` })
+    case 'failed-to-start':
+      return failed({ class: 'capacity', message: `The machine never started${detail}.` })
+    case 'ended':
+    case 'unknown':
+      return failed({ class: 'interrupted', message: `The machine ended without a result${detail}.` })
+  }
+}

@@ -1,0 +1,79 @@
+import type { JobSpec } from '../core/job'
+import { formatUsd } from '../core/money'
+import type { Offer } from '../core/offer'
+import type { Placement, Plan } from '../core/plan'
+import { formatShape } from '../core/resources'
+import { formatDuration, HOUR_MS } from '../core/time'
+import type { Estimate } from './price'
+
+/** A static price older than this is said to be old. */
+const PRICE_AGE_NOTED_MS = 24 * HOUR_MS
+
+/** Why an offer suits the job, best reason first. */
+export function reasonsFor(offer: Offer, spec: JobSpec, expected: Estimate): string[] {
+  const { priceMicroUsdPerHour: price } = offer
+  const money =
+    price === 0
+      ? 'costs nothing'
+      : `${formatUsd(price)}/h, about ${formatUsd(expected.costMicroUsd)} in ${formatDuration(expected.durationMs)}`
+  return [
+    money,
+    formatShape(offer.shape),
+    HOW_BOUGHT[offer.capacityType],
+    ...(offer.note === undefined ? [] : [offer.note]),
+  ].concat(
+    spec.durationMs === undefined && price > 0 ? ['the job gives no duration: one hour is assumed'] : [],
+  )
+}
+
+const HOW_BOUGHT: Readonly<Record<Offer['capacityType'], string>> = {
+  'on-demand': 'stays until the job is done',
+  spot: 'cheaper, and can be taken back at any time',
+  reserved: 'already reserved',
+}
+
+/** What may go wrong with an offer. */
+export function risksOf(offer: Offer, spec: JobSpec, at: { expected: Estimate; nowMs: number }): string[] {
+  const risks: string[] = []
+  if (offer.capacityType === 'spot') {
+    const count = at.expected.interruptions
+    const how =
+      count < 0.95
+        ? `${Math.round(count * 100)} % chance of an interruption`
+        : `about ${Math.round(count)} interruptions`
+    risks.push(`${how}; work since the last checkpoint is done again`)
+    if (spec.checkpoint.everyMs === undefined) risks.push('the job does not say how often it saves')
+  }
+  if (offer.availability === 'unknown') risks.push('whether there is one now only a launch tells')
+  const ageMs = at.nowMs - offer.priceSource.observedAtMs
+  if (offer.priceSource.kind === 'static' && ageMs > PRICE_AGE_NOTED_MS) {
+    risks.push(`the price is ${formatDuration(ageMs)} old`)
+  }
+  return risks
+}
+
+/** A placement in one line: `local spot at $0.12/h (16 cpus, 64 GiB)`. */
+export function summaryOf({ offer }: Placement): string {
+  const where = offer.place === '' ? offer.type : `${offer.type} in ${offer.place}`
+  const price = offer.priceMicroUsdPerHour === 0 ? 'free' : `${formatUsd(offer.priceMicroUsdPerHour)}/h`
+  return `${offer.backend} ${offer.capacityType}, ${where}, ${price}`
+}
+
+/** Why a plan has no placement, in one sentence that names each reason once. */
+export function whyNone(plan: Plan): string {
+  const silent = plan.silentBackends.map(({ backend, reason }) => `${backend}: ${reason}`)
+  const reasons = new Map<string, string[]>()
+  for (const { offerKey: key, reason } of plan.rejections) {
+    reasons.set(reason, [...(reasons.get(reason) ?? []), key])
+  }
+  const rejected = [...reasons].map(([reason, keys]) => `${nameSome(keys)}: ${reason}`)
+  const all = [...rejected, ...silent]
+  return all.length === 0 ? 'no backend has any offer' : all.join('; ')
+}
+
+const NAMES_SHOWN = 3
+
+function nameSome(keys: string[]): string {
+  const shown = keys.slice(0, NAMES_SHOWN).join(', ')
+  return keys.length <= NAMES_SHOWN ? shown : `${shown} and ${keys.length - NAMES_SHOWN} more`
+}

@@ -1,0 +1,123 @@
+import type { Capabilities } from '../core/capabilities'
+import { affordableMs } from '../core/meter'
+import { formatUsd } from '../core/money'
+import { formatBackendChoice, offerKey, type BackendChoice, type Offer } from '../core/offer'
+import type { Rejection } from '../core/plan'
+import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../core/resources'
+import { findAccelerator } from '../core/accelerators'
+import { formatDuration } from '../core/time'
+import { USEFUL_RUN_MS } from './assumptions'
+import type { PlanRequest } from './request'
+
+/** Why an offer cannot run the job, or `undefined` when it can. The first reason that can never change comes first. */
+export function reject(
+  offer: Offer,
+  capabilities: Capabilities,
+  request: PlanRequest,
+): Rejection | undefined {
+  const key = offerKey(offer)
+  const unfit = notWanted(offer, request) ?? notFitting(offer, request.spec.resources)
+  const reasons: [Rejection['why'], string | undefined][] = [
+    ['unfit', unfit],
+    ['unfit', notAble(offer, capabilities, request)],
+    ['unfit', notAffordable(offer, request)],
+    [
+      'quota',
+      offer.availability === 'no-quota' ? (offer.note ?? 'the account has no quota for it') : undefined,
+    ],
+    ['quota', avoided(key, request, 'quota')],
+    ['unavailable', offer.availability === 'unavailable' ? (offer.note ?? 'out of stock') : undefined],
+    ['unavailable', avoided(key, request, 'capacity')],
+  ]
+  const found = reasons.find(([, reason]) => reason !== undefined)
+  return found === undefined ? undefined : { offerKey: key, why: found[0], reason: found[1]! }
+}
+
+/** Whether a choice such as `ec2:spot` covers an offer. */
+export function covers(choice: BackendChoice, offer: Offer): boolean {
+  return (
+    choice.backend === offer.backend &&
+    (choice.capacityType === undefined || choice.capacityType === offer.capacityType)
+  )
+}
+
+function notWanted(offer: Offer, { spec, target }: PlanRequest): string | undefined {
+  if (target !== undefined && !covers(target, offer)) {
+    return `the migration asked for ${formatBackendChoice(target)}`
+  }
+  if (spec.backends.length > 0 && !spec.backends.some((choice) => covers(choice, offer))) {
+    return `the job allows only ${spec.backends.map(formatBackendChoice).join(', ')}`
+  }
+  if (offer.capacityType === 'spot' && !spec.isInterruptible) {
+    return 'it can be taken back, and the job is not marked interruptible'
+  }
+  return undefined
+}
+
+function notFitting(offer: Offer, resources: ResourceRequest): string | undefined {
+  const { shape } = offer
+  const measures: [string, number, Range | undefined, string][] = [
+    ['cpus', shape.cpus, resources.cpus, ''],
+    ['memory', shape.memoryGiB, resources.memoryGiB, ' GiB'],
+    ['GPUs', shape.gpus, resources.gpus ?? (wantsGpu(resources) ? { min: 1 } : undefined), ''],
+    ['GPU memory', shape.gpuMemoryGiB ?? 0, resources.gpuMemoryGiB, ' GiB'],
+    // A provider that states no disk gives what is asked.
+    [
+      'disk',
+      shape.diskGiB ?? Infinity,
+      resources.diskGiB === undefined ? undefined : atLeast(resources.diskGiB),
+      ' GiB',
+    ],
+  ]
+  for (const [name, has, wanted, unit] of measures) {
+    if (!isWithin(has, wanted))
+      return `${name}: has ${round1(has)}${unit}, wanted ${formatRange(wanted!, unit)}`
+  }
+  const wanted = resources.accelerators ?? []
+  if (wanted.length > 0 && !wanted.some((name) => isSameAccelerator(name, shape.accelerator))) {
+    return `accelerator: has ${shape.accelerator ?? 'none'}, wanted ${wanted.join(' or ')}`
+  }
+  return undefined
+}
+
+/** Disks are sold in sizes; a larger one is no reason against an offer. */
+function atLeast(range: Range): Range {
+  return { min: range.min ?? 0 }
+}
+
+function isSameAccelerator(wanted: string, has: string | undefined): boolean {
+  if (has === undefined) return false
+  return (findAccelerator(wanted)?.name ?? wanted) === (findAccelerator(has)?.name ?? has)
+}
+
+function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest): string | undefined {
+  if (request.spec.image !== undefined && !capabilities.hasCustomImage) {
+    return `${offer.backend} cannot run a container image here`
+  }
+  if (offer.usableUntilMs !== undefined && offer.usableUntilMs <= request.nowMs) {
+    return 'its reservation has ended'
+  }
+  const { deadlineAtMs, timing, nowMs } = request
+  if (deadlineAtMs !== undefined && deadlineAtMs - nowMs < timing.drainMs + timing.powerOffMs) {
+    return 'the deadline leaves no time to save and stop'
+  }
+  return undefined
+}
+
+function notAffordable(offer: Offer, { remainingMicroUsd, timing }: PlanRequest): string | undefined {
+  if (remainingMicroUsd === undefined) return undefined
+  const runMs = affordableMs(remainingMicroUsd, offer.priceMicroUsdPerHour)
+  if (runMs === null || runMs >= USEFUL_RUN_MS + timing.drainMs + timing.powerOffMs) return undefined
+  return `the ${formatUsd(remainingMicroUsd)} left of the budget buys ${formatDuration(runMs)} of it`
+}
+
+function avoided(key: string, request: PlanRequest, why: 'quota' | 'capacity'): string | undefined {
+  const avoidance = request.avoid.find((avoid) => avoid.offerKey === key && avoid.why === why)
+  if (avoidance === undefined) return undefined
+  const what = why === 'quota' ? 'refused for want of quota' : 'had no machine'
+  return `${what} a moment ago; left alone for ${formatDuration(avoidance.forMs)}`
+}
+
+function round1(value: number): number {
+  return Math.round(value * 10) / 10
+}

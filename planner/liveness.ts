@@ -1,0 +1,65 @@
+import type { Timing } from '../core/timing'
+import { CLOCK_SLACK_MS } from '../core/time'
+
+/**
+ * What a watch knows of one machine. Instants are of the watching process's clock, which also wrote `renewedAtMs` (or another
+ * control-plane process did, within the slack of two clocks).
+ */
+export interface Evidence {
+  timing: Timing
+  /** When this watch began: silence is counted only while somebody listened. */
+  watchedSinceMs: number
+  /** When the lease was last renewed, or the machine was ordered if it never was. */
+  renewedAtMs: number
+  /** True until a lease was renewed: the first one runs from the runner's start, which may be late. */
+  isLeaseFirst: boolean
+  /** When the newest beat was first seen; missing before the first. */
+  beatSeenAtMs?: number
+  /** The last time each of the two did not answer. */
+  providerFailedAtMs?: number
+  storeFailedAtMs?: number
+  /** When the first of the unbroken looks was that found the machine gone. */
+  goneSinceMs?: number
+}
+
+export type Liveness =
+  | { kind: 'alive' }
+  /** Said twice by the provider, far enough apart. */
+  | { kind: 'gone' }
+  /** Whatever runs there has stopped by itself by now. */
+  | { kind: 'fenced' }
+  | { kind: 'silent'; silentMs: number }
+
+/**
+ * Whether an attempt can still be alive. Silence is not death: nothing here follows from a missing beat alone before the
+ * lease has certainly run out, or a long silence during which provider and store answered all the while.
+ */
+export function judge(evidence: Evidence, nowMs: number): Liveness {
+  const { timing } = evidence
+  if (evidence.goneSinceMs !== undefined && nowMs - evidence.goneSinceMs >= timing.goneConfirmMs) {
+    return { kind: 'gone' }
+  }
+  if (nowMs > leaseOverAtMs(evidence)) return { kind: 'fenced' }
+  const quietSince = Math.max(
+    evidence.watchedSinceMs,
+    evidence.beatSeenAtMs ?? 0,
+    evidence.providerFailedAtMs ?? 0,
+    evidence.storeFailedAtMs ?? 0,
+  )
+  const silentMs = nowMs - quietSince
+  return silentMs >= timing.silenceMs ? { kind: 'silent', silentMs } : { kind: 'alive' }
+}
+
+/**
+ * When a lease has certainly run out, drain and power-off included. A renewal answers a beat sent before it, and the runner
+ * counts from that beat, so renewal + ttl is late enough; a first lease runs from a start that may come `startWithinMs` after
+ * the order.
+ */
+export function leaseOverAtMs({
+  timing,
+  renewedAtMs,
+  isLeaseFirst,
+}: Pick<Evidence, 'timing' | 'renewedAtMs' | 'isLeaseFirst'>): number {
+  const startMs = isLeaseFirst ? timing.startWithinMs : 0
+  return renewedAtMs + startMs + timing.leaseMs + timing.drainMs + timing.powerOffMs + CLOCK_SLACK_MS
+}

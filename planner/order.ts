@@ -1,0 +1,98 @@
+import type { PlanInput } from '../core/activities'
+import type { RunnerOrder } from '../core/documents'
+import { affordableMs } from '../core/meter'
+import { offerKey, type Offer } from '../core/offer'
+import type { BackendAnswer, Order, Plan } from '../core/plan'
+import { attemptIdOf } from '../core/queues'
+import { INTERCHANGEABLE_COST_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
+
+/** The best placement of a plan as an order: with the offers that would do as well, and everything the machine must know. */
+export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]): Order {
+  const [best] = plan.placements
+  const capabilities = answers.find(({ backend }) => backend === best?.offer.backend)?.capabilities
+  if (best === undefined || capabilities === undefined) throw new Error('an order needs a placement')
+  const offers = plan.placements
+    .filter(
+      ({ offer, costMicroUsd }) =>
+        isInterchangeable(offer, best.offer) &&
+        costMicroUsd <= best.costMicroUsd * INTERCHANGEABLE_COST_FACTOR,
+    )
+    .slice(0, OFFERS_PER_ORDER_MAX)
+    .map(({ offer }) => offer)
+  const attemptId = attemptIdOf(input.jobId, input.attempt)
+  const priceMax = Math.max(...offers.map((offer) => offer.priceMicroUsdPerHour))
+  return {
+    attemptId,
+    jobId: input.jobId,
+    attempt: input.attempt,
+    deployment: input.deployment,
+    backend: best.offer.backend,
+    capacityType: best.offer.capacityType,
+    offers,
+    nodes: 1,
+    token: attemptId,
+    runnerStart: capabilities.runnerStart,
+    runnerSha256: input.resolved.runnerSha256,
+    storeUrl: input.resolved.storeUrl,
+    priceMaxMicroUsdPerHour: priceMax,
+    runner: runnerOrder(input, priceMax),
+  }
+}
+
+function isInterchangeable(offer: Offer, best: Offer): boolean {
+  return (
+    offer.backend === best.backend &&
+    offer.capacityType === best.capacityType &&
+    // A reservation is one thing; another one is another order.
+    (offer.reservationId === undefined || offerKey(offer) === offerKey(best))
+  )
+}
+
+function runnerOrder(input: PlanInput, priceMaxMicroUsdPerHour: number): RunnerOrder {
+  const { spec, timing } = input.resolved
+  return {
+    version: 1,
+    jobId: input.jobId,
+    jobName: spec.name,
+    attempt: input.attempt,
+    attemptId: attemptIdOf(input.jobId, input.attempt),
+    run: spec.run,
+    setup: spec.setup ?? null,
+    image: spec.image ?? null,
+    shmGiB: spec.resources.shmGiB ?? null,
+    env: spec.env,
+    secrets: spec.secrets,
+    bundle: input.bundle === null ? null : { sha256: input.bundle.sha256, sizeBytes: input.bundle.sizeBytes },
+    inputs: spec.inputs,
+    outputs: spec.outputs,
+    checkpoint: {
+      directory: spec.checkpoint.directory ?? null,
+      everyMs: spec.checkpoint.everyMs ?? 0,
+      quietMs: timing.checkpointQuietMs,
+    },
+    limits: {
+      seq: 0,
+      deadlineAtMs: input.deadlineAtMs ?? null,
+      runMs: runMsFor(remaining(input), priceMaxMicroUsdPerHour),
+    },
+    leaseMs: timing.leaseMs,
+    drainMs: timing.drainMs,
+    powerOffMs: timing.powerOffMs,
+    startWithinMs: timing.startWithinMs,
+    beatMs: timing.beatMs,
+    notice: { kind: 'none' },
+  }
+}
+
+/** What is left of the budget, when there is one. */
+export function remaining(input: Pick<PlanInput, 'budgetMicroUsd' | 'ledger'>): number | undefined {
+  return input.budgetMicroUsd === undefined ? undefined : input.budgetMicroUsd - input.ledger.spentMicroUsd
+}
+
+/** How long a machine at the dearest price may run for what is left; null for as long as it likes. */
+export function runMsFor(
+  remainingMicroUsd: number | undefined,
+  priceMaxMicroUsdPerHour: number,
+): number | null {
+  return remainingMicroUsd === undefined ? null : affordableMs(remainingMicroUsd, priceMaxMicroUsdPerHour)
+}

@@ -1,0 +1,41 @@
+import type { Objective } from '../core/job'
+import { offerKey, type CapacityType } from '../core/offer'
+import type { Placement } from '../core/plan'
+
+/** What can least be taken away comes first. */
+const BY_RELIABILITY: Readonly<Record<CapacityType, number>> = { reserved: 0, 'on-demand': 1, spot: 2 }
+
+/**
+ * Orders placements by the job's objective, the others breaking ties, and last by name, so that the order is total and the
+ * same every time. `isLast` marks placements that are taken only when there is no other.
+ */
+export function rank(
+  placements: Placement[],
+  objective: Objective,
+  isLast: (placement: Placement) => boolean,
+): Placement[] {
+  return [...placements].sort((a, b) => {
+    const measures = [Number(isLast(a)) - Number(isLast(b)), ...measuresOf(a, b, objective)]
+    return (
+      measures.find((difference) => difference !== 0) ?? compareText(offerKey(a.offer), offerKey(b.offer))
+    )
+  })
+}
+
+function measuresOf(a: Placement, b: Placement, objective: Objective): number[] {
+  const cost = a.costMicroUsd - b.costMicroUsd
+  const time = a.durationMs - b.durationMs
+  const reliability = BY_RELIABILITY[a.offer.capacityType] - BY_RELIABILITY[b.offer.capacityType]
+  switch (objective) {
+    case 'cost':
+      return [cost, time, reliability]
+    case 'time':
+      return [time, cost, reliability]
+    case 'reliability':
+      return [reliability, cost, time]
+  }
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,21 @@
+import type { Avoidance } from '../core/ledger'
+import type { JobSpec } from '../core/job'
+import type { MicroUsd } from '../core/money'
+import type { BackendChoice } from '../core/offer'
+import type { BackendAnswer, SilentBackend } from '../core/plan'
+import type { Timing } from '../core/timing'
+
+/** Everything that a plan depends on. The same request gives the same plan, on any day. */
+export interface PlanRequest {
+  spec: JobSpec
+  timing: Timing
+  answers: BackendAnswer[]
+  silentBackends: SilentBackend[]
+  avoid: Avoidance[]
+  /** Where a migration wants to go; nothing else will do. */
+  target?: BackendChoice
+  deadlineAtMs?: number
+  /** What is left of the budget; missing without one. */
+  remainingMicroUsd?: MicroUsd
+  nowMs: number
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+/** Variables of an environment; passed in, so that only `config.ts` files read the process's own. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Where this user's Crucible keeps its things. */
+export interface Home {
+  /** `CRUCIBLE_HOME`, else `~/.crucible`. */
+  directory: string
+  /** `CRUCIBLE_STORE`, else a folder of the home. */
+  storeUrl: string
+  /** `CRUCIBLE_SECRET_KEY_FILE`, else a file of the home. */
+  secretKeyFile: string
+}
+
+export function homeOf(env: Environment): Home {
+  const directory = resolve(expand(env.CRUCIBLE_HOME?.trim() || '~/.crucible'))
+  return {
+    directory,
+    storeUrl: env.CRUCIBLE_STORE?.trim() || pathToFileURL(join(directory, 'store')).href,
+    secretKeyFile: resolve(expand(env.CRUCIBLE_SECRET_KEY_FILE?.trim() || join(directory, 'secret.key'))),
+  }
+}
+
+function expand(path: string): string {
+  return path === '~' || path.startsWith('~/') ? join(homedir(), path.slice(1)) : path
+}
+
+/** What `crucible dev` tells other processes of this user about itself while it runs. */
+export interface DevNote {
+  pid: number
+  address: string
+  uiUrl: string
+}
+
+export function devNotePath({ directory }: Home): string {
+  return join(directory, 'dev', 'running.json')
+}
+
+/** The note of a `crucible dev` that runs, or ran; `undefined` when there is none or it cannot be read. */
+export function readDevNote(home: Home): DevNote | undefined {
+  try {
+    return JSON.parse(readFileSync(devNotePath(home), 'utf8')) as DevNote
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { RELEASES_URL } from '../../../../cli/dev/temporal/download'
+import { GRACE_SECONDS } from '../../../../cli/dev/temporal/leash'
+import {
+  isServerNewEnough,
+  MIN_SERVER_VERSION,
+  parseTemporalVersion,
+  TEMPORAL_CLI_VERSION,
+} from '../../../../cli/dev/temporal/version'
+
+describe('parseTemporalVersion', () => {
+  it.each([
+    ['temporal version 1.9.1 (Server 1.32.0, UI 2.54.1)\n', { version: '1.9.1', serverVersion: '1.32.0' }],
+    [
+      'temporal version 0.0.0-DEV (Server 1.33.0-rc.1, UI 3)',
+      { version: '0.0.0-DEV', serverVersion: '1.33.0-rc.1' },
+    ],
+    ['tctl version 1.18', undefined],
+    ['', undefined],
+  ])('reads %j', (text, expected) => {
+    expect(parseTemporalVersion(text)).toEqual(expected)
+  })
+})
+
+describe('isServerNewEnough', () => {
+  it.each([
+    ['1.31.9', false],
+    ['0.40.0', false],
+    ['1.32.0', true],
+    ['1.32.0-158.1', true],
+    ['1.32.7', true],
+    ['1.100.0', true],
+    ['2.0.0', true],
+  ])('%s: %s', (version, expected) => {
+    expect(isServerNewEnough(version)).toBe(expected)
+  })
+})
+
+describe('the guide', () => {
+  it('names the versions, the place and the limits that the code has', () => {
+    const guide = readFileSync(join(__dirname, '../../../../docs/temporal-server.md'), 'utf8').replaceAll(
+      '\n',
+      ' ',
+    )
+    for (const text of [
+      `${RELEASES_URL}/v${TEMPORAL_CLI_VERSION}/temporal_cli_${TEMPORAL_CLI_VERSION}_<os>_<arch>.tar.gz`,
+      `cache/temporal/${TEMPORAL_CLI_VERSION}/temporal`,
+      `is ${MIN_SERVER_VERSION} or newer`,
+      `SIGKILL after ${GRACE_SECONDS} seconds`,
+    ]) {
+      expect(guide).toContain(text)
+    }
+  })
+})
+
+describe('the pinned version', () => {
+  it('is the one that the Go module builds', () => {
+    const module = readFileSync(join(__dirname, '../../../../tools/temporal/go.mod'), 'utf8')
+    expect(module).toContain(`require github.com/temporalio/cli v${TEMPORAL_CLI_VERSION}\n`)
+  })
+})

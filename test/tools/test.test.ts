@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { FakeCheckout, type Outcome } from './fake-checkout'
+
+let checkout: FakeCheckout
+
+beforeEach(() => {
+  checkout = new FakeCheckout()
+  checkout.npm(`rm -rf node_modules
+    mkdir -p node_modules/typescript/bin node_modules/eslint/bin node_modules/prettier/bin node_modules/jest/bin
+    cp tsc.js node_modules/typescript/bin/tsc
+    cp eslint.js node_modules/eslint/bin/eslint.js
+    cp prettier.js node_modules/prettier/bin/prettier.cjs
+    cp jest.js node_modules/jest/bin/jest.js
+    cp installed.json node_modules/.package-lock.json`)
+  checkout.write('eslint.js', '')
+  checkout.write('prettier.js', '')
+  jest({ numPassedTests: 5 })
+})
+
+afterEach(() => {
+  checkout.remove()
+})
+
+/** A Jest that writes these results, after one line for people, and ends with the exit code. */
+function jest(results: object, code = 0): void {
+  const all = JSON.stringify({
+    numPassedTests: 0,
+    numFailedTests: 0,
+    numRuntimeErrorTestSuites: 0,
+    ...results,
+  })
+  checkout.write(
+    'jest.js',
+    `const file = process.argv[process.argv.indexOf('--outputFile') + 1]
+     require('node:fs').writeFileSync(file, ${JSON.stringify(all)})
+     console.error('jest ran')
+     process.exitCode = ${code}`,
+  )
+}
+
+async function run(): Promise<Outcome & { last: string }> {
+  const outcome = await checkout.node('tools/test.mjs')
+  return { ...outcome, last: outcome.stdout.trimEnd().split('\n').at(-1)! }
+}
+
+describe('npm test', () => {
+  it('counts types, lint and format as one each, and every test', async () => {
+    const { code, last, stderr } = await run()
+    expect(last).toBe('9 passed, 0 failed')
+    expect(code).toBe(0)
+    expect(stderr).toContain('jest ran')
+  })
+
+  it('shows what the linter says, and goes on', async () => {
+    checkout.write('eslint.js', 'console.log("line 7: no"); process.exitCode = 1')
+    const { code, last, stdout } = await run()
+    expect(last).toBe('8 passed, 1 failed')
+    expect(code).toBe(1)
+    expect(stdout).toContain('line 7: no')
+  })
+
+  it('counts tests that fail and files that do not load', async () => {
+    jest({ numPassedTests: 3, numFailedTests: 2, numRuntimeErrorTestSuites: 1 }, 1)
+    expect(await run()).toMatchObject({ code: 1, last: '7 passed, 3 failed' })
+  })
+
+  it.each([
+    ['dies without results', 'process.exitCode = 1'],
+    ['fails though no test did', undefined],
+  ])('fails when Jest %s', async (_what, script) => {
+    jest({ numPassedTests: 3 }, 1)
+    if (script !== undefined) checkout.write('jest.js', script)
+    const { code, last } = await run()
+    expect(code).toBe(1)
+    expect(last).toMatch(/^\d passed, 1 failed$/)
+  })
+
+  it('ends with the line when the set-up already fails', async () => {
+    checkout.npm('exit 1')
+    expect(await run()).toMatchObject({ code: 1, last: '0 passed, 1 failed' })
+  })
+})
+
+describe('.ci/run', () => {
+  it.each([
+    ['passes', 'echo "12 passed, 0 failed"', 0, '12 passed, 0 failed'],
+    [
+      'fails, with words of npm after the line',
+      'echo "11 passed, 1 failed"; echo "npm error"; exit 1',
+      1,
+      '11 passed, 1 failed',
+    ],
+    ['dies before the line', 'echo "out of memory"; exit 134', 134, '0 passed, 1 failed'],
+    ['passes and then dies', 'echo "12 passed, 0 failed"; exit 9', 9, '12 passed, 1 failed'],
+    [
+      'prints other numbers too',
+      'echo "120 passed, 0 failed"; echo "x: 3 passed, 0 failed"',
+      0,
+      '120 passed, 0 failed',
+    ],
+  ])('ends with the result when npm test %s', async (...[, script, code, last]) => {
+    checkout.npm(script)
+    const outcome = await checkout.run('bash', ['.ci/run'])
+    expect(outcome.code).toBe(code)
+    expect(outcome.stdout.trimEnd().split('\n').at(-1)).toBe(last)
+    expect(checkout.calls()).toEqual(['npm test'])
+  })
+})

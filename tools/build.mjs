@@ -1,0 +1,167 @@
+// Builds dist/. Each step is skipped when a hash over the contents of its inputs is the one of the last time.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  accessSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+const CACHE = join(ROOT, 'node_modules', '.cache', 'crucible')
+const STATE = join(CACHE, 'build.json')
+const BUILD_INFO = join(CACHE, 'tsbuildinfo')
+const RUNNER = 'dist/runner/crucible-runner.pyz'
+const BUNDLE = 'dist/workers/workflow-bundle.js'
+
+/** The folders that are compiled, as tsconfig.json has them. */
+function folders() {
+  const { include } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8'))
+  return include.filter((name) => name !== 'test' && existsSync(join(ROOT, name)))
+}
+
+/** The files below some paths, relative to the root with `/`, in order. A path may itself be a file; caches are left out. */
+function filesOf(...paths) {
+  const files = []
+  const visit = (path) => {
+    if (extname(path) !== '') return files.push(path)
+    for (const entry of readdirSync(join(ROOT, path), { withFileTypes: true })) {
+      if (entry.name.startsWith('.') || entry.name === '__pycache__') continue
+      if (entry.isDirectory()) visit(`${path}/${entry.name}`)
+      else files.push(`${path}/${entry.name}`)
+    }
+  }
+  paths.filter((path) => existsSync(join(ROOT, path))).forEach(visit)
+  return files.sort()
+}
+
+function hashOf(files) {
+  const hash = createHash('sha256')
+  for (const file of files)
+    hash
+      .update(`${file}\0`)
+      .update(readFileSync(join(ROOT, file)))
+      .update('\0')
+  return hash.digest('hex')
+}
+
+const isSource = (file) => file.endsWith('.ts') && !file.endsWith('.d.ts')
+const outputOf = (source) => `dist/${source.replace(/\.ts$/, '.js')}`
+/** What the code reads beside itself at run time. The runner travels as its zipapp. */
+const isAsset = (file) => !file.endsWith('.ts') && !file.endsWith('.md')
+
+/** The steps in their order. What a step needs of an earlier one is among its inputs. */
+function steps() {
+  const code = filesOf(...folders())
+  const sources = code.filter(isSource)
+  const assets = code.filter(isAsset)
+  const settings = ['tools/build.mjs', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json']
+  return [
+    { name: 'code', inputs: [...sources, ...settings], outputs: sources.map(outputOf), run: compile },
+    {
+      name: 'assets',
+      inputs: assets,
+      outputs: assets.map((file) => `dist/${file}`),
+      run: () => assets.forEach((file) => copy(file, `dist/${file}`)),
+    },
+    {
+      name: 'runner',
+      inputs: filesOf('runner', 'tools/runner-zip.mjs'),
+      outputs: [RUNNER],
+      run: () => runNode([join(ROOT, 'tools', 'runner-zip.mjs')], 'The runner could not be packed'),
+    },
+    {
+      name: 'workflow bundle',
+      inputs: filesOf('workflows', 'core', 'workers', ...settings),
+      outputs: [BUNDLE],
+      run: async () => {
+        const require = createRequire(import.meta.url)
+        await require(join(ROOT, 'dist', 'workers', 'bundle.js')).buildWorkflowBundle(join(ROOT, BUNDLE))
+      },
+    },
+  ]
+}
+
+/** The steps that have something to do, each with the hash to remember once it is done. */
+function pendingSteps() {
+  const done = readState()
+  return steps()
+    .map((step) => ({ ...step, hash: hashOf(step.inputs) }))
+    .filter(
+      ({ name, hash, outputs }) =>
+        done[name] !== hash || !outputs.every((file) => existsSync(join(ROOT, file))),
+    )
+}
+
+export function isBuilt() {
+  return pendingSteps().length === 0
+}
+
+/** Brings dist/ up to date. `say` is told each step that is done; throws with the tool's own words when one fails. */
+export async function build(say) {
+  const pending = pendingSteps()
+  if (pending.length === 0) return
+  for (const folder of [CACHE, join(ROOT, 'dist')]) {
+    mkdirSync(folder, { recursive: true })
+    accessSync(folder, constants.W_OK)
+  }
+  removeStale()
+  for (const { name, hash, run } of pending) {
+    say(`Building: ${name}`)
+    await run()
+    writeFileSync(STATE, JSON.stringify({ ...readState(), [name]: hash }))
+  }
+}
+
+function readState() {
+  try {
+    return JSON.parse(readFileSync(STATE, 'utf8'))
+  } catch {
+    return {}
+  }
+}
+
+function compile() {
+  // The compiler trusts its own memory of what it wrote; a dist/ that somebody emptied must be written again.
+  const sources = filesOf(...folders()).filter(isSource)
+  if (!sources.every((file) => existsSync(join(ROOT, outputOf(file))))) rmSync(BUILD_INFO, { force: true })
+  const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+  const args = ['-p', 'tsconfig.build.json', '--incremental', '--tsBuildInfoFile', BUILD_INFO]
+  runNode([tsc, ...args], 'The code does not compile')
+}
+
+/** Takes away what was built from files that are gone, so that nothing can still load it. */
+function removeStale() {
+  for (const file of filesOf('dist').filter(
+    (name) => /\.(js|js\.map|d\.ts)$/.test(name) && name !== BUNDLE,
+  )) {
+    const source = file.slice('dist/'.length).replace(/\.(js|js\.map|d\.ts)$/, '.ts')
+    if (!existsSync(join(ROOT, source))) rmSync(join(ROOT, file))
+  }
+}
+
+function copy(from, to) {
+  mkdirSync(dirname(join(ROOT, to)), { recursive: true })
+  copyFileSync(join(ROOT, from), join(ROOT, to))
+}
+
+function runNode(args, failure) {
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${failure}:\n${error?.message ?? `${stdout}${stderr}`.trimEnd()}`)
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  build((line) => console.error(line)).catch((error) => {
+    console.error(error.message)
+    process.exitCode = 1
+  })
+}

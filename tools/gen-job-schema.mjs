@@ -1,0 +1,33 @@
+// Writes docs/job.schema.json and the table of fields in docs/job-file.md from intake/job-schema.ts.
+// `node tools/gen-job-schema.mjs`; tests fail when one of them is out of date.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { transformSync } from '@swc/core'
+import prettier from 'prettier'
+
+const require = createRequire(import.meta.url)
+// The sources themselves rather than a build, which may be older.
+require.extensions['.ts'] = (module, filename) => {
+  const { code } = transformSync(readFileSync(filename, 'utf8'), {
+    filename,
+    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+    module: { type: 'commonjs' },
+  })
+  module._compile(code, filename)
+}
+const { jobFileJsonSchema } = require('../intake/job-schema.ts')
+const { jobFieldTable } = require('../intake/job-table.ts')
+
+const schemaFile = new URL('../docs/job.schema.json', import.meta.url)
+const pageFile = new URL('../docs/job-file.md', import.meta.url)
+const style = await prettier.resolveConfig(schemaFile)
+writeFileSync(
+  schemaFile,
+  await prettier.format(JSON.stringify(jobFileJsonSchema()), { ...style, parser: 'json' }),
+)
+const page = readFileSync(pageFile, 'utf8')
+const marked = /(<!-- fields -->\n)[\s\S]*(<!-- \/fields -->)/
+writeFileSync(
+  pageFile,
+  page.replace(marked, (_, begin, end) => `${begin}${jobFieldTable()}\n${end}`),
+)

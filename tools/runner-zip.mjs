@@ -1,0 +1,48 @@
+// Packs the runner into one file that Python runs as it is. The same sources give the same bytes on every machine, because
+// a running job knows its runner by its digest.
+//
+//   node tools/runner-zip.mjs [OUT.pyz]
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { zipSync } from 'fflate'
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+const SOURCES = join(ROOT, 'runner')
+const DEFAULT_OUT = join(ROOT, 'dist', 'runner', 'crucible-runner.pyz')
+
+const SHEBANG = '#!/usr/bin/env python3\n'
+// The earliest time that a zip can hold, in local time as zips have it: no time zone changes the bytes.
+const MODIFIED = new Date(1980, 0, 1)
+/** Made on Unix, as a plain file that everybody may read. */
+const MADE_ON_UNIX = 3
+const MODE = 0o100644
+
+function sources(folder = '') {
+  return readdirSync(join(SOURCES, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`
+    if (entry.isDirectory()) return sources(path)
+    return entry.name.endsWith('.py') ? [path] : []
+  })
+}
+
+/** The runner as one file, ready to be written as `*.pyz`. */
+export function zipRunner() {
+  const files = {}
+  for (const path of sources().sort()) {
+    const text = readFileSync(join(SOURCES, path), 'utf8').replaceAll('\r\n', '\n')
+    files[path] = Buffer.from(text)
+  }
+  const zip = zipSync(files, { level: 9, mtime: MODIFIED, os: MADE_ON_UNIX, attrs: MODE << 16 })
+  return Buffer.concat([Buffer.from(SHEBANG), zip])
+}
+
+/** Writes it, executable, with the folders it needs. */
+export function writeRunner(out) {
+  mkdirSync(dirname(out), { recursive: true })
+  writeFileSync(out, zipRunner(), { mode: 0o755 })
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  writeRunner(process.argv[2] === undefined ? DEFAULT_OUT : resolve(process.argv[2]))
+}

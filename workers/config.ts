@@ -1,0 +1,143 @@
+import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
+import { BACKENDS, type ReadSettings } from '../backends/registry'
+import type { BackendName } from '../core/offer'
+import { DEFAULT_TIMING, FILE_STORE_PACE, type Timing } from '../core/timing'
+import { parseDuration } from '../intake/units'
+import { homeOf, readDevNote, type Environment, type Home } from '../storage/home'
+
+/** Everything that a worker needs to know, read once and whole. */
+export interface WorkerConfig {
+  home: Home
+  temporal: { connection: ClientConnectConfig['connectionOptions']; namespace: string }
+  timing: Timing
+  /** The backends of the deployment, each ready to be made. */
+  backends: ReadonlyMap<BackendName, Extract<ReadSettings, { create: unknown }>>
+  logLevel: LogLevel
+}
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** Settings of durations: what they set, and what they mean, for the documentation. */
+export const TIMING_SETTINGS: readonly { name: string; key: keyof Timing; meaning: string }[] = [
+  { name: 'CRUCIBLE_LEASE', key: 'leaseMs', meaning: 'how long a machine goes on without hearing from us' },
+  { name: 'CRUCIBLE_DRAIN', key: 'drainMs', meaning: 'time that a workload has to save when it must stop' },
+  {
+    name: 'CRUCIBLE_POWER_OFF',
+    key: 'powerOffMs',
+    meaning: 'kept free at the end of every limit for the power-off',
+  },
+  { name: 'CRUCIBLE_BEAT', key: 'beatMs', meaning: 'pace of the signs of life' },
+  { name: 'CRUCIBLE_OBSERVE', key: 'observeMs', meaning: 'pace at which machines are looked at' },
+  {
+    name: 'CRUCIBLE_SILENCE',
+    key: 'silenceMs',
+    meaning: 'silence of a living machine after which it is given up',
+  },
+  {
+    name: 'CRUCIBLE_START_WITHIN',
+    key: 'startWithinMs',
+    meaning: 'a machine that starts later than this does nothing',
+  },
+  {
+    name: 'CRUCIBLE_CHECKPOINT_QUIET',
+    key: 'checkpointQuietMs',
+    meaning: 'a checkpoint unchanged for this long is complete',
+  },
+  {
+    name: 'CRUCIBLE_GONE_CONFIRM',
+    key: 'goneConfirmMs',
+    meaning: 'time between two looks that must find a machine gone',
+  },
+]
+
+/** The settings cannot be used; the message names every problem and what to write instead. */
+export class ConfigError extends Error {
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.name = 'ConfigError'
+  }
+}
+
+/** Reads the configuration of a worker; throws a `ConfigError` with all problems at once. */
+export function readWorkerConfig(env: Environment = process.env): WorkerConfig {
+  const problems: string[] = []
+  const attempt = <T>(read: () => T, fallback: T): T => {
+    try {
+      return read()
+    } catch (error) {
+      problems.push(...(error instanceof ConfigError ? error.problems : [(error as Error).message]))
+      return fallback
+    }
+  }
+  const home = homeOf(env)
+  const config: WorkerConfig = {
+    home,
+    temporal: attempt(() => readTemporal(env, home), { connection: {}, namespace: 'default' }),
+    timing: attempt(() => readTiming(env, home), DEFAULT_TIMING),
+    backends: attempt(() => readBackends(env, home), new Map()),
+    logLevel: attempt(() => readLogLevel(env), 'info'),
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return config
+}
+
+/** The server that the environment or `temporal.toml` names, else the one of a running `crucible dev`, else Temporal's default. */
+function readTemporal(env: Environment, home: Home): WorkerConfig['temporal'] {
+  const profile = loadClientConfigProfile({ overrideEnvVars: definedOf(env) })
+  profile.address ??= readDevNote(home)?.address ?? 'localhost:7233'
+  const { connectionOptions, namespace } = toClientOptions(profile)
+  return { connection: connectionOptions, namespace: namespace ?? 'default' }
+}
+
+function definedOf(env: Environment): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  )
+}
+
+function readTiming(env: Environment, { storeUrl }: Home): Timing {
+  const timing = { ...DEFAULT_TIMING, ...(storeUrl.startsWith('file:') ? FILE_STORE_PACE : {}) }
+  const problems: string[] = []
+  for (const { name, key } of TIMING_SETTINGS) {
+    const text = env[name]?.trim()
+    if (text === undefined || text === '') continue
+    try {
+      timing[key] = parseDuration(text)
+    } catch (error) {
+      problems.push(`${name} is "${text}": ${(error as Error).message}`)
+    }
+  }
+  if (timing.leaseMs <= timing.beatMs * 3)
+    problems.push('CRUCIBLE_LEASE must be more than three times CRUCIBLE_BEAT')
+  if (problems.length > 0) throw new ConfigError(problems)
+  return timing
+}
+
+function readBackends(env: Environment, { directory }: Home): WorkerConfig['backends'] {
+  const names = (env.CRUCIBLE_BACKENDS ?? 'local')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  const problems: string[] = []
+  const backends = new Map<BackendName, Extract<ReadSettings, { create: unknown }>>()
+  const settings = { CRUCIBLE_LOCAL_ROOT: `${directory}/local`, ...env }
+  for (const name of names) {
+    const read = BACKENDS[name]?.read(settings)
+    if (read === undefined)
+      problems.push(`CRUCIBLE_BACKENDS names "${name}": there are ${Object.keys(BACKENDS).join(', ')}`)
+    else if ('problems' in read) problems.push(...read.problems)
+    else backends.set(name, read)
+  }
+  if (names.length === 0) problems.push('CRUCIBLE_BACKENDS is empty: name at least one, such as local')
+  if (problems.length > 0) throw new ConfigError(problems)
+  return backends
+}
+
+function readLogLevel(env: Environment): LogLevel {
+  const level = env.CRUCIBLE_LOG?.trim().toLowerCase() ?? 'info'
+  const known = LOG_LEVELS.find((each) => each === level)
+  if (known === undefined)
+    throw new ConfigError([`CRUCIBLE_LOG is "${level}": write one of ${LOG_LEVELS.join(', ')}`])
+  return known
+}

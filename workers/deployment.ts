@@ -1,0 +1,125 @@
+import { randomInt } from 'node:crypto'
+import {
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+  type Client,
+} from '@temporalio/client'
+import type { Logger } from 'pino'
+import type { GarbageCollectionInput } from '../core/messages'
+import type { BackendName } from '../core/offer'
+import {
+  GARBAGE_COLLECTION_SCHEDULE_ID,
+  ORCHESTRATOR_QUEUE,
+  SEARCH_ATTRIBUTES,
+  WORKFLOW_TYPES,
+} from '../core/queues'
+import { ensureDeployment } from '../storage/deployment'
+import { layout } from '../storage/layout'
+import type { ObjectStore } from '../storage/store'
+
+/** How long something must have been unowned before it is ended: longer than any list of a provider is stale. */
+export const GARBAGE_GRACE_MS = 5 * 60_000
+const SWEEP_EVERY = '10 minutes'
+
+const ID_DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
+const ID_LENGTH = 10
+
+/** `dep-` and ten digits, as `storage/deployment.ts` wants them. */
+export function makeDeploymentId(): string {
+  return `dep-${Array.from({ length: ID_LENGTH }, () => ID_DIGITS[randomInt(ID_DIGITS.length)]).join('')}`
+}
+
+/** Whose store this is; the first process to ask makes it somebody's. */
+export function deploymentOf(store: ObjectStore): Promise<string> {
+  return ensureDeployment(store, makeDeploymentId)
+}
+
+/** The search attributes, on servers that were not started with them. */
+export async function ensureSearchAttributes(client: Client, namespace: string): Promise<void> {
+  const { operatorService } = client.connection as unknown as { operatorService: OperatorService }
+  const { customAttributes } = await operatorService.listSearchAttributes({ namespace })
+  const missing = Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in customAttributes))
+  if (missing.length === 0) return
+  await operatorService.addSearchAttributes({
+    namespace,
+    searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
+  })
+}
+
+/** `temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD` */
+const KEYWORD = 2
+
+/** The two calls used, which every kind of connection has. */
+interface OperatorService {
+  listSearchAttributes(request: { namespace: string }): Promise<{ customAttributes: Record<string, unknown> }>
+  addSearchAttributes(request: {
+    namespace: string
+    searchAttributes: Record<string, number>
+  }): Promise<unknown>
+}
+
+/**
+ * The schedule of garbage collection, which is also where Temporal keeps the deployment's id. It is made once, while the store is
+ * still empty. Where the store already has jobs and Temporal does not know the deployment, a server was reset or the wrong one is
+ * meant: then nothing is made, so that nothing is ever ended by mistake.
+ */
+export async function ensureGarbageCollection(
+  client: Client,
+  at: { store: ObjectStore; deployment: string; backends: BackendName[]; logger: Logger },
+): Promise<void> {
+  const { store, deployment, logger } = at
+  const known = await knownDeployment(client)
+  if (known === deployment) return
+  if (known !== undefined) {
+    logger.error(
+      { temporal: known, store: deployment },
+      'Temporal and the object store belong to different deployments: garbage collection refuses to end anything',
+    )
+    return
+  }
+  if ((await store.listFolders(layout.jobs())).length > 0) {
+    logger.warn(
+      { deployment },
+      'this Temporal server does not know the deployment, though it has jobs: garbage collection is off until `crucible gc --adopt`',
+    )
+    return
+  }
+  await createGarbageCollection(client, { deployment, backends: at.backends })
+}
+
+/** The deployment that Temporal holds; `undefined` when it holds none. */
+export async function knownDeployment(client: Client): Promise<string | undefined> {
+  try {
+    const { action } = await client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).describe()
+    const [input] = (action.args ?? []) as [GarbageCollectionInput?]
+    return input?.deployment
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) return undefined
+    throw error
+  }
+}
+
+export async function createGarbageCollection(
+  client: Client,
+  { deployment, backends }: { deployment: string; backends: BackendName[] },
+): Promise<void> {
+  const input: GarbageCollectionInput = { deployment, backends, graceMs: GARBAGE_GRACE_MS, isDryRun: false }
+  try {
+    await client.schedule.create({
+      scheduleId: GARBAGE_COLLECTION_SCHEDULE_ID,
+      spec: { intervals: [{ every: SWEEP_EVERY }] },
+      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: SWEEP_EVERY },
+      action: {
+        type: 'startWorkflow',
+        workflowType: WORKFLOW_TYPES.garbageCollection,
+        workflowId: WORKFLOW_TYPES.garbageCollection,
+        taskQueue: ORCHESTRATOR_QUEUE,
+        args: [input],
+        staticSummary: 'ends machines that nobody owns',
+      },
+    })
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error
+  }
+}

@@ -1,0 +1,55 @@
+import { Runtime, type Logger, type LogLevel as TemporalLevel, type LogMetadata } from '@temporalio/worker'
+import { pino, type Logger as PinoLogger } from 'pino'
+import type { LogLevel } from './config'
+
+const LEVELS: Readonly<Record<TemporalLevel, LogLevel>> = {
+  TRACE: 'debug',
+  DEBUG: 'debug',
+  INFO: 'info',
+  WARN: 'warn',
+  ERROR: 'error',
+}
+
+/** One JSON object a line, on standard error; `pretty` for people at a terminal. */
+export function createLogger(options: { level: LogLevel; isPretty: boolean }): PinoLogger {
+  if (!options.isPretty) return pino({ level: options.level }, pino.destination(2))
+  const target = 'pino-pretty'
+  return pino({
+    level: options.level,
+    transport: { target, options: { destination: 2, ignore: 'pid,hostname' } },
+  })
+}
+
+/** Once per process, before any worker: Temporal's own logs, native ones too, go where ours go. */
+export function installRuntime(logger: PinoLogger): void {
+  Runtime.install({
+    logger: temporalLogger(logger),
+    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
+    // Workers stop when we tell them; the CLI has its own idea of Ctrl-C.
+    shutdownSignals: [],
+  })
+}
+
+function temporalLogger(logger: PinoLogger): Logger {
+  const log = (level: TemporalLevel, message: string, meta?: LogMetadata): void => {
+    logger[LEVELS[level]](plain(meta), message)
+  }
+  return {
+    log,
+    trace: (message, meta) => log('TRACE', message, meta),
+    debug: (message, meta) => log('DEBUG', message, meta),
+    info: (message, meta) => log('INFO', message, meta),
+    warn: (message, meta) => log('WARN', message, meta),
+    error: (message, meta) => log('ERROR', message, meta),
+  }
+}
+
+/** Nanoseconds come as bigint, which JSON does not know. */
+function plain(meta: LogMetadata | undefined): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(meta ?? {}).map(([key, value]) => [
+      key,
+      typeof value === 'bigint' ? value.toString() : (value as unknown),
+    ]),
+  )
+}

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import type { Client } from '@temporalio/client'
+import type { AskOffers } from '../activities/planning'
+import type { BackendAnswer } from '../core/plan'
+import { backendQueue } from '../core/queues'
+import { BackendError } from '../backends/errors'
+import { failureFrom } from '../core/failure'
+
+/** Answers this fresh serve all jobs that ask the same; stock read a second ago is as good as stock read now. */
+const FRESH_MS = 1_000
+/** Answers kept, so that a worker asked for a thousand different shapes does not keep them all. */
+const KEPT_MAX = 100
+
+/**
+ * Asks a backend for offers through its own worker, which holds its credentials and its rate limits, by an activity of its own
+ * outside any workflow: it leaves nothing in the job's history.
+ */
+export function offersThroughWorkers(client: Client, now: () => number): AskOffers {
+  return shared(now, async (backend, request) => {
+    try {
+      return await client.activity.execute<BackendAnswer>('offers', {
+        id: `offers/${backend}/${randomUUID()}`,
+        taskQueue: backendQueue(backend),
+        args: [{ request }],
+        scheduleToStartTimeout: '5 seconds',
+        startToCloseTimeout: '20 seconds',
+        retry: { maximumAttempts: 2 },
+      })
+    } catch (error) {
+      throw new BackendError(reasonOf(backend, error), { cause: error })
+    }
+  })
+}
+
+function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFrom> {
+  const failure = failureFrom(error)
+  if (failure.class !== 'unclassified' || !/timeout|timed out/i.test(failure.message)) return failure
+  return { class: 'capacity', message: `nobody serves it (start one: crucible worker ${backend})` }
+}
+
+/** One question at a time for the same thing, and its answer for all who ask within a moment. */
+function shared(now: () => number, ask: AskOffers): AskOffers {
+  const kept = new Map<string, { answer: Promise<BackendAnswer>; askedAtMs: number }>()
+  return (backend, request) => {
+    const key = JSON.stringify([backend, request])
+    const known = kept.get(key)
+    if (known !== undefined && now() - known.askedAtMs < FRESH_MS) return known.answer
+    const answer = ask(backend, request)
+    answer.catch(() => kept.delete(key))
+    kept.delete(key)
+    kept.set(key, { answer, askedAtMs: now() })
+    const [oldest] = kept.keys()
+    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest)
+    return answer
+  }
+}

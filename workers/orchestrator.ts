@@ -1,0 +1,47 @@
+import { Worker, type NativeConnection } from '@temporalio/worker'
+import { createDecidingActivities } from '../activities/deciding'
+import { failureInterceptor } from '../activities/failures'
+import { createPlanningActivities, type AskOffers } from '../activities/planning'
+import type { OrchestratorActivities } from '../core/activities'
+import { ORCHESTRATOR_QUEUE } from '../core/queues'
+import type { ObjectStore } from '../storage/store'
+import { workflowBundle } from './bundle'
+import type { WorkerConfig } from './config'
+import { runnerPublisher } from './runner-program'
+
+export interface OrchestratorDeps {
+  config: WorkerConfig
+  connection: NativeConnection
+  store: ObjectStore
+  askOffers: AskOffers
+}
+
+/** Workflows that a process keeps in memory; beyond that the oldest are dropped and replayed when they are needed again. */
+const CACHED_WORKFLOWS_MAX = 5_000
+
+/** Workflows, planning, decisions and documents, on `ORCHESTRATOR_QUEUE`. */
+export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker> {
+  const { config, connection, store, askOffers } = deps
+  const now = Date.now
+  const activities: OrchestratorActivities = {
+    ...createPlanningActivities({
+      store,
+      backends: [...config.backends.keys()],
+      askOffers,
+      now,
+      timing: config.timing,
+      publishRunner: runnerPublisher(store),
+    }),
+    ...createDecidingActivities({ store, now }),
+  }
+  return Worker.create({
+    connection,
+    namespace: config.temporal.namespace,
+    taskQueue: ORCHESTRATOR_QUEUE,
+    workflowBundle: await workflowBundle(),
+    activities,
+    interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
+    maxCachedWorkflows: CACHED_WORKFLOWS_MAX,
+    shutdownGraceTime: '5 seconds',
+  })
+}

@@ -1,0 +1,116 @@
+import { Client } from '@temporalio/client'
+import type { NativeConnection, Worker } from '@temporalio/worker'
+import type { Logger } from 'pino'
+import { BACKENDS } from '../backends/registry'
+import type { Backend } from '../backends/backend'
+import type { BackendName } from '../core/offer'
+import { openStore } from '../storage/open-store'
+import type { ObjectStore } from '../storage/store'
+import { createBackendWorkers } from './backend'
+import { ConfigError, type WorkerConfig } from './config'
+import { connect } from './connect'
+import { deploymentOf, ensureGarbageCollection, ensureSearchAttributes } from './deployment'
+import { offersThroughWorkers } from './offers'
+import { createOrchestrator } from './orchestrator'
+import { runnerFetcher } from './runner-program'
+import { SecretsDesk } from './secrets'
+
+/** What a process does: `orchestrator`, or the name of a backend. */
+export type Role = string
+
+export const ORCHESTRATOR_ROLE: Role = 'orchestrator'
+
+/** Roles that a configuration allows, in the order of the documentation. */
+export function rolesOf(config: WorkerConfig): Role[] {
+  return [ORCHESTRATOR_ROLE, ...config.backends.keys()]
+}
+
+export interface RunOptions {
+  config: WorkerConfig
+  roles: readonly Role[]
+  logger: Logger
+  /** Ends the workers in good order: no new tasks, those under way finished or handed over. */
+  signal: AbortSignal
+  /** All workers poll. */
+  onReady?: () => void
+}
+
+/** Runs workers of some roles in this process until the signal aborts. Throws when one of them cannot go on. */
+export async function runWorkers(options: RunOptions): Promise<void> {
+  const { config, logger, signal } = options
+  const store = openStore(config.home.storeUrl)
+  const deployment = await deploymentOf(store)
+  const connection = await connect(config.temporal, { logger, signal })
+  try {
+    const client = new Client({ connection, namespace: config.temporal.namespace })
+    await ensureSearchAttributes(client, config.temporal.namespace)
+    const at = { ...options, store, deployment, connection, client }
+    const workers = (await Promise.all(options.roles.map((role) => createRole(at, role)))).flat()
+    await runUntil(signal, workers, options.onReady)
+  } finally {
+    await connection.close()
+  }
+}
+
+type Composition = RunOptions & {
+  store: ObjectStore
+  deployment: string
+  connection: NativeConnection
+  client: Client
+}
+
+async function createRole(at: Composition, role: Role): Promise<Worker[]> {
+  const { config, store, connection, client, deployment, logger } = at
+  if (role !== ORCHESTRATOR_ROLE) {
+    const secrets = await SecretsDesk.open(store, config.home.secretKeyFile)
+    const backend = await makeBackend(config, role, { store, deployment, secrets })
+    return createBackendWorkers({
+      connection,
+      namespace: config.temporal.namespace,
+      client,
+      store,
+      backend,
+      secrets,
+    })
+  }
+  const backends = [...config.backends.keys()]
+  await ensureGarbageCollection(client, { store, deployment, backends, logger })
+  const askOffers = offersThroughWorkers(client, Date.now)
+  return [await createOrchestrator({ config, connection, store, askOffers })]
+}
+
+/** One backend of the configuration, made ready. */
+export async function makeBackend(
+  config: WorkerConfig,
+  name: BackendName,
+  at: { store: ObjectStore; deployment: string; secrets?: SecretsDesk },
+): Promise<Backend> {
+  const read = config.backends.get(name)
+  if (read === undefined) {
+    const known = Object.keys(BACKENDS).join(', ')
+    throw new ConfigError([`There is no backend "${name}" in CRUCIBLE_BACKENDS; Crucible knows ${known}.`])
+  }
+  const { secrets } = at
+  return read.create({
+    fetchRunner: runnerFetcher(at.store),
+    clock: Date.now,
+    ...(secrets === undefined ? {} : { secretKeyOf: (attemptId: string) => secrets.keyOf(attemptId) }),
+  })
+}
+
+async function runUntil(signal: AbortSignal, workers: Worker[], onReady?: () => void): Promise<void> {
+  const stop = (): void => {
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
+  }
+  signal.addEventListener('abort', stop, { once: true })
+  // One that fails takes the others along: a process that does half of its work helps nobody.
+  const running = workers.map((worker) =>
+    worker.run().catch((error: unknown) => {
+      stop()
+      throw error
+    }),
+  )
+  if (signal.aborted) stop()
+  else onReady?.()
+  await Promise.all(running)
+}

@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { layout } from '../storage/layout'
+import type { ObjectStore } from '../storage/store'
+
+/** The runner as it came with this version, beside the code. */
+const PROGRAM = join(__dirname, '..', 'runner', 'crucible-runner.pyz')
+
+/** The runner program of this version: puts it into the store once and answers its digest. */
+export function runnerPublisher(store: ObjectStore, program = PROGRAM): () => Promise<string> {
+  let published: Promise<string> | undefined
+  const publish = async (): Promise<string> => {
+    const body = await readFile(program)
+    const sha256 = createHash('sha256').update(body).digest('hex')
+    await store.putIfAbsent(layout.runner(sha256), body)
+    return sha256
+  }
+  return () => {
+    published ??= publish().catch((error: unknown) => {
+      // The next job tries again: a full disk may have been emptied meanwhile.
+      published = undefined
+      throw error
+    })
+    return published
+  }
+}
+
+/** Brings a runner program of any version from the store to a machine's directory. */
+export function runnerFetcher(store: ObjectStore): (sha256: string, toPath: string) => Promise<void> {
+  return async (sha256, toPath) => {
+    if (await store.getFile(layout.runner(sha256), toPath)) return
+    throw new Error(`The runner ${sha256} is not in the object store ${store.url}.`)
+  }
+}

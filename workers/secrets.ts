@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto'
+import { BackendError } from '../backends/errors'
+import type { Order } from '../core/plan'
+import { layout } from '../storage/layout'
+import { attemptKey, ensureDeploymentKey, formatKey, openSecrets, sealSecrets } from '../storage/secrets'
+import type { ObjectStore } from '../storage/store'
+
+/** The secrets of jobs, on their way from the client's sealed document to each attempt's own. */
+export class SecretsDesk {
+  private constructor(
+    private readonly store: ObjectStore,
+    private readonly keyFile: string,
+    private readonly key: Buffer,
+  ) {}
+
+  static async open(store: ObjectStore, keyFile: string): Promise<SecretsDesk> {
+    return new SecretsDesk(store, keyFile, await ensureDeploymentKey(keyFile))
+  }
+
+  /** Seals the job's secrets anew for one attempt. Does nothing for a job without any. */
+  async handOver({ jobId, attempt, attemptId, runner }: Order): Promise<void> {
+    if (runner.secrets.length === 0) return
+    const sealed = await this.store.get(layout.secrets(jobId))
+    if (sealed === undefined) {
+      throw new BackendError({
+        class: 'invalid',
+        message: `The secrets of ${jobId} are not in the object store.`,
+      })
+    }
+    const values = this.unseal(attemptKey(this.key, jobId), sealed)
+    const again = sealSecrets(attemptKey(this.key, attemptId), values, randomBytes(NONCE_BYTES))
+    await this.store.put(layout.attemptSecrets(jobId, attempt), again)
+  }
+
+  /** What the machine of an attempt opens its secrets with, as the text of a key file. */
+  keyOf(attemptId: string): string {
+    return formatKey(attemptKey(this.key, attemptId)).trim()
+  }
+
+  private unseal(key: Buffer, sealed: Buffer): ReturnType<typeof openSecrets> {
+    try {
+      return openSecrets(key, sealed.toString('utf8'))
+    } catch (error) {
+      const message = 'The secrets of the job cannot be opened: client and worker have different keys.'
+      const hint = `Give both the same CRUCIBLE_SECRET_KEY_FILE (here: ${this.keyFile}).`
+      throw new BackendError({ class: 'auth', message, hint }, { cause: error })
+    }
+  }
+}
+
+const NONCE_BYTES = 16

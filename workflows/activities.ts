@@ -1,0 +1,95 @@
+import { proxyActivities, proxyLocalActivities, type ActivityOptions } from '@temporalio/workflow'
+import type { BackendActivities, OrchestratorActivities, WatchActivities } from '../core/activities'
+import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
+
+/**
+ * Every activity option in one place. What they share: cancellation is waited for, so that nothing is cleaned up while an
+ * effect is still under way; a heartbeat of 20 s, so that an effect whose worker or whose report of completion is lost is
+ * noticed within seconds; and a limit to waiting for a worker.
+ */
+const EFFECT = {
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  heartbeatTimeout: '20 seconds',
+} satisfies ActivityOptions
+
+/** What promises that nothing happened is repeated soon, then at leisure. */
+const RETRY = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' } as const
+
+/** How long a launch waits for somebody who serves its backend before that counts as no capacity. */
+const SERVED_WITHIN = '2 minutes'
+/** For what must be done in any case: long enough to cost no history, and then it is asked again (`forever`). */
+const SERVED_SOME_DAY = '1 day'
+
+/** Documents and records: short, and repeatable as often as it takes. */
+export const orchestrator = proxyActivities<
+  Pick<OrchestratorActivities, 'resolveJob' | 'drain' | 'withdraw' | 'extend' | 'finishJob'>
+>({
+  ...EFFECT,
+  taskQueue: ORCHESTRATOR_QUEUE,
+  startToCloseTimeout: '2 minutes',
+  scheduleToStartTimeout: SERVED_SOME_DAY,
+  retry: RETRY,
+})
+
+/** Decisions and first looks: no effect but their own record, and cheap: one marker in the history. */
+export const local = proxyLocalActivities<Pick<OrchestratorActivities, 'plan' | 'decide'>>({
+  startToCloseTimeout: '30 seconds',
+  retry: RETRY,
+})
+
+/** Waiting for a machine: Temporal's own retries are the polls, none of which leaves an event. */
+export const waiting = proxyActivities<Pick<OrchestratorActivities, 'planWhenAvailable'>>({
+  taskQueue: ORCHESTRATOR_QUEUE,
+  startToCloseTimeout: '1 minute',
+  // The answer says when to ask again; this is for its failures.
+  retry: { initialInterval: '5 seconds', backoffCoefficient: 1 },
+  summary: 'waiting for a machine',
+})
+
+/** The verbs of one backend. */
+export function on(backend: string): {
+  launching: Pick<BackendActivities, 'launch'>
+  verbs: Pick<BackendActivities, 'find' | 'start'>
+  ending: Pick<BackendActivities, 'settle'>
+  watching: WatchActivities
+} {
+  const taskQueue = backendQueue(backend)
+  return {
+    launching: proxyActivities<BackendActivities>({
+      ...EFFECT,
+      taskQueue,
+      startToCloseTimeout: '10 minutes',
+      scheduleToStartTimeout: SERVED_WITHIN,
+      // Trouble that outlasts this is the provider's; another placement may do better.
+      scheduleToCloseTimeout: '30 minutes',
+      retry: RETRY,
+      summary: 'order the machine',
+    }),
+    verbs: proxyActivities<BackendActivities>({
+      ...EFFECT,
+      taskQueue,
+      startToCloseTimeout: '10 minutes',
+      scheduleToStartTimeout: SERVED_SOME_DAY,
+      retry: RETRY,
+    }),
+    ending: proxyActivities<BackendActivities>({
+      ...EFFECT,
+      taskQueue,
+      // A drain window and a slow provider fit; a repeated settlement goes on where the last one was.
+      startToCloseTimeout: '1 hour',
+      scheduleToStartTimeout: SERVED_SOME_DAY,
+      retry: RETRY,
+      summary: 'make sure that nothing runs, and add up',
+    }),
+    watching: proxyActivities<WatchActivities>({
+      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+      heartbeatTimeout: '20 seconds',
+      taskQueue: watchQueue(backend),
+      // As long as the machine lives; a lost watcher is only somebody to be replaced, at once and for ever. No limit to
+      // waiting for a worker: while nobody watches, the machine's lease holds.
+      startToCloseTimeout: '3650 days',
+      retry: { initialInterval: '1 second', backoffCoefficient: 1 },
+      summary: 'watch the machine',
+    }),
+  }
+}

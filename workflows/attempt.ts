@@ -1,0 +1,154 @@
+import {
+  CancellationScope,
+  condition,
+  getExternalWorkflowHandle,
+  setCurrentDetails,
+  workflowInfo,
+} from '@temporalio/workflow'
+import type { WatchOutcome } from '../core/activities'
+import { failureFrom } from '../core/failure'
+import type { MachineHandle } from '../core/handle'
+import type { AttemptEnd } from '../core/ledger'
+import { RUNNING_SIGNAL, type AttemptInput, type AttemptOutcome, type RunningNotice } from '../core/messages'
+import { on, orchestrator } from './activities'
+import { AttemptPage } from './attempt-page'
+import { attemptOrders, type AttemptOrders } from './attempt-orders'
+import { forever } from './forever'
+import { failedLaunch, launch } from './launch'
+
+/**
+ * One placement of a job on one machine, from its order to the certainty that the machine has ended. It is never cut short:
+ * a cancellation, from whoever, becomes a drain, and everything here runs where cancellation does not reach.
+ */
+export async function attempt(input: AttemptInput): Promise<AttemptOutcome> {
+  const page = new AttemptPage(input)
+  const orders = attemptOrders(input)
+  return CancellationScope.nonCancellable(() => live(input, page, orders))
+}
+
+async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<AttemptOutcome> {
+  const { order, timing } = input
+  const draining = obeyDrain(input, page, orders)
+  const extending = obeyExtensions(input, orders)
+  const launched = await launch(input).catch(failedLaunch)
+  if (launched.kind === 'untouched') {
+    orders.close()
+    return page.over({ settlement: launched.settlement })
+  }
+  const { handle } = launched
+  const end = handle === null ? launched.end : await Promise.race([follow(input, page, handle), draining])
+  orders.close()
+  const settlement = await forever(
+    () =>
+      on(order.backend).ending.settle({
+        order,
+        timing,
+        handle,
+        end,
+        wish: orders.wish(),
+        // A drain has had its window; whatever else ends an attempt leaves a machine nothing to wait for, or no runner.
+        windowMs: end === null || orders.drain !== undefined ? 0 : timing.drainMs,
+        recordSeq: input.settleSeq,
+      }),
+    (failure) => page.trouble(failure),
+  )
+  await extending
+  return page.over({ settlement })
+}
+
+/** Follows the machine until there is nothing more to follow: how its attempt ended. */
+async function follow(
+  input: AttemptInput,
+  page: AttemptPage,
+  handle: MachineHandle,
+): Promise<AttemptEnd | null> {
+  const { order, timing } = input
+  let isRunning = false
+  let isStartedAgain = order.runnerStart === 'with-launch'
+  for (;;) {
+    const seen: WatchOutcome = await forever(
+      () => on(order.backend).watching.watch({ order, handle, timing, isRunning }),
+      (failure) => page.trouble(failure),
+    )
+    switch (seen.kind) {
+      case 'running':
+        isRunning = true
+        page.running(handle)
+        await tellJob({ attempt: order.attempt, handle })
+        break
+      case 'over':
+        return seen.end
+      case 'silent': {
+        // Starting it again is harmless where it runs and mends it where it never did.
+        if (isStartedAgain) return silence(seen.silentMs)
+        isStartedAgain = true
+        await forever(
+          () => on(order.backend).verbs.start({ order, handle }),
+          (failure) => page.trouble(failure),
+        )
+      }
+    }
+  }
+}
+
+function silence(silentMs: number): AttemptEnd {
+  const minutes = Math.round(silentMs / 60_000)
+  const message = `The machine runs, but its runner has said nothing for ${minutes} minutes while provider and store answered.`
+  return { kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message, code: 'silent' } }
+}
+
+/** The job's page shows it; a job that is gone (ended by hand) needs no telling. */
+async function tellJob(notice: RunningNotice): Promise<void> {
+  const { parent } = workflowInfo()
+  if (parent === undefined) return
+  try {
+    await getExternalWorkflowHandle(parent.workflowId).signal(RUNNING_SIGNAL, notice)
+  } catch (error) {
+    setCurrentDetails(`The job could not be told: ${failureFrom(error).message}`)
+  }
+}
+
+/**
+ * Waits for the order to save and stop, passes it on, and resolves when its window is over without an end of the attempt: the
+ * machine is then ended as it is.
+ */
+async function obeyDrain(
+  input: AttemptInput,
+  page: AttemptPage,
+  orders: AttemptOrders,
+): Promise<AttemptEnd | null> {
+  const { order, timing } = input
+  await condition(() => orders.drain !== undefined || orders.isClosed)
+  if (orders.drain === undefined) return new Promise(() => undefined)
+  page.stopping(orders.drain.reason)
+  const drain = { reason: orders.drain.reason, windowMs: orders.drain.windowMs }
+  await forever(
+    () => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }),
+    (failure) => page.trouble(failure),
+  )
+  for (;;) {
+    // The runner reads the order at its next look, and powers off at the end of the window.
+    const { windowMs } = orders.drain
+    const allowanceMs = windowMs + timing.powerOffMs + 2 * timing.beatMs
+    const isShortened = await condition(
+      () => orders.isClosed || (orders.drain?.windowMs ?? 0) < windowMs,
+      allowanceMs,
+      {
+        summary: 'time to save and stop',
+      },
+    )
+    if (orders.isClosed) return new Promise(() => undefined)
+    if (!isShortened) return null
+  }
+}
+
+/** Puts each new limit where the runner reads it. */
+async function obeyExtensions(input: AttemptInput, orders: AttemptOrders): Promise<void> {
+  const { jobId, attempt: number } = input.order
+  for (;;) {
+    await condition(() => orders.limits.length > 0 || orders.isClosed)
+    const limits = orders.limits.shift()
+    if (limits === undefined) return
+    await orchestrator.extend({ jobId, attempt: number, limits })
+  }
+}

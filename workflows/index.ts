@@ -1,0 +1,4 @@
+/** Every workflow type, by the name under which it is started (`WORKFLOW_TYPES`). */
+export { attempt } from './attempt'
+export { garbageCollection } from './garbage-collection'
+export { job } from './job'

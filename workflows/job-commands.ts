@@ -1,0 +1,133 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  defineSignal,
+  defineUpdate,
+  setHandler,
+} from '@temporalio/workflow'
+import {
+  CANCEL_NOW_UPDATE,
+  EXTEND_UPDATE,
+  MIGRATE_UPDATE,
+  RUNNING_SIGNAL,
+  type ExtendUpdate,
+  type MigrateUpdate,
+  type RunningNotice,
+  type UpdateReceipt,
+} from '../core/messages'
+import { formatUsd } from '../core/money'
+import { formatBackendChoice } from '../core/offer'
+import { formatInstant } from '../core/time'
+import { DEFAULT_TIMING } from '../core/timing'
+import type { JobRun } from './job-run'
+import { armDeadline } from './limits'
+
+const migrateUpdate = defineUpdate<UpdateReceipt, [MigrateUpdate]>(MIGRATE_UPDATE)
+const extendUpdate = defineUpdate<UpdateReceipt, [ExtendUpdate]>(EXTEND_UPDATE)
+const cancelNowUpdate = defineUpdate<UpdateReceipt>(CANCEL_NOW_UPDATE)
+const runningSignal = defineSignal<[RunningNotice]>(RUNNING_SIGNAL)
+
+/** What is left of a drain when somebody cannot wait: time for a signal handler, not for an upload. */
+const CANCEL_NOW_WINDOW_MS = 5_000
+
+/** Everything that a job can be told. Validators run before anything is accepted, so a refused command leaves no trace. */
+export function listen(run: JobRun): void {
+  const { page, wishes } = run
+  const drainMs = (): number => (run.isResolved ? run.resolved.timing : DEFAULT_TIMING).drainMs
+
+  CancellationScope.current().cancelRequested.catch(() => {
+    wishes.want('cancelled', drainMs())
+    page.stopping('cancelled')
+  })
+
+  setHandler(
+    cancelNowUpdate,
+    () => {
+      wishes.want('cancelled', CANCEL_NOW_WINDOW_MS)
+      page.stopping('cancelled')
+      return { message: `Cancelling; the workload has ${CANCEL_NOW_WINDOW_MS / 1_000} s to save.` }
+    },
+    {
+      validator: () => refuseWhenOver(run),
+      description: 'Cancel with a drain of seconds. Plain cancel drains in full.',
+    },
+  )
+
+  setHandler(
+    migrateUpdate,
+    ({ to }: MigrateUpdate) => {
+      wishes.want('migrated', drainMs(), to)
+      const where = to === undefined ? 'to the best other place' : `to ${formatBackendChoice(to)}`
+      return { message: `Moving ${where}; the workload saves first.` }
+    },
+    {
+      validator: (_update: MigrateUpdate) => refuseMove(run),
+      description: 'Move the running job, with a checkpoint first.',
+    },
+  )
+
+  setHandler(
+    extendUpdate,
+    ({ deadlineAtMs, budgetMicroUsd }: ExtendUpdate) => {
+      const update: ExtendUpdate = {
+        ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
+        ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
+      }
+      Object.assign(page.status, update)
+      run.limitsVersion += 1
+      if (run.isResolved) armDeadline(run)
+      return { message: `Now ${wordsOf(update)}.` }
+    },
+    {
+      validator: (update: ExtendUpdate) => refuseExtension(run, update),
+      description: 'New deadline or budget.',
+    },
+  )
+
+  setHandler(runningSignal, ({ attempt, handle }) => {
+    if (attempt === page.status.attemptsTotal) page.running(handle)
+  })
+}
+
+function refuse(message: string): never {
+  throw ApplicationFailure.nonRetryable(message, 'invalid')
+}
+
+function refuseWhenOver({ page }: JobRun): void {
+  if (page.isOver) refuse(`The job is over (${page.status.state}).`)
+}
+
+function refuseMove(run: JobRun): void {
+  refuseWhenOver(run)
+  const { present } = run.wishes
+  if (present !== null && present !== 'migrated') refuse('The job is being stopped and cannot be moved.')
+  const { state } = run.page.status
+  if (state !== 'running' && state !== 'provisioning')
+    refuse(`There is nothing to move: the job is ${state}.`)
+}
+
+function refuseExtension(run: JobRun, { deadlineAtMs, budgetMicroUsd }: ExtendUpdate): void {
+  refuseWhenOver(run)
+  if (run.wishes.present !== null && run.wishes.present !== 'migrated') {
+    refuse('The job is being stopped; submit a new one from it (crucible submit --from).')
+  }
+  if (deadlineAtMs === undefined && budgetMicroUsd === undefined)
+    refuse('Give a new deadline or a new budget.')
+  if (deadlineAtMs !== undefined && !(deadlineAtMs > Date.now())) {
+    refuse(`The deadline ${formatInstant(deadlineAtMs)} has passed already.`)
+  }
+  const { spentMicroUsd } = run.page.status
+  if (budgetMicroUsd !== undefined && !(budgetMicroUsd > spentMicroUsd)) {
+    refuse(
+      `The budget ${formatUsd(budgetMicroUsd)} is not above the ${formatUsd(spentMicroUsd)} spent already.`,
+    )
+  }
+}
+
+function wordsOf({ deadlineAtMs, budgetMicroUsd }: ExtendUpdate): string {
+  const words = [
+    ...(deadlineAtMs === undefined ? [] : [`the deadline is ${formatInstant(deadlineAtMs)}`]),
+    ...(budgetMicroUsd === undefined ? [] : [`the budget is ${formatUsd(budgetMicroUsd)}`]),
+  ]
+  return words.join(' and ')
+}

@@ -1,0 +1,173 @@
+import { defineQuery, setCurrentDetails, setHandler } from '@temporalio/workflow'
+import type { Settlement } from '../core/activities'
+import type { DrainReason } from '../core/documents'
+import type { Failure } from '../core/failure'
+import type { MachineHandle } from '../core/handle'
+import { isFinal, JOB_TRANSITIONS, type JobReason, type JobState } from '../core/job'
+import type { AttemptRecord } from '../core/ledger'
+import { ATTEMPTS_SHOWN_MAX, STATUS_QUERY, type JobInput, type JobStatus } from '../core/messages'
+import { offerKey } from '../core/offer'
+import type { Order } from '../core/plan'
+import { attemptWorkflowId } from '../core/queues'
+import { setAttributes } from './attributes'
+import { jobDetails } from './job-details'
+
+const statusQuery = defineQuery<JobStatus>(STATUS_QUERY)
+
+/** A job's one state: the query, the search attributes and the page in the Temporal UI show it. */
+export class JobPage {
+  readonly status: JobStatus
+
+  constructor(input: JobInput) {
+    const { spec } = input
+    this.status = input.carry?.status ?? {
+      id: input.jobId,
+      name: spec.name,
+      owner: input.owner,
+      state: 'pending',
+      reason: 'submitted',
+      message: 'Submitted.',
+      submittedAtMs: input.submittedAtMs,
+      spentMicroUsd: 0,
+      attempts: [],
+      attemptsTotal: 0,
+      placementReasons: [],
+      ...(spec.deadlineAtMs === undefined ? {} : { deadlineAtMs: spec.deadlineAtMs }),
+      ...(spec.budgetMicroUsd === undefined ? {} : { budgetMicroUsd: spec.budgetMicroUsd }),
+    }
+    setHandler(statusQuery, () => this.status, { description: 'Where the job is, and why.' })
+    this.show()
+  }
+
+  get isOver(): boolean {
+    return isFinal(this.status.state)
+  }
+
+  /** One change of state, one event. A state already there changes only in its words. */
+  move(state: JobState, reason: JobReason, message: string): void {
+    const { status } = this
+    if (status.state !== state && !JOB_TRANSITIONS[status.state].includes(state)) return
+    const isNews = status.state !== state || status.reason !== reason
+    Object.assign(status, { state, reason, message })
+    if (isNews) setAttributes({ state, reason })
+    this.show()
+  }
+
+  /** Words only: for what needs no event of its own. */
+  say(reason: JobReason, message: string): void {
+    Object.assign(this.status, { reason, message })
+    this.show()
+  }
+
+  begin(order: Order, reasons: string[]): void {
+    const { status } = this
+    const [offer] = order.offers
+    status.attempts = [...status.attempts, recordOf(order, offer === undefined ? '' : offerKey(offer))].slice(
+      -ATTEMPTS_SHOWN_MAX,
+    )
+    status.attemptsTotal += 1
+    Object.assign(status, {
+      state: 'provisioning',
+      reason: 'launching',
+      message: 'Getting a machine.',
+      placementReasons: reasons,
+    })
+    setAttributes({
+      state: 'provisioning',
+      reason: 'launching',
+      backend: `${order.backend}:${order.capacityType}`,
+    })
+    this.show()
+  }
+
+  stopping(reason: DrainReason): void {
+    const [jobReason, message] = STOPPING[reason]
+    this.move('stopping', jobReason, message)
+  }
+
+  running(handle: MachineHandle): void {
+    const attempt = this.lastAttempt
+    if (attempt === undefined) return
+    Object.assign(attempt, {
+      state: 'running',
+      reason: 'training',
+      realised: handle.realised,
+      launchedAtMs: handle.launchedAtMs,
+    })
+    // A job that is being stopped says so until it has.
+    if (this.status.state === 'provisioning') this.move('running', 'training', 'Training.')
+    else this.show()
+  }
+
+  settled(settlement: Settlement): void {
+    const { status } = this
+    const attempt = this.lastAttempt
+    const { end, handle } = settlement
+    status.spentMicroUsd += settlement.costMicroUsd
+    if (settlement.checkpoint !== undefined) status.checkpoint = settlement.checkpoint
+    if (attempt === undefined) return
+    Object.assign(attempt, factsOf(settlement))
+    if (handle !== null)
+      Object.assign(attempt, { realised: handle.realised, launchedAtMs: handle.launchedAtMs })
+    switch (end.kind) {
+      case 'succeeded':
+        Object.assign(attempt, { state: 'succeeded', reason: 'completed' })
+        break
+      case 'stopped':
+        Object.assign(attempt, { state: 'stopped', reason: end.by })
+        break
+      case 'failed':
+        attempt.state = end.failure.class === 'interrupted' ? 'interrupted' : 'failed'
+        attempt.reason = `${end.failure.class}: ${end.failure.message}`
+    }
+    this.show()
+  }
+
+  trouble({ message }: Failure): void {
+    this.say(this.status.reason, `Trouble, trying again: ${message}`)
+  }
+
+  private get lastAttempt(): AttemptRecord | undefined {
+    return this.status.attempts.at(-1)
+  }
+
+  private show(): void {
+    setCurrentDetails(jobDetails(this.status))
+  }
+}
+
+const STOPPING: Readonly<Record<DrainReason, [JobReason, string]>> = {
+  cancelled: ['cancelling', 'Cancelled: the workload saves and stops.'],
+  migrated: ['migrating', 'Moving: the workload saves first.'],
+  deadline: ['deadline-reached', 'The deadline is near: the workload saves and stops.'],
+  budget: ['budget-reached', 'The budget is nearly used up: the workload saves and stops.'],
+  superseded: ['attempt-ended-by-hand', 'The attempt was ended by hand.'],
+}
+
+/** What an attempt's row keeps of its settlement; undefined fields vanish on their way through JSON. */
+function factsOf(settlement: Settlement): Partial<AttemptRecord> {
+  const { costMicroUsd, endedAtMs, restoredFrom, checkpoint, progress, stepsLost, phases } = settlement
+  return {
+    costMicroUsd,
+    endedAtMs,
+    restoredFrom,
+    checkpoint,
+    progress,
+    stepsLost,
+    phases,
+  } as Partial<AttemptRecord>
+}
+
+function recordOf(order: Order, key: string): AttemptRecord {
+  return {
+    number: order.attempt,
+    attemptId: order.attemptId,
+    workflowId: attemptWorkflowId(order.jobId, order.attempt),
+    backend: order.backend,
+    capacityType: order.capacityType,
+    offerKey: key,
+    state: 'provisioning',
+    reason: 'launching',
+    costMicroUsd: 0,
+  }
+}

@@ -1,0 +1,116 @@
+import {
+  allHandlersFinished,
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  continueAsNew,
+  workflowInfo,
+} from '@temporalio/workflow'
+import type { Settlement } from '../core/activities'
+import { failureFrom } from '../core/failure'
+import type { Decision } from '../core/ledger'
+import type { JobInput, JobResult } from '../core/messages'
+import { offerKey } from '../core/offer'
+import type { Order } from '../core/plan'
+import { local, orchestrator } from './activities'
+import { runAttempt } from './run-attempt'
+import { forever } from './forever'
+import { listen } from './job-commands'
+import { JobRun } from './job-run'
+import { armDeadline } from './limits'
+import { nextOrder } from './next-order'
+
+type Finish = Extract<Decision, { kind: 'finish' }>
+
+/**
+ * A job from its submission to its end: resolve, then plan, attempt, settle, decide, until it is finished. Cancellation is a
+ * wish like the others: it lets the running attempt save and stop first.
+ */
+export async function job(input: JobInput): Promise<JobResult> {
+  const run = new JobRun(input)
+  listen(run)
+  return CancellationScope.nonCancellable(() => live(run))
+}
+
+async function live(run: JobRun): Promise<JobResult> {
+  const refusal = await resolve(run)
+  if (refusal !== undefined) return finish(run, refusal)
+  armDeadline(run)
+  for (;;) {
+    const next = await nextOrder(run)
+    if (next.kind === 'finish') return finish(run, next)
+    const settlement = await runAttempt(run, next)
+    const decision = await decideNext(run, next.order, settlement)
+    if (decision.kind === 'finish') return finish(run, decision, settlement)
+    run.goOn(decision)
+    await continueFresh(run)
+  }
+}
+
+/** The spec checked by a worker, unless an earlier run has done it. Answers why the job cannot run, if it cannot. */
+async function resolve(run: JobRun): Promise<Finish | undefined> {
+  if (run.isResolved) return undefined
+  try {
+    run.resolved = await orchestrator.resolveJob(run.input)
+    return undefined
+  } catch (error) {
+    const failure = failureFrom(error)
+    const reason =
+      failure.class === 'auth' ? 'auth' : failure.class === 'invalid' ? 'invalid' : 'unclassified'
+    return { kind: 'finish', state: 'failed', reason, message: failure.message }
+  }
+}
+
+async function decideNext(run: JobRun, order: Order, settlement: Settlement): Promise<Decision> {
+  const [offer] = order.offers
+  const { decision, ledger } = await local.decide({
+    jobId: run.input.jobId,
+    recordSeq: run.nextSeq(),
+    attempt: order.attempt,
+    end: settlement.end,
+    wish: run.wishes.present,
+    offerKey: offer === undefined ? '' : offerKey(offer),
+    ledger: { ...run.ledger, spentMicroUsd: run.page.status.spentMicroUsd },
+    policy: run.resolved.policy,
+  })
+  run.ledger = ledger
+  return decision
+}
+
+/** A long life of many attempts starts a fresh history between two of them. */
+async function continueFresh(run: JobRun): Promise<void> {
+  if (!workflowInfo().continueAsNewSuggested || run.wishes.present !== null) return
+  await condition(allHandlersFinished)
+  await continueAsNew<typeof job>({ ...run.input, carry: run.carry() })
+}
+
+async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promise<JobResult> {
+  run.wishes.disarm('deadline')
+  run.page.move(end.state, end.reason, end.message)
+  const result = await forever(
+    () =>
+      orchestrator.finishJob({
+        jobId: run.input.jobId,
+        recordSeq: run.nextSeq(),
+        status: run.page.status,
+        artifacts: settlement?.artifacts ?? [],
+        ...(settlement?.progress === undefined ? {} : { progress: settlement.progress }),
+      }),
+    (failure) => run.page.trouble(failure),
+  )
+  await condition(allHandlersFinished)
+  switch (end.state) {
+    case 'succeeded':
+      return result
+    case 'cancelled':
+      throw new CancelledFailure(end.message, [result])
+    case 'failed':
+      throw ApplicationFailure.create({
+        type: end.reason,
+        message: end.message,
+        nonRetryable: true,
+        details: [result],
+      })
+  }
+}

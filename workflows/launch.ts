@@ -1,0 +1,93 @@
+import { ActivityFailure, sleep, TimeoutFailure } from '@temporalio/workflow'
+import type { LaunchOutcome, Settlement } from '../core/activities'
+import { failureFrom, type Failure } from '../core/failure'
+import type { MachineHandle } from '../core/handle'
+import type { AttemptEnd } from '../core/ledger'
+import type { AttemptInput } from '../core/messages'
+import { on, orchestrator } from './activities'
+
+/** What became of an order. */
+export type Launched =
+  | { kind: 'machine'; handle: MachineHandle }
+  /** No machine, as far as anybody knows; the settlement makes sure. */
+  | { kind: 'nothing'; handle: null; end: AttemptEnd }
+  /** Nobody ever picked the order up: nothing to settle. */
+  | { kind: 'untouched'; settlement: Settlement }
+
+type Answer = { kind: 'machine'; handle: MachineHandle } | { kind: 'nothing'; handle: null; end: AttemptEnd }
+
+/** Sends the order and settles what came of it. Nothing here judges; an effect whose outcome is unknown is looked for. */
+export async function launch(input: AttemptInput): Promise<Launched> {
+  const { order, launchSeq } = input
+  let outcome: LaunchOutcome
+  try {
+    outcome = await on(order.backend).launching.launch({ order, recordSeq: launchSeq })
+  } catch (error) {
+    if (isTimeout(error, 'SCHEDULE_TO_START')) return unserved(input)
+    // A timed-out effect is unconfirmed, not failed.
+    outcome = isTimeout(error)
+      ? { kind: 'unconfirmed', findAfterMs: 0 }
+      : { kind: 'refused', failure: failureFrom(error) }
+  }
+  const answer = outcome.kind === 'unconfirmed' ? await look(input, outcome.findAfterMs) : answerOf(outcome)
+  if (answer.kind === 'nothing' || order.runnerStart === 'with-launch') return answer
+  return startRunner(input, answer.handle)
+}
+
+/** Whatever went wrong on the way: the settlement finds out what it left. */
+export function failedLaunch(error: unknown): Launched {
+  return nothing(failureFrom(error))
+}
+
+function answerOf(outcome: Exclude<LaunchOutcome, { kind: 'unconfirmed' }>): Answer {
+  return outcome.kind === 'launched' ? { kind: 'machine', handle: outcome.handle } : nothing(outcome.failure)
+}
+
+function nothing(failure: Failure): Answer {
+  return { kind: 'nothing', handle: null, end: { kind: 'failed', isLaunched: false, failure } }
+}
+
+/** Looks for the machine of an order whose answer is lost. Duplicates are ended by the settlement. */
+async function look({ order }: AttemptInput, findAfterMs: number): Promise<Answer> {
+  let waitMs = findAfterMs
+  for (;;) {
+    if (waitMs > 0) await sleep(waitMs, { summary: 'until the launch can be looked for' })
+    const found = await on(order.backend).verbs.find({ order })
+    switch (found.kind) {
+      case 'found':
+        return { kind: 'machine', handle: found.handles[0]! }
+      case 'absent':
+        return nothing({ class: 'transient', message: 'The launch was sent, and came to nothing.' })
+      case 'unsettled':
+        waitMs = found.againInMs
+    }
+  }
+}
+
+/** Nobody serves the backend: no capacity, as far as the job is concerned. */
+async function unserved({ order }: AttemptInput): Promise<Launched> {
+  const failure: Failure = {
+    class: 'capacity',
+    message: `No worker serves ${order.backend}.`,
+    hint: `Start one: crucible worker ${order.backend}.`,
+  }
+  const end: AttemptEnd = { kind: 'failed', isLaunched: false, failure }
+  const { isBegun } = await orchestrator.withdraw({ order })
+  if (isBegun) return { kind: 'nothing', handle: null, end }
+  return { kind: 'untouched', settlement: { end, handle: null, costMicroUsd: 0, artifacts: [], phases: [] } }
+}
+
+async function startRunner({ order }: AttemptInput, handle: MachineHandle): Promise<Launched> {
+  try {
+    await on(order.backend).verbs.start({ order, handle })
+  } catch (error) {
+    // The watch tells: a machine whose runner never speaks is started again, then given up.
+    if (!isTimeout(error)) throw error
+  }
+  return { kind: 'machine', handle }
+}
+
+function isTimeout(error: unknown, type?: TimeoutFailure['timeoutType']): boolean {
+  if (!(error instanceof ActivityFailure) || !(error.cause instanceof TimeoutFailure)) return false
+  return type === undefined || error.cause.timeoutType === type
+}

@@ -1,0 +1,103 @@
+import { CancellationScope, condition, isCancellation } from '@temporalio/workflow'
+import type { PlanInput, PlanOutcome, PlanWords } from '../core/activities'
+import type { Decision } from '../core/ledger'
+import type { Order } from '../core/plan'
+import { local, waiting } from './activities'
+import type { JobRun } from './job-run'
+
+export interface Placed {
+  kind: 'order'
+  order: Order
+  words: PlanWords
+}
+
+type Finish = Extract<Decision, { kind: 'finish' }>
+
+/** The next placement, however long it takes to find one; or why there will be none. */
+export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
+  if (run.waitMs > 0) await condition(() => mustStop(run), run.waitMs, { summary: 'before trying again' })
+  run.waitMs = 0
+  if (mustStop(run)) return stopped(run)
+  const outcome = await planOrWait(run)
+  if (outcome === undefined || mustStop(run)) return stopped(run)
+  run.wishes.forgetMove()
+  if (outcome.kind === 'place') return { kind: 'order', order: outcome.order, words: outcome.words }
+  const { message, hint } = outcome.failure
+  const sentence = hint === undefined ? message : `${message} ${hint}`
+  return { kind: 'finish', state: 'failed', reason: outcome.reason, message: sentence }
+}
+
+/** Answers `undefined` when something else came up while it waited. */
+async function planOrWait(run: JobRun): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
+  let input = planInput(run)
+  let outcome = await local.plan(input)
+  if (outcome.kind !== 'place' && input.target !== undefined) {
+    // There is no moving where the owner wanted; the job goes on wherever it can.
+    run.wishes.forgetMove()
+    input = planInput(run)
+    outcome = await local.plan(input)
+  }
+  if (outcome.kind !== 'wait') return outcome
+  run.page.move(run.page.status.state, 'waiting-for-capacity', outcome.reason)
+  return wait(run, input)
+}
+
+/** Asks until there is an answer, unless the job is to stop. */
+async function wait(
+  run: JobRun,
+  input: PlanInput,
+): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
+  const scope = new CancellationScope({ cancellable: true })
+  const asking = scope.run(() => waiting.planWhenAvailable(input))
+  const outcome = await Promise.race([
+    asking,
+    condition(() => mustStop(run)).then((): undefined => undefined),
+  ])
+  scope.cancel()
+  await asking.catch((error: unknown) => {
+    if (!isCancellation(error)) throw error
+  })
+  return outcome
+}
+
+function planInput(run: JobRun): PlanInput {
+  const { input, page, wishes } = run
+  const { deadlineAtMs, budgetMicroUsd, spentMicroUsd } = page.status
+  return {
+    jobId: input.jobId,
+    deployment: input.deployment,
+    recordSeq: run.nextSeq(),
+    attempt: run.nextAttempt,
+    resolved: run.resolved,
+    bundle: input.bundle,
+    ledger: { ...run.ledger, spentMicroUsd },
+    avoid: run.avoid(),
+    ...(wishes.target === undefined ? {} : { target: wishes.target }),
+    ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
+    ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
+  }
+}
+
+/** A move needs no stop while there is nothing to move from. */
+function mustStop({ wishes }: JobRun): boolean {
+  return wishes.present !== null && wishes.present !== 'migrated'
+}
+
+/** What to do about a wish while no attempt runs: the policy's word, as after an attempt that stopped for it. */
+async function stopped(run: JobRun): Promise<Finish> {
+  const { wishes, input } = run
+  if (wishes.present === null || wishes.present === 'migrated')
+    throw new Error('nothing asked the job to stop')
+  const { decision } = await local.decide({
+    jobId: input.jobId,
+    recordSeq: run.nextSeq(),
+    attempt: run.page.status.attemptsTotal,
+    end: { kind: 'stopped', by: wishes.present },
+    wish: wishes.present,
+    offerKey: '',
+    ledger: run.ledger,
+    policy: run.resolved.policy,
+  })
+  if (decision.kind !== 'finish') throw new Error(`a job that is ${wishes.present} must finish`)
+  return decision
+}

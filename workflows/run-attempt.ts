@@ -1,0 +1,141 @@
+import {
+  condition,
+  ParentClosePolicy,
+  startChild,
+  TerminatedFailure,
+  ChildWorkflowFailure,
+  type ChildWorkflowHandle,
+} from '@temporalio/workflow'
+import type { Settlement } from '../core/activities'
+import type { DrainReason } from '../core/documents'
+import { failureFrom } from '../core/failure'
+import type { AttemptEnd } from '../core/ledger'
+import {
+  DRAIN_SIGNAL,
+  EXTEND_SIGNAL,
+  type AttemptInput,
+  type DrainRequest,
+  type ExtendRequest,
+} from '../core/messages'
+import type { Order } from '../core/plan'
+import { attemptWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
+import type { attempt } from './attempt'
+import { on } from './activities'
+import { attributesOf } from './attributes'
+import { forever } from './forever'
+import type { JobRun } from './job-run'
+import { armBudget, limitsNow } from './limits'
+import type { Placed } from './next-order'
+
+type Child = ChildWorkflowHandle<typeof attempt>
+
+/**
+ * Runs one attempt as a child and answers what is certain about it. A child that ends without having settled (ended by hand,
+ * failed) is settled here: the next attempt starts only when nothing of this one runs.
+ */
+export async function runAttempt(run: JobRun, { order, words }: Placed): Promise<Settlement> {
+  const input: AttemptInput = {
+    order,
+    timing: run.resolved.timing,
+    launchSeq: run.nextSeq(),
+    settleSeq: run.nextSeq(),
+  }
+  run.page.begin(order, words.reasons)
+  armBudget(run, order)
+  const settlement = await runChild(run, input, words.summary).catch((error: unknown) =>
+    settleHere(run, input, endSeenFrom(error)),
+  )
+  run.wishes.disarm('budget')
+  run.page.settled(settlement)
+  return settlement
+}
+
+async function runChild(run: JobRun, input: AttemptInput, summary: string): Promise<Settlement> {
+  const { order } = input
+  const child: Child = await startChild<typeof attempt>(WORKFLOW_TYPES.attempt, {
+    workflowId: attemptWorkflowId(order.jobId, order.attempt),
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    taskQueue: ORCHESTRATOR_QUEUE,
+    args: [input],
+    // Closed by whatever means, the job leaves no attempt without its clean-up.
+    parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+    cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+    typedSearchAttributes: attributesOf({
+      name: run.page.status.name,
+      owner: run.input.owner,
+      state: 'provisioning',
+      reason: 'launching',
+      backend: `${order.backend}:${order.capacityType}`,
+    }),
+    staticSummary: `${run.page.status.name}, attempt ${order.attempt}: ${summary}`,
+  })
+  const life = { isOver: false }
+  const result = child.result().finally(() => (life.isOver = true))
+  const [outcome] = await Promise.all([result, passOn(run, order, { child, life })])
+  return outcome.settlement
+}
+
+/** Passes the owner's wishes and new limits on to the attempt while it lives. */
+async function passOn(
+  run: JobRun,
+  order: Order,
+  { child, life }: { child: Child; life: { isOver: boolean } },
+): Promise<void> {
+  const { wishes } = run
+  let wishesSeen = 0
+  let limitsSeen = run.limitsVersion
+  for (let seq = 1; ;) {
+    await condition(
+      () =>
+        life.isOver ||
+        (wishes.present !== null && wishes.version > wishesSeen) ||
+        run.limitsVersion > limitsSeen,
+    )
+    if (life.isOver) return
+    if (run.limitsVersion > limitsSeen) {
+      limitsSeen = run.limitsVersion
+      armBudget(run, order)
+      const limits = limitsNow(run, order, seq++)
+      await tell<ExtendRequest>(child, EXTEND_SIGNAL, { limits })
+    }
+    if (wishes.present !== null && wishes.version > wishesSeen) {
+      wishesSeen = wishes.version
+      const reason: DrainReason = wishes.present
+      run.page.stopping(reason)
+      await tell<DrainRequest>(child, DRAIN_SIGNAL, { reason, windowMs: wishes.windowMs })
+    }
+  }
+}
+
+/** An attempt that has just ended need not be told. */
+async function tell<T>(child: Child, signal: string, request: T): Promise<void> {
+  try {
+    await child.signal<[T]>(signal, request)
+  } catch {
+    // Its result, or its loss, is on the way.
+  }
+}
+
+/** What a child's failure tells of how the attempt ended; nothing when it was ended by hand. */
+function endSeenFrom(error: unknown): AttemptEnd | null {
+  if (error instanceof ChildWorkflowFailure && error.cause instanceof TerminatedFailure) return null
+  const failure = failureFrom(error)
+  return failure.class === 'unclassified' ? null : { kind: 'failed', isLaunched: true, failure }
+}
+
+function settleHere(run: JobRun, input: AttemptInput, end: AttemptEnd | null): Promise<Settlement> {
+  const { order, timing, settleSeq } = input
+  return forever(
+    () =>
+      on(order.backend).ending.settle({
+        order,
+        timing,
+        handle: null,
+        end,
+        wish: run.wishes.present,
+        windowMs: run.wishes.present === null ? timing.drainMs : run.wishes.windowMs,
+        recordSeq: settleSeq,
+      }),
+    (failure) => run.page.trouble(failure),
+  )
+}
