@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
-import { ApplicationFailure } from '@temporalio/activity'
+import { ApplicationFailure, Context } from '@temporalio/activity'
 import { BackendError } from '../backends/errors'
 import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../core/activities'
+import type { JobSpec } from '../core/job'
+import { EMPTY_LEDGER, type Policy } from '../core/ledger'
 import type { JobInput, ResolvedJob } from '../core/messages'
 import type { BackendName } from '../core/offer'
 import type { BackendAnswer, Plan, SilentBackend } from '../core/plan'
@@ -35,14 +37,19 @@ export interface PlanningDeps {
 
 /** Unclassified failures in a row after which a job stops: three tell a habit from an accident. */
 const UNCLASSIFIED_MAX = 3
-/** How soon a job that finds no free machine looks again. */
-const LOOK_AGAIN_MS = 5 * SECOND_MS
+/** How soon a job that finds no free machine looks again: soon at first, then at leisure, since it may wait for weeks. */
+const LOOK_AGAIN_FIRST_MS = 2 * SECOND_MS
+const LOOK_AGAIN_MAX_MS = 30 * SECOND_MS
 
-type PlanningActivities = Pick<OrchestratorActivities, 'resolveJob' | 'plan' | 'planWhenAvailable'>
+type PlanningActivities = Pick<
+  OrchestratorActivities,
+  'resolveJob' | 'previewPlan' | 'plan' | 'planWhenAvailable'
+>
 
 export function createPlanningActivities(deps: PlanningDeps): PlanningActivities {
   return {
     resolveJob: (input) => resolveJob(deps, input),
+    previewPlan: ({ spec }) => previewPlan(deps, spec),
     plan: (input) => planOnRecord(deps, input),
     planWhenAvailable: async (input) => {
       const outcome = await planOnRecord(deps, input)
@@ -50,7 +57,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
       throw ApplicationFailure.create({
         type: 'capacity',
         message: outcome.reason,
-        nextRetryDelay: outcome.retryInMs,
+        nextRetryDelay: Math.min(outcome.retryInMs * Context.current().info.attempt, LOOK_AGAIN_MAX_MS),
         details: [{ class: 'capacity', message: outcome.reason }],
         // Waiting is no error: neither logs nor metrics should count it as one.
         category: 'BENIGN',
@@ -60,19 +67,10 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
 }
 
 async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<ResolvedJob> {
-  const checked = checkJobSpec(input.spec)
-  if ('problems' in checked) {
-    const message = checked.problems.map(formatProblem).join(' ')
-    throw new BackendError({ class: 'invalid', message: `The job cannot run as it is written: ${message}` })
-  }
-  const { spec } = checked
+  const spec = checked(input.spec)
   const resolved: ResolvedJob = {
     spec,
-    policy: {
-      failuresMax: spec.retries.failures,
-      interruptionsMax: spec.retries.interruptions,
-      unclassifiedMax: UNCLASSIFIED_MAX,
-    },
+    policy: policyOf(spec),
     timing: deps.timing,
     runnerSha256: await deps.publishRunner(),
     storeUrl: deps.store.url,
@@ -85,6 +83,21 @@ async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<Resolved
     data: resolved,
   })
   return entry.data as ResolvedJob
+}
+
+function checked(written: JobSpec): JobSpec {
+  const read = checkJobSpec(written)
+  if ('spec' in read) return read.spec
+  const message = read.problems.map(formatProblem).join(' ')
+  throw new BackendError({ class: 'invalid', message: `The job cannot run as it is written: ${message}` })
+}
+
+function policyOf({ retries }: JobSpec): Policy {
+  return {
+    failuresMax: retries.failures,
+    interruptionsMax: retries.interruptions,
+    unclassifiedMax: UNCLASSIFIED_MAX,
+  }
 }
 
 /** The client's submission is number 0. */
@@ -109,7 +122,35 @@ async function planOnRecord(deps: PlanningDeps, input: PlanInput): Promise<PlanO
   return (entry.data as { outcome: PlanOutcome }).outcome
 }
 
-/** The ranking for a job now; `plan` on the command line shows it whole. */
+/** The ranking for a job that there is not yet, as its first attempt would find it. */
+export async function previewPlan(
+  deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing'>,
+  written: JobSpec,
+): Promise<Plan> {
+  const spec = checked(written)
+  const { deadlineAtMs, budgetMicroUsd } = spec
+  const { plan } = await planJob(deps, {
+    jobId: '',
+    deployment: '',
+    recordSeq: 0,
+    attempt: 1,
+    resolved: {
+      spec,
+      policy: policyOf(spec),
+      timing: deps.timing,
+      runnerSha256: '',
+      storeUrl: deps.store.url,
+    },
+    bundle: null,
+    ledger: EMPTY_LEDGER,
+    avoid: [],
+    ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
+    ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
+  })
+  return plan
+}
+
+/** The ranking for a job now. */
 export async function planJob(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now'>,
   input: PlanInput,
@@ -179,7 +220,12 @@ function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutc
   const message = `No place for this job: ${whyNone(plan)}.`
   switch (outlook(plan)) {
     case 'wait':
-      return { kind: 'wait', reason: message, retryInMs: LOOK_AGAIN_MS, silentBackends: plan.silentBackends }
+      return {
+        kind: 'wait',
+        reason: message,
+        retryInMs: LOOK_AGAIN_FIRST_MS,
+        silentBackends: plan.silentBackends,
+      }
     case 'quota':
       return {
         kind: 'never',

@@ -3,12 +3,12 @@ import type { Checkpoint } from './checkpoint'
 import type { Artifact, Drain, Limits, Phase, Progress } from './documents'
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
-import type { JobReason } from './job'
+import type { JobReason, JobSpec } from './job'
 import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
 import type { GarbageVerdict, JobInput, JobResult, JobStatus, ResolvedJob } from './messages'
 import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName } from './offer'
-import type { BackendAnswer, Order, SilentBackend } from './plan'
+import type { BackendAnswer, Order, Plan, SilentBackend } from './plan'
 import type { ResourceRequest } from './resources'
 import type { Timing } from './timing'
 
@@ -72,6 +72,8 @@ export interface OrchestratorActivities {
   resolveJob(input: JobInput): Promise<ResolvedJob>
   /** One look at the offers; a local activity. */
   plan(input: PlanInput): Promise<PlanOutcome>
+  /** The whole ranking for a job that is not submitted, or not yet: what `crucible plan` shows. Nothing goes on record. */
+  previewPlan(input: { spec: JobSpec }): Promise<Plan>
   /** The same, asked again and again by Temporal's retries until the answer is not `wait`. */
   planWhenAvailable(input: PlanInput): Promise<Exclude<PlanOutcome, { kind: 'wait' }>>
   /** What next, and on record; a local activity. */

@@ -1,7 +1,10 @@
 import type { MicroUsd } from './money'
-import { HOUR_MS, SECOND_MS } from './time'
+import { DAY_MS, HOUR_MS, SECOND_MS } from './time'
 
 const SECONDS_PER_HOUR = HOUR_MS / SECOND_MS
+
+/** Ten years, the longest that anything is said to be affordable: within every timer's range and every number's precision. */
+export const AFFORDABLE_MAX_MS = 3_650 * DAY_MS
 
 /** A stretch of time at one price. An open stretch (`toAtMs` missing) still costs. */
 export interface Usage {
@@ -32,5 +35,5 @@ export function spendOver(durationMs: number, priceMicroUsdPerHour: MicroUsd): M
 export function affordableMs(remainingMicroUsd: MicroUsd, priceMicroUsdPerHour: MicroUsd): number | null {
   if (priceMicroUsdPerHour <= 0) return null
   const seconds = Math.floor((Math.max(0, remainingMicroUsd) * SECONDS_PER_HOUR) / priceMicroUsdPerHour)
-  return seconds * SECOND_MS
+  return Math.min(seconds * SECOND_MS, AFFORDABLE_MAX_MS)
 }

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /** Variables of an environment; passed in, so that only `config.ts` files read the process's own. */
@@ -47,4 +47,17 @@ export function readDevNote(home: Home): DevNote | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Written aside and renamed, so that nobody reads half of it. */
+export function writeDevNote(home: Home, note: DevNote): void {
+  const path = devNotePath(home)
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(`${path}.${note.pid}.tmp`, `${JSON.stringify(note)}\n`)
+  renameSync(`${path}.${note.pid}.tmp`, path)
+}
+
+/** Takes a note away, unless another `crucible dev` has put its own there meanwhile. */
+export function removeDevNote(home: Home, { pid }: DevNote): void {
+  if (readDevNote(home)?.pid === pid) rmSync(devNotePath(home), { force: true })
 }

@@ -19,6 +19,8 @@ export const layout = {
   attempts: (jobId: string) => `jobs/${jobId}/attempts/`,
   attempt: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/`,
   order: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/order.json`,
+  /** The machine's handle, as soon as it is known. */
+  machine: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/machine.json`,
   lease: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/lease.json`,
   limits: (jobId: string, attempt: number, seq: number) =>
     `jobs/${jobId}/attempts/${attempt}/limits/${String(seq).padStart(6, '0')}.json`,

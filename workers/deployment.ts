@@ -6,6 +6,7 @@ import {
   type Client,
 } from '@temporalio/client'
 import type { Logger } from 'pino'
+import { makeId } from '../core/ids'
 import type { GarbageCollectionInput } from '../core/messages'
 import type { BackendName } from '../core/offer'
 import {
@@ -22,17 +23,9 @@ import type { ObjectStore } from '../storage/store'
 export const GARBAGE_GRACE_MS = 5 * 60_000
 const SWEEP_EVERY = '10 minutes'
 
-const ID_DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
-const ID_LENGTH = 10
-
-/** `dep-` and ten digits, as `storage/deployment.ts` wants them. */
-export function makeDeploymentId(): string {
-  return `dep-${Array.from({ length: ID_LENGTH }, () => ID_DIGITS[randomInt(ID_DIGITS.length)]).join('')}`
-}
-
 /** Whose store this is; the first process to ask makes it somebody's. */
 export function deploymentOf(store: ObjectStore): Promise<string> {
-  return ensureDeployment(store, makeDeploymentId)
+  return ensureDeployment(store, () => makeId('dep', randomInt))
 }
 
 /** The search attributes, on servers that were not started with them. */

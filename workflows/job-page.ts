@@ -1,14 +1,13 @@
 import { defineQuery, setCurrentDetails, setHandler } from '@temporalio/workflow'
 import type { Settlement } from '../core/activities'
+import { attemptOf, settledAttempt } from '../core/attempt-record'
 import type { DrainReason } from '../core/documents'
 import type { Failure } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import { isFinal, JOB_TRANSITIONS, type JobReason, type JobState } from '../core/job'
 import type { AttemptRecord } from '../core/ledger'
 import { ATTEMPTS_SHOWN_MAX, STATUS_QUERY, type JobInput, type JobStatus } from '../core/messages'
-import { offerKey } from '../core/offer'
 import type { Order } from '../core/plan'
-import { attemptWorkflowId } from '../core/queues'
 import { setAttributes } from './attributes'
 import { jobDetails } from './job-details'
 
@@ -61,10 +60,7 @@ export class JobPage {
 
   begin(order: Order, reasons: string[]): void {
     const { status } = this
-    const [offer] = order.offers
-    status.attempts = [...status.attempts, recordOf(order, offer === undefined ? '' : offerKey(offer))].slice(
-      -ATTEMPTS_SHOWN_MAX,
-    )
+    status.attempts = [...status.attempts, attemptOf(order)].slice(-ATTEMPTS_SHOWN_MAX)
     status.attemptsTotal += 1
     Object.assign(status, {
       state: 'provisioning',
@@ -102,24 +98,10 @@ export class JobPage {
   settled(settlement: Settlement): void {
     const { status } = this
     const attempt = this.lastAttempt
-    const { end, handle } = settlement
     status.spentMicroUsd += settlement.costMicroUsd
     if (settlement.checkpoint !== undefined) status.checkpoint = settlement.checkpoint
     if (attempt === undefined) return
-    Object.assign(attempt, factsOf(settlement))
-    if (handle !== null)
-      Object.assign(attempt, { realised: handle.realised, launchedAtMs: handle.launchedAtMs })
-    switch (end.kind) {
-      case 'succeeded':
-        Object.assign(attempt, { state: 'succeeded', reason: 'completed' })
-        break
-      case 'stopped':
-        Object.assign(attempt, { state: 'stopped', reason: end.by })
-        break
-      case 'failed':
-        attempt.state = end.failure.class === 'interrupted' ? 'interrupted' : 'failed'
-        attempt.reason = `${end.failure.class}: ${end.failure.message}`
-    }
+    Object.assign(attempt, settledAttempt(attempt, settlement))
     this.show()
   }
 
@@ -142,32 +124,4 @@ const STOPPING: Readonly<Record<DrainReason, [JobReason, string]>> = {
   deadline: ['deadline-reached', 'The deadline is near: the workload saves and stops.'],
   budget: ['budget-reached', 'The budget is nearly used up: the workload saves and stops.'],
   superseded: ['attempt-ended-by-hand', 'The attempt was ended by hand.'],
-}
-
-/** What an attempt's row keeps of its settlement; undefined fields vanish on their way through JSON. */
-function factsOf(settlement: Settlement): Partial<AttemptRecord> {
-  const { costMicroUsd, endedAtMs, restoredFrom, checkpoint, progress, stepsLost, phases } = settlement
-  return {
-    costMicroUsd,
-    endedAtMs,
-    restoredFrom,
-    checkpoint,
-    progress,
-    stepsLost,
-    phases,
-  } as Partial<AttemptRecord>
-}
-
-function recordOf(order: Order, key: string): AttemptRecord {
-  return {
-    number: order.attempt,
-    attemptId: order.attemptId,
-    workflowId: attemptWorkflowId(order.jobId, order.attempt),
-    backend: order.backend,
-    capacityType: order.capacityType,
-    offerKey: key,
-    state: 'provisioning',
-    reason: 'launching',
-    costMicroUsd: 0,
-  }
 }

@@ -20,7 +20,10 @@ export function testServer(): TestServer {
 
 /** Workers of this file tell errors only. Called once, before the first connection. */
 export function quietWorkers(): void {
-  Runtime.install({ logger: new DefaultLogger('ERROR') })
+  Runtime.install({
+    logger: new DefaultLogger('ERROR'),
+    telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' } } },
+  })
 }
 
 export interface TestConnection {

@@ -1,0 +1,53 @@
+import type { Settlement } from './activities'
+import type { AttemptRecord } from './ledger'
+import { offerKey } from './offer'
+import type { Order } from './plan'
+import { attemptWorkflowId } from './queues'
+
+/** An attempt as the job remembers it, from the moment of its order. */
+export function attemptOf(order: Order): AttemptRecord {
+  const [offer] = order.offers
+  return {
+    number: order.attempt,
+    attemptId: order.attemptId,
+    workflowId: attemptWorkflowId(order.jobId, order.attempt),
+    backend: order.backend,
+    capacityType: order.capacityType,
+    offerKey: offer === undefined ? '' : offerKey(offer),
+    state: 'provisioning',
+    reason: 'launching',
+    costMicroUsd: 0,
+  }
+}
+
+/** The same attempt once it is settled. */
+export function settledAttempt(attempt: AttemptRecord, settlement: Settlement): AttemptRecord {
+  const { end, handle, costMicroUsd, endedAtMs, restoredFrom, checkpoint, progress, stepsLost, phases } =
+    settlement
+  return {
+    ...attempt,
+    ...stateAfter(end),
+    costMicroUsd,
+    phases,
+    ...(handle === null ? {} : { realised: handle.realised, launchedAtMs: handle.launchedAtMs }),
+    ...(endedAtMs === undefined ? {} : { endedAtMs }),
+    ...(restoredFrom === undefined ? {} : { restoredFrom }),
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...(progress === undefined ? {} : { progress }),
+    ...(stepsLost === undefined ? {} : { stepsLost }),
+  }
+}
+
+function stateAfter(end: Settlement['end']): Pick<AttemptRecord, 'state' | 'reason'> {
+  switch (end.kind) {
+    case 'succeeded':
+      return { state: 'succeeded', reason: 'completed' }
+    case 'stopped':
+      return { state: 'stopped', reason: end.by }
+    case 'failed':
+      return {
+        state: end.failure.class === 'interrupted' ? 'interrupted' : 'failed',
+        reason: `${end.failure.class}: ${end.failure.message}`,
+      }
+  }
+}

@@ -1,0 +1,202 @@
+/** The schemas of the documents between the control plane and the runner (docs/runner-protocol.md); unknown fields are dropped. */
+import { z } from 'zod'
+import { CHECKPOINT_PART_BYTES, checkpointId, type Checkpoint, type Manifest } from '../core/checkpoint'
+import {
+  DRAIN_REASONS,
+  RESULT_REASONS,
+  RUNNER_PHASES,
+  type Beat,
+  type Drain,
+  type IssuedRunnerOrder,
+  type Lease,
+  type Limits,
+  type LogLine,
+  type RunnerResult,
+} from '../core/documents'
+import { formatPath } from './problem'
+import { isInnerPath } from './paths'
+
+/** A text that is not the document it should be; the message names each field that is wrong. */
+export class DocumentError extends Error {
+  constructor(kind: string, faults: string, options?: { cause?: unknown }) {
+    super(`not a valid ${kind}: ${faults}`, options)
+    this.name = 'DocumentError'
+  }
+}
+
+const whole = z.int().min(0)
+const fromOne = z.int().min(1)
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
+const innerPath = z.string().refine(isInnerPath, 'must be a relative path without ".."')
+
+const checkpoint: z.ZodType<Checkpoint> = z
+  .object({ id: z.string(), step: whole, attempt: fromOne })
+  .refine(
+    ({ id, step, attempt }) => id === checkpointId(step, attempt),
+    'must have an id that names step and attempt',
+  )
+
+const limits: z.ZodType<Limits> = z.object({
+  seq: whole,
+  deadlineAtMs: whole.nullable(),
+  runMs: whole.nullable(),
+})
+
+const order: z.ZodType<IssuedRunnerOrder> = z.object({
+  version: z.literal(1),
+  jobId: z.string(),
+  jobName: z.string(),
+  attempt: fromOne,
+  attemptId: z.string(),
+  run: z.string(),
+  setup: z.string().nullable(),
+  image: z.string().nullable(),
+  shmGiB: z.number().nullable(),
+  env: z.record(z.string(), z.string()),
+  secrets: z.array(z.string()),
+  bundle: z.object({ sha256, sizeBytes: whole }).nullable(),
+  inputs: z.array(z.object({ source: z.string(), path: innerPath })),
+  outputs: z.array(z.string()),
+  checkpoint: z.object({ directory: innerPath.nullable(), everyMs: whole, quietMs: whole }),
+  limits,
+  leaseMs: whole,
+  drainMs: whole,
+  powerOffMs: whole,
+  startWithinMs: whole,
+  beatMs: fromOne,
+  notice: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('none') }),
+    z.object({ kind: z.literal('file'), path: z.string() }),
+  ]),
+  issuedAtMs: whole,
+})
+
+const lease: z.ZodType<Lease> = z.object({ seq: whole, answersBeat: whole, ttlMs: whole })
+
+const drain: z.ZodType<Drain> = z.object({
+  reason: z.enum(DRAIN_REASONS),
+  windowMs: whole,
+  requestedAtMs: whole,
+})
+
+const progress = z.object({
+  step: whole.nullable(),
+  stepsTotal: whole.nullable(),
+  loss: z.number().nullable(),
+  atMs: whole,
+})
+
+const gpuUse = z.object({
+  index: whole,
+  name: z.string(),
+  utilizationPercent: z.number(),
+  memoryUsedMiB: z.number(),
+  memoryTotalMiB: z.number(),
+})
+
+const beat: z.ZodType<Beat> = z.object({
+  attemptId: z.string(),
+  seq: fromOne,
+  phase: z.enum(RUNNER_PHASES),
+  progress: progress.nullable(),
+  gpus: z.array(gpuUse),
+  checkpoint: checkpoint.nullable(),
+  restoredFrom: checkpoint.nullable(),
+  limitsSeq: whole,
+  leaseSeq: whole,
+  logLines: whole,
+  clockMs: whole,
+  uptimeMs: whole,
+})
+
+const result: z.ZodType<RunnerResult> = z.object({
+  version: z.literal(1),
+  attemptId: z.string(),
+  outcome: z.enum(['succeeded', 'stopped', 'failed']),
+  reason: z.enum(RESULT_REASONS),
+  message: z.string(),
+  exitCode: z.int().nullable(),
+  signal: z.string().nullable(),
+  progress: progress.nullable(),
+  checkpoint: checkpoint.nullable(),
+  restoredFrom: checkpoint.nullable(),
+  artifacts: z.array(z.object({ path: innerPath, sizeBytes: whole, sha256 })),
+  phases: z.array(z.object({ name: z.enum(RUNNER_PHASES), startedAtMs: whole, durationMs: whole })),
+  logLines: whole,
+  finishedAtMs: whole,
+})
+
+const manifestFile = z
+  .object({ path: innerPath, sizeBytes: whole, parts: z.array(sha256), digest: sha256, mode: whole })
+  .refine((file) => file.parts.length === Math.ceil(file.sizeBytes / CHECKPOINT_PART_BYTES), {
+    path: ['parts'],
+    error: 'must have one digest for each part of the size',
+  })
+
+const manifestLink = z.object({ path: innerPath, target: z.string() }).refine(staysInside, {
+  path: ['target'],
+  error: 'must stay inside the checkpoint',
+})
+
+const manifest: z.ZodType<Manifest> = z.object({
+  version: z.literal(1),
+  jobId: z.string(),
+  attempt: fromOne,
+  step: whole,
+  isStepKnown: z.boolean(),
+  createdAtMs: whole,
+  totalBytes: whole,
+  files: z.array(manifestFile),
+  links: z.array(manifestLink).exactOptional(),
+  resumePath: z.union([z.literal('.'), innerPath], 'must be "." or a relative path without ".."'),
+})
+
+const line = { n: fromOne, t: whole, m: z.string() }
+const logLine: z.ZodType<LogLine> = z.discriminatedUnion('s', [
+  z.object({ ...line, s: z.enum(['out', 'err', 'runner']) }),
+  z.object({ ...line, s: z.literal('gap'), lost: fromOne }),
+])
+
+/** `beat.json`. Throws a `DocumentError`, as all of these do. */
+export const parseBeat = (text: string): Beat => parse('beat', beat, text)
+/** `result.json` */
+export const parseResult = (text: string): RunnerResult => parse('result', result, text)
+/** `manifest.json` */
+export const parseManifest = (text: string): Manifest => parse('manifest', manifest, text)
+/** One line of a log chunk. */
+export const parseLogLine = (text: string): LogLine => parse('log line', logLine, text)
+/** `order.json` */
+export const parseOrder = (text: string): IssuedRunnerOrder => parse('order', order, text)
+/** `lease.json` */
+export const parseLease = (text: string): Lease => parse('lease', lease, text)
+/** `limits/<seq>.json` */
+export const parseLimits = (text: string): Limits => parse('limits document', limits, text)
+/** `drain.json` */
+export const parseDrain = (text: string): Drain => parse('drain', drain, text)
+
+function parse<T>(kind: string, schema: z.ZodType<T>, text: string): T {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new DocumentError(kind, error instanceof Error ? error.message : String(error), { cause: error })
+  }
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const faults = parsed.error.issues.map(
+    ({ path, message }) => `${formatPath(path) || 'the document'}: ${message}`,
+  )
+  throw new DocumentError(kind, faults.join('; '))
+}
+
+/** Whether a link leads to a place below the folder that its own path is relative to. */
+function staysInside({ path, target }: { path: string; target: string }): boolean {
+  if (target === '' || target.startsWith('/') || target.includes('\0')) return false
+  let depth = path.split('/').length - 1
+  for (const segment of target.split('/')) {
+    if (segment === '' || segment === '.') continue
+    depth += segment === '..' ? -1 : 1
+    if (depth < 0) return false
+  }
+  return true
+}

@@ -1,0 +1,149 @@
+/** The schema library's complaints as faults, in words for whoever wrote the value. */
+import type { z } from 'zod'
+import { nearest } from './nearest'
+import { formatPath, type Fault, type Path } from './problem'
+import { allFields, fieldsAt } from './schema-walk'
+import { quote } from './units'
+
+type Issue = z.core.$ZodIssue
+
+/** What was checked, for words about it. */
+export interface Checked {
+  value: unknown
+  schema: z.core.$ZodType
+  /** What other programs call a field, and what it is called here. */
+  synonyms: ReadonlyMap<string, string>
+}
+
+/** The faults behind a schema's issues with a value. */
+export function faultsOf(issues: readonly Issue[], checked: Checked): Fault[] {
+  return issues.flatMap(flatten).flatMap((issue) => faultsOfIssue(issue, checked))
+}
+
+/** Of a union's alternatives, the issues of the one whose kind of value was given. */
+function flatten(issue: Issue): Issue[] {
+  if (issue.code !== 'invalid_union') return [issue]
+  const meant = issue.errors.find((issues) => !issues.some(isOfAnotherKind))
+  if (meant === undefined) return [issue]
+  return meant.flatMap((inner) => flatten({ ...inner, path: [...issue.path, ...inner.path] }))
+}
+
+function isOfAnotherKind(issue: Issue): boolean {
+  return issue.path.length === 0 && ['invalid_type', 'invalid_union', 'invalid_value'].includes(issue.code)
+}
+
+function faultsOfIssue(issue: Issue, checked: Checked): Fault[] {
+  const { path } = issue
+  const value = valueAt(checked.value, path)
+  const fault = (message: string, remedy?: string): Fault[] => [
+    { path, message, ...(remedy === undefined ? {} : { remedy }) },
+  ]
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => unknownField([...path, key], checked))
+    case 'invalid_type':
+      return [{ path, ...typeFault(value, issue.expected) }]
+    case 'invalid_union':
+      return value === null ? [{ path, ...NO_VALUE }] : fault(`${issue.message}, but is ${show(value)}`)
+    case 'invalid_value':
+      return [{ path, ...choiceFault(value, issue.values.map(String)) }]
+    case 'too_big':
+      return [{ path, ...lengthFault(value, String(issue.maximum)) }]
+    case 'too_small':
+      return fault(`must be at least ${issue.minimum}, but is ${show(value)}`)
+    case 'custom':
+      return fault(issue.message, issue.params?.remedy as string | undefined)
+    case 'invalid_key':
+      return faultsOfKey(issue, checked)
+    case 'invalid_format':
+    case 'invalid_element':
+    case 'not_multiple_of':
+      return fault(issue.message)
+  }
+}
+
+function faultsOfKey(issue: z.core.$ZodIssueInvalidKey, checked: Checked): Fault[] {
+  return issue.issues
+    .flatMap((inner) => faultsOfIssue({ ...inner, path: [] }, { ...checked, value: issue.path.at(-1) }))
+    .map((fault) => ({ ...fault, path: issue.path, isAboutName: true }))
+}
+
+/** What is too big about a value, and what to do; empty for a value that is neither a text nor a list. */
+function lengthFault(value: unknown, most: string): Omit<Fault, 'path'> {
+  if (typeof value === 'string') {
+    return { message: `has ${value.length} characters of at most ${most}`, remedy: 'shorten it' }
+  }
+  if (Array.isArray(value)) {
+    return { message: `has ${value.length} entries of at most ${most}`, remedy: 'remove some' }
+  }
+  return { message: `must be at most ${most}, but is ${show(value)}` }
+}
+
+const NO_VALUE = { message: 'has no value', remedy: 'give it one, or remove it' }
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping of names to values',
+  record: 'a mapping of names to values',
+}
+
+/** What YAML 1.1 and people take for booleans, and YAML 1.2 for texts. */
+const BOOLEANS = new Map([
+  ['yes', true],
+  ['on', true],
+  ['y', true],
+  ['no', false],
+  ['off', false],
+  ['n', false],
+])
+
+function typeFault(value: unknown, expected: string): Omit<Fault, 'path'> {
+  if (value === undefined) return { message: 'is missing' }
+  if (value === null) return NO_VALUE
+  const fault = { message: `must be ${TYPE_WORDS[expected] ?? expected}, but is ${show(value)}` }
+  const isScalar = typeof value === 'number' || typeof value === 'boolean'
+  if (expected === 'string' && isScalar) return { ...fault, remedy: `put it in quotes: "${value}"` }
+  const meant = typeof value === 'string' ? BOOLEANS.get(value.toLowerCase()) : undefined
+  return expected === 'boolean' && meant !== undefined ? { ...fault, remedy: `write ${meant}` } : fault
+}
+
+function choiceFault(value: unknown, choices: string[]): Omit<Fault, 'path'> {
+  const message = `must be one of ${choices.join(', ')}, but is ${show(value)}`
+  const meant = typeof value === 'string' ? nearest(value, choices) : undefined
+  return meant === undefined ? { message } : { message, remedy: `write ${meant}` }
+}
+
+/** A field that is not known where it stands: misspelt, known by another name, or belonging elsewhere. */
+function unknownField(path: Path, { schema, synonyms }: Checked): Fault {
+  const name = String(path.at(-1))
+  const siblings = fieldsAt(schema, path.slice(0, -1))
+  const elsewhere = allFields(schema).find((field) => field.at(-1) === name)
+  const fault = (remedy: string): Fault => ({
+    path,
+    isAboutName: true,
+    message: 'is not a field',
+    remedy,
+  })
+  if (elsewhere !== undefined) return fault(`write it as ${formatPath(elsewhere)}`)
+  const meant = synonyms.get(name.toLowerCase()) ?? nearest(name, siblings)
+  if (meant !== undefined) return fault(`did you mean ${meant}?`)
+  return fault(`remove it; known here are ${siblings.join(', ')}`)
+}
+
+function valueAt(root: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
+    root,
+  )
+}
+
+function show(value: unknown): string {
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return 'a mapping'
+  return typeof value === 'string' ? quote(value) : String(value)
+}

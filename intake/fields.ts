@@ -1,0 +1,175 @@
+/** The fields that the job file and the normalised spec have in common. */
+import { z } from 'zod'
+import { isInnerPath } from './paths'
+import { quote } from './units'
+
+/** Bounds of a job. Temporal keeps the spec in every history, and a person must be able to read it. */
+export const LIMITS = {
+  /** Room for a number and a prefix within the 63 characters of the strictest provider's names. */
+  nameLength: 40,
+  /** A command is a few lines; a longer one is a program and belongs into a file. */
+  commandLength: 16_384,
+  imageLength: 300,
+  /** Windows and object stores give up at about a thousand. */
+  pathLength: 500,
+  sourceLength: 2_000,
+  /** More files than this are a folder or an archive. */
+  inputs: 100,
+  outputs: 100,
+  /** Linux gives up at 128 KiB for one variable; all of the spec must stay below `specBytes`. */
+  envNameLength: 200,
+  envValueLength: 32_768,
+  env: 200,
+  secrets: 50,
+  backends: 20,
+  accelerators: 20,
+  /** A payload of this size is kept in the history with every attempt. */
+  specBytes: 65_536,
+  /** More than this, and the job file holds data. */
+  fileBytes: 65_536,
+  /** No machine has more. */
+  gpus: 64,
+  cpus: 4_096,
+  sizeGiB: 1_048_576,
+  /** A longer one is a typing mistake. */
+  durationMs: 366 * 24 * 3_600_000,
+  /** A hundred million dollars: a typing mistake too. */
+  budgetMicroUsd: 100e6 * 1e6,
+  retries: 10_000,
+} as const
+
+/** What is wrong with a value (completes "<field> ..."), and what to write instead. */
+type Complaint = readonly [message: string, remedy: string]
+
+/** A check with its own words. */
+function checked<T>(complain: (value: T) => Complaint | undefined) {
+  return z.check<T>((context) => {
+    const complaint = complain(context.value)
+    if (complaint === undefined) return
+    const [message, remedy] = complaint
+    context.issues.push({ code: 'custom', input: context.value, message, params: { remedy } })
+  })
+}
+
+const NAME_PATTERN = '^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$'
+
+export const jobName = z
+  .string()
+  .max(LIMITS.nameLength)
+  .check(
+    checked((name) =>
+      new RegExp(NAME_PATTERN).test(name)
+        ? undefined
+        : [`${quote(name)} is not lower-case letters, digits and inner dashes`, `write ${nameFrom(name)}`],
+    ),
+  )
+  .meta({ pattern: NAME_PATTERN })
+
+/** The nearest legal name of a text; `job` when nothing is left. */
+export function nameFrom(text: string): string {
+  const dashed = text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+/, '')
+  return dashed.slice(0, LIMITS.nameLength).replace(/-+$/, '') || 'job'
+}
+
+const NUL: Complaint = ['has a NUL character', 'remove it']
+
+export const command = z
+  .string()
+  .max(LIMITS.commandLength)
+  .check(
+    checked((text) => {
+      if (text.trim() === '') return ['is empty', 'write a shell command, or remove the field']
+      return text.includes('\0') ? NUL : undefined
+    }),
+  )
+
+export const image = z
+  .string()
+  .max(LIMITS.imageLength)
+  .regex(/^[A-Za-z0-9][\w./:@-]*$/, {
+    error: ({ input }) => `${quote(String(input))} is not the name of a container image`,
+  })
+
+/** A path below the working directory. A leading `./` and a trailing slash are taken off before. */
+export const innerPath = z
+  .string()
+  .max(LIMITS.pathLength)
+  .overwrite((path) => path.replace(/^(?:\.\/+)+/, '').replace(/\/+$/, ''))
+  .check(
+    checked((path) =>
+      isInnerPath(path) && !path.startsWith('~')
+        ? undefined
+        : [
+            `${quote(path)} does not lie inside the working directory`,
+            'write a path relative to it, with no ".." in it',
+          ],
+    ),
+  )
+
+const ENV_NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_]*$'
+
+export const envName = z
+  .string()
+  .max(LIMITS.envNameLength)
+  .check(
+    checked((name) => {
+      if (name.startsWith('CRUCIBLE_'))
+        return [`${quote(name)} is one of our own variables`, 'choose another name']
+      if (new RegExp(ENV_NAME_PATTERN).test(name)) return undefined
+      return [`${quote(name)} is not the name of a variable`, 'use letters, digits and _, no digit first']
+    }),
+  )
+  .meta({ pattern: ENV_NAME_PATTERN })
+
+export const envValue = z
+  .string()
+  .max(LIMITS.envValueLength)
+  .check(checked((value) => (value.includes('\0') ? NUL : undefined)))
+
+/** Environment variables whose values are written in a given way. */
+export function envOf<I>(value: z.ZodType<string, I>): z.ZodType<Record<string, string>, Record<string, I>> {
+  return z.record(envName, value).check(
+    checked((values) => {
+      const count = Object.keys(values).length
+      if (count <= LIMITS.env) return undefined
+      return [`has ${count} variables of at most ${LIMITS.env}`, 'put them into a file']
+    }),
+  )
+}
+
+export const secrets = z.array(envName).max(LIMITS.secrets)
+export const outputs = z.array(innerPath).max(LIMITS.outputs)
+
+const SCHEMES = ['file://', 'https://', 'http://', 's3://']
+
+/** Where an input comes from. */
+export const source = z.string().max(LIMITS.sourceLength).check(checked(sourceComplaint))
+
+function sourceComplaint(text: string): Complaint | undefined {
+  if (text.startsWith('/')) return [`${quote(text)} has no scheme`, `write file://${text}`]
+  if (!SCHEMES.some((scheme) => text.startsWith(scheme))) {
+    return [
+      `${quote(text)} begins with none of ${SCHEMES.join(', ')}`,
+      'write file:///path; what lies in the working directory is sent along without being named',
+    ]
+  }
+  if (!URL.canParse(text)) return [`${quote(text)} is not a URL`, 'write it as https://host/path']
+  const { protocol, host, pathname, username, password } = new URL(text)
+  if (protocol.startsWith('http') && /\s/.test(text))
+    return [`${quote(text)} has a space`, 'write %20 for it']
+  if (username !== '' || password !== '') {
+    return ['has a user name or password in it, which would be kept with the job', 'use a URL without them']
+  }
+  if (protocol === 'file:' && host !== '') {
+    return [`${quote(text)} has a host`, `write three slashes: file:///${host}${pathname}`]
+  }
+  if (pathname.length > 1) return undefined
+  return [`${quote(text)} names no file`, 'write its path after the host or bucket']
+}
+
+export const backendName = z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, 'is not the name of a backend')
+
+export const retryCount = z.int().min(0).max(LIMITS.retries)

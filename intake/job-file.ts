@@ -1,0 +1,191 @@
+import { stringify } from 'yaml'
+import type { z } from 'zod'
+import type { JobSpec } from '../core/job'
+import { faultsOf } from './faults'
+import { nameFrom } from './fields'
+import { jobFile, SYNONYMS } from './job-schema'
+import { relationFaults } from './job-spec'
+import { formatPath, type Fault, type Path, type Problem } from './problem'
+import { exampleAt } from './schema-walk'
+import { readYaml } from './yaml-text'
+
+/** A job as its file says. */
+export interface Job {
+  spec: JobSpec
+  /** The folder to pack, relative to the job file; null to send nothing along. */
+  workdir: string | null
+}
+
+/** A person mends a few things at a time; more would only hide the first. */
+const PROBLEMS_MAX = 20
+
+export type JobOrProblems = { job: Job } | { problems: Problem[] }
+
+/**
+ * Reads a job file.
+ *
+ * @param options.fileName as the user named it, for problems and for the job's name
+ * @param options.nowMs from which a deadline given as a duration counts
+ */
+export function parseJobFile(text: string, options: { fileName: string; nowMs: number }): JobOrProblems {
+  const { fileName: file, nowMs } = options
+  const yaml = readYaml(text, ['env'])
+  if ('faults' in yaml) return { problems: yaml.faults.map((fault) => ({ file, path: '', ...fault })) }
+  const read = readJob(yaml.value, { nowMs, defaultName: nameFrom(stem(file)) })
+  if ('job' in read) return read
+  const problems = read.faults.map((fault) => ({
+    file,
+    ...yaml.placeOf(fault.path, fault.isAboutName ?? false),
+    ...wordsOf(fault, writeField),
+  }))
+  problems.sort((a, b) => a.line - b.line || a.column - b.column)
+  return { problems: problems.slice(0, PROBLEMS_MAX) }
+}
+
+/**
+ * Reads a job from an object with the fields of a job file, made of command-line flags.
+ *
+ * @param options.flagOf the flag that gave the value at a path, or `undefined` where there is none
+ * @param options.defaultName the job's name when the object has none
+ * @param options.nowMs from which a deadline given as a duration counts
+ */
+export function parseJobObject(
+  value: Readonly<Record<string, unknown>>,
+  options: { flagOf: (path: Path) => string | undefined; defaultName: string; nowMs: number },
+): JobOrProblems {
+  const { flagOf, defaultName, nowMs } = options
+  const read = readJob(value, { nowMs, defaultName: nameFrom(defaultName) })
+  if ('job' in read) return read
+  return {
+    problems: read.faults.slice(0, PROBLEMS_MAX).map((fault) => {
+      const flag = flagOf(fault.path)
+      const write = (path: Path, example: unknown): string =>
+        flag !== undefined && typeof example === 'string'
+          ? `${flag} ${quoted(example)}`
+          : writeField(path, example)
+      return { ...(flag === undefined ? {} : { flag }), ...wordsOf(fault, write) }
+    }),
+  }
+}
+
+interface ReadOptions {
+  nowMs: number
+  defaultName: string
+}
+
+function readJob(value: unknown, options: ReadOptions): { job: Job } | { faults: Fault[] } {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+    const message = value === null ? 'the file is empty' : 'the file is not a mapping of fields to values'
+    return {
+      faults: [{ path: [], message, remedy: 'write at least script: train.py, or run: and a command' }],
+    }
+  }
+  const missing = commandFaults(value as Record<string, unknown>)
+  const parsed = jobFile.safeParse(value)
+  if (!parsed.success) {
+    const faults = faultsOf(parsed.error.issues, { value, schema: jobFile, synonyms: SYNONYMS })
+    return { faults: [...(faults.some(isAboutCommand) ? [] : missing), ...faults] }
+  }
+  if (missing.length > 0) return { faults: missing }
+  const job = jobOf(parsed.data, options)
+  const faults = [...deadlineFaults(job.spec, options.nowMs), ...relationFaults(job.spec)]
+  return faults.length === 0 ? { job } : { faults }
+}
+
+/** Whether somebody is being told already that what was written is the command by another name. */
+function isAboutCommand({ remedy }: Fault): boolean {
+  return remedy === 'did you mean run?' || remedy === 'did you mean script?'
+}
+
+/** Told beside whatever else is wrong, so it is looked for before the schema is. */
+function commandFaults(value: Record<string, unknown>): Fault[] {
+  if ('run' in value && 'script' in value) {
+    return [
+      { path: ['script'], isAboutName: true, message: 'stands beside run', remedy: 'keep one of the two' },
+    ]
+  }
+  if ('run' in value || 'script' in value) return []
+  return [
+    { path: [], message: 'the job has no command', remedy: 'add script: train.py, or run: and a command' },
+  ]
+}
+
+function deadlineFaults({ deadlineAtMs }: JobSpec, nowMs: number): Fault[] {
+  if (deadlineAtMs === undefined || deadlineAtMs > nowMs) return []
+  return [
+    {
+      path: ['deadline'],
+      message: 'is in the past',
+      remedy: 'write a later one, or a duration from now such as 36h',
+    },
+  ]
+}
+
+/** What was written, as it is kept. */
+function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptions): Job {
+  const { resources = {}, checkpoint = {}, deadline } = file
+  const spec: JobSpec = {
+    name: file.name ?? defaultName,
+    run: file.run ?? file.script ?? '',
+    ...defined({ setup: file.setup, image: file.image }),
+    inputs: file.inputs ?? [],
+    resources: defined({
+      gpus: resources.gpus,
+      gpuMemoryGiB: resources.gpu_memory,
+      accelerators: resources.accelerators,
+      cpus: resources.cpus,
+      memoryGiB: resources.memory,
+      diskGiB: resources.disk,
+      shmGiB: resources.shm,
+    }),
+    ...defined({ durationMs: file.duration }),
+    isInterruptible: file.interruptible,
+    checkpoint: defined({ directory: checkpoint.directory, everyMs: checkpoint.every }),
+    ...defined({
+      deadlineAtMs: deadline && ('atMs' in deadline ? deadline.atMs : nowMs + deadline.afterMs),
+      budgetMicroUsd: file.budget,
+    }),
+    backends: file.backends ?? [],
+    optimize: file.optimize,
+    retries: file.retries,
+    env: file.env ?? {},
+    secrets: file.secrets ?? [],
+    outputs: file.outputs ?? [],
+  }
+  return { spec, workdir: file.workdir === false ? null : file.workdir }
+}
+
+/** The fields that have a value. */
+function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }
+}
+
+/** A fault in words; where it brings no remedy, an example is one. */
+function wordsOf(
+  { path, message, remedy }: Fault,
+  write: (path: Path, example: unknown) => string,
+): Pick<Problem, 'path' | 'message' | 'remedy'> {
+  const words = { path: formatPath(path), message }
+  if (remedy !== undefined) return { ...words, remedy }
+  const found = exampleAt(jobFile, path)
+  return {
+    ...words,
+    remedy: found === undefined ? 'remove it' : `write, for example, ${write(found.path, found.example)}`,
+  }
+}
+
+function writeField(path: Path, example: unknown): string {
+  return `${String(path.at(-1))}: ${stringify(example, { collectionStyle: 'flow', lineWidth: 0 }).trim()}`
+}
+
+function quoted(text: string): string {
+  return /[\s"'$]/.test(text) ? `'${text}'` : text
+}
+
+/** A file's name without folder and ending. */
+function stem(fileName: string): string {
+  const name = fileName.split(/[\\/]/).at(-1)!
+  return name.replace(/\.[^.]+$/, '')
+}

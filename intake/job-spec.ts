@@ -1,0 +1,178 @@
+/** The normalised spec: what the job workflow gets, whoever wrote it. */
+import { z } from 'zod'
+import { OBJECTIVES, type JobSpec } from '../core/job'
+import { CAPACITY_TYPES, type BackendChoice } from '../core/offer'
+import { wantsGpu, type Range, type ResourceRequest } from '../core/resources'
+import { faultsOf } from './faults'
+import {
+  LIMITS,
+  backendName,
+  command,
+  envOf,
+  envValue,
+  image,
+  innerPath,
+  jobName,
+  outputs,
+  retryCount,
+  secrets,
+  source,
+} from './fields'
+import { formatPath, type Fault, type Problem } from './problem'
+
+/** What holds for everything that a job leaves out; every other default is "none". */
+export const DEFAULTS = {
+  workdir: '.',
+  interruptible: false,
+  optimize: 'cost',
+  /** A program that failed fails again, more often than not, and each time costs money. */
+  retryFailures: 0,
+  /** A machine taken back says nothing about the job; the bound only stops what would go on for ever. */
+  retryInterruptions: 100,
+} as const
+
+const bound = (max: number): z.ZodType<number> => z.number().min(0).max(max)
+
+function range(max: number): z.ZodType<Range> {
+  return z
+    .strictObject({ min: bound(max).exactOptional(), max: bound(max).exactOptional() })
+    .refine(
+      ({ min, max }) => min === undefined || max === undefined || min <= max,
+      'has its bounds the wrong way round',
+    )
+}
+
+const resources: z.ZodType<ResourceRequest> = z.strictObject({
+  gpus: range(LIMITS.gpus).exactOptional(),
+  gpuMemoryGiB: range(LIMITS.sizeGiB).exactOptional(),
+  accelerators: z.array(z.string().min(1)).max(LIMITS.accelerators).exactOptional(),
+  cpus: range(LIMITS.cpus).exactOptional(),
+  memoryGiB: range(LIMITS.sizeGiB).exactOptional(),
+  diskGiB: range(LIMITS.sizeGiB).exactOptional(),
+  shmGiB: bound(LIMITS.sizeGiB).exactOptional(),
+})
+
+const backendChoice: z.ZodType<BackendChoice> = z.strictObject({
+  backend: backendName,
+  capacityType: z.enum(CAPACITY_TYPES).exactOptional(),
+})
+
+const durationMs = z.int().min(0).max(LIMITS.durationMs)
+
+const jobSpec = z.strictObject({
+  name: jobName,
+  run: command,
+  setup: command.exactOptional(),
+  image: image.exactOptional(),
+  inputs: z
+    .array(z.strictObject({ source, path: innerPath }))
+    .max(LIMITS.inputs)
+    .default([]),
+  resources: resources.default({}),
+  durationMs: durationMs.exactOptional(),
+  isInterruptible: z.boolean().default(DEFAULTS.interruptible),
+  checkpoint: z
+    .strictObject({ directory: innerPath.exactOptional(), everyMs: durationMs.exactOptional() })
+    .default({}),
+  deadlineAtMs: z.int().min(0).exactOptional(),
+  budgetMicroUsd: z.int().min(1).max(LIMITS.budgetMicroUsd).exactOptional(),
+  backends: z.array(backendChoice).max(LIMITS.backends).default([]),
+  optimize: z.enum(OBJECTIVES).default(DEFAULTS.optimize),
+  retries: z
+    .strictObject({
+      failures: retryCount.default(DEFAULTS.retryFailures),
+      interruptions: retryCount.default(DEFAULTS.retryInterruptions),
+    })
+    .prefault({}),
+  env: envOf(envValue).default({}),
+  secrets: secrets.default([]),
+  outputs: outputs.default([]),
+})
+
+/**
+ * Checks a normalised spec, whoever made it: a client, or a person who started the workflow by hand. What is left out
+ * gets its default. A deadline that has passed is not a problem here: the job then ends at its deadline.
+ */
+export function checkJobSpec(value: unknown): { spec: JobSpec } | { problems: Problem[] } {
+  const parsed = jobSpec.safeParse(value)
+  const faults = parsed.success
+    ? relationFaults(parsed.data)
+    : faultsOf(parsed.error.issues, { value, schema: jobSpec, synonyms: new Map() })
+  if (parsed.success && faults.length === 0) return { spec: parsed.data }
+  return {
+    problems: faults.map(({ path, message, remedy = 'correct the input of the workflow' }) => ({
+      path: formatPath(path),
+      message,
+      remedy,
+    })),
+  }
+}
+
+/** What is wrong between the fields of a spec that are each right by themselves. Paths are those of the job file, too. */
+export function relationFaults(spec: JobSpec): Fault[] {
+  return [...secretFaults(spec), ...inputFaults(spec), ...resourceFaults(spec.resources), ...sizeFaults(spec)]
+}
+
+/** Names that by custom hold credentials, and the beginnings by which well-known tokens are told. */
+const SECRET_NAME = /(?:API_?KEY|SECRET|SECRET_(?:ACCESS_)?KEY|PASSWORD|(?:ACCESS|AUTH|SESSION)_TOKEN)$/i
+const SECRET_VALUE = /^(?:hf_|sk-|ghp_|github_pat_|glpat-|xox[abp]-)\w{8}|-----BEGIN [A-Z ]*PRIVATE KEY-----/
+
+function secretFaults(spec: JobSpec): Fault[] {
+  const doubled = spec.secrets.flatMap((name, index) => {
+    const path = ['secrets', index]
+    if (Object.hasOwn(spec.env, name))
+      return [{ path, message: `names ${name}, which stands under env too`, remedy: 'remove one of the two' }]
+    const isRepeated = spec.secrets.indexOf(name) < index
+    return isRepeated ? [{ path, message: `names ${name} a second time`, remedy: 'remove it' }] : []
+  })
+  const open = Object.entries(spec.env)
+    .filter(([name, value]) => value !== '' && (SECRET_NAME.test(name) || SECRET_VALUE.test(value)))
+    .map(([name]) => ({
+      path: ['env', name],
+      message: 'looks like a secret, and what stands under env is kept with the job for all to read',
+      remedy: `remove it here and add ${name} to secrets`,
+    }))
+  return [...doubled, ...open]
+}
+
+function inputFaults({ inputs }: JobSpec): Fault[] {
+  return inputs.flatMap(({ path }, index) => {
+    const other = inputs.find(
+      (input, at) => (at < index && input.path === path) || path.startsWith(`${input.path}/`),
+    )
+    if (other === undefined) return []
+    const message =
+      other.path === path ? `puts a second file at ${path}` : `lies inside ${other.path}, which is a file`
+    return [{ path: ['inputs', index, 'path'], message, remedy: 'choose another path' }]
+  })
+}
+
+function resourceFaults(request: ResourceRequest): Fault[] {
+  if (wantsGpu(request) || request.gpus?.max !== 0) return []
+  const asked =
+    request.gpuMemoryGiB !== undefined
+      ? 'GPU memory'
+      : request.accelerators?.length
+        ? 'an accelerator'
+        : undefined
+  if (asked === undefined) return []
+  return [
+    {
+      path: ['resources', 'gpus'],
+      message: `is 0, but ${asked} is asked for`,
+      remedy: 'remove one of the two',
+    },
+  ]
+}
+
+function sizeFaults(spec: JobSpec): Fault[] {
+  const bytes = new TextEncoder().encode(JSON.stringify(spec)).length
+  if (bytes <= LIMITS.specBytes) return []
+  return [
+    {
+      path: [],
+      message: `the job has ${bytes} bytes of at most ${LIMITS.specBytes}`,
+      remedy: 'put long commands and values into files of the working directory',
+    },
+  ]
+}

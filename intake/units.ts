@@ -1,0 +1,226 @@
+/** Durations, sizes, ranges, money and instants as people write them. */
+import { microUsd, type MicroUsd } from '../core/money'
+import type { Range } from '../core/resources'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
+
+/** A text that cannot be read; the message completes "<field> ..." and the remedy is in the imperative. */
+export class UnitError extends Error {
+  readonly remedy: string
+
+  constructor(message: string, remedy: string) {
+    super(message)
+    this.name = 'UnitError'
+    this.remedy = remedy
+  }
+}
+
+const NUMBER = String.raw`\d+(?:\.\d+)?`
+
+/** `90s`, `30m`, `2h`, `1d12h`, `1.5h`; in a schema for editors too, so without flags. */
+export const DURATION_PATTERN = String.raw`^\s*(?:${NUMBER}\s*[dD]\s*)?(?:${NUMBER}\s*[hH]\s*)?(?:${NUMBER}\s*[mM]\s*)?(?:${NUMBER}\s*[sS]\s*)?$`
+const DURATION_PARTS: readonly [string, number][] = [
+  ['d', DAY_MS],
+  ['h', HOUR_MS],
+  ['m', MINUTE_MS],
+  ['s', SECOND_MS],
+]
+
+/** A duration in milliseconds. */
+export function parseDuration(text: string): number {
+  const parts = [...text.matchAll(new RegExp(`(${NUMBER})\\s*([dhms])`, 'gi'))]
+  if (!new RegExp(DURATION_PATTERN).test(text) || parts.length === 0) {
+    throw new UnitError(
+      `${quote(text)} is not a duration`,
+      /^\s*[\d.]+\s*$/.test(text)
+        ? `add its unit: ${text.trim()}s, ${text.trim()}m, ${text.trim()}h or ${text.trim()}d`
+        : 'write days, hours, minutes and seconds in this order, such as 90s, 30m, 2h, 1d12h or 1.5h',
+    )
+  }
+  const totalMs = parts.reduce((sum, [, count, unit]) => {
+    const unitMs = DURATION_PARTS.find(([name]) => name === unit!.toLowerCase())![1]
+    return sum + Number(count) * unitMs
+  }, 0)
+  return Math.round(totalMs)
+}
+
+const GIB = 2 ** 30
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+  mib: 2 ** 20,
+  gib: GIB,
+  tib: 2 ** 40,
+}
+const SIZE = String.raw`${NUMBER}\s*[mMgGtT][iI]?[bB]`
+export const SIZE_PATTERN = String.raw`^\s*${SIZE}\s*$`
+export const SIZE_RANGE_PATTERN = String.raw`^\s*(?:${SIZE}\s*\+?|(?:${NUMBER}|${SIZE})\s*\.\.\s*${SIZE}|${SIZE}\s*\.\.|\.\.\s*${SIZE})\s*$`
+const SIZE_REMEDY = 'write a number with MB, GB, TB, MiB, GiB or TiB, such as 24GB or 16GiB'
+
+interface Size {
+  bytes: number
+  /** MB, GB or TB: the size on a label, rather than an exact one. */
+  isLabel: boolean
+}
+
+function parseSize(text: string): Size {
+  const match = new RegExp(`^(${NUMBER})\\s*([mgt]i?b)$`, 'i').exec(text.trim())
+  if (match === null) throw notASize(text)
+  const unit = match[2]!.toLowerCase()
+  return { bytes: Number(match[1]) * SIZE_UNITS[unit]!, isLabel: !unit.includes('i') }
+}
+
+function notASize(text: string): UnitError {
+  const isBare = /^\s*[\d.]*\d\s*$/.test(text)
+  return new UnitError(
+    `${quote(text)} is not a size`,
+    isBare ? `add its unit: ${text.trim()}GB or ${text.trim()}GiB` : SIZE_REMEDY,
+  )
+}
+
+/** A single amount in GiB, exact: 1 GB is 10^9 bytes. */
+export function parseSizeGiB(text: string): number {
+  return roundGiB(parseSize(text).bytes / GIB, Math.round)
+}
+
+/**
+ * How much of the GiB that its label says in GB a machine or card must at least report. A label counts in 10^9 bytes or
+ * in 2^30 (0.931 of a GiB or 1), and error correction, driver and firmware take up to another 1% (a T4, "16 GB", reports
+ * 14.73 GiB; an A10G, "24 GB", 22.5 GiB).
+ */
+const LABEL_FLOOR = 0.92
+
+/**
+ * A range of sizes in GiB as a machine reports them. GB is the size on a label: as a lower bound 0.92 GiB, as an upper
+ * bound 1 GiB. GiB is exact. A single size is a lower bound.
+ */
+export function parseSizeRange(text: string): Range {
+  const bounds = splitRange(text)
+  if (!/[a-z]/i.test(text)) throw notASize(text)
+  // In `24..80GB` the unit stands once.
+  const unit = /[a-z]+$/i.exec(bounds.to ?? '')?.[0] ?? ''
+  const isBare = bounds.to !== undefined && new RegExp(`^${NUMBER}$`).test(bounds.from ?? '')
+  const from = bounds.from === undefined ? undefined : parseSize(isBare ? bounds.from + unit : bounds.from)
+  const to = bounds.to === undefined ? undefined : parseSize(bounds.to)
+  if (from !== undefined && to !== undefined && from.bytes > to.bytes) throw reversed(text, bounds)
+  const range: Range = {}
+  if (from !== undefined)
+    range.min = from.isLabel ? roundGiB(labelGiB(from) * LABEL_FLOOR, Math.floor) : gib(from, Math.floor)
+  if (to !== undefined) range.max = to.isLabel ? roundGiB(labelGiB(to), Math.ceil) : gib(to, Math.ceil)
+  return range
+}
+
+function labelGiB(size: Size): number {
+  return size.bytes / SIZE_UNITS.gb!
+}
+
+function gib(size: Size, round: (value: number) => number): number {
+  return roundGiB(size.bytes / GIB, round)
+}
+
+/** Thousandths: enough for MiB-sized differences to show, few enough to read. */
+function roundGiB(value: number, round: (value: number) => number): number {
+  // Twelve digits first, so that 22.080000000000002 does not round up.
+  return round(Number((value * 1000).toPrecision(12))) / 1000
+}
+
+export const COUNT_RANGE_PATTERN = String.raw`^\s*(?:\d+\s*\+?|\d+\s*\.\.\s*\d*|\.\.\s*\d+)\s*$`
+
+/** A range of whole numbers, such as `4`, `16+`, `2..8`, `..8`; a single one is a lower bound, or exact when `isExact`. */
+export function parseCountRange(text: string, isExact: boolean): Range {
+  const { from, to } = splitRange(text)
+  const isSingle = new RegExp(`^\\s*${NUMBER}\\s*$`).test(text)
+  const [min, max] = [from, isSingle && isExact ? from : to].map((bound) => {
+    if (bound === undefined) return undefined
+    if (!/^\d{1,9}$/.test(bound)) {
+      throw new UnitError(`${quote(text)} is not a whole number or a range of them`, RANGE_REMEDY)
+    }
+    return Number(bound)
+  })
+  if (min !== undefined && max !== undefined && min > max) throw reversed(text, { from: from!, to: to! })
+  return { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) }
+}
+
+const RANGE_REMEDY = 'write 4, 16+ (at least), 2..8 (from, to) or ..8 (at most)'
+
+interface Bounds {
+  from: string | undefined
+  to: string | undefined
+}
+
+/** The texts of both bounds; a text without `..` is all lower bound, a `+` after it changes nothing. */
+function splitRange(text: string): Bounds {
+  const [from = '', to, ...rest] = text.split('..').map((part) => part.trim())
+  const isEmpty = from === '' && (to === undefined || to === '')
+  if (isEmpty || rest.length > 0) throw new UnitError(`${quote(text)} is not a range`, RANGE_REMEDY)
+  if (to === undefined) return { from: from.replace(/\s*\+$/, ''), to: undefined }
+  return { from: from === '' ? undefined : from, to: to === '' ? undefined : to }
+}
+
+function reversed(text: string, { from, to }: Bounds): UnitError {
+  return new UnitError(`${quote(text)} has its bounds the wrong way round`, `write ${to}..${from}`)
+}
+
+export const MONEY_PATTERN = String.raw`^\s*(?:\$\s*)?${NUMBER}(?:\s*[uU][sS][dD])?\s*$`
+
+/** US dollars: `$25`, `25`, `25.50`, `25 USD`. */
+export function parseMoney(text: string): MicroUsd {
+  const match = new RegExp(`^\\$?\\s*(${NUMBER})(?:\\s*usd)?$`, 'i').exec(text.trim())
+  if (match === null) {
+    throw new UnitError(`${quote(text)} is not an amount of US dollars`, 'write $25, 25.50 or "25 USD"')
+  }
+  return microUsd(Number(match[1]))
+}
+
+const INSTANT =
+  /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3})\d*)?)?\s*(Z|[+-]\d\d:?\d\d)?$/i
+const INSTANT_REMEDY =
+  'write a date and time with its zone, such as 2027-01-31T18:00:00Z or 2027-01-31T18:00+01:00, or a duration such as 36h'
+
+/** When a job must be over: at an instant, or so long after it was submitted. */
+export type Deadline = { atMs: number } | { afterMs: number }
+
+/** An instant with its zone (ISO 8601), or a duration. */
+export function parseDeadline(text: string): Deadline {
+  if (!/^\s*\d{4}-/.test(text)) return { afterMs: durationUntilDeadline(text) }
+  const match = INSTANT.exec(text.trim())
+  if (match === null) throw new UnitError(`${quote(text)} is not an instant`, INSTANT_REMEDY)
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map((part) => Number(part ?? 0))
+  const zone = match[8]
+  if (zone === undefined) {
+    throw new UnitError(
+      `${quote(text)} has no time zone`,
+      `write ${text.trim()}Z for UTC, or add an offset such as +01:00`,
+    )
+  }
+  const local = new Date(
+    Date.UTC(year!, month! - 1, day, hour, minute, second, Number((match[7] ?? '').padEnd(3, '0'))),
+  )
+  const offset = /^([+-])(\d\d):?(\d\d)$/.exec(zone)
+  const isReal =
+    local.getUTCMonth() === month! - 1 &&
+    local.getUTCDate() === day &&
+    hour! < 24 &&
+    minute! < 60 &&
+    second! < 60
+  if (!isReal || Number(offset?.[2] ?? 0) > 14 || Number(offset?.[3] ?? 0) > 59) {
+    throw new UnitError(`${quote(text)} is not in the calendar`, INSTANT_REMEDY)
+  }
+  const offsetMs = Number(offset?.[2] ?? 0) * HOUR_MS + Number(offset?.[3] ?? 0) * MINUTE_MS
+  return { atMs: local.getTime() + (offset?.[1] === '-' ? offsetMs : -offsetMs) }
+}
+
+function durationUntilDeadline(text: string): number {
+  try {
+    return parseDuration(text)
+  } catch {
+    throw new UnitError(`${quote(text)} is neither an instant nor a duration`, INSTANT_REMEDY)
+  }
+}
+
+const QUOTED_MAX = 60
+
+/** A text in quotes, cut short. */
+export function quote(text: string): string {
+  return JSON.stringify(text.length > QUOTED_MAX ? `${text.slice(0, QUOTED_MAX)}…` : text)
+}

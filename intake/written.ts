@@ -1,0 +1,167 @@
+/** The fields of the job file that are written otherwise than they are kept: as texts with units, or in short. */
+import { z } from 'zod'
+import { findAccelerator } from '../core/accelerators'
+import { formatUsd, type MicroUsd } from '../core/money'
+import { CAPACITY_TYPES, type BackendChoice } from '../core/offer'
+import type { Range } from '../core/resources'
+import { formatDuration, SECOND_MS } from '../core/time'
+import { backendName, envOf, envValue, innerPath, LIMITS, source } from './fields'
+import { nearest } from './nearest'
+import * as units from './units'
+import { quote, UnitError } from './units'
+
+/** A field that is written as an amount, and how a value of it is kept. */
+export type Written<T> = z.ZodType<T, string | number>
+
+/** An amount: a text of a pattern, or a number, which YAML makes of some texts. */
+function amount<T>(what: string, pattern: string, read: (text: string) => T): Written<T> {
+  return z
+    .union([z.string().meta({ pattern }), z.number()], `must be ${what}`)
+    .transform((value, context) => reading(() => read(String(value)), context))
+}
+
+/** Another text with a meaning. */
+function text<T>(read: (text: string) => T): z.ZodType<T, string> {
+  return z.string().transform((value, context) => reading(() => read(value), context))
+}
+
+/** What `read` gives; its `UnitError` becomes an issue. */
+function reading<T>(read: () => T, context: z.core.$RefinementCtx): T {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof UnitError)) throw error
+    const { message, remedy } = error
+    context.issues.push({ code: 'custom', message, input: context.value, params: { remedy } })
+    return z.NEVER
+  }
+}
+
+/** Variables as they stand in the file: `4` and `true` are texts to a program. */
+export const env = envOf(
+  z.union([z.string(), z.number(), z.boolean()], 'must be a text').transform(String).pipe(envValue),
+)
+
+/** A list that may be written as its only entry. */
+export function oneOrMore<T, I>(entry: z.ZodType<T, I>, entriesMax: number): z.ZodType<T[], I | I[]> {
+  return z.union([entry.transform((value) => [value]), z.array(entry).max(entriesMax)], 'must be a list')
+}
+
+interface Bounds {
+  least: number
+  most: number
+  format: (value: number) => string
+}
+
+function bounded(text: string, value: number, { least, most, format }: Bounds): number {
+  if (value < least) throw new UnitError(`${quote(text)} is too little`, `write at least ${format(least)}`)
+  if (value > most) throw new UnitError(`${quote(text)} is too much`, `write at most ${format(most)}`)
+  return value
+}
+
+function duration(least: number): Written<number> {
+  const bounds = { least, most: LIMITS.durationMs, format: formatDuration }
+  return amount('a duration such as 36h', units.DURATION_PATTERN, (text) =>
+    bounded(text, units.parseDuration(text), bounds),
+  )
+}
+
+/** How long something takes: not nothing. */
+export const span = duration(SECOND_MS)
+/** How often something happens; 0s for each time. */
+export const pace = duration(0)
+
+export const sizeRange = amount('a size or a range of sizes', units.SIZE_RANGE_PATTERN, (text): Range => {
+  const range = units.parseSizeRange(text)
+  bounded(text, range.min ?? 0, SIZE_BOUNDS)
+  return range
+})
+
+export const size = amount('a size', units.SIZE_PATTERN, (text) =>
+  bounded(text, units.parseSizeGiB(text), SIZE_BOUNDS),
+)
+const SIZE_BOUNDS: Bounds = { least: 0, most: LIMITS.sizeGiB, format: (gib) => `${gib}GiB` }
+
+/** A number of things, or a range; a single number means exactly that many, or at least as many. */
+export function count(most: number, single: 'exactly' | 'at least'): Written<Range> {
+  return amount('a whole number or a range of them', units.COUNT_RANGE_PATTERN, (text) => {
+    const range = units.parseCountRange(text, single === 'exactly')
+    bounded(text, range.max ?? range.min ?? 0, { least: 0, most, format: String })
+    return range
+  })
+}
+
+const CENT: MicroUsd = 10_000
+export const budget: Written<MicroUsd> = amount('an amount of US dollars', units.MONEY_PATTERN, (text) =>
+  bounded(text, units.parseMoney(text), { least: CENT, most: LIMITS.budgetMicroUsd, format: formatUsd }),
+)
+
+export const deadline = text(units.parseDeadline)
+
+/** A model by any of its names. One that is not known may be newer than our table, and is passed on as it stands. */
+export const accelerator = text((written) => {
+  const name = written.trim()
+  if (/^[A-Za-z][\w .+-]{0,60}$/.test(name)) return findAccelerator(name)?.name ?? name
+  const counted = /^(.+?)\s*[:=]\s*(\d+)$/.exec(name)
+  throw new UnitError(
+    `${quote(written)} is not the name of an accelerator`,
+    counted === null ? 'write its model, such as H100' : `write ${counted[1]} here, and gpus: ${counted[2]}`,
+  )
+})
+
+/** `train.py --lr 3`, as a command. */
+export const script = text((written) => {
+  const script = written.trim()
+  if (PYTHON_SCRIPT.test(script)) return `python3 ${script}`
+  const remedy = /^python[\d.]*\s+(.*\.py\b.*)$/.exec(script)?.[1] ?? `run: ${script}`
+  throw new UnitError(
+    `${quote(written)} does not begin with a Python file of the working directory`,
+    `write ${remedy}`,
+  )
+})
+const PYTHON_SCRIPT = /^(?!["']?(?:\/|~|\.\.\/))(?:"[^"]+\.py"|'[^']+\.py'|[^\s"']+\.py)(?:[^\S\n].*)?$/
+
+export const backendChoice = text(parseBackendChoice)
+
+function parseBackendChoice(text: string): BackendChoice {
+  const [backend = '', type, ...rest] = text.trim().split(':')
+  if (rest.length > 0 || !backendName.safeParse(backend).success) {
+    throw new UnitError(
+      `${quote(text)} is not a backend`,
+      'write its name, such as local, or local:spot for one capacity type of it',
+    )
+  }
+  if (type === undefined) return { backend }
+  const capacityType = CAPACITY_TYPES.find((known) => known === type)
+  if (capacityType !== undefined) return { backend, capacityType }
+  throw new UnitError(
+    `${quote(type)} is not a capacity type (${CAPACITY_TYPES.join(', ')})`,
+    `write ${backend}:${nearest(type, CAPACITY_TYPES) ?? CAPACITY_TYPES[0]}, or ${backend} for any`,
+  )
+}
+
+/** A source alone keeps the name that it has there. */
+const inputEntry = z.union(
+  [
+    source.transform((from) => ({ source: from, path: undefined })),
+    z.strictObject({ source, path: innerPath.exactOptional() }),
+  ],
+  'must be a source, or a mapping with source and path',
+)
+
+/** A list of sources, or a mapping of paths to sources. */
+export const inputs = z
+  .union(
+    [z.array(inputEntry).max(LIMITS.inputs), z.record(innerPath, source)],
+    'must be a mapping of paths to sources, or a list',
+  )
+  .transform((value) =>
+    Array.isArray(value)
+      ? value.map((entry) => ({ source: entry.source, path: entry.path ?? lastName(entry.source) }))
+      : Object.entries(value).map(([path, from]) => ({ source: from, path })),
+  )
+
+function lastName(from: string): string {
+  const name = new URL(from).pathname.replace(/\/+$/, '').split('/').at(-1)!
+  return name.replaceAll('%20', ' ')
+}

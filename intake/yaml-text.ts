@@ -1,0 +1,197 @@
+/** YAML text to a plain value, with the place of every part of it. */
+import {
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  parseDocument,
+  visit,
+  type Alias,
+  type Document,
+  type Node,
+} from 'yaml'
+import { LIMITS } from './fields'
+import type { Path } from './problem'
+
+/** From 1. */
+export interface Place {
+  line: number
+  column: number
+}
+
+export interface YamlFault extends Place {
+  message: string
+  remedy: string
+}
+
+/** A text that was read: its value, and where each part of it stands. */
+export interface YamlText {
+  value: unknown
+  /** The place of the value at a path, or of the field's name; of the nearest part around it when it is not in the text. */
+  placeOf(path: Path, isAboutName: boolean): Place
+}
+
+/** Flow collections and lists within each other; the parser recurses, and thousands of levels would end the process. */
+const DEPTH_MAX = 32
+/** Uses of anchors, so that a few lines cannot stand for a billion. */
+const ALIASES_MAX = 100
+
+/**
+ * Reads one YAML document.
+ *
+ * @param verbatim names of fields at the top whose values are texts as they stand: `1e-3` stays `1e-3`, `true` stays `true`
+ */
+export function readYaml(text: string, verbatim: readonly string[]): YamlText | { faults: YamlFault[] } {
+  const unreadable = faultOfText(text)
+  if (unreadable !== undefined) return { faults: [unreadable] }
+  const lines = new LineCounter()
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    merge: true,
+    version: '1.2',
+  })
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
+  }
+  const troubles = [...document.errors, ...document.warnings]
+  if (troubles.length > 0) {
+    return {
+      faults: troubles
+        .slice(0, 5)
+        .map(({ code, message, pos }) => ({ ...placeAt(pos[0]), ...wordsFor(code, message) })),
+    }
+  }
+  for (const name of verbatim) keepSource(document.get(name, true))
+  try {
+    return {
+      value: document.toJS({ maxAliasCount: ALIASES_MAX }) as unknown,
+      placeOf: (path, isAboutName) => placeAt(offsetOf(document, path, isAboutName)),
+    }
+  } catch {
+    return { faults: [faultOfAliases(document, placeAt)] }
+  }
+}
+
+/** A value cannot be made only where an alias names nothing, or aliases repeat each other without end. */
+function faultOfAliases(document: Document, placeAt: (offset: number) => Place): YamlFault {
+  let lost: Alias | undefined
+  visit(document, {
+    Alias: (_, alias) => {
+      if (alias.resolve(document) !== undefined) return undefined
+      lost = alias
+      return visit.BREAK
+    },
+  })
+  if (lost === undefined) {
+    return { line: 1, column: 1, message: 'anchors repeat each other too often', remedy: 'write it out' }
+  }
+  return {
+    ...placeAt(lost.range?.[0] ?? 0),
+    message: `*${lost.source} refers to nothing`,
+    remedy: `put &${lost.source} before what it should repeat, or quotes around a text that begins with *`,
+  }
+}
+
+/** What keeps a text from being handed to the parser at all. */
+function faultOfText(text: string): YamlFault | undefined {
+  const start = { line: 1, column: 1 }
+  const bytes = new TextEncoder().encode(text).length
+  if (bytes > LIMITS.fileBytes) {
+    return {
+      ...start,
+      message: `the file has ${bytes} bytes, and a job file at most ${LIMITS.fileBytes}`,
+      remedy: 'name the job file; data belongs under inputs or into the working directory',
+    }
+  }
+  // What a decoder makes of bytes that are no text, and control characters that YAML forbids.
+  const junk = /\uFFFD|(?![\t\n\r\x85])\p{Cc}/u.exec(text)
+  if (junk !== null) {
+    const before = text.slice(0, junk.index).split('\n')
+    return {
+      line: before.length,
+      column: before.at(-1)!.length + 1,
+      message: 'the file is not a text in UTF-8',
+      remedy: 'name the job file, or save it as UTF-8',
+    }
+  }
+  const deep = lineTooDeep(text)
+  if (deep === undefined) return undefined
+  return {
+    line: deep,
+    column: 1,
+    message: 'lists and mappings are nested too deeply',
+    remedy: `stay within ${DEPTH_MAX} levels`,
+  }
+}
+
+/** The line in which lists and mappings are nested beyond `DEPTH_MAX`. */
+function lineTooDeep(text: string): number | undefined {
+  let line = 1
+  let flows = 0
+  let dashes = 0
+  for (const token of new Lexer().lex(text)) {
+    if (token === '[' || token === '{') flows++
+    else if (token === ']' || token === '}') flows--
+    else if (token === '-' || token === '?') dashes++
+    if (flows > DEPTH_MAX || dashes > DEPTH_MAX) return line
+    if (!token.includes('\n')) continue
+    line += token.split('\n').length - 1
+    dashes = 0
+  }
+  return undefined
+}
+
+function wordsFor(code: string, message: string): { message: string; remedy: string } {
+  const remedy = REMEDIES[code]
+  if (remedy !== undefined) return remedy
+  return {
+    message: `the file is not YAML: ${lower(message)}`,
+    remedy: 'look at indentation, quotes and colons from here upwards',
+  }
+}
+
+function lower(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
+}
+
+const REMEDIES: Readonly<Record<string, { message: string; remedy: string }>> = {
+  DUPLICATE_KEY: { message: 'the field stands a second time', remedy: 'remove one of the two' },
+  TAB_AS_INDENT: { message: 'a tab indents this line', remedy: 'indent with spaces' },
+  MULTIPLE_DOCS: { message: 'a second document begins after ---', remedy: 'write one file per job' },
+  TAG_RESOLVE_FAILED: { message: 'a tag (!...) means nothing here', remedy: 'remove it' },
+}
+
+/** Makes texts of the scalars in a mapping, as they stand in the file. */
+function keepSource(node: unknown): void {
+  if (!isMap(node)) return
+  for (const { value } of node.items) {
+    const isOther = isScalar(value) && (typeof value.value === 'number' || typeof value.value === 'boolean')
+    if (isOther && value.source !== undefined) value.value = value.source
+  }
+}
+
+/** Where a part of the document begins in the text. */
+function offsetOf(document: Document, path: Path, isAboutName: boolean): number {
+  let node: unknown = document.contents
+  let offset = (document.contents?.range ?? [0])[0]
+  for (const [depth, part] of path.entries()) {
+    if (isAlias(node)) node = node.resolve(document)
+    const isLast = depth === path.length - 1
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part))
+      if (pair === undefined) return offset
+      node = isLast && isAboutName ? pair.key : (pair.value ?? pair.key)
+    } else if (isSeq(node) && typeof part === 'number') {
+      node = node.items[part]
+    } else return offset
+    const range = isPair(node) ? undefined : (node as Node | undefined)?.range
+    if (range === null || range === undefined) return offset
+    offset = range[0]
+  }
+  return offset
+}

@@ -1,0 +1,190 @@
+/** The user's code as one file: `jobs/<job>/bundle/<sha256>.tar.gz`. */
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { BundleRef } from '../core/job'
+import { OWN_IGNORE } from './bundle-rules'
+import { SECRET_BYTES_MAX, secretReason } from './bundle-secrets'
+import { readTree, type FileEntry, type Tree } from './bundle-tree'
+import { storeErrorOf } from './file-errors'
+import { layout } from './layout'
+import { eachOf } from './parallel'
+import type { ObjectStore } from './store'
+import { ChangedFileError, writeTarball } from './tarball'
+
+/** How large a bundle may be, before compression. */
+export interface BundleLimits {
+  totalBytes: number
+  files: number
+  fileBytes: number
+}
+
+/** Code, configuration and small data: what every machine can fetch in seconds. More is an input. */
+export const BUNDLE_LIMITS: BundleLimits = { totalBytes: 500e6, files: 20_000, fileBytes: 200e6 }
+
+/** Files of a tree too large to pack that are looked at all the same, to say where most of them are. */
+const LOOKED_AT_MAX = 10
+/** Offenders that a message names. */
+const NAMED_MAX = 10
+
+/** The folder cannot be packed as it is; the message names the files and says what to do. */
+export class BundleError extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = 'BundleError'
+  }
+}
+
+/** A packed folder in a temporary file. */
+export interface Bundle extends BundleRef {
+  path: string
+  /** Removes the temporary file. */
+  remove: () => Promise<void>
+}
+
+/**
+ * Packs a folder, by its ignore files. The same content gives the same digest, whoever packs it and when. Throws a
+ * `BundleError` when there are files that look like secrets, links that lead out, or more than the limits allow.
+ *
+ * @param options.leaveOut paths that are left out whatever the ignore files say, such as the job's checkpoint directory
+ */
+export async function packBundle(options: {
+  directory: string
+  leaveOut: readonly string[]
+  limits: BundleLimits
+}): Promise<Bundle> {
+  const { directory, leaveOut, limits } = options
+  await checkFolder(directory)
+  const tree = await readTree(directory, leaveOut, limits.files * LOOKED_AT_MAX).catch((error: unknown) => {
+    const { path = directory } = error as NodeJS.ErrnoException
+    const why = storeErrorOf(error, `pack ${path}`).message
+    throw new BundleError(`${why} Or name it in ${OWN_IGNORE}.`, { cause: error })
+  })
+  const files = tree.entries.filter((entry) => entry.kind === 'file')
+  checkLinks(directory, tree)
+  checkLimits(directory, files, { limits, isWhole: tree.isWhole })
+  await checkSecrets(directory, files)
+  const folder = await mkdtemp(join(tmpdir(), 'crucible-bundle-'))
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  const path = join(folder, 'bundle.tar.gz')
+  try {
+    const written = await writeTarball(directory, tree.entries, path)
+    return { path, remove, files: files.length, ...written }
+  } catch (error) {
+    await remove()
+    const words = error instanceof ChangedFileError ? error.message : storeErrorOf(error, 'pack it').message
+    throw new BundleError(
+      `The folder ${directory} cannot be packed: ${words}. Try again when nothing writes to it.`,
+      {
+        cause: error,
+      },
+    )
+  }
+}
+
+/** Puts a bundle into the store unless it is there already, and says how to name it. */
+export async function storeBundle(store: ObjectStore, jobId: string, bundle: Bundle): Promise<BundleRef> {
+  const { sha256, sizeBytes, files } = bundle
+  const key = layout.bundle(jobId, sha256)
+  if ((await store.head(key))?.sizeBytes !== sizeBytes) await store.putFile(key, bundle.path)
+  return { sha256, sizeBytes, files }
+}
+
+async function checkFolder(directory: string): Promise<void> {
+  const stats = await stat(directory).catch((error: unknown) => {
+    throw new BundleError(`There is no folder ${directory} to send along: correct workdir.`, { cause: error })
+  })
+  if (!stats.isDirectory()) throw new BundleError(`${directory} is not a folder: correct workdir.`)
+}
+
+function checkLinks(directory: string, { outsideLinks }: Tree): void {
+  if (outsideLinks.length === 0) return
+  throw new BundleError(
+    [
+      `The folder ${directory} has links that lead out of it, to what the machine will not have:`,
+      ...named(outsideLinks.map(({ path, target }) => `${path} -> ${target}`)),
+      `Name them in ${OWN_IGNORE} if the program does not need them, or give what they lead to as inputs.`,
+    ].join('\n'),
+  )
+}
+
+function checkLimits(
+  directory: string,
+  files: readonly FileEntry[],
+  { limits, isWhole }: { limits: BundleLimits; isWhole: boolean },
+): void {
+  const totalBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0)
+  const large = files.filter((file) => file.sizeBytes > limits.fileBytes)
+  if (large.length === 0 && totalBytes <= limits.totalBytes && files.length <= limits.files) return
+  const count = isWhole ? String(files.length) : `more than ${files.length - 1}`
+  const isTooMany = files.length > limits.files
+  const offenders = large.length > 0 ? large.map(asPart) : partsOf(files)
+  offenders.sort((a, b) => (isTooMany && large.length === 0 ? b.files - a.files : b.bytes - a.bytes))
+  throw new BundleError(
+    [
+      `The folder ${directory} is too large to send along: ${formatBytes(totalBytes)} in ${count} files. ` +
+        `At most ${formatBytes(limits.totalBytes)} in ${limits.files} files fit, ${formatBytes(limits.fileBytes)} in one file. The largest:`,
+      ...named(
+        offenders.map(
+          (part) =>
+            `${part.path} ${formatBytes(part.bytes)} in ${part.files} ${part.files === 1 ? 'file' : 'files'}`,
+        ),
+      ),
+      `Name what the program does not need in ${OWN_IGNORE}, and give large data as inputs.`,
+    ].join('\n'),
+  )
+}
+
+interface Part {
+  path: string
+  bytes: number
+  files: number
+}
+
+function asPart(file: FileEntry): Part {
+  return { path: file.path, bytes: file.sizeBytes, files: 1 }
+}
+
+/** What lies directly in the folder, with everything below it. */
+function partsOf(files: readonly FileEntry[]): Part[] {
+  const parts = new Map<string, Part>()
+  for (const file of files) {
+    const [first = '', ...rest] = file.path.split('/')
+    const path = rest.length === 0 ? first : `${first}/`
+    const part = parts.get(path) ?? { path, bytes: 0, files: 0 }
+    parts.set(path, { path, bytes: part.bytes + file.sizeBytes, files: part.files + 1 })
+  }
+  return [...parts.values()]
+}
+
+async function checkSecrets(directory: string, files: readonly FileEntry[]): Promise<void> {
+  const reasons = await eachOf(files, async (file) => {
+    if (file.isAskedFor) return []
+    const text = file.sizeBytes > SECRET_BYTES_MAX ? '' : await readFile(join(directory, file.path), 'latin1')
+    const reason = secretReason(file.path, text)
+    return reason === undefined ? [] : [{ path: file.path, reason }]
+  })
+  const found = reasons.flat()
+  if (found.length === 0) return
+  throw new BundleError(
+    [
+      `The folder ${directory} has files that look like secrets, and what is sent along is not kept secret:`,
+      ...named(found.map(({ path, reason }) => `${path} ${reason}`)),
+      `Name them in ${OWN_IGNORE} and give their values as secrets. A line such as !${found[0]!.path} there says that one is no secret.`,
+    ].join('\n'),
+  )
+}
+
+function named(lines: readonly string[]): string[] {
+  const rest = lines.length - NAMED_MAX
+  return [
+    ...lines.slice(0, NAMED_MAX).map((line) => `  ${line}`),
+    ...(rest > 0 ? [`  and ${rest} more`] : []),
+  ]
+}
+
+function formatBytes(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB']
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
+  return `${Number((bytes / 1000 ** power).toFixed(1))} ${units[power]}`
+}

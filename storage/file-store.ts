@@ -1,0 +1,258 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { constants, mkdirSync } from 'node:fs'
+import { copyFile, mkdir, open, readFile, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { DAY_MS } from '../core/time'
+import { hasCode, storeErrorOf } from './file-errors'
+import { readFolder, splitPrefix, statOf, TEMPORARY_FOLDER, walk } from './file-walk'
+import { checkKey, checkPrefix } from './keys'
+import { placeIfAbsent } from './place'
+import { StoreError, type ObjectStore, type StoredObject } from './store'
+
+/** A put whose folder another process prunes at the same moment makes it again; it loses that race this often at most. */
+const FOLDER_TRIES_MAX = 100
+
+/** What opening, reading and deleting say of a key that has no object. */
+const ABSENT_CODES = ['ENOENT', 'ENOTDIR', 'EISDIR']
+
+/** An object store in a folder; the rules shared with the runner are in docs/runner-protocol.md, "A folder as the store". */
+export class FileStore implements ObjectStore {
+  readonly url: string
+  readonly #root: string
+  readonly #now: () => number
+  #sweptAtMs = -Infinity
+
+  /**
+   * Makes the folder when it is missing. Throws a `StoreError` when it cannot.
+   *
+   * @param root absolute path
+   * @param now the wall clock, for the age of leftovers
+   */
+  constructor(root: string, now: () => number) {
+    this.#root = root
+    this.#now = now
+    this.url = pathToFileURL(root).href
+    try {
+      mkdirSync(root, { recursive: true })
+    } catch (error) {
+      throw storeErrorOf(error, `make the folder ${root} of the object store`)
+    }
+  }
+
+  async get(key: string): Promise<Buffer | undefined> {
+    return this.#existing(key, 'read', (path) => readFile(path))
+  }
+
+  async head(key: string): Promise<StoredObject | undefined> {
+    const stats = await this.#existing(key, 'read', statOf)
+    return stats && { key, sizeBytes: stats.size, modifiedAtMs: Math.floor(stats.mtimeMs) }
+  }
+
+  async put(key: string, body: Buffer | string): Promise<void> {
+    await this.#placing(key, (temporary) => writeSynced(temporary, body), renamed)
+  }
+
+  async putIfAbsent(key: string, body: Buffer | string): Promise<boolean> {
+    if ((await this.head(key)) !== undefined) return false
+    const claim = join(
+      this.#root,
+      TEMPORARY_FOLDER,
+      `${createHash('sha256').update(key).digest('hex')}.claim`,
+    )
+    return this.#placing(
+      key,
+      (temporary) => writeSynced(temporary, body),
+      (temporary, target) => placeIfAbsent(temporary, target, claim),
+    )
+  }
+
+  async putFile(key: string, path: string): Promise<void> {
+    await stat(path).catch((error: unknown) => {
+      throw storeErrorOf(error, `read ${path} to store it`)
+    })
+    await this.#placing(key, (temporary) => copySynced(path, temporary), renamed)
+  }
+
+  async getFile(key: string, path: string): Promise<boolean> {
+    const partial = `${path}.${randomUUID()}.part`
+    try {
+      const copied = await this.#existing(key, 'read', async (source) => {
+        if ((await statOf(source)) === undefined) return undefined
+        await copyFile(source, partial, constants.COPYFILE_FICLONE)
+        return true
+      })
+      if (copied === undefined) return false
+      await rename(partial, path).catch((error: unknown) => {
+        throw storeErrorOf(error, `write ${path}`)
+      })
+      return true
+    } finally {
+      await rm(partial, { force: true })
+    }
+  }
+
+  async *list(prefix: string): AsyncGenerator<StoredObject> {
+    checkPrefix(prefix)
+    try {
+      await this.#checkRoot()
+      yield* walk(this.#root, prefix)
+    } catch (error) {
+      throw storeErrorOf(error, `list ${join(this.#root, prefix)}`)
+    }
+  }
+
+  async listFolders(prefix: string): Promise<string[]> {
+    checkPrefix(prefix)
+    const { folder, begin } = splitPrefix(prefix)
+    const names: string[] = []
+    try {
+      await this.#checkRoot()
+      for (const entry of await readFolder(this.#root, folder)) {
+        if (!entry.isDirectory() || !entry.name.startsWith(begin)) continue
+        const first = await walk(this.#root, `${folder}${entry.name}/`).next()
+        if (first.done !== true) names.push(entry.name)
+      }
+    } catch (error) {
+      throw storeErrorOf(error, `list ${join(this.#root, prefix)}`)
+    }
+    return names
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#existing(key, 'delete', unlink)
+    for (let folder = dirname(key); folder !== '.'; folder = dirname(folder)) {
+      // It stays when something is in it, or was put there this moment; pruning is a courtesy.
+      const isPruned = await rmdir(join(this.#root, folder)).then(
+        () => true,
+        () => false,
+      )
+      if (!isPruned) return
+    }
+  }
+
+  #path(key: string): string {
+    checkKey(key)
+    if (key.split('/', 1)[0] === TEMPORARY_FOLDER) {
+      throw new StoreError(
+        `The key ${JSON.stringify(key)} is in ${TEMPORARY_FOLDER}/, which the store keeps for itself.`,
+        {
+          isTransient: false,
+          code: 'BAD_KEY',
+        },
+      )
+    }
+    return join(this.#root, key)
+  }
+
+  /** Does something with the object's file; `undefined` when there is none. */
+  async #existing<T>(
+    key: string,
+    verb: string,
+    action: (path: string) => Promise<T>,
+  ): Promise<T | undefined> {
+    const path = this.#path(key)
+    try {
+      const result = await action(path)
+      if (result !== undefined) return result
+    } catch (error) {
+      // Unlinking a folder is EPERM on macOS.
+      const isFolder =
+        hasCode(error, 'EPERM') &&
+        (await stat(path).then(
+          (stats) => stats.isDirectory(),
+          () => false,
+        ))
+      if (!hasCode(error, ...ABSENT_CODES) && !isFolder) throw storeErrorOf(error, `${verb} ${path}`)
+    }
+    await this.#checkRoot()
+    return undefined
+  }
+
+  /** Writes a temporary file and gives it its place, making the folders again that others prune meanwhile. */
+  async #placing<T>(
+    key: string,
+    write: (temporary: string) => Promise<void>,
+    place: (temporary: string, target: string) => Promise<T>,
+  ): Promise<T> {
+    const target = this.#path(key)
+    const temporary = join(this.#root, TEMPORARY_FOLDER, randomUUID())
+    try {
+      await this.#sweep()
+      await this.#inFolder(temporary, () => write(temporary))
+      return await this.#inFolder(target, () => place(temporary, target))
+    } catch (error) {
+      throw storeErrorOf(error, `write ${target}`)
+    } finally {
+      await rm(temporary, { force: true })
+    }
+  }
+
+  async #inFolder<T>(path: string, action: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await action()
+      } catch (error) {
+        if (!hasCode(error, 'ENOENT') || tries === FOLDER_TRIES_MAX) throw error
+      }
+      await this.#checkRoot()
+      await mkdir(dirname(path), { recursive: true }).catch((error: unknown) => {
+        // One of several folders was pruned before the next was made. What really stands in the way fails the action.
+        if (!hasCode(error, 'ENOENT', 'ENOTDIR', 'EEXIST')) throw error
+      })
+    }
+  }
+
+  /** A folder that is gone is a disk that is not mounted, never an empty store. */
+  async #checkRoot(): Promise<void> {
+    await stat(this.#root).catch((error: unknown) => {
+      if (!hasCode(error, 'ENOENT')) throw storeErrorOf(error, `read ${this.#root}`)
+      throw new StoreError(
+        `The folder ${this.#root} of the object store is gone: mount its disk or put it back.`,
+        {
+          isTransient: true,
+          code: 'ENOENT',
+          cause: error,
+        },
+      )
+    })
+  }
+
+  /** Once a day, removes what killed processes left unfinished. */
+  async #sweep(): Promise<void> {
+    const nowMs = this.#now()
+    if (nowMs - this.#sweptAtMs < DAY_MS) return
+    this.#sweptAtMs = nowMs
+    const folder = join(this.#root, TEMPORARY_FOLDER)
+    const names = await readdir(folder).catch(() => [])
+    for (const name of names) {
+      const path = join(folder, name)
+      const stats = await statOf(path)
+      if (stats !== undefined && nowMs - stats.mtimeMs > DAY_MS) await rm(path, { force: true })
+    }
+  }
+}
+
+async function writeSynced(path: string, body: Buffer | string): Promise<void> {
+  const file = await open(path, 'wx')
+  try {
+    await file.writeFile(body)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function copySynced(from: string, to: string): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_FICLONE)
+  const file = await open(to, 'r')
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function renamed(temporary: string, target: string): Promise<void> {
+  await rename(temporary, target)
+}

@@ -1,0 +1,45 @@
+import { StoreError, type ObjectStore } from './store'
+
+/** Reads the text of a document; throws when it is not one. `intake/documents.ts` has one for each kind. */
+export type Parse<T> = (text: string) => T
+
+/**
+ * The document under a key, or `undefined` when there is none. Throws a `StoreError` with code `BAD_DOCUMENT` and the
+ * parser's complaint when what lies there is not such a document.
+ */
+export async function readDocument<T>(
+  store: ObjectStore,
+  key: string,
+  parse: Parse<T>,
+): Promise<T | undefined> {
+  const body = await store.get(key)
+  if (body === undefined) return undefined
+  try {
+    return parse(body.toString('utf8'))
+  } catch (error) {
+    throw badDocument(key, error)
+  }
+}
+
+export async function putDocument(store: ObjectStore, key: string, value: unknown): Promise<void> {
+  await store.put(key, textOf(value))
+}
+
+/** Puts the document unless there is one already. False, and nothing changed, when there is. */
+export async function putDocumentIfAbsent(store: ObjectStore, key: string, value: unknown): Promise<boolean> {
+  return store.putIfAbsent(key, textOf(value))
+}
+
+function badDocument(key: string, cause: unknown): StoreError {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new StoreError(`The document ${key} cannot be read: ${why}`, {
+    isTransient: false,
+    code: 'BAD_DOCUMENT',
+    cause,
+  })
+}
+
+/** People read these files too. */
+function textOf(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`
+}

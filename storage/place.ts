@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto'
+import { link, open, rename, rm } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { hasCode } from './file-errors'
+import { statOf } from './file-walk'
+
+/** File systems that cannot link answer with one of these. */
+const LINKLESS_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
+
+/** A claim is held for one look and one rename; one seen unchanged for this long belongs to a process that was killed. */
+const CLAIM_PATIENCE_MS = 5_000
+const CLAIM_PAUSE_MS = 20
+
+/**
+ * Gives a complete file its place unless the place is taken, in one step. False, and nothing changed, when it is; the
+ * file itself may stay where it was.
+ *
+ * @param claim path of a file for use on file systems without hard links (exFAT, some network mounts): whoever manages
+ * to create it looks and renames, the others wait
+ */
+export async function placeIfAbsent(from: string, to: string, claim: string): Promise<boolean> {
+  try {
+    await link(from, to)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false
+    if (!hasCode(error, ...LINKLESS_CODES)) throw error
+  }
+  await takeClaim(claim)
+  try {
+    if ((await statOf(to)) !== undefined) return false
+    await rename(from, to)
+    return true
+  } finally {
+    await rm(claim, { force: true })
+  }
+}
+
+async function takeClaim(claim: string): Promise<void> {
+  let seen: string | undefined
+  let patienceMs = CLAIM_PATIENCE_MS
+  for (;;) {
+    try {
+      await (await open(claim, 'wx')).close()
+      return
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error
+    }
+    const stats = await statOf(claim)
+    const now = stats === undefined ? undefined : `${stats.ino} ${stats.ctimeMs}`
+    patienceMs = now === seen ? patienceMs - CLAIM_PAUSE_MS : CLAIM_PATIENCE_MS
+    seen = now
+    if (patienceMs <= 0) await breakClaim(claim)
+    await sleep(CLAIM_PAUSE_MS)
+  }
+}
+
+async function breakClaim(claim: string): Promise<void> {
+  const aside = `${claim}-${randomUUID()}`
+  await rename(claim, aside).catch((error: unknown) => {
+    if (!hasCode(error, 'ENOENT')) throw error
+  })
+  await rm(aside, { force: true })
+}

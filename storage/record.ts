@@ -1,0 +1,52 @@
+import { RECORD_KINDS, type RecordEntry } from '../core/record'
+import { putDocumentIfAbsent, readDocument } from './json'
+import { layout } from './layout'
+import { eachOf } from './parallel'
+import { StoreError, type ObjectStore } from './store'
+
+/**
+ * Puts an entry on the job's record, once. Answers the entry that stands there: an earlier one, when an activity that
+ * was repeated had put it before. What that one says holds.
+ */
+export async function putRecord(store: ObjectStore, jobId: string, entry: RecordEntry): Promise<RecordEntry> {
+  const key = layout.record(jobId, entry.seq)
+  if (await putDocumentIfAbsent(store, key, entry)) return entry
+  const earlier = await readDocument(store, key, parseEntry)
+  if (earlier !== undefined) return earlier
+  throw new StoreError(`The record ${key} was there and is gone: somebody else deletes in this store.`, {
+    isTransient: true,
+  })
+}
+
+/** The record of a job, in order: all of it, only what came after a number, or only the last few entries of that. */
+export async function readRecords(
+  store: ObjectStore,
+  jobId: string,
+  { afterSeq, last = Infinity }: { afterSeq?: number; last?: number } = {},
+): Promise<RecordEntry[]> {
+  const keys: string[] = []
+  for await (const { key } of store.list(layout.records(jobId))) {
+    if (afterSeq === undefined || key > layout.record(jobId, afterSeq)) keys.push(key)
+  }
+  const wanted = last < keys.length ? keys.slice(-last) : keys
+  const entries = await eachOf(wanted, (key) => readDocument(store, key, parseEntry))
+  return entries.filter((entry) => entry !== undefined)
+}
+
+/** One entry, or `undefined` when nobody has put it. */
+export async function readRecord(
+  store: ObjectStore,
+  jobId: string,
+  seq: number,
+): Promise<RecordEntry | undefined> {
+  return readDocument(store, layout.record(jobId, seq), parseEntry)
+}
+
+/** The record is written and read by this file only, so the look at its shape is short. */
+function parseEntry(text: string): RecordEntry {
+  const entry = JSON.parse(text) as Partial<RecordEntry> | null
+  if (typeof entry?.seq !== 'number' || entry.kind === undefined || !RECORD_KINDS.includes(entry.kind)) {
+    throw new Error('it is not an entry of a record')
+  }
+  return entry as RecordEntry
+}

@@ -1,0 +1,294 @@
+import { describe, expect, it } from '@jest/globals'
+import { complaints, parsed, problems } from './reading'
+
+describe('what is wrong in a job file', () => {
+  it('is told all at once, each with its place and what to write instead', () => {
+    const text = `name: Char_LM
+command: python
+interruptible: yes
+duration: 90
+optimise: speed
+gpus: 4
+resources:
+  gpu_memory: 24
+  gpus: four
+  acelerators: H100
+  memory: 80GB..24GB
+checkpoint:
+  evry: 5m
+budget: 25 EUR
+backends: [local:sport]
+retries: 3
+env:
+  1X: a
+  B:
+`
+    expect(complaints(text)).toEqual([
+      '1:7: name "Char_LM" is not lower-case letters, digits and inner dashes. Write char-lm.',
+      '2:1: command is not a field. Did you mean run?',
+      '3:16: interruptible must be true or false, but is "yes". Write true.',
+      '4:11: duration "90" is not a duration. Add its unit: 90s, 90m, 90h or 90d.',
+      '5:1: optimise is not a field. Did you mean optimize?',
+      '6:1: gpus is not a field. Write it as resources.gpus.',
+      '8:15: resources.gpu_memory "24" is not a size. Add its unit: 24GB or 24GiB.',
+      '9:9: resources.gpus "four" is not a whole number or a range of them. Write 4, 16+ (at least), 2..8 (from, to) or ..8 (at most).',
+      '10:3: resources.acelerators is not a field. Did you mean accelerators?',
+      '11:11: resources.memory "80GB..24GB" has its bounds the wrong way round. Write 24GB..80GB.',
+      '13:3: checkpoint.evry is not a field. Did you mean every?',
+      '14:9: budget "25 EUR" is not an amount of US dollars. Write $25, 25.50 or "25 USD".',
+      '15:12: backends[0] "sport" is not a capacity type (spot, on-demand, reserved). Write local:spot, or local for any.',
+      '16:10: retries must be a mapping of names to values, but is 3. Write, for example, retries: { failures: 1 }.',
+      '18:3: env.1X "1X" is not the name of a variable. Use letters, digits and _, no digit first.',
+      '19:5: env.B has no value. Give it one, or remove it.',
+    ])
+  })
+
+  it.each([
+    // The command
+    ['name: x', '1:1: the job has no command. Add script: train.py, or run: and a command.'],
+    ['run: a\nscript: b.py', '2:1: script stands beside run. Keep one of the two.'],
+    ['run: "  "', '1:6: run is empty. Write a shell command, or remove the field.'],
+    ['run: 5', '1:6: run must be a text, but is 5. Put it in quotes: "5".'],
+    ['run: "a\\0b"', '1:6: run has a NUL character. Remove it.'],
+    [
+      'script: python3 train.py --x',
+      '1:9: script "python3 train.py --x" does not begin with a Python file of the working directory. Write train.py --x.',
+    ],
+    [
+      'script: train.sh',
+      '1:9: script "train.sh" does not begin with a Python file of the working directory. Write run: train.sh.',
+    ],
+    [
+      'script: /opt/train.py',
+      '1:9: script "/opt/train.py" does not begin with a Python file of the working directory. Write run: /opt/train.py.',
+    ],
+    ['run: x\nsetup:', '2:7: setup has no value. Give it one, or remove it.'],
+    // Names and texts
+    ['run: x\nname: 5', '2:7: name must be a text, but is 5. Put it in quotes: "5".'],
+    [`run: x\nname: ${'a'.repeat(41)}`, '2:7: name has 41 characters of at most 40. Shorten it.'],
+    [
+      'run: x\nimage: a b',
+      '2:8: image "a b" is not the name of a container image. Write, for example, image: pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime.',
+    ],
+    [
+      'run: x\nimage: [a]',
+      '2:8: image must be a text, but is a list. Write, for example, image: pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime.',
+    ],
+    [
+      'run: x\nworkdir: true',
+      '2:10: workdir must be a folder, or false, but is true. Write, for example, workdir: src.',
+    ],
+    // Resources
+    [
+      'run: x\nresources: none',
+      '2:12: resources must be a mapping of names to values, but is "none". Write, for example, resources: { gpus: 1, gpu_memory: 24GB }.',
+    ],
+    ['run: x\nresources: {gpus: 65}', '2:19: resources.gpus "65" is too much. Write at most 64.'],
+    [
+      'run: x\nresources: {cpus: 1.5}',
+      '2:19: resources.cpus "1.5" is not a whole number or a range of them. Write 4, 16+ (at least), 2..8 (from, to) or ..8 (at most).',
+    ],
+    [
+      'run: x\nresources: {gpus: true}',
+      '2:19: resources.gpus must be a whole number or a range of them, but is true. Write, for example, gpus: 1.',
+    ],
+    [
+      'run: x\nresources: {accelerators: "H100:8"}',
+      '2:27: resources.accelerators "H100:8" is not the name of an accelerator. Write H100 here, and gpus: 8.',
+    ],
+    [
+      'run: x\nresources: {gpus: 0, gpu_memory: 8GB}',
+      '2:19: resources.gpus is 0, but GPU memory is asked for. Remove one of the two.',
+    ],
+    [
+      'run: x\nresources: {accelerators: [H100], gpus: 0}',
+      '2:41: resources.gpus is 0, but an accelerator is asked for. Remove one of the two.',
+    ],
+    [
+      'run: x\nresources: {memory: 2000000TB}',
+      '2:21: resources.memory "2000000TB" is too much. Write at most 1048576GiB.',
+    ],
+    // Time and money
+    ['run: x\nduration: 0s', '2:11: duration "0s" is too little. Write at least 1s.'],
+    ['run: x\nduration: 9999d', '2:11: duration "9999d" is too much. Write at most 366d.'],
+    [
+      'run: x\ndeadline: 2026-11-21T11:59Z',
+      '2:11: deadline is in the past. Write a later one, or a duration from now such as 36h.',
+    ],
+    [
+      'run: x\ndeadline: 2027-01-01 10:00',
+      '2:11: deadline "2027-01-01 10:00" has no time zone. Write 2027-01-01 10:00Z for UTC, or add an offset such as +01:00.',
+    ],
+    ['run: x\nbudget: 0', '2:9: budget "0" is too little. Write at least $0.01.'],
+    ['run: x\nbudget: 1e9', '2:9: budget "1000000000" is too much. Write at most $100000000.00.'],
+    [
+      'run: x\noptimize: speed',
+      '2:11: optimize must be one of cost, time, reliability, but is "speed". Write, for example, optimize: time.',
+    ],
+    [
+      'run: x\noptimize: Cost',
+      '2:11: optimize must be one of cost, time, reliability, but is "Cost". Write cost.',
+    ],
+    // Places
+    [
+      'run: x\nbackends: [Local]',
+      '2:12: backends[0] "Local" is not a backend. Write its name, such as local, or local:spot for one capacity type of it.',
+    ],
+    [
+      'run: x\nbackends: local:ondemand',
+      '2:11: backends "ondemand" is not a capacity type (spot, on-demand, reserved). Write local:on-demand, or local for any.',
+    ],
+    [
+      'run: x\nbackends: {local: spot}',
+      '2:11: backends must be a list, but is a mapping. Write, for example, backends: [ local, local:spot ].',
+    ],
+    [
+      'run: x\nretries: {failures: -1}',
+      '2:21: retries.failures must be at least 0, but is -1. Write, for example, failures: 1.',
+    ],
+    [
+      'run: x\nretries: {failures: 1.5}',
+      '2:21: retries.failures must be a whole number, but is 1.5. Write, for example, failures: 1.',
+    ],
+    // Paths
+    [
+      'run: x\noutputs: [/etc/passwd]',
+      '2:11: outputs[0] "/etc/passwd" does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+    ],
+    [
+      'run: x\ncheckpoint: {directory: ../ckpt}',
+      '2:25: checkpoint.directory "../ckpt" does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+    ],
+    [
+      'run: x\ncheckpoint: {directory: .}',
+      '2:25: checkpoint.directory "." does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+    ],
+    [
+      'run: x\noutputs: ["~/x"]',
+      '2:11: outputs[0] "~/x" does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+    ],
+    [
+      'run: x\ninputs: {../x: "file:///x"}',
+      '2:10: inputs["../x"] "../x" does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+    ],
+    // Inputs
+    [
+      'run: x\ninputs: 5',
+      '2:9: inputs must be a mapping of paths to sources, or a list, but is 5. Write, for example, inputs: { data/train.bin: https://example.com/train.bin }.',
+    ],
+    [
+      'run: x\ninputs: [data.txt]',
+      '2:10: inputs[0] "data.txt" begins with none of file://, https://, http://, s3://. Write file:///path; what lies in the working directory is sent along without being named.',
+    ],
+    ['run: x\ninputs: [/srv/x]', '2:10: inputs[0] "/srv/x" has no scheme. Write file:///srv/x.'],
+    [
+      'run: x\ninputs: ["file://srv/x"]',
+      '2:10: inputs[0] "file://srv/x" has a host. Write three slashes: file:///srv/x.',
+    ],
+    [
+      'run: x\ninputs: ["s3://bucket"]',
+      '2:10: inputs[0] "s3://bucket" names no file. Write its path after the host or bucket.',
+    ],
+    [
+      'run: x\ninputs: ["https://u:p@example.com/x"]',
+      '2:10: inputs[0] has a user name or password in it, which would be kept with the job. Use a URL without them.',
+    ],
+    [
+      'run: x\ninputs: ["https://example.com/a b"]',
+      '2:10: inputs[0] "https://example.com/a b" has a space. Write %20 for it.',
+    ],
+    [
+      'run: x\ninputs: ["https://"]',
+      '2:10: inputs[0] "https://" is not a URL. Write it as https://host/path.',
+    ],
+    [
+      'run: x\ninputs: [{path: y}]',
+      '2:10: inputs[0].source is missing. Write, for example, inputs: { data/train.bin: https://example.com/train.bin }.',
+    ],
+    [
+      'run: x\ninputs: [{source: "file:///x", pth: y}]',
+      '2:32: inputs[0].pth is not a field. Did you mean path?',
+    ],
+    [
+      'run: x\ninputs: [{source: "file:///x", path: a}, {source: "file:///y", path: a}]',
+      '2:70: inputs[1].path puts a second file at a. Choose another path.',
+    ],
+    [
+      'run: x\ninputs: [{source: "file:///x", path: a/b}, {source: "file:///y", path: a}]',
+      '2:38: inputs[0].path lies inside a, which is a file. Choose another path.',
+    ],
+    // Environment and secrets
+    [
+      'run: x\nenv: [a]',
+      '2:6: env must be a mapping of names to values, but is a list. Write, for example, env: { OMP_NUM_THREADS: "4" }.',
+    ],
+    [
+      'run: x\nenv: {A: [x]}',
+      '2:10: env.A must be a text, but is a list. Write, for example, env: { OMP_NUM_THREADS: "4" }.',
+    ],
+    [
+      'run: x\nenv: {CRUCIBLE_JOB_ID: x}',
+      '2:7: env.CRUCIBLE_JOB_ID "CRUCIBLE_JOB_ID" is one of our own variables. Choose another name.',
+    ],
+    ['run: x\nsecrets: [A, A]', '2:14: secrets[1] names A a second time. Remove it.'],
+    [
+      'run: x\nsecrets: [A]\nenv: {A: b}',
+      '2:11: secrets[0] names A, which stands under env too. Remove one of the two.',
+    ],
+    [
+      'run: x\nenv: {WANDB_API_KEY: abc}',
+      '2:22: env.WANDB_API_KEY looks like a secret, and what stands under env is kept with the job for all to read. Remove it here and add WANDB_API_KEY to secrets.',
+    ],
+    [
+      'run: x\nenv: {X: hf_abcdefghijk}',
+      '2:10: env.X looks like a secret, and what stands under env is kept with the job for all to read. Remove it here and add X to secrets.',
+    ],
+    // Names that every object has
+    [
+      'run: x\nconstructor: y',
+      '2:1: constructor is not a field. Remove it; known here are name, run, script, setup, workdir, image, inputs, resources, duration, interruptible, checkpoint, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
+    ],
+    [
+      'run: x\n__proto__: {a: b}',
+      '2:1: __proto__ is not a field. Remove it; known here are name, run, script, setup, workdir, image, inputs, resources, duration, interruptible, checkpoint, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
+    ],
+    [
+      'run: x\ninterruptible: constructor',
+      '2:16: interruptible must be true or false, but is "constructor". Write, for example, interruptible: true.',
+    ],
+  ])('such as %j', (text, complaint) => {
+    expect(complaints(`${text}\n`)).toEqual([complaint])
+  })
+
+  it('is no secret in itself', () => {
+    const harmless =
+      'TOKENIZERS_PARALLELISM: false\n  EOS_TOKEN: <|endoftext|>\n  MAX_TOKENS: 5\n  API_KEY: ""\n  KEYBOARD: x'
+    expect(parsed(`run: x\nenv:\n  ${harmless}\n`).spec.env.EOS_TOKEN).toBe('<|endoftext|>')
+  })
+
+  it('is counted against every bound', () => {
+    const list = (n: number, entry: (i: number) => string): string =>
+      `[${Array.from({ length: n }, (_, i) => entry(i)).join(', ')}]`
+    expect(complaints(`run: x\nsecrets: ${list(51, (i) => `A${i}`)}\n`)).toEqual([
+      '2:10: secrets has 51 entries of at most 50. Remove some.',
+    ])
+    expect(complaints(`run: x\ninputs: ${list(101, (i) => `{source: "file:///x", path: a${i}}`)}\n`)).toEqual(
+      ['2:9: inputs has 101 entries of at most 100. Remove some.'],
+    )
+    const variables = Array.from({ length: 201 }, (_, i) => `A${i}: x`).join(', ')
+    expect(complaints(`run: x\nenv: {${variables}}\n`)).toEqual([
+      '2:6: env has 201 variables of at most 200. Put them into a file.',
+    ])
+    expect(complaints(`run: ${'x'.repeat(16_385)}\n`)).toEqual([
+      '1:6: run has 16385 characters of at most 16384. Shorten it.',
+    ])
+    const wide = ['A', 'B', 'C'].map((name) => `  ${name}: "${'\\n'.repeat(15_000)}"\n`).join('')
+    expect(problems(`run: x\nenv:\n${wide}`)[0]?.message).toContain('the file has')
+  })
+
+  it('is told twenty at a time', () => {
+    expect(
+      problems(`run: x\nenv:\n${Array.from({ length: 50 }, (_, i) => `  ${i}: x\n`).join('')}`),
+    ).toHaveLength(20)
+  })
+})

@@ -1,0 +1,121 @@
+import { describe, expect, it } from '@jest/globals'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseJobObject } from '../../intake/job-file'
+import { jobFileJsonSchema } from '../../intake/job-schema'
+import { jobFieldTable } from '../../intake/job-table'
+
+const DOCS = join(__dirname, '..', '..', 'docs')
+const REGENERATE = 'run `node tools/gen-job-schema.mjs`'
+
+interface Schema {
+  type?: unknown
+  description?: string
+  examples?: unknown[]
+  default?: unknown
+  properties?: Record<string, Schema>
+  additionalProperties?: unknown
+  oneOf?: unknown
+}
+
+/** Every field of the job file with its path. */
+function fields(schema: Schema, path: string[] = []): { path: string[]; field: Schema }[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => [
+    { path: [...path, name], field },
+    ...fields(field, [...path, name]),
+  ])
+}
+
+const schema = jobFileJsonSchema() as Schema
+const all = fields(schema)
+
+describe("the job file's JSON Schema", () => {
+  it('is the one in docs', () => {
+    const file: unknown = JSON.parse(readFileSync(join(DOCS, 'job.schema.json'), 'utf8'))
+    expect({ file, how: REGENERATE }).toEqual({ file: schema, how: REGENERATE })
+  })
+
+  it('has the fields of the job file and no others', () => {
+    expect(all.map(({ path }) => path.join('.'))).toEqual([
+      'name',
+      'run',
+      'script',
+      'setup',
+      'workdir',
+      'image',
+      'inputs',
+      'resources',
+      'resources.gpus',
+      'resources.gpu_memory',
+      'resources.accelerators',
+      'resources.cpus',
+      'resources.memory',
+      'resources.disk',
+      'resources.shm',
+      'duration',
+      'interruptible',
+      'checkpoint',
+      'checkpoint.directory',
+      'checkpoint.every',
+      'deadline',
+      'budget',
+      'backends',
+      'optimize',
+      'retries',
+      'retries.failures',
+      'retries.interruptions',
+      'env',
+      'secrets',
+      'outputs',
+    ])
+    expect(schema.additionalProperties).toBe(false)
+    expect(schema.oneOf).toEqual([{ required: ['run'] }, { required: ['script'] }])
+  })
+
+  it.each(all.map(({ path, field }) => ({ name: path.join('.'), path, field })))(
+    'explains $name and shows it',
+    ({ path, field }) => {
+      expect(field.description?.length).toBeGreaterThan(20)
+      expect(field.examples?.length).toBeGreaterThan(0)
+      // Each example, and the default, must be something that the reader takes.
+      const values = [...field.examples!, ...(field.default === undefined ? [] : [field.default])]
+      for (const value of values) {
+        const nested = path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Record<
+          string,
+          unknown
+        >
+        const command = path[0] === 'run' || path[0] === 'script' ? {} : { run: 'x' }
+        const nowMs = Date.UTC(2026, 10, 21)
+        const read = parseJobObject(
+          { ...command, ...nested },
+          { nowMs, defaultName: 'x', flagOf: () => undefined },
+        )
+        expect(read).toEqual({ job: expect.any(Object) })
+      }
+    },
+  )
+
+  it('tells the defaults that the reader uses', () => {
+    const defaults = Object.fromEntries(
+      all
+        .filter(({ field }) => field.default !== undefined && field.properties === undefined)
+        .map(({ path, field }) => [path.join('.'), field.default]),
+    )
+    expect(defaults).toEqual({
+      workdir: '.',
+      interruptible: false,
+      optimize: 'cost',
+      'retries.failures': 0,
+      'retries.interruptions': 100,
+    })
+  })
+})
+
+describe('docs/job-file.md', () => {
+  const page = readFileSync(join(DOCS, 'job-file.md'), 'utf8')
+
+  it('has the table of fields', () => {
+    const table = /<!-- fields -->\n([^]*)\n<!-- \/fields -->/.exec(page)?.[1]
+    expect({ table, how: REGENERATE }).toEqual({ table: jobFieldTable(), how: REGENERATE })
+  })
+})

@@ -1,0 +1,25 @@
+import { describe, expect, it } from '@jest/globals'
+import { nearest } from '../../intake/nearest'
+
+const FIELDS = ['name', 'run', 'script', 'gpu_memory', 'interruptible', 'env']
+
+describe('nearest', () => {
+  it.each([
+    ['nmae', 'name'],
+    ['nam', 'name'],
+    ['names', 'name'],
+    ['rum', 'run'],
+    ['gpuMemory', 'gpu_memory'],
+    ['GPU-MEMORY', 'gpu_memory'],
+    ['interuptable', 'interruptible'],
+    ['environment', undefined],
+    ['x', undefined],
+    ['', undefined],
+  ])('finds for %s: %s', (word, meant) => {
+    expect(nearest(word, FIELDS)).toBe(meant)
+  })
+
+  it('prefers the nearer of two', () => {
+    expect(nearest('spot', ['slot', 'spots', 'spot'])).toBe('spot')
+  })
+})

@@ -1,0 +1,228 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Wish } from '../../core/activities'
+import { DRAIN_REASONS } from '../../core/documents'
+import { FAILURE_CLASSES, type FailureClass } from '../../core/failure'
+import { EMPTY_LEDGER, type AttemptEnd, type Decision, type Ledger, type Policy } from '../../core/ledger'
+import { AVOID_CAPACITY_MS, AVOID_QUOTA_MS, BACKOFF_MAX_MS, decide } from '../../planner/decide'
+
+const ENDS: AttemptEnd[] = [
+  { kind: 'succeeded' },
+  ...[...DRAIN_REASONS, 'lease' as const].map((by): AttemptEnd => ({ kind: 'stopped', by })),
+  ...FAILURE_CLASSES.flatMap((failureClass) =>
+    [true, false].map((isLaunched): AttemptEnd => failed(failureClass, isLaunched)),
+  ),
+]
+const WISHES: (Wish | null)[] = [null, 'cancelled', 'migrated', 'deadline', 'budget']
+const COUNTS = [0, 1, 2, 3, 100]
+const LEDGERS: Ledger[] = COUNTS.flatMap((failures) =>
+  COUNTS.flatMap((interruptions) =>
+    COUNTS.map((unclassified) => ({
+      ...EMPTY_LEDGER,
+      attempts: failures + interruptions + unclassified,
+      failures,
+      interruptions,
+      unclassified,
+      misses: unclassified,
+    })),
+  ),
+)
+const POLICIES: Policy[] = [0, 1, 3].flatMap((failuresMax) =>
+  [0, 1, 3, 100].map((interruptionsMax) => ({ failuresMax, interruptionsMax, unclassifiedMax: 3 })),
+)
+
+function failed(failureClass: FailureClass, isLaunched = true): AttemptEnd {
+  return { kind: 'failed', isLaunched, failure: { class: failureClass, message: `it was ${failureClass}` } }
+}
+
+/** Every combination there is, with what `decide` makes of it. */
+const ALL: Case[] = ENDS.flatMap((end) =>
+  WISHES.flatMap((wish) =>
+    LEDGERS.flatMap((before) =>
+      POLICIES.map((policy) => {
+        const { ledger, decision } = decide({ end, wish, ledger: before, policy, offerKey: 'local/spot/x/y' })
+        return { end, wish, policy, before, after: ledger, decision }
+      }),
+    ),
+  ),
+)
+
+interface Case {
+  end: AttemptEnd
+  wish: Wish | null
+  policy: Policy
+  before: Ledger
+  after: Ledger
+  decision: Decision
+}
+
+/** The first few cases for which a law does not hold; an assertion for each of the 150,000 would drown them. */
+function everyVerdict(law: (each: Case) => boolean): Case[] {
+  return ALL.filter((each) => !law(each)).slice(0, 3)
+}
+
+describe('decide, over every end, wish, ledger and policy', () => {
+  it('looks at a full cross product', () => {
+    expect(ALL).toHaveLength(ENDS.length * WISHES.length * LEDGERS.length * POLICIES.length)
+    expect(ALL.length).toBeGreaterThan(100_000)
+  })
+
+  it('counts each attempt once and takes no allowance back', () => {
+    const wrong = everyVerdict(({ before, after }) => {
+      const isCounted = after.attempts === before.attempts + 1
+      return isCounted && after.failures >= before.failures && after.interruptions >= before.interruptions
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('never ends a job that succeeded as anything else', () => {
+    const wrong = everyVerdict(({ end, decision }) => {
+      if (end.kind !== 'succeeded') return true
+      return decision.kind === 'finish' && decision.state === 'succeeded'
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('says "succeeded" of nothing else', () => {
+    const wrong = everyVerdict(
+      ({ end, decision }) =>
+        end.kind === 'succeeded' || decision.kind !== 'finish' || decision.state !== 'succeeded',
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('finishes whatever is to be cancelled, past its deadline or out of money, and as that', () => {
+    const wrong = everyVerdict(({ end, wish, decision }) => {
+      if (end.kind === 'succeeded' || wish === null || wish === 'migrated') return true
+      if (decision.kind !== 'finish') return false
+      return decision.state === (wish === 'cancelled' ? 'cancelled' : 'failed')
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('cancels only what was to be cancelled', () => {
+    const wrong = everyVerdict(({ end, wish, decision }) => {
+      const isAsked = wish === 'cancelled' || (end.kind === 'stopped' && end.by === 'cancelled')
+      return isAsked || decision.kind !== 'finish' || decision.state !== 'cancelled'
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it.each([
+    ['workload', 'failures', 'failuresMax'],
+    ['interrupted', 'interruptions', 'interruptionsMax'],
+    ['unclassified', 'unclassified', 'unclassifiedMax'],
+  ] as const)(
+    'spends one of the allowance on %s and stops exactly when it is used up',
+    (failureClass, count, max) => {
+      const wrong = everyVerdict(({ end, wish, before, after, policy, decision }) => {
+        if (end.kind !== 'failed' || end.failure.class !== failureClass) return true
+        if (wish !== null && wish !== 'migrated') return true
+        const isUsedUp = before[count] + 1 > policy[max]
+        return after[count] === before[count] + 1 && (decision.kind === 'finish') === isUsedUp
+      })
+      expect(wrong).toEqual([])
+    },
+  )
+
+  it.each(['throttled', 'transient', 'capacity', 'quota'] as const)(
+    'spends no allowance on %s',
+    (failureClass) => {
+      const wrong = everyVerdict(({ end, wish, before, after, decision }) => {
+        if (end.kind !== 'failed' || end.failure.class !== failureClass) return true
+        if (wish !== null && wish !== 'migrated') return true
+        const isSpent = after.failures !== before.failures || after.interruptions !== before.interruptions
+        return !isSpent && decision.kind === 'again'
+      })
+      expect(wrong).toEqual([])
+    },
+  )
+
+  it.each(['auth', 'invalid', 'expired'] as const)('stops at once for %s', (failureClass) => {
+    const wrong = everyVerdict(({ end, wish, decision }) => {
+      if (end.kind !== 'failed' || end.failure.class !== failureClass) return true
+      if (wish !== null && wish !== 'migrated') return true
+      return decision.kind === 'finish' && decision.state === 'failed' && decision.reason === failureClass
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('never waits longer than its longest pause, and never less than nothing', () => {
+    const wrong = everyVerdict(
+      ({ decision }) =>
+        decision.kind === 'finish' || (decision.afterMs >= 0 && decision.afterMs <= BACKOFF_MAX_MS),
+    )
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('decide, word by word', () => {
+  const policy: Policy = { failuresMax: 2, interruptionsMax: 5, unclassifiedMax: 3 }
+  const offerKey = 'local/spot/process/here'
+  const after = (end: AttemptEnd, ledger: Ledger = EMPTY_LEDGER, wish: Wish | null = null) =>
+    decide({ end, wish, ledger, policy, offerKey }).decision
+
+  it('leaves an offer without a machine alone for a few minutes, one without quota for an hour', () => {
+    expect(after(failed('capacity', false))).toMatchObject({
+      avoid: [{ offerKey, why: 'capacity', forMs: AVOID_CAPACITY_MS }],
+    })
+    expect(after(failed('quota', false))).toMatchObject({
+      avoid: [{ offerKey, why: 'quota', forMs: AVOID_QUOTA_MS }],
+    })
+  })
+
+  it('keeps away, when it can, from where a migration came', () => {
+    expect(after({ kind: 'stopped', by: 'migrated' }, EMPTY_LEDGER, 'migrated')).toMatchObject({
+      kind: 'again',
+      reason: 'migrating',
+      avoid: [{ offerKey, why: 'preference' }],
+    })
+  })
+
+  it('waits longer each time a workload fails, and as long as a provider asks', () => {
+    const pauses = [0, 1].map((failures) => after(failed('workload'), { ...EMPTY_LEDGER, failures }))
+    expect(pauses).toMatchObject([{ afterMs: 2_000 }, { afterMs: 4_000 }])
+    const throttled: AttemptEnd = {
+      kind: 'failed',
+      isLaunched: false,
+      failure: { class: 'throttled', message: 'slow down', retryAfterMs: 7_000 },
+    }
+    expect(after(throttled)).toMatchObject({ afterMs: 7_000 })
+  })
+
+  it('resumes at once after an interruption, a lapsed lease, and an attempt ended by hand', () => {
+    expect(after(failed('interrupted'))).toMatchObject({
+      kind: 'again',
+      reason: 'interrupted',
+      afterMs: 0,
+      avoid: [],
+    })
+    expect(after({ kind: 'stopped', by: 'lease' })).toMatchObject({
+      kind: 'again',
+      reason: 'lease-lapsed',
+      afterMs: 0,
+    })
+    expect(after({ kind: 'stopped', by: 'superseded' })).toMatchObject({
+      kind: 'again',
+      reason: 'attempt-ended-by-hand',
+    })
+  })
+
+  it('shows the raw code of what nobody has classed, and the hint of what a person can mend', () => {
+    const unclassified: AttemptEnd = {
+      kind: 'failed',
+      isLaunched: false,
+      failure: { class: 'unclassified', message: 'Something odd.', code: 'OddThing' },
+    }
+    expect(after(unclassified, { ...EMPTY_LEDGER, unclassified: 3 })).toMatchObject({
+      kind: 'finish',
+      state: 'failed',
+      message: 'Something odd. (OddThing)',
+    })
+    const auth: AttemptEnd = {
+      kind: 'failed',
+      isLaunched: false,
+      failure: { class: 'auth', message: 'Denied.', hint: 'Ask for the role.' },
+    }
+    expect(after(auth)).toMatchObject({ message: 'Denied. Ask for the role.' })
+  })
+})

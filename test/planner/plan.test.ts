@@ -1,0 +1,344 @@
+import { describe, expect, it } from '@jest/globals'
+import type { PlanInput } from '../../core/activities'
+import type { Capabilities } from '../../core/capabilities'
+import type { JobSpec } from '../../core/job'
+import { EMPTY_LEDGER } from '../../core/ledger'
+import { microUsd } from '../../core/money'
+import { offerKey, type Offer } from '../../core/offer'
+import type { BackendAnswer } from '../../core/plan'
+import { HOUR_MS, MINUTE_MS } from '../../core/time'
+import { DEFAULT_TIMING } from '../../core/timing'
+import { whyNone } from '../../planner/explain'
+import { makeOrder } from '../../planner/order'
+import { makePlan, outlook } from '../../planner/plan'
+import { estimate } from '../../planner/price'
+import type { PlanRequest } from '../../planner/request'
+
+const NOW_MS = Date.UTC(2026, 10, 21)
+
+const SPEC: JobSpec = {
+  name: 'train',
+  run: 'python3 train.py',
+  inputs: [],
+  resources: {},
+  isInterruptible: true,
+  checkpoint: {},
+  backends: [],
+  optimize: 'cost',
+  retries: { failures: 0, interruptions: 100 },
+  env: {},
+  secrets: [],
+  outputs: [],
+}
+
+const CAPABILITIES: Capabilities = {
+  capacityTypes: ['spot', 'on-demand'],
+  hasCustomImage: true,
+  runnerStart: 'with-launch',
+  interruptionNoticeMs: 120_000,
+  idempotency: 'token',
+  billsUntil: 'exit',
+  runMsMax: null,
+  price: 'static',
+}
+
+function offer(changes: Partial<Offer> = {}): Offer {
+  return {
+    backend: 'here',
+    capacityType: 'on-demand',
+    type: 'small',
+    place: 'a',
+    shape: { cpus: 8, memoryGiB: 32, gpus: 1, accelerator: 'L4', gpuMemoryGiB: 22 },
+    priceMicroUsdPerHour: microUsd(1),
+    priceSource: { kind: 'live', observedAtMs: NOW_MS },
+    availability: 'available',
+    ...changes,
+  }
+}
+
+function answer(offers: Offer[], capabilities: Partial<Capabilities> = {}): BackendAnswer {
+  return { backend: 'here', capabilities: { ...CAPABILITIES, ...capabilities }, offers }
+}
+
+function request(offers: Offer[], changes: Partial<PlanRequest> = {}): PlanRequest {
+  return {
+    spec: SPEC,
+    timing: DEFAULT_TIMING,
+    answers: [answer(offers)],
+    silentBackends: [],
+    avoid: [],
+    nowMs: NOW_MS,
+    ...changes,
+  }
+}
+
+const plan = (offers: Offer[], changes: Partial<PlanRequest> = {}) =>
+  makePlan(request(offers, changes), 'digest')
+const types = (offers: Offer[], changes: Partial<PlanRequest> = {}): string[] =>
+  plan(offers, changes).placements.map((placement) => placement.offer.type)
+const rejection = (one: Offer, changes: Partial<PlanRequest> = {}) => plan([one], changes).rejections[0]
+
+describe('what a plan leaves out, and why', () => {
+  const spec = (changes: Partial<JobSpec>): Partial<PlanRequest> => ({ spec: { ...SPEC, ...changes } })
+
+  it.each<[string, Offer, Partial<PlanRequest>, string, string]>([
+    ['too few GPUs', offer(), spec({ resources: { gpus: { min: 2 } } }), 'unfit', 'GPUs: has 1, wanted 2+'],
+    [
+      'too little GPU memory',
+      offer(),
+      spec({ resources: { gpuMemoryGiB: { min: 40 } } }),
+      'unfit',
+      'GPU memory: has 22 GiB, wanted 40 GiB+',
+    ],
+    [
+      'more GPU memory than allowed',
+      offer(),
+      spec({ resources: { gpuMemoryGiB: { max: 16 } } }),
+      'unfit',
+      'GPU memory: has 22 GiB, wanted ..16 GiB',
+    ],
+    [
+      'another accelerator',
+      offer(),
+      spec({ resources: { accelerators: ['H100', 'A100'] } }),
+      'unfit',
+      'accelerator: has L4, wanted H100 or A100',
+    ],
+    ['too few cpus', offer(), spec({ resources: { cpus: { min: 16 } } }), 'unfit', 'cpus: has 8, wanted 16+'],
+    [
+      'another backend',
+      offer(),
+      spec({ backends: [{ backend: 'there' }] }),
+      'unfit',
+      'the job allows only there',
+    ],
+    [
+      'another capacity type',
+      offer(),
+      spec({ backends: [{ backend: 'here', capacityType: 'spot' }] }),
+      'unfit',
+      'the job allows only here:spot',
+    ],
+    [
+      'spot for a job that must not be interrupted',
+      offer({ capacityType: 'spot' }),
+      spec({ isInterruptible: false }),
+      'unfit',
+      'it can be taken back, and the job is not marked interruptible',
+    ],
+    [
+      'a migration elsewhere',
+      offer(),
+      { target: { backend: 'there' } },
+      'unfit',
+      'the migration asked for there',
+    ],
+    ['an ended reservation', offer({ usableUntilMs: NOW_MS }), {}, 'unfit', 'its reservation has ended'],
+    [
+      'a deadline too near',
+      offer(),
+      { deadlineAtMs: NOW_MS + MINUTE_MS },
+      'unfit',
+      'the deadline leaves no time to save and stop',
+    ],
+    [
+      'a budget too small',
+      offer(),
+      { remainingMicroUsd: microUsd(0.01) },
+      'unfit',
+      'the $0.01 left of the budget buys 36s of it',
+    ],
+    ['no quota', offer({ availability: 'no-quota' }), {}, 'quota', 'the account has no quota for it'],
+    [
+      'quota refused before',
+      offer(),
+      { avoid: [{ offerKey: offerKey(offer()), forMs: HOUR_MS, why: 'quota' }] },
+      'quota',
+      'refused for want of quota a moment ago; left alone for 1h',
+    ],
+    ['out of stock', offer({ availability: 'unavailable' }), {}, 'unavailable', 'out of stock'],
+    [
+      'out of stock with a note',
+      offer({ availability: 'unavailable', note: '0 of 2 slots free' }),
+      {},
+      'unavailable',
+      '0 of 2 slots free',
+    ],
+    [
+      'lately out of stock',
+      offer(),
+      { avoid: [{ offerKey: offerKey(offer()), forMs: MINUTE_MS, why: 'capacity' }] },
+      'unavailable',
+      'had no machine a moment ago; left alone for 1m',
+    ],
+  ])('%s', (_name, one, changes, why, reason) => {
+    expect(rejection(one, changes)).toEqual({ offerKey: offerKey(one), why, reason })
+  })
+
+  it('an image where none can be run', () => {
+    const { rejections } = makePlan(
+      request([], { ...spec({ image: 'pytorch' }), answers: [answer([offer()], { hasCustomImage: false })] }),
+      '',
+    )
+    expect(rejections).toMatchObject([{ why: 'unfit', reason: 'here cannot run a container image here' }])
+  })
+
+  it('nothing that merely nobody knows the stock of', () => {
+    expect(types([offer({ availability: 'unknown' })])).toEqual(['small'])
+  })
+
+  it('knows an accelerator by all its names', () => {
+    expect(types([offer()], spec({ resources: { accelerators: ['nvidia l4'] } }))).toEqual(['small'])
+  })
+
+  it('asks for one GPU where only its memory was asked for', () => {
+    const bare = offer({ shape: { cpus: 8, memoryGiB: 32, gpus: 0 } })
+    expect(rejection(bare, spec({ resources: { gpuMemoryGiB: { max: 80 } } }))).toMatchObject({
+      reason: 'GPUs: has 0, wanted 1+',
+    })
+  })
+
+  it('tells waiting from want of quota from never', () => {
+    const away = offer({ type: 'b', availability: 'unavailable' })
+    const noQuota = offer({ type: 'c', availability: 'no-quota' })
+    const unfit = offer({ type: 'd', shape: { cpus: 1, memoryGiB: 1, gpus: 0 } })
+    const needy = spec({ resources: { gpus: { min: 1 } } })
+    expect(outlook(plan([unfit, noQuota, away], needy))).toBe('wait')
+    expect(outlook(plan([unfit, noQuota], needy))).toBe('quota')
+    expect(outlook(plan([unfit], needy))).toBe('never')
+    expect(outlook(plan([]))).toBe('never')
+    expect(outlook(plan([], { silentBackends: [{ backend: 'here', reason: 'nobody serves it' }] }))).toBe(
+      'wait',
+    )
+  })
+
+  it('says each reason once, with the offers it is about', () => {
+    const many = ['a', 'b', 'c', 'd', 'e'].map((place) => offer({ place, availability: 'unavailable' }))
+    expect(whyNone(plan(many))).toBe(
+      'here/on-demand/small/a, here/on-demand/small/b, here/on-demand/small/c and 2 more: out of stock',
+    )
+    expect(whyNone(plan([]))).toBe('no backend has any offer')
+  })
+})
+
+describe('the ranking', () => {
+  const dear = offer({ type: 'dear', priceMicroUsdPerHour: microUsd(3) })
+  const cheap = offer({ type: 'cheap', priceMicroUsdPerHour: microUsd(1) })
+  const spot = offer({
+    type: 'spot',
+    capacityType: 'spot',
+    priceMicroUsdPerHour: microUsd(0.5),
+    interruptionsPerHour: 1,
+  })
+  const held = offer({
+    type: 'held',
+    capacityType: 'reserved',
+    reservationId: 'r-1',
+    priceMicroUsdPerHour: microUsd(5),
+  })
+  const four = [dear, cheap, spot, held]
+  const by = (optimize: JobSpec['optimize']): Partial<PlanRequest> => ({ spec: { ...SPEC, optimize } })
+
+  it('follows the objective', () => {
+    expect(types(four, by('cost'))).toEqual(['spot', 'cheap', 'dear', 'held'])
+    expect(types(four, by('time'))).toEqual(['cheap', 'dear', 'held', 'spot'])
+    expect(types(four, by('reliability'))).toEqual(['held', 'cheap', 'dear', 'spot'])
+  })
+
+  it('is the same whatever the order in which offers came', () => {
+    const twins = ['b', 'a', 'c'].map((place) => offer({ place }))
+    const places = (offers: Offer[]): string[] =>
+      plan(offers).placements.map((placement) => placement.offer.place)
+    expect(places(twins)).toEqual(['a', 'b', 'c'])
+    expect(places([...twins].reverse())).toEqual(['a', 'b', 'c'])
+  })
+
+  it('takes what a migration left only when there is nothing else', () => {
+    const avoid = [{ offerKey: offerKey(cheap), forMs: MINUTE_MS, why: 'preference' as const }]
+    expect(types([cheap, dear], { avoid })).toEqual(['dear', 'cheap'])
+    expect(types([cheap], { avoid })).toEqual(['cheap'])
+  })
+
+  it('counts what interruptions cost: a spot machine taken back often is no bargain', () => {
+    const stable = offer({
+      capacityType: 'spot',
+      priceMicroUsdPerHour: microUsd(0.9),
+      interruptionsPerHour: 0.01,
+    })
+    const shaky = { ...stable, type: 'shaky', interruptionsPerHour: 3 }
+    expect(estimate(shaky, SPEC).costMicroUsd).toBeGreaterThan(estimate(cheap, SPEC).costMicroUsd)
+    expect(estimate(stable, SPEC).costMicroUsd).toBeLessThan(estimate(cheap, SPEC).costMicroUsd)
+    expect(estimate(cheap, { ...SPEC, durationMs: 10 * HOUR_MS })).toMatchObject({
+      costMicroUsd: microUsd(10),
+      durationMs: 10 * HOUR_MS,
+      interruptions: 0,
+    })
+  })
+
+  it('gives reasons and risks in words', () => {
+    const [placement] = plan([spot]).placements
+    expect(placement?.reasons.join('; ')).toMatch(
+      /\$0\.50\/h, about \$0\.\d\d in .*8 cpus, 32 GiB, 1x L4 22 GiB; cheaper/,
+    )
+    expect(placement?.risks.join('; ')).toMatch(/interruption.*does not say how often it saves/)
+  })
+})
+
+describe('an order', () => {
+  const input: PlanInput = {
+    jobId: 'job-1',
+    deployment: 'dep-1',
+    recordSeq: 2,
+    attempt: 3,
+    resolved: {
+      spec: { ...SPEC, checkpoint: { everyMs: 60_000, directory: 'ck' }, secrets: ['TOKEN'] },
+      policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
+      timing: DEFAULT_TIMING,
+      runnerSha256: 'r'.repeat(64),
+      storeUrl: 'file:///store',
+    },
+    bundle: { sha256: 'b', sizeBytes: 10, files: 1 },
+    ledger: { ...EMPTY_LEDGER, spentMicroUsd: microUsd(4) },
+    avoid: [],
+    deadlineAtMs: NOW_MS + HOUR_MS,
+    budgetMicroUsd: microUsd(10),
+  }
+  const order = (offers: Offer[]) => {
+    const asked = request(offers)
+    return makeOrder(makePlan(asked, ''), input, asked.answers)
+  }
+
+  it('takes along the offers that would do as well, of one capacity type, and stops at the dearest of them', () => {
+    const zones = ['a', 'b'].map((place) =>
+      offer({ place, capacityType: 'spot', priceMicroUsdPerHour: microUsd(place === 'a' ? 1 : 1.2) }),
+    )
+    const tooDear = offer({ place: 'c', capacityType: 'spot', priceMicroUsdPerHour: microUsd(2) })
+    const made = order([...zones, tooDear, offer({ priceMicroUsdPerHour: microUsd(1.5) })])
+    expect(made.offers.map(({ place }) => place)).toEqual(['a', 'b'])
+    expect(made.capacityType).toBe('spot')
+    expect(made.priceMaxMicroUsdPerHour).toBe(microUsd(1.2))
+    // Six of ten dollars are left: five hours at the dearest price.
+    expect(made.runner.limits).toEqual({ seq: 0, deadlineAtMs: NOW_MS + HOUR_MS, runMs: 5 * HOUR_MS })
+  })
+
+  it('names the attempt, the same each time it is made', () => {
+    const made = order([offer()])
+    expect(made).toEqual(order([offer()]))
+    expect(made).toMatchObject({
+      attemptId: 'job-1-3',
+      token: 'job-1-3',
+      runnerStart: 'with-launch',
+      deployment: 'dep-1',
+    })
+    expect(made.runner).toMatchObject({
+      attempt: 3,
+      secrets: ['TOKEN'],
+      checkpoint: { directory: 'ck', everyMs: 60_000 },
+    })
+  })
+
+  it('never mixes two reservations', () => {
+    const held = ['r-1', 'r-2'].map((reservationId) => offer({ capacityType: 'reserved', reservationId }))
+    expect(order(held).offers).toHaveLength(1)
+  })
+})

@@ -1,0 +1,192 @@
+import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client'
+import { Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
+import { bundleWorkflowCode } from '@temporalio/worker'
+import { createDecidingActivities } from '../../activities/deciding'
+import { failureInterceptor } from '../../activities/failures'
+import { createPlanningActivities } from '../../activities/planning'
+import type { JobSpec } from '../../core/job'
+import type { JobInput, JobResult, JobStatus } from '../../core/messages'
+import { microUsd } from '../../core/money'
+import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
+import { DEFAULT_TIMING, type Timing } from '../../core/timing'
+import { createBackendWorkers } from '../../workers/backend'
+import { offersThroughWorkers } from '../../workers/offers'
+import { RealClock } from '../backends/scripted/clock'
+import { MemoryStore } from '../backends/scripted/memory-store'
+import { createScriptedBackend } from '../backends/scripted/scripted-backend'
+import { ScriptedWorld, type WorldOptions } from '../backends/scripted/world'
+import { freshNamespace } from '../support/namespace'
+import type { TestConnection } from '../support/temporal'
+
+/** A life of seconds: every duration a job has, small enough to wait for. */
+export const QUICK: Timing = {
+  ...DEFAULT_TIMING,
+  leaseMs: 60_000,
+  drainMs: 2_000,
+  powerOffMs: 200,
+  beatMs: 50,
+  checkpointQuietMs: 50,
+  startWithinMs: 10_000,
+  silenceMs: 1_500,
+  observeMs: 50,
+  goneConfirmMs: 100,
+}
+
+export const SPEC: JobSpec = {
+  name: 'train',
+  run: 'train',
+  inputs: [],
+  resources: {},
+  isInterruptible: true,
+  checkpoint: {},
+  backends: [],
+  optimize: 'cost',
+  retries: { failures: 0, interruptions: 10 },
+  env: {},
+  secrets: [],
+  outputs: [],
+}
+
+export const SPOT = {
+  capacityType: 'spot',
+  type: 'v100',
+  place: 'a',
+  stock: 10,
+  priceMicroUsdPerHour: microUsd(360),
+} as const
+export const ON_DEMAND = {
+  capacityType: 'on-demand',
+  type: 'v100',
+  place: 'a',
+  stock: 10,
+  priceMicroUsdPerHour: microUsd(1_080),
+} as const
+
+export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store'>> {
+  timing?: Partial<Timing>
+  /** Backends beside the scripted one that the deployment has and nobody serves. */
+  unserved?: string[]
+}
+
+/** A whole deployment for one test: its own namespace, a store in memory, a scripted provider, and the real workers. */
+export class Deployment {
+  readonly store = new MemoryStore(Date.now)
+  readonly client: Client
+  readonly world: ScriptedWorld
+  private readonly workers = new Map<string, { worker: Worker; run: Promise<void> }>()
+
+  private constructor(
+    private readonly at: TestConnection,
+    readonly namespace: string,
+    private readonly wishes: WorldWishes,
+  ) {
+    this.client = new Client({ connection: at.client.connection, namespace })
+    const { timing: _timing, unserved: _unserved, ...world } = wishes
+    this.world = new ScriptedWorld({
+      clock: new RealClock(),
+      store: this.store,
+      wares: [SPOT, ON_DEMAND],
+      ...world,
+    })
+  }
+
+  static async start(at: TestConnection, wishes: WorldWishes = {}): Promise<Deployment> {
+    const namespace = await freshNamespace(at.client.connection as never)
+    const deployment = new Deployment(at, namespace, wishes)
+    await deployment.startOrchestrator()
+    await deployment.startBackend()
+    return deployment
+  }
+
+  async startOrchestrator(): Promise<void> {
+    const { store, client, namespace, wishes } = this
+    const now = Date.now
+    const worker = await Worker.create({
+      connection: this.at.nativeConnection,
+      namespace,
+      taskQueue: ORCHESTRATOR_QUEUE,
+      workflowBundle: await bundle(),
+      activities: {
+        ...createPlanningActivities({
+          store,
+          backends: [this.world.name, ...(wishes.unserved ?? [])],
+          askOffers: offersThroughWorkers(client, now),
+          now,
+          timing: { ...QUICK, ...wishes.timing },
+          publishRunner: () => Promise.resolve('0'.repeat(64)),
+        }),
+        ...createDecidingActivities({ store, now }),
+      },
+      interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
+      shutdownGraceTime: 0,
+    })
+    this.run('orchestrator', worker)
+  }
+
+  async startBackend(): Promise<void> {
+    const { store, client, namespace } = this
+    const [verbs, watches] = await createBackendWorkers({
+      connection: this.at.nativeConnection,
+      namespace,
+      client,
+      store,
+      backend: createScriptedBackend(this.world),
+      secrets: { handOver: async () => undefined },
+    })
+    this.run('verbs', verbs!)
+    this.run('watches', watches!)
+  }
+
+  private run(name: string, worker: Worker): void {
+    this.workers.set(name, { worker, run: worker.run() })
+  }
+
+  /** Stops one worker, as an upgrade would. */
+  async stop(name: 'orchestrator' | 'verbs' | 'watches'): Promise<void> {
+    const entry = this.workers.get(name)
+    if (entry === undefined) return
+    this.workers.delete(name)
+    entry.worker.shutdown()
+    await entry.run
+  }
+
+  async close(): Promise<void> {
+    this.world.dispose()
+    await Promise.all((['orchestrator', 'verbs', 'watches'] as const).map((name) => this.stop(name)))
+  }
+
+  /** Starts a job; its id is the same in every test, since the namespace is not. */
+  async submit(spec: Partial<JobSpec> = {}, input: Partial<JobInput> = {}): Promise<JobHandle> {
+    const jobId = input.jobId ?? 'job-test'
+    const handle = await this.client.workflow.start(WORKFLOW_TYPES.job, {
+      workflowId: jobWorkflowId(jobId),
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      taskQueue: ORCHESTRATOR_QUEUE,
+      args: [
+        {
+          jobId,
+          spec: { ...SPEC, ...spec },
+          bundle: null,
+          owner: 'somebody',
+          deployment: 'dep-0123456789',
+          submittedAtMs: Date.now(),
+          ...input,
+        } satisfies JobInput,
+      ],
+    })
+    return handle as JobHandle
+  }
+}
+
+export type JobHandle = WorkflowHandleWithFirstExecutionRunId & { result(): Promise<JobResult> }
+
+export function statusOf(job: JobHandle): Promise<JobStatus> {
+  return job.query<JobStatus>('status')
+}
+
+/** Bundled once per test file. */
+let bundled: Promise<WorkflowBundleWithSourceMap> | undefined
+function bundle(): Promise<WorkflowBundleWithSourceMap> {
+  bundled ??= bundleWorkflowCode({ workflowsPath: require.resolve('../../workflows') })
+  return bundled
+}
