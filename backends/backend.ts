@@ -27,8 +27,9 @@ export interface Backend {
   check(ctx: CallContext): Promise<Problem[]>
 
   /**
-   * Every offer that it knows and that could hold the request, in stock or not, each with the source and age of its price.
-   * Never throws because there is none: the answer is empty then. An offer larger than asked is a fit.
+   * Every offer that it knows and that could hold the request, in stock or not, each with the source and age of its price. An
+   * offer larger than asked is a fit. Where none could hold it, what comes nearest: the planner says what that lacks. Never
+   * throws because there is none.
    */
   offers(request: ResourceRequest, ctx: CallContext): Promise<Offer[]>
 

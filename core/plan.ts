@@ -60,7 +60,7 @@ export interface Order {
   /** Interchangeable offers of that one capacity type; the backend takes whichever it gets. */
   offers: Offer[]
   /** What the job asks for, for a backend that cuts machines to size (slots, GPUs, disk); missing means the least there is. */
-  resources?: ResourceRequest
+  resources: ResourceRequest
   /** Number of machines in the gang. */
   nodes: 1
   /** Same token, same order, one machine, however often it is sent. At most 64 characters of `[a-z0-9-]`. */

@@ -29,6 +29,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     backend: best.offer.backend,
     capacityType: best.offer.capacityType,
     offers,
+    resources: input.resolved.spec.resources,
     nodes: 1,
     token: attemptId,
     runnerStart: capabilities.runnerStart,

@@ -94,6 +94,7 @@ export async function makeBackend(
   return read.create({
     fetchRunner: runnerFetcher(at.store),
     clock: Date.now,
+    deployment: at.deployment,
     ...(secrets === undefined ? {} : { secretKeyOf: (attemptId: string) => secrets.keyOf(attemptId) }),
   })
 }

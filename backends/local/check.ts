@@ -1,0 +1,87 @@
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { CallContext, Problem } from '../backend'
+import { hasCode, localError } from './errors'
+import type { Host } from './host'
+import { diskOf } from './offers'
+import { PYTHON_REMEDY, whyPythonWontDo } from './python'
+import { namesIn, readMachine, type Paths } from './records'
+
+/** Below this a bundle, a checkpoint and its copy for the upload may not fit. */
+const DISK_LOW_GIB = 2
+
+/** What stands in the way of machines on this host, worst first. Makes and changes nothing. */
+export async function check(host: Host, ctx: CallContext): Promise<Problem[]> {
+  const problems = await Promise.all([checkPython(host, ctx), checkRoot(host), checkGpus(host, ctx)])
+  return problems.flat().sort((a, b) => a.severity.localeCompare(b.severity))
+}
+
+async function checkPython({ config }: Host, ctx: CallContext): Promise<Problem[]> {
+  const failure = await whyPythonWontDo(config.python, config.environment, ctx.signal)
+  if (failure === undefined) return []
+  return [{ severity: 'error', message: failure.message, remedy: PYTHON_REMEDY, failure: failure.class }]
+}
+
+async function checkRoot({ paths }: Host): Promise<Problem[]> {
+  try {
+    await assertWritable(paths.root)
+    const { freeGiB } = await diskOf(paths.root)
+    return [...lowDisk(paths.root, freeGiB), ...(await damagedMachines(paths))]
+  } catch (error) {
+    const { class: failure, message, hint } = localError(error).failure
+    const remedy = hint ?? 'Set CRUCIBLE_LOCAL_ROOT to a directory that this user may write to.'
+    return [
+      { severity: 'error', message: `machines cannot be made in ${paths.root}: ${message}`, remedy, failure },
+    ]
+  }
+}
+
+/** A directory that does not exist yet can be made if the nearest one that does may be written to. */
+async function assertWritable(directory: string): Promise<void> {
+  try {
+    if (!(await stat(directory)).isDirectory()) {
+      throw Object.assign(new Error(`${directory} is not a directory`), { code: 'ENOTDIR' })
+    }
+    await access(directory, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+    await assertWritable(dirname(directory))
+  }
+}
+
+function lowDisk(root: string, freeGiB: number): Problem[] {
+  if (freeGiB >= DISK_LOW_GIB) return []
+  const message = `only ${freeGiB.toFixed(1)} GiB are free on the disk of ${root}`
+  return [
+    {
+      severity: 'warning',
+      message,
+      remedy: 'Free some space, or set CRUCIBLE_LOCAL_ROOT to a larger disk.',
+      failure: 'capacity',
+    },
+  ]
+}
+
+async function damagedMachines(paths: Paths): Promise<Problem[]> {
+  const problems = (await namesIn(paths.machines)).map(async (id): Promise<Problem[]> => {
+    try {
+      const isMachine = (await readMachine(paths, id)) !== undefined
+      if (isMachine) return []
+      const message = `${join(paths.machines, id)} is no machine's directory`
+      return [{ severity: 'warning', message, remedy: 'Look what it holds, then remove it.' }]
+    } catch (error) {
+      const { message, hint } = localError(error).failure
+      return [{ severity: 'warning', message, remedy: hint ?? 'Look what it holds, then remove it.' }]
+    }
+  })
+  return (await Promise.all(problems)).flat()
+}
+
+async function checkGpus(host: Host, ctx: CallContext): Promise<Problem[]> {
+  const { trouble } = await host.gpus(ctx.signal)
+  if (trouble === undefined) return []
+  const remedy =
+    'Mend the driver until `nvidia-smi` lists every GPU; until then jobs get only those that it does list.'
+  return [{ severity: 'warning', message: trouble, remedy }]
+}

@@ -1,0 +1,136 @@
+import { availableParallelism, homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { microUsd, type MicroUsd } from '../../core/money'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+
+/** How this machine is divided into machines for jobs. */
+export interface LocalConfig {
+  /** Directory that holds the machines' directories; made when missing. One per host, shared by all who use the backend. */
+  root: string
+  /** How many cpus all jobs together may take. Default: the cores of this machine. */
+  slots?: number
+  /** Whether machines that can be taken back (`crucible interrupt`) are offered beside on-demand ones. */
+  hasSpot: boolean
+  /** Price of an on-demand machine; 0 for a machine that costs nothing. */
+  priceMicroUsdPerHour: MicroUsd
+  spotPriceMicroUsdPerHour: MicroUsd
+  /** How long before a spot machine is taken back its notice is given, unless the interruption says otherwise. Default: two minutes. */
+  noticeMs?: number
+  /** Python 3.8 or newer, as a command or a path. Default: `python3`. */
+  python?: string
+  /** All that a machine sees of our environment. Default: `machineEnvironment()`. */
+  environment?: Record<string, string>
+}
+
+/** The settings by name, for the parser's messages and for the documentation. */
+export const LOCAL_SETTINGS = [
+  { name: 'CRUCIBLE_LOCAL_ROOT', default: '~/.crucible/local', meaning: 'directory of the machines' },
+  {
+    name: 'CRUCIBLE_LOCAL_SLOTS',
+    default: 'the number of cores',
+    meaning: 'cpus that all jobs together may take',
+  },
+  {
+    name: 'CRUCIBLE_LOCAL_SPOT',
+    default: 'no',
+    meaning: '`yes` also offers machines that can be taken back',
+  },
+  { name: 'CRUCIBLE_LOCAL_PRICE', default: '0', meaning: 'dollars per hour of an on-demand machine' },
+  {
+    name: 'CRUCIBLE_LOCAL_SPOT_PRICE',
+    default: '`CRUCIBLE_LOCAL_PRICE`',
+    meaning: 'dollars per hour of a spot machine',
+  },
+  {
+    name: 'CRUCIBLE_LOCAL_NOTICE',
+    default: '120s',
+    meaning: 'how long before a spot machine is taken back its notice is given',
+  },
+  { name: 'CRUCIBLE_LOCAL_PYTHON', default: 'python3', meaning: 'Python 3.8 or newer, command or path' },
+]
+
+export const NOTICE_DEFAULT_MS = 2 * MINUTE_MS
+export const PYTHON_DEFAULT = 'python3'
+
+export type ParsedLocalConfig = { config: LocalConfig } | { problems: string[] }
+
+/** Reads the settings of `LOCAL_SETTINGS` from an environment; either a whole config or every problem at once. */
+export function parseLocalConfig(settings: Record<string, string | undefined>): ParsedLocalConfig {
+  const problems: string[] = []
+  const read = <T>(name: string, fallback: T, parse: Parser<T>): T => {
+    const text = settings[name]?.trim()
+    if (text === undefined || text === '') return fallback
+    const value = parse(text)
+    if (!(value instanceof Complaint)) return value
+    problems.push(`${name} is "${text}": ${value.advice}`)
+    return fallback
+  }
+  const price = read('CRUCIBLE_LOCAL_PRICE', 0, parsePrice)
+  const config: LocalConfig = {
+    root: resolve(read('CRUCIBLE_LOCAL_ROOT', join(homedir(), '.crucible', 'local'), parsePath)),
+    slots: read('CRUCIBLE_LOCAL_SLOTS', availableParallelism(), parseSlots),
+    hasSpot: read('CRUCIBLE_LOCAL_SPOT', 'no', parseYesNo) === 'yes',
+    priceMicroUsdPerHour: price,
+    spotPriceMicroUsdPerHour: read('CRUCIBLE_LOCAL_SPOT_PRICE', price, parsePrice),
+    noticeMs: read('CRUCIBLE_LOCAL_NOTICE', NOTICE_DEFAULT_MS, parseNotice),
+    python: read('CRUCIBLE_LOCAL_PYTHON', PYTHON_DEFAULT, parseText),
+    environment: machineEnvironment(settings),
+  }
+  return problems.length > 0 ? { problems } : { config }
+}
+
+const PASSED_ON =
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|TZ|TMPDIR|LD_LIBRARY_PATH|VIRTUAL_ENV|DOCKER_HOST|LC_.*|CUDA_.*|NVIDIA_.*|CONDA_.*|.*_proxy|.*_PROXY)$/
+
+/** What a machine may see of an environment: enough to find programs and the network, and nobody's credentials. */
+export function machineEnvironment(
+  from: Record<string, string | undefined> = process.env,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(from).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined && PASSED_ON.test(entry[0]),
+    ),
+  )
+}
+
+/** What to write instead. */
+class Complaint {
+  constructor(readonly advice: string) {}
+}
+
+type Parser<T> = (text: string) => T | Complaint
+
+const parseText: Parser<string> = (text) => text
+
+const parsePath: Parser<string> = (text) =>
+  text === '~' || text.startsWith('~/') ? join(homedir(), text.slice(1)) : text
+
+/** More than any machine has; a larger number is a slip of the keyboard. */
+const SLOTS_MAX = 4096
+
+const parseSlots: Parser<number> = (text) => {
+  const slots = Number(text)
+  return /^\d+$/.test(text) && slots >= 1 && slots <= SLOTS_MAX
+    ? slots
+    : new Complaint(`write a whole number from 1 to ${SLOTS_MAX}, such as 4`)
+}
+
+const parseYesNo: Parser<string> = (text) => {
+  if (/^(?:yes|true|on|1)$/i.test(text)) return 'yes'
+  if (/^(?:no|false|off|0)$/i.test(text)) return 'no'
+  return new Complaint('write yes or no')
+}
+
+const parsePrice: Parser<number> = (text) =>
+  /^\$?\d+(?:\.\d+)?$/.test(text)
+    ? microUsd(Number(text.replace('$', '')))
+    : new Complaint('write dollars per hour, such as 0.35')
+
+const UNITS_MS: Record<string, number> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS }
+
+const parseNotice: Parser<number> = (text) => {
+  const match = /^(\d+(?:\.\d+)?)\s*([smh])$/.exec(text)
+  return match === null
+    ? new Complaint('write a duration with its unit, such as 120s or 2m; 0s for no notice')
+    : Math.round(Number(match[1]) * UNITS_MS[match[2]!]!)
+}

@@ -1,0 +1,46 @@
+import type { Failure } from '../../core/failure'
+import { BackendError } from '../errors'
+import { runProgram } from './programs'
+
+/** The label by which a machine's container is found; its value is the attempt's id (docs/runner-protocol.md). */
+export const CONTAINER_LABEL = 'crucible.machine'
+const ENGINE_REMEDY = 'Start Docker and let this user talk to it (`docker version` shows a server then).'
+
+const ANSWER_TIMEOUT_MS = 5_000
+/** Ending a container waits for the kernel to take its processes and mounts down. */
+const REMOVE_TIMEOUT_MS = 30_000
+
+type Environment = Record<string, string>
+
+/** Why no container can be run: the client alone, without a server that answers, is not enough. `undefined` when one can. */
+export async function whyNoContainers(env: Environment, signal?: AbortSignal): Promise<Failure | undefined> {
+  const args = ['version', '--format', '{{.Server.Version}}']
+  const options = { env, timeoutMs: ANSWER_TIMEOUT_MS, ...(signal && { signal }) }
+  const answer = await runProgram('docker', args, options)
+  if (answer.kind === 'answered' && answer.output.trim() !== '') return undefined
+  const failureClass = answer.kind === 'unanswered' ? 'transient' : 'invalid'
+  const why = answer.kind === 'answered' ? 'has no server' : answer.message
+  return {
+    class: failureClass,
+    message: `no container can be run on this host: docker ${why}`,
+    hint: ENGINE_REMEDY,
+  }
+}
+
+/** Ends and removes a machine's containers: their processes belong to the engine and cannot be found from here. */
+export async function endContainers(env: Environment, machine: string): Promise<void> {
+  const ids = (await docker(env, ['ps', '-aq', '--filter', `label=${CONTAINER_LABEL}=${machine}`]))
+    .split(/\s+/)
+    .filter(Boolean)
+  if (ids.length > 0) await docker(env, ['rm', '--force', ...ids])
+}
+
+async function docker(env: Environment, args: string[]): Promise<string> {
+  const answer = await runProgram('docker', args, { env, timeoutMs: REMOVE_TIMEOUT_MS })
+  if (answer.kind === 'answered') return answer.output
+  throw new BackendError({
+    class: 'transient',
+    message: `a container cannot be ended: docker ${answer.message}`,
+    hint: ENGINE_REMEDY,
+  })
+}

@@ -1,0 +1,56 @@
+import { findAccelerator } from '../../core/accelerators'
+import { runProgram, type ProgramAnswer } from './programs'
+
+export interface Gpu {
+  /** The driver's number, in the order of the PCI bus. */
+  index: number
+  /** Canonical where it is known, else as the driver says it. */
+  accelerator: string
+  memoryGiB: number
+}
+
+export interface GpuInventory {
+  gpus: Gpu[]
+  /** Why there may be GPUs that cannot be used, as a sentence. */
+  trouble?: string
+}
+
+/** A driver without persistence mode takes seconds to wake its devices. */
+const SMI_TIMEOUT_MS = 20_000
+const QUERY = ['--query-gpu=index,uuid,name,memory.total', '--format=csv,noheader,nounits']
+
+/** The GPUs that `nvidia-smi` reports and that `CUDA_VISIBLE_DEVICES`, when set for us, leaves. None without `nvidia-smi`. */
+export async function readGpus(env: Record<string, string>, signal: AbortSignal): Promise<GpuInventory> {
+  return inventoryOf(
+    await runProgram('nvidia-smi', QUERY, { env, timeoutMs: SMI_TIMEOUT_MS, signal }),
+    env.CUDA_VISIBLE_DEVICES,
+  )
+}
+
+export function inventoryOf(answer: ProgramAnswer, visible?: string): GpuInventory {
+  if (answer.kind !== 'answered') {
+    return { gpus: [], ...(answer.kind !== 'missing' && { trouble: `nvidia-smi ${answer.message}` }) }
+  }
+  const lines = answer.output.split('\n').filter((line) => line.trim() !== '' && !/^no devices/i.test(line))
+  const rows = lines.map(parseRow)
+  const broken = lines.find((_, at) => rows[at] === undefined)
+  const shown = visible?.split(',').map((name) => name.trim())
+  const gpus = rows.flatMap((row) => {
+    if (row === undefined) return []
+    const { uuid, ...gpu } = row
+    const isShown =
+      shown === undefined ||
+      shown.some((name) => name === String(gpu.index) || (name !== '' && uuid.startsWith(name)))
+    return isShown ? [gpu] : []
+  })
+  return broken === undefined ? { gpus } : { gpus, trouble: `nvidia-smi says of a GPU: ${broken.trim()}` }
+}
+
+/** `0, GPU-6f2b..., Tesla V100-SXM2-16GB, 16160`; a name may hold commas, and a lost GPU has words where numbers should be. */
+function parseRow(line: string): (Gpu & { uuid: string }) | undefined {
+  const match = /^\s*(\d+)\s*,\s*(\S+)\s*,\s*(.+?)\s*,\s*(\d+)(?:\s*MiB)?\s*$/.exec(line)
+  if (match === null) return undefined
+  const [, index, uuid, name, memoryMiB] = match
+  const accelerator = findAccelerator(name!)?.name ?? name!.replace(/^NVIDIA /, '')
+  return { index: Number(index), uuid: uuid!, accelerator, memoryGiB: Number(memoryMiB) / 1024 }
+}

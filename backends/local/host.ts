@@ -1,0 +1,81 @@
+import { mkdir } from 'node:fs/promises'
+import { availableParallelism, hostname } from 'node:os'
+import { createExclusive, type Exclusive } from './calls'
+import { machineEnvironment, NOTICE_DEFAULT_MS, PYTHON_DEFAULT, type LocalConfig } from './config'
+import { readGpus, type GpuInventory } from './gpus'
+import { lookAtProcesses, type ProcessLook, type ProcessReader } from './processes'
+import { createLinuxReader } from './processes-linux'
+import { createPsReader } from './processes-ps'
+import { createPaths, type Paths } from './records'
+
+/** What the backend needs from whoever composes it. */
+export interface LocalDeps {
+  /** Copies the runner program of this digest to a path; the backend checks the digest itself. */
+  fetchRunner(sha256: string, toPath: string): Promise<void>
+  /** Milliseconds since 1970. */
+  clock(): number
+  /** Whose machines may be found and ended; everybody's without it. */
+  deployment?: string
+  /** The attempt's key for its sealed secrets, 64 hex digits; missing where there are no secrets. */
+  secretKeyOf?(attemptId: string): string
+}
+
+/** This host as the verbs see it. */
+export interface Host {
+  config: Required<LocalConfig>
+  deps: LocalDeps
+  paths: Paths
+  /** Name of the host, the place of its offers. */
+  place: string
+  exclusive: Exclusive
+  /** Makes the folders under the root, once: should they vanish later, their disk has, and with it what is known of machines. */
+  makeFolders(): Promise<void>
+  /** When the root was last cleared of old remains. */
+  sweptAtMs: number
+  processes(): ProcessLook
+  gpus(signal: AbortSignal): Promise<GpuInventory>
+}
+
+/** A GPU does not come or go while a plan is made, and waking the driver takes seconds. */
+const GPUS_FRESH_MS = 30_000
+
+export function createHost(config: LocalConfig, deps: LocalDeps): Host {
+  const environment = config.environment ?? machineEnvironment()
+  const reader = readerFor(process.platform)
+  const paths = createPaths(config.root)
+  let hasFolders = false
+  let seen: { inventory: GpuInventory; atMs: number } | undefined
+  return {
+    config: {
+      ...config,
+      slots: config.slots ?? availableParallelism(),
+      noticeMs: config.noticeMs ?? NOTICE_DEFAULT_MS,
+      python: config.python ?? PYTHON_DEFAULT,
+      environment,
+    },
+    deps,
+    paths,
+    place: hostname(),
+    exclusive: createExclusive(),
+    makeFolders: async () => {
+      if (hasFolders) return
+      for (const folder of [paths.machines, paths.staging, paths.tombstones]) {
+        await mkdir(folder, { recursive: true, mode: 0o700 })
+      }
+      hasFolders = true
+    },
+    sweptAtMs: 0,
+    processes: () => lookAtProcesses(reader),
+    gpus: async (signal) => {
+      const nowMs = deps.clock()
+      if (seen === undefined || nowMs - seen.atMs > GPUS_FRESH_MS) {
+        seen = { inventory: await readGpus(environment, signal), atMs: nowMs }
+      }
+      return seen.inventory
+    },
+  }
+}
+
+function readerFor(platform: NodeJS.Platform): ProcessReader {
+  return platform === 'linux' ? createLinuxReader() : createPsReader(platform)
+}

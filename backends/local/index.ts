@@ -1,0 +1,44 @@
+import type { Backend } from '../backend'
+import { verb } from './calls'
+import { check } from './check'
+import type { LocalConfig } from './config'
+import { whyNoContainers } from './containers'
+import { createHost, type LocalDeps } from './host'
+import { launch } from './launch'
+import { logs } from './logs'
+import { find, list, observe } from './observe'
+import { capacityTypesOf, offers } from './offers'
+import { interrupt, terminate } from './terminate'
+
+/**
+ * Machines on this host: each is a group of processes with a directory of its own. Whatever is known of them stands in
+ * their directories, so any number of processes, one after the other or at once, may use the same root; only the counting
+ * of slots trusts that one process launches at a time.
+ */
+export async function createLocalBackend(config: LocalConfig, deps: LocalDeps): Promise<Backend> {
+  const host = createHost(config, deps)
+  // Where they cannot be made, `check` says why and every launch tries again.
+  await host.makeFolders().catch(() => undefined)
+  return {
+    name: 'local',
+    capabilities: {
+      capacityTypes: capacityTypesOf(host),
+      hasCustomImage: (await whyNoContainers(host.config.environment)) === undefined,
+      runnerStart: 'with-launch',
+      interruptionNoticeMs: config.hasSpot ? host.config.noticeMs : 0,
+      idempotency: 'token',
+      billsUntil: 'exit',
+      runMsMax: null,
+      price: 'configured',
+    },
+    check: (ctx) => verb(ctx, () => check(host, ctx)),
+    offers: (request, ctx) => verb(ctx, () => offers(host, request, ctx)),
+    launch: (order, ctx) => verb(ctx, () => launch(host, order, ctx)),
+    find: (attemptId, ctx) => verb(ctx, () => find(host, attemptId)),
+    observe: (handles, ctx) => verb(ctx, () => observe(host, handles)),
+    terminate: (resource, ctx) => verb(ctx, () => terminate(host, resource, ctx)),
+    list: (deployment, ctx) => verb(ctx, () => list(host, deployment)),
+    logs: (handle, cursor, ctx) => verb(ctx, () => logs(host, handle, cursor)),
+    interrupt: (handle, { noticeMs }, ctx) => verb(ctx, () => interrupt(host, { handle, noticeMs }, ctx)),
+  }
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { LaunchOutcome } from '../../core/activities'
+import type { Order } from '../../core/plan'
+import type { CallContext } from '../backend'
+import { BackendError } from '../errors'
+import { throwIfAborted } from './calls'
+import { endProcesses } from './end-processes'
+import { hasCode, invalid, localError, messageOf } from './errors'
+import type { Host } from './host'
+import { look, type MachineView } from './look'
+import { assertPossible, fetchRunner, recordFor } from './prepare'
+import { PYTHON_REMEDY } from './python'
+import { assertOwned, FILES, handleOf, isMachineId, writeJson, type MachineRecord } from './records'
+import { removeDirectory, sweep } from './remove'
+import { startRunner } from './spawn'
+
+/** Key of the counting of slots; no machine can have this name. */
+const SLOTS = '/slots'
+
+/**
+ * A machine is made in a nameless directory with all that it needs, record included, and gets its name by one rename, which
+ * fails when the name is taken. Only then is its runner started. So a launch that dies on the way has left nothing, or a
+ * whole machine which the same order, sent again, starts.
+ */
+export async function launch(host: Host, order: Order, ctx: CallContext): Promise<LaunchOutcome> {
+  try {
+    return await host.exclusive(order.attemptId, ctx.signal, () => launchAlone(host, order, ctx.signal))
+  } catch (error) {
+    const { failure } = localError(error)
+    // Temporal sends the order again for these; for the rest it is certain that no process was started.
+    if (failure.class === 'transient' || failure.class === 'throttled') throw error
+    return { kind: 'refused', failure }
+  }
+}
+
+async function launchAlone(host: Host, order: Order, signal: AbortSignal): Promise<LaunchOutcome> {
+  const id = order.attemptId
+  if (!isMachineId(id))
+    throw invalid(`"${id}" cannot be a machine's name`, 'Use at most 63 of a-z, 0-9 and dashes.')
+  await host.makeFolders()
+  const view = (await look(host, [id]))[0] ?? (await make(host, order, signal))
+  assertOwned(view.machine, order.deployment)
+  if (view.state === 'unstarted') await start(host, view.machine)
+  return { kind: 'launched', handle: handleOf(view.machine) }
+}
+
+async function make(host: Host, order: Order, signal: AbortSignal): Promise<MachineView> {
+  const offer = await assertPossible(host, order, signal)
+  // What others left must not stand in the way of a new machine: the next sweep tries again.
+  await sweep(host).catch(() => undefined)
+  const staged = join(host.paths.staging, `${order.attemptId}.${randomUUID()}`)
+  try {
+    await mkdir(staged, { mode: 0o700 })
+    await fetchRunner(host, { order, path: join(staged, FILES.runner), signal })
+    const key = host.deps.secretKeyOf?.(order.attemptId)
+    if (key !== undefined) await writeFile(join(staged, FILES.secretKey), key, { mode: 0o600 })
+    // Two launches must not both find the same slot free.
+    return await host.exclusive(SLOTS, signal, async () => {
+      const machine = await recordFor(host, { order, offer, signal })
+      await writeJson(join(staged, FILES.machine), machine)
+      throwIfAborted(signal)
+      return name(host, staged, machine)
+    })
+  } finally {
+    await rm(staged, { recursive: true, force: true })
+  }
+}
+
+/** Gives a staged machine its name, or answers the machine that another process gave it to first. */
+async function name(host: Host, staged: string, machine: MachineRecord): Promise<MachineView> {
+  const { attemptId } = machine.owner
+  try {
+    await rename(staged, host.paths.machine(attemptId))
+    return { machine, state: 'unstarted', hasDirectory: true }
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST', 'ENOTEMPTY')) throw error
+    const [view] = await look(host, [attemptId])
+    if (view !== undefined) return view
+    throw invalid(
+      `${host.paths.machine(attemptId)} is there and is no machine's directory`,
+      'Look what it holds, then remove it.',
+    )
+  }
+}
+
+/** Starts a machine that has never run. One that cannot be started is taken away again: nothing is left of a refused order. */
+async function start(host: Host, machine: MachineRecord): Promise<void> {
+  const { attemptId } = machine.owner
+  const [failure] = await startRunner(host, machine).then(
+    () => [],
+    (error: unknown) => [error],
+  )
+  try {
+    const [view] = await look(host, [attemptId])
+    // Another process ended the machine between our last look and the start.
+    if (view?.state === 'stopping' || view?.hasDirectory === false) await endProcesses(host, machine)
+    // Where it was started, and only the record of its process could not be written, it is found without.
+    if (failure === undefined || (view !== undefined && view.state !== 'unstarted')) return
+    await removeDirectory(host, attemptId)
+  } catch (error) {
+    const message = `whether the runner was started is not known: ${messageOf(error)}`
+    throw new BackendError({ class: 'transient', message }, { cause: error })
+  }
+  throw hasCode(failure, 'ENOENT')
+    ? invalid(`the runner cannot be started: ${messageOf(failure)}`, PYTHON_REMEDY)
+    : localError(failure)
+}

@@ -1,0 +1,33 @@
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { MachineHandle } from '../../core/handle'
+import type { LogPage } from '../backend'
+import { hasCode, invalid } from './errors'
+import type { Host } from './host'
+import { FILES, isMachineId } from './records'
+
+const PAGE_BYTES = 64 * 1024
+
+/** What the runner itself printed; the cursor is a byte offset. Empty when the machine's directory is gone. */
+export async function logs(host: Host, { id }: MachineHandle, cursor: string | undefined): Promise<LogPage> {
+  const offset = Number(cursor ?? '0')
+  if (!Number.isSafeInteger(offset) || offset < 0) {
+    throw invalid(`"${cursor}" is no cursor of these logs`, 'Begin without a cursor.')
+  }
+  if (!isMachineId(id)) return { text: '' }
+  try {
+    const file = await open(join(host.paths.machine(id), FILES.console), 'r')
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(PAGE_BYTES), 0, PAGE_BYTES, offset)
+      if (bytesRead < PAGE_BYTES) return { text: buffer.toString('utf8', 0, bytesRead) }
+      // A full page ends with its last whole line, so that no character is cut in two.
+      const end = buffer.lastIndexOf('\n') + 1 || bytesRead
+      return { text: buffer.toString('utf8', 0, end), next: String(offset + end) }
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return { text: '' }
+    throw error
+  }
+}

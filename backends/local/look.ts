@@ -1,0 +1,144 @@
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BackendError } from '../errors'
+import { hasCode } from './errors'
+import type { Host } from './host'
+import type { ProcessLook } from './processes'
+import {
+  FILES,
+  isMachineId,
+  namesIn,
+  readMachine,
+  readTombstone,
+  writeJsonOnce,
+  type EndedRecord,
+  type MachineFiles,
+  type MachineRecord,
+} from './records'
+
+/**
+ * Where a machine is. `unstarted`: it has its directory, but whoever was launching it has not got as far as starting its
+ * runner, or died before; the same order sent again goes on from there.
+ */
+export interface MachineView {
+  machine: MachineRecord
+  state: 'unstarted' | 'running' | 'stopping' | 'gone'
+  hasDirectory: boolean
+  noticeAtMs?: number
+  /** Where `gone`. */
+  ended?: EndedRecord
+}
+
+/** One view per id, in order; `undefined` for what was never here, or so long ago that it is forgotten. */
+export function look(host: Host, ids: string[]): Promise<(MachineView | undefined)[]> {
+  const processes = host.processes()
+  return inTurn(ids, async (id) => (isMachineId(id) ? viewOf(host, id, processes) : undefined))
+}
+
+/** As `look`, with `damaged` for a machine whose record cannot be read, which must not hide all others. */
+export function lookLeniently(host: Host, ids: string[]): Promise<(MachineView | 'damaged' | undefined)[]> {
+  const processes = host.processes()
+  return inTurn(ids, async (id) => {
+    try {
+      return isMachineId(id) ? await viewOf(host, id, processes) : undefined
+    } catch (error) {
+      if (error instanceof BackendError && error.class === 'invalid') return 'damaged'
+      throw error
+    }
+  })
+}
+
+/** Every machine that has a directory and a record; `check` reports the others. */
+export async function lookAtAll(host: Host): Promise<MachineView[]> {
+  const ids = await namesIn(host.paths.machines)
+  if (ids.length === 0) await assertFolders(host)
+  const views = await lookLeniently(host, ids)
+  return views.flatMap((view) =>
+    view !== undefined && view !== 'damaged' && view.hasDirectory ? [view] : [],
+  )
+}
+
+/** Machines read at a time: each has some files open, of which systems allow as few as 256. */
+const AT_A_TIME = 32
+
+async function inTurn<T>(ids: string[], read: (id: string) => Promise<T>): Promise<T[]> {
+  const all: T[] = []
+  for (let at = 0; at < ids.length; at += AT_A_TIME) {
+    all.push(...(await Promise.all(ids.slice(at, at + AT_A_TIME).map(read))))
+  }
+  return all
+}
+
+async function viewOf(host: Host, id: string, processes: ProcessLook): Promise<MachineView | undefined> {
+  const files = await readMachine(host.paths, id)
+  if (files === undefined) {
+    const buried = await buriedView(host, id)
+    if (buried === undefined) await assertFolders(host)
+    return buried
+  }
+  const { machine, notice } = files
+  const view = {
+    machine,
+    hasDirectory: true,
+    ...(notice && { noticeAtMs: notice.terminateAtMs }),
+  }
+  if (files.ended !== undefined) return { ...view, state: 'gone', ended: files.ended }
+  if (await hasProcesses(files, processes)) {
+    return { ...view, state: files.ending === undefined ? 'running' : 'stopping' }
+  }
+  // Files that were missing may have gone with the whole directory while they were read.
+  const buried = await buriedView(host, id)
+  if (buried !== undefined) return buried
+  if (files.process === undefined && files.ending === undefined) return { ...view, state: 'unstarted' }
+  // What is written down now stands for ever, and this look's picture of the processes may be older than the machine.
+  if (await hasProcesses(files, host.processes())) return { ...view, state: 'running' }
+  return { ...view, state: 'gone', ended: await recordEnd(host, id, files) }
+}
+
+/** Absence means nothing where the whole folder is missing: its disk is not there, and healthy machines may well be. */
+async function assertFolders({ paths }: Host): Promise<void> {
+  try {
+    await access(paths.machines)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+    throw new BackendError({
+      class: 'transient',
+      message: `${paths.machines} is missing, so nothing can be said of machines`,
+      hint: 'Mount its disk, or start the worker again to begin with an empty folder.',
+    })
+  }
+}
+
+async function buriedView(host: Host, id: string): Promise<MachineView | undefined> {
+  const tombstone = await readTombstone(host.paths, id)
+  return tombstone && { ...tombstone, state: 'gone', hasDirectory: false }
+}
+
+/** By the first process where it lives, which costs one small read; else by looking at everybody. */
+async function hasProcesses({ machine, process }: MachineFiles, processes: ProcessLook): Promise<boolean> {
+  if (process !== undefined && (await processes.isAlive(process))) return true
+  return (await processes.ofMachine(machine.owner.attemptId, process)).length > 0
+}
+
+/**
+ * Writes down, once, that nothing of a machine runs any more, and answers what stands written. The instant is that of the
+ * first look: nobody notes a process's end, so where no one was looking the true one is earlier.
+ */
+export async function recordEnd(host: Host, id: string, files: MachineFiles): Promise<EndedRecord> {
+  const ended: EndedRecord = { cause: causeOf(files), endedAtMs: host.deps.clock() }
+  const path = join(host.paths.machine(id), FILES.ended)
+  try {
+    if (await writeJsonOnce(path, ended)) return ended
+  } catch (error) {
+    // Its directory was removed meanwhile, or the disk is full: what was seen is true all the same.
+    if (hasCode(error, 'ENOENT', 'ENOSPC', 'EDQUOT')) return ended
+    throw error
+  }
+  return (await readMachine(host.paths, id))?.ended ?? ended
+}
+
+/** A machine that had its notice was taken back even if it left earlier by itself, unless we ended it before that. */
+function causeOf({ ending, notice }: MachineFiles): EndedRecord['cause'] {
+  if (ending !== undefined) return ending.cause
+  return notice === undefined ? 'ended' : 'interrupted'
+}

@@ -1,0 +1,65 @@
+import type { FindOutcome } from '../../core/activities'
+import type { MachineHandle, OwnedResource } from '../../core/handle'
+import type { Observation } from '../../core/observation'
+import { formatInstant, MINUTE_MS } from '../../core/time'
+import type { Host } from './host'
+import { look, lookAtAll, lookLeniently, type MachineView } from './look'
+import { handleOf } from './records'
+
+/** A launch that has not started its runner after this long died on the way; its order, sent again, still starts it. */
+const START_WITHIN_MS = MINUTE_MS
+
+export async function observe(host: Host, handles: MachineHandle[]): Promise<Observation[]> {
+  const ids = handles.map((handle) => handle.id)
+  const views = await lookLeniently(host, ids)
+  return views.map((view) => observationOf(view, host.deps.clock()))
+}
+
+function observationOf(view: MachineView | 'damaged' | undefined, nowMs: number): Observation {
+  // Silence is not death: it is the runner that tells, through the store, how such a machine fares.
+  if (view === 'damaged') return { state: 'running', detail: 'its record is damaged; see `check`' }
+  if (view === undefined) return { state: 'gone', cause: 'unknown', detail: 'no such machine on this host' }
+  const notice = view.noticeAtMs === undefined ? {} : { noticeAtMs: view.noticeAtMs }
+  switch (view.state) {
+    case 'running':
+    case 'stopping':
+      return { state: view.state, ...notice }
+    case 'gone':
+      return { state: 'gone', ...notice, ...view.ended }
+    case 'unstarted': {
+      const { launchedAtMs } = view.machine
+      if (nowMs - launchedAtMs < START_WITHIN_MS) return { state: 'pending' }
+      return {
+        state: 'gone',
+        cause: 'failed-to-start',
+        endedAtMs: launchedAtMs,
+        detail: 'its launch was cut short',
+      }
+    }
+  }
+}
+
+/** A directory is a machine, also before its runner was started: it takes its slots. One that ended does not count. */
+export async function find(host: Host, attemptId: string): Promise<FindOutcome> {
+  const [view] = await look(host, [attemptId])
+  const { deployment } = host.deps
+  if (view === undefined || view.state === 'gone') return { kind: 'absent' }
+  if (deployment !== undefined && view.machine.owner.deployment !== deployment) return { kind: 'absent' }
+  return { kind: 'found', handles: [handleOf(view.machine)] }
+}
+
+/** Every machine of a deployment that has a directory, ended or not: a directory takes room until it is removed. */
+export async function list(host: Host, deployment: string): Promise<OwnedResource[]> {
+  const views = await lookAtAll(host)
+  return views
+    .filter((view) => view.machine.owner.deployment === deployment)
+    .map(({ machine, state, ended }) => ({
+      handle: handleOf(machine),
+      owner: machine.owner,
+      createdAtMs: machine.launchedAtMs,
+      description:
+        ended === undefined
+          ? `${state} since ${formatInstant(machine.launchedAtMs)}`
+          : `ended ${formatInstant(ended.endedAtMs)}, its directory remains`,
+    }))
+}

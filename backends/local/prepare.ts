@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import type { Offer } from '../../core/offer'
+import type { Order } from '../../core/plan'
+import { BackendError } from '../errors'
+import { unlessAborted } from './calls'
+import { whyNoContainers } from './containers'
+import { invalid, localError, messageOf } from './errors'
+import type { Host } from './host'
+import { whyPythonWontDo } from './python'
+import type { MachineRecord } from './records'
+import { chooseKind, needsOf, takenOn, whyFull } from './slots'
+
+/** The offer of this host that an order takes; throws `invalid` for an order that this host can never carry out. */
+export async function assertPossible(host: Host, order: Order, signal: AbortSignal): Promise<Offer> {
+  const offer = order.offers.find(
+    (one) => one.capacityType === order.capacityType && one.place === host.place,
+  )
+  if (offer === undefined) {
+    throw invalid(`none of the order's offers is of this host, ${host.place}`, 'Plan the job again.')
+  }
+  if (order.capacityType === 'reserved' || (order.capacityType === 'spot' && !host.config.hasSpot)) {
+    throw invalid(
+      `this host offers no ${order.capacityType} machines`,
+      'Set CRUCIBLE_LOCAL_SPOT=yes, or plan the job again.',
+    )
+  }
+  const { environment, python } = host.config
+  const whyNot =
+    (order.runner.image === null ? undefined : await whyNoContainers(environment, signal)) ??
+    (await whyPythonWontDo(python, environment, signal))
+  if (whyNot !== undefined) throw new BackendError(whyNot)
+  return offer
+}
+
+/** Puts the runner program at a path; throws when it is not exactly what the order names. */
+export async function fetchRunner(
+  { deps }: Host,
+  { order, path, signal }: { order: Order; path: string; signal: AbortSignal },
+): Promise<void> {
+  try {
+    await unlessAborted(signal, deps.fetchRunner(order.runnerSha256, path))
+  } catch (error) {
+    const { failure } = localError(error)
+    if (failure.class !== 'unclassified') throw error
+    const message = `the runner program cannot be fetched: ${messageOf(error)}`
+    throw new BackendError({ ...failure, class: 'transient', message }, { cause: error })
+  }
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  const digest = hash.digest('hex')
+  if (digest !== order.runnerSha256) {
+    throw invalid(
+      `the runner program in the store has the digest ${digest} and should have ${order.runnerSha256}`,
+      'Remove it from `runners/` in the object store; the next worker that starts puts it there again.',
+    )
+  }
+}
+
+/** What an order takes of this host, written down; throws `capacity` when that is not free now. */
+export async function recordFor(
+  host: Host,
+  { order, offer, signal }: { order: Order; offer: Offer; signal: AbortSignal },
+): Promise<MachineRecord> {
+  const { attemptId, jobId, deployment, attempt, storeUrl, runnerSha256, capacityType } = order
+  const request = order.resources
+  const needs = needsOf(request)
+  const [{ gpus }, taken] = await Promise.all([host.gpus(signal), takenOn(host)])
+  const kind = chooseKind(gpus, request, taken)
+  const why = whyFull(host, needs, { taken, kind })
+  if (why !== undefined) throw new BackendError({ class: 'capacity', message: `this host is full: ${why}` })
+  const { type, place, priceMicroUsdPerHour } = offer
+  return {
+    owner: { deployment, jobId, attemptId },
+    realised: { capacityType, type, place, priceMicroUsdPerHour },
+    launchedAtMs: host.deps.clock(),
+    slots: needs.slots,
+    gpus: kind?.free.slice(0, needs.gpus).map((gpu) => gpu.index) ?? [],
+    image: order.runner.image,
+    attempt,
+    storeUrl,
+    runnerSha256,
+  }
+}

@@ -1,0 +1,61 @@
+import { execFile, type ExecFileException } from 'node:child_process'
+import { callerLeft } from './calls'
+
+export interface ProgramOptions {
+  env: Record<string, string>
+  timeoutMs: number
+  signal?: AbortSignal
+}
+
+/**
+ * `missing`: there is none that we may run. `broken`: it ended badly. `unanswered`: it took too long, or this host could
+ * start no more programs, which may pass. `message` completes "the program ...".
+ */
+export type ProgramAnswer =
+  { kind: 'answered'; output: string } | { kind: 'missing' | 'broken' | 'unanswered'; message: string }
+
+/** Lists of processes with their environments run to megabytes. */
+const OUTPUT_MAX_BYTES = 256 * 1024 * 1024
+
+/** Runs a helper program to its end and takes what it prints. Rejects only when the caller has left. */
+export function runProgram(file: string, args: string[], options: ProgramOptions): Promise<ProgramAnswer> {
+  const { env, timeoutMs: timeout, signal } = options
+  const settings = {
+    env,
+    timeout,
+    killSignal: 'SIGKILL',
+    maxBuffer: OUTPUT_MAX_BYTES,
+    encoding: 'utf8',
+  } as const
+  return new Promise((resolve, reject) => {
+    execFile(file, args, { ...settings, ...(signal && { signal }) }, (error, stdout, stderr) => {
+      if (signal?.aborted) reject(callerLeft())
+      else if (error === null) resolve({ kind: 'answered', output: stdout })
+      else resolve(failureOf(error, { timeout, said: lastLine(stderr) ?? lastLine(stdout) }))
+    })
+  })
+}
+
+function failureOf(
+  error: ExecFileException,
+  { timeout, said }: { timeout: number; said?: string | undefined },
+): ProgramAnswer {
+  if (error.killed) return { kind: 'unanswered', message: `did not answer within ${timeout / 1000} s` }
+  switch (String(error.code)) {
+    case 'ENOENT':
+      return { kind: 'missing', message: 'is not there' }
+    // Also what the system says of a program that is nowhere when some folder of the path is closed to this user.
+    case 'EACCES':
+      return { kind: 'missing', message: 'may not be run by this user' }
+    case 'EAGAIN':
+    case 'ENOMEM':
+    case 'EMFILE':
+      return { kind: 'unanswered', message: `could not be started (${error.message})` }
+    default:
+      return { kind: 'broken', message: `failed: ${said ?? error.message}` }
+  }
+}
+
+function lastLine(text: string): string | undefined {
+  return text.trim().split('\n').at(-1) || undefined
+}

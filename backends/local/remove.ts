@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto'
+import { chmod, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DAY_MS, HOUR_MS } from '../../core/time'
+import { hasCode } from './errors'
+import type { Host } from './host'
+import { FILES, namesIn } from './records'
+
+/** Long after the last repetition of an order, which Temporal and its job's deadline bound. */
+const TOMBSTONE_KEPT_MS = 30 * DAY_MS
+/** A launch that takes longer than this to fetch its runner is dead. */
+const STAGING_KEPT_MS = HOUR_MS
+const SWEEP_EVERY_MS = HOUR_MS
+
+/** Removes a machine's directory. It loses its name first and at once, so that nobody ever sees half of it. */
+export async function removeDirectory(host: Host, attemptId: string): Promise<void> {
+  const { paths } = host
+  try {
+    await rename(paths.machine(attemptId), join(paths.staging, `${attemptId}.${randomUUID()}`))
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+  }
+  const remains = (await namesIn(paths.staging)).filter((name) => name.startsWith(`${attemptId}.`))
+  for (const name of remains) await removeTree(join(paths.staging, name))
+}
+
+/** Removes what the runner and its workload left in a machine's directory; our own few files stay. */
+export async function emptyDirectory(host: Host, attemptId: string): Promise<void> {
+  const directory = host.paths.machine(attemptId)
+  const ours: string[] = Object.values(FILES)
+  for (const name of await namesIn(directory)) {
+    if (!ours.includes(name)) await removeTree(join(directory, name))
+  }
+}
+
+/** Removes, at most once an hour, what launches that died have left and the tombstones that nobody will ask for any more. */
+export async function sweep(host: Host): Promise<void> {
+  const nowMs = host.deps.clock()
+  if (nowMs - host.sweptAtMs < SWEEP_EVERY_MS) return
+  host.sweptAtMs = nowMs
+  for (const path of await olderThan(host.paths.tombstones, nowMs - TOMBSTONE_KEPT_MS)) await unlink(path)
+  for (const path of await olderThan(host.paths.staging, nowMs - STAGING_KEPT_MS)) await removeTree(path)
+}
+
+async function olderThan(folder: string, beforeMs: number): Promise<string[]> {
+  const paths = (await namesIn(folder)).map((name) => join(folder, name))
+  const isOld = await Promise.all(
+    paths.map(async (path) => {
+      try {
+        return (await stat(path)).mtimeMs < beforeMs
+      } catch (error) {
+        if (hasCode(error, 'ENOENT')) return false
+        throw error
+      }
+    }),
+  )
+  return paths.filter((_, at) => isOld[at])
+}
+
+/** `rm -r`, also through folders that a workload made read-only, as package caches are. */
+async function removeTree(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true })
+  } catch (error) {
+    if (!hasCode(error, 'EACCES', 'EPERM')) throw error
+    await openFolders(path)
+    await rm(path, { recursive: true, force: true })
+  }
+}
+
+async function openFolders(path: string): Promise<void> {
+  await chmod(path, 0o700)
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    if (entry.isDirectory()) await openFolders(join(path, entry.name))
+  }
+}

@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Host } from './host'
+import { MARKER } from './processes'
+import { FILES, writeJson, type MachineRecord } from './records'
+
+/**
+ * Starts the runner in a session of its own, with nothing of ours: it outlives this process, hears none of its signals and
+ * sees of its environment what the configuration passes on.
+ */
+export async function startRunner(host: Host, machine: MachineRecord): Promise<void> {
+  const directory = host.paths.machine(machine.owner.attemptId)
+  const console = await open(join(directory, FILES.console), 'a')
+  try {
+    const child = spawn(
+      host.config.python,
+      runnerArguments(directory, machine, host.deps.secretKeyOf !== undefined),
+      {
+        cwd: directory,
+        env: environmentOf(host, machine),
+        detached: true,
+        stdio: ['ignore', console.fd, console.fd],
+      },
+    )
+    await once(child, 'spawn')
+    child.unref()
+    const pid = child.pid!
+    // One that has ended already has no start time, and no process will ever be taken for it.
+    const started = (await host.processes().identify(pid))?.started ?? ''
+    await writeJson(join(directory, FILES.process), { pid, started })
+  } finally {
+    await console.close()
+  }
+}
+
+function runnerArguments(directory: string, machine: MachineRecord, hasSecretKey: boolean): string[] {
+  const { owner, attempt, storeUrl, realised } = machine
+  const at = (name: string): string => join(directory, name)
+  return [
+    ...[at(FILES.runner), 'run', '--store', storeUrl, '--job', owner.jobId, '--attempt', String(attempt)],
+    ...['--root', directory],
+    ...(hasSecretKey ? ['--secret-key-file', at(FILES.secretKey)] : []),
+    ...(realised.capacityType === 'spot' ? ['--notice-file', at(FILES.notice), '--notice-kill'] : []),
+  ]
+}
+
+/** The driver numbers GPUs along the PCI bus, CUDA by speed unless told otherwise. A job that was given none sees none. */
+function environmentOf(host: Host, { owner, gpus }: MachineRecord): Record<string, string> {
+  const visible = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID', CUDA_VISIBLE_DEVICES: gpus.join(',') }
+  return { ...host.config.environment, ...visible, [MARKER]: owner.attemptId }
+}

@@ -1,0 +1,82 @@
+import { join } from 'node:path'
+import type { MachineHandle, ResourceHandle } from '../../core/handle'
+import type { CallContext } from '../backend'
+import { endProcesses } from './end-processes'
+import { hasCode, invalid } from './errors'
+import type { Host } from './host'
+import { look, recordEnd, type MachineView } from './look'
+import {
+  assertOwned,
+  FILES,
+  readMachine,
+  writeJsonOnce,
+  type EndedRecord,
+  type EndingRecord,
+} from './records'
+import { emptyDirectory, removeDirectory } from './remove'
+
+/** Ends a machine with everything that runs on it, and removes its directory. A tombstone of it stays for a month. */
+export async function terminate(host: Host, { kind, id }: ResourceHandle, ctx: CallContext): Promise<void> {
+  if (kind !== 'machine') return
+  await host.exclusive(id, ctx.signal, async () => {
+    const [view] = await look(host, [id])
+    if (view === undefined) return
+    assertOwned(view.machine, host.deps.deployment)
+    if (view.hasDirectory) {
+      const ended = await end(host, view, 'ended')
+      // First, because the tombstone must find room even where the job filled the disk.
+      await emptyDirectory(host, id)
+      await writeJsonOnce(host.paths.tombstone(id), { machine: view.machine, ended })
+    }
+    // Also where there is a tombstone: an earlier call may have died between the two.
+    await removeDirectory(host, id)
+  })
+}
+
+/** Takes a spot machine back: now, or when its notice has run out, which the machine's own guard sees to. */
+export async function interrupt(
+  host: Host,
+  { handle, noticeMs }: { handle: MachineHandle; noticeMs: number | null },
+  ctx: CallContext,
+): Promise<void> {
+  const { id } = handle
+  await host.exclusive(id, ctx.signal, async () => {
+    const [view] = await look(host, [id])
+    if (view === undefined || view.state === 'gone') return
+    assertOwned(view.machine, host.deps.deployment)
+    if (view.machine.realised.capacityType !== 'spot') {
+      throw invalid(
+        `machine ${id} is ${view.machine.realised.capacityType}`,
+        'Only spot machines are taken back.',
+      )
+    }
+    if (noticeMs === null) {
+      await end(host, view, 'interrupted')
+    } else {
+      const terminateAtMs = host.deps.clock() + noticeMs
+      await writeJsonOnce(join(host.paths.machine(id), FILES.notice), { terminateAtMs })
+    }
+  })
+}
+
+/** Ends what runs of a machine. Why goes on record first: it tells a launch in another process to leave it alone. */
+async function end(
+  host: Host,
+  { machine, ...view }: MachineView,
+  cause: EndingRecord['cause'],
+): Promise<EndedRecord> {
+  const id = machine.owner.attemptId
+  if (view.state !== 'gone') {
+    const ending: EndingRecord = { cause, requestedAtMs: host.deps.clock() }
+    await writeJsonOnce(join(host.paths.machine(id), FILES.ending), ending).catch(unlessFull)
+  }
+  await endProcesses(host, machine)
+  if (view.ended !== undefined) return view.ended
+  const files = await readMachine(host.paths, id)
+  return recordEnd(host, id, files ?? { machine })
+}
+
+/** A machine on a full disk must be endable: that is what frees the disk. */
+function unlessFull(error: unknown): void {
+  if (!hasCode(error, 'ENOSPC', 'EDQUOT')) throw error
+}

@@ -1,0 +1,54 @@
+import type { BackendName } from '../core/offer'
+import type { Backend } from './backend'
+import { createLocalBackend } from './local'
+import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
+
+/** One setting of a backend, as the documentation lists it. */
+export interface Setting {
+  name: string
+  default: string
+  meaning: string
+}
+
+/** What a worker gives to every backend; a backend imports neither storage nor configuration of others. */
+export interface BackendDeps {
+  /** Copies the runner program of this digest to a path. */
+  fetchRunner(sha256: string, toPath: string): Promise<void>
+  /** Milliseconds since 1970. */
+  clock(): number
+  /** Whose machines may be found and ended; everybody's without it. */
+  deployment?: string
+  /** The attempt's key for its sealed secrets, 64 hex digits. */
+  secretKeyOf?(attemptId: string): string
+}
+
+/** Settings that were read: a backend ready to be made, or every problem with them at once. */
+export type ReadSettings = { create(deps: BackendDeps): Promise<Backend> } | { problems: string[] }
+
+export interface RegisteredBackend {
+  settings: readonly Setting[]
+  /** Reads the settings by name from an environment. */
+  read(settings: Record<string, string | undefined>): ReadSettings
+}
+
+/** Every backend there is. The order is that of the documentation. */
+export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
+  local: register({ settings: LOCAL_SETTINGS, parse: parseLocalConfig, create: createLocalBackend }),
+}
+
+interface Registration<Config> {
+  settings: readonly Setting[]
+  parse: (settings: Record<string, string | undefined>) => { config: Config } | { problems: string[] }
+  create: (config: Config, deps: BackendDeps) => Promise<Backend>
+}
+
+/** Keeps a backend's own type of config between its parser and its factory. */
+function register<Config>({ settings, parse, create }: Registration<Config>): RegisteredBackend {
+  return {
+    settings,
+    read: (values) => {
+      const parsed = parse(values)
+      return 'problems' in parsed ? parsed : { create: (deps) => create(parsed.config, deps) }
+    },
+  }
+}

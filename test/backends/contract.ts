@@ -1,0 +1,492 @@
+/**
+ * The contract of `backends/backend.ts`, one test per promise. Every backend passes all of it; where a promise depends on
+ * what a provider can do, the test asks the backend's capabilities. In the order of the interface:
+ *
+ * all verbs
+ *    answer promptly and never wait for a machine
+ *    stop when the caller leaves
+ *    throw nothing but BackendError
+ *    send a mutating call once and leave retries to the caller
+ * check
+ *    is silent when nothing stands in the way, and changes nothing
+ *    names what stands in the way and how to mend it, and does not throw
+ * offers
+ *    are priced possibilities of the capacity types it has, each with source and age of its price
+ *    are the same whether in stock or not
+ *    are larger than asked, if need be
+ *    are what comes nearest where nothing could hold the request
+ * launch
+ *    yields a machine as soon as it is accepted, with what was really bought
+ *    yields one machine however often and from wherever the order is sent at once
+ *    yields the same machine later, also to another process
+ *    yields no second machine after the first has ended
+ *    refuses only when certainly nothing was bought
+ *    is unconfirmed when nobody knows, and find settles it
+ *    tags a machine from its first moment
+ * find
+ *    is absent, certainly, for an attempt that has no machine
+ *    finds every machine of an attempt, duplicates too, the one to keep first
+ *    does not count ended machines
+ * start
+ *    is there exactly where the runner starts after the launch, and repeating it is harmless
+ * observe
+ *    answers each handle, in order, also those of machines that are gone or were never there
+ *    takes any number of handles in one call
+ * terminate
+ *    ends a machine with everything that runs on it
+ *    takes absence for success and may be repeated for ever
+ *    shows in observe when it is done
+ * list
+ *    has everything of a deployment that still costs, and nothing else
+ *    has nothing of another deployment
+ * logs
+ *    can be read to their end
+ * interrupt
+ *    takes a machine back at once
+ *    takes a machine back when its notice has run out
+ */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Backend, CallContext, LogPage } from '../../backends/backend'
+import type { MachineHandle } from '../../core/handle'
+import type { Observation } from '../../core/observation'
+import type { Order } from '../../core/plan'
+import { offerKey } from '../../core/offer'
+import { until } from '../support/until'
+import { patiently, settled, type Harness } from './harness'
+import { newJobId } from './orders'
+
+/** No verb may take longer, however slow the machine; a machine of a real provider takes minutes. */
+const PROMPT_MS = 10_000
+
+export function describeBackend(name: string, makeHarness: () => Promise<Harness>): void {
+  describe(`${name} keeps the promises of a backend:`, () => {
+    let h: Harness
+    let backend: Backend
+    beforeEach(async () => {
+      h = await makeHarness()
+      backend = h.backend
+    })
+    afterEach(() => h.dispose())
+
+    const launch = async (order: Order, by: Backend = backend): Promise<MachineHandle> => {
+      const outcome = await by.launch(order, patiently())
+      if (outcome.kind !== 'launched') throw new Error(`not launched: ${JSON.stringify(outcome)}`)
+      return outcome.handle
+    }
+    const find = async (attemptId: string): Promise<MachineHandle[]> => {
+      let handles: MachineHandle[] = []
+      await until(async () => {
+        const outcome = await backend.find(attemptId, patiently())
+        handles = outcome.kind === 'found' ? outcome.handles : []
+        return outcome.kind !== 'unsettled'
+      })
+      return handles
+    }
+    const observe = async (handle: MachineHandle, by: Backend = backend): Promise<Observation> =>
+      (await by.observe([handle], patiently()))[0]!
+    const untilGone = async (handle: MachineHandle): Promise<Observation> => {
+      await until(async () => (await observe(handle)).state === 'gone')
+      return observe(handle)
+    }
+    const owned = async (deployment: string): Promise<string[]> =>
+      (await backend.list(deployment, patiently())).map((resource) => resource.handle.id)
+    /** Every verb once, with what the backend may make of such arguments. */
+    const everyVerb = (order: Order, handle: MachineHandle, ctx: CallContext): Promise<unknown>[] => [
+      backend.check(ctx),
+      backend.offers({}, ctx),
+      backend.launch(order, ctx),
+      backend.find(order.attemptId, ctx),
+      ...(backend.start ? [backend.start(handle, order, ctx)] : []),
+      backend.observe([handle], ctx),
+      ...(backend.logs ? [backend.logs(handle, undefined, ctx)] : []),
+      backend.list(order.deployment, ctx),
+      ...(backend.interrupt ? [backend.interrupt(handle, { noticeMs: null }, ctx)] : []),
+      backend.terminate(handle, ctx),
+    ]
+    const handleTo = (id: string): MachineHandle => ({
+      backend: backend.name,
+      kind: 'machine',
+      id,
+      attemptId: id,
+      realised: { capacityType: 'on-demand', type: '', place: '', priceMicroUsdPerHour: 0 },
+      launchedAtMs: 0,
+    })
+
+    describe('all verbs', () => {
+      it('answer promptly and never wait for a machine', async () => {
+        const order = await h.order({ isStuck: true })
+        const startedMs = performance.now()
+        const handle = await launch(order)
+        expect(await find(order.attemptId)).toHaveLength(1)
+        expect((await observe(handle)).state).not.toBe('gone')
+        expect(await owned(order.deployment)).toEqual([handle.id])
+        await backend.terminate(handle, patiently())
+        expect(performance.now() - startedMs).toBeLessThan(PROMPT_MS)
+      })
+
+      it('stop when the caller leaves', async () => {
+        const order = await h.order()
+        const gone = { signal: AbortSignal.abort() }
+        for (const answer of everyVerb(order, handleTo(order.attemptId), gone)) {
+          await expect(answer).rejects.toMatchObject({ name: 'BackendError' })
+        }
+        expect(await find(order.attemptId)).toEqual([])
+        h.stall()
+        const caller = new AbortController()
+        const launching = settled(backend.launch(order, caller))
+        await until(() => h.launchesSent() === 1)
+        caller.abort()
+        const startedMs = performance.now()
+        expect(await launching).toMatch(/^(?:unconfirmed|refused|BackendError)$/)
+        expect(performance.now() - startedMs).toBeLessThan(PROMPT_MS)
+      })
+
+      it('throw nothing but BackendError', async () => {
+        const order = await h.order()
+        const strange = { ...order, attemptId: '../../strange', offers: [] }
+        const answers = await Promise.all(
+          everyVerb(strange, handleTo('../../strange'), patiently()).map(settled),
+        )
+        await h.breakDown()
+        answers.push(
+          ...(await Promise.all(everyVerb(order, handleTo(order.attemptId), patiently()).map(settled))),
+        )
+        expect(answers.filter((answer) => answer.endsWith('Error') && answer !== 'BackendError')).toEqual([])
+      })
+
+      it('send a mutating call once and leave retries to the caller', async () => {
+        const order = await h.order()
+        h.failNextLaunch()
+        expect(await settled(backend.launch(order, patiently()))).toBe('BackendError')
+        expect(h.launchesSent()).toBe(1)
+        expect(await find(order.attemptId)).toEqual([])
+        await launch(order)
+        expect(h.launchesSent()).toBe(2)
+      })
+    })
+
+    describe('check', () => {
+      it('is silent when nothing stands in the way, and changes nothing', async () => {
+        const order = await h.order()
+        await launch(order)
+        const before = [await owned(order.deployment), await h.startsOf(order.attemptId)]
+        const problems = await backend.check(patiently())
+        expect(problems.filter((problem) => problem.severity === 'error')).toEqual([])
+        expect([await owned(order.deployment), await h.startsOf(order.attemptId)]).toEqual(before)
+        expect(before).toEqual([[expect.any(String)], 1])
+      })
+
+      it('names what stands in the way and how to mend it, and does not throw', async () => {
+        await h.breakDown()
+        const problems = await backend.check(patiently())
+        expect(problems.some((problem) => problem.severity === 'error')).toBe(true)
+        for (const { message, remedy } of problems) {
+          expect(message).toMatch(/\S/)
+          expect(remedy).toMatch(/\S/)
+        }
+      })
+    })
+
+    describe('offers', () => {
+      it('are priced possibilities of the capacity types it has, each with source and age of its price', async () => {
+        const beforeMs = Date.now()
+        const offers = await backend.offers({}, patiently())
+        const { capacityTypes, price } = backend.capabilities
+        expect(new Set(offers.map((offer) => offer.capacityType))).toEqual(new Set(capacityTypes))
+        for (const offer of offers) {
+          expect(offer.backend).toBe(backend.name)
+          expect(Number.isInteger(offer.priceMicroUsdPerHour)).toBe(true)
+          expect(offer.priceSource.kind).toBe(price)
+          expect(offer.priceSource.observedAtMs).toBeGreaterThanOrEqual(price === 'static' ? 0 : beforeMs)
+          expect(offer.priceSource.observedAtMs).toBeLessThanOrEqual(Date.now())
+        }
+        expect(new Set(offers.map(offerKey)).size).toBe(offers.length)
+      })
+
+      it('are the same whether in stock or not', async () => {
+        const before = await backend.offers({}, patiently())
+        expect(before.length).toBeGreaterThan(0)
+        await h.fill()
+        const after = await backend.offers({}, patiently())
+        expect(after.map(offerKey)).toEqual(before.map(offerKey))
+        expect(after.filter((offer) => offer.availability === 'available')).toEqual([])
+      })
+
+      it('are larger than asked, if need be', async () => {
+        const offers = await backend.offers(
+          { cpus: { min: 1, max: 1 }, memoryGiB: { max: 0.001 } },
+          patiently(),
+        )
+        expect(offers.length).toBeGreaterThan(0)
+      })
+
+      it('are what comes nearest where nothing could hold the request', async () => {
+        expect(await backend.offers({ cpus: { min: 1e6 } }, patiently())).not.toEqual([])
+        expect(await backend.offers({ accelerators: ['NoSuchGPU'] }, patiently())).not.toEqual([])
+      })
+    })
+
+    describe('launch', () => {
+      it('yields a machine as soon as it is accepted, with what was really bought', async () => {
+        for (const capacityType of backend.capabilities.capacityTypes) {
+          const order = await h.order({ capacityType })
+          const beforeMs = Date.now()
+          const handle = await launch(order)
+          expect(handle).toMatchObject({ backend: backend.name, kind: 'machine', attemptId: order.attemptId })
+          expect(handle.realised.capacityType).toBe(capacityType)
+          expect(handle.realised.priceMicroUsdPerHour).toBeLessThanOrEqual(order.priceMaxMicroUsdPerHour)
+          expect(order.offers).toContainEqual(
+            expect.objectContaining({ type: handle.realised.type, place: handle.realised.place }),
+          )
+          expect(handle.launchedAtMs).toBeGreaterThanOrEqual(beforeMs)
+          expect(handle.launchedAtMs).toBeLessThanOrEqual(Date.now())
+          expect(JSON.parse(JSON.stringify(handle))).toEqual(handle)
+        }
+      })
+
+      it('yields one machine however often and from wherever the order is sent at once', async () => {
+        const order = await h.order()
+        const other = await h.reopen()
+        const handles = await Promise.all(
+          [backend, other, backend, other, backend].map((by) => launch(order, by)),
+        )
+        expect(new Set(handles.map((handle) => handle.id)).size).toBe(1)
+        expect(await find(order.attemptId)).toHaveLength(1)
+        expect(await h.startsOf(order.attemptId)).toBe(1)
+      })
+
+      it('yields the same machine later, also to another process', async () => {
+        const order = await h.order()
+        const handle = await launch(order)
+        expect(await h.startsOf(order.attemptId)).toBe(1)
+        expect(await launch(order)).toEqual(handle)
+        expect(await launch(order, await h.reopen())).toEqual(handle)
+        expect(await h.startsOf(order.attemptId)).toBe(1)
+      })
+
+      it('yields no second machine after the first has ended', async () => {
+        const order = await h.order()
+        const handle = await launch(order)
+        expect(await h.startsOf(order.attemptId)).toBe(1)
+        await backend.terminate(handle, patiently())
+        await untilGone(handle)
+        for (const by of [backend, await h.reopen()]) {
+          const outcome = await by.launch(order, patiently())
+          if (outcome.kind === 'launched') expect(outcome.handle).toEqual(handle)
+          else expect(outcome.kind).toBe('refused')
+        }
+        expect(await find(order.attemptId)).toEqual([])
+        expect(await h.runningOf(order.attemptId)).toBe(0)
+        expect(await h.startsOf(order.attemptId)).toBe(1)
+      })
+
+      it('refuses only when certainly nothing was bought', async () => {
+        const order = await h.order()
+        await h.fill()
+        const outcome = await backend.launch(order, patiently())
+        expect(outcome).toMatchObject({
+          kind: 'refused',
+          failure: { class: 'capacity', message: expect.any(String) },
+        })
+        expect(await find(order.attemptId)).toEqual([])
+        expect(await owned(order.deployment)).toEqual([])
+        expect(await h.runningOf(order.attemptId)).toBe(0)
+      })
+
+      it('is unconfirmed when nobody knows, and find settles it', async () => {
+        const order = await h.order()
+        const isLost = h.loseNextAnswer()
+        const outcome = await backend.launch(order, patiently())
+        expect(outcome.kind).toBe(isLost ? 'unconfirmed' : 'launched')
+        const found = await find(order.attemptId)
+        expect(found).toHaveLength(1)
+        if (backend.capabilities.idempotency === 'token') expect(await launch(order)).toEqual(found[0])
+        expect(await h.startsOf(order.attemptId)).toBe(1)
+      })
+
+      it('tags a machine from its first moment', async () => {
+        const order = await h.order()
+        h.loseNextAnswer()
+        await backend.launch(order, patiently())
+        const { deployment, jobId, attemptId } = order
+        const resources = await backend.list(deployment, patiently())
+        expect(resources.map((resource) => resource.owner)).toEqual([{ deployment, jobId, attemptId }])
+      })
+    })
+
+    describe('find', () => {
+      it('is absent, certainly, for an attempt that has no machine', async () => {
+        expect(await find(`${newJobId()}-1`)).toEqual([])
+      })
+
+      it('finds every machine of an attempt, duplicates too, the one to keep first', async () => {
+        const order = await h.order()
+        const handle = await launch(order)
+        expect(await find(order.attemptId)).toEqual([handle])
+        if (backend.capabilities.idempotency !== 'tag') return
+        await h.duplicate(order)
+        const found = await find(order.attemptId)
+        expect(found).toHaveLength(2)
+        expect(found[0]).toEqual(handle)
+        await backend.terminate(found[1]!, patiently())
+        await untilGone(found[1]!)
+        expect((await observe(handle)).state).not.toBe('gone')
+      })
+
+      it('does not count ended machines', async () => {
+        const order = await h.order()
+        const handle = await launch(order)
+        await backend.terminate(handle, patiently())
+        await untilGone(handle)
+        expect(await find(order.attemptId)).toEqual([])
+      })
+    })
+
+    describe('start', () => {
+      it('is there exactly where the runner starts after the launch, and repeating it is harmless', async () => {
+        expect(backend.start !== undefined).toBe(backend.capabilities.runnerStart === 'after-launch')
+        if (backend.start === undefined) return
+        const start = (to: MachineHandle, order: Order): Promise<void> =>
+          backend.start!(to, order, patiently())
+        const stuck = await h.order({ isStuck: true })
+        const pending = await launch(stuck)
+        await expect(start(pending, stuck)).rejects.toMatchObject({
+          failure: { class: 'transient' },
+        })
+        const order = await h.order()
+        const handle = await launch(order)
+        await until(async () => (await settled(start(handle, order))) === 'answer')
+        await start(handle, order)
+        expect(await h.startsOf(order.attemptId)).toBe(1)
+        expect((await observe(handle)).state).toBe('running')
+      })
+    })
+
+    describe('observe', () => {
+      it('answers each handle, in order, also those of machines that are gone or were never there', async () => {
+        const order = await h.order()
+        const handle = await launch(order)
+        const ended = await launch(await h.order())
+        await backend.terminate(ended, patiently())
+        await untilGone(ended)
+        const unknown = { ...handle, id: `${newJobId()}-1` }
+        const observations = await (await h.reopen()).observe([unknown, handle, ended, handle], patiently())
+        expect(observations.map(({ state }) => (state === 'pending' ? 'running' : state))).toEqual([
+          'gone',
+          'running',
+          'gone',
+          'running',
+        ])
+        expect(await backend.observe([], patiently())).toEqual([])
+      })
+
+      it('takes any number of handles in one call', async () => {
+        const handles = Array.from({ length: 2_000 }, (_, at) => handleTo(`${newJobId()}-${at}`))
+        const startedMs = performance.now()
+        const observations = await backend.observe(handles, patiently())
+        expect(performance.now() - startedMs).toBeLessThan(PROMPT_MS)
+        expect(observations.map(({ state }) => state)).toEqual(handles.map(() => 'gone'))
+      })
+    })
+
+    describe('terminate', () => {
+      it('ends a machine with everything that runs on it', async () => {
+        const order = await h.order()
+        const handle = await launch(order)
+        expect(await h.startsOf(order.attemptId)).toBe(1)
+        expect(await h.runningOf(order.attemptId)).toBeGreaterThan(0)
+        await (await h.reopen()).terminate(handle, patiently())
+        await untilGone(handle)
+        expect(await h.runningOf(order.attemptId)).toBe(0)
+      })
+
+      it('takes absence for success and may be repeated for ever', async () => {
+        await backend.terminate(handleTo(`${newJobId()}-1`), patiently())
+        const handle = await launch(await h.order())
+        await Promise.all([1, 2, 3].map(() => backend.terminate(handle, patiently())))
+        await untilGone(handle)
+        await backend.terminate(handle, patiently())
+        await (await h.reopen()).terminate(handle, patiently())
+      })
+
+      it('shows in observe when it is done', async () => {
+        const handle = await launch(await h.order())
+        const beforeMs = Date.now()
+        await backend.terminate(handle, patiently())
+        const observation = await untilGone(handle)
+        expect(observation.cause).toBe('ended')
+        expect(observation.endedAtMs).toBeGreaterThanOrEqual(beforeMs)
+        expect(observation.endedAtMs).toBeLessThanOrEqual(Date.now())
+        expect(await observe(handle, await h.reopen())).toEqual(observation)
+      })
+    })
+
+    describe('list', () => {
+      it('has everything of a deployment that still costs, and nothing else', async () => {
+        const orders = [await h.order(), await h.order()]
+        const handles = await Promise.all(orders.map((order) => launch(order)))
+        expect((await owned('test')).sort()).toEqual(handles.map((handle) => handle.id).sort())
+        await backend.terminate(handles[0]!, patiently())
+        await until(async () => (await owned('test')).length === 1)
+        expect(await owned('test')).toEqual([handles[1]!.id])
+      })
+
+      it('has nothing of another deployment', async () => {
+        const others = await launch(await h.order({ deployment: 'others' }))
+        const ours = await launch(await h.order())
+        expect(await owned('test')).toEqual([ours.id])
+        expect(await owned('others')).toEqual([others.id])
+        expect(await owned('nobody')).toEqual([])
+      })
+    })
+
+    describe('logs', () => {
+      it('can be read to their end', async () => {
+        if (backend.logs === undefined) return
+        const logs = (of: MachineHandle, cursor?: string): Promise<LogPage> =>
+          backend.logs!(of, cursor, patiently())
+        const handle = await launch(await h.order())
+        let page = await logs(handle)
+        for (let pages = 0; page.next !== undefined && pages < 100; pages++) {
+          page = await logs(handle, page.next)
+        }
+        expect(page.next).toBeUndefined()
+        expect(await logs(handleTo(`${newJobId()}-1`))).toEqual({ text: '' })
+      })
+    })
+
+    describe('interrupt', () => {
+      const spotMachine = async (): Promise<MachineHandle | undefined> => {
+        if (backend.interrupt === undefined || !backend.capabilities.capacityTypes.includes('spot'))
+          return undefined
+        const order = await h.order({ capacityType: 'spot' })
+        const handle = await launch(order)
+        expect(await h.startsOf(order.attemptId)).toBe(1)
+        return handle
+      }
+
+      it('takes a machine back at once', async () => {
+        const handle = await spotMachine()
+        if (handle === undefined) return
+        await backend.interrupt!(handle, { noticeMs: null }, patiently())
+        expect((await untilGone(handle)).cause).toBe('interrupted')
+        expect(await h.runningOf(handle.attemptId)).toBe(0)
+        await backend.terminate(handle, patiently())
+        expect((await observe(handle, await h.reopen())).cause).toBe('interrupted')
+      })
+
+      it('takes a machine back when its notice has run out', async () => {
+        const handle = await spotMachine()
+        if (handle === undefined) return
+        const beforeMs = Date.now()
+        await backend.interrupt!(handle, { noticeMs: 1_000 }, patiently())
+        const noticed = await observe(handle)
+        expect(noticed.state).toBe('running')
+        expect(noticed.noticeAtMs! - beforeMs).toBeGreaterThanOrEqual(1_000)
+        const gone = await untilGone(handle)
+        expect(gone.cause).toBe('interrupted')
+        expect(await h.runningOf(handle.attemptId)).toBe(0)
+      })
+    })
+  })
+}

@@ -1,0 +1,53 @@
+import type { Backend, CallContext } from '../../backends/backend'
+import type { CapacityType } from '../../core/offer'
+import type { Order } from '../../core/plan'
+
+export interface WantedOrder {
+  capacityType?: CapacityType
+  deployment?: string
+  /** For a machine on which nothing ever begins to work. */
+  isStuck?: boolean
+}
+
+/** A healthy provider with room for a few machines, a backend over it, and ways to look and to meddle behind its back. */
+export interface Harness {
+  backend: Backend
+  /** A backend over the same provider, as another process would have it. */
+  reopen(): Promise<Backend>
+  /** An order of a new attempt that runs until it is ended. What its machine reads is in place. */
+  order(wanted?: WantedOrder): Promise<Order>
+  /** How many machines the provider ever started for an attempt; waits for what was started to show. */
+  startsOf(attemptId: string): Promise<number>
+  /** How many things run for an attempt: machines, or their processes. */
+  runningOf(attemptId: string): Promise<number>
+  /** All that can be had is taken by another deployment. */
+  fill(): Promise<void>
+  /** From now on the provider cannot be used, for a reason that a person must mend. */
+  breakDown(): Promise<void>
+  /** From now on a launch is not answered. */
+  stall(): void
+  /** The next launch fails in passing, before it has had any effect. */
+  failNextLaunch(): void
+  /** How often a launch reached the provider, failed ones included. */
+  launchesSent(): number
+  /** The next launch has its effect, but the answer is lost. False where answers cannot be lost. */
+  loseNextAnswer(): boolean
+  /** The provider makes a second machine for an attempt; only where `idempotency` is `tag`. */
+  duplicate(order: Order): Promise<void>
+  dispose(): Promise<void>
+}
+
+/** The context of a caller who waits. */
+export function patiently(): CallContext {
+  return { signal: new AbortController().signal }
+}
+
+/** How a call ended, in a word: the outcome's kind, `answer`, or the error's name. */
+export async function settled(call: Promise<unknown>): Promise<string> {
+  try {
+    const answer = await call
+    return (answer as { kind?: string } | undefined)?.kind ?? 'answer'
+  } catch (error) {
+    return (error as Error).name
+  }
+}

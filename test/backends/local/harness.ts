@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Backend } from '../../../backends/backend'
+import { BackendError } from '../../../backends/errors'
+import { createLocalBackend } from '../../../backends/local'
+import type { LocalConfig } from '../../../backends/local/config'
+import type { LocalDeps } from '../../../backends/local/host'
+import type { Order } from '../../../core/plan'
+import { FileStore } from '../../../storage/file-store'
+import { until } from '../../support/until'
+import { patiently, type Harness, type WantedOrder } from '../harness'
+import { issueOrder, makeOrder, type OrderOptions } from '../orders'
+
+const SLOTS = 4
+/** Another deployment's machine, which takes all there is. */
+const FILLER = 'filler'
+
+/** A root of its own in the temporary directory, machines with a given runner program, and this host as it is. */
+export class LocalHarness implements Harness {
+  readonly root: string
+  readonly store: FileStore
+  readonly #starts: string
+  #launchesSent = 0
+  #isStalled = false
+  #failing: BackendError | undefined
+  readonly #made: string[] = []
+  backend!: Backend
+
+  private constructor(
+    readonly directory: string,
+    readonly runnerPath: string,
+    readonly config: LocalConfig,
+  ) {
+    this.root = config.root
+    this.store = new FileStore(join(directory, 'store'), Date.now)
+    this.#starts = join(directory, 'starts')
+  }
+
+  static async make(runnerPath: string, config: Partial<LocalConfig> = {}): Promise<LocalHarness> {
+    const directory = await mkdtemp(join(tmpdir(), 'crucible-local-'))
+    const harness = new LocalHarness(directory, runnerPath, {
+      root: join(directory, 'root'),
+      slots: SLOTS,
+      hasSpot: true,
+      priceMicroUsdPerHour: 1_000_000,
+      spotPriceMicroUsdPerHour: 300_000,
+      ...config,
+    })
+    await mkdir(harness.#starts)
+    harness.backend = await harness.reopen()
+    return harness
+  }
+
+  reopen(config: Partial<LocalConfig> = {}, deps: Partial<LocalDeps> = {}): Promise<Backend> {
+    return createLocalBackend({ ...this.config, ...config }, { ...this.deps(), ...deps })
+  }
+
+  deps(): LocalDeps {
+    return {
+      clock: Date.now,
+      fetchRunner: async (_sha256, toPath) => {
+        this.#launchesSent++
+        const failing = this.#failing
+        this.#failing = undefined
+        if (failing !== undefined) throw failing
+        if (this.#isStalled) await new Promise(() => undefined)
+        await copyFile(this.runnerPath, toPath)
+      },
+    }
+  }
+
+  get runnerSha256(): string {
+    return createHash('sha256').update(readFileSync(this.runnerPath)).digest('hex')
+  }
+
+  async order(wanted: WantedOrder & Partial<OrderOptions> = {}): Promise<Order> {
+    const { capacityType = 'on-demand', isStuck, deployment, ...options } = wanted
+    const offers = await this.backend.offers(options.resources ?? {}, patiently())
+    const draft = makeOrder({
+      store: this.store,
+      offers: offers.filter((offer) => offer.capacityType === capacityType),
+      runnerSha256: this.runnerSha256,
+      timing: { beatMs: 200 },
+      ...(deployment === undefined ? {} : { deployment }),
+      ...options,
+    })
+    this.#made.push(draft.attemptId)
+    const startsFile = join(this.#starts, draft.attemptId)
+    const run = `${isStuck ? 'sleep 600;' : `echo started >> '${startsFile}';`} ${options.run ?? 'exec sleep 600'}`
+    const order = { ...draft, runner: { ...draft.runner, run } }
+    await issueOrder(this.store, order, Date.now())
+    return order
+  }
+
+  /** Workloads that have begun; a second one beside a living first would show within the time that the first took. */
+  async startsOf(attemptId: string): Promise<number> {
+    const path = join(this.#starts, attemptId)
+    const lines = (): number => (existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0)
+    await until(() => lines() > 0)
+    return lines()
+  }
+
+  async runningOf(attemptId: string): Promise<number> {
+    return processesMarked(attemptId).length
+  }
+
+  async fill(): Promise<void> {
+    const order = await this.order({ deployment: FILLER, resources: { cpus: { min: SLOTS } } })
+    await this.backend.launch(order, patiently())
+  }
+
+  async breakDown(): Promise<void> {
+    await rm(this.root, { recursive: true, force: true })
+    await writeFile(this.root, 'not a directory')
+  }
+
+  stall(): void {
+    this.#isStalled = true
+  }
+
+  failNextLaunch(): void {
+    this.#failing = new BackendError({ class: 'transient', message: 'the store does not answer' })
+  }
+
+  launchesSent(): number {
+    return this.#launchesSent
+  }
+
+  loseNextAnswer(): boolean {
+    return false
+  }
+
+  async duplicate(): Promise<void> {
+    throw new Error('a directory has its name once')
+  }
+
+  /** Ends by its own means whatever a failed test left. */
+  async dispose(): Promise<void> {
+    await until(() => {
+      const left = this.#made.flatMap(processesMarked)
+      for (const pid of left) kill(pid)
+      return left.length === 0
+    })
+    await rm(this.directory, { recursive: true, force: true })
+  }
+}
+
+/** Living processes with the machine's mark, found without the backend's help. */
+export function processesMarked(attemptId: string): number[] {
+  const mark = `CRUCIBLE_MACHINE=${attemptId}`
+  if (process.platform !== 'linux') {
+    const lines = execFileSync('ps', ['-axwwE', '-o', 'pid=,command='], { encoding: 'utf8' }).split('\n')
+    return lines.filter((line) => line.split(' ').includes(mark)).map((line) => Number.parseInt(line))
+  }
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && environmentOf(name).split('\0').includes(mark))
+    .map(Number)
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself meanwhile.
+  }
+}
+
+/** Empty for a process that ends meanwhile, and for the dead that nobody has waited for. */
+function environmentOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1')
+  } catch {
+    return ''
+  }
+}

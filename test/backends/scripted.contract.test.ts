@@ -1,0 +1,10 @@
+import { describeBackend } from './contract'
+import { ScriptedHarness } from './scripted/harness'
+
+describeBackend('scripted, with tokens, started by its launch,', async () => new ScriptedHarness({}))
+
+describeBackend(
+  'scripted, without tokens, started after its launch, billed until terminated,',
+  async () =>
+    new ScriptedHarness({ idempotency: 'tag', runnerStart: 'after-launch', billsUntil: 'terminate' }),
+)

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto'
+import {
+  byNewest,
+  checkpointId,
+  parseCheckpointId,
+  type Checkpoint,
+  type Manifest,
+  type ManifestFile,
+} from '../../../core/checkpoint'
+import { CHECKPOINT_FILES, layout, MANIFEST_NAME } from '../../../storage/layout'
+import type { ObjectStore } from '../../../storage/store'
+
+/** What the scripted workload trains. */
+export interface State {
+  step: number
+  weights: Buffer
+}
+
+export const UNTRAINED: State = { step: 0, weights: Buffer.alloc(32) }
+
+/** Trains on to a step. Every weight depends on all steps before: a wrong resume shows in the end. */
+export function trained({ step, weights }: State, toStep: number): State {
+  let next = weights
+  for (let at = step; at < toStep; at++) {
+    next = createHash('sha256').update(next).update(String(at)).digest()
+  }
+  return { step: Math.max(step, toStep), weights: next }
+}
+
+/** The weights after so many undisturbed steps. */
+export function weightsAfter(steps: number): Buffer {
+  return trained(UNTRAINED, steps).weights
+}
+
+interface Saving {
+  store: ObjectStore
+  jobId: string
+  attempt: number
+  nowMs: number
+  torn?: 'no-manifest' | 'wrong-bytes'
+}
+
+/** Uploads a checkpoint as the runner does: files, then the manifest, put if absent. */
+export async function saveCheckpoint(
+  state: State,
+  { store, jobId, attempt, nowMs, torn }: Saving,
+): Promise<Checkpoint> {
+  const { step, weights } = state
+  const path = `checkpoint-${step}.bin`
+  const folder = layout.checkpoint(jobId, step, attempt)
+  await store.put(
+    `${folder}${CHECKPOINT_FILES}${path}`,
+    torn === 'wrong-bytes' ? weights.subarray(1) : weights,
+  )
+  const manifest: Manifest = {
+    ...{ version: 1, jobId, attempt, step, isStepKnown: true, createdAtMs: nowMs },
+    ...{ totalBytes: weights.length, files: [fileOf(path, weights)], resumePath: path },
+  }
+  if (torn !== 'no-manifest') await store.putIfAbsent(`${folder}${MANIFEST_NAME}`, JSON.stringify(manifest))
+  return { id: checkpointId(step, attempt), step, attempt }
+}
+
+/** One part: scripted checkpoints are far smaller than a part may be. */
+function fileOf(path: string, body: Buffer): ManifestFile {
+  const part = createHash('sha256').update(body).digest()
+  const digest = createHash('sha256').update(part).digest('hex')
+  return { path, sizeBytes: body.length, parts: [part.toString('hex')], digest, mode: 0o644 }
+}
+
+/** The newest checkpoint of a job whose files all have the right digests; damaged ones are passed over. */
+export async function restoreNewest(
+  store: ObjectStore,
+  jobId: string,
+): Promise<{ checkpoint: Checkpoint; state: State } | undefined> {
+  const ids = await store.listFolders(layout.checkpoints(jobId))
+  const checkpoints = ids.flatMap((id) => parseCheckpointId(id) ?? []).sort(byNewest)
+  for (const checkpoint of checkpoints) {
+    const folder = layout.checkpoint(jobId, checkpoint.step, checkpoint.attempt)
+    const text = await store.get(`${folder}${MANIFEST_NAME}`)
+    if (text === undefined) continue
+    const [file] = (JSON.parse(text.toString()) as Manifest).files
+    const weights = await store.get(`${folder}${CHECKPOINT_FILES}${file!.path}`)
+    if (weights === undefined || fileOf(file!.path, weights).digest !== file!.digest) continue
+    return { checkpoint, state: { step: checkpoint.step, weights } }
+  }
+  return undefined
+}

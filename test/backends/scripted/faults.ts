@@ -1,0 +1,53 @@
+import type { Failure } from '../../../core/failure'
+
+export type Verb =
+  'check' | 'offers' | 'launch' | 'find' | 'start' | 'observe' | 'terminate' | 'list' | 'interrupt'
+
+/** What goes wrong with one call. Whatever is not scripted keeps every promise of the contract. */
+export type Fault =
+  /** Thrown before any effect: throttling, bad credentials, trouble in passing. */
+  | { kind: 'throws'; failure: Failure }
+  /** A launch that certainly buys nothing. */
+  | { kind: 'refuses'; failure: Failure }
+  | { kind: 'slow'; durationMs: number }
+  /** Not answered until the caller leaves. */
+  | { kind: 'hangs'; hasEffect: boolean }
+  /** A launch of which nobody knows whether it took place. */
+  | { kind: 'loses-answer'; hasEffect: boolean; findAfterMs: number }
+  /** A launch that makes two machines. */
+  | { kind: 'duplicates' }
+  /** An observation that says of every living machine that it is gone. */
+  | { kind: 'lies-gone' }
+  /** A termination that is accepted, and nothing happens. */
+  | { kind: 'ignored' }
+
+interface Scripted {
+  verb: Verb
+  fault: Fault
+  attemptId: string | undefined
+  times: number
+}
+
+/** The faults to come, each met by the next call that it is meant for. */
+export class FaultScript {
+  #scripted: Scripted[] = []
+
+  /** The next `times` calls of a verb, of one attempt if it is named, meet this fault. */
+  add(verb: Verb, fault: Fault, options: { times?: number; attemptId?: string } = {}): void {
+    const { times = 1, attemptId } = options
+    this.#scripted.push({ verb, fault, times, attemptId })
+  }
+
+  take(verb: Verb, attemptIds: string[]): Fault | undefined {
+    const next = this.#scripted.find(
+      (one) => one.verb === verb && (one.attemptId === undefined || attemptIds.includes(one.attemptId)),
+    )
+    if (next === undefined) return undefined
+    if (--next.times === 0) this.#scripted = this.#scripted.filter((one) => one !== next)
+    return next.fault
+  }
+
+  clear(): void {
+    this.#scripted = []
+  }
+}

@@ -1,0 +1,99 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { checkKey, checkPrefix, compareKeys } from '../../../storage/keys'
+import { StoreError, type ObjectStore, type StoredObject } from '../../../storage/store'
+
+/** An object store in this process's memory; `isDown` makes it unreachable. */
+export class MemoryStore implements ObjectStore {
+  readonly url: string
+  isDown = false
+  readonly #objects = new Map<string, { body: Buffer; modifiedAtMs: number }>()
+  /** All keys in order, so that a listing costs what it finds and not what there is. */
+  readonly #keys: string[] = []
+  readonly #now: () => number
+
+  constructor(now: () => number, url = 'memory://store') {
+    this.#now = now
+    this.url = url
+  }
+
+  async get(key: string): Promise<Buffer | undefined> {
+    this.#check(key)
+    return this.#objects.get(key)?.body
+  }
+
+  async head(key: string): Promise<StoredObject | undefined> {
+    this.#check(key)
+    const object = this.#objects.get(key)
+    return object && { key, sizeBytes: object.body.length, modifiedAtMs: object.modifiedAtMs }
+  }
+
+  async put(key: string, body: Buffer | string): Promise<void> {
+    this.#check(key)
+    if (!this.#objects.has(key)) this.#keys.splice(this.#indexOf(key), 0, key)
+    this.#objects.set(key, { body: Buffer.from(body), modifiedAtMs: this.#now() })
+  }
+
+  async putIfAbsent(key: string, body: Buffer | string): Promise<boolean> {
+    this.#check(key)
+    if (this.#objects.has(key)) return false
+    void this.put(key, body)
+    return true
+  }
+
+  async putFile(key: string, path: string): Promise<void> {
+    const body = await readFile(path).catch((cause: unknown) => {
+      throw new StoreError(`${path} cannot be read`, { isTransient: false, cause })
+    })
+    await this.put(key, body)
+  }
+
+  async getFile(key: string, path: string): Promise<boolean> {
+    const body = await this.get(key)
+    if (body !== undefined) await writeFile(path, body)
+    return body !== undefined
+  }
+
+  async *list(prefix: string): AsyncGenerator<StoredObject> {
+    for (const key of this.#keysUnder(prefix)) {
+      const object = await this.head(key)
+      if (object !== undefined) yield object
+    }
+  }
+
+  async listFolders(prefix: string): Promise<string[]> {
+    const rests = this.#keysUnder(prefix).map((key) => key.slice(prefix.length))
+    return [
+      ...new Set(rests.filter((rest) => rest.includes('/')).map((rest) => rest.slice(0, rest.indexOf('/')))),
+    ]
+  }
+
+  async delete(key: string): Promise<void> {
+    this.#check(key)
+    if (this.#objects.delete(key)) this.#keys.splice(this.#indexOf(key), 1)
+  }
+
+  #keysUnder(prefix: string): string[] {
+    checkPrefix(prefix)
+    this.#check()
+    const begin = this.#indexOf(prefix)
+    let end = begin
+    while (this.#keys[end]?.startsWith(prefix)) end++
+    return this.#keys.slice(begin, end).sort(compareKeys)
+  }
+
+  /** Where a key stands, or would stand. */
+  #indexOf(key: string): number {
+    let low = 0
+    for (let high = this.#keys.length; low < high;) {
+      const middle = (low + high) >>> 1
+      if (this.#keys[middle]! < key) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  #check(key = 'any'): void {
+    checkKey(key)
+    if (this.isDown) throw new StoreError('the store does not answer', { isTransient: true })
+  }
+}

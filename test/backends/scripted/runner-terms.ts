@@ -1,0 +1,94 @@
+import type { Drain, Lease, Limits, ResultReason, RunnerOrder } from '../../../core/documents'
+import { SECOND_MS } from '../../../core/time'
+
+/** Beats of which the sending time is remembered, so that a late lease can still be counted. */
+const BEATS_REMEMBERED = 1_000
+/** Of what a notice leaves, the share for the result, and its most. */
+const RESULT_SHARE = 0.1
+const RESULT_MAX_MS = SECOND_MS
+
+/** Why the workload must stop, and by when it must have saved. */
+export interface Stop {
+  reason: ResultReason
+  untilMs: number
+}
+
+/** What bounds a runner's life: its lease, its limits, the provider's notice, and `drain.json`. */
+export class RunnerTerms {
+  limits: Limits
+  leaseSeq = 0
+  #leaseUntilMs: number
+  readonly #sentAtMs = new Map<number, number>()
+  #asked: Stop | undefined
+  #noticed: Stop | undefined
+
+  constructor(
+    readonly order: RunnerOrder,
+    readonly startedAtMs: number,
+  ) {
+    this.limits = order.limits
+    this.#leaseUntilMs = startedAtMs + order.leaseMs
+  }
+
+  beatSent(seq: number, nowMs: number): void {
+    this.#sentAtMs.set(seq, nowMs)
+    this.#sentAtMs.delete(seq - BEATS_REMEMBERED)
+  }
+
+  /** Counts from when the beat that the lease answers was sent; one that answers no known beat is ignored. */
+  obeyLease({ seq, answersBeat, ttlMs }: Lease): void {
+    const sentAtMs = this.#sentAtMs.get(answersBeat)
+    if (sentAtMs === undefined) return
+    this.leaseSeq = Math.max(this.leaseSeq, seq)
+    this.#leaseUntilMs = Math.max(this.#leaseUntilMs, sentAtMs + ttlMs)
+  }
+
+  obeyLimits(limits: Limits): void {
+    if (limits.seq > this.limits.seq) this.limits = limits
+  }
+
+  obeyDrain({ reason, windowMs }: Drain, nowMs: number): void {
+    this.#asked ??= { reason, untilMs: nowMs + Math.min(this.order.drainMs, windowMs) }
+  }
+
+  obeyNotice(terminateAtMs: number, nowMs: number): void {
+    const leftMs = Math.max(0, terminateAtMs - nowMs)
+    const usableMs = leftMs - Math.min(RESULT_MAX_MS, leftMs * RESULT_SHARE)
+    this.#noticed = { reason: 'interrupted', untilMs: nowMs + Math.min(this.order.drainMs, usableMs) }
+  }
+
+  get isDrainAsked(): boolean {
+    return this.#asked !== undefined
+  }
+
+  /** When `stop` will have something to say, as far as is known. */
+  get stopsAtMs(): number {
+    if (this.#asked !== undefined || this.#noticed !== undefined) return -Infinity
+    return Math.min(this.#hardStop().untilMs - this.order.drainMs, this.#leaseUntilMs)
+  }
+
+  /** The weightiest reason to stop now with the shortest time that any reason leaves, or `undefined` when there is none. */
+  stop(nowMs: number, isDraining: boolean): Stop | undefined {
+    const { drainMs } = this.order
+    const hard = this.#hardStop()
+    const reasons = [
+      this.#asked,
+      this.#noticed,
+      isDraining || nowMs >= hard.untilMs - drainMs ? hard : undefined,
+      nowMs >= this.#leaseUntilMs
+        ? { reason: 'lease' as const, untilMs: this.#leaseUntilMs + drainMs }
+        : undefined,
+    ].filter((reason) => reason !== undefined)
+    const [first] = reasons
+    return first && { reason: first.reason, untilMs: Math.min(...reasons.map((reason) => reason.untilMs)) }
+  }
+
+  /** The earlier of the two limits, less what the result and the power-off take. */
+  #hardStop(): Stop {
+    const { deadlineAtMs, runMs } = this.limits
+    const deadlineMs = deadlineAtMs ?? Infinity
+    const budgetMs = this.startedAtMs + (runMs ?? Infinity)
+    const reason = deadlineMs <= budgetMs ? 'deadline' : 'budget'
+    return { reason, untilMs: Math.min(deadlineMs, budgetMs) - this.order.powerOffMs }
+  }
+}

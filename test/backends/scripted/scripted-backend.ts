@@ -1,0 +1,123 @@
+import type { Backend, CallContext } from '../../../backends/backend'
+import { BackendError } from '../../../backends/errors'
+import type { LaunchOutcome } from '../../../core/activities'
+import type { Observation } from '../../../core/observation'
+import { formatInstant, MINUTE_MS } from '../../../core/time'
+import { sleep } from './clock'
+import type { Fault, Verb } from './faults'
+import type { ScriptedWorld } from './world'
+
+interface Call<T> {
+  verb: Verb
+  attemptIds: string[]
+  ctx: CallContext
+  /** What the call does and answers when nothing is scripted. */
+  effect: (fault: Fault | undefined) => T
+  /** What is answered where the effect is unknown to the caller; nothing may be, where a call changes nothing. */
+  unknown?: (findAfterMs: number) => T
+}
+
+/** How soon a launch that was left without an answer may be looked for. */
+const FIND_AFTER_MS = MINUTE_MS
+
+/** A backend over a scripted world. It keeps every promise of the contract but for what the world's script says. */
+export function createScriptedBackend(world: ScriptedWorld): Backend {
+  const { name, capabilities } = world
+  const call = <T>(one: Call<T>): Promise<T> => answer(world, one)
+  return {
+    name,
+    capabilities,
+    check: (ctx) => call({ verb: 'check', attemptIds: [], ctx, effect: () => world.problems }),
+    offers: (request, ctx) =>
+      call({ verb: 'offers', attemptIds: [], ctx, effect: () => world.offers(request) }),
+    launch: (order, ctx) =>
+      call<LaunchOutcome>({
+        ...{ verb: 'launch', attemptIds: [order.attemptId], ctx },
+        effect: (fault) => {
+          if (fault?.kind === 'refuses') return { kind: 'refused', failure: fault.failure }
+          const outcome = world.buy(order)
+          if (fault?.kind === 'duplicates') world.duplicate(order)
+          return outcome
+        },
+        unknown: (findAfterMs) => ({ kind: 'unconfirmed', findAfterMs }),
+      }),
+    find: (attemptId, ctx) =>
+      call({ verb: 'find', attemptIds: [attemptId], ctx, effect: () => world.find(attemptId) }),
+    ...(capabilities.runnerStart === 'after-launch' && {
+      start: (handle, _order, ctx) =>
+        call({
+          ...{ verb: 'start', attemptIds: [handle.attemptId], ctx },
+          effect: () => {
+            if (world.machine(handle.id)?.start() !== true) throw transient('the machine cannot take it yet')
+          },
+        }),
+    }),
+    observe: (handles, ctx) =>
+      call({
+        ...{ verb: 'observe', attemptIds: handles.map((handle) => handle.attemptId), ctx },
+        effect: (fault) =>
+          handles.map(({ id }): Observation => {
+            const gone: Observation = { state: 'gone', cause: 'unknown' }
+            return fault?.kind === 'lies-gone' ? gone : (world.machine(id)?.observation() ?? gone)
+          }),
+      }),
+    terminate: ({ id }, ctx) =>
+      call({
+        ...{ verb: 'terminate', attemptIds: [world.machine(id)?.handle.attemptId ?? id], ctx },
+        effect: (fault) => {
+          if (fault?.kind !== 'ignored') world.machine(id)?.end('ended')
+        },
+      }),
+    list: (deployment, ctx) =>
+      call({
+        ...{ verb: 'list', attemptIds: [], ctx },
+        effect: () =>
+          world.listed(deployment).map(({ handle, owner, state }) => ({
+            ...{ handle, owner, createdAtMs: handle.launchedAtMs },
+            description: `${state} since ${formatInstant(handle.launchedAtMs)}`,
+          })),
+      }),
+    interrupt: ({ id, attemptId }, { noticeMs }, ctx) =>
+      call({
+        ...{ verb: 'interrupt', attemptIds: [attemptId], ctx },
+        effect: () => world.machine(id)?.interrupt(noticeMs),
+      }),
+  }
+}
+
+async function answer<T>(
+  world: ScriptedWorld,
+  { verb, attemptIds, ctx, effect, unknown }: Call<T>,
+): Promise<T> {
+  const left = transient('the caller stopped waiting')
+  if (ctx.signal.aborted) throw left
+  world.calls.push({ verb, attemptIds, atMs: world.clock.now() })
+  const fault = world.faults.take(verb, attemptIds)
+  switch (fault?.kind) {
+    case 'throws':
+      throw new BackendError(fault.failure)
+    case 'slow':
+      await sleep(world.clock, fault.durationMs, ctx.signal)
+      if (ctx.signal.aborted) throw left
+      return effect(fault)
+    case 'loses-answer':
+      if (fault.hasEffect) effect(fault)
+      if (unknown === undefined) throw transient('the answer was lost')
+      return unknown(fault.findAfterMs)
+    case 'hangs':
+      if (fault.hasEffect) effect(fault)
+      await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
+      if (unknown === undefined) throw left
+      return unknown(FIND_AFTER_MS)
+    case undefined:
+    case 'refuses':
+    case 'duplicates':
+    case 'lies-gone':
+    case 'ignored':
+      return effect(fault)
+  }
+}
+
+function transient(message: string): BackendError {
+  return new BackendError({ class: 'transient', message })
+}

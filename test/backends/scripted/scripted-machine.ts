@@ -1,0 +1,104 @@
+import type { MachineHandle, OwnerTags } from '../../../core/handle'
+import type { Observation } from '../../../core/observation'
+import type { Offer } from '../../../core/offer'
+import type { Order } from '../../../core/plan'
+import type { ObjectStore } from '../../../storage/store'
+import type { Behaviour } from './behaviour'
+import type { Clock } from './clock'
+import { ScriptedRunner } from './scripted-runner'
+
+export interface MachineOptions {
+  clock: Clock
+  store: ObjectStore
+  id: string
+  order: Order
+  offer: Offer
+  behaviour: Behaviour
+  bootMs: number
+  /** Whether booting starts the runner, or a call of `start` does. */
+  startsRunner: boolean
+  /** Whether the machine is off, and billed no more, once its runner has powered it off. */
+  endsWithRunner: boolean
+  onGone: (machine: ScriptedMachine) => void
+}
+
+/** A machine of the scripted world: boots, runs a runner, and ends by itself, by its owner, or by its provider. */
+export class ScriptedMachine {
+  readonly handle: MachineHandle
+  readonly owner: OwnerTags
+  state: 'pending' | 'running' | 'gone' = 'pending'
+  cause: Observation['cause']
+  endedAtMs: number | undefined
+  noticeAtMs: number | undefined
+  /** How often its runner was started. */
+  starts = 0
+  #runner: ScriptedRunner | undefined
+  readonly #o: MachineOptions
+  #forget: () => void
+
+  constructor(options: MachineOptions) {
+    this.#o = options
+    const { clock, id, order, offer, behaviour, bootMs } = options
+    const { deployment, jobId, attemptId } = order
+    const { capacityType, type, place, priceMicroUsdPerHour } = offer
+    const launchedAtMs = clock.now()
+    this.owner = { deployment, jobId, attemptId }
+    this.handle = {
+      ...{ backend: offer.backend, kind: 'machine', id, attemptId, launchedAtMs },
+      realised: { capacityType, type, place, priceMicroUsdPerHour },
+    }
+    this.#forget = behaviour.neverBoots
+      ? () => undefined
+      : clock.at(launchedAtMs + bootMs, () => this.#boot())
+  }
+
+  /** Where the runner is started by a call: harmless to repeat. False while the machine cannot take it. */
+  start(): boolean {
+    if (this.state !== 'running') return false
+    const { clock, store, order, behaviour, endsWithRunner } = this.#o
+    if (this.starts > 0 || behaviour.neverStarts) return true
+    this.starts++
+    const { jobId, attempt } = order
+    const onOver = (how: 'finished' | 'died'): void => {
+      // A machine that leaves during its notice was taken back all the same.
+      if (how === 'died' || endsWithRunner) this.end(this.noticeAtMs === undefined ? 'ended' : 'interrupted')
+    }
+    this.#runner = new ScriptedRunner({ clock, store, jobId, attempt, behaviour, onOver })
+    return true
+  }
+
+  /** The provider takes the machine back: now, or after a notice. */
+  interrupt(noticeMs: number | null): void {
+    if (this.state === 'gone' || (noticeMs !== null && this.noticeAtMs !== undefined)) return
+    if (noticeMs === null) return this.end('interrupted')
+    this.noticeAtMs = this.#o.clock.now() + noticeMs
+    this.#o.clock.at(this.noticeAtMs, () => this.end('interrupted'))
+    this.#runner?.notice(this.noticeAtMs)
+  }
+
+  end(cause: Observation['cause']): void {
+    if (this.state === 'gone') return
+    this.state = 'gone'
+    this.cause = cause
+    this.endedAtMs = this.#o.clock.now()
+    this.#forget()
+    this.#runner?.cut()
+    this.#runner = undefined
+    this.#o.onGone(this)
+  }
+
+  observation(): Observation {
+    return {
+      state: this.state,
+      ...(this.cause && { cause: this.cause }),
+      ...(this.endedAtMs !== undefined && { endedAtMs: this.endedAtMs }),
+      ...(this.noticeAtMs !== undefined && { noticeAtMs: this.noticeAtMs }),
+    }
+  }
+
+  #boot(): void {
+    this.state = 'running'
+    if (this.#o.startsRunner) this.start()
+    if (this.noticeAtMs !== undefined) this.#runner?.notice(this.noticeAtMs)
+  }
+}

@@ -1,0 +1,256 @@
+import type { Capabilities, Problem } from '../../../backends/backend'
+import { BackendError } from '../../../backends/errors'
+import type { FindOutcome, LaunchOutcome } from '../../../core/activities'
+import type { MicroUsd } from '../../../core/money'
+import { offerKey, type Availability, type Offer } from '../../../core/offer'
+import type { Order } from '../../../core/plan'
+import { isWithin, wantsGpu, type MachineShape, type ResourceRequest } from '../../../core/resources'
+import { MINUTE_MS } from '../../../core/time'
+import type { ObjectStore } from '../../../storage/store'
+import { STEADY, type Behaviour } from './behaviour'
+import type { Clock } from './clock'
+import { FaultScript, type Verb } from './faults'
+import { ScriptedMachine } from './scripted-machine'
+
+/** What the provider sells, and how many it has. */
+export interface Ware {
+  capacityType: Offer['capacityType']
+  type: string
+  place?: string
+  shape?: MachineShape
+  /** Machines that can be had now; one that its owner ends comes back, one that was taken back does not. */
+  stock?: number
+  /** One price, or prices by the instant from which they hold, oldest first. */
+  priceMicroUsdPerHour: MicroUsd | [fromMs: number, price: MicroUsd][]
+  interruptionsPerHour?: number
+}
+
+export interface WorldOptions {
+  clock: Clock
+  /** The store that the machines reach. */
+  store: ObjectStore
+  wares: Ware[]
+  /** The backend's name. */
+  name?: string
+  capabilities?: Partial<Capabilities>
+  /** Machines that the account may have at once. */
+  quota?: number
+  bootMs?: number
+  /** How each machine's workload runs, whatever differs from `STEADY`. */
+  behave?: (order: Order) => Partial<Behaviour>
+}
+
+export interface RecordedCall {
+  verb: Verb
+  atMs: number
+  attemptIds: string[]
+}
+
+const SHAPE: MachineShape = {
+  cpus: 8,
+  memoryGiB: 61,
+  diskGiB: 200,
+  gpus: 1,
+  accelerator: 'V100',
+  gpuMemoryGiB: 16,
+}
+
+/** A provider in memory: its stock, its machines, what was asked of it, and what will go wrong. Each test makes its own. */
+export class ScriptedWorld {
+  readonly clock: Clock
+  readonly name: string
+  readonly capabilities: Capabilities
+  readonly calls: RecordedCall[] = []
+  readonly faults = new FaultScript()
+  /** Oldest first, ended ones too. */
+  readonly machines: ScriptedMachine[] = []
+  /** What `check` says. */
+  problems: Problem[] = []
+  quota: number
+  readonly #o: WorldOptions
+  readonly #stock = new Map<string, number>()
+  readonly #byId = new Map<string, ScriptedMachine>()
+  readonly #byAttempt = new Map<string, ScriptedMachine[]>()
+  #living = 0
+  #stale: { untilMs: number; known: Set<ScriptedMachine> } | undefined
+
+  constructor(options: WorldOptions) {
+    this.#o = options
+    this.clock = options.clock
+    this.name = options.name ?? 'scripted'
+    this.quota = options.quota ?? Infinity
+    const capacityTypes = [...new Set(options.wares.map((ware) => ware.capacityType))]
+    this.capabilities = {
+      capacityTypes,
+      ...{ hasCustomImage: true, runnerStart: 'with-launch', idempotency: 'token', billsUntil: 'exit' },
+      ...{ interruptionNoticeMs: 2 * MINUTE_MS, runMsMax: null, price: 'live' },
+      ...options.capabilities,
+    }
+    for (const ware of options.wares) this.setStock(ware, ware.stock ?? Infinity)
+  }
+
+  setStock(ware: Pick<Ware, 'capacityType' | 'type' | 'place'>, count: number): void {
+    this.#stock.set(this.#keyOf(ware), count)
+  }
+
+  /** For so long, lists show what they show now: what is made meanwhile is not found. */
+  freezeLists(durationMs: number): void {
+    this.#stale = { untilMs: this.clock.now() + durationMs, known: new Set(this.machines) }
+  }
+
+  /** The machine that an attempt has, the first where there are several. */
+  machineOf(attemptId: string): ScriptedMachine | undefined {
+    return this.#byAttempt.get(attemptId)?.[0]
+  }
+
+  machinesOf(attemptId: string): ScriptedMachine[] {
+    return this.#byAttempt.get(attemptId) ?? []
+  }
+
+  machine(id: string): ScriptedMachine | undefined {
+    return this.#byId.get(id)
+  }
+
+  callsOf(verb: Verb): RecordedCall[] {
+    return this.calls.filter((call) => call.verb === verb)
+  }
+
+  /** Stops whatever still runs; nothing of this world happens any more. */
+  dispose(): void {
+    for (const machine of this.machines) machine.end('unknown')
+  }
+
+  offers(request: ResourceRequest): Offer[] {
+    const fitting = this.#o.wares.filter(({ shape = SHAPE }) => couldHold(shape, request))
+    return (fitting.length > 0 ? fitting : this.#o.wares).map((ware) => this.#offerOf(ware))
+  }
+
+  /** What a launch comes to: the machine that the order has already, a new one, or why there is none. */
+  buy(order: Order): LaunchOutcome {
+    const known = this.#knownTo(order)
+    if (known !== undefined) return { kind: 'launched', handle: known.handle }
+    const wanted = new Set(order.offers.map(offerKey))
+    const wares = this.#o.wares.filter((ware) => wanted.has(this.#keyOf(ware)))
+    if (wares.length === 0) return refused('invalid', 'none of the offers is sold here')
+    if (this.#living >= this.quota) return refused('quota', `the account may have ${this.quota} machines`)
+    const ware = wares.find((one) => this.#stockOf(one) > 0)
+    if (ware === undefined) return refused('capacity', 'out of stock')
+    return { kind: 'launched', handle: this.make(order, ware).handle }
+  }
+
+  /** Makes a machine, whatever the order has already. */
+  make(order: Order, ware: Ware): ScriptedMachine {
+    const { clock, store, behave, bootMs = 0 } = this.#o
+    const key = this.#keyOf(ware)
+    this.#stock.set(key, this.#stockOf(ware) - 1)
+    const machine = new ScriptedMachine({
+      ...{ clock, store, order, bootMs, offer: this.#offerOf(ware) },
+      id: `m-${this.machines.length + 1}`,
+      behaviour: { ...STEADY, ...behave?.(order) },
+      startsRunner: this.capabilities.runnerStart === 'with-launch',
+      endsWithRunner: this.capabilities.billsUntil === 'exit',
+      onGone: ({ cause }) => {
+        this.#living--
+        if (cause !== 'interrupted') this.#stock.set(key, this.#stockOf(ware) + 1)
+      },
+    })
+    this.#living++
+    this.machines.push(machine)
+    this.#byId.set(machine.handle.id, machine)
+    this.#byAttempt.set(order.attemptId, [...this.machinesOf(order.attemptId), machine])
+    return machine
+  }
+
+  /** A second machine for an order that has one, as a provider without tokens makes it. */
+  duplicate(order: Order): ScriptedMachine {
+    const wanted = new Set(order.offers.map(offerKey))
+    return this.make(
+      order,
+      this.#o.wares.find((ware) => wanted.has(this.#keyOf(ware)))!,
+    )
+  }
+
+  find(attemptId: string): FindOutcome {
+    const againInMs = this.#staleForMs()
+    const living = this.machinesOf(attemptId).filter((one) => one.state !== 'gone')
+    const handles = living.filter((one) => this.#isShown(one)).map((one) => one.handle)
+    if (handles.length > 0) return { kind: 'found', handles }
+    return againInMs > 0 ? { kind: 'unsettled', againInMs } : { kind: 'absent' }
+  }
+
+  /** The living machines of a deployment, as far as lists show them. */
+  listed(deployment: string): ScriptedMachine[] {
+    return this.machines.filter(
+      (one) => one.state !== 'gone' && one.owner.deployment === deployment && this.#isShown(one),
+    )
+  }
+
+  /** By the token where tokens are honoured, else by the tag, as far as lists show it. */
+  #knownTo({ attemptId }: Order): ScriptedMachine | undefined {
+    const machines = this.machinesOf(attemptId)
+    return this.capabilities.idempotency === 'token'
+      ? machines[0]
+      : machines.find((one) => this.#isShown(one))
+  }
+
+  #isShown(machine: ScriptedMachine): boolean {
+    return this.#staleForMs() === 0 || this.#stale!.known.has(machine)
+  }
+
+  #staleForMs(): number {
+    return Math.max(0, (this.#stale?.untilMs ?? 0) - this.clock.now())
+  }
+
+  #stockOf(ware: Ware): number {
+    return this.#stock.get(this.#keyOf(ware))!
+  }
+
+  #keyOf({ capacityType, type, place = '' }: Pick<Ware, 'capacityType' | 'type' | 'place'>): string {
+    return offerKey({ backend: this.name, capacityType, type, place })
+  }
+
+  #offerOf(ware: Ware): Offer {
+    const {
+      capacityType,
+      type,
+      place = '',
+      shape = SHAPE,
+      priceMicroUsdPerHour: prices,
+      interruptionsPerHour,
+    } = ware
+    const nowMs = this.clock.now()
+    const price = typeof prices === 'number' ? prices : prices.findLast(([fromMs]) => fromMs <= nowMs)?.[1]
+    if (price === undefined)
+      throw new BackendError({ class: 'unclassified', message: `${type} has no price yet` })
+    const hasQuota = this.#living < this.quota
+    const availability: Availability = !hasQuota
+      ? 'no-quota'
+      : this.#stockOf(ware) > 0
+        ? 'available'
+        : 'unavailable'
+    return {
+      ...{ backend: this.name, capacityType, type, place, shape, priceMicroUsdPerHour: price, availability },
+      priceSource: { kind: this.capabilities.price, observedAtMs: nowMs },
+      ...(interruptionsPerHour === undefined ? {} : { interruptionsPerHour }),
+    }
+  }
+}
+
+function refused(failureClass: 'invalid' | 'quota' | 'capacity', message: string): LaunchOutcome {
+  return { kind: 'refused', failure: { class: failureClass, message } }
+}
+
+/** Whether a shape is at least what is asked for. */
+function couldHold(shape: MachineShape, request: ResourceRequest): boolean {
+  const { accelerators = [], cpus, memoryGiB, diskGiB, gpus, gpuMemoryGiB } = request
+  const reaches = (value: number | undefined, min: number | undefined): boolean =>
+    min === undefined || isWithin(value ?? 0, { min })
+  return (
+    reaches(shape.cpus, cpus?.min) &&
+    reaches(shape.memoryGiB, memoryGiB?.min) &&
+    reaches(shape.diskGiB, diskGiB?.min) &&
+    reaches(shape.gpus, Math.max(gpus?.min ?? 0, wantsGpu(request) ? 1 : 0)) &&
+    reaches(shape.gpuMemoryGiB, gpuMemoryGiB?.min) &&
+    (accelerators.length === 0 || accelerators.includes(shape.accelerator ?? ''))
+  )
+}
