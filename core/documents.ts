@@ -21,7 +21,7 @@ export interface InputFile {
 }
 
 /** Where the machine's interruption notice comes from. */
-export type NoticeSource = { kind: 'none' } | { kind: 'file'; path: string } | { kind: 'ec2' }
+export type NoticeSource = { kind: 'none' } | { kind: 'file'; path: string }
 
 /** `order.json`: what to run. Put once by the control plane, before the machine is launched. */
 export interface RunnerOrder {

@@ -1,0 +1,71 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  Runtime,
+  Worker,
+  type WorkflowBundleWithSourceMap,
+} from '@temporalio/worker'
+import { WORKFLOW_TYPES } from '../../core/queues'
+import { SCENARIOS } from './scenarios'
+
+const HISTORIES = join(__dirname, 'histories')
+const files = readdirSync(HISTORIES)
+
+interface History {
+  events: { activityTaskScheduledEventAttributes?: { activityType: { name: string } } }[]
+}
+
+function read(file: string): History {
+  return JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as History
+}
+
+let workflowBundle: WorkflowBundleWithSourceMap
+
+beforeAll(async () => {
+  Runtime.install({
+    logger: new DefaultLogger('ERROR'),
+    telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' } } },
+  })
+  workflowBundle = await bundleWorkflowCode({
+    workflowsPath: require.resolve('../../workflows'),
+    logger: new DefaultLogger('ERROR'),
+  })
+})
+
+describe('a job that runs while this version is installed', () => {
+  it.each(files)('goes on as it began: %s', async (file) => {
+    await Worker.runReplayHistory({ workflowBundle }, read(file))
+  })
+
+  it('has a history for every branch of every workflow', () => {
+    const recorded = files.map((file) => file.replace(/\.v\d+\.json$/, ''))
+    expect(recorded.sort()).toEqual(SCENARIOS.map(({ name }) => name).sort())
+    const types = new Set(SCENARIOS.map(({ name }) => name.split('.')[0]))
+    expect([...types].sort()).toEqual(Object.values(WORKFLOW_TYPES).sort())
+  })
+})
+
+describe('a history that somebody changed', () => {
+  const file = files.find((name) => name.startsWith('attempt.succeeded'))!
+
+  it('is refused when another activity was scheduled', async () => {
+    const history = read(file)
+    const scheduled = history.events.find((event) => event.activityTaskScheduledEventAttributes)!
+    scheduled.activityTaskScheduledEventAttributes!.activityType.name = 'terminate'
+    await expect(Worker.runReplayHistory({ workflowBundle }, history)).rejects.toMatchObject({
+      name: 'DeterminismViolationError',
+    })
+  })
+
+  it('is refused when a step is missing', async () => {
+    const history = read(file)
+    const index = history.events.findIndex(
+      (event) => 'upsertWorkflowSearchAttributesEventAttributes' in event,
+    )
+    history.events.splice(index, 1)
+    await expect(Worker.runReplayHistory({ workflowBundle }, history)).rejects.toThrow()
+  })
+})

@@ -1,0 +1,248 @@
+import { WORKFLOW_TYPES, ORCHESTRATOR_QUEUE } from '../../core/queues'
+import { microUsd } from '../../core/money'
+import { putDocument } from '../../storage/json'
+import { layout } from '../../storage/layout'
+import { until } from '../support/until'
+import {
+  ON_DEMAND,
+  SPOT,
+  statusOf,
+  type Deployment,
+  type JobHandle,
+  type WorldWishes,
+} from '../workflows/harness'
+
+/** One branch of a workflow: how to live through it, and the workflow whose history tells it. */
+export interface Scenario {
+  /** `<workflow>.<what happens>`: the history's file is named so. */
+  name: string
+  wishes?: WorldWishes
+  /** Answers the id of the workflow to record, closed. */
+  play: (deployment: Deployment) => Promise<string>
+}
+
+const JOB = 'job/job-test'
+const ATTEMPT = 'job/job-test/1'
+const LONG = { behave: () => ({ stepsTotal: 10_000 }) }
+
+const closed = (job: JobHandle): Promise<string> =>
+  job.result().then(
+    () => JOB,
+    () => JOB,
+  )
+const running = (job: JobHandle): Promise<void> =>
+  until(async () => (await statusOf(job)).state === 'running')
+
+async function played(
+  deployment: Deployment,
+  spec = {},
+  meddle?: (job: JobHandle) => Promise<unknown>,
+): Promise<string> {
+  const job = await deployment.submit(spec)
+  if (meddle !== undefined) {
+    await running(job)
+    await meddle(job)
+  }
+  return closed(job)
+}
+
+const ofAttempt =
+  (play: Scenario['play']): Scenario['play'] =>
+  async (deployment) => {
+    await play(deployment)
+    return ATTEMPT
+  }
+
+const CAPACITY = { class: 'capacity', message: 'out of stock' } as const
+const DEPLOYMENT = 'dep-0123456789'
+
+export const SCENARIOS: readonly Scenario[] = [
+  { name: 'job.succeeded', play: (d) => played(d) },
+  {
+    name: 'job.interrupted-then-resumed',
+    wishes: { behave: ({ attempt }) => (attempt === 1 ? { diesAtStep: 35 } : {}) },
+    play: (d) => played(d),
+  },
+  {
+    name: 'job.interrupted-too-often',
+    wishes: { behave: () => ({ diesAtStep: 5 }) },
+    play: (d) => played(d, { retries: { failures: 0, interruptions: 1 } }),
+  },
+  {
+    name: 'job.workload-retried-then-failed',
+    wishes: { behave: () => ({ fails: { atStep: 5, exitCode: 1 } }) },
+    play: (d) => played(d, { retries: { failures: 1, interruptions: 0 } }),
+  },
+  {
+    name: 'job.capacity-then-fallback',
+    play: (d) => {
+      d.world.faults.add('launch', { kind: 'refuses', failure: CAPACITY })
+      return played(d)
+    },
+  },
+  {
+    name: 'job.waited-for-capacity',
+    wishes: { wares: [{ ...SPOT, stock: 0 }] },
+    play: async (d) => {
+      const job = await d.submit()
+      await until(async () => (await statusOf(job)).reason === 'waiting-for-capacity')
+      d.world.setStock(SPOT, 1)
+      return closed(job)
+    },
+  },
+  {
+    name: 'job.cancelled-while-waiting',
+    wishes: { wares: [{ ...SPOT, stock: 0 }] },
+    play: async (d) => {
+      const job = await d.submit()
+      await until(async () => (await statusOf(job)).reason === 'waiting-for-capacity')
+      await job.cancel()
+      return closed(job)
+    },
+  },
+  { name: 'job.cancelled', wishes: LONG, play: (d) => played(d, {}, (job) => job.cancel()) },
+  {
+    name: 'job.cancelled-then-now',
+    wishes: { behave: () => ({ stepsTotal: 10_000, isDeaf: true }), timing: { drainMs: 60_000 } },
+    play: (d) =>
+      played(d, {}, async (job) => {
+        await job.cancel()
+        await until(async () => (await statusOf(job)).state === 'stopping')
+        await job.executeUpdate('cancelNow')
+      }),
+  },
+  {
+    name: 'job.migrated',
+    wishes: { behave: ({ attempt }) => (attempt === 1 ? { stepsTotal: 10_000 } : {}) },
+    play: (d) =>
+      played(d, {}, (job) =>
+        job.executeUpdate('migrate', { args: [{ to: { backend: 'scripted', capacityType: 'on-demand' } }] }),
+      ),
+  },
+  {
+    name: 'job.migrated-to-nowhere',
+    wishes: { behave: ({ attempt }) => (attempt === 1 ? { stepsTotal: 10_000 } : {}) },
+    play: (d) =>
+      played(d, {}, (job) => job.executeUpdate('migrate', { args: [{ to: { backend: 'nowhere' } }] })),
+  },
+  {
+    name: 'job.extended',
+    wishes: { behave: () => ({ stepsTotal: 150 }) },
+    play: (d) =>
+      played(d, { budgetMicroUsd: microUsd(1_000) }, (job) =>
+        job.executeUpdate('extend', {
+          args: [{ deadlineAtMs: Date.now() + 600_000, budgetMicroUsd: microUsd(2_000) }],
+        }),
+      ),
+  },
+  {
+    name: 'job.deadline',
+    wishes: LONG,
+    play: (d) => played(d, { deadlineAtMs: Date.now() + 6_000 }),
+  },
+  {
+    name: 'job.budget',
+    wishes: { ...LONG, wares: [SPOT] },
+    play: (d) =>
+      played(d, { budgetMicroUsd: microUsd(10) }, (job) =>
+        job.executeUpdate('extend', { args: [{ budgetMicroUsd: microUsd(0.6) }] }),
+      ),
+  },
+  { name: 'job.no-placement', play: (d) => played(d, { resources: { gpus: { min: 64 } } }) },
+  { name: 'job.invalid', play: (d) => played(d, { run: '' }) },
+  {
+    name: 'job.attempt-terminated-by-hand',
+    play: (d) => played(d, {}, () => d.client.workflow.getHandle(ATTEMPT).terminate()),
+  },
+
+  { name: 'attempt.succeeded', play: ofAttempt((d) => played(d)) },
+  {
+    name: 'attempt.started-after-launch',
+    wishes: { capabilities: { runnerStart: 'after-launch' } },
+    play: ofAttempt((d) => played(d)),
+  },
+  {
+    name: 'attempt.silent-started-again-given-up',
+    wishes: {
+      capabilities: { runnerStart: 'after-launch' },
+      timing: { silenceMs: 600 },
+      behave: ({ attempt }) => (attempt === 1 ? { neverStarts: true } : {}),
+    },
+    play: ofAttempt((d) => played(d)),
+  },
+  {
+    name: 'attempt.refused',
+    play: ofAttempt((d) => {
+      d.world.faults.add('launch', { kind: 'refuses', failure: CAPACITY })
+      return played(d)
+    }),
+  },
+  {
+    name: 'attempt.unconfirmed-then-found',
+    play: ofAttempt((d) => {
+      d.world.faults.add('launch', { kind: 'loses-answer', hasEffect: true, findAfterMs: 100 })
+      return played(d)
+    }),
+  },
+  {
+    name: 'attempt.unconfirmed-unsettled-absent',
+    wishes: { capabilities: { idempotency: 'tag' } },
+    play: ofAttempt((d) => {
+      d.world.faults.add('launch', { kind: 'loses-answer', hasEffect: false, findAfterMs: 0 })
+      d.world.freezeLists(1_000)
+      return played(d)
+    }),
+  },
+  { name: 'attempt.drained', wishes: LONG, play: ofAttempt((d) => played(d, {}, (job) => job.cancel())) },
+  {
+    name: 'attempt.drain-window-over',
+    wishes: {
+      behave: () => ({ stepsTotal: 10_000, isDeaf: true, silentAtStep: 20 }),
+      timing: { drainMs: 500, silenceMs: 60_000 },
+    },
+    play: ofAttempt((d) => played(d, {}, (job) => job.cancel())),
+  },
+  {
+    name: 'attempt.extended',
+    wishes: { behave: () => ({ stepsTotal: 150 }) },
+    play: ofAttempt((d) =>
+      played(d, {}, (job) => job.executeUpdate('extend', { args: [{ deadlineAtMs: Date.now() + 600_000 }] })),
+    ),
+  },
+  {
+    name: 'attempt.cancelled-by-hand',
+    play: ofAttempt((d) => played(d, {}, () => d.client.workflow.getHandle(ATTEMPT).cancel())),
+  },
+
+  {
+    name: 'garbageCollection.kept-then-ended',
+    wishes: { wares: [SPOT, ON_DEMAND], ...LONG },
+    play: async (d) => {
+      await putDocument(d.store, layout.deployment(), { id: DEPLOYMENT })
+      const job = await d.submit()
+      await running(job)
+      await d.stop('orchestrator')
+      await d.client.workflow.getHandle(ATTEMPT).terminate()
+      await job.terminate()
+      await d.startOrchestrator()
+      await d.client.workflow.execute(WORKFLOW_TYPES.garbageCollection, {
+        workflowId: 'gc',
+        taskQueue: ORCHESTRATOR_QUEUE,
+        args: [{ deployment: DEPLOYMENT, backends: ['scripted'], graceMs: 100, isDryRun: false }],
+      })
+      return 'gc'
+    },
+  },
+  {
+    name: 'garbageCollection.nothing',
+    play: async (d) => {
+      await putDocument(d.store, layout.deployment(), { id: DEPLOYMENT })
+      await d.client.workflow.execute(WORKFLOW_TYPES.garbageCollection, {
+        workflowId: 'gc',
+        taskQueue: ORCHESTRATOR_QUEUE,
+        args: [{ deployment: DEPLOYMENT, backends: ['scripted'], graceMs: 100, isDryRun: true }],
+      })
+      return 'gc'
+    },
+  },
+]
