@@ -1,0 +1,120 @@
+"""Optional helper for programs that run as Crucible jobs. Copy it or import it: outside Crucible it does no harm.
+
+import crucible_job as job
+
+for step in range(start, steps):
+    ...
+    job.progress(step + 1, steps, loss)
+    if job.should_stop():
+        save(os.path.join(job.checkpoint_dir(), "model.pt"))
+        job.checkpoint_saved("model.pt", step + 1)
+        break
+"""
+
+import atexit
+import json
+import math
+import os
+import signal
+import threading
+import time
+
+_PROGRESS_SECONDS = 0.1
+
+_written_at = None
+_pending = None
+_is_listening = False
+
+
+def progress(step, total=None, loss=None):
+    """Tells how far the training is: steps done, steps in all, the newest loss. Costs next to nothing, call it every step."""
+    global _pending, _written_at
+    if _control() is None:
+        return
+    loss = None if loss is None else float(loss)
+    _pending = {
+        "step": int(step),
+        "total": None if total is None else int(total),
+        "loss": loss if loss is not None and math.isfinite(loss) else None,
+    }
+    now = time.monotonic()
+    if _written_at is None or now - _written_at >= _PROGRESS_SECONDS:
+        _written_at = now
+        _write_progress()
+
+
+def should_stop():
+    """True when the machine is about to go away: save a checkpoint and end.
+
+    A program that asks this will stop by itself, so from the first call on SIGTERM, which comes at the same time, no longer
+    ends it; a handler of its own is left alone.
+    """
+    global _is_listening
+    control = _control()
+    if control is not None and not _is_listening:
+        _is_listening = True
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        ):
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    return control is not None and os.path.exists(os.path.join(control, "stop.json"))
+
+
+def checkpoint_saved(path, step):
+    """Declares that `path`, a file or a folder in `checkpoint_dir()`, is a complete checkpoint after `step` steps.
+
+    Once this is used, only declared checkpoints count. Raises ValueError when the path is somewhere else.
+    """
+    control = _control()
+    if control is None:
+        return
+    base = os.path.realpath(checkpoint_dir())
+    full = os.path.realpath(os.path.join(base, path))
+    if full != base and not full.startswith(base + os.sep):
+        raise ValueError("the checkpoint %s is not in %s, the folder that is kept" % (path, base))
+    declared = {"path": os.path.relpath(full, base).replace(os.sep, "/"), "step": int(step)}
+    _write(os.path.join(control, "saved", "%d.json" % declared["step"]), declared)
+
+
+def resume_path():
+    """Path of the checkpoint to go on from, or None for a fresh start."""
+    return os.environ.get("CRUCIBLE_RESUME_FROM")
+
+
+def checkpoint_dir():
+    """The folder to save checkpoints in; it exists. Outside Crucible ./checkpoints."""
+    return _folder("CRUCIBLE_CHECKPOINT_DIR", "checkpoints")
+
+
+def output_dir():
+    """The folder for results; everything in it is kept, and it exists. Outside Crucible ./output."""
+    return _folder("CRUCIBLE_OUTPUT_DIR", "output")
+
+
+def _folder(variable, default):
+    path = os.environ.get(variable) or os.path.join(".", default)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def _control():
+    return os.environ.get("CRUCIBLE_CONTROL_DIR")
+
+
+@atexit.register
+def _write_progress():
+    global _pending
+    if _pending is not None:
+        pending, _pending = _pending, None
+        try:
+            _write(os.path.join(_control() or ".", "progress.json"), pending)
+        except OSError:
+            pass  # progress is never worth a training
+
+
+def _write(path, document):
+    part = "%s.%d.part" % (path, os.getpid())
+    with open(part, "w") as file:
+        json.dump(document, file)
+    os.replace(part, path)

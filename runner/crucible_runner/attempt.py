@@ -1,0 +1,213 @@
+"""One attempt on this machine: what all its stages share."""
+
+import importlib.util
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Callable, List, Optional
+
+from .beats import Beats
+from .checkpoints import Checkpoints, Settings, checkpoint_directory
+from .clock import Clock
+from .gpus import Gpus
+from .guard import Options, Post
+from .keys import CheckpointId, Keys, parse_range
+from .lease import Lease
+from .limits import Limits
+from .logs import LogBook
+from .looks import Looks
+from .memory import Memory, boot_id
+from .notices import open_source
+from .paths import Paths, write_whole
+from .phases import Phases
+from .progress import Progress
+from .retry import GaveUp, Patience, Trouble, persist
+from .shipper import Shipper
+from .stop import Stop
+from .store import Store, open_store
+from .watch import Watch, watch_notice
+
+# Both sides' clocks may be off by this much together (core/time.ts).
+CLOCK_SLACK_MS = 30_000
+
+
+class Attempt:
+    """The parts that live as long as the attempt. `begin` needs the order; what is before it works without."""
+
+    def __init__(self, options: Options, post: Post, clock: Clock) -> None:
+        """Raises `ValueError` for arguments that cannot work and `OSError` when the disk does not take it."""
+        self.options = options
+        self.post = post
+        self.clock = clock
+        self.paths = Paths(options.root)
+        self.memory = Memory(self.paths.memory, options.attempt_id, clock, boot_id())
+        self.store: Store = open_store(options.store)
+        self.keys = Keys(options.job, options.attempt)
+        self.paths.make()
+        self.book = LogBook(self.paths.logs, clock)
+        self.phases = Phases(clock)
+        self.progress = Progress(self.paths.progress, clock)
+        self.gpus = Gpus()
+        self.is_signalled = False
+        self.stop: Optional[Stop] = None
+        self.checkpoints: Optional[Checkpoints] = None
+        self.restored_from: Optional[CheckpointId] = None
+        self.container: Optional[str] = None
+        """Name of a container that may have to be ended."""
+        self._log = open(self.paths.log, "a", encoding="utf-8")
+
+    def remark(self, text: str) -> None:
+        """Says something about the attempt: in its log, and in the machine's own."""
+        self.book.remark(text)
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        try:
+            self._log.write("%s %s\n" % (stamp, self.book.redactor.clean_text(text)))
+            self._log.flush()
+        except OSError:
+            pass  # the disk is full; the other log is what people read
+
+    def trouble(self, doing: str) -> Trouble:
+        return Trouble(doing, self.remark, self.clock)
+
+    def on_signal(self, *_: object) -> None:
+        self.is_signalled = True
+        if self.stop is not None:
+            self.stop.on_signal()
+
+    def listen_to_signals(self) -> None:
+        signal.signal(signal.SIGTERM, self.on_signal)
+        signal.signal(signal.SIGINT, self.on_signal)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def begin(self, order: dict) -> None:
+        """The order is known: everything that goes on beside the stages starts."""
+        self.order = order
+        started_ms, clock = self.memory.started_ms, self.clock
+        self.lease = Lease(self.memory.lease_until_ms or started_ms + order["leaseMs"])
+        self.memory.save(self.lease.lapses_at_ms)
+        self.limits = Limits(order["limits"], started_ms)
+        self.stop = Stop(clock, order, self.limits, self.lease)
+        if self.is_signalled:
+            self.stop.on_signal()
+        left_ms = order["issuedAtMs"] + order["startWithinMs"] + CLOCK_SLACK_MS - clock.wall_ms()
+        self.is_late = self.memory.is_first_start and left_ms < 0
+        # A runner that is started again was in time the first time; then only the lease bounds its patience.
+        self._hopeless_at_ms = clock.mono_ms() + left_ms if self.memory.is_first_start else None
+        self.directory = checkpoint_directory(
+            self.paths.work, self.paths.checkpoints, order["checkpoint"]["directory"]
+        )
+        self._go_on_after_runner_before()
+        self.shipper = Shipper(self.book, self.store, self.keys, self.trouble("sending log lines"))
+        self.shipper.start()
+        self.gpus.start()
+        self.beats.start(order["beatMs"], self._beat, self.trouble("sending beats"))
+        self.watch = Watch(self.store, self.keys, self.remark)
+        self.watch.begin(self.stop, self.lease, self.limits, self._save_lease)
+        self._watch_notice()
+
+    def begin_checkpoints(self) -> None:
+        checkpoint = self.order["checkpoint"]
+        os.makedirs(self.directory, exist_ok=True)
+        self.looks = Looks(self.paths, self.directory, checkpoint["quietMs"], self.clock, self.progress)
+        settings = Settings(
+            self.order["jobId"],
+            self.order["attempt"],
+            self.directory,
+            self.paths.staging,
+            checkpoint["everyMs"],
+            checkpoint["quietMs"],
+        )
+        self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
+
+    @property
+    def patience(self) -> Patience:
+        return Patience(self.is_stopped, self.is_hopeless)
+
+    def is_stopped(self) -> bool:
+        return self.stop is not None and self.stop.look() is not None
+
+    def is_hopeless(self) -> bool:
+        is_too_late = self._hopeless_at_ms is not None and self.clock.mono_ms() > self._hopeless_at_ms
+        return is_too_late or self.is_stopped()
+
+    def enter(self, phase: str) -> None:
+        self.phases.enter(phase)
+        self.beats.send_soon()
+
+    def upload_ms(self) -> int:
+        """How long the last upload of a checkpoint took."""
+        return self.checkpoints.upload_ms if self.checkpoints is not None else 0
+
+    def newest_checkpoint(self) -> Optional[dict]:
+        newest = self.checkpoints.newest if self.checkpoints is not None else None
+        newest = newest or self.restored_from
+        return newest.document() if newest is not None else None
+
+    def _go_on_after_runner_before(self) -> None:
+        trouble = self.trouble("looking for a runner before this one")
+        names = persist(lambda: self.store.list(self.keys.logs), self.is_hopeless, trouble)
+        ranges = [parse_range(name[len(self.keys.logs) :]) for name in names]
+        self.book.begin_after(max((found[1] for found in ranges if found is not None), default=0))
+        self.beats = Beats(self.store, self.keys, self.lease, self.clock)
+        beat = persist(lambda: self.store.get(self.keys.beat), self.is_hopeless, trouble)
+        if beat is not None:
+            self.beats.go_on_after(beat)
+
+    def _watch_notice(self) -> None:
+        notice = self.order["notice"]
+        if self.options.notice_file is not None:
+            notice = {"kind": "file", "path": self.options.notice_file}
+        if notice["kind"] == "file":
+            self.post.tell({"notice": notice["path"]})
+        if notice["kind"] != "none":
+            watch_notice(open_source(notice), self.stop, self.remark)
+
+    def _save_lease(self) -> None:
+        try:
+            self.memory.save(self.lease.lapses_at_ms)
+        except OSError:
+            pass  # a runner after this one then has the shorter lease, which is the safe side
+
+    def _beat(self) -> dict:
+        clock = self.clock
+        return {
+            "attemptId": self.options.attempt_id,
+            "phase": self.phases.now,
+            "progress": self.progress.document(),
+            "gpus": self.gpus.now,
+            "checkpoint": self.newest_checkpoint(),
+            "restoredFrom": self.restored_from.document() if self.restored_from is not None else None,
+            "limitsSeq": self.limits.seq,
+            "leaseSeq": self.lease.seq,
+            "logLines": self.book.lines,
+            "clockMs": clock.wall_ms(),
+            "uptimeMs": max(0, clock.mono_ms() - self.memory.started_ms),
+        }
+
+
+def install_helper(paths: Paths) -> None:
+    """Puts `crucible_job.py`, which travels inside the runner, where the workload can import it."""
+    spec = importlib.util.find_spec("crucible_job")
+    source = spec.loader.get_source("crucible_job")  # type: ignore[union-attr]
+    write_whole(os.path.join(paths.helper, "crucible_job.py"), source.encode("utf-8"))
+
+
+def bounded(action: Callable[[], object], is_over: Callable[[], bool]) -> None:
+    """Does it in a thread of its own, and waits no longer than `is_over` allows: a store may hang, not only fail."""
+    errors: List[BaseException] = []
+
+    def run() -> None:
+        try:
+            action()
+        except GaveUp as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="bounded", daemon=True)
+    thread.start()
+    thread.join(0.05)
+    while thread.is_alive() and not is_over():
+        thread.join(0.05)
+    for error in errors:
+        print(error, file=sys.stderr)

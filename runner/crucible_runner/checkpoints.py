@@ -1,0 +1,276 @@
+"""Uploads complete checkpoints as they appear, the manifest last."""
+
+import os
+import threading
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+
+from .clock import Clock, in_words
+from .documents import dump
+from .keys import CheckpointId, Keys
+from .looks import Looks, Seen
+from .names import is_record
+from .processes import writing
+from .restore import Found
+from .retry import GaveUp, Pauses, Remark, Trouble, persist
+from .staging import Staged, stage
+from .store import Store, StoreError
+from .transfer import Changed, FileUp, upload_files
+
+_LOOK_SECONDS = 0.5
+# A checkpoint that is not uploaded because something keeps a file of it open deserves a word.
+_PATIENCE_MS = 60_000
+# Once the workload has ended, what fails on this machine itself (a file that may not be read) goes on failing.
+_LAST_TRIES = 3
+
+LeftMs = Callable[[], Optional[int]]
+
+
+class Settings(NamedTuple):
+    job_id: str
+    attempt: int
+    directory: str
+    staging: str
+    every_ms: int
+    quiet_ms: int
+
+
+class _Final(NamedTuple):
+    """What is known once the workload has ended."""
+
+    is_in_good_order: bool
+    left_ms: LeftMs
+
+
+class _Candidate(NamedTuple):
+    seen: Seen
+    checkpoint: CheckpointId
+    is_step_known: bool
+
+
+class Checkpoints:
+    """The attempt's checkpoints: which there are, and the thread that uploads new ones."""
+
+    def __init__(self, settings: Settings, looks: Looks, store: Store, keys: Keys) -> None:
+        self._settings = settings
+        self._looks = looks
+        self._store = store
+        self._keys = keys
+        self.newest: Optional[CheckpointId] = None
+        self.upload_ms = 0
+        """How long the last upload took."""
+        self._steps: Set[int] = set()
+        self._last_signature: Optional[frozenset] = None
+        self._last_since_ms = -1
+        self._last_began_ms: Optional[int] = None
+        self._is_written_in_place = False
+        self._warned_signature: Optional[frozenset] = None
+        self._final: Optional[_Final] = None
+        self._wake = threading.Event()
+        self._current: Optional[_Candidate] = None
+
+    def begin(self, found: Found, clock: Clock, remark: Remark, pids: Callable[[], List[int]]) -> None:
+        """Starts to watch. `pids` names the processes that may be writing."""
+        self._clock = clock
+        self._remark = remark
+        self._pids = pids
+        self._trouble = Trouble("uploading a checkpoint", remark, clock)
+        self._steps.update(found.own_steps)
+        self.newest = found.restored.checkpoint if found.restored is not None else None
+        self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock))
+        self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
+        self._thread.start()
+
+    def finish(self, is_in_good_order: bool, left_ms: LeftMs) -> None:
+        """The workload has ended: uploads what it has saved, as long as time is left (None: without end)."""
+        self._looks.end()
+        try:
+            self._looks.look()
+        except OSError as error:
+            self._remark("the checkpoint directory cannot be read: %s" % error)
+        self._final = _Final(is_in_good_order, left_ms)
+        self._wake.set()
+        while self._thread.is_alive() and not self._is_out_of_time():
+            self._thread.join(0.05)
+
+    def _is_out_of_time(self) -> bool:
+        left_ms = self._final.left_ms() if self._final is not None else None
+        return left_ms is not None and left_ms <= 0
+
+    def _run(self) -> None:
+        pauses = Pauses()
+        failures = 0
+        while not self._is_out_of_time() and failures < _LAST_TRIES:
+            is_final = self._final is not None
+            try:
+                candidate = self._find()
+                if candidate is not None:
+                    self._upload(candidate)
+                    self._trouble.passed()
+                    pauses.reset()
+                elif is_final:
+                    return
+                else:
+                    self._wake.wait(_LOOK_SECONDS)
+            except Changed as change:
+                self._remark("a checkpoint was dropped: %s" % change)
+                failures += is_final
+                self._wake.wait(_LOOK_SECONDS)
+            except GaveUp:
+                continue
+            except Exception as error:  # the store, the disk, or whatever it is: it must be tried again
+                self._trouble.happened(error)
+                failures += is_final and not isinstance(error, StoreError)
+                # Not the whole pause when the end comes: then every second counts.
+                pauses.wait(lambda: self._is_out_of_time() or (self._final is not None) != is_final)
+
+    def _find(self) -> Optional[_Candidate]:
+        """What should be uploaded now, if anything: the newest complete checkpoint, unless it is in the store."""
+        for index, seen in enumerate(self._looks.seen):
+            if seen.selection.signature == self._last_signature:
+                if index == 0:
+                    return None
+                continue
+            if index > 0 and seen.since_ms <= self._last_since_ms:
+                continue  # older than what is in the store
+            step, is_known = self._number(seen)
+            if step in self._steps or not self._is_complete(seen):
+                continue
+            return _Candidate(seen, CheckpointId(step, self._settings.attempt), is_known)
+        return None
+
+    def _is_complete(self, seen: Seen) -> bool:
+        final, now_ms = self._final, self._clock.mono_ms()
+        is_held = seen.directory != self._settings.directory
+        is_quiet = seen.until_ms - seen.since_ms >= self._settings.quiet_ms
+        if final is not None:
+            return seen.is_declared or is_quiet or (final.is_in_good_order and not is_held)
+        began_ms, every_ms = self._last_began_ms, self._settings.every_ms
+        if began_ms is not None and now_ms - began_ms < every_ms:
+            return False
+        if seen.is_declared:
+            return True
+        return is_quiet and not self._is_open(seen, now_ms)
+
+    def _is_open(self, seen: Seen, now_ms: int) -> bool:
+        """Whether a process has a file of it open for writing."""
+        open_files = writing(self._pids())
+        for path, stamp in seen.selection.files.items():
+            if (stamp.device, stamp.inode) in open_files and not is_record(path):
+                waited_ms = now_ms - seen.since_ms
+                if waited_ms > _PATIENCE_MS and self._warned_signature != seen.selection.signature:
+                    self._warned_signature = seen.selection.signature
+                    self._remark("the checkpoint is not uploaded while %s is held open for writing" % path)
+                return True
+        return False
+
+    def _number(self, seen: Seen) -> Tuple[int, bool]:
+        """The step, and whether it is known or only a running number. What is newer must have the higher number."""
+        if seen.selection.step is not None:
+            return seen.selection.step, True
+        newest = self.newest.step if self.newest is not None else -1
+        told = seen.progress_step if seen.progress_step is not None else seen.selection.epoch
+        if told is not None and told > newest:
+            return told, True
+        return max(newest, 0) + 1, False
+
+    def _upload(self, candidate: _Candidate) -> None:
+        began_ms = self._clock.mono_ms()
+        seen = candidate.seen
+        staged = Staged(self._settings.staging)
+        try:
+            stage(staged, seen.directory, seen.selection, self._is_written_in_place)
+            if not (staged.is_what_was_seen(seen.selection) and self._looks.is_still(seen)):
+                raise Changed("it changed while it was set aside")
+            self._send(candidate, staged, began_ms)
+        except FileNotFoundError as error:
+            raise Changed("it was deleted before it was safe (%s)" % error.filename) from error
+        finally:
+            self._current = None
+            staged.remove()
+        self._looks.uploaded(seen)
+        self._steps.add(candidate.checkpoint.step)
+        self._last_signature = seen.selection.signature
+        self._last_since_ms = seen.since_ms
+        self._last_began_ms = began_ms
+        self.newest = max(self.newest or candidate.checkpoint, candidate.checkpoint)
+        self.upload_ms = self._clock.mono_ms() - began_ms
+        total = sum(stamp.size for stamp in staged.stamps.values())
+        told = (candidate.checkpoint.name, len(staged.stamps), total / 1e6, in_words(self.upload_ms))
+        self._remark("checkpoint %s is safe (%d files, %.1f MB, %s)" % told)
+
+    def _send(self, candidate: _Candidate, staged: Staged, began_ms: int) -> None:
+        keys = {path: self._keys.checkpoint_file(candidate.checkpoint, path) for path in staged.stamps}
+        files = {
+            path: FileUp(self._store, keys[path], staged.path(path), stamp.size)
+            for path, stamp in staged.stamps.items()
+        }
+        self._current = candidate
+        upload_files(list(files.values()), lambda: self._is_not_worth_it(files, began_ms))
+        if not staged.is_unchanged():
+            # The workload writes in place: from now on a link is not enough.
+            self._is_written_in_place = True
+            for key in keys.values():
+                self._delete(key)
+            raise Changed("a file of it was written while it was uploaded")
+        manifest = dump(self._manifest(candidate, files))
+        manifest_key = self._keys.manifest(candidate.checkpoint)
+        persist(
+            lambda: self._store.put_if_absent(manifest_key, manifest), self._is_out_of_time, self._trouble
+        )
+
+    def _manifest(self, candidate: _Candidate, files: Dict[str, FileUp]) -> dict:
+        selection = candidate.seen.selection
+        entries = [
+            {
+                "path": path,
+                "sizeBytes": file.size,
+                "parts": file.parts(),
+                "digest": file.digest(),
+                "mode": selection.files[path].mode,
+            }
+            for path, file in sorted(files.items())
+        ]
+        manifest = {
+            "version": 1,
+            "jobId": self._settings.job_id,
+            "attempt": candidate.checkpoint.attempt,
+            "step": candidate.checkpoint.step,
+            "isStepKnown": candidate.is_step_known,
+            "createdAtMs": self._clock.wall_ms(),
+            "totalBytes": sum(file.size for file in files.values()),
+            "files": entries,
+            "resumePath": selection.resume_path,
+        }
+        if selection.links:
+            manifest["links"] = [{"path": path, "target": to} for path, to in sorted(selection.links.items())]
+        return manifest
+
+    def _is_not_worth_it(self, files: Dict[str, FileUp], began_ms: int) -> bool:
+        """True when time is over, or when there is a newer checkpoint and only time for that one."""
+        final, current = self._final, self._current
+        if final is None or current is None:
+            return False
+        left_ms = final.left_ms()
+        if left_ms is None:
+            return False
+        newer = next(iter(self._looks.seen), None)
+        if left_ms <= 0 or newer is None or newer.selection.signature == current.seen.selection.signature:
+            return left_ms <= 0
+        if not self._is_complete(newer):
+            return False
+        sent = sum(file.sent_bytes for file in files.values())
+        ms_per_byte = (self._clock.mono_ms() - began_ms) / max(1, sent)
+        newer_ms = sum(stamp.size for stamp in newer.selection.files.values()) * ms_per_byte
+        current_ms = (sum(file.size for file in files.values()) - sent) * ms_per_byte
+        return newer_ms <= left_ms < newer_ms + current_ms
+
+    def _delete(self, key: str) -> None:
+        try:
+            self._store.delete(key)
+        except StoreError:
+            pass  # without a manifest it is no checkpoint; the control plane removes it later
+
+
+def checkpoint_directory(work: str, own: str, named: Optional[str]) -> str:
+    """Where the workload writes checkpoints: what the order names, in the working directory, or the runner's own."""
+    return own if named is None else os.path.join(work, named)

@@ -1,0 +1,80 @@
+"""The command line."""
+
+import argparse
+import re
+from typing import List
+
+_DESCRIPTION = "The program that runs one attempt of a Crucible job on a machine (docs/runner-protocol.md)."
+
+
+def main(arguments: List[str]) -> int:
+    """`arguments` begins with the program's own path. Returns the exit code."""
+    if arguments[1:2] == ["leash"]:
+        from .leash import main as leash
+
+        return leash(arguments[2:])
+    options = _parser().parse_args(arguments[1:])
+    from .guard import Options, run_guarded
+
+    return run_guarded(
+        Options(
+            store=options.store,
+            job=options.job,
+            attempt=options.attempt,
+            root=options.root,
+            secret_key_file=options.secret_key_file,
+            power_off=options.power_off,
+            notice_file=options.notice_file,
+            has_notice_kill=options.notice_kill,
+        ),
+        _run,
+        arguments,
+    )
+
+
+def _run(options, post) -> int:
+    # Only the runner proper needs all of it: the guard stays small.
+    from .runner import run
+
+    return run(options, post)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="crucible-runner", description=_DESCRIPTION)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run one attempt to its end")
+    run.add_argument(
+        "--store", required=True, metavar="URL", help="the object store, such as file:///srv/crucible"
+    )
+    run.add_argument("--job", required=True, metavar="ID", type=_job_id, help="the job's id")
+    run.add_argument(
+        "--attempt", required=True, metavar="N", type=_number, help="the attempt's number, from 1"
+    )
+    run.add_argument("--root", required=True, metavar="DIR", help="the machine's own directory")
+    run.add_argument(
+        "--secret-key-file", metavar="FILE", help="the key of the attempt's secrets, 64 hexadecimal digits"
+    )
+    run.add_argument(
+        "--power-off", metavar="COMMAND", help="run by sh when the attempt is over, whatever way it ended"
+    )
+    run.add_argument(
+        "--notice-file", metavar="FILE", help="where the provider's notice will be, whatever the order says"
+    )
+    run.add_argument(
+        "--notice-kill", action="store_true", help="end everything when the notice's time has come"
+    )
+    return parser
+
+
+def _job_id(text: str) -> str:
+    if re.fullmatch(r"[0-9a-z][0-9a-z-]*", text) is None:
+        raise argparse.ArgumentTypeError(
+            "%r is no job id: it has lower-case letters, digits and dashes" % text
+        )
+    return text
+
+
+def _number(text: str) -> int:
+    if re.fullmatch(r"[1-9]\d*", text) is None:
+        raise argparse.ArgumentTypeError("%r must be a whole number from 1 up" % text)
+    return int(text)

@@ -1,0 +1,124 @@
+"""Running the commands in a container, when the order names an image. Needs the `docker` program, or one that acts like it."""
+
+import os
+import shutil
+import subprocess
+from typing import Callable, Dict, List, Optional
+
+from .endings import Failed
+from .retry import Pauses
+
+_CALL_SECONDS = 60.0
+_PULL_TRIES = 4
+_QUIET: Dict = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+# Setup and run share one container, so that what setup installs is there. The marks tell the runner how far it is.
+# The shell that runs the command may die of SIGTERM at once, while its program is still saving: only when nothing is left
+# does the container end.
+_SCRIPT = """
+control=$CRUCIBLE_CONTROL_DIR
+if [ -n "$1" ]; then sh -c "$1" || { code=$?; : > "$control/setup-failed"; exit $code; }; fi
+: > "$control/setup-done"
+trap 'stopped=1' TERM
+sh -c "$2" &
+child=$!
+wait $child; code=$?
+while [ -n "$stopped" ] && kill -0 $child 2>/dev/null; do wait $child; code=$?; done
+while [ -n "$stopped" ] && kill -0 -1 2>/dev/null; do sleep 0.2; done
+exit $code
+"""
+
+
+def find_docker() -> str:
+    docker = shutil.which("docker")
+    if docker is None:
+        raise Failed(
+            "image", "the order names an image, but this machine has no docker on its PATH: install it there"
+        )
+    return docker
+
+
+def container_name(attempt_id: str) -> str:
+    return "crucible-" + attempt_id
+
+
+def pull(docker: str, image: str, is_over: Callable[[], bool]) -> None:
+    """Makes the image available. Raises `Failed` when it cannot be had."""
+    pauses = Pauses()
+    for left in reversed(range(_PULL_TRIES)):
+        process = subprocess.Popen(
+            [docker, "pull", "--quiet", image],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        error = b""
+        while not is_over():
+            try:
+                error = process.communicate(timeout=0.2)[1]
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        else:
+            process.kill()
+            process.communicate()
+            return
+        if process.returncode == 0 or _is_there(docker, image):
+            return
+        if left > 0:
+            pauses.wait(is_over)
+    words = error.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]
+    raise Failed("image", "the image %s cannot be had: %s" % (image, words[-1]))
+
+
+def _is_there(docker: str, image: str) -> bool:
+    """An image that was built on this machine is in no registry."""
+    return subprocess.run([docker, "image", "inspect", image], check=False, **_QUIET).returncode == 0
+
+
+def container_command(
+    docker: str, order: dict, root: str, work: str, names: List[str], gpus: Optional[str]
+) -> List[str]:
+    """The command that runs setup and run in the order's image. Variables are passed by `names`, so that no value of a
+    secret stands on a command line. `gpus` is what docker calls the GPUs to give it."""
+    command = [docker, "run", "--rm", "--init", "--name", container_name(order["attemptId"])]
+    command += ["--label", "crucible.machine=" + order["attemptId"]]
+    command += ["--volume", "%s:%s" % (root, root), "--workdir", work, "--entrypoint", "sh"]
+    if os.getuid() != 0:
+        command += ["--user", "%d:%d" % (os.getuid(), os.getgid())]
+    if gpus is not None:
+        command += ["--gpus", gpus]
+    if order["shmGiB"] is not None:
+        command += ["--shm-size", "%dm" % int(order["shmGiB"] * 1024)]
+    for name in names:
+        command += ["--env", name]
+    return command + [order["image"], "-c", _SCRIPT, "crucible", order["setup"] or "", order["run"]]
+
+
+def gpus_for_docker(has_gpus: bool, visible: Optional[str]) -> Optional[str]:
+    """The GPUs of this machine in docker's words; `visible` is its CUDA_VISIBLE_DEVICES, where it has only some."""
+    if not has_gpus or visible == "":
+        return None
+    return "all" if visible is None else '"device=%s"' % visible
+
+
+def ask_to_stop(docker: str, name: str) -> None:
+    """SIGTERM to every process in the container but its first. Does not wait: whoever asks has a clock to watch."""
+    try:
+        subprocess.Popen([docker, "exec", name, "sh", "-c", "kill -TERM -1"], **_QUIET)
+    except OSError:
+        pass
+
+
+def remove_container(name: str, docker: Optional[str] = None) -> None:
+    """Ends the container with all that runs in it; absent is success."""
+    program = docker or shutil.which("docker")
+    if program is not None:
+        _call([program, "rm", "--force", name])
+
+
+def _call(command: List[str]) -> None:
+    try:
+        subprocess.run(command, timeout=_CALL_SECONDS, check=False, **_QUIET)
+    except (OSError, subprocess.TimeoutExpired):
+        pass

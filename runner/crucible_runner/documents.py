@@ -1,0 +1,212 @@
+"""The documents of docs/runner-protocol.md: their shapes, reading and writing. `core/documents.ts` is the other side."""
+
+import json
+import posixpath
+from typing import Any
+
+from .keys import STEP_MAX, parse_checkpoint_id
+from .notices import NOTICE_SHAPES
+from .shapes import (
+    DocumentError,
+    Shape,
+    boolean,
+    list_of,
+    literal,
+    map_of,
+    number,
+    or_null,
+    pattern,
+    record,
+    tagged,
+    text,
+    whole,
+)
+
+DRAIN_REASONS = ("cancelled", "migrated", "deadline", "budget", "superseded")
+PHASES = ("starting", "fetching", "restoring", "setup", "running", "draining", "finishing")
+_OWN_REASONS = ("completed", "workload", "setup", "bundle", "input", "image", "secrets", "disk-full")
+RESULT_REASONS = _OWN_REASONS + ("interrupted", "lease", "late", "runner") + DRAIN_REASONS
+
+# SHA-256 is taken per part of this size (core/checkpoint.ts).
+PART_BYTES = 16 * 1024 * 1024
+
+_sha256 = pattern(r"[0-9a-f]{64}", "64 hexadecimal digits")
+_whole_or_null = or_null(whole())
+
+
+def inner_path(value: Any, at: str) -> str:
+    """A relative path that stays where it is put."""
+    path = text(value, at)
+    segments = path.split("/")
+    if path == "" or "\0" in path or any(segment in ("", ".", "..") for segment in segments):
+        raise DocumentError("%s must be a relative path without '..', but is %r" % (at, path))
+    return path
+
+
+def inner_path_or_dot(value: Any, at: str) -> str:
+    return "." if value == "." else inner_path(value, at)
+
+
+def _checkpoint(value: Any, at: str) -> dict:
+    checked = record({"id": text, "step": whole(), "attempt": whole(1)})(value, at)
+    parsed = parse_checkpoint_id(checked["id"])
+    if parsed is None or parsed.document() != checked:
+        raise DocumentError("%s.id must name step and attempt, but is %r" % (at, checked["id"]))
+    return checked
+
+
+def _manifest_file(value: Any, at: str) -> dict:
+    checked = record(
+        {
+            "path": inner_path,
+            "sizeBytes": whole(),
+            "parts": list_of(_sha256),
+            "digest": _sha256,
+            "mode": whole(),
+        }
+    )(value, at)
+    wanted = -(-checked["sizeBytes"] // PART_BYTES)
+    if len(checked["parts"]) != wanted:
+        raise DocumentError("%s.parts must have %d digests, but has %d" % (at, wanted, len(checked["parts"])))
+    return checked
+
+
+def _manifest_link(value: Any, at: str) -> dict:
+    checked = record({"path": inner_path, "target": text})(value, at)
+    target = checked["target"]
+    led = posixpath.normpath(posixpath.join(posixpath.dirname(checked["path"]), target))
+    if target == "" or "\0" in target or led.startswith(("/", "../")) or led == "..":
+        raise DocumentError("%s.target must stay inside the checkpoint, but is %r" % (at, target))
+    return checked
+
+
+LIMITS = record({"seq": whole(), "deadlineAtMs": _whole_or_null, "runMs": _whole_or_null})
+
+ORDER = record(
+    {
+        "version": literal(1),
+        "jobId": text,
+        "jobName": text,
+        "attempt": whole(1),
+        "attemptId": text,
+        "run": text,
+        "setup": or_null(text),
+        "image": or_null(text),
+        "shmGiB": or_null(number),
+        "env": map_of(text),
+        "secrets": list_of(text),
+        "bundle": or_null(record({"sha256": _sha256, "sizeBytes": whole()})),
+        "inputs": list_of(record({"source": text, "path": inner_path})),
+        "outputs": list_of(text),
+        "checkpoint": record({"directory": or_null(inner_path), "everyMs": whole(), "quietMs": whole()}),
+        "limits": LIMITS,
+        "leaseMs": whole(),
+        "drainMs": whole(),
+        "powerOffMs": whole(),
+        "startWithinMs": whole(),
+        "beatMs": whole(1),
+        "notice": tagged("kind", NOTICE_SHAPES),
+        "issuedAtMs": whole(),
+    }
+)
+
+LEASE = record({"seq": whole(), "answersBeat": whole(), "ttlMs": whole()})
+
+DRAIN = record({"reason": literal(*DRAIN_REASONS), "windowMs": whole(), "requestedAtMs": whole()})
+
+_PROGRESS = record(
+    {"step": _whole_or_null, "stepsTotal": _whole_or_null, "loss": or_null(number), "atMs": whole()}
+)
+
+_GPU = record(
+    {
+        "index": whole(),
+        "name": text,
+        "utilizationPercent": number,
+        "memoryUsedMiB": number,
+        "memoryTotalMiB": number,
+    }
+)
+
+BEAT = record(
+    {
+        "attemptId": text,
+        "seq": whole(1),
+        "phase": literal(*PHASES),
+        "progress": or_null(_PROGRESS),
+        "gpus": list_of(_GPU),
+        "checkpoint": or_null(_checkpoint),
+        "restoredFrom": or_null(_checkpoint),
+        "limitsSeq": whole(),
+        "leaseSeq": whole(),
+        "logLines": whole(),
+        "clockMs": whole(),
+        "uptimeMs": whole(),
+    }
+)
+
+RESULT = record(
+    {
+        "version": literal(1),
+        "attemptId": text,
+        "outcome": literal("succeeded", "stopped", "failed"),
+        "reason": literal(*RESULT_REASONS),
+        "message": text,
+        "exitCode": or_null(whole()),
+        "signal": or_null(text),
+        "progress": or_null(_PROGRESS),
+        "checkpoint": or_null(_checkpoint),
+        "restoredFrom": or_null(_checkpoint),
+        "artifacts": list_of(record({"path": text, "sizeBytes": whole(), "sha256": _sha256})),
+        "phases": list_of(record({"name": literal(*PHASES), "startedAtMs": whole(), "durationMs": whole()})),
+        "logLines": whole(),
+        "finishedAtMs": whole(),
+    }
+)
+
+MANIFEST = record(
+    {
+        "version": literal(1),
+        "jobId": text,
+        "attempt": whole(1),
+        "step": whole(),
+        "isStepKnown": boolean,
+        "createdAtMs": whole(),
+        "totalBytes": whole(),
+        "files": list_of(_manifest_file),
+        "resumePath": inner_path_or_dot,
+    },
+    optional={"links": list_of(_manifest_link)},
+)
+
+_LINE = {"n": whole(1), "t": whole(), "m": text}
+LOG_LINE = tagged(
+    "s",
+    {
+        "out": record(_LINE),
+        "err": record(_LINE),
+        "runner": record(_LINE),
+        "gap": record(dict(_LINE, lost=whole(1))),
+    },
+)
+
+SEALED = record({"v": literal(1), "nonce": text, "text": text, "tag": text})
+
+HELPER_PROGRESS = record(
+    {"step": whole(0, STEP_MAX)}, optional={"total": _whole_or_null, "loss": or_null(number)}
+)
+HELPER_SAVED = record({"path": inner_path_or_dot, "step": whole(0, STEP_MAX)})
+HELPER_STOP = record({"reason": text, "windowMs": whole()})
+
+
+def parse(shape: Shape, body: bytes) -> Any:
+    """The document in `body`. Raises `DocumentError`; unknown fields are left out."""
+    try:
+        value = json.loads(body.decode("utf-8"))
+    except ValueError as error:
+        raise DocumentError("it is no JSON: %s" % error) from error
+    return shape(value, "")
+
+
+def dump(document: Any) -> bytes:
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")

@@ -1,0 +1,281 @@
+"""An object store in a folder; the rules shared with storage/file-store.ts are in docs/runner-protocol.md."""
+
+import errno
+import hashlib
+import os
+import time
+import uuid
+from typing import Callable, List, Optional, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from .store import Download, Store, StoreError, Upload
+
+T = TypeVar("T")
+
+_TEMPORARY_FOLDER = ".tmp"
+_LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_ABSENT = (errno.ENOENT, errno.EISDIR)
+
+# A put whose folder another process prunes at the same moment makes it again; it loses that race this often at most.
+_FOLDER_TRIES = 100
+
+# A claim is held for one look and one rename; one that stays this long belongs to a process that was killed.
+_CLAIM_PATIENCE_SECONDS = 5.0
+_CLAIM_PAUSE_SECONDS = 0.02
+
+
+def path_of_url(url: str) -> str:
+    parts = urlsplit(url)
+    path = unquote(parts.path)
+    if parts.netloc not in ("", "localhost") or parts.query or parts.fragment or path in ("", "/"):
+        raise ValueError("Cannot open the store %r: for a folder write file:///absolute/path" % url)
+    return path.rstrip("/")
+
+
+def check_key(key: str) -> None:
+    """Raises `ValueError` unless the key is a relative path of plain segments."""
+    segments = key.split("/")
+    if (
+        "\0" in key
+        or any(segment in ("", ".", "..") for segment in segments)
+        or segments[0] == _TEMPORARY_FOLDER
+    ):
+        raise ValueError("%r is no key: keys are relative paths such as jobs/a/b" % key)
+
+
+class FileStore(Store):
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def get(self, key: str) -> Optional[bytes]:
+        return self._reading(key, _read)
+
+    def put(self, key: str, body: bytes) -> None:
+        upload = self.upload(key, len(body))
+        try:
+            upload.put_part(0, body)
+            upload.commit()
+        finally:
+            upload.abort()
+
+    def put_if_absent(self, key: str, body: bytes) -> bool:
+        if self._reading(key, _is_there) is not None:
+            return False
+        target = self._path(key)
+        temporary = self._temporary()
+        try:
+            self._in_folder(temporary, lambda: _write_synced(temporary, body))
+            return self._in_folder(target, lambda: self._place_if_absent(key, temporary, target))
+        except OSError as error:
+            raise self._error("write", target, error) from error
+        finally:
+            _remove(temporary)
+
+    def upload(self, key: str, size: int) -> Upload:
+        target = self._path(key)
+        temporary = self._temporary()
+        try:
+            descriptor = self._in_folder(
+                temporary,
+                lambda: os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666),
+            )
+        except OSError as error:
+            raise self._error("write", target, error) from error
+        return _FileUpload(self, descriptor, temporary, target)
+
+    def download(self, key: str) -> Optional[Download]:
+        return self._reading(key, lambda path: _FileDownload(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC)))
+
+    def list(self, prefix: str) -> List[str]:
+        return [prefix + entry.name for entry in self._entries(prefix) if entry.is_file()]
+
+    def folders(self, prefix: str) -> List[str]:
+        return [entry.name for entry in self._entries(prefix) if entry.is_dir()]
+
+    def delete(self, key: str) -> None:
+        self._reading(key, os.unlink)
+        folder = os.path.dirname(key)
+        while folder:
+            try:
+                os.rmdir(os.path.join(self._root, folder))
+            except OSError:
+                return  # something is in it; pruning is a courtesy
+            folder = os.path.dirname(folder)
+
+    def _path(self, key: str) -> str:
+        check_key(key)
+        return os.path.join(self._root, key)
+
+    def _temporary(self) -> str:
+        return os.path.join(self._root, _TEMPORARY_FOLDER, "runner-" + uuid.uuid4().hex)
+
+    def _entries(self, prefix: str) -> List["os.DirEntry[str]"]:
+        path = self._path(prefix.rstrip("/"))
+        try:
+            with os.scandir(path) as entries:
+                return sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            if error.errno != errno.ENOENT:
+                raise self._error("list", path, error) from error
+        self._check_root()
+        return []
+
+    def _reading(self, key: str, action: Callable[[str], T]) -> Optional[T]:
+        path = self._path(key)
+        try:
+            return action(path)
+        except OSError as error:
+            if error.errno not in _ABSENT:
+                raise self._error("read", path, error) from error
+        self._check_root()
+        return None
+
+    def _check_root(self) -> None:
+        # A folder that is gone is a disk that is not mounted, never an empty store.
+        try:
+            os.stat(self._root)
+        except OSError as error:
+            raise self._error("read", self._root, error) from error
+
+    def _in_folder(self, path: str, action: Callable[[], T]) -> T:
+        for _ in range(_FOLDER_TRIES):
+            try:
+                return action()
+            except FileNotFoundError:
+                self._check_root()
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+        return action()
+
+    def _place_if_absent(self, key: str, temporary: str, target: str) -> bool:
+        try:
+            os.link(temporary, target)
+            return True
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in _LINKLESS:
+                raise
+        return self._move_if_absent(key, temporary, target)
+
+    def _move_if_absent(self, key: str, temporary: str, target: str) -> bool:
+        """For file systems without hard links: whoever makes the claim file looks and renames, the others wait."""
+        name = hashlib.sha256(key.encode("utf-8")).hexdigest() + ".claim"
+        claim = os.path.join(self._root, _TEMPORARY_FOLDER, name)
+        _take_claim(claim)
+        try:
+            if os.path.exists(target):
+                return False
+            os.rename(temporary, target)
+            return True
+        finally:
+            _remove(claim)
+
+    def _error(self, doing: str, path: str, error: OSError) -> StoreError:
+        return StoreError("could not %s %s: %s" % (doing, path, error.strerror or error))
+
+
+class _FileUpload(Upload):
+    def __init__(self, store: FileStore, descriptor: int, temporary: str, target: str) -> None:
+        self._store = store
+        self._descriptor = descriptor
+        self._temporary = temporary
+        self._target = target
+
+    def put_part(self, offset: int, data: bytes) -> None:
+        view = memoryview(data)
+        try:
+            while len(view) > 0:
+                written = os.pwrite(self._descriptor, view, offset)
+                view = view[written:]
+                offset += written
+        except OSError as error:
+            raise self._store._error("write", self._target, error) from error
+
+    def commit(self) -> None:
+        try:
+            os.fsync(self._descriptor)
+            self._store._in_folder(self._target, lambda: os.rename(self._temporary, self._target))
+        except OSError as error:
+            raise self._store._error("write", self._target, error) from error
+
+    def abort(self) -> None:
+        if self._descriptor >= 0:
+            _close(self._descriptor)
+            self._descriptor = -1
+        _remove(self._temporary)
+
+
+class _FileDownload(Download):
+    def __init__(self, path: str, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self.size = os.fstat(descriptor).st_size
+
+    def read(self, offset: int, length: int) -> bytes:
+        blocks = []
+        try:
+            while length > 0:
+                block = os.pread(self._descriptor, length, offset)
+                if not block:
+                    break
+                blocks.append(block)
+                offset += len(block)
+                length -= len(block)
+        except OSError as error:
+            raise StoreError("could not read %s: %s" % (self._path, error.strerror or error)) from error
+        return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+    def close(self) -> None:
+        _close(self._descriptor)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _is_there(path: str) -> bool:
+    os.stat(path)
+    return True
+
+
+def _write_synced(path: str, body: bytes) -> None:
+    with open(path, "xb") as file:
+        file.write(body)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def _close(descriptor: int) -> None:
+    try:
+        os.close(descriptor)
+    except OSError:
+        pass
+
+
+def _take_claim(claim: str) -> None:
+    patience = _CLAIM_PATIENCE_SECONDS
+    seen = None
+    while True:
+        try:
+            os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            return
+        except FileExistsError:
+            pass
+        try:
+            status = os.stat(claim)
+            now = (status.st_ino, status.st_ctime_ns)
+        except FileNotFoundError:
+            now = None
+        patience = patience - _CLAIM_PAUSE_SECONDS if now == seen else _CLAIM_PATIENCE_SECONDS
+        seen = now
+        if patience <= 0:
+            _remove(claim)
+        time.sleep(_CLAIM_PAUSE_SECONDS)

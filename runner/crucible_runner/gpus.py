@@ -1,0 +1,73 @@
+"""What the GPUs are doing, as `nvidia-smi` tells."""
+
+import os
+import shutil
+import subprocess
+import threading
+from typing import List, Optional
+
+from .processes import MACHINE_VARIABLE
+
+_QUERY = "index,name,utilization.gpu,memory.used,memory.total"
+# A driver in trouble may never answer.
+_CALL_SECONDS = 10.0
+_LOOK_SECONDS = 5.0
+_PAUSE_AFTER_FAILURE_SECONDS = 60.0
+
+
+def parse_gpus(listing: str) -> List[dict]:
+    """GPU use from the CSV that the query prints; figures that the driver does not know are 0."""
+    gpus = []
+    for line in listing.splitlines():
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) == 5 and fields[0].isdigit():
+            utilization, used, total = (int(field) if field.isdigit() else 0 for field in fields[2:])
+            gpus.append(
+                {
+                    "index": int(fields[0]),
+                    "name": fields[1],
+                    "utilizationPercent": utilization,
+                    "memoryUsedMiB": used,
+                    "memoryTotalMiB": total,
+                }
+            )
+    return gpus
+
+
+class Gpus:
+    """A thread that asks now and then; `now` is the newest answer."""
+
+    def __init__(self) -> None:
+        self.now: List[dict] = []
+        self._program: Optional[str] = shutil.which("nvidia-smi")
+
+    def start(self) -> None:
+        if self._program is not None:
+            threading.Thread(target=self._run, name="gpus", daemon=True).start()
+
+    def _run(self) -> None:
+        pause = threading.Event()
+        while True:
+            answer = self.ask()
+            self.now = answer or []
+            pause.wait(_PAUSE_AFTER_FAILURE_SECONDS if answer is None else _LOOK_SECONDS)
+
+    def ask(self) -> Optional[List[dict]]:
+        """What the GPUs do right now, or None when nobody can tell."""
+        if self._program is None:
+            return None
+        # Not one of the workload's processes: it must not be found among them.
+        environment = {name: value for name, value in os.environ.items() if name != MACHINE_VARIABLE}
+        try:
+            answer = subprocess.run(
+                [self._program, "--query-gpu=" + _QUERY, "--format=csv,noheader,nounits"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                timeout=_CALL_SECONDS,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return parse_gpus(answer.stdout.decode("utf-8", "replace"))

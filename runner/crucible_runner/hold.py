@@ -1,0 +1,51 @@
+"""Holds on to a checkpoint of one file that the workload replaces faster than it could be judged complete.
+
+Such a file never looks quiet in its directory. A link to it does, once its writer has moved on to the next one.
+"""
+
+import os
+from typing import Optional
+
+from .paths import remove_tree
+from .scan import Selection, single_file, stamp_of
+
+
+class Hold:
+    """At most one file held by a link under `folder`."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.selection: Optional[Selection] = None
+
+    def take(self, directory: str, selection: Selection) -> bool:
+        """Holds the selection's file; false when it is none of one file, or cannot be linked."""
+        self.release()
+        path = single_file(selection)
+        if path is None:
+            return False
+        target = os.path.join(self.folder, path)
+        try:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.link(os.path.realpath(os.path.join(directory, path)), target)
+        except OSError:
+            return False
+        # Records beside it are not held: they go on changing.
+        self.selection = selection._replace(files={path: selection.files[path]})
+        return self.is_intact()
+
+    def is_intact(self) -> bool:
+        """False when somebody has written into the file since."""
+        if self.selection is None:
+            return False
+        for path, stamp in self.selection.files.items():
+            try:
+                if stamp_of(os.path.join(self.folder, path)) != stamp:
+                    return False
+            except OSError:
+                return False
+        return True
+
+    def release(self) -> None:
+        if self.selection is not None:
+            self.selection = None
+            remove_tree(self.folder)

@@ -1,0 +1,158 @@
+"""Holds the workload: a small process between the runner and one command.
+
+It ends everything that the command left running once the command has ended, and everything at once when the runner dies,
+which it sees by the end of its standard input. It ends as the command did: with the same exit code, or by the same signal.
+"""
+
+import os
+import resource
+import select
+import signal
+import sys
+from typing import List, Optional
+
+from . import processes
+from .container import remove_container
+
+_GROUP_LOOK_SECONDS = 0.05
+_READ_BYTES = 4096
+# Exit codes of a program that saved and stopped because it was asked to: 128 + SIGTERM, 128 + SIGINT, and success.
+GOOD_ORDER = (0, 128 + signal.SIGTERM, 128 + signal.SIGINT)
+# What this process or Python itself has set otherwise, and would pass on.
+_RESET = (
+    signal.SIGCHLD,
+    signal.SIGTERM,
+    signal.SIGINT,
+    signal.SIGHUP,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+)
+
+
+class Leash:
+    def __init__(self, machine: str, guard: int, container: Optional[str]) -> None:
+        self._machine = machine
+        self._keep = [guard, os.getppid()]
+        self._container = container
+        self._is_asked_to_stop = False
+        self._child = 0
+        self._status: Optional[int] = None
+        self._orphans: List[int] = []
+
+    def hold(self, command: List[str]) -> int:
+        """Runs the command to its end. Returns its wait status."""
+        wakeup, self._wake = os.pipe()
+        for descriptor in (wakeup, self._wake):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        processes.become_subreaper()
+        # A signal that comes before the child is known must not be lost.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        self._child = _spawn(command)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+        while not self._is_over():
+            timeout = None if self._status is None else _GROUP_LOOK_SECONDS
+            ready, _, _ = select.select([0, wakeup], [], [], timeout)
+            if wakeup in ready:
+                os.read(wakeup, _READ_BYTES)
+            if 0 in ready and os.read(0, _READ_BYTES) == b"":
+                self._end_everything()
+            self._collect()
+        processes.end_all(self._machine, [os.getpid(), self._child], self._keep)
+        return self._worst_status()
+
+    def _on_sigterm(self, *_: object) -> None:
+        self._is_asked_to_stop = True
+        if self._child and self._status is None:
+            try:
+                os.killpg(self._child, signal.SIGTERM)
+            except ProcessLookupError:
+                os.kill(self._child, signal.SIGTERM)  # it has no group of its own yet
+
+    def _collect(self) -> None:
+        for pid, status in processes.reap():
+            if pid == self._child:
+                self._status = status
+            else:
+                self._orphans.append(status)
+
+    def _is_over(self) -> bool:
+        if self._status is None:
+            return False
+        if not self._is_asked_to_stop:
+            return True
+        # A shell dies of the signal at once, while the program that it started is still saving.
+        try:
+            os.killpg(self._child, 0)
+            return False
+        except (ProcessLookupError, PermissionError):
+            return True
+
+    def _end_everything(self) -> None:
+        """The runner is dead. Its guard may be dead too."""
+        if self._container is not None:
+            remove_container(self._container)
+        processes.end_all(self._machine, [os.getpid(), self._child], self._keep[:1])
+        os._exit(1)
+
+    def _worst_status(self) -> int:
+        """The command's own status; when the signal that we passed on ended its shell, that of what the shell had started."""
+        status = self._status
+        assert status is not None
+        if not (self._is_asked_to_stop and _is_killed_by(status, signal.SIGTERM)):
+            return status
+        told = [orphan for orphan in self._orphans if not _is_killed_by(orphan, signal.SIGTERM)]
+        bad = [
+            orphan for orphan in told if os.WIFSIGNALED(orphan) or os.WEXITSTATUS(orphan) not in GOOD_ORDER
+        ]
+        if bad:
+            return bad[0]
+        return max(told, default=status)
+
+
+def _is_killed_by(status: int, number: int) -> bool:
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == number
+
+
+def _spawn(command: List[str]) -> int:
+    leash = os.getpid()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            processes.die_with_parent(leash)
+            signal.set_wakeup_fd(-1)
+            for number in _RESET:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            null = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(null, 0)
+            os.execvp(command[0], command)
+        except OSError as error:
+            sys.stderr.write("cannot start %s: %s\n" % (command[0], error))
+            sys.stderr.flush()
+        finally:
+            os._exit(127)
+    return child
+
+
+def main(arguments: List[str]) -> int:
+    """`leash MACHINE GUARD LOCK CONTAINER COMMAND...`; LOCK is the descriptor of the machine's lock, which is held as long as
+    anything may still be ended here; CONTAINER is empty where there is none."""
+    machine, guard, lock, container = arguments[0], int(arguments[1]), int(arguments[2]), arguments[3]
+    os.set_inheritable(lock, False)
+    leash = Leash(machine, guard, container or None)
+    status = leash.hold(arguments[4:])
+    if os.WIFSIGNALED(status):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        number = os.WTERMSIG(status)
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        return 128 + number
+    return os.WEXITSTATUS(status)

@@ -1,0 +1,20 @@
+"""Where the provider's interruption notice comes from: one module per kind of source.
+
+A source is asked once a second. Its `look()` returns when the machine will be taken (wall clock, ms), or None while nothing
+is announced. It raises `OSError` when it cannot tell; it is then asked again.
+"""
+
+from typing import Callable, Dict, Optional
+
+from ..shapes import Shape
+from . import file, none
+
+Look = Callable[[], Optional[int]]
+
+NOTICE_SHAPES: Dict[str, Shape] = {"none": none.SHAPE, "file": file.SHAPE}
+_OPENERS: Dict[str, Callable[[dict], Look]] = {"none": none.open_source, "file": file.open_source}
+
+
+def open_source(notice: dict) -> Look:
+    """The source that an order names; the order's shape has made sure that its kind is known."""
+    return _OPENERS[notice["kind"]](notice)

@@ -1,0 +1,66 @@
+"""The machine's own directory."""
+
+import os
+import shutil
+import sys
+
+
+class Paths:
+    """Everything that the runner keeps under its root."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.abspath(root)
+        self.lock = self._at("runner.lock")
+        self.log = self._at("runner.log")
+        self.memory = self._at("runner.json")
+        self.work = self._at("work")
+        self.output = self._at("output")
+        self.checkpoints = self._at("checkpoints")
+        self.control = self._at("control")
+        self.saved = self._at("control/saved")
+        self.progress = self._at("control/progress.json")
+        self.stop = self._at("control/stop.json")
+        self.helper = self._at("helper")
+        self.bin = self._at("bin")
+        self.tmp = self._at("tmp")
+        self.staging = self._at("tmp/staging")
+        self.held = self._at("tmp/held")
+        self.restoring = self._at("tmp/restoring")
+        self.logs = self._at("tmp/logs")
+
+    def _at(self, name: str) -> str:
+        return os.path.join(self.root, *name.split("/"))
+
+    def make(self) -> None:
+        """Makes all directories; what a runner before this one left of an unfinished start is removed, but for log lines."""
+        for path in (self.work, self.output, self.checkpoints, self.control, self.helper, self.bin):
+            remove_tree(path)
+            os.makedirs(path)
+        for path in (self.staging, self.held, self.restoring):
+            remove_tree(path)
+        os.makedirs(self.saved)
+        os.makedirs(self.logs, exist_ok=True)
+
+
+def remove_tree(path: str) -> None:
+    """Removes a directory with all that is in it, also what its owner has made read-only; absent is success."""
+
+    def on_error(remove, inner: str, _info) -> None:
+        try:
+            os.chmod(os.path.dirname(inner), 0o700)
+            os.chmod(inner, 0o700)
+            remove(inner)
+        except FileNotFoundError:
+            pass
+
+    if os.path.lexists(path):
+        # The one name is deprecated, the other is not there before 3.12; what is passed third is not used here.
+        shutil.rmtree(path, **{"onexc" if sys.version_info >= (3, 12) else "onerror": on_error})
+
+
+def write_whole(path: str, body: bytes) -> None:
+    """Writes a file so that a reader sees all of it or none."""
+    part = path + ".part"
+    with open(part, "wb") as file:
+        file.write(body)
+    os.replace(part, path)

@@ -1,0 +1,175 @@
+"""Finding and ending every process of this machine: by tree, by session, and by `CRUCIBLE_MACHINE` in the environment."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Dict, Iterable, List, NamedTuple, Set
+
+MACHINE_VARIABLE = "CRUCIBLE_MACHINE"
+
+_IS_LINUX = sys.platform.startswith("linux")
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+# A process that SIGKILL does not end within this time hangs in the kernel; nobody can end it.
+_PATIENCE_SECONDS = 10.0
+_LOOK_SECONDS = 0.02
+
+
+class Process(NamedTuple):
+    pid: int
+    parent: int
+    group: int
+    session: int
+
+
+def become_subreaper() -> None:
+    """From now on descendants that lose their parent become children of this process (Linux only)."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent(parent: int) -> None:
+    """This process gets SIGKILL when its parent dies (Linux only); at once when that has already happened."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _prctl(option: int, value: int) -> None:
+    if _IS_LINUX:
+        zero = ctypes.c_ulong(0)
+        ctypes.CDLL(None).prctl(ctypes.c_int(option), ctypes.c_ulong(value), zero, zero, zero)
+
+
+def of_machine(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[int]:
+    """The living processes of a machine but for this one and those to `keep`: `roots`, their descendants, whoever carries
+    the machine's name in the environment it was started with, and all sessions that one of these has begun.
+    """
+    table = _table()
+    kept = set(keep) | {os.getpid()}
+    begun = set(roots) - kept
+    begun |= set(_descendants(table, roots)) | _with_machine(table, machine)
+    begun -= kept
+    found = {pid for pid, process in table.items() if pid in begun or process.session in begun}
+    return found - kept
+
+
+def end_all(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[int]:
+    """Ends them with SIGKILL until none is left. Returns those that cannot be ended."""
+    end = time.monotonic() + _PATIENCE_SECONDS
+    roots, keep = list(roots), list(keep)
+    while True:
+        left = of_machine(machine, roots, keep)
+        if not left or time.monotonic() > end:
+            return left
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass
+        time.sleep(_LOOK_SECONDS)
+
+
+def reap() -> List[tuple]:
+    """Collects ended children as (pid, status). Only for processes that do not use `subprocess`."""
+    ended = []
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if pid == 0:
+            return ended
+        ended.append((pid, status))
+
+
+def writing(pids: Iterable[int]) -> Set[tuple]:
+    """The files, as (device, inode), that one of the processes has open for writing. Empty where the system cannot tell."""
+    found = set()
+    for pid in pids:
+        folder = "/proc/%d/fd" % pid
+        try:
+            descriptors = os.listdir(folder)
+        except OSError:
+            continue
+        for descriptor in descriptors:
+            try:
+                with open("/proc/%d/fdinfo/%s" % (pid, descriptor)) as file:
+                    flags = next(int(line.split()[1], 8) for line in file if line.startswith("flags:"))
+                if flags & os.O_ACCMODE != os.O_RDONLY:
+                    status = os.stat("%s/%s" % (folder, descriptor))
+                    found.add((status.st_dev, status.st_ino))
+            except (OSError, StopIteration):
+                continue
+    return found
+
+
+def _descendants(table: Dict[int, Process], roots: Iterable[int]) -> List[int]:
+    children: Dict[int, List[int]] = {}
+    for process in table.values():
+        children.setdefault(process.parent, []).append(process.pid)
+    found: List[int] = []
+    heads = list(roots)
+    while heads:
+        for pid in children.get(heads.pop(), []):
+            found.append(pid)
+            heads.append(pid)
+    return found
+
+
+def _table() -> Dict[int, Process]:
+    """All living processes; zombies are dead already."""
+    return _table_of_proc() if _IS_LINUX else _table_of_ps()
+
+
+def _table_of_proc() -> Dict[int, Process]:
+    table = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/%s/stat" % name, "rb") as file:
+                    # The command, in parentheses, may hold anything; the last parenthesis ends it.
+                    fields = file.read().rpartition(b")")[2].split()
+            except OSError:
+                continue
+            if fields[0] not in (b"Z", b"X"):
+                pid = int(name)
+                table[pid] = Process(pid, int(fields[1]), int(fields[2]), int(fields[3]))
+    return table
+
+
+def _table_of_ps() -> Dict[int, Process]:
+    table = {}
+    for line in _ps("-axo", "pid=,ppid=,pgid=,stat="):
+        fields = line.split()
+        if len(fields) == 4 and not fields[3].startswith("Z"):
+            # The session is not shown by every ps; a group is the part of a session that matters here.
+            pid, parent, group = int(fields[0]), int(fields[1]), int(fields[2])
+            table[pid] = Process(pid, parent, group, group)
+    return table
+
+
+def _with_machine(table: Dict[int, Process], machine: str) -> Set[int]:
+    wanted = "%s=%s" % (MACHINE_VARIABLE, machine)
+    if not _IS_LINUX:
+        lines = (line.split() for line in _ps("-axEww", "-o", "pid=,command="))
+        return {int(words[0]) for words in lines if wanted in words[1:]}
+    found = set()
+    for pid in table:
+        try:
+            with open("/proc/%d/environ" % pid, "rb") as file:
+                if wanted.encode() in file.read().split(b"\0"):
+                    found.add(pid)
+        except OSError:
+            continue  # not ours, or gone
+    return found
+
+
+def _ps(*arguments: str) -> List[str]:
+    listing = subprocess.run(
+        ("ps",) + arguments, stdout=subprocess.PIPE, check=False, env={"PATH": "/bin:/usr/bin"}
+    )
+    return listing.stdout.decode("utf-8", "replace").splitlines()

@@ -1,0 +1,98 @@
+"""Brings the newest good checkpoint of the job to this machine."""
+
+import os
+from typing import List, NamedTuple, Optional
+
+from .clock import Clock
+from .documents import MANIFEST, parse
+from .keys import CheckpointId, Keys, parse_checkpoint_id
+from .paths import remove_tree
+from .retry import Patience, Remark, Trouble, persist
+from .shapes import DocumentError
+from .store import Store
+from .transfer import Corrupt, FileDown, download_files
+
+
+class Restored(NamedTuple):
+    checkpoint: CheckpointId
+    resume_path: str
+    """Relative to the checkpoint directory."""
+
+
+class Found(NamedTuple):
+    """What the store has of checkpoints."""
+
+    restored: Optional[Restored]
+    own_steps: List[int]
+    """Steps of which this very attempt has a checkpoint there already: a runner before this one has put it."""
+
+
+class Restorer:
+    def __init__(self, store: Store, keys: Keys, job_id: str, patience: Patience) -> None:
+        self._store = store
+        self._keys = keys
+        self._job_id = job_id
+        self._patience = patience
+
+    def restore(self, attempt: int, directory: str, folder: str, clock: Clock, remark: Remark) -> Found:
+        """Puts the newest good checkpoint into `directory`. Raises `GaveUp` when the store does not answer in time and
+        `OSError` when the machine's disk does not take it."""
+        trouble = Trouble("looking for checkpoints", remark, clock)
+        names = persist(
+            lambda: self._store.folders(self._keys.checkpoints), self._patience.is_hopeless, trouble
+        )
+        parsed = [parse_checkpoint_id(name) for name in names]
+        found = sorted((checkpoint for checkpoint in parsed if checkpoint is not None), reverse=True)
+        own_steps = []
+        restored = None
+        for checkpoint in found:
+            if restored is not None and checkpoint.attempt != attempt:
+                continue
+            body = persist(
+                lambda: self._store.get(self._keys.manifest(checkpoint)), self._patience.is_hopeless, trouble
+            )
+            if body is None:
+                continue  # its upload was never finished
+            if checkpoint.attempt == attempt:
+                own_steps.append(checkpoint.step)
+            if restored is None:
+                try:
+                    restored = self._bring(checkpoint, body, directory, folder, trouble)
+                    remark("restored checkpoint %s" % checkpoint.name)
+                except (Corrupt, DocumentError) as error:
+                    remark("checkpoint %s is not good, taking the one before: %s" % (checkpoint.name, error))
+        return Found(restored, own_steps)
+
+    def _bring(
+        self, checkpoint: CheckpointId, body: bytes, directory: str, folder: str, trouble: Trouble
+    ) -> Restored:
+        manifest = parse(MANIFEST, body)
+        if (manifest["jobId"], manifest["step"], manifest["attempt"]) != (self._job_id,) + tuple(checkpoint):
+            raise Corrupt("its manifest belongs to another checkpoint")
+
+        def download() -> None:
+            remove_tree(folder)
+            os.makedirs(folder)
+            files = [
+                FileDown(
+                    self._store,
+                    self._keys.checkpoint_file(checkpoint, entry["path"]),
+                    os.path.join(folder, entry["path"]),
+                    entry,
+                )
+                for entry in manifest["files"]
+            ]
+            download_files(files, self._patience.is_stopped)
+
+        persist(download, self._patience.is_hopeless, trouble)
+        for link in manifest.get("links", []):
+            path = os.path.join(folder, link["path"])
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.symlink(link["target"], path)
+        for name in os.listdir(folder):
+            target = os.path.join(directory, name)
+            if os.path.islink(target) or os.path.isfile(target):
+                os.unlink(target)
+            remove_tree(target)
+            os.rename(os.path.join(folder, name), target)
+        return Restored(checkpoint, manifest["resumePath"])

@@ -1,0 +1,290 @@
+"""The life of an attempt, from its order to its result."""
+
+import os
+import sys
+import time
+import traceback
+from typing import Optional
+
+from . import processes
+from .artifacts import Keeper, find_artifacts
+from .attempt import Attempt, bounded, install_helper
+from .bundle import Fetcher
+from .clock import Clock, in_words
+from .container import remove_container
+from .documents import ORDER, dump, parse
+from .endings import Ending, Failed, Stopped, is_disk_full, stopped_early
+from .environment import Facts
+from .guard import Options, Post, power_off
+from .input_cache import InputCache, default_folder
+from .inputs import Inputs
+from .redact import Redactor
+from .restore import Found, Restorer
+from .retry import GaveUp, persist
+from .running import Running
+from .seals import read_key, unseal
+from .shapes import DocumentError
+from .transfer import IsOver
+
+# A machine that cannot reach the store, or has no order there, must not stay switched on for nothing.
+_ORDER_PATIENCE_MS = 60 * 60_000
+_ABSENT_PATIENCE_MS = 15_000
+_ABSENT_LOOK_SECONDS = 0.2
+_REFUSAL_PATIENCE_MS = 60_000
+# What was got so far is worth keeping when the job is over; when it goes on elsewhere, it comes from there.
+_FINAL_REASONS = ("cancelled", "deadline", "budget")
+
+
+def run(options: Options, post: Post) -> int:
+    """Runs the attempt to its end. Returns the exit code, which means nothing to the control plane."""
+    try:
+        attempt = Attempt(options, post, Clock())
+    except (ValueError, OSError) as error:
+        print("the runner cannot start: %s" % error, file=sys.stderr)
+        return 2
+    attempt.listen_to_signals()
+    try:
+        return Life(attempt).live()
+    finally:
+        if os.getppid() != post.guard:
+            # The guard is dead: its last duties are ours.
+            if attempt.container is not None:
+                remove_container(attempt.container)
+            processes.end_all(options.attempt_id, [], [])
+            power_off(options.power_off)
+
+
+class Life:
+    """The stages in their order."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._until_ms = attempt.clock.mono_ms() + _ORDER_PATIENCE_MS
+        self._end_of_workload: Optional[bool] = None
+        """Once the workload has ended: whether in good order."""
+        self._artifacts: list = []
+
+    def live(self) -> int:
+        attempt = self._attempt
+        if not attempt.memory.is_first_start:
+            processes.end_all(attempt.options.attempt_id, [], [attempt.post.guard])
+        try:
+            body = self._read_order()
+            if self._has_result():
+                return 0
+            attempt.begin(parse(ORDER, body))
+        except DocumentError as error:
+            return self._refuse(Ending("failed", "runner", "The order cannot be understood: %s." % error))
+        except GaveUp as error:
+            print("there is no order to be had: %s" % error, file=sys.stderr)
+            return 1
+        except OSError as error:
+            return self._refuse(failure_of_runner(error))
+        ending = self._ending()
+        self._finish(ending)
+        return 0
+
+    def _read_order(self) -> bytes:
+        """Raises `GaveUp` when it is absent or cannot be reached."""
+        attempt, trouble = self._attempt, self._attempt.trouble("reading the order")
+        absent_until_ms = attempt.clock.mono_ms() + _ABSENT_PATIENCE_MS
+        while True:
+            body = persist(lambda: attempt.store.get(attempt.keys.order), self._is_starting_over, trouble)
+            if body is not None:
+                return body
+            if self._is_starting_over() or attempt.clock.mono_ms() > absent_until_ms:
+                raise GaveUp("the store has nothing at %s" % attempt.keys.order)
+            time.sleep(_ABSENT_LOOK_SECONDS)
+
+    def _has_result(self) -> bool:
+        attempt, trouble = self._attempt, self._attempt.trouble("looking for a result")
+        return (
+            persist(lambda: attempt.store.get(attempt.keys.result), self._is_starting_over, trouble)
+            is not None
+        )
+
+    def _is_starting_over(self) -> bool:
+        """Without an order there is neither a lease nor a limit; this is the limit."""
+        return self._attempt.is_signalled or self._attempt.clock.mono_ms() > self._until_ms
+
+    def _ending(self) -> Ending:
+        """Goes through the stages; whatever happens becomes an ending."""
+        attempt = self._attempt
+        try:
+            return self._stages()
+        except (Failed, Stopped) as end:
+            return end.ending()
+        except GaveUp:
+            drain = attempt.stop.look()
+            if drain is None:
+                return Ending("stopped", "late", "The store did not answer until it was too late to start.")
+            return stopped_early(drain.reason).ending()
+        except Exception as error:
+            return failure_of_runner(error)
+
+    def _stages(self) -> Ending:
+        attempt, order = self._attempt, self._attempt.order
+        if attempt.is_late:
+            waited_ms = attempt.clock.wall_ms() - order["issuedAtMs"]
+            allowed = (in_words(waited_ms), in_words(order["startWithinMs"]))
+            raise Stopped("late", "The machine started %s after its order; %s were allowed." % allowed)
+        # Before anything else: nothing may be run that is to be stopped.
+        persist(attempt.watch.look, attempt.is_hopeless, attempt.trouble("reading drain.json"))
+        attempt.watch.start(order["beatMs"], attempt.clock)
+        self._check()
+        facts = self._fetch()
+        found = self._restore(facts)
+        self._check()
+        running = Running(attempt, facts)
+        running.set_up()
+        self._check()
+        ending = running.run(found)
+        self._end_of_workload = running.is_in_good_order
+        return ending
+
+    def _check(self) -> None:
+        drain = self._attempt.stop.look()
+        if drain is not None:
+            raise stopped_early(drain.reason)
+
+    def _fetch(self) -> Facts:
+        attempt, order, paths = self._attempt, self._attempt.order, self._attempt.paths
+        attempt.enter("fetching")
+        install_helper(paths)
+        if order["bundle"] is not None:
+            archive = os.path.join(paths.root, "tmp", "bundle.tar.gz")
+            fetcher = Fetcher(attempt.store, attempt.keys, attempt.clock, attempt.remark)
+            fetcher.fetch(order["bundle"], paths.work, archive, attempt.patience)
+        cache = InputCache(default_folder(os.environ))
+        inputs = Inputs(cache, attempt.clock, attempt.remark, attempt.patience)
+        for each in order["inputs"]:
+            self._check()
+            inputs.fetch(each["source"], os.path.join(paths.work, each["path"]))
+        secrets = self._read_secrets()
+        return Facts(order, secrets, paths, attempt.directory)
+
+    def _read_secrets(self) -> dict:
+        attempt, names = self._attempt, self._attempt.order["secrets"]
+        if not names:
+            return {}
+        trouble = attempt.trouble("reading the secrets")
+        key_file = attempt.options.secret_key_file
+        if key_file is None:
+            raise Failed("secrets", "The order names secrets, but the machine was given no key for them.")
+        body = persist(lambda: attempt.store.get(attempt.keys.secrets), attempt.is_hopeless, trouble)
+        if body is None:
+            raise Failed(
+                "secrets", "The secrets are not in the store: they are read once, and were read before."
+            )
+        try:
+            values = unseal(body, read_key(key_file))
+        except (ValueError, OSError) as error:
+            raise Failed("secrets", "The secrets cannot be opened: %s." % error) from error
+        attempt.book.redactor = Redactor(values.values())
+        persist(lambda: attempt.store.delete(attempt.keys.secrets), attempt.is_hopeless, trouble)
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise Failed("secrets", "These secrets have no value: %s." % ", ".join(missing))
+        return {name: values[name] for name in names}
+
+    def _restore(self, facts: Facts) -> Found:
+        attempt, order, paths = self._attempt, self._attempt.order, self._attempt.paths
+        attempt.enter("restoring")
+        attempt.begin_checkpoints()
+        restorer = Restorer(attempt.store, attempt.keys, order["jobId"], attempt.patience)
+        found: Found = restorer.restore(
+            order["attempt"], attempt.directory, paths.restoring, attempt.clock, attempt.remark
+        )
+        if found.restored is not None:
+            attempt.restored_from = found.restored.checkpoint
+            resume_path = os.path.join(attempt.directory, found.restored.resume_path)
+            facts.resume_from = os.path.normpath(resume_path)
+        return found
+
+    def _left_ms(self) -> Optional[int]:
+        """Time for uploads; None without end."""
+        drain = self._attempt.stop.look()
+        return None if drain is None else drain.window_end_ms - self._attempt.clock.mono_ms()
+
+    def _is_over(self, share: float) -> IsOver:
+        """When the time for the last things is over: `share` of what is kept free after a window."""
+        extra_ms = self._attempt.order["powerOffMs"] * share
+
+        def is_over() -> bool:
+            left_ms = self._left_ms()
+            return left_ms is not None and left_ms + extra_ms <= 0
+
+        return is_over
+
+    def _finish(self, ending: Ending) -> None:
+        attempt = self._attempt
+        attempt.enter("finishing")
+        if self._end_of_workload is not None:
+            attempt.checkpoints.finish(self._end_of_workload, self._left_ms)
+            if ending.outcome != "stopped" or ending.reason in _FINAL_REASONS:
+                self._keep_artifacts()
+        attempt.remark("%s (%s): %s" % (ending.outcome, ending.reason, ending.message))
+        attempt.shipper.finish(self._is_over(0.5))
+        self._put_result(ending, self._is_over(1))
+
+    def _keep_artifacts(self) -> None:
+        attempt, paths = self._attempt, self._attempt.paths
+        keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark)
+        try:
+            found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"])
+            for remark in remarks:
+                attempt.remark(remark)
+            bounded(lambda: keeper.keep(found, self._is_over(0)), self._is_over(0))
+            if len(keeper.kept) < len(found):
+                attempt.remark("%d of %d artifacts are kept" % (len(keeper.kept), len(found)))
+        except OSError as error:
+            attempt.remark("artifacts cannot be read: %s" % error)
+        self._artifacts = list(keeper.kept)
+
+    def _put_result(self, ending: Ending, is_over: IsOver) -> None:
+        attempt = self._attempt
+        attempt.beats.end()
+        body = dump(result_document(attempt, ending, self._artifacts))
+        trouble = attempt.trouble("putting the result")
+        put = lambda: attempt.store.put_if_absent(attempt.keys.result, body)  # noqa: E731
+        bounded(lambda: persist(put, is_over, trouble), is_over)
+
+    def _refuse(self, ending: Ending) -> int:
+        """Ends an attempt that cannot even begin."""
+        attempt = self._attempt
+        print(ending.message, file=sys.stderr)
+        body = dump(result_document(attempt, ending, []))
+        until_ms = attempt.clock.mono_ms() + _REFUSAL_PATIENCE_MS
+        persist(
+            lambda: attempt.store.put_if_absent(attempt.keys.result, body),
+            lambda: attempt.clock.mono_ms() > until_ms,
+            attempt.trouble("putting the result"),
+        )
+        return 1
+
+
+def failure_of_runner(error: Exception) -> Ending:
+    if is_disk_full(error):
+        return Ending("failed", "disk-full", "The machine's disk is full: %s." % error)
+    traceback.print_exc()
+    return Ending("failed", "runner", "The runner failed: %s: %s." % (type(error).__name__, error))
+
+
+def result_document(attempt: Attempt, ending: Ending, artifacts: list) -> dict:
+    restored_from = attempt.restored_from
+    return {
+        "version": 1,
+        "attemptId": attempt.options.attempt_id,
+        "outcome": ending.outcome,
+        "reason": ending.reason,
+        "message": attempt.book.redactor.clean_text(ending.message),
+        "exitCode": ending.exit_code,
+        "signal": ending.signal,
+        "progress": attempt.progress.document(),
+        "checkpoint": attempt.newest_checkpoint(),
+        "restoredFrom": restored_from.document() if restored_from is not None else None,
+        "artifacts": artifacts,
+        "phases": attempt.phases.document(),
+        "logLines": attempt.book.lines,
+        "finishedAtMs": attempt.clock.wall_ms(),
+    }

@@ -1,0 +1,168 @@
+"""The stages in which the user's commands run."""
+
+import os
+from typing import Dict, List, Optional
+
+from . import container
+from .attempt import Attempt
+from .documents import dump
+from .endings import DRAIN_WORDS, Ending, Failed, stopped_early
+from .environment import Facts, container_environment, workload_environment
+from .paths import write_whole
+from .restore import Found
+from .stop import Drain
+from .symptoms import is_full, oom_kills, speaks_of_full_disk
+from .verdict import End, failure_words, judge
+from .workload import Machine, Sink, Workload
+
+_LOOK_SECONDS = 0.1
+# A process that SIGKILL does not end hangs in the kernel; the attempt ends without it.
+_KILL_PATIENCE_MS = 15_000
+# A program that fails for want of room may make room as it ends.
+_FULL_MEMORY_MS = 5_000
+
+
+class Running:
+    """Runs setup and run, in a container where the order names an image, and stops them when the attempt must stop."""
+
+    def __init__(self, attempt: Attempt, facts: Facts) -> None:
+        self._attempt = attempt
+        self._facts = facts
+        self._docker: Optional[str] = None
+        self._full_at_ms: Optional[int] = None
+        self._asked_at_wall_ms = 0
+        self.is_in_good_order: Optional[bool] = None
+        """Once `run` has returned: whether the command had saved what it wanted to save."""
+
+    def set_up(self) -> None:
+        """Raises `Failed` or `Stopped` when the attempt ends here."""
+        attempt, order = self._attempt, self._attempt.order
+        if order["image"] is not None:
+            self._docker = container.find_docker()
+            attempt.container = container.container_name(order["attemptId"])
+            attempt.post.tell({"container": attempt.container})
+            container.pull(self._docker, order["image"], attempt.is_stopped)
+        elif order["setup"] is not None:
+            attempt.enter("setup")
+            end = self._tend(self._start(["sh", "-c", order["setup"]]))
+            if end.was_asked_to_stop or end.was_killed:
+                drain = attempt.stop.look()
+                raise stopped_early(drain.reason if drain is not None else "interrupted")
+            if end.status != 0:
+                raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
+
+    def run(self, found: Found) -> Ending:
+        """Runs the command to its end."""
+        attempt = self._attempt
+        if self._docker is None:
+            attempt.enter("running")
+            workload = self._start(["sh", "-c", attempt.order["run"]], found)
+        else:
+            workload = self._start_container(self._docker, found)
+        end = self._tend(workload)
+        if self._docker is not None and os.path.exists(self._mark("setup-failed")):
+            raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
+        self.is_in_good_order = end.is_in_good_order and not self._is_end_doubtful(end)
+        drain = attempt.stop.look()
+        return judge(end, drain.reason if drain is not None else None, attempt.progress.is_done())
+
+    def _start(self, command: List[str], found: Optional[Found] = None) -> Workload:
+        environment = workload_environment(self._facts, os.environ)
+        return self._launch(self._workload(), command, environment, found)
+
+    def _start_container(self, docker: str, found: Found) -> Workload:
+        attempt, order, paths = self._attempt, self._attempt.order, self._attempt.paths
+        attempt.enter("setup" if order["setup"] is not None else "running")
+        inside = container_environment(self._facts, os.environ)
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        gpus = container.gpus_for_docker(bool(attempt.gpus.ask()), visible)
+        command = container.container_command(docker, order, paths.root, paths.work, sorted(inside), gpus)
+        container.remove_container(container.container_name(order["attemptId"]), docker)
+        return self._launch(self._workload(), command, dict(os.environ, **inside), found)
+
+    def _workload(self) -> Workload:
+        attempt = self._attempt
+        machine = Machine(attempt.options.attempt_id, attempt.post.guard, attempt.post.lock)
+        return Workload(machine, Sink(attempt.book, attempt.progress), self._docker)
+
+    def _launch(
+        self, workload: Workload, command: List[str], environment: Dict[str, str], found: Optional[Found]
+    ) -> Workload:
+        attempt = self._attempt
+        if found is not None:
+            # Before the command can write anything: what is there now is no new checkpoint.
+            attempt.checkpoints.begin(found, attempt.clock, attempt.remark, workload.processes)
+        self._kills_before = oom_kills()
+        workload.start(command, environment, attempt.paths.work)
+        return workload
+
+    def _tend(self, workload: Workload) -> End:
+        """Waits for the end of a command; brings it about when the attempt must stop."""
+        attempt = self._attempt
+        killed_at_ms: Optional[int] = None
+        while not workload.ended.wait(_LOOK_SECONDS):
+            self._note_full_disk()
+            self._note_setup_done()
+            drain = attempt.stop.look()
+            if drain is None:
+                continue
+            now_ms = attempt.clock.mono_ms()
+            if killed_at_ms is not None:
+                if now_ms - killed_at_ms > _KILL_PATIENCE_MS:
+                    attempt.remark("the command cannot be killed; the attempt ends without it")
+                    break
+            elif now_ms >= drain.kill_at_ms(attempt.upload_ms()):
+                killed_at_ms = now_ms
+                self._note_drain(drain)
+                attempt.remark("killing the command: the time to stop is over")
+                workload.kill()
+            elif not workload.is_asked_to_stop:
+                self._note_drain(drain)
+                self._asked_at_wall_ms = attempt.clock.wall_ms()
+                workload.ask_to_stop()
+        self._note_full_disk()
+        was_full = (
+            self._full_at_ms is not None and attempt.clock.mono_ms() - self._full_at_ms <= _FULL_MEMORY_MS
+        )
+        kills = oom_kills()
+        return End(
+            workload.status,
+            workload.is_asked_to_stop,
+            workload.is_killed,
+            list(workload.error_lines),
+            was_full or speaks_of_full_disk(workload.error_lines),
+            any(after > before for before, after in zip(self._kills_before, kills)),
+        )
+
+    def _note_full_disk(self) -> None:
+        if is_full(self._attempt.paths.root):
+            self._full_at_ms = self._attempt.clock.mono_ms()
+
+    def _note_drain(self, drain: Drain) -> None:
+        attempt = self._attempt
+        if attempt.phases.now == "draining":
+            return
+        window_ms = max(0, drain.window_end_ms - attempt.clock.mono_ms())
+        attempt.enter("draining")
+        attempt.remark(
+            "stopping, because %s; %.1f s are left" % (DRAIN_WORDS[drain.reason], window_ms / 1000)
+        )
+        try:
+            write_whole(attempt.paths.stop, dump({"reason": drain.reason, "windowMs": window_ms}))
+        except OSError as error:
+            attempt.remark("the helper cannot be told to stop: %s" % error)
+
+    def _note_setup_done(self) -> None:
+        if self._docker is not None and self._attempt.phases.now == "setup":
+            if os.path.exists(self._mark("setup-done")):
+                self._attempt.enter("running")
+
+    def _mark(self, name: str) -> str:
+        return os.path.join(self._attempt.paths.control, name)
+
+    def _is_end_doubtful(self, end: End) -> bool:
+        """In a container 143 may also mean that SIGTERM has killed the command in the midst of saving; that it has written
+        since then shows that it has not."""
+        if self._docker is None or end.status != 143:
+            return False
+        return not self._attempt.looks.is_written_since(self._asked_at_wall_ms)

@@ -1,0 +1,41 @@
+"""Opens `secrets.sealed` (docs/runner-protocol.md, "Secrets")."""
+
+import base64
+import hashlib
+import hmac
+import json
+from typing import Dict
+
+from .documents import SEALED, parse
+
+_KEY_BYTES = 32
+_BLOCK_BYTES = 32
+
+
+def read_key(path: str) -> bytes:
+    """The attempt's key from its file. Raises `ValueError` or `OSError` that says what is wrong."""
+    with open(path, encoding="ascii") as file:
+        text = file.read().strip()
+    key = bytes.fromhex(text)
+    if len(key) != _KEY_BYTES:
+        raise ValueError("the key in %s must have 64 hexadecimal digits" % path)
+    return key
+
+
+def unseal(body: bytes, key: bytes) -> Dict[str, str]:
+    """Names and values. Raises `ValueError` when it was not sealed with this key, or was changed since."""
+    sealed = parse(SEALED, body)
+    nonce, text, tag = (base64.b64decode(sealed[name], validate=True) for name in ("nonce", "text", "tag"))
+    wanted = _mac(_mac(key, b"authenticate"), nonce + text)
+    if not hmac.compare_digest(tag, wanted):
+        raise ValueError("it was sealed with another key, or changed")
+    stream_key = _mac(key, b"encrypt")
+    stream = b"".join(
+        _mac(stream_key, nonce + index.to_bytes(8, "big")) for index in range(-(-len(text) // _BLOCK_BYTES))
+    )
+    values = json.loads(bytes(a ^ b for a, b in zip(text, stream)).decode("utf-8"))
+    return {str(name): str(value) for name, value in values.items()}
+
+
+def _mac(key: bytes, message: bytes) -> bytes:
+    return hmac.new(key, message, hashlib.sha256).digest()

@@ -1,0 +1,83 @@
+"""Sets the files of a checkpoint aside, so that the workload can go on writing and deleting while they are uploaded."""
+
+import errno
+import fcntl
+import os
+import shutil
+from typing import Dict
+
+from .names import is_record
+from .paths import remove_tree
+from .scan import FileStamp, Selection, stamp_of
+
+# From <linux/fs.h>: the new file shares the blocks of the old one until either is written.
+_FICLONE = 0x40049409
+_LINKLESS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS)
+
+
+class Staged:
+    """Links to, or copies of, the files of one selection, under `folder`."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.stamps: Dict[str, FileStamp] = {}
+        self._is_copied: Dict[str, bool] = {}
+
+    def path(self, file: str) -> str:
+        return os.path.join(self.folder, file)
+
+    def add(self, file: str, source: str, is_copied: bool) -> None:
+        target = self.path(file)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        self._is_copied[file] = is_copied or not _link(source, target)
+        if self._is_copied[file]:
+            copy_file(source, target)
+        self.stamps[file] = stamp_of(target)
+
+    def is_what_was_seen(self, selection: Selection) -> bool:
+        """False when a file was replaced before it could be linked."""
+        return all(
+            self._is_copied[file] or _content(stamp) == _content(selection.files[file])
+            for file, stamp in self.stamps.items()
+        )
+
+    def is_unchanged(self) -> bool:
+        """False when somebody has written into a file, which a link cannot prevent."""
+        return all(
+            _content(stamp_of(self.path(file))) == _content(stamp) for file, stamp in self.stamps.items()
+        )
+
+    def remove(self) -> None:
+        remove_tree(self.folder)
+
+
+def stage(staged: Staged, directory: str, selection: Selection, is_copied: bool) -> None:
+    """Raises `OSError`, `FileNotFoundError` among others when a file vanishes meanwhile."""
+    staged.remove()
+    for file in selection.files:
+        # Records are appended to in place.
+        staged.add(file, os.path.join(directory, file), is_copied or is_record(file))
+
+
+def _link(source: str, target: str) -> bool:
+    try:
+        os.link(os.path.realpath(source), target)
+        return True
+    except OSError as error:
+        if error.errno not in _LINKLESS:
+            raise
+        return False
+
+
+def copy_file(source: str, target: str) -> None:
+    """Copies content and permissions; shares the blocks where the file system can."""
+    with open(source, "rb") as old, open(target, "wb") as new:
+        try:
+            fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
+        except OSError:
+            shutil.copyfileobj(old, new, 1024 * 1024)
+    shutil.copymode(source, target)
+
+
+def _content(stamp: FileStamp) -> tuple:
+    return (stamp.size, stamp.modified_ns)

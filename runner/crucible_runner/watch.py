@@ -1,0 +1,113 @@
+"""Reads what the control plane and the provider have to say, again and again."""
+
+import threading
+from typing import Callable, Optional
+
+from .clock import Clock
+from .documents import DRAIN, LEASE, LIMITS, parse
+from .keys import Keys
+from .lease import Lease
+from .limits import Limits
+from .notices import Look
+from .retry import Remark, Trouble
+from .shapes import DocumentError, Shape
+from .stop import Stop
+from .store import Store
+
+_LOOK_SECONDS_MAX = 5.0
+_NOTICE_LOOK_SECONDS = 1.0
+
+
+class Watch:
+    """`drain.json`, `lease.json` and `limits/`."""
+
+    def __init__(self, store: Store, keys: Keys, remark: Remark) -> None:
+        self._store = store
+        self._keys = keys
+        self._remark = remark
+        self._complaint = ""
+
+    def begin(self, stop: Stop, lease: Lease, limits: Limits, renewed: Callable[[], None]) -> None:
+        """`renewed` is called whenever the lease has become longer."""
+        self._stop = stop
+        self._lease = lease
+        self._limits = limits
+        self._renewed = renewed
+
+    def start(self, beat_ms: int, clock: Clock) -> None:
+        pause = threading.Event()
+        trouble = Trouble("reading the control plane's documents", self._remark, clock)
+
+        def run() -> None:
+            while True:
+                pause.wait(min(beat_ms / 1000, _LOOK_SECONDS_MAX))
+                try:
+                    self.look()
+                    trouble.passed()
+                except Exception as error:  # whatever it is: it must be read again
+                    trouble.happened(error)
+
+        threading.Thread(target=run, name="documents", daemon=True).start()
+
+    def look(self) -> None:
+        """Reads all of them once."""
+        self._read_drain()
+        lease = self._read(self._keys.lease, LEASE)
+        if lease is not None:
+            before_ms = self._lease.lapses_at_ms
+            if self._lease.renew(lease) and self._lease.lapses_at_ms > before_ms:
+                self._renewed()
+        newest = max(self._store.list(self._keys.limits), default="")
+        if newest.endswith(".json"):
+            number = newest[len(self._keys.limits) : -len(".json")]
+            if number.isdigit() and int(number) > self._limits.seq:
+                limits = self._read(newest, LIMITS)
+                if limits is not None and self._limits.obey(limits):
+                    self._remark("obeying limits %d" % limits["seq"])
+
+    def _read_drain(self) -> None:
+        body = self._store.get(self._keys.drain)
+        if body is None:
+            return
+        try:
+            drain = parse(DRAIN, body)
+            self._stop.on_document(drain["reason"], drain["windowMs"])
+        except DocumentError as error:
+            # Whatever it says, somebody wants this machine to stop; reasons of a later version are among it.
+            self._complain("drain.json cannot be understood, stopping all the same: %s" % error)
+            self._stop.on_unknown_document()
+
+    def _read(self, key: str, shape: Shape) -> Optional[dict]:
+        body = self._store.get(key)
+        if body is None:
+            return None
+        try:
+            return parse(shape, body)
+        except DocumentError as error:
+            self._complain("%s cannot be understood and is ignored: %s" % (key, error))
+            return None
+
+    def _complain(self, words: str) -> None:
+        if words != self._complaint:
+            self._complaint = words
+            self._remark(words)
+
+
+def watch_notice(look: Look, stop: Stop, remark: Remark) -> None:
+    """A thread that asks the provider's notice source once a second."""
+    pause = threading.Event()
+
+    def run() -> None:
+        complaint = ""
+        while True:
+            try:
+                terminate_at_ms = look()
+                if terminate_at_ms is not None:
+                    stop.on_notice(terminate_at_ms)
+            except OSError as error:
+                if str(error) != complaint:
+                    complaint = str(error)
+                    remark(complaint)
+            pause.wait(_NOTICE_LOOK_SECONDS)
+
+    threading.Thread(target=run, name="notice", daemon=True).start()

@@ -1,0 +1,142 @@
+"""One command of the order while it runs: its processes, its output, its end."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections import deque
+from typing import Deque, List, Mapping, NamedTuple, Optional
+
+from . import container, processes
+from .lines import LineSplitter
+from .logs import LogBook
+from .progress import Progress
+
+_READ_BYTES = 64 * 1024
+_ERROR_LINES_KEPT = 20
+# How long after the last process has ended its output may still be on its way through a pipe.
+_OUTPUT_SECONDS = 5.0
+
+
+class Machine(NamedTuple):
+    """What a command must know of the machine that it runs on."""
+
+    attempt_id: str
+    guard: int
+    lock: int
+
+
+class Sink(NamedTuple):
+    """Where the command's output goes."""
+
+    book: LogBook
+    progress: Progress
+
+
+class Workload:
+    """A command that has been started. `ended` is set when it and everything that it started are gone."""
+
+    def __init__(self, machine: Machine, sink: Sink, docker: Optional[str] = None) -> None:
+        self._machine = machine
+        self._sink = sink
+        self._docker = docker
+        self._container = container.container_name(machine.attempt_id) if docker else None
+        self.ended = threading.Event()
+        self._leash: Optional["subprocess.Popen[bytes]"] = None
+        self.is_asked_to_stop = False
+        self.is_killed = False
+        self.error_lines: Deque[str] = deque(maxlen=_ERROR_LINES_KEPT)
+
+    def start(self, command: List[str], environment: Mapping[str, str], folder: str) -> None:
+        """Raises `OSError` when the system can start no process."""
+        # The runner as it was started: the zipapp, or its folder in a checkout.
+        program = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        leash = [
+            sys.executable,
+            "-I",
+            "-S",
+            program,
+            "leash",
+            self._machine.attempt_id,
+            str(self._machine.guard),
+        ]
+        leash += [str(self._machine.lock), self._container or ""]
+        self._leash = subprocess.Popen(
+            leash + command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=dict(environment),
+            start_new_session=True,
+            pass_fds=[self._machine.lock],
+        )
+        self._readers = [
+            threading.Thread(target=self._read, args=("out", self._leash.stdout), name="out", daemon=True),
+            threading.Thread(target=self._read, args=("err", self._leash.stderr), name="err", daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+        threading.Thread(target=self._wait, name="wait", daemon=True).start()
+
+    @property
+    def status(self) -> int:
+        """Once ended: the exit code, or the number of the signal that ended it, negative."""
+        code = self._leash.returncode if self._leash is not None else None
+        return code if code is not None else -signal.SIGKILL
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM to the process group of the command."""
+        self.is_asked_to_stop = True
+        if self._container is not None and self._docker is not None:
+            container.ask_to_stop(self._docker, self._container)
+        else:
+            self._leash.terminate()
+
+    def kill(self) -> None:
+        """Ends the command and everything that it started."""
+        self.is_killed = True
+        if self._container is not None:
+            container.remove_container(self._container, self._docker)
+        processes.end_all(self._machine.attempt_id, self._roots(), [self._machine.guard])
+
+    def processes(self) -> List[int]:
+        """Everything that the command has running."""
+        if self._leash is None:
+            return []
+        return list(processes.of_machine(self._machine.attempt_id, self._roots(), [self._machine.guard]))
+
+    def _roots(self) -> List[int]:
+        """Whose descendants are the command's. What loses its parent comes to the guard, while that lives."""
+        guard = [self._machine.guard] if os.getppid() == self._machine.guard else []
+        return guard + ([self._leash.pid] if self._leash is not None else [])
+
+    def _wait(self) -> None:
+        self._leash.wait()
+        # When the leash itself was killed, what it held is still there.
+        processes.end_all(self._machine.attempt_id, self._roots(), [self._machine.guard])
+        for reader in self._readers:
+            reader.join(_OUTPUT_SECONDS)
+        self.ended.set()
+
+    def _read(self, name: str, stream) -> None:
+        book, progress = self._sink
+        splitter = LineSplitter(lambda: book.redactor)
+        descriptor = stream.fileno()
+        while True:
+            data = os.read(descriptor, _READ_BYTES)
+            try:
+                lines = splitter.feed(data) if data else splitter.end()
+                book.add(name, lines)
+                # Without a line there may be a progress bar, rewritten again and again.
+                progress.see(lines or [splitter.unfinished])
+                if name == "err":
+                    self.error_lines.extend(
+                        line.decode("utf-8", "replace") for line in lines[-_ERROR_LINES_KEPT:]
+                    )
+            except Exception:
+                traceback.print_exc()  # the command must never wait for somebody to read what it writes
+            if not data:
+                return

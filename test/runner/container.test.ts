@@ -1,0 +1,112 @@
+import { describe, expect, it } from '@jest/globals'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { until } from '../support/until'
+import { COUNTER, sumOf } from './programs'
+import { useWorlds, type Machine, type World } from './world'
+
+const createWorld = useWorlds()
+
+/** A world whose machines have something that acts like docker on their PATH. */
+function createDockerWorld(): World {
+  const world = createWorld()
+  const folder = join(world.folder, 'docker')
+  mkdirSync(folder)
+  copyFileSync(join(__dirname, 'fake-docker.py'), join(folder, 'docker'))
+  chmodSync(join(folder, 'docker'), 0o755)
+  world.environment['PATH'] = `${folder}:${process.env['PATH']}`
+  world.environment['FAKE_DOCKER'] = folder
+  return world
+}
+
+function calls(world: World): string[][] {
+  return readFileSync(join(world.folder, 'docker/calls'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as string[])
+}
+
+async function launchCounter(world: World, wanted: object): Promise<Machine> {
+  const bundle = await world.bundle({ 'counter.py': COUNTER })
+  return world.launch({ bundle, image: 'python:3.13', run: 'python3 counter.py 40 0.05 1000', ...wanted })
+}
+
+describe('an order with an image', () => {
+  it('runs setup and run in one container, with nothing secret on a command line', async () => {
+    const world = createDockerWorld()
+    const machine = await launchCounter(world, {
+      setup: 'echo being set up > installed',
+      run: 'cat installed && python3 counter.py 5 0 1000 && env',
+      env: { GREETING: 'a value of its own' },
+      shmGiB: 0.5,
+    })
+    const result = await machine.end()
+    expect(result).toMatchObject({ outcome: 'succeeded' })
+    expect(result.phases.map(({ name }) => name)).toContain('setup')
+    const output = await machine.output()
+    expect(output[0]).toBe('being set up')
+    expect(output).toContain('GREETING=a value of its own')
+    expect(output.filter((line) => line.startsWith('HOME='))).toEqual([])
+    expect(await world.artifact('sum.txt')).toBe(sumOf(5))
+    const run = calls(world).find(([command]) => command === 'run')!
+    expect(run).toEqual(
+      expect.arrayContaining([
+        '--label',
+        `crucible.machine=${machine.id}`,
+        '--shm-size',
+        '512m',
+        'python:3.13',
+      ]),
+    )
+    expect(run.slice(0, run.indexOf('-c')).join(' ')).not.toContain('a value of its own')
+  })
+
+  it('that cannot be had is a failure of the image', async () => {
+    const world = createDockerWorld()
+    const machine = await launchCounter(world, { image: 'missing:1' })
+    expect(await machine.end()).toMatchObject({
+      outcome: 'failed',
+      reason: 'image',
+      message: expect.stringContaining('manifest unknown'),
+    })
+  })
+
+  it('is a failure of the setup when that fails in the container', async () => {
+    const world = createDockerWorld()
+    const machine = await launchCounter(world, { setup: 'echo broken >&2; exit 3' })
+    expect(await machine.end()).toMatchObject({
+      outcome: 'failed',
+      reason: 'setup',
+      message: 'Setup ended with exit code 3: broken.',
+    })
+  })
+
+  it('is drained: the command saves in its container', async () => {
+    const world = createDockerWorld()
+    const first = await launchCounter(world, { run: 'python3 counter.py 40 0.3 1000' })
+    await first.untilBeat(({ progress }) => (progress?.step ?? 0) >= 2)
+    await world.drain(1, {})
+    const stopped = await first.end()
+    expect(stopped).toMatchObject({ outcome: 'stopped', reason: 'migrated', exitCode: 143 })
+    expect(stopped.checkpoint).toMatchObject({ step: stopped.progress!.step })
+    const second = await launchCounter(world, { attempt: 2, run: 'python3 counter.py 12 0 1000' })
+    await second.end()
+    expect(await world.artifact('sum.txt')).toBe(sumOf(12))
+  })
+
+  it('leaves no container when the runner is killed, or runner and guard together', async () => {
+    for (const isGuardKilled of [false, true]) {
+      const world = createDockerWorld()
+      const machine = await launchCounter(world, {
+        run: 'trap "" TERM; echo $$ > pid; echo step 1; while :; do sleep 0.1; done',
+      })
+      await machine.untilBeat(({ progress }) => progress !== null)
+      const pid = Number(machine.read('work/pid'))
+      const runner = machine.runner()
+      if (isGuardKilled) process.kill(machine.guard.pid!, 'SIGKILL')
+      process.kill(runner, 'SIGKILL')
+      await until(() => spawnSync('ps', ['-p', String(pid)]).status !== 0)
+    }
+  })
+})

@@ -1,0 +1,204 @@
+import { describe, expect, it } from '@jest/globals'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { until } from '../support/until'
+import { COUNTER, STUBBORN, sumOf } from './programs'
+import { machineProcesses, runs, useWorlds, type Machine, type World } from './world'
+
+const createWorld = useWorlds()
+
+/** Leaves a process behind that has a session of its own, no parent, no marks in its environment, and hears no signal. */
+const DAEMON = `
+import os, signal, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        script = "import os, time; open('daemon.pid', 'w').write(str(os.getpid())); time.sleep(600)"
+        os.execve(sys.executable, [sys.executable, "-c", script], {})
+    os._exit(0)
+os.wait()
+`
+
+async function launchStubborn(
+  world: World,
+  run = 'python3 stubborn.py & python3 stubborn.py; true',
+): Promise<Machine> {
+  const bundle = await world.bundle({ 'stubborn.py': STUBBORN, 'daemon.py': DAEMON })
+  const machine = await world.launch({ bundle, run: `python3 daemon.py; ${run}` })
+  await machine.untilBeat(({ progress }) => progress !== null)
+  return machine
+}
+
+async function daemonOf(machine: Machine): Promise<number> {
+  const path = join(machine.root, 'work/daemon.pid')
+  await until(() => existsSync(path) && readFileSync(path, 'utf8') !== '')
+  return Number(readFileSync(path, 'utf8'))
+}
+
+function isAlive(pid: number): boolean {
+  // A zombie is dead; only its parent has not noticed yet.
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
+  return stdout.trim() !== '' && !stdout.startsWith('Z')
+}
+
+async function untilNothingIsLeft(machine: Machine, daemon: number): Promise<void> {
+  await until(() => machineProcesses(machine.id).length === 0 && !isAlive(daemon), 10_000)
+}
+
+function leashOf(machine: Machine): number {
+  const found = machineProcesses(machine.id).find(({ command }) => command.includes(' leash '))
+  return found!.pid
+}
+
+describe('no process of the machine is left', () => {
+  it('when the command ends and has left processes behind', async () => {
+    const world = createWorld()
+    const bundle = await world.bundle({ 'daemon.py': DAEMON })
+    const machine = await world.launch({
+      bundle,
+      run: 'python3 daemon.py; sleep 600 & until [ -s daemon.pid ]; do sleep 0.05; done; echo done',
+    })
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
+    await untilNothingIsLeft(machine, await daemonOf(machine))
+  })
+
+  it('when the attempt is drained', async () => {
+    const world = createWorld()
+    const machine = await launchStubborn(world)
+    const daemon = await daemonOf(machine)
+    await world.drain(1, { windowMs: 500 })
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped' })
+    await untilNothingIsLeft(machine, daemon)
+  })
+
+  it('when the runner is killed', async () => {
+    const machine = await launchStubborn(createWorld())
+    const daemon = await daemonOf(machine)
+    process.kill(machine.runner(), 'SIGKILL')
+    await machine.exited
+    await untilNothingIsLeft(machine, daemon)
+    expect(await machine.result()).toBeUndefined()
+  })
+
+  it('when the runner is killed together with the process between it and the command', async () => {
+    const machine = await launchStubborn(createWorld())
+    const daemon = await daemonOf(machine)
+    const leash = leashOf(machine)
+    process.kill(machine.runner(), 'SIGKILL')
+    process.kill(leash, 'SIGKILL')
+    await machine.exited
+    await untilNothingIsLeft(machine, daemon)
+  })
+
+  it('when runner and guard are killed together', async () => {
+    const machine = await launchStubborn(createWorld())
+    const daemon = await daemonOf(machine)
+    const runner = machine.runner()
+    process.kill(machine.guard.pid!, 'SIGKILL')
+    process.kill(runner, 'SIGKILL')
+    await untilNothingIsLeft(machine, daemon)
+  })
+
+  it('when the guard was killed and the runner ends later', async () => {
+    const world = createWorld()
+    const mark = join(world.folder, 'off')
+    const bundle = await world.bundle({ 'stubborn.py': STUBBORN, 'daemon.py': DAEMON })
+    const machine = await world.launch(
+      {
+        bundle,
+        run: 'python3 daemon.py; python3 stubborn.py & until [ -e go ]; do echo step 1; sleep 0.05; done',
+      },
+      ...['--power-off', `touch ${mark}`],
+    )
+    await machine.untilBeat(({ progress }) => progress !== null)
+    const daemon = await daemonOf(machine)
+    process.kill(machine.guard.pid!, 'SIGKILL')
+    await machine.exited
+    const { seq } = (await machine.beat())!
+    await machine.untilBeat((beat) => beat.seq > seq + 3)
+    writeFileSync(join(machine.root, 'work/go'), '')
+    await until(() => existsSync(mark))
+    expect(await machine.result()).toMatchObject({ outcome: 'succeeded' })
+    await untilNothingIsLeft(machine, daemon)
+  })
+
+  it('when the process between runner and command is killed', async () => {
+    const machine = await launchStubborn(createWorld())
+    const daemon = await daemonOf(machine)
+    process.kill(leashOf(machine), 'SIGKILL')
+    expect(await machine.end()).toMatchObject({ outcome: 'failed', reason: 'workload', signal: 'SIGKILL' })
+    await untilNothingIsLeft(machine, daemon)
+  })
+
+  it('when the command is killed', async () => {
+    const machine = await launchStubborn(createWorld(), 'exec python3 stubborn.py')
+    const daemon = await daemonOf(machine)
+    const command = machineProcesses(machine.id).find((each) => runs(each, 'stubborn.py'))
+    process.kill(command!.pid, 'SIGKILL')
+    expect(await machine.end()).toMatchObject({
+      outcome: 'failed',
+      reason: 'workload',
+      signal: 'SIGKILL',
+      message: expect.stringMatching(/^The command was killed by SIGKILL/),
+    })
+    await untilNothingIsLeft(machine, daemon)
+  })
+})
+
+describe('two runners in one directory', () => {
+  it('exclude each other: the second ends at once and changes nothing', async () => {
+    const world = createWorld()
+    const machine = await launchStubborn(world)
+    const before = machineProcesses(machine.id).map(({ pid }) => pid)
+    const second = world.start({ root: machine.root })
+    expect(await second.exited).toBe(0)
+    expect(second.console).toContain('another runner is at work')
+    expect(machineProcesses(machine.id).map(({ pid }) => pid)).toEqual(before)
+    await world.drain(1, { windowMs: 0 })
+    await machine.end()
+  })
+
+  it('one after the other: the second goes on where the first was killed', async () => {
+    const world = createWorld()
+    const bundle = await world.bundle({ 'counter.py': COUNTER })
+    const first = await world.launch({ bundle, run: 'python3 counter.py 90 0.05 5', leaseMs: 60_000 })
+    await first.untilBeat(({ checkpoint }) => checkpoint !== null)
+    await until(async () => (await first.lines()).length > 10)
+    // Nothing waits on the machine's disk: only the store knows how far the numbers are.
+    await until(() => readdirSync(join(first.root, 'tmp/logs')).length === 0)
+    const linesBefore = await first.lines()
+    const { seq } = (await first.beat())!
+    process.kill(first.runner(), 'SIGKILL')
+    await first.exited
+    const second = world.start({ root: first.root })
+    const result = await second.end()
+    expect(result).toMatchObject({ outcome: 'succeeded', restoredFrom: { attempt: 1 } })
+    expect(await world.artifact('sum.txt')).toBe(sumOf(90))
+    expect((await second.beat())!.seq).toBeGreaterThan(seq)
+    const lines = await second.lines()
+    expect(lines.map(({ n }) => n)).toEqual(lines.map((_, at) => at + 1))
+    expect(lines.slice(0, linesBefore.length)).toEqual(linesBefore)
+    expect(lines.filter(({ s }) => s === 'gap')).toEqual([])
+  })
+
+  it('one after the other have one lease and one time to run', async () => {
+    const world = createWorld()
+    const bundle = await world.bundle({ 'stubborn.py': STUBBORN })
+    const first = await world.launch({ bundle, run: 'python3 stubborn.py', leaseMs: 4_000, drainMs: 500 })
+    await first.untilBeat(({ uptimeMs, progress }) => uptimeMs > 1_500 && progress !== null)
+    process.kill(first.runner(), 'SIGKILL')
+    await first.exited
+    // Beats are numbered on, so that this answer to one of the first runner's is none to one of the second's.
+    await world.lease(1, { seq: 1, answersBeat: 5, ttlMs: 60_000 })
+    const second = world.start({ root: first.root })
+    const result = await second.end()
+    expect(result).toMatchObject({ outcome: 'stopped', reason: 'lease' })
+    const ran = result.phases
+      .filter(({ name }) => name === 'running')
+      .reduce((sum, phase) => sum + phase.durationMs, 0)
+    expect(ran).toBeLessThan(3_000)
+  })
+})

@@ -1,0 +1,199 @@
+import { describe, expect, it } from '@jest/globals'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { COUNTER, STUBBORN, sumOf } from './programs'
+import { machineProcesses, useWorlds, type Machine, type World } from './world'
+
+const createWorld = useWorlds()
+const STEPS = 60
+
+async function launchCounter(world: World, wanted: object, ...args: string[]): Promise<Machine> {
+  const bundle = await world.bundle({ 'counter.py': COUNTER })
+  return world.launch({ bundle, run: `python3 counter.py ${STEPS} 0.05 1000`, ...wanted }, ...args)
+}
+
+async function untilStep(machine: Machine, step: number): Promise<void> {
+  await machine.untilBeat(({ progress }) => (progress?.step ?? 0) >= step)
+}
+
+describe('drain.json', () => {
+  it('makes the command save, and the next attempt goes on to the same result', async () => {
+    const world = createWorld()
+    const first = await launchCounter(world, {})
+    await untilStep(first, 3)
+    await world.drain(1, { reason: 'migrated' })
+    const stopped = await first.end()
+    expect(stopped).toMatchObject({ outcome: 'stopped', reason: 'migrated', exitCode: 143 })
+    expect(stopped.phases.map(({ name }) => name)).toContain('draining')
+    expect(first.read('control/stop.json')).toContain('"migrated"')
+    const [checkpoint] = await world.checkpoints()
+    expect(stopped.checkpoint).toEqual(checkpoint)
+    expect(checkpoint!.step).toBe(stopped.progress!.step)
+
+    const second = await launchCounter(world, { attempt: 2 })
+    const done = await second.end()
+    expect(done).toMatchObject({ outcome: 'succeeded', restoredFrom: checkpoint })
+    expect((await second.output())[0]).toBe(`beginning after step ${checkpoint!.step}`)
+    expect(await world.artifact('sum.txt')).toBe(sumOf(STEPS))
+  })
+
+  it('kills a command that does not stop in time, with all that it started', async () => {
+    const world = createWorld()
+    const bundle = await world.bundle({ 'stubborn.py': STUBBORN })
+    const machine = await world.launch({ bundle, run: 'python3 stubborn.py & python3 stubborn.py' })
+    await untilStep(machine, 1)
+    await world.drain(1, { reason: 'cancelled', windowMs: 1_000 })
+    const result = await machine.end()
+    expect(result).toMatchObject({ outcome: 'stopped', reason: 'cancelled', signal: 'SIGKILL' })
+    const draining = result.phases.find(({ name }) => name === 'draining')!
+    expect(draining.durationMs).toBeGreaterThan(700)
+    expect(machineProcesses(machine.id)).toEqual([])
+  })
+
+  it('with no time left kills at once and uploads no checkpoint', async () => {
+    const world = createWorld()
+    const machine = await launchCounter(world, {
+      checkpoint: { directory: null, everyMs: 3_600_000, quietMs: 300 },
+    })
+    await untilStep(machine, 3)
+    await world.drain(1, { reason: 'superseded', windowMs: 0 })
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'superseded', checkpoint: null })
+    expect(await world.checkpoints()).toEqual([])
+    expect((await machine.output()).length).toBeGreaterThan(2)
+  })
+
+  it('that is there before the start keeps the command from ever running', async () => {
+    const world = createWorld()
+    await world.drain(1, { reason: 'superseded' })
+    const machine = await world.launch({ setup: 'echo setup', run: 'echo run' })
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'superseded' })
+    expect(await machine.output()).toEqual([])
+  })
+
+  it('stops a setup, and the command is not run', async () => {
+    const world = createWorld()
+    const machine = await world.launch({ setup: 'echo step 1; sleep 60', run: 'echo run' })
+    await untilStep(machine, 1)
+    await world.drain(1, { reason: 'cancelled' })
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'cancelled' })
+    expect(await machine.output()).toEqual(['step 1'])
+  })
+
+  it('of a later version, with a reason unknown here, stops all the same', async () => {
+    const world = createWorld()
+    await world.drain(1, { reason: 'sold' as 'migrated' })
+    const machine = await world.launch({ run: 'echo run' })
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'superseded' })
+    expect(await machine.remarks()).toContain("'sold'")
+  })
+})
+
+describe('a command that is asked to stop', () => {
+  it('has succeeded when its last step is done', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      run: `trap 'echo step 9/9; exit 0' TERM; echo step 1/9; while :; do sleep 0.05; done`,
+    })
+    await untilStep(machine, 1)
+    await world.drain(1, {})
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', reason: 'completed' })
+  })
+
+  it('has stopped when it ends with code 0 before its last step', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      run: `trap 'echo step 8/9; exit 0' TERM; echo step 1/9; while :; do sleep 0.05; done`,
+    })
+    await untilStep(machine, 1)
+    await world.drain(1, {})
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'migrated', exitCode: 0 })
+  })
+
+  it('may save after the shell that started it has died of the signal', async () => {
+    const world = createWorld()
+    const machine = await launchCounter(world, {
+      run: `python3 counter.py ${STEPS} 0.4 1000; echo never reached`,
+    })
+    await untilStep(machine, 2)
+    await world.drain(1, {})
+    const result = await machine.end()
+    expect(result).toMatchObject({ outcome: 'stopped', exitCode: 143 })
+    expect(result.checkpoint?.step).toBe(result.progress!.step)
+  })
+
+  it('that is killed by the signal in the midst of saving leaves no checkpoint', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      run: 'while :; do echo x >> "$CRUCIBLE_CHECKPOINT_DIR/step-7.txt"; echo step 1; sleep 0.05; done',
+    })
+    await untilStep(machine, 1)
+    await world.drain(1, {})
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', signal: 'SIGTERM', checkpoint: null })
+    expect(await world.checkpoints()).toEqual([])
+  })
+
+  it('by a signal to the machine is interrupted', async () => {
+    for (const target of ['guard', 'runner'] as const) {
+      const world = createWorld()
+      const machine = await launchCounter(world, {})
+      await untilStep(machine, 2)
+      process.kill(target === 'guard' ? machine.guard.pid! : machine.runner(), 'SIGTERM')
+      const result = await machine.end()
+      expect(result).toMatchObject({ outcome: 'stopped', reason: 'interrupted', exitCode: 143 })
+      expect(result.checkpoint).not.toBeNull()
+    }
+  })
+})
+
+describe("the provider's notice", () => {
+  function give(path: string, inMs: number): number {
+    const terminateAtMs = Date.now() + inMs
+    writeFileSync(path, JSON.stringify({ terminateAtMs }))
+    return terminateAtMs
+  }
+
+  it('that the order names makes the command save in what time is left', async () => {
+    const world = createWorld()
+    const path = join(world.folder, 'notice.json')
+    const machine = await launchCounter(world, { notice: { kind: 'file', path } })
+    await untilStep(machine, 2)
+    const terminateAtMs = give(path, 6_000)
+    const result = await machine.end()
+    expect(result).toMatchObject({ outcome: 'stopped', reason: 'interrupted', exitCode: 143 })
+    expect(result.checkpoint).not.toBeNull()
+    expect(result.finishedAtMs).toBeLessThan(terminateAtMs)
+    const { windowMs } = JSON.parse(machine.read('control/stop.json')) as { windowMs: number }
+    expect(windowMs).toBeLessThan(6_000)
+  })
+
+  it('may be named on the command line, and its time is then kept by the guard', async () => {
+    const world = createWorld()
+    const path = join(world.folder, 'notice.json')
+    const bundle = await world.bundle({ 'stubborn.py': STUBBORN })
+    const machine = await world.launch(
+      { bundle, run: 'python3 stubborn.py', drainMs: 60_000 },
+      ...['--notice-file', path, '--notice-kill'],
+    )
+    await untilStep(machine, 1)
+    const runner = machine.runner()
+    // So late that the runner's own clock would end it well after this.
+    process.kill(runner, 'SIGSTOP')
+    const terminateAtMs = give(path, 700)
+    await machine.exited
+    expect(Date.now()).toBeGreaterThanOrEqual(terminateAtMs)
+    expect(machineProcesses(machine.id)).toEqual([])
+    expect(await machine.result()).toBeUndefined()
+  })
+
+  it('that cannot be read is said once and asked for again', async () => {
+    const world = createWorld()
+    const path = join(world.folder, 'notice.json')
+    writeFileSync(path, '{"terminateAtMs": ')
+    const machine = await launchCounter(world, { notice: { kind: 'file', path } })
+    await untilStep(machine, 25)
+    give(path, 20_000)
+    expect(await machine.end()).toMatchObject({ reason: 'interrupted' })
+    expect((await machine.remarks()).match(/cannot be read/g)).toHaveLength(1)
+    expect(readFileSync(path, 'utf8')).toContain('terminateAtMs')
+  })
+})

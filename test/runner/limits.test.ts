@@ -1,0 +1,106 @@
+import { describe, expect, it } from '@jest/globals'
+import { until } from '../support/until'
+import { COUNTER, STUBBORN } from './programs'
+import { machineProcesses, useWorlds, type Machine, type Wanted, type World } from './world'
+
+const createWorld = useWorlds()
+const NONE = { seq: 0, deadlineAtMs: null, runMs: null }
+/** Short windows, so that a limit of seconds has room for them. */
+const BRISK = { drainMs: 1_500, powerOffMs: 500 }
+
+async function launchCounter(world: World, wanted: Wanted): Promise<Machine> {
+  const bundle = await world.bundle({ 'counter.py': COUNTER })
+  return world.launch({ bundle, run: 'python3 counter.py 10000 0.05 1000', ...BRISK, ...wanted })
+}
+
+describe('the hard stop', () => {
+  it('by the deadline is kept with everything saved before it', async () => {
+    const world = createWorld()
+    const deadlineAtMs = Date.now() + 5_000
+    const machine = await launchCounter(world, { limits: { ...NONE, deadlineAtMs } })
+    const result = await machine.end()
+    expect(result).toMatchObject({ outcome: 'stopped', reason: 'deadline', exitCode: 143 })
+    expect(result.checkpoint).not.toBeNull()
+    expect(Date.now()).toBeLessThan(deadlineAtMs)
+    const draining = result.phases.find(({ name }) => name === 'draining')!
+    expect(draining.startedAtMs).toBeGreaterThanOrEqual(deadlineAtMs - 2_000)
+  })
+
+  it('by the money counts from the start, and ends a command that does not listen', async () => {
+    const world = createWorld()
+    const bundle = await world.bundle({ 'stubborn.py': STUBBORN })
+    const startedAtMs = Date.now()
+    const machine = await world.launch({
+      ...BRISK,
+      bundle,
+      run: 'python3 stubborn.py',
+      limits: { ...NONE, runMs: 4_000 },
+    })
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'budget', signal: 'SIGKILL' })
+    expect(Date.now() - startedAtMs).toBeGreaterThan(3_000)
+    expect(machineProcesses(machine.id)).toEqual([])
+  })
+
+  it('that is too near leaves the command unstarted', async () => {
+    const world = createWorld()
+    const machine = await launchCounter(world, { limits: { ...NONE, runMs: 1_000 } })
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'budget' })
+    expect(await machine.output()).toEqual([])
+  })
+
+  it('moves when the limits are extended; the highest number counts', async () => {
+    const world = createWorld()
+    const machine = await launchCounter(world, { limits: { ...NONE, runMs: 4_000 } })
+    await machine.untilBeat(({ progress }) => progress !== null)
+    await world.limits(1, { ...NONE, seq: 2, runMs: 60_000 })
+    await machine.untilBeat(({ limitsSeq }) => limitsSeq === 2)
+    await world.limits(1, { ...NONE, seq: 1, runMs: 10 })
+    await machine.untilBeat(({ uptimeMs }) => uptimeMs > 4_500)
+    await world.limits(1, { ...NONE, seq: 3, runMs: 5_000 })
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'budget' })
+  })
+})
+
+describe('the lease', () => {
+  it('lapses without a renewal: the command saves and the machine ends by itself', async () => {
+    const world = createWorld()
+    const machine = await launchCounter(world, { leaseMs: 2_000 })
+    const result = await machine.end()
+    expect(result).toMatchObject({ outcome: 'stopped', reason: 'lease', exitCode: 143 })
+    expect(result.checkpoint).not.toBeNull()
+    const starting = result.phases[0]!.startedAtMs
+    const draining = result.phases.find(({ name }) => name === 'draining')!.startedAtMs
+    expect(draining - starting).toBeGreaterThan(1_800)
+    expect(draining - starting).toBeLessThan(4_000)
+  })
+
+  it('is renewed by answers to beats, counted from when the beat was sent', async () => {
+    const world = createWorld()
+    const machine = await launchCounter(world, { leaseMs: 2_000 })
+    let seq = 0
+    let answered = 0
+    await until(async () => {
+      const beat = await machine.beat()
+      if (beat !== undefined && beat.seq > answered) {
+        answered = beat.seq
+        await world.lease(1, { seq: ++seq, answersBeat: beat.seq, ttlMs: 2_000 })
+      }
+      return (beat?.uptimeMs ?? 0) > 5_000
+    })
+    expect(await machine.result()).toBeUndefined()
+    expect((await machine.beat())!.leaseSeq).toBeGreaterThan(0)
+    const unanswered = Date.now()
+    const result = await machine.end()
+    expect(result).toMatchObject({ reason: 'lease' })
+    const draining = result.phases.find(({ name }) => name === 'draining')!.startedAtMs
+    expect(draining - unanswered).toBeLessThan(4_000)
+  })
+
+  it('is not renewed by an answer to a beat that was never sent', async () => {
+    const world = createWorld()
+    const machine = await launchCounter(world, { leaseMs: 2_000 })
+    await world.lease(1, { seq: 1, answersBeat: 100_000, ttlMs: 60_000 })
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'lease' })
+    expect(await machine.beat()).toMatchObject({ leaseSeq: 0 })
+  })
+})

@@ -1,0 +1,222 @@
+import { describe, expect, it } from '@jest/globals'
+import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseOrder } from '../../intake/documents'
+import { layout } from '../../storage/layout'
+import { JOB, useWorlds } from './world'
+
+const createWorld = useWorlds()
+
+describe('the outcome', () => {
+  it('is success with exit code 0, with what the command has left', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      bundle: await world.bundle({ 'src/train.py': 'print("step 3/3 loss 0.5")', 'figures/a.txt': 'A' }),
+      run: 'python3 src/train.py && echo weights > "$CRUCIBLE_OUTPUT_DIR/weights.txt" && echo B > figures/b.txt',
+      setup: 'echo being set up',
+      outputs: ['figures/*.txt', '../outside', 'nothing/here'],
+    })
+    const result = await machine.end()
+    expect(result).toMatchObject({
+      attemptId: machine.id,
+      outcome: 'succeeded',
+      reason: 'completed',
+      exitCode: 0,
+      signal: null,
+      progress: { step: 3, stepsTotal: 3, loss: 0.5 },
+      checkpoint: null,
+      restoredFrom: null,
+    })
+    expect(result.artifacts).toEqual(
+      Object.entries({ 'figures/a.txt': 'A', 'figures/b.txt': 'B\n', 'weights.txt': 'weights\n' }).map(
+        ([path, text]) => ({
+          path,
+          sizeBytes: text.length,
+          sha256: createHash('sha256').update(text).digest('hex'),
+        }),
+      ),
+    )
+    expect(await world.artifact('weights.txt')).toBe('weights\n')
+    expect(await world.artifact('figures/b.txt')).toBe('B\n')
+    expect(result.phases.map(({ name }) => name)).toEqual([
+      'starting',
+      'fetching',
+      'restoring',
+      'setup',
+      'running',
+      'finishing',
+    ])
+    expect(await machine.output()).toEqual(['being set up', 'step 3/3 loss 0.5'])
+    expect(result.logLines).toBe((await machine.lines()).length)
+    expect(await machine.remarks()).toMatch(/\.\.\/outside is outside.*\nthere is no output nothing\/here/)
+  })
+
+  it('is failure with another exit code, with the last words of the command', async () => {
+    const world = createWorld()
+    const machine = await world.launch({ run: 'echo fine; echo first >&2; echo "no such data" >&2; exit 3' })
+    expect(await machine.end()).toMatchObject({
+      outcome: 'failed',
+      reason: 'workload',
+      exitCode: 3,
+      message: 'The command ended with exit code 3: no such data.',
+    })
+  })
+
+  it('names the signal that ended the command', async () => {
+    const machine = await createWorld().launch({ run: 'kill -SEGV $$' })
+    expect(await machine.end()).toMatchObject({
+      outcome: 'failed',
+      reason: 'workload',
+      exitCode: null,
+      signal: 'SIGSEGV',
+      message: 'The command was killed by SIGSEGV.',
+    })
+  })
+
+  it('is a failure of the setup when that fails, and the command is not run', async () => {
+    const world = createWorld()
+    const machine = await world.launch({ setup: 'echo broken >&2; exit 7', run: 'echo running' })
+    expect(await machine.end()).toMatchObject({
+      outcome: 'failed',
+      reason: 'setup',
+      message: 'Setup ended with exit code 7: broken.',
+    })
+    expect(await machine.output()).toEqual([])
+  })
+
+  it('is a full disk when the command says so', async () => {
+    const machine = await createWorld().launch({
+      run: 'echo "OSError: [Errno 28] No space left on device" >&2; exit 1',
+    })
+    expect(await machine.end()).toMatchObject({ outcome: 'failed', reason: 'disk-full' })
+  })
+
+  it('is a failure of the bundle when that is missing, damaged or dangerous', async () => {
+    const world = createWorld()
+    const absent = await world.launch({ bundle: { sha256: 'a'.repeat(64), sizeBytes: 1 } })
+    expect(await absent.end()).toMatchObject({ outcome: 'failed', reason: 'bundle' })
+
+    const bundle = (await world.bundle({ 'a.txt': 'a' }))!
+    await world.store.put(layout.bundle(JOB, bundle.sha256), 'something else')
+    const damaged = await world.launch({ attempt: 2, bundle })
+    expect(await damaged.end()).toMatchObject({
+      reason: 'bundle',
+      message: expect.stringContaining('damaged'),
+    })
+
+    const noArchive = await world.launch({
+      attempt: 3,
+      bundle: await world.putBundle(Buffer.from('no archive')),
+    })
+    expect(await noArchive.end()).toMatchObject({ reason: 'bundle' })
+  })
+
+  it('is a failure of the input when that cannot be had', async () => {
+    const world = createWorld()
+    const source = pathToFileURL(join(world.folder, 'nowhere')).href
+    const machine = await world.launch({ inputs: [{ source, path: 'data/train.bin' }] })
+    expect(await machine.end()).toMatchObject({
+      outcome: 'failed',
+      reason: 'input',
+      message: expect.stringContaining(source),
+    })
+  })
+
+  it('brings inputs to where the command looks for them', async () => {
+    const world = createWorld()
+    writeFileSync(join(world.folder, 'words.txt'), 'some words')
+    const source = pathToFileURL(join(world.folder, 'words.txt')).href
+    const machine = await world.launch({ inputs: [{ source, path: 'data/w.txt' }], run: 'cat data/w.txt' })
+    await machine.end()
+    expect(await machine.output()).toEqual(['some words'])
+  })
+
+  it('is late when the machine starts too long after its order', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      run: 'echo running',
+      startWithinMs: 1_000,
+      issuedAtMs: Date.now() - 32_000,
+    })
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'late' })
+    expect(await machine.output()).toEqual([])
+  })
+
+  it('allows for clocks that differ by half a minute', async () => {
+    const machine = await createWorld().launch({ startWithinMs: 1_000, issuedAtMs: Date.now() - 25_000 })
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
+  })
+
+  it('is a failure of the runner when the order cannot be understood', async () => {
+    const world = createWorld()
+    const order = await world.order({ run: 'echo running' })
+    await world.store.put(layout.order(JOB, 1), JSON.stringify({ ...order, leaseMs: 'soon' }))
+    const machine = world.start()
+    expect(await machine.end()).toMatchObject({
+      outcome: 'failed',
+      reason: 'runner',
+      message: expect.stringContaining('leaseMs must be a whole number'),
+    })
+  })
+
+  it('is not given twice: where there is a result, nothing is run', async () => {
+    const world = createWorld()
+    const first = await world.launch({ run: 'echo once' })
+    const result = await first.end()
+    const second = world.start({ root: join(world.folder, 'another') })
+    expect(await second.exited).toBe(0)
+    expect(await second.result()).toEqual(result)
+    expect(await second.output()).toEqual(['once'])
+  })
+
+  it('is followed by the command that switches the machine off', async () => {
+    const world = createWorld()
+    const mark = join(world.folder, 'off')
+    const machine = await world.launch({ run: 'exit 1' }, '--power-off', `echo off > ${mark}`)
+    await machine.end()
+    expect(machine.read('../off')).toBe('off\n')
+  })
+})
+
+describe('the environment of the command', () => {
+  it('has what the order says and nothing of the machine but what programs need', async () => {
+    const world = createWorld()
+    const order = await world.order({
+      env: { GREETING: 'grüße', PYTHONPATH: '/mine' },
+      checkpoint: { directory: 'runs/ckpt', everyMs: 90_000, quietMs: 300 },
+      run: 'env -0 > "$CRUCIBLE_OUTPUT_DIR/env"; pwd; ls -d runs/ckpt; python3 -c "import crucible_job; print(crucible_job.resume_path())"',
+    })
+    const machine = world.start()
+    await machine.end()
+    const lines = (await world.artifact('env'))!.split('\0').filter(Boolean)
+    const environment = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)))
+    expect(environment).toMatchObject({
+      GREETING: 'grüße',
+      PYTHONPATH: `${join(machine.root, 'helper')}:/mine`,
+      PYTHONUNBUFFERED: '1',
+      CRUCIBLE_JOB_ID: JOB,
+      CRUCIBLE_JOB_NAME: order.jobName,
+      CRUCIBLE_ATTEMPT: '1',
+      CRUCIBLE_MACHINE: machine.id,
+      CRUCIBLE_CHECKPOINT_DIR: join(machine.root, 'work/runs/ckpt'),
+      CRUCIBLE_OUTPUT_DIR: join(machine.root, 'output'),
+      CRUCIBLE_CONTROL_DIR: join(machine.root, 'control'),
+      CRUCIBLE_CHECKPOINT_EVERY_SECONDS: '90',
+      HOME: world.folder,
+    })
+    expect(environment).not.toHaveProperty('CRUCIBLE_RESUME_FROM')
+    expect(environment).not.toHaveProperty('MACHINE_CREDENTIAL')
+    expect(await machine.output()).toEqual([join(machine.root, 'work'), 'runs/ckpt', 'None'])
+  })
+
+  it('is that of an order as the control plane wrote it', async () => {
+    const world = createWorld()
+    await world.order({ env: { 'WITH SPACE': 'a\nb' } })
+    const stored = (await world.store.get(layout.order(JOB, 1)))!.toString()
+    expect(parseOrder(stored).env).toEqual({ 'WITH SPACE': 'a\nb' })
+    const machine = world.start()
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
+  })
+})

@@ -1,0 +1,56 @@
+"""What the tests of the runner's parts share."""
+
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNNER = os.path.join(HERE, "..", "..", "..", "runner")
+GOLDEN = os.path.join(HERE, "..", "golden")
+sys.path.insert(0, RUNNER)
+sys.dont_write_bytecode = True
+
+
+class FakeClock:
+    """Clocks that stand still until they are told."""
+
+    def __init__(self, mono_ms=1_000_000, wall_ms=1_800_000_000_000):
+        self._mono_ms = mono_ms
+        self._wall_ms = wall_ms
+
+    def mono_ms(self):
+        return self._mono_ms
+
+    def wall_ms(self):
+        return self._wall_ms
+
+    def advance(self, ms):
+        self._mono_ms += ms
+        self._wall_ms += ms
+
+    def set_wall(self, ms):
+        self._wall_ms = ms
+
+
+class FolderTest(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="crucible-unit-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def at(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def write(self, name, text, mode="w"):
+        path = self.at(*name.split("/"))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, mode) as file:
+            file.write(text)
+        return path
+
+    def read(self, name):
+        with open(self.at(*name.split("/"))) as file:
+            return file.read()

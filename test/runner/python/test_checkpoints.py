@@ -1,0 +1,353 @@
+import json
+import os
+import threading
+from unittest import mock
+
+from support import FakeClock, FolderTest
+
+from crucible_runner.checkpoints import Checkpoints, Settings, _Candidate, _Final
+from crucible_runner.documents import MANIFEST, parse
+from crucible_runner.file_store import FileStore
+from crucible_runner.keys import CheckpointId, Keys
+from crucible_runner.looks import Looks
+from crucible_runner.paths import Paths
+from crucible_runner.progress import Progress
+from crucible_runner.restore import Found, Restored, Restorer
+from crucible_runner.retry import Patience
+from crucible_runner.store import StoreError
+from crucible_runner.transfer import Changed
+
+QUIET_MS = 2_000
+
+
+class UploadingTest(FolderTest):
+    """The parts of the upload, driven by hand: no thread, no clock but ours."""
+
+    def setUp(self):
+        super().setUp()
+        self.clock = FakeClock()
+        self.paths = Paths(self.at("machine"))
+        os.makedirs(self.paths.root)
+        self.paths.make()
+        os.mkdir(self.at("store"))
+        self.store = FileStore(self.at("store"))
+        self.keys = Keys("job-a", 2)
+        self.remarks = []
+        self.progress = Progress(self.paths.progress, self.clock)
+
+    def begin(self, restored=None, own_steps=(), every_ms=0, pids=lambda: []):
+        self.looks = Looks(self.paths, self.paths.checkpoints, QUIET_MS, self.clock, self.progress)
+        settings = Settings("job-a", 2, self.paths.checkpoints, self.paths.staging, every_ms, QUIET_MS)
+        self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
+        found = Found(Restored(restored, ".") if restored else None, list(own_steps))
+        never = threading.Event()
+        # The threads are not started: the tests take their place.
+        start, threading.Thread.start = threading.Thread.start, lambda _: never.set()
+        try:
+            self.checkpoints.begin(found, self.clock, self.remarks.append, pids)
+        finally:
+            threading.Thread.start = start
+
+    def save(self, name, text="content"):
+        self.write("machine/checkpoints/" + name, text)
+
+    def tick(self, ms=1_000):
+        """A look, and whatever upload it leads to. Returns the step uploaded, if any."""
+        self.clock.advance(ms)
+        self.looks.look()
+        candidate = self.checkpoints._find()
+        if candidate is None:
+            return None
+        self.checkpoints._upload(candidate)
+        return candidate.checkpoint.step
+
+    def manifest(self, step):
+        return parse(MANIFEST, self.store.get(self.keys.manifest(CheckpointId(step, 2))))
+
+    def refuse(self, key, size):
+        raise StoreError("No space left on device")
+
+    def finish(self, is_in_good_order, left_ms=lambda: None):
+        self.checkpoints._thread = threading.Thread(target=self.checkpoints._run)
+        self.checkpoints._thread.start()
+        self.checkpoints.finish(is_in_good_order, left_ms)
+        self.checkpoints._thread.join()
+
+
+class CheckpointsTest(UploadingTest):
+    def test_is_uploaded_when_nothing_has_changed_for_long_enough(self):
+        self.begin()
+        self.save("step-5.pt")
+        self.assertIsNone(self.tick())
+        self.assertIsNone(self.tick())
+        self.save("step-5.pt", "more content")
+        self.assertIsNone(self.tick())
+        self.assertIsNone(self.tick())
+        self.assertEqual(self.tick(), 5)
+        self.assertIsNone(self.tick())
+        self.assertEqual(self.manifest(5)["files"][0]["sizeBytes"], len("more content"))
+
+    def test_one_look_is_never_enough(self):
+        self.begin()
+        self.save("step-5.pt")
+        self.assertIsNone(self.tick(60_000))
+        self.clock.advance(60_000)
+        self.assertIsNone(self.checkpoints._find())
+        self.assertEqual(self.tick(), 5)
+
+    def test_steps_are_the_names_then_the_progress_then_a_running_number(self):
+        self.begin(restored=CheckpointId(40, 1))
+        self.save("model.pt", "a")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 41])
+        self.assertFalse(self.manifest(41)["isStepKnown"])
+        self.progress.see([b"step 90"])
+        self.save("model.pt", "bb")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 90])
+        self.assertTrue(self.manifest(90)["isStepKnown"])
+        # A count that began anew must not make what is newer look older.
+        self.progress.see([b"step 3"])
+        self.save("model.pt", "ccc")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 91])
+        os.unlink(self.at("machine", "checkpoints", "model.pt"))
+        self.save("step-70.pt")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 70])
+        self.assertEqual(self.checkpoints.newest, CheckpointId(91, 2))
+
+    def test_epochs_count_only_where_nothing_better_is_known(self):
+        self.begin()
+        self.save("epoch-3.pt")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 3])
+        self.progress.see([b"step 400"])
+        self.save("epoch-4.pt")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 400])
+
+    def test_the_step_is_that_of_when_it_was_seen_first(self):
+        self.begin()
+        self.progress.see([b"step 10"])
+        self.save("model.pt")
+        self.tick()
+        self.progress.see([b"step 20"])
+        self.assertEqual([self.tick(), self.tick()], [None, 10])
+
+    def test_a_step_that_is_there_already_is_not_uploaded_again(self):
+        self.begin(own_steps=[5])
+        self.save("step-5.pt")
+        self.assertEqual([self.tick() for _ in range(4)], [None] * 4)
+        self.save("step-6.pt")
+        self.assertEqual([self.tick() for _ in range(3)], [None, None, 6])
+
+    def test_a_pace_is_kept(self):
+        self.begin(every_ms=60_000)
+        steps = []
+        for step in range(1, 100):
+            self.save("step-%d.pt" % step)
+            steps += [self.tick(), self.tick(), self.tick()]
+        uploaded = [step for step in steps if step is not None]
+        self.assertEqual(len(uploaded), 5)
+
+    def test_an_older_one_is_taken_while_newer_ones_come_too_fast(self):
+        self.begin()
+        uploaded = []
+        for step in range(1, 20):
+            self.save("step-%d.pt" % step)
+            uploaded.append(self.tick())
+        self.assertEqual(uploaded[:5], [None, None, 1, 2, 3])
+
+    def test_a_file_that_is_replaced_all_the_time_is_held_and_taken(self):
+        self.begin()
+        uploaded = {}
+        for count in range(1, 12):
+            self.write("machine/checkpoints/new.tmp", "content %d" % count)
+            os.rename(
+                self.at("machine", "checkpoints", "new.tmp"), self.at("machine", "checkpoints", "model.pt")
+            )
+            self.progress.see([b"step %d" % count])
+            step = self.tick()
+            if step is not None:
+                uploaded[step] = self.store.get(
+                    self.keys.checkpoint_file(CheckpointId(step, 2), "model.pt")
+                ).decode()
+        self.assertGreaterEqual(len(uploaded), 3)
+        for step, content in uploaded.items():
+            self.assertEqual(content, "content %d" % step)
+
+    def test_what_is_open_for_writing_waits_and_is_spoken_of(self):
+        self.begin(pids=lambda: [os.getpid()])
+        with open(self.write("machine/checkpoints/step-5.pt", "half"), "a") as file:
+            for _ in range(70):
+                self.assertIsNone(self.tick())
+            self.assertEqual(len(self.remarks), 1)
+            self.assertIn("step-5.pt is held open", self.remarks[0])
+            with open(self.write("machine/checkpoints/train.log", "a line"), "a"):
+                file.close()
+                self.assertEqual(self.tick(), 5)
+
+    def test_a_declaration_counts_alone_and_at_once(self):
+        self.begin()
+        self.save("step-5.pt")
+        self.save("other/a.bin")
+        self.write("machine/control/saved/30.json", json.dumps({"path": "other", "step": 30}))
+        self.assertEqual(self.tick(), 30)
+        self.assertEqual([file["path"] for file in self.manifest(30)["files"]], ["other/a.bin"])
+        self.assertEqual(self.manifest(30)["resumePath"], "other")
+        self.assertEqual([self.tick() for _ in range(5)], [None] * 5)
+
+    def test_a_declared_checkpoint_that_is_being_written_anew_waits_for_its_next_declaration(self):
+        self.begin()
+        self.save("model.pt", "one")
+        path = self.write("machine/control/saved/1.json", json.dumps({"path": "model.pt", "step": 1}))
+        later = os.stat(path).st_mtime_ns + 1_000_000_000
+        self.save("model.pt", "two")
+        os.utime(self.at("machine", "checkpoints", "model.pt"), ns=(later, later))
+        self.assertIsNone(self.tick())
+        path = self.write("machine/control/saved/2.json", json.dumps({"path": "model.pt", "step": 2}))
+        os.utime(path, ns=(later, later))
+        self.assertEqual(self.tick(), 2)
+        self.assertEqual(os.listdir(self.paths.saved), ["2.json"])
+
+    def test_records_go_along_but_are_never_waited_for(self):
+        self.begin()
+        self.save("step-5.pt")
+        for count in range(5):
+            self.save("train.log", "line\n" * (count + 1))
+            if self.tick() == 5:
+                break
+        self.assertEqual(count, 2)
+        self.assertEqual([file["path"] for file in self.manifest(5)["files"]], ["step-5.pt", "train.log"])
+
+    def test_what_changes_while_it_is_uploaded_is_dropped_and_then_copied(self):
+        self.begin()
+        self.save("model.pt", "a" * 100)
+        upload = self.store.upload
+        path = self.at("machine", "checkpoints", "model.pt")
+
+        def writing_meanwhile(key, size):
+            with open(path, "r+") as file:
+                file.write("b" * 100)
+            os.utime(path, ns=(1, self.clock.mono_ms() * 1_000_000))
+            return upload(key, size)
+
+        self.store.upload = writing_meanwhile
+        self.tick(), self.tick()
+        self.assertRaises(Changed, self.tick)
+        self.assertEqual(self.store.folders(self.keys.checkpoints), [])
+        # From now on the file is copied before it goes up, so that writing into it does no harm.
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 1])
+        key = self.keys.checkpoint_file(CheckpointId(1, 2), "model.pt")
+        self.assertEqual(self.store.get(key), b"b" * 100)
+
+    def test_an_upload_that_fails_leaves_no_manifest_and_is_made_again(self):
+        self.begin()
+        self.save("step-5.pt")
+        upload = self.store.upload
+        self.store.upload = self.refuse
+        self.tick(), self.tick()
+        self.assertRaises(StoreError, self.tick)
+        self.assertIsNone(self.store.get(self.keys.manifest(CheckpointId(5, 2))))
+        self.store.upload = upload
+        self.assertEqual(self.tick(), 5)
+
+    def test_at_the_end_it_must_have_been_quiet_or_saved_in_good_order(self):
+        for is_in_good_order in (True, False):
+            self.begin()
+            self.save("step-%d.pt" % is_in_good_order)
+            self.clock.advance(1_000)
+            self.finish(is_in_good_order)
+            self.assertEqual(self.checkpoints.newest is not None, is_in_good_order)
+
+    def test_at_the_end_an_older_one_is_better_than_a_torn_one(self):
+        self.begin(every_ms=3_600_000)
+        self.save("step-1.pt")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 1])
+        self.save("step-2.pt")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, None])
+        self.save("step-3.pt", "torn")
+        self.finish(False)
+        self.assertEqual(self.checkpoints.newest, CheckpointId(2, 2))
+
+    def test_at_the_end_an_older_upload_gives_way_when_there_is_time_for_only_one(self):
+        """Of 100 bytes in 10 parts, 5 are up after 5 s; the newer checkpoint has 100 bytes, too."""
+        for left_ms, is_given_up in (
+            (4_000, False),
+            (9_000, False),
+            (11_000, True),
+            (14_000, True),
+            (15_500, False),
+        ):
+            self.begin()
+            self.save("step-1.pt", "x" * 100)
+            self.tick(), self.tick(), self.tick(0)
+            self.looks.look()
+            current = _Candidate(self.looks.seen[0], CheckpointId(1, 2), True)
+            self.save("step-2.pt", "y" * 100)
+            self.looks.look()
+            self.checkpoints._current = current
+            self.checkpoints._final = _Final(True, lambda: left_ms)
+            file = mock.Mock(size=100, sent_bytes=50)
+            began_ms = self.clock.mono_ms() - 5_000
+            self.assertEqual(
+                self.checkpoints._is_not_worth_it({"step-1.pt": file}, began_ms), is_given_up, left_ms
+            )
+            os.unlink(self.at("machine", "checkpoints", "step-1.pt"))
+            os.unlink(self.at("machine", "checkpoints", "step-2.pt"))
+
+    def test_at_the_end_what_may_not_be_read_does_not_keep_the_machine(self):
+        self.begin()
+        self.save("step-1.pt")
+        with mock.patch(
+            "crucible_runner.staging.os.link", side_effect=PermissionError(13, "denied")
+        ), mock.patch(
+            "crucible_runner.staging.copy_file", side_effect=PermissionError(13, "denied")
+        ), mock.patch(
+            "crucible_runner.retry._FIRST_PAUSE_SECONDS", 0.001
+        ):
+            self.finish(True)
+        self.assertIsNone(self.checkpoints.newest)
+        self.assertIn("denied", self.remarks[-1])
+
+    def test_at_the_end_with_no_time_nothing_is_uploaded(self):
+        self.begin()
+        self.save("step-1.pt")
+        self.finish(True, left_ms=lambda: 0)
+        self.assertIsNone(self.checkpoints.newest)
+
+
+class RestoreTest(UploadingTest):
+    def restore(self, attempt=3):
+        directory = self.at("restored-by-%d" % attempt)
+        os.mkdir(directory)
+        patience = Patience(lambda: False, lambda: False)
+        restorer = Restorer(self.store, self.keys, "job-a", patience)
+        return restorer.restore(attempt, directory, self.paths.restoring, self.clock, self.remarks.append)
+
+    def upload(self, step, text):
+        self.save("step-%d.pt" % step, text)
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, step])
+
+    def test_knows_which_of_its_own_are_there(self):
+        self.begin()
+        self.upload(1, "one")
+        self.upload(2, "two")
+        found = self.restore(attempt=2)
+        self.assertEqual(found.restored.checkpoint, CheckpointId(2, 2))
+        self.assertEqual(sorted(found.own_steps), [1, 2])
+        self.assertEqual(self.restore(attempt=3).own_steps, [])
+
+    def test_replaces_what_the_bundle_has_in_its_place(self):
+        self.begin()
+        self.upload(1, "one")
+        os.makedirs(self.at("restored-by-9", "step-1.pt"))
+        os.rename(self.at("restored-by-9"), self.at("with-a-folder"))
+        directory = self.at("with-a-folder")
+        restorer = Restorer(self.store, self.keys, "job-a", Patience(lambda: False, lambda: False))
+        restorer.restore(3, directory, self.paths.restoring, self.clock, self.remarks.append)
+        self.assertEqual(self.read("with-a-folder/step-1.pt"), "one")
+
+    def test_a_manifest_of_another_job_is_not_good(self):
+        self.begin()
+        self.upload(1, "one")
+        self.upload(2, "two")
+        key = self.keys.manifest(CheckpointId(2, 2))
+        self.store.put(key, self.store.get(key).replace(b'"job-a"', b'"job-b"'))
+        self.assertEqual(self.restore().restored.checkpoint, CheckpointId(1, 2))
+        self.assertIn("another checkpoint", self.remarks[-2])

@@ -1,0 +1,180 @@
+import os
+import unittest
+from unittest import mock
+
+from support import FakeClock, FolderTest
+
+from crucible_runner.beats import Beats
+from crucible_runner.documents import BEAT, dump, parse
+from crucible_runner.file_store import FileStore
+from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id, parse_range
+from crucible_runner.lease import Lease
+from crucible_runner.limits import Limits
+from crucible_runner.phases import Phases
+from crucible_runner.retry import GaveUp, Trouble, persist
+from crucible_runner.stop import Stop
+from crucible_runner.store import StoreError
+from crucible_runner.watch import Watch
+
+NONE = {"seq": 0, "deadlineAtMs": None, "runMs": None}
+FACTS = {
+    "attemptId": "job-a-1",
+    "phase": "running",
+    "progress": None,
+    "gpus": [],
+    "checkpoint": None,
+    "restoredFrom": None,
+    "limitsSeq": 0,
+    "leaseSeq": 0,
+    "logLines": 0,
+    "clockMs": 1,
+    "uptimeMs": 2,
+}
+
+
+class ControlTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.clock = FakeClock()
+        self.store = FileStore(self.folder)
+        self.keys = Keys("job-a", 1)
+        self.lease = Lease(self.clock.mono_ms() + 1_000)
+        self.limits = Limits(NONE, self.clock.mono_ms())
+        self.stop = Stop(self.clock, {"drainMs": 500, "powerOffMs": 100}, self.limits, self.lease)
+        self.remarks = []
+        self.renewals = []
+
+
+class WatchTest(ControlTest):
+    def setUp(self):
+        super().setUp()
+        self.watch = Watch(self.store, self.keys, self.remarks.append)
+        self.watch.begin(
+            self.stop, self.lease, self.limits, lambda: self.renewals.append(self.lease.lapses_at_ms)
+        )
+
+    def test_obeys_lease_and_limits(self):
+        self.lease.sent(3, self.clock.mono_ms())
+        self.store.put(self.keys.lease, dump({"seq": 9, "answersBeat": 3, "ttlMs": 60_000}))
+        self.store.put(self.keys.limits + "000001.json", dump(dict(NONE, seq=1, runMs=5)))
+        self.store.put(self.keys.limits + "000010.json", dump(dict(NONE, seq=10, runMs=90_000)))
+        self.watch.look()
+        self.watch.look()
+        self.assertEqual(self.renewals, [self.clock.mono_ms() + 60_000])
+        self.assertEqual((self.lease.seq, self.limits.seq), (9, 10))
+        self.assertIsNone(self.stop.look())
+
+    def test_what_cannot_be_understood_is_ignored_and_said_once(self):
+        self.store.put(self.keys.lease, b'{"seq": 1}')
+        for _ in range(3):
+            self.watch.look()
+        self.assertEqual(len(self.remarks), 1)
+        self.assertIn("answersBeat is missing", self.remarks[0])
+        self.assertIsNone(self.stop.look())
+
+    def test_a_drain_stops_whatever_it_says(self):
+        self.store.put(self.keys.drain, b"{")
+        self.watch.look()
+        self.assertEqual(self.stop.look().reason, "superseded")
+
+
+class BeatsTest(ControlTest):
+    def test_numbers_go_on_and_the_moment_before_sending_counts(self):
+        beats = Beats(self.store, self.keys, self.lease, self.clock)
+        beats.go_on_after(dump(dict(FACTS, seq=41)))
+        before_ms = self.clock.mono_ms()
+        put = self.store.put
+
+        def slowly(key, body):
+            self.clock.advance(700)
+            put(key, body)
+
+        self.store.put = slowly
+        beats._send(FACTS)
+        self.assertEqual(parse(BEAT, self.store.get(self.keys.beat))["seq"], 42)
+        self.assertTrue(self.lease.renew({"seq": 1, "answersBeat": 42, "ttlMs": 60_000}))
+        self.assertEqual(self.lease.lapses_at_ms, before_ms + 60_000)
+
+    def test_a_beat_of_which_nobody_knows_whether_it_arrived_may_be_answered(self):
+        beats = Beats(self.store, self.keys, self.lease, self.clock)
+        self.store.put = mock.Mock(side_effect=StoreError("timeout"))
+        self.assertRaises(StoreError, beats._send, FACTS)
+        self.assertTrue(self.lease.renew({"seq": 1, "answersBeat": 1, "ttlMs": 60_000}))
+
+
+class RetryTest(unittest.TestCase):
+    def setUp(self):
+        patcher = mock.patch("crucible_runner.retry._FIRST_PAUSE_SECONDS", 0.001)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        self.clock = FakeClock()
+        self.remarks = []
+        self.trouble = Trouble("putting it", self.remarks.append, self.clock)
+
+    def fails(self, times):
+        def action():
+            self.clock.advance(500)
+            if times:
+                raise StoreError(times.pop())
+            return "done"
+
+        return action
+
+    def test_goes_on_until_it_works_and_says_so_once(self):
+        result = persist(self.fails(["c", "b", "a"]), lambda: False, self.trouble)
+        self.assertEqual(result, "done")
+        self.assertEqual(
+            self.remarks, ["putting it does not work, trying again: a", "putting it works again after 1 s"]
+        )
+
+    def test_gives_up_when_time_is_over_but_never_before_the_first_try(self):
+        self.assertEqual(persist(self.fails([]), lambda: True, self.trouble), "done")
+        with self.assertRaisesRegex(GaveUp, "a"):
+            persist(self.fails(["b", "a"]), lambda: True, self.trouble)
+
+    def test_only_the_store_is_asked_again(self):
+        self.assertRaises(
+            OSError, persist, mock.Mock(side_effect=OSError("disk")), lambda: False, self.trouble
+        )
+
+
+class SmallThingsTest(unittest.TestCase):
+    def test_names_in_the_store(self):
+        self.assertEqual(parse_checkpoint_id("000000000120-2"), CheckpointId(120, 2))
+        for name in ("120-2", "000000000120-0", "000000000120-02", "000000000120", "x"):
+            self.assertIsNone(parse_checkpoint_id(name), name)
+        self.assertEqual(CheckpointId(120, 2).name, "000000000120-2")
+        self.assertEqual(
+            max(CheckpointId(9, 3), CheckpointId(10, 1), CheckpointId(10, 2)), CheckpointId(10, 2)
+        )
+        self.assertEqual(parse_range("000000000001-000000000032.ndjson"), (1, 32))
+        self.assertIsNone(parse_range("000000000001-000000000032.ndjson.part"))
+
+    def test_phases(self):
+        clock = FakeClock(mono_ms=0, wall_ms=1_000)
+        phases = Phases(clock)
+        clock.advance(5)
+        phases.enter("fetching")
+        clock.advance(7)
+        self.assertEqual(
+            phases.document(),
+            [
+                {"name": "starting", "startedAtMs": 1_000, "durationMs": 5},
+                {"name": "fetching", "startedAtMs": 1_005, "durationMs": 7},
+            ],
+        )
+
+
+class GoldenKeysTest(unittest.TestCase):
+    def test_keys_are_those_of_the_protocol(self):
+        keys = Keys("job-a", 3)
+        self.assertEqual(keys.order, "jobs/job-a/attempts/3/order.json")
+        self.assertEqual(keys.log_chunk(1, 32), "jobs/job-a/attempts/3/logs/000000000001-000000000032.ndjson")
+        self.assertEqual(
+            keys.manifest(CheckpointId(7, 3)), "jobs/job-a/checkpoints/000000000007-3/manifest.json"
+        )
+        self.assertEqual(
+            keys.checkpoint_file(CheckpointId(7, 3), "a/b"), "jobs/job-a/checkpoints/000000000007-3/files/a/b"
+        )
+        self.assertEqual(keys.bundle("ab"), "jobs/job-a/bundle/ab.tar.gz")
+        self.assertTrue(os.path.normpath(keys.artifact("a")).startswith("jobs/job-a/artifacts"))

@@ -1,0 +1,90 @@
+import json
+import os
+import unittest
+
+from support import GOLDEN, RUNNER
+
+from crucible_runner import documents
+from crucible_runner.shapes import DocumentError
+
+SHAPES = {
+    "order": documents.ORDER,
+    "limits": documents.LIMITS,
+    "lease": documents.LEASE,
+    "drain": documents.DRAIN,
+    "beat": documents.BEAT,
+    "result": documents.RESULT,
+    "manifest": documents.MANIFEST,
+    "log-line": documents.LOG_LINE,
+    "sealed": documents.SEALED,
+    "helper-progress": documents.HELPER_PROGRESS,
+    "helper-saved": documents.HELPER_SAVED,
+    "helper-stop": documents.HELPER_STOP,
+}
+
+
+def golden(folder):
+    """Each golden document with its shape: name, shape, bytes."""
+    for name in sorted(os.listdir(folder)):
+        kinds = [kind for kind in SHAPES if name.startswith(kind)]
+        if name.endswith(".json") and kinds:
+            with open(os.path.join(folder, name), "rb") as file:
+                yield name, SHAPES[max(kinds, key=len)], file.read()
+
+
+class GoldenTest(unittest.TestCase):
+    def test_every_golden_document_is_read_and_written_again_without_loss(self):
+        seen = 0
+        for name, shape, body in golden(GOLDEN):
+            with self.subTest(name):
+                parsed = documents.parse(shape, body)
+                if "later-version" not in name:
+                    self.assertEqual(parsed, json.loads(body.decode("utf-8")))
+                self.assertEqual(documents.parse(shape, documents.dump(parsed)), parsed)
+                seen += 1
+        self.assertGreater(seen, 25)
+
+    def test_fields_of_a_later_version_are_ignored(self):
+        with open(os.path.join(GOLDEN, "order-with-fields-of-a-later-version.json"), "rb") as file:
+            order = documents.parse(documents.ORDER, file.read())
+        self.assertNotIn("priority", order)
+        self.assertNotIn("compress", order["checkpoint"])
+        self.assertEqual(order["notice"], {"kind": "none"})
+
+    def test_every_invalid_document_is_refused_with_the_name_of_its_field(self):
+        seen = 0
+        for name, shape, body in golden(os.path.join(GOLDEN, "invalid")):
+            with self.subTest(name):
+                with self.assertRaises(DocumentError) as caught:
+                    documents.parse(shape, body)
+                self.assertRegex(
+                    str(caught.exception), r"^[a-zA-Z.\[\]0-9]+ (must|is missing)|^the document must"
+                )
+                seen += 1
+        self.assertGreater(seen, 25)
+
+    def test_what_is_torn_is_refused(self):
+        for body in (b"", b'{"version": 1, "jobId": ', b"\xff\xfe", b"[]", b"null"):
+            with self.subTest(body):
+                self.assertRaises(DocumentError, documents.parse, documents.ORDER, body)
+
+
+class VersionTest(unittest.TestCase):
+    def test_the_sources_are_python_3_8(self):
+        import ast
+
+        seen = 0
+        for folder, _, names in os.walk(RUNNER):
+            for name in names:
+                if name.endswith(".py"):
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        ast.parse(file.read(), name, feature_version=(3, 8))
+                    seen += 1
+        self.assertGreater(seen, 30)
+
+    def test_no_source_is_longer_than_300_lines(self):
+        for folder, _, names in os.walk(RUNNER):
+            for name in names:
+                if name.endswith(".py"):
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        self.assertLessEqual(len(file.readlines()), 300, name)

@@ -1,0 +1,155 @@
+import http.server
+import os
+import threading
+from unittest import mock
+
+from support import FakeClock, FolderTest
+
+from crucible_runner.endings import Failed
+from crucible_runner.input_cache import Cached, InputCache, default_folder
+from crucible_runner.inputs import Inputs
+from crucible_runner.retry import GaveUp, Patience
+
+
+class Server:
+    """A small web server; `answers` are used up first, then it serves `body`."""
+
+    def __init__(self):
+        self.body = b"content"
+        self.etag = '"1"'
+        self.answers = []
+        self.requests = []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                outer.requests.append(dict(self.headers))
+                status, length = outer.answers.pop(0) if outer.answers else (200, None)
+                if status == 200 and outer.etag and self.headers.get("If-None-Match") == outer.etag:
+                    status = 304
+                self.send_response(status)
+                if outer.etag:
+                    self.send_header("ETag", outer.etag)
+                self.send_header("Content-Length", str(length or (len(outer.body) if status == 200 else 0)))
+                self.end_headers()
+                if status == 200:
+                    self.wfile.write(outer.body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def url(self):
+        return "http://127.0.0.1:%d/file" % self.server.server_port
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class InputsTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.server = Server()
+        self.addCleanup(self.server.close)
+        patcher = mock.patch.dict(os.environ, {"no_proxy": "127.0.0.1"})
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        patcher = mock.patch("crucible_runner.retry._FIRST_PAUSE_SECONDS", 0.01)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        self.clock = FakeClock()
+        self.is_over = lambda: False
+
+    def fetch(self, source=None, name="work/data/file"):
+        inputs = Inputs(
+            InputCache(self.at("cache")),
+            self.clock,
+            lambda _: None,
+            Patience(lambda: self.is_over(), lambda: self.is_over()),
+        )
+        inputs.fetch(source or self.server.url, self.at(*name.split("/")))
+        return self.read(name)
+
+    def test_downloads_once_and_asks_whether_it_is_still_good(self):
+        self.assertEqual(self.fetch(), "content")
+        self.assertEqual(self.fetch(name="other/file"), "content")
+        self.assertEqual([request.get("If-None-Match") for request in self.server.requests], [None, '"1"'])
+
+    def test_downloads_again_what_has_changed(self):
+        self.fetch()
+        self.server.body, self.server.etag = b"new", '"2"'
+        self.assertEqual(self.fetch(), "new")
+        self.assertEqual(self.fetch(), "new")
+
+    def test_what_the_workload_does_to_its_copy_does_not_reach_the_cache(self):
+        self.fetch()
+        self.write("work/data/file", "scribble")
+        self.assertEqual(self.fetch(name="other/file"), "content")
+
+    def test_a_damaged_cache_is_not_believed(self):
+        self.fetch()
+        (name,) = [name for name in os.listdir(self.at("cache")) if not name.endswith(".json")]
+        self.write("cache/" + name, "damaged")
+        self.assertEqual(self.fetch(), "content")
+        self.write("cache/" + name + ".json", "{")
+        self.assertEqual(self.fetch(), "content")
+
+    def test_without_a_mark_of_the_server_nothing_is_kept(self):
+        self.server.etag = None
+        self.fetch()
+        self.assertFalse(os.path.exists(self.at("cache")))
+
+    def test_tries_again_what_may_pass(self):
+        self.server.answers = [(503, None), (429, None), (200, 1000)]
+        self.assertEqual(self.fetch(), "content")
+        self.assertEqual(len(self.server.requests), 4)
+
+    def test_gives_up_at_once_what_cannot_pass(self):
+        self.server.answers = [(404, None)]
+        with self.assertRaisesRegex(Failed, "404") as caught:
+            self.fetch()
+        self.assertEqual(caught.exception.reason, "input")
+        with self.assertRaisesRegex(Failed, "must begin with one of file, http, https"):
+            self.fetch("gopher://x/y")
+
+    def test_gives_up_in_the_end(self):
+        source = self.server.url
+        self.server.close()
+        self.server.close = lambda: None
+        self.clock.mono_ms = mock.Mock(side_effect=[0, 0, 10**9, 10**9])
+        with self.assertRaisesRegex(Failed, "refused"):
+            self.fetch(source)
+
+    def test_stops_when_the_attempt_stops(self):
+        self.is_over = lambda: True
+        self.assertRaises(GaveUp, self.fetch)
+
+    def test_copies_files_and_folders(self):
+        self.write("src/a.txt", "a")
+        self.assertEqual(self.fetch("file://" + self.at("src", "a.txt")), "a")
+        inputs = Inputs(InputCache(None), self.clock, lambda _: None, Patience(self.is_over, self.is_over))
+        inputs.fetch("file://" + self.at("src"), self.at("work", "copy"))
+        self.assertEqual(self.read("work/copy/a.txt"), "a")
+        with self.assertRaisesRegex(Failed, "has a folder there"):
+            inputs.fetch("file://" + self.at("src", "a.txt"), self.at("work", "copy"))
+
+
+class InputCacheTest(FolderTest):
+    def test_the_longest_unused_makes_room(self):
+        cache = InputCache(self.at("cache"), bytes_max=250)
+        for age, name in enumerate(("old", "used", "new")):
+            path = self.write("file", name * 30)
+            cache.keep(Cached("http://x/" + name, "0" * 64, "e", None), path)
+            os.utime(cache._path("http://x/" + name), (age, age))
+        self.assertIsNone(cache.find("http://x/old"))
+        self.assertIsNotNone(cache.find("http://x/used"))
+        self.assertIsNotNone(cache.find("http://x/new"))
+
+    def test_where_it_is(self):
+        self.assertEqual(default_folder({"HOME": "/h"}), "/h/.cache/crucible/inputs")
+        self.assertEqual(default_folder({"HOME": "/h", "XDG_CACHE_HOME": "/c"}), "/c/crucible/inputs")
+        self.assertIsNone(default_folder({}))

@@ -1,0 +1,121 @@
+import unittest
+
+from support import FakeClock
+
+from crucible_runner.lease import Lease
+from crucible_runner.limits import Limits
+from crucible_runner.stop import Stop
+
+NONE = {"seq": 0, "deadlineAtMs": None, "runMs": None}
+
+
+class LeaseTest(unittest.TestCase):
+    def test_counts_from_the_moment_the_answered_beat_was_sent(self):
+        lease = Lease(10_000)
+        lease.sent(1, 5_000)
+        lease.sent(2, 9_000)
+        self.assertTrue(lease.renew({"seq": 1, "answersBeat": 1, "ttlMs": 7_000}))
+        self.assertEqual(lease.lapses_at_ms, 12_000)
+        self.assertEqual(lease.seq, 1)
+
+    def test_is_never_made_shorter(self):
+        lease = Lease(10_000)
+        lease.sent(1, 0)
+        self.assertTrue(lease.renew({"seq": 1, "answersBeat": 1, "ttlMs": 20}))
+        self.assertEqual(lease.lapses_at_ms, 10_000)
+
+    def test_ignores_answers_to_beats_never_sent_or_long_ago(self):
+        lease = Lease(0)
+        self.assertFalse(lease.renew({"seq": 1, "answersBeat": 1, "ttlMs": 1_000}))
+        for beat in range(1, 1_002):
+            lease.sent(beat, beat)
+        self.assertFalse(lease.renew({"seq": 2, "answersBeat": 1, "ttlMs": 1_000}))
+        self.assertTrue(lease.renew({"seq": 3, "answersBeat": 2, "ttlMs": 1_000}))
+        self.assertEqual(lease.lapses_at_ms, 1_002)
+
+
+class LimitsTest(unittest.TestCase):
+    def test_the_earliest_limit_counts(self):
+        limits = Limits({"seq": 0, "deadlineAtMs": 2_000_000, "runMs": 5_000}, started_ms=100)
+        self.assertEqual(limits.hard_stop(1_000, 1_000_000), (5_100, "budget"))
+        self.assertEqual(limits.hard_stop(1_000, 1_999_000), (2_000, "deadline"))
+        self.assertIsNone(Limits(NONE, 0).hard_stop(0, 0))
+
+    def test_the_highest_number_counts(self):
+        limits = Limits(NONE, 0)
+        self.assertTrue(limits.obey({"seq": 2, "deadlineAtMs": None, "runMs": 7}))
+        self.assertFalse(limits.obey({"seq": 1, "deadlineAtMs": None, "runMs": 1}))
+        self.assertFalse(limits.obey({"seq": 2, "deadlineAtMs": None, "runMs": 1}))
+        self.assertEqual(limits.hard_stop(0, 0), (7, "budget"))
+
+
+class StopTest(unittest.TestCase):
+    def setUp(self):
+        self.clock = FakeClock(mono_ms=0)
+        self.limits = Limits(NONE, 0)
+        self.lease = Lease(1_000_000)
+        self.stop = Stop(self.clock, {"drainMs": 10_000, "powerOffMs": 1_000}, self.limits, self.lease)
+
+    def test_nothing_asks_for_it(self):
+        self.clock.advance(999_999)
+        self.assertIsNone(self.stop.look())
+
+    def test_the_window_is_the_least_of_all(self):
+        self.stop.on_document("cancelled", 60_000)
+        self.assertEqual(self.stop.look(), ("cancelled", 0, 10_000))
+        self.clock.advance(2_000)
+        self.stop.on_notice(self.clock.wall_ms() + 3_000)
+        self.assertEqual(self.stop.look(), ("cancelled", 0, 4_700))
+
+    def test_is_only_ever_made_shorter(self):
+        self.stop.on_notice(self.clock.wall_ms() + 2_000)
+        self.assertEqual(self.stop.look(), ("interrupted", 0, 1_800))
+        self.stop.on_document("migrated", 60_000)
+        self.stop.on_notice(self.clock.wall_ms() + 60_000)
+        self.assertEqual(self.stop.look(), ("interrupted", 0, 1_800))
+
+    def test_ranks_reasons_found_at_the_same_look(self):
+        self.clock.advance(1_000_000)
+        self.stop.on_signal()
+        self.assertEqual(self.stop.look().reason, "interrupted")
+        other = Stop(self.clock, {"drainMs": 10_000, "powerOffMs": 1_000}, self.limits, self.lease)
+        other.on_signal()
+        other.on_document("deadline", 5_000)
+        self.assertEqual(other.look().reason, "deadline")
+
+    def test_begins_early_enough_before_the_hard_stop(self):
+        self.limits.obey({"seq": 1, "deadlineAtMs": None, "runMs": 100_000})
+        self.clock.advance(88_999)
+        self.assertIsNone(self.stop.look())
+        self.clock.advance(1)
+        self.assertEqual(self.stop.look(), ("budget", 89_000, 99_000))
+
+    def test_begins_when_the_lease_lapses(self):
+        self.clock.advance(1_000_000)
+        self.assertEqual(self.stop.look(), ("lease", 1_000_000, 1_010_000))
+
+    def test_has_no_window_left_when_the_machine_slept_past_it(self):
+        self.clock.advance(5_000_000)
+        drain = self.stop.look()
+        self.assertEqual(drain, ("lease", 5_000_000, 5_000_000))
+        self.assertEqual(drain.kill_at_ms(0), 5_000_000)
+
+    def test_a_drain_is_not_undone_by_new_limits(self):
+        self.limits.obey({"seq": 1, "deadlineAtMs": None, "runMs": 100_000})
+        self.clock.advance(95_000)
+        self.assertEqual(self.stop.look(), ("budget", 95_000, 99_000))
+        self.limits.obey({"seq": 2, "deadlineAtMs": None, "runMs": 900_000})
+        self.assertEqual(self.stop.look(), ("budget", 95_000, 99_000))
+
+    def test_keeps_time_for_the_upload_but_never_more_than_half(self):
+        self.stop.on_document("migrated", 8_000)
+        drain = self.stop.look()
+        self.assertEqual(drain.kill_at_ms(3_000), 5_000)
+        self.assertEqual(drain.kill_at_ms(60_000), 4_000)
+
+    def test_a_document_that_says_now_ends_a_drain_under_way(self):
+        self.stop.on_signal()
+        self.assertEqual(self.stop.look().window_end_ms, 10_000)
+        self.clock.advance(1_000)
+        self.stop.on_document("superseded", 0)
+        self.assertEqual(self.stop.look(), ("interrupted", 0, 1_000))

@@ -1,0 +1,225 @@
+import json
+import os
+import unittest
+from unittest import mock
+
+from support import FakeClock, FolderTest
+
+from crucible_runner.file_store import FileStore
+from crucible_runner.keys import Keys
+from crucible_runner.lines import LINE_BYTES_MAX, LineSplitter
+from crucible_runner.logs import CHUNK_BYTES, LogBook
+from crucible_runner.redact import Redactor
+from crucible_runner.shipper import MERGE_COUNT, Shipper
+from crucible_runner.store import StoreError
+
+
+class RedactorTest(unittest.TestCase):
+    def test_replaces_values_in_all_their_forms(self):
+        redactor = Redactor(['pa"ss/wörd', "two\nlines-of-it", "abc"])
+        said = 'a pa"ss/wörd, %s, pa%%22ss%%2Fw%%C3%%B6rd, lines-of-it, abc' % json.dumps('pa"ss/wörd')
+        self.assertEqual(redactor.clean_text(said), 'a ***, "***", ***, ***, abc')
+
+    def test_the_longest_value_wins(self):
+        self.assertEqual(Redactor(["secret", "secret-and-more"]).clean(b"secret-and-more"), b"***")
+
+    def test_without_secrets_nothing_changes(self):
+        self.assertEqual(Redactor([]).clean(b"text"), b"text")
+
+
+class LineSplitterTest(unittest.TestCase):
+    def split(self, data, size, secrets=()):
+        splitter = LineSplitter(lambda: Redactor(secrets))
+        lines = []
+        for at in range(0, len(data), size):
+            lines += splitter.feed(data[at : at + size])
+        return lines + splitter.end()
+
+    def test_gives_the_same_lines_however_the_data_arrive(self):
+        data = "a\n\nb\r\n10%\r20%\r\n\rc\nünïcode\r".encode() + b"x" * 40_000 + b"\nend"
+        for size in (1, 2, 3, 7, 4096, len(data)):
+            lines = self.split(data, size)
+            self.assertEqual(lines[:5], [b"a", b"", b"b", b"20%", b"c"], size)
+            self.assertEqual(b"".join(lines[5:-1]), b"x" * 40_000)
+            self.assertEqual(lines[-1], b"end")
+            self.assertLessEqual(max(map(len, lines)), LINE_BYTES_MAX)
+
+    def test_a_secret_is_found_wherever_a_long_line_is_split(self):
+        for offset in range(12):
+            data = b"z" * (LINE_BYTES_MAX - offset) + b"the-secret" + b"z" * 100
+            for size in (5, 4096, len(data)):
+                self.assertNotIn(b"secret", b"".join(self.split(data, size, ["the-secret"])))
+
+    def test_a_bar_that_never_ends_takes_no_memory(self):
+        splitter = LineSplitter(lambda: Redactor([]))
+        for step in range(10_000):
+            self.assertEqual(splitter.feed(b"\r%d/10000 [%s" % (step, b"=" * 100)), [])
+        self.assertLess(len(splitter.unfinished), 200)
+        self.assertTrue(splitter.unfinished.startswith(b"9999/"))
+
+
+class LogBookTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.clock = FakeClock()
+
+    def book(self, **options):
+        book = LogBook(self.folder, self.clock, **options)
+        book.begin_after(0)
+        return book
+
+    def lines_of(self, chunks):
+        return [json.loads(line) for chunk in chunks for line in chunk.read().splitlines()]
+
+    def test_numbers_lines_and_closes_chunks_by_size_and_age(self):
+        book = self.book()
+        book.add("out", [b"x" * 1000] * 300)
+        self.assertEqual(len(book.take(100)), 1)
+        book.close_chunk(lambda age_ms: age_ms >= 2_000)
+        self.assertEqual(len(book.take(100)), 1)
+        self.clock.advance(2_000)
+        book.close_chunk(lambda age_ms: age_ms >= 2_000)
+        lines = self.lines_of(book.take(100))
+        self.assertEqual([line["n"] for line in lines], list(range(1, 301)))
+
+    def test_what_waits_is_on_disk(self):
+        book = self.book()
+        book.add("err", [b"x" * 1000] * 300)
+        (name,) = os.listdir(self.folder)
+        self.assertRegex(name, r"^000000000001-\d{12}\.ndjson$")
+        again = LogBook(self.folder, self.clock)
+        again.remark("said before the numbers were known")
+        again.begin_after(0)
+        (chunk,) = again.take(10)
+        self.assertEqual(again.lines, chunk.last + 1)
+
+    def test_drops_the_oldest_and_says_how_many_without_a_hole_in_the_numbers(self):
+        book = self.book(waiting_bytes_max=4 * CHUNK_BYTES)
+        for _ in range(40):
+            book.add("out", [b"x" * 1000] * 300)
+        book.close_chunk(lambda _: True)
+        chunks = book.take(1000)
+        self.assertLessEqual(sum(chunk.size for chunk in chunks), 5 * CHUNK_BYTES)
+        lines = self.lines_of(chunks)
+        gap = lines[0]
+        self.assertEqual((gap["s"], gap["n"]), ("gap", gap["lost"]))
+        self.assertEqual([line["n"] for line in lines[1:]], list(range(gap["n"] + 1, 40 * 300 + 1)))
+        self.assertEqual(len(os.listdir(self.folder)), len(chunks) - 1)
+
+    def test_never_drops_what_is_on_its_way(self):
+        book = self.book(waiting_bytes_max=2 * CHUNK_BYTES)
+        book.add("out", [b"x" * 1000] * 300)
+        (first,) = book.take(1)
+        for _ in range(10):
+            book.add("out", [b"x" * 1000] * 300)
+        self.assertTrue(os.path.exists(first.path))
+        book.sent()
+        self.assertEqual(book.take(1)[0].first, first.last + 1)
+
+    def test_a_full_disk_keeps_lines_in_memory_within_bounds(self):
+        book = self.book()
+        with mock.patch("builtins.open", side_effect=OSError(28, "No space left on device")):
+            for _ in range(100):
+                book.add("out", [b"x" * 1000] * 300)
+        chunks = book.take(1000)
+        self.assertLess(sum(len(chunk.body) for chunk in chunks), 5 * 1024 * 1024)
+        lines = self.lines_of(chunks)
+        self.assertEqual(lines[0]["s"], "gap")
+        self.assertEqual(lines[1]["n"], lines[0]["lost"] + 1)
+
+    def test_remarks_are_redacted(self):
+        book = self.book()
+        book.redactor = Redactor(["the-secret"])
+        book.remark("it is the-secret\nreally")
+        book.close_chunk(lambda _: True)
+        lines = self.lines_of(book.take(1))
+        self.assertEqual(
+            [(line["s"], line["m"]) for line in lines], [("runner", "it is ***"), ("runner", "really")]
+        )
+
+
+class QuietTrouble:
+    def __init__(self):
+        self.happenings = 0
+
+    def happened(self, error):
+        self.happenings += 1
+
+    def passed(self):
+        pass
+
+
+class ShipperTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.at("waiting"))
+        os.mkdir(self.at("store"))
+        self.book = LogBook(self.at("waiting"), FakeClock())
+        self.book.begin_after(0)
+        self.store = FileStore(self.at("store"))
+        self.keys = Keys("job-a", 1)
+        self.trouble = QuietTrouble()
+        self.shipper = Shipper(self.book, self.store, self.keys, self.trouble)
+
+    def send_one(self, text=b"x"):
+        self.book.add("out", [text])
+        self.book.close_chunk(lambda _: True)
+        self.shipper._send(self.book.take(1))
+
+    def stored(self):
+        return [key[len(self.keys.logs) :] for key in self.store.list(self.keys.logs)]
+
+    def test_merges_so_many_chunks_into_one(self):
+        for _ in range(MERGE_COUNT - 1):
+            self.send_one()
+        self.assertEqual(len(self.stored()), MERGE_COUNT - 1)
+        self.send_one()
+        self.assertEqual(self.stored(), ["000000000001-%012d.ndjson" % MERGE_COUNT])
+        body = self.store.get(self.keys.log_chunk(1, MERGE_COUNT))
+        self.assertEqual(
+            [json.loads(line)["n"] for line in body.splitlines()], list(range(1, MERGE_COUNT + 1))
+        )
+        self.assertEqual(os.listdir(self.at("waiting")), [])
+
+    def test_a_merge_that_fails_leaves_the_small_files(self):
+        for _ in range(MERGE_COUNT - 1):
+            self.send_one()
+        put = self.store.put
+        calls = []
+
+        def failing(key, body):
+            calls.append(key)
+            if len(calls) == 2:
+                raise StoreError("away")
+            put(key, body)
+
+        self.store.put = failing
+        self.assertRaises(StoreError, self.send_one)
+        self.assertEqual(len(self.stored()), MERGE_COUNT)
+        self.send_one()
+        self.assertEqual(len(self.stored()), MERGE_COUNT + 1)
+
+    def test_what_cannot_be_read_again_becomes_a_gap(self):
+        self.book.add("out", [b"one", b"two"])
+        self.book.close_chunk(lambda _: True)
+        (chunk,) = self.book.take(1)
+        os.unlink(chunk.path)
+        self.shipper._send([chunk])
+        self.shipper._send(self.book.take(1))
+        (line,) = self.store.get(self.keys.log_chunk(1, 2)).splitlines()
+        self.assertEqual((json.loads(line)["s"], json.loads(line)["lost"]), ("gap", 2))
+
+    def test_sends_again_what_the_store_did_not_take(self):
+        put, failures = self.store.put, [StoreError("away"), StoreError("away")]
+
+        def failing(key, body):
+            if failures:
+                raise failures.pop()
+            put(key, body)
+
+        self.store.put = failing
+        self.shipper.start()
+        self.book.add("out", [b"one"])
+        self.shipper.finish(lambda: False)
+        self.assertEqual(self.trouble.happenings, 2)
+        self.assertEqual(self.stored(), ["000000000001-000000000001.ndjson"])

@@ -1,0 +1,264 @@
+import json
+import os
+import subprocess
+import sys
+import time
+
+from support import RUNNER, FakeClock, FolderTest
+
+from crucible_runner import processes
+from crucible_runner.artifacts import find_artifacts
+from crucible_runner.container import container_command, gpus_for_docker
+from crucible_runner.documents import HELPER_PROGRESS, HELPER_SAVED, parse
+from crucible_runner.environment import Facts, container_environment, workload_environment
+from crucible_runner.gpus import parse_gpus
+from crucible_runner.memory import Memory
+from crucible_runner.notices import open_source
+from crucible_runner.paths import Paths, remove_tree
+
+
+class MemoryTest(FolderTest):
+    def memory(self, clock, boot="boot-1", attempt="job-a-1"):
+        return Memory(self.at("runner.json"), attempt, clock, boot)
+
+    def test_a_first_start(self):
+        memory = self.memory(FakeClock(mono_ms=5_000))
+        self.assertTrue(memory.is_first_start)
+        self.assertEqual((memory.started_ms, memory.lease_until_ms), (5_000, None))
+
+    def test_another_start_in_the_same_boot(self):
+        clock = FakeClock(mono_ms=5_000)
+        self.memory(clock).save(65_000)
+        clock.advance(20_000)
+        again = self.memory(clock)
+        self.assertFalse(again.is_first_start)
+        self.assertEqual((again.started_ms, again.lease_until_ms), (5_000, 65_000))
+
+    def test_another_start_after_a_boot_goes_by_the_wall_clock(self):
+        clock = FakeClock(mono_ms=500_000)
+        self.memory(clock).save(560_000)
+        later = FakeClock(mono_ms=3_000, wall_ms=clock.wall_ms() + 40_000)
+        again = self.memory(later, boot="boot-2")
+        self.assertEqual(later.mono_ms() - again.started_ms, 40_000)
+        self.assertEqual(again.lease_until_ms - later.mono_ms(), 20_000)
+
+    def test_a_directory_of_another_attempt_is_refused(self):
+        self.memory(FakeClock()).save(1)
+        self.assertRaisesRegex(
+            ValueError, "belongs to job-a-1", self.memory, FakeClock(), "boot-1", "job-a-2"
+        )
+
+
+class EnvironmentTest(FolderTest):
+    def facts(self, **changes):
+        paths = Paths(self.at("machine"))
+        os.makedirs(paths.root)
+        paths.make()
+        order = {
+            "jobId": "job-a",
+            "jobName": "name",
+            "attempt": 2,
+            "attemptId": "job-a-2",
+            "env": {"PATH_TO": "x", "CRUCIBLE_ATTEMPT": "9"},
+            "checkpoint": {"everyMs": 0},
+        }
+        return Facts(dict(order, **changes), {"TOKEN": "t"}, paths, "/ck")
+
+    def test_passes_on_what_programs_need_and_nothing_else(self):
+        own = dict.fromkeys(
+            "PATH HOME LC_ALL CUDA_VISIBLE_DEVICES CONDA_PREFIX https_proxy NO_PROXY AWS_SECRET_ACCESS_KEY SSH_AUTH_SOCK "
+            "PYTHONPATH LD_PRELOAD MYPATH".split(),
+            "/bin",
+        )
+        environment = workload_environment(self.facts(), own)
+        for name in (
+            "HOME",
+            "LC_ALL",
+            "CUDA_VISIBLE_DEVICES",
+            "CONDA_PREFIX",
+            "https_proxy",
+            "NO_PROXY",
+            "PATH_TO",
+            "TOKEN",
+        ):
+            self.assertIn(name, environment)
+        for name in ("AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "LD_PRELOAD", "MYPATH"):
+            self.assertNotIn(name, environment)
+        self.assertEqual(environment["CRUCIBLE_ATTEMPT"], "2")
+        self.assertEqual(environment["PYTHONPATH"], self.at("machine", "helper"))
+        self.assertNotIn("CRUCIBLE_RESUME_FROM", environment)
+
+    def test_python_is_found_where_only_python3_is(self):
+        self.write("bin/python3", "#!/bin/sh\n")
+        os.chmod(self.at("bin", "python3"), 0o755)
+        path = workload_environment(self.facts(), {"PATH": self.at("bin")})["PATH"]
+        self.assertEqual(path, self.at("bin") + ":" + self.at("machine", "bin"))
+        self.assertEqual(os.readlink(self.at("machine", "bin", "python")), self.at("bin", "python3"))
+
+    def test_a_container_has_a_world_of_its_own(self):
+        environment = container_environment(
+            self.facts(), {"PATH": "/bin", "HOME": "/root", "http_proxy": "p"}
+        )
+        self.assertNotIn("PATH", environment)
+        self.assertNotIn("HOME", environment)
+        self.assertEqual((environment["http_proxy"], environment["TOKEN"]), ("p", "t"))
+
+    def test_the_container_gets_this_machines_gpus(self):
+        self.assertIsNone(gpus_for_docker(False, None))
+        self.assertIsNone(gpus_for_docker(True, ""))
+        self.assertEqual(gpus_for_docker(True, None), "all")
+        self.assertEqual(gpus_for_docker(True, "1,3"), '"device=1,3"')
+        order = {"attemptId": "job-a-1", "image": "img", "setup": None, "run": "run it", "shmGiB": None}
+        command = container_command("docker", order, "/m", "/m/work", ["TOKEN"], "all")
+        self.assertEqual(command[command.index("--gpus") + 1], "all")
+        self.assertEqual(command[-2:], ["", "run it"])
+
+
+class ProcessesTest(FolderTest):
+    def test_finds_by_environment_and_by_tree_and_ends_all(self):
+        script = "import os, sys, time\nif os.fork() == 0:\n os.setsid()\ntime.sleep(60)"
+        marked = subprocess.Popen(
+            [sys.executable, "-c", script], env=dict(os.environ, CRUCIBLE_MACHINE="unit-a")
+        )
+        unmarked = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
+        self.addCleanup(marked.wait)
+        self.addCleanup(unmarked.wait)
+        deadline = time.monotonic() + 10
+        while len(processes.of_machine("unit-a", [unmarked.pid], [])) < 4 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        found = processes.of_machine("unit-a", [unmarked.pid], [])
+        self.assertEqual(len(found), 4)
+        self.assertNotIn(os.getpid(), found)
+        self.assertEqual(processes.of_machine("unit-b", [], []), set())
+        self.assertEqual(
+            processes.of_machine("unit-a", [], [marked.pid]),
+            found - processes.of_machine("x", [unmarked.pid], []) - {marked.pid},
+        )
+        self.assertEqual(processes.end_all("unit-a", [unmarked.pid], []), set())
+
+    def test_sees_what_is_open_for_writing(self):
+        path = self.write("file", "x")
+        status = os.stat(path)
+        with open(path):
+            self.assertNotIn((status.st_dev, status.st_ino), processes.writing([os.getpid()]))
+        with open(path, "a"):
+            self.assertIn((status.st_dev, status.st_ino), processes.writing([os.getpid()]))
+
+
+class NoticeTest(FolderTest):
+    def test_a_file(self):
+        look = open_source({"kind": "file", "path": self.at("notice.json")})
+        self.assertIsNone(look())
+        self.write("notice.json", '{"terminateAtMs"')
+        self.assertRaises(OSError, look)
+        self.write("notice.json", '{"terminateAtMs": 5, "why": "x"}')
+        self.assertEqual(look(), 5)
+
+    def test_none(self):
+        self.assertIsNone(open_source({"kind": "none"})())
+
+
+class GpusTest(FolderTest):
+    def test_reads_what_the_driver_prints(self):
+        listing = "0, NVIDIA A100-SXM4-40GB, 97, 30123, 40960\n1, Tesla T4, [N/A], 4, 15360\nnonsense\n"
+        gpus = parse_gpus(listing)
+        self.assertEqual([gpu["utilizationPercent"] for gpu in gpus], [97, 0])
+        self.assertEqual(gpus[1]["name"], "Tesla T4")
+
+
+class ArtifactsTest(FolderTest):
+    def test_finds_files_by_pattern_and_all_of_the_output(self):
+        for name in (
+            "work/a.txt",
+            "work/sub/b.txt",
+            "work/sub/deep/c.bin",
+            "work/[x]/d",
+            "output/a.txt",
+            "output/o/p",
+        ):
+            self.write(name, name)
+        found, remarks = find_artifacts(
+            self.at("output"), self.at("work"), ["*.txt", "sub", "**/*.bin", "/etc/passwd", "../x"]
+        )
+        names = {name: os.path.relpath(path, self.folder) for name, path in found.items()}
+        self.assertEqual(
+            names,
+            {
+                "a.txt": "output/a.txt",
+                "sub/b.txt": "work/sub/b.txt",
+                "sub/deep/c.bin": "work/sub/deep/c.bin",
+                "o/p": "output/o/p",
+            },
+        )
+        self.assertEqual(len(remarks), 2)
+
+
+class HelperTest(FolderTest):
+    def python(self, script, **environment):
+        os.makedirs(self.at("control", "saved"), exist_ok=True)
+        variables = {"PYTHONPATH": RUNNER, "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"]}
+        variables.update(environment)
+        return subprocess.run(
+            [sys.executable, "-c", "import os, crucible_job as job\n" + script],
+            cwd=self.folder,
+            env=variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+        )
+
+    def inside(self, script):
+        folders = {"CRUCIBLE_CONTROL_DIR": self.at("control"), "CRUCIBLE_CHECKPOINT_DIR": self.at("ck")}
+        return self.python(script, **folders)
+
+    def test_outside_crucible_it_does_nothing(self):
+        script = "job.progress(1, 2, float('nan')); print(job.should_stop(), job.resume_path()); job.checkpoint_saved('x', 1)"
+        run = self.python(script)
+        self.assertEqual((run.stdout, run.stderr), ("False None\n", ""))
+        run = self.python("print(job.checkpoint_dir(), job.output_dir())")
+        self.assertEqual(run.stdout, "./checkpoints ./output\n")
+
+    def test_tells_the_newest_progress(self):
+        run = self.inside(
+            "for step in range(1000): job.progress(step, 1000, 1 / (step + 1))\njob.progress(1000, 1000, float('inf'))"
+        )
+        self.assertEqual(run.stderr, "")
+        told = parse(HELPER_PROGRESS, self.read("control/progress.json").encode())
+        self.assertEqual(told, {"step": 1000, "total": 1000, "loss": None})
+
+    def test_declares_checkpoints(self):
+        run = self.inside(
+            "job.checkpoint_saved(os.path.join(job.checkpoint_dir(), 'a', 'b.pt'), 7); job.checkpoint_saved('.', 8)"
+        )
+        self.assertEqual(run.stderr, "")
+        self.assertEqual(
+            parse(HELPER_SAVED, self.read("control/saved/7.json").encode()), {"path": "a/b.pt", "step": 7}
+        )
+        self.assertEqual(
+            parse(HELPER_SAVED, self.read("control/saved/8.json").encode()), {"path": ".", "step": 8}
+        )
+        run = self.inside("job.checkpoint_saved('/elsewhere/a.pt', 7)")
+        self.assertIn("ValueError: the checkpoint /elsewhere/a.pt is not in", run.stderr)
+
+    def test_hears_the_request_to_stop(self):
+        self.write("control/stop.json", json.dumps({"reason": "interrupted", "windowMs": 5}))
+        self.assertEqual(self.inside("print(job.should_stop())").stdout, "True\n")
+        ignoring = "import signal; job.should_stop(); os.kill(os.getpid(), signal.SIGTERM); print('alive')"
+        self.assertEqual(self.inside(ignoring).stdout, "alive\n")
+        own = "import signal; signal.signal(signal.SIGTERM, lambda *_: print('own')); job.should_stop(); os.kill(os.getpid(), 15)"
+        self.assertEqual(self.inside(own).stdout, "own\n")
+
+    def test_a_full_disk_does_not_end_a_training(self):
+        run = self.inside(
+            "import shutil; shutil.rmtree(os.environ['CRUCIBLE_CONTROL_DIR']); job.progress(1); print('on')"
+        )
+        self.assertEqual((run.stdout, run.stderr), ("on\n", ""))
+
+
+class PathsTest(FolderTest):
+    def test_removes_what_was_made_read_only(self):
+        self.write("a/b/c", "x")
+        os.chmod(self.at("a", "b"), 0o500)
+        remove_tree(self.at("a"))
+        remove_tree(self.at("a"))
+        self.assertFalse(os.path.exists(self.at("a")))

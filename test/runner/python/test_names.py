@@ -1,0 +1,146 @@
+import os
+import unittest
+
+from support import FolderTest
+
+from crucible_runner.names import is_ignored, is_record, read_name
+from crucible_runner.scan import baseline_of, scan, select
+
+
+class NamesTest(unittest.TestCase):
+    def assert_step(self, name, step):
+        self.assertEqual(read_name(name).step, step, name)
+
+    def test_finds_steps_in_the_names_that_programs_give(self):
+        self.assert_step("checkpoint-500", 500)
+        self.assert_step("global_step1200", 1200)
+        self.assert_step("step=1200.ckpt", 1200)
+        self.assert_step("epoch=3-step=1200.ckpt", 1200)
+        self.assert_step("epoch=3-step=1200-val_loss=0.42.ckpt", 1200)
+        self.assert_step("iter_0004000", 4000)
+        self.assert_step("iteration 7.pt", 7)
+        self.assert_step("ckpt-3.data-00000-of-00001", 3)
+        self.assert_step("ckpt_100.pt", 100)
+        self.assert_step("steps_10_to_20.pt", 10)
+        self.assert_step("model.pt", None)
+        self.assert_step("model_100.pt", None)
+        self.assert_step("step=0.5.pt", None)
+        self.assert_step("checkpoint-20260131235959.pt", None)
+
+    def test_an_epoch_is_no_step(self):
+        name = read_name("epoch_12.pth")
+        self.assertEqual((name.step, name.epoch), (None, 12))
+
+    def test_numbers_that_tell_pieces_apart_tell_no_age(self):
+        for name in (
+            "model-00001-of-00003.safetensors",
+            "rank_0.pt",
+            "rng_state_1.pth",
+            "__0_0.distcp",
+            "shard-3.bin",
+        ):
+            self.assertEqual(read_name(name).rank, -1, name)
+        self.assertEqual(read_name("model.05-0.32.keras").numbers, (5,))
+        self.assertEqual(read_name("weights.100.bin").numbers, (100,))
+        self.assertEqual(read_name("model_2026-01-31_23-59.pt").numbers, (2026, 1, 31, 23, 59))
+
+    def test_unfinished_files_are_ignored(self):
+        for name in (
+            "a.tmp",
+            "a.part",
+            "a.partial",
+            "a.lock",
+            "a~",
+            ".a",
+            "tmp-checkpoint-7",
+            "step_1.tmp.d",
+        ):
+            self.assertTrue(is_ignored(name), name)
+        self.assertTrue(is_ignored("100.orbax-checkpoint-tmp-170"))
+        for name in ("a", "a.pt", ".metadata", "part-1.bin", "temperature.json"):
+            self.assertFalse(is_ignored(name), name)
+
+    def test_records(self):
+        for path in ("train.log", "runs/events.out.tfevents.1.host", "metrics.jsonl", "a/b/loss.CSV"):
+            self.assertTrue(is_record(path), path)
+        self.assertFalse(is_record("logs.pt"))
+
+
+class SelectTest(FolderTest):
+    def files_of(self, *names, baseline=frozenset()):
+        """What makes the newest checkpoint of these files."""
+        for name in names:
+            self.write("ck/" + name, name)
+        selections = select(scan(self.at("ck")), baseline)
+        return sorted(selections[0].files) if selections else None
+
+    def selection(self, *names):
+        self.files_of(*names)
+        return select(scan(self.at("ck")), frozenset())[0]
+
+    def test_of_numbered_entries_only_the_newest(self):
+        self.assertEqual(self.files_of("checkpoint-500/a", "checkpoint-1000/a"), ["checkpoint-1000/a"])
+
+    def test_entries_without_a_number_always_belong(self):
+        self.assertEqual(self.files_of("model.pt", "optimizer.pt"), ["model.pt", "optimizer.pt"])
+        self.assertEqual(self.files_of("step-9.pt", "step-10.pt"), ["model.pt", "optimizer.pt", "step-10.pt"])
+
+    def test_pieces_stay_together(self):
+        names = [
+            "checkpoint-1/x",
+            "model-1-of-2.bin",
+            "model-2-of-2.bin",
+            "rng_state_0.pth",
+            "rng_state_1.pth",
+        ]
+        self.assertEqual(self.files_of(*names), names)
+        self.assertEqual(self.files_of("checkpoint-2/x"), ["checkpoint-2/x"] + names[1:])
+
+    def test_numbers_that_have_nothing_to_do_with_each_other_do_not_compete(self):
+        self.assertEqual(self.files_of("config_v2.json", "vocab_3.txt"), ["config_v2.json", "vocab_3.txt"])
+        names = ["config_v2.json", "model_200.pt", "optim_200.pt", "vocab_3.txt"]
+        self.assertEqual(self.files_of("model_100.pt", "optim_100.pt", "model_200.pt", "optim_200.pt"), names)
+
+    def test_the_path_to_resume_from(self):
+        self.assertEqual(self.selection("checkpoint-7/a").resume_path, "checkpoint-7")
+        self.assertEqual(self.selection("latest.txt").resume_path, "checkpoint-7")
+        self.assertEqual(self.selection("checkpoint-8/a", "step-8.json").resume_path, ".")
+
+    def test_the_path_to_resume_from_without_numbers(self):
+        self.assertEqual(self.selection("model.pt", "train.log").resume_path, "model.pt")
+        self.assertEqual(self.selection("optimizer.pt").resume_path, ".")
+
+    def test_what_was_there_from_the_start_is_no_checkpoint_and_does_not_compete(self):
+        self.write("ck/step-900.pt", "old")
+        baseline = baseline_of(scan(self.at("ck")))
+        self.assertIsNone(self.files_of(baseline=baseline))
+        self.assertIsNone(self.files_of("train.log", baseline=baseline))
+        self.assertEqual(self.files_of("step-5.pt", baseline=baseline), ["step-5.pt", "train.log"])
+
+    def test_older_generations_are_told_apart_where_nothing_else_belongs_to_them(self):
+        self.files_of("step-1.pt", "step-2.pt", "step-3.pt", "train.log")
+        selections = select(scan(self.at("ck")), frozenset())
+        self.assertEqual([each.step for each in selections], [3, 2, 1])
+        self.write("ck/optimizer.pt", "o")
+        self.assertEqual([each.step for each in select(scan(self.at("ck")), frozenset())], [3])
+
+    def test_links_stay_links_inside_and_become_files_from_outside(self):
+        self.write("elsewhere/big.bin", "big")
+        self.write("ck/checkpoint-7/a", "a")
+        os.symlink("checkpoint-7", self.at("ck", "latest"))
+        os.symlink(self.at("ck", "checkpoint-7", "a"), self.at("ck", "checkpoint-7", "b"))
+        os.symlink(self.at("elsewhere", "big.bin"), self.at("ck", "checkpoint-7", "big.bin"))
+        os.symlink(self.at("elsewhere"), self.at("ck", "checkpoint-7", "folder"))
+        os.symlink("nowhere", self.at("ck", "checkpoint-7", "dangling"))
+        selection = select(scan(self.at("ck")), frozenset())[0]
+        self.assertEqual(sorted(selection.files), ["checkpoint-7/a", "checkpoint-7/big.bin"])
+        self.assertEqual(
+            selection.links,
+            {"latest": "checkpoint-7", "checkpoint-7/b": "a", "checkpoint-7/dangling": "nowhere"},
+        )
+        self.assertEqual(selection.resume_path, "checkpoint-7")
+
+    def test_pipes_are_left_out(self):
+        self.write("ck/model.pt", "m")
+        os.mkfifo(self.at("ck", "pipe"))
+        self.assertEqual(self.files_of(), ["model.pt"])

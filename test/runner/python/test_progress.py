@@ -1,0 +1,73 @@
+import json
+from support import FakeClock, FolderTest
+
+from crucible_runner.progress import Progress
+
+
+class ProgressTest(FolderTest):
+    def progress(self, *lines):
+        progress = Progress(self.at("progress.json"), FakeClock())
+        progress.see([line.encode() for line in lines])
+        return progress
+
+    def assert_progress(self, line, step, total=None, loss=None):
+        document = self.progress(line).document()
+        self.assertIsNotNone(document, line)
+        self.assertEqual(
+            (document["step"], document["stepsTotal"], document["loss"]), (step, total, loss), line
+        )
+
+    def test_reads_what_programs_print(self):
+        self.assert_progress("step 12/300 loss 2.31", 12, 300, 2.31)
+        self.assert_progress("step=12, loss=2.31", 12, None, 2.31)
+        self.assert_progress(
+            "[2026-01-01 10:00:00] Step: 1200 of 5000 | train_loss: 1.5e-3", 1200, 5000, 0.0015
+        )
+        self.assert_progress("iter 12", 12)
+        self.assert_progress("Iteration: 12", 12)
+        self.assert_progress("{'loss': 2.31, 'learning_rate': 5e-05, 'epoch': 0.5}", None, None, 2.31)
+        self.assert_progress("global_step=77", 77)
+        self.assert_progress(" 40%|████      | 12/300 [00:10<01:00,  1.2it/s]", 12, 300)
+        self.assert_progress("Epoch 3/10", 3, 10)
+        self.assert_progress("Epoch 3/10 step 40/100 loss 0.5", 40, 100, 0.5)
+
+    def test_reads_nothing_into_other_lines(self):
+        for line in (
+            "",
+            "footsteps 12",
+            "stepping stones",
+            "loading 3/4 shards",
+            "step 0.5",
+            "lossless 4",
+            "epoch",
+        ):
+            self.assertIsNone(self.progress(line).document(), line)
+        self.assertIsNone(self.progress("val_loss 2.0").document())
+        self.assertIsNone(self.progress("loss nan").document())
+        self.assertIsNone(self.progress("step " + "1" * 10_000).document())
+
+    def test_a_step_is_better_than_a_bar_and_a_bar_than_an_epoch(self):
+        progress = self.progress("epoch 9/10", "5/7 [", "step 100", "epoch 10/10", "7/7 [")
+        self.assertEqual(progress.document()["step"], 100)
+        self.assertIsNone(progress.document()["stepsTotal"])
+
+    def test_only_a_real_step_tells_that_all_is_done(self):
+        self.assertFalse(self.progress("step 9/10").is_done())
+        self.assertTrue(self.progress("step 10/10").is_done())
+        self.assertFalse(self.progress("Epoch 10/10").is_done())
+        self.assertFalse(self.progress("100%| 500/500 [").is_done())
+        self.assertFalse(self.progress("step 10").is_done())
+
+    def test_the_helper_wins(self):
+        progress = self.progress("step 5/10 loss 1")
+        self.write("progress.json", json.dumps({"step": 7, "total": 8, "loss": None}))
+        self.assertEqual(progress.step(), 7)
+        progress.see([b"step 6/10"])
+        document = progress.document()
+        self.assertEqual((document["step"], document["stepsTotal"], document["loss"]), (7, 8, None))
+        self.write("progress.json", "{")
+        self.assertEqual(progress.step(), 7)
+
+    def test_looks_only_at_the_end_of_a_flood(self):
+        progress = self.progress(*["step %d" % step for step in range(100_000)])
+        self.assertEqual(progress.step(), 99_999)

@@ -1,0 +1,138 @@
+import errno
+import os
+import threading
+from unittest import mock
+
+from support import FolderTest
+
+from crucible_runner.file_store import FileStore, path_of_url
+from crucible_runner.store import StoreError, open_store
+
+
+class FileStoreTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.store = FileStore(self.folder)
+
+    def left_over(self):
+        return os.listdir(self.at(".tmp"))
+
+    def test_puts_gets_lists_and_deletes(self):
+        self.store.put("jobs/a/one", b"1")
+        self.store.put("jobs/a/one", b"11")
+        self.store.put("jobs/a/deep/two", b"2")
+        self.assertEqual(self.store.get("jobs/a/one"), b"11")
+        self.assertIsNone(self.store.get("jobs/a/three"))
+        self.assertIsNone(self.store.get("jobs/a/deep"))
+        self.assertEqual(self.store.list("jobs/a/"), ["jobs/a/one"])
+        self.assertEqual(self.store.folders("jobs/a/"), ["deep"])
+        self.assertEqual(self.store.list("jobs/b/"), [])
+        self.store.delete("jobs/a/deep/two")
+        self.store.delete("jobs/a/deep/two")
+        self.assertEqual(self.store.folders("jobs/a/"), [])
+        self.assertEqual(self.left_over(), [])
+
+    def test_puts_if_absent_once(self):
+        self.assertTrue(self.store.put_if_absent("a/b", b"first"))
+        self.assertFalse(self.store.put_if_absent("a/b", b"second"))
+        self.assertEqual(self.store.get("a/b"), b"first")
+        self.assertEqual(self.left_over(), [])
+
+    def race(self, count=8):
+        won = []
+
+        def put(number):
+            if self.store.put_if_absent("a/b", b"%d" % number):
+                won.append(number)
+
+        threads = [threading.Thread(target=put, args=(number,)) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(won), 1)
+        self.assertEqual(self.store.get("a/b"), b"%d" % won[0])
+        self.assertEqual(self.left_over(), [])
+
+    def test_of_many_at_once_one_wins(self):
+        self.race()
+
+    def test_of_many_at_once_one_wins_where_there_are_no_links(self):
+        with mock.patch("os.link", side_effect=OSError(errno.EPERM, "no links here")):
+            self.race()
+
+    def test_a_claim_of_a_dead_process_is_broken(self):
+        import hashlib
+
+        os.mkdir(self.at(".tmp"))
+        claim = self.at(".tmp", hashlib.sha256(b"a/b").hexdigest() + ".claim")
+        self.write(claim[len(self.folder) + 1 :], "")
+        with mock.patch("os.link", side_effect=OSError(errno.EPERM, "no links here")), mock.patch(
+            "crucible_runner.file_store._CLAIM_PATIENCE_SECONDS", 0.1
+        ):
+            self.assertTrue(self.store.put_if_absent("a/b", b"1"))
+
+    def test_folders_that_vanish_meanwhile_are_made_again(self):
+        rename = os.rename
+
+        def prune_first(old, new):
+            with mock.patch("os.rename", rename):
+                if not hasattr(self, "is_pruned"):
+                    self.is_pruned = True
+                    raise FileNotFoundError(errno.ENOENT, "pruned")
+                rename(old, new)
+
+        with mock.patch("os.rename", prune_first):
+            self.store.put("a/b/c", b"1")
+        self.assertEqual(self.store.get("a/b/c"), b"1")
+
+    def test_uploads_in_parts_of_any_order(self):
+        upload = self.store.upload("a/big", 6)
+        upload.put_part(3, b"def")
+        upload.put_part(0, b"abc")
+        self.assertIsNone(self.store.get("a/big"))
+        upload.commit()
+        upload.abort()
+        download = self.store.download("a/big")
+        self.assertEqual((download.size, download.read(2, 3), download.read(4, 100)), (6, b"cde", b"ef"))
+        download.close()
+        self.assertIsNone(self.store.download("a/small"))
+
+    def test_an_aborted_upload_leaves_nothing(self):
+        upload = self.store.upload("a/big", 6)
+        upload.put_part(0, b"abc")
+        upload.abort()
+        self.assertIsNone(self.store.get("a/big"))
+        self.assertEqual(self.left_over(), [])
+
+    def test_a_store_that_is_gone_is_not_an_empty_one(self):
+        store = FileStore(self.at("unmounted"))
+        for ask in (
+            lambda: store.get("a"),
+            lambda: store.list("a/"),
+            lambda: store.folders("a/"),
+            lambda: store.download("a"),
+            lambda: store.delete("a"),
+            lambda: store.put("a", b""),
+            lambda: store.put_if_absent("a", b""),
+        ):
+            self.assertRaises(StoreError, ask)
+        self.assertFalse(os.path.exists(self.at("unmounted")))
+
+    def test_a_full_disk_is_a_store_error_and_leaves_nothing(self):
+        with mock.patch("os.pwrite", side_effect=OSError(errno.ENOSPC, "No space left on device")):
+            with self.assertRaisesRegex(StoreError, "No space left"):
+                self.store.put("a/b", b"1")
+        self.assertEqual(self.left_over(), [])
+
+    def test_refuses_keys_that_lead_elsewhere(self):
+        for key in ("", "/a", "a//b", "../a", "a/./b", ".tmp/a", "a\0b"):
+            self.assertRaises(ValueError, self.store.get, key)
+
+    def test_urls(self):
+        self.assertEqual(path_of_url("file:///srv/a%20b/"), "/srv/a b")
+        self.assertEqual(path_of_url("file://localhost/srv"), "/srv")
+        for url in ("file://host/srv", "file:///", "file:///a?b"):
+            self.assertRaises(ValueError, path_of_url, url)
+        self.assertRaisesRegex(ValueError, "file://", open_store, "s3://bucket")
+        self.assertIsInstance(open_store("file://" + self.folder), FileStore)

@@ -1,0 +1,308 @@
+import { afterAll, afterEach, beforeAll, expect } from '@jest/globals'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import * as tar from 'tar'
+import type { Checkpoint, Manifest } from '../../core/checkpoint'
+import type {
+  Beat,
+  Drain,
+  IssuedRunnerOrder,
+  Lease,
+  Limits,
+  LogLine,
+  RunnerResult,
+} from '../../core/documents'
+import { parseBeat, parseLogLine, parseManifest, parseOrder, parseResult } from '../../intake/documents'
+import { listCheckpoints, readManifest } from '../../storage/checkpoints'
+import { FileStore } from '../../storage/file-store'
+import { layout } from '../../storage/layout'
+import { readLines } from '../../storage/logs'
+import { until } from '../support/until'
+
+const ROOT = join(__dirname, '..', '..')
+/** Of its own for each process of tests: machines are told apart by it. */
+export const JOB = `job-under-test-${process.pid}`
+
+/** The order that a test has in mind, where it differs from the usual one. */
+export type Wanted = Partial<IssuedRunnerOrder>
+
+/** A machine: the real runner, started as a backend would. */
+export class Machine {
+  readonly root: string
+  readonly attempt: number
+  /** The process that was started. */
+  readonly guard: ChildProcess
+  readonly exited: Promise<number | null>
+  readonly #world: World
+  console = ''
+
+  constructor(world: World, options: { attempt: number; root: string; arguments: string[]; python: string }) {
+    this.#world = world
+    this.attempt = options.attempt
+    this.root = options.root
+    mkdirSync(this.root, { recursive: true })
+    this.guard = spawn(
+      options.python,
+      [
+        ...[world.program, 'run', '--store', world.store.url, '--job', JOB],
+        ...['--attempt', String(options.attempt), '--root', this.root, ...options.arguments],
+      ],
+      { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { ...world.environment } },
+    )
+    for (const stream of [this.guard.stdout, this.guard.stderr])
+      stream?.on('data', (data: Buffer) => (this.console += data.toString()))
+    this.exited = new Promise((resolve) => this.guard.once('exit', (code) => resolve(code)))
+  }
+
+  get id(): string {
+    return `${JOB}-${this.attempt}`
+  }
+
+  /** The runner proper: the only child of its guard while both live. */
+  runner(): number {
+    const found = machineProcesses(this.id).filter(({ parent }) => parent === this.guard.pid)
+    expect(found).toHaveLength(1)
+    return found[0]!.pid
+  }
+
+  async beat(): Promise<Beat | undefined> {
+    const body = await this.#world.store.get(layout.beat(JOB, this.attempt))
+    return body && parseBeat(body.toString())
+  }
+
+  async result(): Promise<RunnerResult | undefined> {
+    const body = await this.#world.store.get(layout.result(JOB, this.attempt))
+    return body && parseResult(body.toString())
+  }
+
+  /** Waits for the end of the machine; its result. */
+  async end(): Promise<RunnerResult> {
+    await this.exited
+    const result = await this.result()
+    if (result === undefined) throw new Error(`there is no result; the machine said: ${this.console}`)
+    return result
+  }
+
+  async untilBeat(isSo: (beat: Beat) => boolean): Promise<Beat> {
+    let found: Beat | undefined
+    await until(async () => {
+      found = await this.beat()
+      return found !== undefined && isSo(found)
+    })
+    return found!
+  }
+
+  async lines(): Promise<LogLine[]> {
+    const range = { jobId: JOB, attempt: this.attempt, afterLine: 0, isOver: true }
+    const lines: LogLine[] = []
+    for await (const line of readLines(this.#world.store, range, parseLogLine)) lines.push(line)
+    return lines
+  }
+
+  /** What the command has printed. */
+  async output(): Promise<string[]> {
+    return (await this.lines()).filter(({ s }) => s === 'out').map(({ m }) => m)
+  }
+
+  async remarks(): Promise<string> {
+    return (await this.lines())
+      .filter(({ s }) => s === 'runner')
+      .map(({ m }) => m)
+      .join('\n')
+  }
+
+  read(path: string): string {
+    return readFileSync(join(this.root, path), 'utf8')
+  }
+}
+
+/** A store in a folder, and this test in the place of the control plane and of the provider. */
+export class World {
+  readonly folder = mkdtempSync(join(tmpdir(), 'crucible-runner-'))
+  readonly storeFolder = join(this.folder, 'store')
+  readonly store = new FileStore(this.storeFolder, Date.now)
+  readonly program: string
+  readonly machines: Machine[] = []
+  readonly environment: NodeJS.ProcessEnv
+
+  constructor(program: string) {
+    this.program = program
+    this.environment = { ...process.env, HOME: this.folder, MACHINE_CREDENTIAL: 'must not be seen' }
+    delete this.environment['XDG_CACHE_HOME']
+  }
+
+  /** Packs files as the user's code and puts them into the store. */
+  async bundle(files: Record<string, string>): Promise<IssuedRunnerOrder['bundle']> {
+    const folder = mkdtempSync(join(this.folder, 'code-'))
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true })
+      writeFileSync(join(folder, path), text)
+    }
+    const archive = join(this.folder, 'bundle.tar.gz')
+    await tar.create({ gzip: true, portable: true, cwd: folder, file: archive }, ['.'])
+    return this.putBundle(readFileSync(archive))
+  }
+
+  async putBundle(body: Buffer): Promise<NonNullable<IssuedRunnerOrder['bundle']>> {
+    const sha256 = createHash('sha256').update(body).digest('hex')
+    await this.store.put(layout.bundle(JOB, sha256), body)
+    return { sha256, sizeBytes: body.length }
+  }
+
+  /** Puts the order of an attempt. */
+  async order(wanted: Wanted): Promise<IssuedRunnerOrder> {
+    const attempt = wanted.attempt ?? 1
+    const order: IssuedRunnerOrder = {
+      version: 1,
+      jobId: JOB,
+      jobName: 'under-test',
+      attempt,
+      attemptId: `${JOB}-${attempt}`,
+      run: 'true',
+      setup: null,
+      image: null,
+      shmGiB: null,
+      env: {},
+      secrets: [],
+      bundle: null,
+      inputs: [],
+      outputs: [],
+      checkpoint: { directory: null, everyMs: 0, quietMs: 300 },
+      limits: { seq: 0, deadlineAtMs: null, runMs: null },
+      leaseMs: 120_000,
+      drainMs: 10_000,
+      powerOffMs: 2_000,
+      startWithinMs: 60_000,
+      beatMs: 100,
+      notice: { kind: 'none' },
+      issuedAtMs: Date.now(),
+      ...wanted,
+    }
+    await this.store.put(layout.order(JOB, attempt), JSON.stringify(order))
+    return parseOrder(JSON.stringify(order))
+  }
+
+  /** Starts a machine for an order that was put before. */
+  start(options: { attempt?: number; root?: string; arguments?: string[] } = {}): Machine {
+    const attempt = options.attempt ?? 1
+    const machine = new Machine(this, {
+      attempt,
+      root: options.root ?? join(this.folder, `machine-${attempt}`),
+      arguments: options.arguments ?? [],
+      python: process.env['CRUCIBLE_TEST_PYTHON'] ?? 'python3',
+    })
+    this.machines.push(machine)
+    return machine
+  }
+
+  /** Puts an order and starts its machine. */
+  async launch(wanted: Wanted, ...args: string[]): Promise<Machine> {
+    const { attempt } = await this.order(wanted)
+    return this.start({ attempt, arguments: args })
+  }
+
+  async drain(attempt: number, drain: Partial<Drain>): Promise<void> {
+    const document = { reason: 'migrated', windowMs: 10_000, requestedAtMs: Date.now(), ...drain }
+    await this.store.putIfAbsent(layout.drain(JOB, attempt), JSON.stringify(document))
+  }
+
+  async lease(attempt: number, lease: Lease): Promise<void> {
+    await this.store.put(layout.lease(JOB, attempt), JSON.stringify(lease))
+  }
+
+  async limits(attempt: number, limits: Limits): Promise<void> {
+    await this.store.putIfAbsent(layout.limits(JOB, attempt, limits.seq), JSON.stringify(limits))
+  }
+
+  checkpoints(): Promise<Checkpoint[]> {
+    return listCheckpoints(this.store, JOB)
+  }
+
+  async manifest(checkpoint: Checkpoint): Promise<Manifest> {
+    const manifest = await readManifest(this.store, { jobId: JOB, checkpoint }, parseManifest)
+    if (manifest === undefined) throw new Error(`checkpoint ${checkpoint.id} has no manifest`)
+    return manifest
+  }
+
+  /** Text of an artifact, or `undefined` when there is none. */
+  async artifact(path: string): Promise<string | undefined> {
+    return (await this.store.get(`${layout.artifacts(JOB)}${path}`))?.toString()
+  }
+
+  dispose(): void {
+    const left = this.machines.flatMap(({ id }) => machineProcesses(id))
+    for (const { pid } of left) process.kill(pid, 'SIGKILL')
+    rmSync(this.folder, { recursive: true, force: true })
+    expect(left).toEqual([])
+  }
+}
+
+/** Packs the runner once for a file of tests; gives each test a world of its own, and looks for processes left behind. */
+export function useWorlds(): () => World {
+  let folder = ''
+  let worlds: World[] = []
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'crucible-program-'))
+    execFileSync(process.execPath, [join(ROOT, 'tools', 'runner-zip.mjs'), join(folder, 'runner.pyz')])
+  })
+  afterEach(() => {
+    const ended = worlds
+    worlds = []
+    for (const world of ended) world.dispose()
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  return () => {
+    const world = new World(join(folder, 'runner.pyz'))
+    worlds.push(world)
+    return world
+  }
+}
+
+/** Whether a process runs a script of the bundle, rather than looking after the one that does. */
+export function runs({ command }: MachineProcess, script: string): boolean {
+  return command.includes(script) && !command.includes(' leash ') && !command.startsWith('sh ')
+}
+
+interface MachineProcess {
+  pid: number
+  parent: number
+  command: string
+}
+
+/** The living processes that carry a machine's name in their environment. */
+export function machineProcesses(attemptId: string): MachineProcess[] {
+  const mark = `CRUCIBLE_MACHINE=${attemptId}`
+  return existsSync('/proc/self/environ') ? processesOfProc(mark) : processesOfPs(mark)
+}
+
+function processesOfProc(mark: string): MachineProcess[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        if (!readFileSync(`/proc/${name}/environ`, 'utf8').split('\0').includes(mark)) return []
+        const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
+        const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+        const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
+        return state === 'Z' ? [] : [{ pid: Number(name), parent: Number(parent), command }]
+      } catch {
+        return [] // gone meanwhile
+      }
+    })
+}
+
+/** Where there is no /proc, `ps` shows the environment behind the command. */
+function processesOfPs(mark: string): MachineProcess[] {
+  return execFileSync('ps', ['-axEww', '-o', 'pid=,ppid=,stat=,command='], { encoding: 'utf8' })
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , state, ...words]) => state !== undefined && !state.startsWith('Z') && words.includes(mark))
+    .map(([pid, parent, , ...words]) => ({
+      pid: Number(pid),
+      parent: Number(parent),
+      command: words.join(' '),
+    }))
+}
