@@ -105,6 +105,8 @@ export default tseslint.config(
       // A test reads as one story; its length is its own.
       'max-lines-per-function': 'off',
       'max-lines': ['error', { max: 500 }],
+      // Helpers of a test are its own affair.
+      '@typescript-eslint/explicit-module-boundary-types': 'off',
       // A row of a test table is its parameters.
       'max-params': 'off',
       '@typescript-eslint/no-unsafe-assignment': 'off',

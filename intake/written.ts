@@ -123,7 +123,7 @@ const PYTHON_SCRIPT = /^(?!["']?(?:\/|~|\.\.\/))(?:"[^"]+\.py"|'[^']+\.py'|[^\s"
 
 export const backendChoice = text(parseBackendChoice)
 
-function parseBackendChoice(text: string): BackendChoice {
+export function parseBackendChoice(text: string): BackendChoice {
   const [backend = '', type, ...rest] = text.trim().split(':')
   if (rest.length > 0 || !backendName.safeParse(backend).success) {
     throw new UnitError(

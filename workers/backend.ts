@@ -24,32 +24,44 @@ const WATCHES_MAX = 10_000
 
 /** The two workers of one backend: its verbs, and apart from them its watches, so that these never starve a terminate. */
 export async function createBackendWorkers(deps: BackendWorkerDeps): Promise<Worker[]> {
+  return Promise.all([createVerbsWorker(deps), createWatchWorker(deps)])
+}
+
+export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
   const { connection, namespace, client, store, backend, secrets } = deps
-  const now = Date.now
-  const common = {
+  return Worker.create({
     connection,
     namespace,
-    interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
-    // Drains and watches are handed over at once; a launch under way is given time to answer.
-    shutdownGraceTime: '5 seconds' as const,
-  }
-  const verbs = Worker.create({
-    ...common,
     taskQueue: backendQueue(backend.name),
     activities: createBackendActivities({
       backend,
       store,
-      now,
+      now: Date.now,
       handOverSecrets: (order) => secrets.handOver(order),
       owners: ownersThrough(client),
     }),
+    interceptors: FAILURES,
+    // A launch under way is given time to answer; a settlement is taken up by another worker.
+    shutdownGraceTime: '5 seconds',
   })
-  const watches = Worker.create({
-    ...common,
+}
+
+export function createWatchWorker({
+  connection,
+  namespace,
+  store,
+  backend,
+}: BackendWorkerDeps): Promise<Worker> {
+  return Worker.create({
+    connection,
+    namespace,
     taskQueue: watchQueue(backend.name),
-    activities: createWatchActivities(new Fleet(backend, store, now)),
+    activities: createWatchActivities(new Fleet(backend, store, Date.now)),
+    interceptors: FAILURES,
     maxConcurrentActivityTaskExecutions: WATCHES_MAX,
+    // Watches are handed over at once.
     shutdownGraceTime: 0,
   })
-  return Promise.all([verbs, watches])
 }
+
+const FAILURES = { activity: [() => ({ inbound: failureInterceptor })] }

@@ -116,3 +116,16 @@ export async function createGarbageCollection(
     if (!(error instanceof ScheduleAlreadyRunning)) throw error
   }
 }
+
+/** Makes a deployment the server's own, whichever it held before. */
+export async function adoptDeployment(
+  client: Client,
+  at: { deployment: string; backends: BackendName[] },
+): Promise<void> {
+  try {
+    await client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).delete()
+  } catch (error) {
+    if (!(error instanceof ScheduleNotFoundError)) throw error
+  }
+  await createGarbageCollection(client, at)
+}

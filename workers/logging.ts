@@ -30,8 +30,12 @@ export function installRuntime(logger: PinoLogger): void {
   })
 }
 
+/** What the SDK warns of at every start of a backend's workers, which do activities only. */
+const AS_INTENDED = 'No workflows registered'
+
 function temporalLogger(logger: PinoLogger): Logger {
   const log = (level: TemporalLevel, message: string, meta?: LogMetadata): void => {
+    if (message.startsWith(AS_INTENDED)) return
     logger[LEVELS[level]](plain(meta), message)
   }
   return {

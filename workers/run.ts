@@ -1,18 +1,15 @@
 import { Client } from '@temporalio/client'
 import type { NativeConnection, Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
-import { BACKENDS } from '../backends/registry'
-import type { Backend } from '../backends/backend'
-import type { BackendName } from '../core/offer'
 import { openStore } from '../storage/open-store'
 import type { ObjectStore } from '../storage/store'
 import { createBackendWorkers } from './backend'
-import { ConfigError, type WorkerConfig } from './config'
+import type { WorkerConfig } from './config'
 import { connect } from './connect'
 import { deploymentOf, ensureGarbageCollection, ensureSearchAttributes } from './deployment'
+import { makeBackend } from './make-backend'
 import { offersThroughWorkers } from './offers'
 import { createOrchestrator } from './orchestrator'
-import { runnerFetcher } from './runner-program'
 import { SecretsDesk } from './secrets'
 
 /** What a process does: `orchestrator`, or the name of a backend. */
@@ -77,26 +74,6 @@ async function createRole(at: Composition, role: Role): Promise<Worker[]> {
   await ensureGarbageCollection(client, { store, deployment, backends, logger })
   const askOffers = offersThroughWorkers(client, Date.now)
   return [await createOrchestrator({ config, connection, store, askOffers })]
-}
-
-/** One backend of the configuration, made ready. */
-export async function makeBackend(
-  config: WorkerConfig,
-  name: BackendName,
-  at: { store: ObjectStore; deployment: string; secrets?: SecretsDesk },
-): Promise<Backend> {
-  const read = config.backends.get(name)
-  if (read === undefined) {
-    const known = Object.keys(BACKENDS).join(', ')
-    throw new ConfigError([`There is no backend "${name}" in CRUCIBLE_BACKENDS; Crucible knows ${known}.`])
-  }
-  const { secrets } = at
-  return read.create({
-    fetchRunner: runnerFetcher(at.store),
-    clock: Date.now,
-    deployment: at.deployment,
-    ...(secrets === undefined ? {} : { secretKeyOf: (attemptId: string) => secrets.keyOf(attemptId) }),
-  })
 }
 
 async function runUntil(signal: AbortSignal, workers: Worker[], onReady?: () => void): Promise<void> {

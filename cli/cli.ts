@@ -1,0 +1,92 @@
+import type { EventEmitter } from 'node:events'
+import { createRequire } from 'node:module'
+import type * as clientConfig from '../client/config'
+import type { ClientConfig, Environment } from '../client/config'
+import type * as clientContext from '../client/context'
+import type { Context } from '../client/context'
+import { EXIT_CODES } from '../client/errors'
+import type { CliConfig } from './config'
+import { Output, type Sink } from './output'
+
+const lazily = createRequire(__filename)
+
+/** The outside of a process, replaceable for tests. */
+export interface Outside {
+  config: CliConfig
+  stdout: Sink
+  stderr: Sink
+  /** Where signals arrive. */
+  signals: Pick<EventEmitter, 'on' | 'off'>
+  /** Ends the process at once. */
+  exit(code: number): void
+  now(): number
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
+
+/** What every command works with. */
+export class Cli {
+  readonly out: Output
+  readonly environment: Environment
+  /** What the process ends with. */
+  exitCode = 0
+  #context: Context | undefined
+  #interruption: AbortController | undefined
+  #onSecond = (): void => {}
+
+  constructor(
+    private readonly outside: Outside,
+    isJson: boolean,
+  ) {
+    const { stdout, stderr, config } = outside
+    this.environment = config.environment
+    this.out = new Output({ stdout, stderr, isJson, isColourWanted: config.isColourWanted })
+  }
+
+  /** How the user calls us. */
+  get invocation(): string {
+    return this.outside.config.invocation
+  }
+
+  now(): number {
+    return this.outside.now()
+  }
+
+  /** The client's configuration; throws a `CrucibleError` when it cannot be read. */
+  clientConfig(): ClientConfig {
+    const { readClientConfig } = lazily('../client/config') as typeof clientConfig
+    return readClientConfig(this.environment)
+  }
+
+  /** What the functions of the client work with: made at first use, closed at the end of the command. */
+  context(config?: ClientConfig): Context {
+    const { Context: ClientContext } = lazily('../client/context') as typeof clientContext
+    this.#context ??= new ClientContext(config ?? this.clientConfig(), () => this.now())
+    return this.#context
+  }
+
+  /**
+   * Aborts at the first Ctrl-C, SIGTERM or hang-up. What a second one does is up to `onSecond`: it ends the process at once
+   * unless told otherwise.
+   */
+  interruption(onSecond = (): void => this.outside.exit(EXIT_CODES.interrupted)): AbortSignal {
+    if (this.#interruption === undefined) {
+      this.#interruption = new AbortController()
+      this.#onSecond = onSecond
+      for (const name of SIGNALS) this.outside.signals.on(name, this.#onSignal)
+    }
+    return this.#interruption.signal
+  }
+
+  /** Ends the connection and listens to signals no more. */
+  async close(): Promise<void> {
+    for (const name of SIGNALS) this.outside.signals.off(name, this.#onSignal)
+    await this.#context?.close()
+  }
+
+  readonly #onSignal = (): void => {
+    if (this.#interruption?.signal.aborted === true) return this.#onSecond()
+    this.exitCode = EXIT_CODES.interrupted
+    this.#interruption?.abort()
+  }
+}

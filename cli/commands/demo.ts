@@ -1,0 +1,157 @@
+import { join, relative } from 'node:path'
+import type { Command } from 'commander'
+import { EXIT_CODES } from '../../client/errors'
+import type { JobView } from '../../client/job-view'
+import { formatUsd } from '../../core/money'
+import { formatDuration } from '../../core/time'
+import type { Cli } from '../cli'
+import { setStage, type Stage } from '../demo/stage'
+import { playStory, type Story } from '../demo/story'
+import { progressOn } from '../dev/temporal/progress'
+import { examples } from '../examples'
+import { packageRoot } from '../package'
+import { attemptTime, bytes, clip, NOTHING, usd } from '../words'
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .description(
+      'Watch a training job lose its machine twice, once with notice and once without, and end with the very same weights as ' +
+        'undisturbed. Everything happens on this machine, in a temporary folder; prices are pretended.',
+    )
+    .option('--keep', 'leave everything up to look at, until Ctrl-C')
+    .addHelpText(
+      'after',
+      examples(
+        ['crucible demo', 'takes under a minute'],
+        ['crucible demo --keep', 'then look at the job with the commands that it prints'],
+      ),
+    )
+    .action((options: { keep?: boolean }) => demo(cli, options.keep === true))
+}
+
+async function demo(cli: Cli, isKept: boolean): Promise<void> {
+  const startedAtMs = cli.now()
+  const progress = progressOn(cli.out.stderr, () => cli.now())
+  const signal = cli.interruption(() => progress.note('Still cleaning up; nothing is to be left behind.'))
+  let stage: Stage | undefined
+  let told: Told | undefined
+  let left: string[]
+  try {
+    progress.note('Starting a Temporal server and workers in a temporary folder.')
+    stage = await setStage(cli, progress, signal)
+    const folder = join(packageRoot(), 'examples', 'char-lm')
+    const telling = { stage, folder, progress, signal, now: () => cli.now() }
+    const story = await Promise.race([playStory(telling), stage.broken])
+    told = { ...story, tookMs: cli.now() - startedAtMs }
+    tell(cli, told)
+    if (isKept) await keep(cli, stage, told)
+  } catch (error) {
+    if (!signal.aborted) throw error
+    progress.note('Stopping the demo.')
+  } finally {
+    left = (await stage?.close()) ?? []
+  }
+  conclude(cli, told, { left, isKept })
+}
+
+type Told = Story & { tookMs: number }
+
+function tell({ out }: Cli, { moved, undisturbed, weights, tookMs }: Told): void {
+  const rows = [moved, undisturbed].flatMap((view) => attemptRows(view))
+  out.line()
+  out.table(['JOB', '#', 'MACHINE', 'WHY IT ENDED', 'STEPS LOST', 'TIME', 'COST'], rows, [
+    '#',
+    'STEPS LOST',
+    'TIME',
+    'COST',
+  ])
+  const total = moved.cost.spentMicroUsd + undisturbed.cost.spentMicroUsd
+  out.line(
+    out.paint.dim(
+      `Prices are pretended; ${formatUsd(total)} would have been paid. It took ${formatDuration(tookMs)}.`,
+    ),
+  )
+  out.line()
+  const { path, sizeBytes, sha256, isIdentical } = weights
+  out.line(
+    isIdentical
+      ? `${out.paint.green('The same weights:')} both jobs left the same ${path}, byte by byte (${bytes(sizeBytes)}, SHA-256 ${sha256.slice(0, 12)}...).`
+      : out.paint.red(`Different weights: the two jobs left different files ${path}.`),
+  )
+}
+
+const WHY_WIDTH = 60
+
+function attemptRows({ name, attempts }: JobView): string[][] {
+  return attempts.map((attempt) => {
+    const { number, backend, capacityType, reason, stepsLost, costMicroUsd } = attempt
+    return [
+      name,
+      String(number),
+      `${backend} ${capacityType}`,
+      clip(reason, WHY_WIDTH),
+      stepsLost === null ? NOTHING : String(stepsLost),
+      attemptTime(attempt, 0),
+      usd(costMicroUsd),
+    ]
+  })
+}
+
+/** Until Ctrl-C. */
+async function keep(cli: Cli, { home, broken }: Stage, told: Told): Promise<void> {
+  const { out, invocation } = cli
+  const signal = cli.interruption()
+  out.jsonLine(documentOf(told, { home }))
+  out.line()
+  out.line(`Everything is still up. The job in Temporal's Web UI: ${told.moved.uiUrl}`)
+  out.line('Look at it from another terminal:')
+  for (const command of [`show ${told.moved.id}`, `events ${told.moved.id}`, `logs ${told.moved.id}`]) {
+    out.line(`  CRUCIBLE_HOME=${home} ${invocation} ${command}`)
+  }
+  out.line('Ctrl-C ends it all.')
+  const ended = new Promise<void>((resolve) =>
+    signal.addEventListener('abort', () => resolve(), { once: true }),
+  )
+  await Promise.race([ended, broken])
+  // This is how it is meant to end.
+  cli.exitCode = 0
+}
+
+function documentOf({ moved, undisturbed, weights, tookMs }: Told, rest: object): object {
+  return {
+    isIdentical: weights.isIdentical,
+    weights,
+    tookMs,
+    uiUrl: moved.uiUrl,
+    jobs: [moved, undisturbed],
+    ...rest,
+  }
+}
+
+function conclude(
+  cli: Cli,
+  told: Told | undefined,
+  { left, isKept }: { left: string[]; isKept: boolean },
+): void {
+  const { out, invocation } = cli
+  if (left.length > 0) {
+    out.note(`These processes are still there:\n${left.join('\n')}`)
+    cli.exitCode = EXIT_CODES.failed
+  }
+  if (told === undefined) return
+  if (!told.weights.isIdentical) cli.exitCode = EXIT_CODES.failed
+  if (isKept) return
+  out.json(documentOf(told, { left }))
+  if (left.length === 0) out.line('Server, workers and machines are ended; no process and no folder is left.')
+  const job = relative(process.cwd(), join(packageRoot(), 'examples', 'char-lm', 'job.yaml'))
+  out.line()
+  out.line('Next:')
+  const next: [string, string][] = [
+    ['demo --keep', 'the same, and then look at the job'],
+    ['dev', 'run Crucible in this terminal, then in another'],
+    [`submit ${job} --follow`, 'your first job'],
+    ['list', 'what there is'],
+  ]
+  const width = Math.max(...next.map(([command]) => command.length))
+  for (const [command, meaning] of next) out.line(`  ${invocation} ${command.padEnd(width)}  ${meaning}`)
+}

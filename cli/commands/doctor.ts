@@ -1,0 +1,44 @@
+import type { Command } from 'commander'
+import { EXIT_CODES } from '../../client/errors'
+import { readWorkerConfig } from '../../workers/config'
+import type { Cli } from '../cli'
+import { examine, type Finding } from '../doctor'
+import { examples } from '../examples'
+import { plural } from '../words'
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .description(
+      'Check that everything is in order: programs, home, store, keys, Temporal server, workers, backends. ' +
+        'Each problem comes with what to do. Ends with 1 when something keeps jobs from running.',
+    )
+    .addHelpText('after', examples(['crucible doctor', 'before the first job, and when something is odd']))
+    .action(() => doctor(cli))
+}
+
+async function doctor(cli: Cli): Promise<void> {
+  const { out } = cli
+  const config = readWorkerConfig(cli.environment)
+  const findings = await examine({
+    context: cli.context(),
+    config,
+    python: cli.environment.CRUCIBLE_LOCAL_PYTHON?.trim() || 'python3',
+    nodeVersion: process.versions.node,
+  })
+  const errors = findings.filter(({ status }) => status === 'error').length
+  const warnings = findings.filter(({ status }) => status === 'warning').length
+  if (errors > 0) cli.exitCode = EXIT_CODES.failed
+  out.json({ isHealthy: errors === 0, findings })
+  for (const finding of findings) out.line(lineOf(cli, finding))
+  out.line()
+  out.line(
+    errors + warnings === 0 ? 'All is well.' : `${plural(errors, 'error')}, ${plural(warnings, 'warning')}.`,
+  )
+}
+
+function lineOf({ out }: Cli, { check, status, message, remedy }: Finding): string {
+  const { green, yellow, red } = out.paint
+  const mark = { ok: green('ok     '), warning: yellow('warning'), error: red('error  ') }[status]
+  const line = `${mark}  ${check.padEnd(15)}  ${message}`
+  return remedy === undefined ? line : `${line}\n${' '.repeat(26)}${remedy}`
+}

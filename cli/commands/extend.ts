@@ -1,0 +1,62 @@
+import type { Command } from 'commander'
+import { CrucibleError } from '../../client/errors'
+import { findJob } from '../../client/find-job'
+import { parseDeadline, parseMoney, UnitError } from '../../client/job-file'
+import { extend } from '../../client/updates'
+import type { ExtendUpdate } from '../../core/messages'
+import type { Cli } from '../cli'
+import { examples } from '../examples'
+
+interface Options {
+  deadline?: string
+  budget?: string
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .description(
+      'Give a job a new deadline, a new budget, or both. A running machine learns of it within seconds.',
+    )
+    .argument('<job>', 'id, beginning of an id, or name')
+    .option('--deadline <when>', 'by when it must be over: 36h from now, or an instant with its zone')
+    .option('--budget <dollars>', 'what it may cost in all, with what is spent already')
+    .addHelpText(
+      'after',
+      examples(
+        ['crucible extend char-lm --deadline 12h', 'twelve hours from now'],
+        ['crucible extend job-3f --budget 40', 'up to $40 in all'],
+      ),
+    )
+    .action((job: string, options: Options) => run(cli, job, options))
+}
+
+async function run(cli: Cli, meant: string, options: Options): Promise<void> {
+  const update = updateOf(options, cli.now())
+  const context = cli.context()
+  const id = await findJob(context, meant)
+  const { message } = await extend(context, id, update)
+  cli.out.json({ id, message, ...update })
+  cli.out.line(`${id}: ${message}`)
+}
+
+function updateOf({ deadline, budget }: Options, nowMs: number): ExtendUpdate {
+  if (deadline === undefined && budget === undefined) {
+    throw new CrucibleError('usage', 'There is nothing to extend.', {
+      hint: 'Give --deadline, --budget, or both.',
+    })
+  }
+  const until = deadline === undefined ? undefined : read('--deadline', () => parseDeadline(deadline))
+  return {
+    ...(until === undefined ? {} : { deadlineAtMs: 'atMs' in until ? until.atMs : nowMs + until.afterMs }),
+    ...(budget === undefined ? {} : { budgetMicroUsd: read('--budget', () => parseMoney(budget)) }),
+  }
+}
+
+function read<T>(flag: string, parse: () => T): T {
+  try {
+    return parse()
+  } catch (error) {
+    if (!(error instanceof UnitError)) throw error
+    throw new CrucibleError('usage', `${flag} ${error.message}.`, { hint: `${error.remedy}.` })
+  }
+}

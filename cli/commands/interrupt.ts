@@ -1,0 +1,88 @@
+import type { Command } from 'commander'
+import { CrucibleError } from '../../client/errors'
+import { findJob } from '../../client/find-job'
+import { lookAt, readMachine } from '../../client/look'
+import { isAttemptOver } from '../../client/view'
+import type { MachineHandle } from '../../core/handle'
+import { formatDuration, SECOND_MS } from '../../core/time'
+import { readWorkerConfig } from '../../workers/config'
+import { deploymentOf } from '../../workers/deployment'
+import { makeBackend } from '../../workers/make-backend'
+import { durationArgument } from '../arguments'
+import type { Cli } from '../cli'
+import { examples } from '../examples'
+
+/** Long enough to save a small checkpoint, short enough to watch. */
+const NOTICE_DEFAULT_MS = 30 * SECOND_MS
+const CALL_LIMIT_MS = 30 * SECOND_MS
+
+interface Options {
+  notice?: number
+  withoutNotice?: boolean
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .description(
+      'Take the spot machine of a running job back, as a provider would, to live through it without a cloud. ' +
+        'Only machines of this host (CRUCIBLE_LOCAL_SPOT=yes) can be taken back so.',
+    )
+    .argument('<job>', 'id, beginning of an id, or name')
+    .option(
+      '--notice <duration>',
+      `time between the notice and the end (default: ${formatDuration(NOTICE_DEFAULT_MS)})`,
+      durationArgument,
+    )
+    .option('--without-notice', 'end it at once, without a word')
+    .addHelpText(
+      'after',
+      examples(
+        ['crucible interrupt char-lm', 'with half a minute to save'],
+        ['crucible interrupt job-3f --without-notice', 'as if the plug were pulled'],
+      ),
+    )
+    .action((job: string, options: Options) => interrupt(cli, job, options))
+}
+
+async function interrupt(cli: Cli, meant: string, { notice, withoutNotice }: Options): Promise<void> {
+  if (notice !== undefined && withoutNotice === true) {
+    throw new CrucibleError('usage', '--notice and --without-notice exclude each other.')
+  }
+  const id = await findJob(cli.context(), meant)
+  const machine = await runningMachine(cli, id)
+  const noticeMs = withoutNotice === true ? null : (notice ?? NOTICE_DEFAULT_MS)
+  await takeBack(cli, machine, noticeMs)
+  cli.out.json({ id, attemptId: machine.attemptId, noticeMs })
+  const how =
+    noticeMs === null
+      ? 'was ended without a word'
+      : `has been told that it ends in ${formatDuration(noticeMs)}`
+  cli.out.line(`The machine ${machine.id} ${how}. Watch the job move: crucible show ${id} --watch`)
+}
+
+async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
+  const { attempts, state } = await lookAt(cli.context(), id)
+  const last = attempts.at(-1)
+  const machine =
+    last === undefined || isAttemptOver(last)
+      ? undefined
+      : await readMachine(cli.context().store, id, last.number)
+  if (machine !== undefined) return machine
+  throw new CrucibleError('failed', `${id} has no machine now: it is ${state}.`)
+}
+
+async function takeBack(cli: Cli, machine: MachineHandle, noticeMs: number | null): Promise<void> {
+  const { store } = cli.context()
+  const config = readWorkerConfig(cli.environment)
+  const backend = await makeBackend(config, machine.backend, { store, deployment: await deploymentOf(store) })
+  if (backend.interrupt === undefined) {
+    throw new CrucibleError(
+      'usage',
+      `${machine.backend} takes its machines back when it likes, not when we do.`,
+      {
+        hint: 'Interruptions can be tried with spot machines of this host: CRUCIBLE_LOCAL_SPOT=yes crucible dev.',
+      },
+    )
+  }
+  await backend.interrupt(machine, { noticeMs }, { signal: AbortSignal.timeout(CALL_LIMIT_MS) })
+}

@@ -1,0 +1,89 @@
+import { InvalidArgumentError, type Command } from 'commander'
+import { LIST_LIMIT, listJobs, type ListFilter } from '../../client/list'
+import { JOB_STATES, type JobState } from '../../core/job'
+import { countArgument } from '../arguments'
+import type { Cli } from '../cli'
+import { examples } from '../examples'
+import { age, placementInWords, plural, progressInWords, stateInColour, usd } from '../words'
+
+/** A server answers no more at once. */
+const LIMIT_MAX = 1_000
+
+interface Options {
+  state?: JobState[]
+  owner?: string
+  mine?: boolean
+  name?: string
+  backend?: string
+  limit: number
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .alias('ls')
+    .option(
+      '--state <states>',
+      `only jobs in these states, with commas: ${JOB_STATES.join(', ')}`,
+      parseStates,
+    )
+    .option('--owner <owner>', 'only jobs of this owner')
+    .option('--mine', 'only jobs of mine')
+    .option('--name <name>', 'only jobs of this name')
+    .option('--backend <backend>', 'only jobs placed there last, such as local or local:spot')
+    .option('--limit <count>', 'at most so many', countArgument(LIMIT_MAX), LIST_LIMIT)
+    .addHelpText(
+      'after',
+      examples(
+        ['crucible list', 'the newest jobs'],
+        ['crucible list --mine --state running,recovering', 'mine that run'],
+        ['crucible list --json | jq -r ".jobs[].id"', 'their ids'],
+      ),
+    )
+    .action((options: Options) => list(cli, options))
+}
+
+async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Options): Promise<void> {
+  const config = cli.clientConfig()
+  const context = cli.context(config)
+  const filter: ListFilter = {
+    limit,
+    ...(state === undefined ? {} : { states: state }),
+    ...(mine === true ? { owner: config.owner } : owner === undefined ? {} : { owner }),
+    ...(name === undefined ? {} : { name }),
+    ...(backend === undefined ? {} : { backend }),
+  }
+  const jobs = await listJobs(context, filter)
+  cli.out.json({ jobs })
+  if (jobs.length === 0) {
+    const isFiltered = state !== undefined || (filter.owner ?? name ?? backend) !== undefined
+    return cli.out.line(
+      isFiltered ? 'No job matches.' : 'There are no jobs yet. Begin with `crucible submit train.py`.',
+    )
+  }
+  const nowMs = cli.now()
+  const rows = jobs.map((job) => [
+    job.id,
+    job.name,
+    stateInColour(job.state, cli.out.paint),
+    job.reason,
+    placementInWords(job),
+    progressInWords(job.progress),
+    usd(job.cost.spentMicroUsd),
+    usd(job.cost.estimatedRemainingMicroUsd),
+    age(job.submittedAtMs, nowMs),
+  ])
+  cli.out.table(['JOB', 'NAME', 'STATE', 'WHY', 'WHERE', 'PROGRESS', 'COST', 'TO GO', 'AGE'], rows, [
+    'COST',
+    'TO GO',
+    'AGE',
+  ])
+  if (jobs.length === limit) cli.out.note(`The first ${plural(limit, 'job')}; see more with --limit.`)
+}
+
+function parseStates(text: string): JobState[] {
+  return text.split(',').map((part) => {
+    const state = JOB_STATES.find((known) => known === part.trim())
+    if (state === undefined) throw new InvalidArgumentError(`Write one or more of ${JOB_STATES.join(', ')}.`)
+    return state
+  })
+}

@@ -1,0 +1,81 @@
+import type { Command } from 'commander'
+import { CrucibleError } from '../../client/errors'
+import { findJob } from '../../client/find-job'
+import { attemptsOf, readLogs, type JobLogLine, type LogOptions } from '../../client/logs'
+import { lookAt } from '../../client/look'
+import { formatInstant } from '../../core/time'
+import { countArgument } from '../arguments'
+import type { Cli } from '../cli'
+import { examples } from '../examples'
+import { logText, tellOnInterrupt } from '../follow'
+
+const NUMBER_MAX = 1e9
+
+interface Options {
+  follow?: boolean
+  attempt?: number
+  tail?: number
+  timestamps?: boolean
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .description(
+      'Print the log of a job across all its attempts, each line once and in order. Lines that were lost are marked.',
+    )
+    .argument('<job>', 'id, beginning of an id, or name')
+    .option('-f, --follow', 'go on until the job is over; Ctrl-C leaves the job running')
+    .option('--attempt <number>', 'only this attempt', countArgument(NUMBER_MAX))
+    .option('--tail <count>', 'begin with the last so many lines', countArgument(NUMBER_MAX))
+    .option('-t, --timestamps', 'with the attempt and the time of each line')
+    .addHelpText(
+      'after',
+      examples(
+        ['crucible logs char-lm', 'all of it'],
+        ['crucible logs -f --tail 20 job-3f', 'the last lines, and what comes'],
+        ['crucible logs job-3f --json | jq -r .lines[].m', 'the texts; with -f one JSON line for each'],
+      ),
+    )
+    .action((job: string, options: Options) => logs(cli, job, options))
+}
+
+async function logs(cli: Cli, meant: string, { follow, attempt, tail, timestamps }: Options): Promise<void> {
+  const { out } = cli
+  const context = cli.context()
+  const jobId = await findJob(context, meant)
+  const isFollowing = follow === true
+  if (attempt !== undefined && !isFollowing) await checkAttempt(cli, jobId, attempt)
+  const options: LogOptions = {
+    isFollowing,
+    ...(attempt === undefined ? {} : { attempt }),
+    ...(tail === undefined ? {} : { tail }),
+    ...(isFollowing ? { signal: cli.interruption() } : {}),
+  }
+  const lines: JobLogLine[] = []
+  let count = 0
+  for await (const line of readLogs(context, jobId, options)) {
+    count += 1
+    if (isFollowing) out.jsonLine(line)
+    else if (out.isJson) lines.push(line)
+    out.line(
+      timestamps === true
+        ? `${line.attempt} ${formatInstant(line.t)} ${logText(line, out)}`
+        : logText(line, out),
+    )
+  }
+  if (!isFollowing) out.json({ lines })
+  if (options.signal?.aborted === true) return tellOnInterrupt(cli, jobId)
+  if (count === 0) {
+    const { state, message } = await lookAt(context, jobId)
+    out.note(`There is no line yet: ${state}. ${message}`)
+  }
+}
+
+/** Throws `not-found` unless the job has such an attempt. */
+async function checkAttempt(cli: Cli, jobId: string, attempt: number): Promise<void> {
+  const attempts = await attemptsOf(cli.context().store, jobId)
+  if (attempts.includes(attempt)) return
+  throw new CrucibleError('not-found', `${jobId} has no attempt ${attempt}.`, {
+    hint: attempts.length === 0 ? 'It has not been placed yet.' : `It has ${attempts.join(', ')}.`,
+  })
+}

@@ -1,0 +1,40 @@
+import type { Command } from 'commander'
+import { EXIT_CODES } from '../../client/errors'
+import type { Cli } from '../cli'
+import { examples } from '../examples'
+import { addJobFlags } from '../job-flags'
+import { findPlan, showPlan } from '../planning'
+import { readJob, type JobArguments } from '../read-job'
+
+type Options = JobArguments['flags']
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .description(
+      'Show where a job would run now, best first, and why not elsewhere. Starts nothing. Ends with 3 when there is no place.',
+    )
+    .argument('[file]', 'job file (.yaml) or script (.py)')
+    .argument('[arguments...]', 'arguments of the script, after --')
+  addJobFlags(command)
+  command
+    .option('--from <job>', 'plan an earlier job again')
+    .addHelpText(
+      'after',
+      examples(
+        ['crucible plan job.yaml', 'for a job file'],
+        ['crucible plan train.py --gpus 1 --gpu-memory 24GB', 'for a script'],
+        ['crucible plan job.yaml --optimize time', 'the soonest rather than the cheapest'],
+      ),
+    )
+  command.action((file: string | undefined, scriptArguments: string[], flags: Options) =>
+    plan(cli, { file, scriptArguments, flags }),
+  )
+}
+
+async function plan(cli: Cli, given: JobArguments): Promise<void> {
+  const { spec } = await readJob(cli, given)
+  const found = await findPlan(cli, spec)
+  cli.out.json({ plannedBy: found.plannedBy, ...found.plan })
+  showPlan(cli.out, found.plan)
+  if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity
+}

@@ -1,0 +1,121 @@
+import type { Command } from 'commander'
+import { findJob } from '../../client/find-job'
+import type { AttemptView, JobView } from '../../client/job-view'
+import { lookAt } from '../../client/look'
+import { watchJob } from '../../client/watch'
+import { isFinal } from '../../core/job'
+import { formatUsd } from '../../core/money'
+import { formatDuration, formatInstant } from '../../core/time'
+import type { Cli } from '../cli'
+import { examples } from '../examples'
+import type { Output } from '../output'
+import { age, attemptTime, clip, NOTHING, plural, progressInWords, stateInColour, usd } from '../words'
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<job>', 'id, beginning of an id, or name')
+    .option('-w, --watch', 'show it again each time something changes, until the job is over')
+    .addHelpText(
+      'after',
+      examples(
+        ['crucible show char-lm', 'the job of that name'],
+        ['crucible show job-3f --watch', 'the job whose id begins so, live'],
+        ['crucible show job-3f --json | jq .state', 'its state'],
+      ),
+    )
+    .action((job: string, options: { watch?: boolean }) => show(cli, job, options.watch === true))
+}
+
+async function show(cli: Cli, meant: string, isWatched: boolean): Promise<void> {
+  const context = cli.context()
+  const jobId = await findJob(context, meant)
+  if (!isWatched) {
+    const view = await lookAt(context, jobId)
+    cli.out.json(view)
+    return render(cli.out, view, cli.now())
+  }
+  let last = ''
+  for await (const view of watchJob(context, jobId, { signal: cli.interruption() })) {
+    cli.out.jsonLine(view)
+    if (cli.out.isTerminal) {
+      cli.out.clear()
+      render(cli.out, view, cli.now())
+    } else {
+      const line = briefly(view)
+      if (line !== last) cli.out.line(line)
+      last = line
+    }
+  }
+}
+
+function briefly({ state, reason, message, progress }: JobView): string {
+  return `${state} (${reason}) ${progressInWords(progress)} ${message}`
+}
+
+/** A job as a person sees it. */
+export function render(out: Output, view: JobView, nowMs: number): void {
+  const { paint } = out
+  out.line(`${paint.bold(view.name)}  ${view.id}  ${stateInColour(view.state, paint)} (${view.reason})`)
+  out.line(view.message)
+  if (!view.isLive) {
+    out.line(
+      paint.yellow('Nobody answers for it now: this is what its record and its last signs of life tell.'),
+    )
+  }
+  out.line()
+  for (const [name, value] of facts(view, nowMs)) out.line(`  ${paint.dim(name.padEnd(10))}  ${value}`)
+  if (view.attempts.length > 0) {
+    out.line()
+    out.table(
+      ['#', 'ASKED FOR', 'GOT', 'STATE', 'WHY', 'TIME', 'COST', 'FROM', 'SAVED', 'LOST'],
+      view.attempts.map((attempt) => attemptRow(attempt, nowMs)),
+      ['TIME', 'COST', 'FROM', 'SAVED', 'LOST'],
+    )
+  }
+}
+
+function facts(view: JobView, nowMs: number): [string, string][] {
+  const { cost, progress, checkpoints, deadlineAtMs } = view
+  const { newest, count } = checkpoints
+  const loss = progress?.loss == null ? '' : `, loss ${progress.loss}`
+  const toGo =
+    cost.estimatedRemainingMicroUsd === null
+      ? ''
+      : `, about ${formatUsd(cost.estimatedRemainingMicroUsd)} to go`
+  const budget = cost.budgetMicroUsd === null ? '' : `, budget ${formatUsd(cost.budgetMicroUsd)}`
+  const all: [string, string | undefined][] = [
+    ['owner', view.owner],
+    ['submitted', `${formatInstant(view.submittedAtMs)} (${age(view.submittedAtMs, nowMs)} ago)`],
+    ['ended', view.endedAtMs === null ? undefined : formatInstant(view.endedAtMs)],
+    ['took', view.endedAtMs === null ? undefined : formatDuration(view.endedAtMs - view.submittedAtMs)],
+    ['progress', `${progressInWords(progress)}${loss}`],
+    ['cost', `${formatUsd(cost.spentMicroUsd)}${toGo}${budget}`],
+    ['deadline', deadlineAtMs === null ? undefined : formatInstant(deadlineAtMs)],
+    ['checkpoint', newest === null ? undefined : `step ${newest.step}, ${plural(count, 'is', 'are')} kept`],
+    ['why here', isFinal(view.state) ? undefined : view.placementReasons.join('; ') || undefined],
+    ['Temporal', view.uiUrl ?? undefined],
+  ]
+  return all.filter((fact): fact is [string, string] => fact[1] !== undefined)
+}
+
+const WHY_WIDTH = 48
+
+function attemptRow(attempt: AttemptView, nowMs: number): string[] {
+  const { realised, restoredFrom, checkpoint, stepsLost, phase, state, reason } = attempt
+  return [
+    String(attempt.number),
+    `${attempt.backend} ${attempt.capacityType}`,
+    realised === null ? NOTHING : `${realised.capacityType} ${realised.type}`,
+    state,
+    clip(phase === null || phase === 'running' ? reason : phase, WHY_WIDTH),
+    attemptTime(attempt, nowMs),
+    usd(attempt.costMicroUsd),
+    stepOf(restoredFrom?.step),
+    stepOf(checkpoint?.step),
+    stepOf(stepsLost),
+  ]
+}
+
+function stepOf(step: number | null | undefined): string {
+  return step == null ? NOTHING : String(step)
+}

@@ -1,0 +1,53 @@
+import type { Command } from 'commander'
+import { CrucibleError } from '../../client/errors'
+import { readWorkerConfig } from '../../workers/config'
+import { createLogger, installRuntime } from '../../workers/logging'
+import { rolesOf } from '../../workers/run'
+import type { Cli } from '../cli'
+import { startWorkers } from '../dev/workers'
+import { examples } from '../examples'
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .description(
+      'Run workers until told to stop: the orchestrator, and one for each backend. Without roles, all of them. ' +
+        'SIGTERM or Ctrl-C stops them in good order, a second one at once. Waits for a Temporal server that is not there yet.',
+    )
+    .argument('[roles...]', 'orchestrator, or names of backends, such as local')
+    .addHelpText(
+      'after',
+      examples(
+        ['crucible worker', 'all roles in one process'],
+        ['crucible worker orchestrator', 'only the workflows and decisions'],
+        ['crucible worker local', 'only the machines of this host'],
+      ),
+    )
+    .action((roles: string[]) => work(cli, roles))
+}
+
+async function work(cli: Cli, wanted: string[]): Promise<void> {
+  const signal = cli.interruption()
+  const config = readWorkerConfig(cli.environment)
+  const known = rolesOf(config)
+  const unknown = wanted.filter((role) => !known.includes(role))
+  if (unknown.length > 0) {
+    throw new CrucibleError('usage', `There is no role ${unknown.join(', ')}.`, {
+      hint: `Choose from ${known.join(', ')}; more backends are named in CRUCIBLE_BACKENDS.`,
+    })
+  }
+  const roles = wanted.length === 0 ? known : [...new Set(wanted)]
+  const logger = createLogger({ level: config.logLevel, isPretty: cli.out.stderr.isTTY === true })
+  installRuntime(logger)
+  try {
+    const workers = await startWorkers({ config, roles, logger, signal })
+    cli.out.jsonLine({ pid: process.pid, roles, address: config.temporal.connection.address })
+    cli.out.line(`Workers poll at ${config.temporal.connection.address}: ${roles.join(', ')}.`)
+    signal.addEventListener('abort', () => void workers.stop().catch(() => undefined), { once: true })
+    if (signal.aborted) await workers.stop()
+    await workers.ended
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+  // Stopped as it was told to.
+  cli.exitCode = 0
+}

@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readArtifact } from '../../client/artifacts'
+import { CrucibleError } from '../../client/errors'
+import { formatProblem, parseJobFile } from '../../client/job-file'
+import type { JobView } from '../../client/job-view'
+import { lookAt, readAttempt } from '../../client/look'
+import { submit } from '../../client/submit'
+import { isFinal, type JobSpec } from '../../core/job'
+import { SECOND_MS } from '../../core/time'
+import type { Progress } from '../dev/temporal/progress'
+import { progressInWords } from '../words'
+import type { Stage } from './stage'
+
+/** Parts of the training after which a machine is lost, and how. */
+const FIRST_LOSS = { afterPart: 0.3, noticeMs: 10 * SECOND_MS }
+const SECOND_LOSS = { afterPart: 0.65, noticeMs: null }
+
+/** The file that must come out the same. */
+const WEIGHTS = 'weights.json'
+
+export interface Story {
+  moved: JobView
+  undisturbed: JobView
+  weights: { path: string; sizeBytes: number; sha256: string; isIdentical: boolean }
+}
+
+export interface StoryTelling {
+  stage: Stage
+  /** Folder of the example. */
+  folder: string
+  progress: Progress
+  now: () => number
+  signal: AbortSignal
+}
+
+/** The job that loses two machines, the same one undisturbed, and the comparison of what they left. */
+export async function playStory(telling: StoryTelling): Promise<Story> {
+  const { stage, progress } = telling
+  const spec = await specOf(telling)
+  const moved = await start(telling, spec)
+  progress.note(
+    `Submitted ${spec.name} as ${moved}: a small language model in plain Python, on a pretended spot machine.`,
+  )
+  const { uiUrl } = await lookAt(stage.context, moved)
+  if (uiUrl !== null) progress.note(`Its page in the Temporal Web UI, while this runs: ${uiUrl}`)
+  await lose(telling, { id: moved, attempt: 1, ...FIRST_LOSS })
+  await lose(telling, { id: moved, attempt: 2, ...SECOND_LOSS })
+  await untilStep(telling, { id: moved, attempt: 3, afterPart: 0 })
+  const undisturbed = await start(telling, { ...spec, name: `${spec.name}-undisturbed` })
+  progress.note(`Beside it, the same job undisturbed as ${undisturbed}.`)
+  const [first, second] = [await end(telling, moved), await end(telling, undisturbed)]
+  return { moved: first, undisturbed: second, weights: await compare(telling, moved, undisturbed) }
+}
+
+async function specOf({ folder, now }: StoryTelling): Promise<JobSpec> {
+  const file = join(folder, 'job.yaml')
+  const read = parseJobFile(await readFile(file, 'utf8'), { fileName: file, nowMs: now() })
+  if ('job' in read) return read.job.spec
+  throw new CrucibleError('failed', read.problems.map(formatProblem).join('\n'))
+}
+
+async function start({ stage, folder, progress }: StoryTelling, spec: JobSpec): Promise<string> {
+  progress.update('Submitting ...')
+  return (await submit(stage.context, { spec, directory: folder })).id
+}
+
+interface Loss {
+  id: string
+  attempt: number
+  afterPart: number
+  noticeMs: number | null
+}
+
+async function lose(telling: StoryTelling, { noticeMs, ...at }: Loss): Promise<void> {
+  const { stage, progress, signal } = telling
+  const step = await untilStep(telling, at)
+  const { machine } = await readAttempt(stage.context.store, at.id, at.attempt)
+  if (machine === undefined)
+    throw new CrucibleError('failed', `The machine of attempt ${at.attempt} is not known.`)
+  await stage.backend.interrupt?.(machine, { noticeMs }, { signal })
+  progress.note(
+    noticeMs === null
+      ? `Step ${step}: machine ${at.attempt} was killed without notice.`
+      : `Step ${step}: machine ${at.attempt} got notice that it is taken back in ${noticeMs / SECOND_MS} s.`,
+  )
+}
+
+const LOOK_EVERY_MS = 100
+
+/** Waits until an attempt has done a part of the training; answers the step. */
+async function untilStep(
+  { stage, progress, signal }: StoryTelling,
+  { id, attempt, afterPart }: { id: string; attempt: number; afterPart: number },
+): Promise<number> {
+  for (let looks = 0; ; looks++) {
+    signal.throwIfAborted()
+    const { beat } = await readAttempt(stage.context.store, id, attempt)
+    const { step, stepsTotal, loss } = beat?.progress ?? { step: null, stepsTotal: null, loss: null }
+    if (step !== null && stepsTotal !== null) {
+      progress.update(
+        `machine ${attempt}: step ${step}/${stepsTotal}${loss === null ? '' : `, loss ${loss}`}`,
+      )
+      if (step >= stepsTotal * afterPart) return step
+    }
+    // Only now and then: it asks the workflow.
+    if (looks % 20 === 0) await checkOn(stage, id)
+    await sleep(LOOK_EVERY_MS, undefined, { signal })
+  }
+}
+
+async function checkOn({ context }: Stage, id: string): Promise<void> {
+  const { state, message, attemptsTotal } = await lookAt(context, id)
+  if (isFinal(state)) {
+    throw new CrucibleError(
+      'failed',
+      `${id} was over too soon (${state}, ${attemptsTotal} attempts): ${message}`,
+    )
+  }
+}
+
+async function end({ stage, progress, signal }: StoryTelling, id: string): Promise<JobView> {
+  for (;;) {
+    signal.throwIfAborted()
+    const view = await lookAt(stage.context, id)
+    if (view.state === 'succeeded') return view
+    if (isFinal(view.state)) throw new CrucibleError('failed', `${id} has ${view.state}: ${view.message}`)
+    progress.update(`${view.name}: ${progressInWords(view.progress)}`)
+    await sleep(LOOK_EVERY_MS, undefined, { signal })
+  }
+}
+
+async function compare(
+  { stage }: StoryTelling,
+  moved: string,
+  undisturbed: string,
+): Promise<Story['weights']> {
+  const [first, second] = await Promise.all([readWeights(stage, moved), readWeights(stage, undisturbed)])
+  return {
+    path: WEIGHTS,
+    sizeBytes: first.length,
+    sha256: createHash('sha256').update(first).digest('hex'),
+    isIdentical: first.equals(second),
+  }
+}
+
+async function readWeights({ context }: Stage, id: string): Promise<Buffer> {
+  const body = await readArtifact(context, id, WEIGHTS)
+  if (body !== undefined) return body
+  throw new CrucibleError('failed', `${id} has left no ${WEIGHTS}.`)
+}

@@ -1,0 +1,89 @@
+import type { TemporalAddress } from './temporal/address'
+import { startDevServer, type DevServer } from './temporal/dev-server'
+import { choosePorts, type WantedPorts } from './temporal/ports'
+import type { Progress } from './temporal/progress'
+import type { TemporalExecutable } from './temporal/resolve'
+
+/** The Temporal server of a development set-up: our own, or one that somebody else runs. */
+export interface Server {
+  address: string
+  namespace: string
+  /** Null where nobody told it. */
+  uiUrl: string | null
+  connection: TemporalAddress['connectionOptions']
+  /** Number of the process, where it is ours. */
+  pid(): number | null
+  /** Resolves with what happened when ours is down for good. */
+  ended: Promise<string | undefined>
+  stop(): Promise<void>
+}
+
+const DEFAULT_PORTS = { grpc: 7233, ui: 8233 } as const
+
+export interface ServerOptions {
+  found: TemporalAddress | TemporalExecutable
+  progress: Progress
+  signal: AbortSignal
+  ports: WantedPorts
+  /** Without it the state is in memory. */
+  dataFile?: string
+}
+
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const { found, progress, signal, dataFile, ports } = options
+  if (found.kind === 'address') return elsewhere(found)
+  const server = await startDevServer({
+    executable: found,
+    ports,
+    signal,
+    onRestart: (reason) => progress.note(`${reason}\nStarting it again.`),
+    ...(dataFile === undefined ? {} : { dataFile }),
+  })
+  return ours(server)
+}
+
+function elsewhere({ address, namespace, connectionOptions }: TemporalAddress): Server {
+  return {
+    address,
+    namespace,
+    uiUrl: null,
+    connection: connectionOptions,
+    pid: () => null,
+    ended: new Promise(() => {}),
+    stop: async () => {},
+  }
+}
+
+function ours(server: DevServer): Server {
+  const { address, namespace, uiUrl } = server
+  return {
+    address,
+    namespace,
+    uiUrl,
+    connection: { address },
+    pid: () => server.pid,
+    ended: server.ended,
+    stop: () => server.stop(),
+  }
+}
+
+/** The usual ports unless others were asked for; where one of them is taken, any free one, with a remark. */
+export async function devPorts(asked: WantedPorts, progress: Progress): Promise<WantedPorts> {
+  const [grpc, ui] = await Promise.all([
+    asked.grpc ?? usual('grpc', progress),
+    asked.ui ?? usual('ui', progress),
+  ])
+  return { grpc, ui }
+}
+
+async function usual(which: keyof typeof DEFAULT_PORTS, progress: Progress): Promise<number | undefined> {
+  const port = DEFAULT_PORTS[which]
+  try {
+    await choosePorts({ [which]: port })
+    return port
+  } catch {
+    const flag = which === 'grpc' ? '--port' : '--ui-port'
+    progress.note(`Port ${port} is taken by another program; using a free one (choose with ${flag}).`)
+    return undefined
+  }
+}

@@ -1,0 +1,39 @@
+import { runWorkers, type RunOptions } from '../../workers/run'
+
+/** Workers that poll, in this process. */
+export interface RunningWorkers {
+  /** Rejects when one of them cannot go on; resolves after `stop`. */
+  ended: Promise<void>
+  /** In good order: what is under way is finished or handed over. May be called more than once. */
+  stop(): Promise<void>
+}
+
+/** Starts workers and resolves when all of them poll. Rejects when one cannot be started, or when `signal` aborts before. */
+export async function startWorkers(options: Omit<RunOptions, 'onReady'>): Promise<RunningWorkers> {
+  const stopping = new AbortController()
+  const { signal, ...rest } = options
+  let isReady = (): void => {}
+  const ready = new Promise<void>((resolve) => (isReady = resolve))
+  const ended = runWorkers({
+    ...rest,
+    signal: stopping.signal,
+    onReady: isReady,
+  }).catch((error: unknown) => {
+    // Told to stop while it was still connecting.
+    if (!stopping.signal.aborted) throw error
+  })
+  const stop = async (): Promise<void> => {
+    stopping.abort()
+    await ended
+  }
+  const onAbort = (): void => stopping.abort()
+  signal.addEventListener('abort', onAbort, { once: true })
+  if (signal.aborted) onAbort()
+  await Promise.race([ready, ended])
+  signal.removeEventListener('abort', onAbort)
+  if (signal.aborted) {
+    await stop()
+    signal.throwIfAborted()
+  }
+  return { ended, stop }
+}

@@ -1,0 +1,218 @@
+import { execFile } from 'node:child_process'
+import { constants } from 'node:fs'
+import { access, statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { deploymentOfStore, hasSecretKey, missingSearchAttributes, tryStore } from '../client/checks'
+import type { Context } from '../client/context'
+import { toCrucibleError } from '../client/errors'
+import { pollersOf } from '../client/workers'
+import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
+import { SECOND_MS } from '../core/time'
+import type { WorkerConfig } from '../workers/config'
+import { deploymentOf, knownDeployment } from '../workers/deployment'
+import { makeBackend } from '../workers/make-backend'
+import { cachedPath, isCacheIntact } from './dev/temporal/cache'
+
+/** What a check found. */
+export interface Finding {
+  check: string
+  /** `error` keeps jobs from running; a `warning` may. */
+  status: 'ok' | 'warning' | 'error'
+  message: string
+  /** What to do, where something is to be done. */
+  remedy?: string
+}
+
+type Told = Omit<Finding, 'check'>
+
+export interface Patient {
+  context: Context
+  config: WorkerConfig
+  python: string
+  nodeVersion: string
+}
+
+const ok = (message: string): Told => ({ status: 'ok', message })
+const warning = (message: string, remedy: string): Told => ({ status: 'warning', message, remedy })
+const error = (message: string, remedy: string): Told => ({ status: 'error', message, remedy })
+
+interface Check {
+  name: string
+  run: (patient: Patient) => Promise<Told[]>
+  /** Tells nothing of its own while no server answers. */
+  needsServer?: true
+}
+
+/** Every check, in the order of the answer; each of them alone decides what is wrong and what to do. */
+const CHECKS: readonly Check[] = [
+  { name: 'Node', run: checkNode },
+  { name: 'Python', run: checkPython },
+  { name: 'home', run: checkHome },
+  { name: 'disk', run: checkDisk },
+  { name: 'store', run: checkStore },
+  { name: 'secret key', run: checkSecretKey },
+  { name: 'Temporal server', run: checkTemporal },
+  { name: 'deployment', run: checkDeployment, needsServer: true },
+  { name: 'workers', run: checkWorkers, needsServer: true },
+  { name: 'backends', run: checkBackends },
+  { name: 'cached server', run: checkCache },
+]
+
+export async function examine(patient: Patient): Promise<Finding[]> {
+  const hasServer = await patient.context.temporal().then(
+    () => true,
+    () => false,
+  )
+  const findings = CHECKS.filter(({ needsServer }) => hasServer || needsServer !== true).map(
+    async ({ name, run }) => {
+      const told = await run(patient).catch((thrown: unknown) => [unexpected(thrown)])
+      return told.map((each) => ({ check: name, ...each }))
+    },
+  )
+  return (await Promise.all(findings)).flat()
+}
+
+function unexpected(thrown: unknown): Told {
+  const { message, hint = 'Mend what the message says, then look again.' } = toCrucibleError(thrown)
+  return error(message, hint)
+}
+
+const NODE_MIN = [20, 19] as const
+const NODE_BELOW = 25
+
+async function checkNode({ nodeVersion }: Patient): Promise<Told[]> {
+  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number)
+  const isOldEnough = major < NODE_BELOW
+  if (isOldEnough && (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]))) {
+    return [ok(nodeVersion)]
+  }
+  const wanted = `${NODE_MIN.join('.')} to ${NODE_BELOW - 1}`
+  return [error(`${nodeVersion}, and Crucible runs on ${wanted}`, 'Get Node 24 from https://nodejs.org.')]
+}
+
+async function checkPython({ python }: Patient): Promise<Told[]> {
+  try {
+    const program = 'import platform; print(platform.python_version())'
+    const { stdout } = await promisify(execFile)(python, ['-c', program], { timeout: 10 * SECOND_MS })
+    return [ok(`${stdout.trim()} (${python})`)]
+  } catch {
+    return [
+      error(
+        `${python} cannot be run`,
+        'Install Python 3.8 or newer, or name one in CRUCIBLE_LOCAL_PYTHON; only machines of this host need it.',
+      ),
+    ]
+  }
+}
+
+async function checkHome({ config: { home } }: Patient): Promise<Told[]> {
+  const { directory } = home
+  const place = await existing(directory)
+  const isWritable = await access(place, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+  if (isWritable) return [ok(directory)]
+  return [error(`${place} cannot be written`, 'Make it writable, or choose another home with CRUCIBLE_HOME.')]
+}
+
+const DISK_LOW_GIB = 2
+const GIB = 1024 ** 3
+
+async function checkDisk({ config: { home } }: Patient): Promise<Told[]> {
+  const { bavail, bsize } = await statfs(await existing(home.directory))
+  const freeGiB = (bavail * bsize) / GIB
+  const message = `${freeGiB.toFixed(1)} GiB free at ${home.directory}`
+  if (freeGiB >= DISK_LOW_GIB) return [ok(message)]
+  return [warning(message, 'Free some space: checkpoints and logs are kept there.')]
+}
+
+/** The folder, or the nearest above it that there is. */
+async function existing(folder: string): Promise<string> {
+  const isThere = await access(folder).then(
+    () => true,
+    () => false,
+  )
+  return isThere || dirname(folder) === folder ? folder : existing(dirname(folder))
+}
+
+async function checkStore({ context }: Patient): Promise<Told[]> {
+  await tryStore(context)
+  return [ok(context.store.url)]
+}
+
+async function checkSecretKey({ context }: Patient): Promise<Told[]> {
+  const path = context.config.home.secretKeyFile
+  return [ok((await hasSecretKey(context)) ? path : `${path} is made when it is first needed`)]
+}
+
+async function checkTemporal({ context }: Patient): Promise<Told[]> {
+  const { connection, namespace } = context.config.temporal
+  const missing = await missingSearchAttributes(context)
+  if (missing.length === 0) return [ok(`${connection.address}, namespace ${namespace}`)]
+  return [
+    error(
+      `${connection.address} lacks the search attributes ${missing.join(', ')}`,
+      'Start a worker, which adds them where it may; else: temporal operator search-attribute create --type Keyword --name ...',
+    ),
+  ]
+}
+
+async function checkDeployment({ context }: Patient): Promise<Told[]> {
+  const stored = await deploymentOfStore(context)
+  if (stored === undefined) return [ok('none yet; the first worker or job makes one')]
+  const held = await knownDeployment(await context.temporal())
+  if (held === stored) return [ok(stored)]
+  const message = `the store belongs to ${stored}, Temporal holds ${held ?? 'none'}: garbage collection is off`
+  const remedy =
+    held === undefined
+      ? 'Start a worker if none ever ran here; if the server was reset, run `crucible gc --adopt`.'
+      : 'Point CRUCIBLE_STORE and TEMPORAL_ADDRESS at the same deployment, or run `crucible gc --adopt` once you are sure.'
+  return [warning(message, remedy)]
+}
+
+async function checkWorkers({ context, config }: Patient): Promise<Told[]> {
+  const queues: [queue: string, type: 'workflow' | 'activity', role: string][] = [
+    [ORCHESTRATOR_QUEUE, 'workflow', 'orchestrator'],
+    ...[...config.backends.keys()].flatMap((name): [string, 'activity', string][] => [
+      [backendQueue(name), 'activity', name],
+      [watchQueue(name), 'activity', name],
+    ]),
+  ]
+  return Promise.all(
+    queues.map(async ([queue, type, role]) => {
+      const count = await pollersOf(context, queue, type)
+      if (count > 0) return ok(`${queue} is served`)
+      return error(
+        `nobody polls ${queue}`,
+        `Start \`crucible worker ${role}\`, or all with \`crucible dev\`.`,
+      )
+    }),
+  )
+}
+
+async function checkBackends({ context, config }: Patient): Promise<Told[]> {
+  const deployment = await deploymentOf(context.store)
+  const told = [...config.backends.keys()].map(async (name): Promise<Told[]> => {
+    const backend = await makeBackend(config, name, { store: context.store, deployment })
+    const problems = await backend.check({ signal: AbortSignal.timeout(30 * SECOND_MS) })
+    if (problems.length === 0) return [ok(`${name} is ready`)]
+    return problems.map(({ severity, message, remedy }) => ({
+      status: severity,
+      message: `${name}: ${message}`,
+      remedy,
+    }))
+  })
+  return (await Promise.all(told)).flat()
+}
+
+async function checkCache({ config: { home } }: Patient): Promise<Told[]> {
+  const isIntact = await isCacheIntact(home.directory)
+  if (isIntact === undefined) return [ok('none: it is got when it is first needed')]
+  const path = cachedPath(home.directory)
+  if (isIntact) return [ok(path)]
+  return [
+    warning(`${path} is not what was installed`, `Delete ${dirname(path)}; the next start gets it again.`),
+  ]
+}

@@ -1,0 +1,94 @@
+import type { JobView } from '../client/job-view'
+import { readLogs, type JobLogLine, type LogOptions } from '../client/logs'
+import { lookAt } from '../client/look'
+import { watchJob } from '../client/watch'
+import { EXIT_CODES } from '../client/errors'
+import type { JobReason } from '../core/job'
+import { formatUsd } from '../core/money'
+import { formatDuration } from '../core/time'
+import type { Cli } from './cli'
+import type { Output } from './output'
+import { plural, stateInColour } from './words'
+
+/** A line of a log as a person sees it. What is not the program's own word is marked. */
+export function logText({ s, m }: JobLogLine, { paint }: Pick<Output, 'paint'>): string {
+  return s === 'out' || s === 'err' ? m : paint.dim(`[crucible] ${m}`)
+}
+
+/**
+ * Prints a job's log as it comes, and on stderr what becomes of the job, until it is over: its end, or `undefined` after a Ctrl-C,
+ * which never cancels a job.
+ */
+export async function follow(cli: Cli, jobId: string): Promise<JobView | undefined> {
+  const signal = cli.interruption()
+  const over = new AbortController()
+  const telling = tellChanges(cli, jobId, AbortSignal.any([signal, over.signal]))
+  try {
+    await printLog(cli, jobId, { isFollowing: true, signal })
+  } finally {
+    over.abort()
+    await telling
+  }
+  if (signal.aborted) {
+    tellOnInterrupt(cli, jobId)
+    return undefined
+  }
+  const view = await lookAt(cli.context(), jobId)
+  tellEnd(cli, view)
+  return view
+}
+
+/** Prints lines on stdout, or on stderr where stdout is for one document. */
+export async function printLog(cli: Cli, jobId: string, options: LogOptions): Promise<void> {
+  const { out } = cli
+  for await (const line of readLogs(cli.context(), jobId, options)) {
+    if (out.isJson) out.note(logText(line, { paint: out.paintNote }))
+    else out.line(logText(line, out))
+  }
+}
+
+export function tellOnInterrupt(cli: Cli, jobId: string): void {
+  cli.out.note(
+    `\n${jobId} goes on. Follow it with \`crucible logs -f ${jobId}\`, cancel it with \`crucible cancel ${jobId}\`.`,
+  )
+}
+
+async function tellChanges(cli: Cli, jobId: string, signal: AbortSignal): Promise<void> {
+  const { paintNote: paint } = cli.out
+  let told = ''
+  try {
+    for await (const { state, reason, message, attemptsTotal, endedAtMs } of watchJob(cli.context(), jobId, {
+      signal,
+    })) {
+      const words = `${stateInColour(state, paint)} (${reason}) ${message}`
+      if (words !== told && endedAtMs === null) {
+        const attempt = attemptsTotal > 1 ? `attempt ${attemptsTotal}: ` : ''
+        cli.out.note(`${paint.dim('crucible:')} ${attempt}${words}`)
+      }
+      told = words
+    }
+  } catch {
+    // The log is what was asked for; it goes on without remarks.
+  }
+}
+
+function tellEnd(
+  { out }: Cli,
+  { id, state, message, attemptsTotal, cost, submittedAtMs, endedAtMs }: JobView,
+): void {
+  const { paintNote: paint } = out
+  const took = endedAtMs === null ? '' : ` in ${formatDuration(endedAtMs - submittedAtMs)}`
+  const facts = `${plural(attemptsTotal, 'attempt')}, ${formatUsd(cost.spentMicroUsd)}`
+  out.note(`${paint.dim('crucible:')} ${id} ${stateInColour(state, paint)}${took} (${facts}). ${message}`)
+}
+
+const EXIT_CODE_OF_REASON: Partial<Record<JobReason, number>> = {
+  'no-placement': EXIT_CODES.capacity,
+  quota: EXIT_CODES.capacity,
+  auth: EXIT_CODES.permission,
+}
+
+/** What a command that waited for a job ends with. */
+export function exitCodeOf({ state, reason }: Pick<JobView, 'state' | 'reason'>): number {
+  return state === 'succeeded' ? 0 : (EXIT_CODE_OF_REASON[reason] ?? EXIT_CODES.failed)
+}

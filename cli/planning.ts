@@ -1,0 +1,82 @@
+import { createRequire } from 'node:module'
+import { toCrucibleError } from '../client/errors'
+import { planThroughWorkers } from '../client/plan'
+import type { JobSpec } from '../core/job'
+import { formatUsd } from '../core/money'
+import type { Placement, Plan, Rejection } from '../core/plan'
+import { formatShape } from '../core/resources'
+import { formatDuration } from '../core/time'
+import type * as workerPlanning from '../workers/plan-here'
+import type { Cli } from './cli'
+import type { Output } from './output'
+import { usd } from './words'
+
+const lazily = createRequire(__filename)
+
+export interface FoundPlan {
+  plan: Plan
+  /** `here`: in this process, because no worker answered. */
+  plannedBy: 'worker' | 'here'
+}
+
+/** The ranking for a job: the orchestrator's own, or the same code in this process when none answers. */
+export async function findPlan(cli: Cli, spec: JobSpec): Promise<FoundPlan> {
+  try {
+    return { plan: await planThroughWorkers(cli.context(), spec), plannedBy: 'worker' }
+  } catch (error) {
+    const known = toCrucibleError(error)
+    if (known.kind !== 'unavailable') throw known
+    const { planHere } = lazily('../workers/plan-here') as typeof workerPlanning
+    const plan = await planHere(cli.environment, spec)
+    cli.out.note(`${known.message} Planned here, with the settings of this terminal.`)
+    return { plan, plannedBy: 'here' }
+  }
+}
+
+/** The ranking as a table, with why the first one is first and why others are not there. */
+export function showPlan(
+  out: Output,
+  { placements, rejections, silentBackends, isDurationAssumed }: Plan,
+): void {
+  const [best] = placements
+  if (best === undefined) out.line('There is no place for this job now.')
+  else {
+    out.table(
+      ['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'PER HOUR', 'COST', 'TIME'],
+      placements.map((placement, index) => rowOf(placement, index === 0)),
+      ['PER HOUR', 'COST', 'TIME'],
+    )
+    out.line()
+    out.line(`First because: ${best.reasons.join('; ')}.`)
+    if (best.risks.length > 0) out.line(`Beware: ${best.risks.join('; ')}.`)
+    if (isDurationAssumed) out.line('Cost and time assume one hour of training; say better with --duration.')
+  }
+  const remarks = [
+    ...reasonsOf(rejections),
+    ...silentBackends.map(({ backend, reason }) => `${backend} did not answer: ${reason}`),
+  ]
+  if (remarks.length > 0) out.line()
+  for (const remark of remarks) out.line(out.paint.dim(`Not: ${remark}`))
+}
+
+function rowOf({ offer, costMicroUsd, durationMs }: Placement, isChosen: boolean): string[] {
+  const { backend, capacityType, type, place, shape, priceMicroUsdPerHour } = offer
+  return [
+    isChosen ? '*' : '',
+    backend,
+    capacityType,
+    type,
+    place,
+    formatShape(shape),
+    priceMicroUsdPerHour === 0 ? 'free' : formatUsd(priceMicroUsdPerHour),
+    usd(costMicroUsd),
+    formatDuration(durationMs),
+  ]
+}
+
+/** One line for each reason, with the offers that it holds for. */
+function reasonsOf(rejections: readonly Rejection[]): string[] {
+  const keys = new Map<string, string[]>()
+  for (const { offerKey, reason } of rejections) keys.set(reason, [...(keys.get(reason) ?? []), offerKey])
+  return [...keys].map(([reason, offers]) => `${offers.join(', ')}: ${reason}`)
+}

@@ -1,0 +1,77 @@
+import { createRequire } from 'node:module'
+import type { Command } from 'commander'
+import type * as commander from 'commander'
+import type { Cli } from './cli'
+
+const lazily = createRequire(__filename)
+
+/** A command's file: says what it takes, and does it. */
+export interface CommandModule {
+  define(command: Command, cli: Cli): void
+}
+
+export interface CommandEntry {
+  name: string
+  group: string
+  /** One line for the list of commands. */
+  summary: string
+  load: () => CommandModule
+}
+
+function entry(group: string, name: string, summary: string): CommandEntry {
+  return { group, name, summary, load: () => lazily(`./commands/${name}`) as CommandModule }
+}
+
+/** Every command, in the order of the help. Only the one that is called is loaded. */
+export const COMMANDS: readonly CommandEntry[] = [
+  entry('Begin', 'demo', 'watch a job lose two machines and finish all the same'),
+  entry('Begin', 'dev', 'run everything on this machine: Temporal server, workers'),
+  entry('Run jobs', 'submit', 'submit a job file or a Python script'),
+  entry('Run jobs', 'plan', 'show where a job would run, and why'),
+  entry('Run jobs', 'cancel', 'let a job save and stop'),
+  entry('Run jobs', 'migrate', 'move a running job'),
+  entry('Run jobs', 'extend', 'give a job a new deadline or budget'),
+  entry('Look', 'list', 'list jobs'),
+  entry('Look', 'show', 'show a job: progress, cost, attempts'),
+  entry('Look', 'logs', 'print or follow the log of a job'),
+  entry('Look', 'events', 'tell the story of a job'),
+  entry('Look', 'artifacts', 'list or download what a job left'),
+  entry('Look', 'checkpoints', 'list or verify the checkpoints of a job'),
+  entry('Operate', 'worker', 'run workers until told to stop'),
+  entry('Operate', 'gc', 'end machines that nobody owns'),
+  entry('Operate', 'interrupt', 'take a spot machine of this host back, as a provider would'),
+  entry('Operate', 'doctor', 'check that everything is in order'),
+  entry('Operate', 'completion', 'print a completion script for bash, zsh or fish'),
+]
+
+/** Called by completion scripts only. */
+export const HIDDEN_COMMANDS: readonly CommandEntry[] = [entry('', 'jobs-for-completion', '')]
+
+/** The program with all commands named, and those wanted defined. */
+export function makeProgram(cli: Cli, isWanted: (name: string) => boolean): Command {
+  const { Command: ProgramCommand } = lazily('commander') as typeof commander
+  const program = new ProgramCommand('crucible')
+    .description('Runs ML jobs to completion on whatever capacity is cheapest, soonest or safest.')
+    .option('--json', 'print JSON')
+    .option('--version', 'print the version')
+    .helpCommand('help [command]', 'show the help of a command')
+    .exitOverride()
+    // Reported as every other error, once.
+    .configureOutput({
+      writeOut: (text) => cli.out.line(text.trimEnd()),
+      writeErr: () => {},
+      outputError: () => {},
+    })
+  for (const { name, summary, load } of COMMANDS) {
+    const command = program.command(name).summary(summary).description(sentence(summary))
+    if (isWanted(name)) load().define(command.option('--json', 'print JSON'), cli)
+  }
+  for (const { name, load } of HIDDEN_COMMANDS) {
+    if (isWanted(name)) load().define(program.command(name, { hidden: true }), cli)
+  }
+  return program
+}
+
+function sentence(summary: string): string {
+  return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`
+}

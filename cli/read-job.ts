@@ -1,0 +1,136 @@
+import { readFile } from 'node:fs/promises'
+import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path'
+import { CrucibleError } from '../client/errors'
+import { findJob, submissionWithId } from '../client/find-job'
+import {
+  fieldsOf,
+  formatProblem,
+  parseJobFile,
+  parseJobObject,
+  type JobFields,
+  type JobOrProblems,
+} from '../client/job-file'
+import type { Submission } from '../client/submit'
+import type { Cli } from './cli'
+import { flagOf, withFlags } from './job-flags'
+
+/** What a person gave: a file, the script's own arguments, and flags. */
+export interface JobArguments {
+  file: string | undefined
+  scriptArguments: string[]
+  flags: Readonly<Record<string, unknown>> & { id?: string; from?: string; workdir?: string }
+}
+
+/** A job before the flags are looked at. */
+interface Base {
+  fields: JobFields
+  name: string
+  /** As `Submission.directory`. */
+  directory: string | null | undefined
+}
+
+const JOB_FILES = ['.yaml', '.yml', '.json']
+
+/** Makes a submission of what a person gave. Throws `usage` with all problems at once, each with its place or flag. */
+export async function readJob(cli: Cli, given: JobArguments): Promise<Submission> {
+  const { flags } = given
+  const from = flags.from === undefined ? undefined : await findJob(cli.context(), flags.from)
+  const nowMs = await submissionTime(cli, flags.id)
+  const base = await baseOf(cli, given, { from, nowMs })
+  const fields = withFlags(base.fields, flags)
+  const { spec } = accept(parseJobObject(fields, { flagOf: flagOf(flags), defaultName: base.name, nowMs }))
+  const directory = flags.workdir === undefined ? base.directory : folderOf(flags.workdir)
+  return {
+    spec,
+    ...(directory === undefined ? {} : { directory }),
+    ...(flags.id === undefined ? {} : { id: flags.id }),
+    ...(from === undefined ? {} : { from }),
+  }
+}
+
+/** A repeated submission counts its deadline from the first one, so that it is the same. */
+async function submissionTime(cli: Cli, id: string | undefined): Promise<number> {
+  const earlier =
+    id === undefined ? undefined : await submissionWithId(cli.context(), id).catch(() => undefined)
+  return earlier?.submittedAtMs ?? cli.now()
+}
+
+async function baseOf(
+  cli: Cli,
+  { file, scriptArguments }: JobArguments,
+  { from, nowMs }: { from: string | undefined; nowMs: number },
+): Promise<Base> {
+  if (file === undefined) {
+    if (from !== undefined) return baseFrom(cli, from)
+    throw new CrucibleError('usage', 'There is nothing to submit.', {
+      hint: 'Name a job file (job.yaml), a script (train.py), or an earlier job (--from JOB).',
+    })
+  }
+  const ending = extname(file).toLowerCase()
+  if (ending === '.py') return baseOfScript(file, scriptArguments)
+  if (!JOB_FILES.includes(ending)) {
+    throw new CrucibleError('usage', `${file} is neither a job file (.yaml) nor a Python script (.py).`, {
+      hint: `For any other program write a job file with "run: ./${basename(file)}".`,
+    })
+  }
+  if (scriptArguments.length > 0) {
+    throw new CrucibleError('usage', 'Arguments after -- are for a script; a job file has its own.', {
+      hint: 'Write them into its run or script field.',
+    })
+  }
+  return baseOfFile(file, nowMs)
+}
+
+async function baseOfFile(file: string, nowMs: number): Promise<Base> {
+  const { spec, workdir } = accept(parseJobFile(await readText(file), { fileName: file, nowMs }))
+  const directory = workdir === null ? null : resolve(dirname(file), workdir)
+  return { fields: fieldsOf(spec, nowMs), name: spec.name, directory }
+}
+
+/** A script is run as it would be here: in this folder, which is sent along, or in its own where it lies outside. */
+async function baseOfScript(file: string, scriptArguments: string[]): Promise<Base> {
+  await readText(file)
+  const path = relative(process.cwd(), file)
+  const isOutside = path.startsWith('..') || isAbsolute(path)
+  const directory = isOutside ? dirname(resolve(file)) : process.cwd()
+  const words = [isOutside ? basename(file) : path, ...scriptArguments]
+  return {
+    fields: { run: `python3 ${words.map(shellQuoted).join(' ')}` },
+    name: basename(file, extname(file)),
+    directory,
+  }
+}
+
+async function baseFrom(cli: Cli, from: string): Promise<Base> {
+  const { spec, submittedAtMs } = (await submissionWithId(cli.context(), from))!
+  return { fields: fieldsOf(spec, submittedAtMs), name: spec.name, directory: undefined }
+}
+
+function folderOf(workdir: string): string | null {
+  return workdir === 'none' ? null : resolve(workdir)
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT')
+      throw new CrucibleError('usage', `There is no file ${file} here.`, { cause: error })
+    if (code === 'EISDIR')
+      throw new CrucibleError('usage', `${file} is a folder: name the job file or script in it.`)
+    throw error
+  }
+}
+
+function accept(read: JobOrProblems): Extract<JobOrProblems, { job: unknown }>['job'] {
+  if ('job' in read) return read.job
+  throw new CrucibleError('usage', read.problems.map(formatProblem).join('\n'), {
+    details: { problems: read.problems },
+  })
+}
+
+/** A word as `sh` reads it back. */
+function shellQuoted(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}

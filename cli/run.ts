@@ -1,0 +1,74 @@
+import { CrucibleError, toCrucibleError } from '../client/errors'
+import { Cli, type Outside } from './cli'
+import { helpText } from './help'
+import { version } from './package'
+import { makeProgram } from './program'
+
+/** Runs one command line, without the program's own name; answers the exit code. Never throws. */
+export async function runCli(args: readonly string[], outside: Outside): Promise<number> {
+  const cli = new Cli(outside, isJsonWanted(args))
+  try {
+    await dispatch(cli, args)
+  } catch (error) {
+    report(cli, error, args)
+  } finally {
+    await cli.close().catch(() => undefined)
+  }
+  return cli.exitCode
+}
+
+/** Known before the arguments are read, so that a complaint about them is JSON too. */
+function isJsonWanted(args: readonly string[]): boolean {
+  const end = args.indexOf('--')
+  return (end === -1 ? args : args.slice(0, end)).includes('--json')
+}
+
+async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
+  const [first, second] = args
+  // The two that must be quick, and need nothing loaded.
+  if (first === '--version' || first === '-V') {
+    cli.out.json({ version: version() })
+    return cli.out.line(version())
+  }
+  const isHelp =
+    first === undefined ||
+    ((first === 'help' || first === '--help' || first === '-h') && second === undefined)
+  if (isHelp) return cli.out.line(helpText(cli.out.paint))
+  const wanted = first === 'help' ? second : args.find((arg) => !arg.startsWith('-'))
+  await makeProgram(cli, (name) => name === wanted).parseAsync([...args], { from: 'user' })
+}
+
+/** Help that was asked for, which commander reports as an error. */
+const SHOWN = ['commander.helpDisplayed', 'commander.help', 'commander.version']
+
+function report(cli: Cli, thrown: unknown, args: readonly string[]): void {
+  const { code } = thrown as { code?: unknown }
+  if (typeof code === 'string' && SHOWN.includes(code)) return
+  const error =
+    typeof code === 'string' && code.startsWith('commander.')
+      ? usageError(thrown as Error, args)
+      : asOurs(thrown)
+  cli.exitCode = error.exitCode
+  const { kind, message, hint, details } = error
+  if (cli.out.isJson) return cli.out.jsonLine({ error: { kind, message, hint: hint ?? null, ...details } })
+  const { paintNote: paint } = cli.out
+  cli.out.note(`${paint.red('error:')} ${message}`)
+  if (hint !== undefined) cli.out.note(hint)
+}
+
+function usageError({ message }: Error, args: readonly string[]): CrucibleError {
+  const [what = '', suggestion] = message.replace(/^error: /, '').split('\n')
+  const command = args.find((arg) => !arg.startsWith('-'))
+  const help =
+    command === undefined || /unknown command/.test(what) ? 'crucible --help' : `crucible ${command} --help`
+  const meant = suggestion === undefined ? '' : `${suggestion.replace(/^\(|\)$/g, '')} `
+  return new CrucibleError('usage', `${what}.`, { hint: `${meant}See \`${help}\`.` })
+}
+
+/** Errors of the libraries below that the client does not know. */
+function asOurs(thrown: unknown): CrucibleError {
+  const { name, code, message } = thrown as { name?: unknown; code?: unknown; message: string }
+  if (name !== 'TemporalServerError') return toCrucibleError(thrown)
+  const kind = code === 'configuration' ? 'usage' : 'unavailable'
+  return new CrucibleError(kind, message, { cause: thrown })
+}

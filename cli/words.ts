@@ -1,0 +1,72 @@
+import type { Colors } from 'picocolors/types'
+import type { AttemptView, JobSummary, ProgressView } from '../client/job-view'
+import type { JobState } from '../core/job'
+import { formatUsd } from '../core/money'
+import { formatDuration } from '../core/time'
+
+/** Stands where nothing is known. */
+export const NOTHING = '-'
+
+const COLOURS: Readonly<Record<JobState, keyof Colors>> = {
+  pending: 'cyan',
+  provisioning: 'cyan',
+  running: 'green',
+  recovering: 'yellow',
+  stopping: 'yellow',
+  succeeded: 'green',
+  failed: 'red',
+  cancelled: 'dim',
+}
+
+export function stateInColour(state: JobState, paint: Colors): string {
+  return (paint[COLOURS[state]] as (text: string) => string)(state)
+}
+
+/** `480/1500 (32 %)`, `step 480`, or nothing. */
+export function progressInWords(progress: ProgressView | null): string {
+  if (progress === null || progress.step === null) return NOTHING
+  const { step, stepsTotal, percent } = progress
+  if (stepsTotal === null) return `step ${step}`
+  return percent === null ? `${step}/${stepsTotal}` : `${step}/${stepsTotal} (${Math.floor(percent)} %)`
+}
+
+/** Where a job was asked to run, and where it does when that is something else. */
+export function placementInWords({ placement }: Pick<JobSummary, 'placement'>): string {
+  if (placement === null) return NOTHING
+  const { backend, capacityType, realised } = placement
+  const asked = `${backend} ${capacityType}`
+  return realised === null || realised.capacityType === capacityType
+    ? asked
+    : `${asked} > ${realised.capacityType}`
+}
+
+export function usd(amount: number | null): string {
+  return amount === null ? NOTHING : formatUsd(amount)
+}
+
+/** How long ago, in one unit: `5m`, `3d`. */
+export function age(sinceMs: number, nowMs: number): string {
+  return formatDuration(nowMs - sinceMs).split(' ')[0]!
+}
+
+/** How long an attempt has run, or ran. */
+export function attemptTime({ launchedAtMs, endedAtMs }: AttemptView, nowMs: number): string {
+  return launchedAtMs === null ? NOTHING : formatDuration((endedAtMs ?? nowMs) - launchedAtMs)
+}
+
+/** Cut to a width, so that one long sentence does not tear a table apart. */
+export function clip(text: string, width: number): string {
+  const line = text.replace(/\s+/g, ' ')
+  return line.length > width ? `${line.slice(0, width - 1)}…` : line
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}
+
+/** `1.5 MB` */
+export function bytes(count: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB']
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3))
+  return `${Number((count / 1000 ** power).toFixed(1))} ${units[power]}`
+}

@@ -1,0 +1,65 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { BundleRef } from '../core/job'
+import { BUNDLE_LIMITS, packBundle, storeBundle } from '../storage/bundles'
+import { layout } from '../storage/layout'
+import { readRecord } from '../storage/record'
+import type { ObjectStore } from '../storage/store'
+import { CrucibleError } from './errors'
+import { submissionOf } from './history'
+
+/** The code of a job that is about to be submitted: known by its digest, and uploaded once the job's id is taken. */
+export interface Code {
+  /** Null when nothing is sent along. */
+  ref: BundleRef | null
+  upload(jobId: string): Promise<void>
+  remove(): Promise<void>
+}
+
+export const NO_CODE: Code = { ref: null, upload: async () => {}, remove: async () => {} }
+
+/**
+ * Packs a folder. Throws a `BundleError` that names what cannot be sent along.
+ *
+ * @param checkpointDirectory of the job, which is never sent along
+ */
+export async function codeOf(
+  store: ObjectStore,
+  directory: string,
+  checkpointDirectory: string | undefined,
+): Promise<Code> {
+  const leaveOut = checkpointDirectory === undefined ? [] : [checkpointDirectory]
+  const bundle = await packBundle({ directory, leaveOut, limits: BUNDLE_LIMITS })
+  const { sha256, sizeBytes, files } = bundle
+  return {
+    ref: { sha256, sizeBytes, files },
+    upload: async (jobId) => void (await storeBundle(store, jobId, bundle)),
+    remove: bundle.remove,
+  }
+}
+
+/** The code of an earlier job once more. Throws `not-found` when it is no longer in the store. */
+export async function codeFrom(store: ObjectStore, from: string): Promise<Code> {
+  const first = await readRecord(store, from, 0)
+  const ref = (first && submissionOf([first])?.bundle) ?? null
+  if (ref === null) return NO_CODE
+  const key = layout.bundle(from, ref.sha256)
+  if ((await store.head(key)) === undefined) {
+    throw new CrucibleError('not-found', `The code of ${from} is no longer in the object store.`, {
+      hint: 'Name the folder to send along with --workdir.',
+    })
+  }
+  const upload = async (jobId: string): Promise<void> => {
+    if (jobId === from) return
+    const folder = await mkdtemp(join(tmpdir(), 'crucible-bundle-'))
+    try {
+      const path = join(folder, 'bundle.tar.gz')
+      await store.getFile(key, path)
+      await store.putFile(layout.bundle(jobId, ref.sha256), path)
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+  return { ref, upload, remove: async () => {} }
+}

@@ -1,0 +1,89 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Checkpoint, Manifest } from '../core/checkpoint'
+import { parseManifest } from '../intake/documents'
+import { listCheckpoints, readManifest, verifyCheckpoint, type BadFile } from '../storage/checkpoints'
+import { eachOf } from '../storage/parallel'
+import type { Context } from './context'
+import { CrucibleError, isNamed } from './errors'
+import { submissionWithId } from './find-job'
+import { noSuchJob } from './look'
+
+/** A complete checkpoint; sizes and time are null where its manifest cannot be read. */
+export interface CheckpointView extends Checkpoint {
+  files: number | null
+  sizeBytes: number | null
+  createdAtMs: number | null
+}
+
+/** What came of comparing a checkpoint with its manifest. */
+export interface CheckpointVerdict extends Checkpoint {
+  isGood: boolean
+  badFiles: BadFile[]
+}
+
+/** A job's complete checkpoints, newest first: the first one is what the job would go on from. */
+export async function checkpointsOf(context: Context, jobId: string): Promise<CheckpointView[]> {
+  return eachOf(await listOf(context, jobId), async (checkpoint) => {
+    const manifest = await manifestOf(context, jobId, checkpoint)
+    if (manifest === undefined) return { ...checkpoint, files: null, sizeBytes: null, createdAtMs: null }
+    const { files, totalBytes, createdAtMs } = manifest
+    return { ...checkpoint, files: files.length, sizeBytes: totalBytes, createdAtMs }
+  })
+}
+
+/** Reads every file of one checkpoint, or of all, and compares it with its digests. Throws `not-found` for an id that is none. */
+export async function verifyCheckpoints(
+  context: Context,
+  jobId: string,
+  checkpointId?: string,
+): Promise<CheckpointVerdict[]> {
+  const all = await listOf(context, jobId)
+  const wanted = checkpointId === undefined ? all : all.filter(({ id }) => id === checkpointId)
+  if (checkpointId !== undefined && wanted.length === 0) {
+    throw new CrucibleError('not-found', `${jobId} has no checkpoint ${checkpointId}.`, {
+      hint: all.length === 0 ? 'It has none yet.' : `It has ${all.map(({ id }) => id).join(', ')}.`,
+    })
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'crucible-verify-'))
+  try {
+    const verdicts: CheckpointVerdict[] = []
+    for (const checkpoint of wanted) {
+      const badFiles = await badFilesOf(context, { jobId, checkpoint }, folder)
+      verdicts.push({ ...checkpoint, isGood: badFiles.length === 0, badFiles })
+    }
+    return verdicts
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function badFilesOf(
+  context: Context,
+  { jobId, checkpoint }: { jobId: string; checkpoint: Checkpoint },
+  folder: string,
+): Promise<BadFile[]> {
+  const manifest = await manifestOf(context, jobId, checkpoint)
+  if (manifest === undefined) return [{ path: 'manifest.json', reason: 'cannot be read' }]
+  return verifyCheckpoint(context.store, { jobId, checkpoint, manifest }, folder)
+}
+
+async function listOf(context: Context, jobId: string): Promise<Checkpoint[]> {
+  if ((await submissionWithId(context, jobId)) === undefined) throw noSuchJob(context, jobId)
+  return listCheckpoints(context.store, jobId)
+}
+
+async function manifestOf(
+  { store }: Context,
+  jobId: string,
+  checkpoint: Checkpoint,
+): Promise<Manifest | undefined> {
+  try {
+    return await readManifest(store, { jobId, checkpoint }, parseManifest)
+  } catch (error) {
+    if (isNamed(error, 'StoreError') && (error as { code?: unknown }).code === 'BAD_DOCUMENT')
+      return undefined
+    throw error
+  }
+}

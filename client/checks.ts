@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { SEARCH_ATTRIBUTES } from '../core/queues'
+import { readDeployment } from '../storage/deployment'
+import { ensureDeploymentKey } from '../storage/secrets'
+import type { Context } from './context'
+
+/** Writes, reads and removes a small object; rejects when one of it does not work. */
+export async function tryStore({ store }: Context): Promise<void> {
+  const key = `doctor/${randomUUID()}`
+  const body = 'written by crucible doctor'
+  try {
+    await store.put(key, body)
+    const back = await store.get(key)
+    if (back?.toString('utf8') !== body) throw new Error(`${store.url} does not give back what is put there`)
+  } finally {
+    await store.delete(key).catch(() => undefined)
+  }
+}
+
+/** Whether the key of secrets is there. Rejects when it is, and others can read it or it is none. */
+export async function hasSecretKey({ config }: Context): Promise<boolean> {
+  const path = config.home.secretKeyFile
+  const isThere = await stat(path).then(
+    () => true,
+    () => false,
+  )
+  if (isThere) await ensureDeploymentKey(path)
+  return isThere
+}
+
+/** Search attributes that the server lacks. Rejects when the server does not answer, or has no such namespace. */
+export async function missingSearchAttributes(context: Context): Promise<string[]> {
+  const client = await context.temporal()
+  const { namespace } = context.config.temporal
+  await client.workflowService.describeNamespace({ namespace })
+  const { customAttributes } = await client.connection.operatorService.listSearchAttributes({ namespace })
+  return Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in (customAttributes ?? {})))
+}
+
+/** Whose store this is, or `undefined` when nobody has used it. */
+export function deploymentOfStore({ store }: Context): Promise<string | undefined> {
+  return readDeployment(store)
+}

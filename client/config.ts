@@ -1,0 +1,82 @@
+import { userInfo } from 'node:os'
+import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
+import { homeOf, readDevNote, type DevNote, type Environment, type Home } from '../storage/home'
+export {
+  homeOf,
+  removeDevNote,
+  writeDevNote,
+  type DevNote,
+  type Environment,
+  type Home,
+} from '../storage/home'
+import { CrucibleError, messageOf } from './errors'
+
+/** What a client needs to know. */
+export interface ClientConfig {
+  home: Home
+  temporal: { connection: ClientConnectConfig['connectionOptions']; namespace: string }
+  /** Base address of Temporal's Web UI; missing where nobody told it. */
+  temporalUiUrl?: string
+  /** Who submits, for lists. */
+  owner: string
+  /** Where the values of secrets are taken from, by their names. */
+  environment: Environment
+}
+
+/**
+ * Reads the configuration from an environment. The Temporal server is the one that `TEMPORAL_ADDRESS` or `temporal.toml` names,
+ * else the one of a running `crucible dev`, else Temporal's default. Throws a `CrucibleError` of kind `usage`.
+ */
+export function readClientConfig(env: Environment = process.env): ClientConfig {
+  const home = homeOf(env)
+  const { note, ...temporal } = readTemporal(env, home)
+  const temporalUiUrl = env.CRUCIBLE_TEMPORAL_UI?.trim().replace(/\/+$/, '') || note?.uiUrl
+  return {
+    home,
+    temporal,
+    owner: env.CRUCIBLE_OWNER?.trim() || env.USER?.trim() || userName(),
+    environment: env,
+    ...(temporalUiUrl === undefined ? {} : { temporalUiUrl }),
+  }
+}
+
+function readTemporal(env: Environment, home: Home): ClientConfig['temporal'] & { note?: DevNote } {
+  try {
+    const defined = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined)
+    const profile = loadClientConfigProfile({ overrideEnvVars: Object.fromEntries(defined) })
+    const dev = liveDevNote(home)
+    profile.address ??= dev?.address ?? 'localhost:7233'
+    const { connectionOptions, namespace = 'default' } = toClientOptions(profile)
+    const note = dev?.address === profile.address ? dev : undefined
+    return { connection: connectionOptions, namespace, ...(note === undefined ? {} : { note }) }
+  } catch (error) {
+    throw new CrucibleError('usage', `The Temporal configuration cannot be read: ${messageOf(error)}.`, {
+      hint: 'Mend the TEMPORAL_* variables or the temporal.toml that they name.',
+      cause: error,
+    })
+  }
+}
+
+/** The note of a `crucible dev` that still runs; one that was killed leaves its note behind. */
+export function liveDevNote(home: Home): DevNote | undefined {
+  const note = readDevNote(home)
+  return note !== undefined && isAlive(note.pid) ? note : undefined
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Some containers run as a user that has no name. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return 'unknown'
+  }
+}

@@ -1,0 +1,98 @@
+import { createRequire } from 'node:module'
+import { connect } from 'node:net'
+import type * as temporal from '@temporalio/client'
+import { openStore } from '../storage/open-store'
+import type { ObjectStore } from '../storage/store'
+import type { ClientConfig } from './config'
+import { CrucibleError, messageOf, toCrucibleError } from './errors'
+
+/** The SDK takes longer to load than most commands take in all: only those that talk to the server pay for it. */
+const lazily = createRequire(__filename)
+
+/** A server that does not answer within this is taken to be down; grpc-js by itself waits ten seconds on a closed port. */
+const CONNECT_TIMEOUT_MS = 2_000
+
+/** What every function of the client works with: one store, and one connection that is made when it is first needed. */
+export class Context {
+  #store: ObjectStore | undefined
+  #client: Promise<temporal.Client> | undefined
+
+  constructor(
+    readonly config: ClientConfig,
+    readonly now: () => number,
+  ) {}
+
+  get store(): ObjectStore {
+    try {
+      this.#store ??= openStore(this.config.home.storeUrl, this.now)
+      return this.#store
+    } catch (error) {
+      throw toCrucibleError(error)
+    }
+  }
+
+  /** Throws `unavailable` when the server does not answer; the next call tries again. */
+  temporal(): Promise<temporal.Client> {
+    this.#client ??= this.#connect().catch((error: unknown) => {
+      this.#client = undefined
+      throw error
+    })
+    return this.#client
+  }
+
+  async close(): Promise<void> {
+    const client = await this.#client?.catch(() => undefined)
+    this.#client = undefined
+    await client?.connection.close()
+  }
+
+  async #connect(): Promise<temporal.Client> {
+    const { connection: options, namespace } = this.config.temporal
+    const { address = 'localhost:7233', tls, apiKey, metadata } = options
+    if (await isRefused(address)) throw noServer(address, 'the port is closed')
+    const { Client, Connection } = lazily('@temporalio/client') as typeof temporal
+    try {
+      const connection = await Connection.connect({
+        address,
+        connectTimeout: CONNECT_TIMEOUT_MS,
+        ...(tls === undefined ? {} : { tls }),
+        ...(apiKey === undefined ? {} : { apiKey }),
+        ...(metadata === undefined ? {} : { metadata }),
+      })
+      return new Client({ connection, namespace })
+    } catch (error) {
+      const known = toCrucibleError(error)
+      throw known.kind === 'permission' ? known : noServer(address, messageOf(error), error)
+    }
+  }
+}
+
+function noServer(address: string, why: string, cause?: unknown): CrucibleError {
+  return new CrucibleError('unavailable', `No Temporal server answers at ${address} (${why}).`, {
+    hint: 'Start one here with `crucible dev`, or name yours in TEMPORAL_ADDRESS.',
+    cause,
+  })
+}
+
+const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):(\d+)$/
+
+/** Whether a port of this machine is certainly closed, which the operating system says at once. */
+async function isRefused(address: string): Promise<boolean> {
+  const port = LOOPBACK.exec(address)?.[1]
+  if (port === undefined) return false
+  const host = address.slice(0, -port.length - 1).replace(/[[\]]/g, '')
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: Number(port), timeout: CONNECT_TIMEOUT_MS })
+    const answer = (isClosed: boolean): void => {
+      socket.destroy()
+      resolve(isClosed)
+    }
+    socket.once('connect', () => answer(false)).once('timeout', () => answer(false))
+    socket.once('error', (error: NodeJS.ErrnoException) => answer(isConnectionRefused(error)))
+  })
+}
+
+/** `localhost` may be two addresses, each of which refuses. */
+function isConnectionRefused(error: NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }): boolean {
+  return (error.errors ?? [error]).every(({ code }) => code === 'ECONNREFUSED')
+}

@@ -1,0 +1,135 @@
+import type { Failure, FailureClass } from '../core/failure'
+
+/** What went wrong, by what the caller can do about it; each kind has one exit code of the command line. */
+export const EXIT_CODES = {
+  /** The job failed, or something unexpected happened. */
+  failed: 1,
+  /** What was asked for cannot be: a bad flag, job file or name. */
+  usage: 2,
+  /** There is no machine to be had. */
+  capacity: 3,
+  /** Credentials, permissions or keys. */
+  permission: 4,
+  /** There is no such job, checkpoint or file. */
+  'not-found': 5,
+  /** It was accepted, and what became of it is not known yet. */
+  unconfirmed: 6,
+  /** The Temporal server, its workers or the object store do not answer. */
+  unavailable: 7,
+  /** Ended by Ctrl-C or SIGTERM. */
+  interrupted: 130,
+} as const
+export type ErrorKind = keyof typeof EXIT_CODES
+
+/** What everything in `client/` throws: what happened and why in the message, what to do in the hint. */
+export class CrucibleError extends Error {
+  readonly hint: string | undefined
+  /** Details for programs, such as the problems of a job file. */
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(
+    readonly kind: ErrorKind,
+    message: string,
+    options: { hint?: string; details?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'CrucibleError'
+    this.hint = options.hint
+    this.details = options.details ?? {}
+  }
+
+  get exitCode(): number {
+    return EXIT_CODES[this.kind]
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Errors are told by name: their classes belong to libraries that need not be loaded to recognise them. */
+export function isNamed(error: unknown, ...names: string[]): boolean {
+  return error instanceof Error && names.includes(error.name)
+}
+
+/** The number that gRPC gives to how a call ended, wherever in a chain of causes it is. */
+export function grpcCodeOf(error: unknown): number | undefined {
+  let at: unknown = error
+  for (let depth = 0; depth < CAUSES_MAX && at !== null && typeof at === 'object'; depth++) {
+    const { code, cause } = at as { code?: unknown; cause?: unknown }
+    if (typeof code === 'number') return code
+    at = cause
+  }
+  return undefined
+}
+
+const CAUSES_MAX = 5
+
+/** The codes met here, of https://grpc.github.io/grpc/core/md_doc_statuscodes.html. */
+export const GRPC = {
+  cancelled: 1,
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  permissionDenied: 7,
+  failedPrecondition: 9,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const
+
+/** What a failure class of a backend is to a caller. */
+const KIND_OF_CLASS: Partial<Record<FailureClass, ErrorKind>> = {
+  capacity: 'capacity',
+  quota: 'capacity',
+  auth: 'permission',
+  invalid: 'usage',
+  transient: 'unavailable',
+  throttled: 'unavailable',
+}
+
+/** A failure of an activity or of a backend, as one of ours. */
+export function errorFromFailure(
+  { class: failureClass, message, hint }: Failure,
+  cause: unknown,
+): CrucibleError {
+  const kind = KIND_OF_CLASS[failureClass] ?? 'failed'
+  return new CrucibleError(kind, message, { ...(hint === undefined ? {} : { hint }), cause })
+}
+
+const DENIED_CODES = ['EACCES', 'EPERM', 'EROFS']
+
+/** Whatever was thrown, as one of ours. */
+export function toCrucibleError(error: unknown): CrucibleError {
+  if (error instanceof CrucibleError) return error
+  const message = messageOf(error)
+  const { code } = error as { code?: unknown }
+  if (isNamed(error, 'BundleError', 'ConfigError'))
+    return new CrucibleError('usage', message, { cause: error })
+  if (isNamed(error, 'SecretsError') || (typeof code === 'string' && DENIED_CODES.includes(code))) {
+    return new CrucibleError('permission', message, { cause: error })
+  }
+  if (isNamed(error, 'StoreError'))
+    return storeError(error as Error & { isTransient: boolean; code?: string })
+  if (isNamed(error, 'BackendError'))
+    return errorFromFailure((error as Error & { failure: Failure }).failure, error)
+  const grpcCode = grpcCodeOf(error)
+  if (grpcCode === GRPC.permissionDenied || grpcCode === GRPC.unauthenticated) {
+    return new CrucibleError('permission', `The Temporal server refuses: ${message}`, {
+      hint: 'Check TEMPORAL_API_KEY, TEMPORAL_TLS_* or temporal.toml.',
+      cause: error,
+    })
+  }
+  if (grpcCode === GRPC.unavailable || grpcCode === GRPC.deadlineExceeded || grpcCode === GRPC.cancelled) {
+    return new CrucibleError('unavailable', `The Temporal server does not answer: ${message}`, {
+      cause: error,
+    })
+  }
+  return new CrucibleError('failed', message, { cause: error })
+}
+
+function storeError(error: Error & { isTransient: boolean; code?: string }): CrucibleError {
+  if (error.code === 'BAD_URL') {
+    return new CrucibleError('usage', error.message, { hint: 'Correct CRUCIBLE_STORE.', cause: error })
+  }
+  return new CrucibleError(error.isTransient ? 'unavailable' : 'failed', error.message, { cause: error })
+}

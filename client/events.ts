@@ -1,0 +1,93 @@
+import type { Phase } from '../core/documents'
+import type { Settlement } from '../core/activities'
+import { formatUsd } from '../core/money'
+import type { RecordEntry } from '../core/record'
+import { formatDuration, formatInstant } from '../core/time'
+import { parseDrain, parseLimits } from '../intake/documents'
+import { readDocument } from '../storage/json'
+import { layout } from '../storage/layout'
+import { eachOf } from '../storage/parallel'
+import { readRecords } from '../storage/record'
+import type { ObjectStore } from '../storage/store'
+import type { Context } from './context'
+import { submissionOf } from './history'
+import { attemptsOf } from './logs'
+import { noSuchJob, readMachine } from './look'
+
+/** Something that happened to a job. */
+export interface JobEvent {
+  atMs: number
+  /** Null where it is about no attempt. */
+  attempt: number | null
+  /** A kind of the record, or what a document or the machine told. */
+  kind: RecordEntry['kind'] | 'machine' | 'stop-requested' | 'limits' | 'phase'
+  /** One sentence for a person. */
+  text: string
+}
+
+/** A job's story from its record, the documents of its attempts and what their machines told, in the order of time. */
+export async function eventsOf(context: Context, jobId: string): Promise<JobEvent[]> {
+  const { store } = context
+  const entries = await readRecords(store, jobId)
+  if (submissionOf(entries) === undefined) throw noSuchJob(context, jobId)
+  const attempts = await attemptsOf(store, jobId)
+  const told = await eachOf(attempts, (attempt) => documentEvents(store, jobId, attempt))
+  // Stable: of one instant the record comes first.
+  return [...entries.flatMap(recordEvents), ...told.flat()].sort((a, b) => a.atMs - b.atMs)
+}
+
+/** A job's record: what was asked, and every decision with its inputs. */
+export function recordOf({ store }: Context, jobId: string): Promise<RecordEntry[]> {
+  return readRecords(store, jobId)
+}
+
+function recordEvents(entry: RecordEntry): JobEvent[] {
+  const { atMs, kind, attempt = null, summary } = entry
+  const event: JobEvent = { atMs, attempt, kind, text: summary }
+  if (kind !== 'settled') return [event]
+  return [...(entry.data as Settlement).phases.map((phase) => phaseEvent(attempt, phase)), event]
+}
+
+function phaseEvent(attempt: number | null, { name, startedAtMs, durationMs }: Phase): JobEvent {
+  return { atMs: startedAtMs, attempt, kind: 'phase', text: `${name} for ${formatDuration(durationMs)}` }
+}
+
+async function documentEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
+  const events = await Promise.all([
+    machineEvents(store, jobId, attempt),
+    drainEvents(store, jobId, attempt),
+    limitEvents(store, jobId, attempt),
+  ])
+  return events.flat()
+}
+
+async function machineEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
+  const machine = await readMachine(store, jobId, attempt)
+  if (machine === undefined) return []
+  const { capacityType, type, place, priceMicroUsdPerHour } = machine.realised
+  const where = [machine.backend, capacityType, type, place].filter((part) => part !== '').join(' ')
+  const text = `Got ${where} at ${formatUsd(priceMicroUsdPerHour)}/h (${machine.id})`
+  return [{ atMs: machine.launchedAtMs, attempt, kind: 'machine', text }]
+}
+
+async function drainEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
+  const drain = await readDocument(store, layout.drain(jobId, attempt), parseDrain)
+  // Put after the end of every attempt, so that a machine that comes late does not run: no news.
+  if (drain === undefined || drain.reason === 'superseded') return []
+  const text = `Asked to save and stop (${drain.reason}) within ${formatDuration(drain.windowMs)}`
+  return [{ atMs: drain.requestedAtMs, attempt, kind: 'stop-requested', text }]
+}
+
+async function limitEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
+  const events: JobEvent[] = []
+  for await (const { key, modifiedAtMs } of store.list(`${layout.attempt(jobId, attempt)}limits/`)) {
+    const limits = await readDocument(store, key, parseLimits)
+    if (limits === undefined) continue
+    const words = [
+      limits.deadlineAtMs === null ? 'no deadline' : `deadline ${formatInstant(limits.deadlineAtMs)}`,
+      limits.runMs === null ? 'no limit of money' : `money for ${formatDuration(limits.runMs)} in all`,
+    ]
+    events.push({ atMs: modifiedAtMs, attempt, kind: 'limits', text: `New limits: ${words.join(', ')}` })
+  }
+  return events
+}

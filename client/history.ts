@@ -1,0 +1,102 @@
+import type { PlanInput, PlanOutcome, Settlement } from '../core/activities'
+import { attemptOf, settledAttempt } from '../core/attempt-record'
+import type { Verdict } from '../core/ledger'
+import { ATTEMPTS_SHOWN_MAX, type JobInput, type JobResult, type JobStatus } from '../core/messages'
+import type { RecordEntry } from '../core/record'
+
+/** What stands in the record's first entry: the whole input of the job's workflow. */
+export function submissionOf(entries: readonly RecordEntry[]): JobInput | undefined {
+  return entries.find(({ kind }) => kind === 'submitted')?.data as JobInput | undefined
+}
+
+/** The result of a job that is over, as the record has it. */
+export function resultOf(entries: readonly RecordEntry[]): JobResult | undefined {
+  const last = entries.find(({ kind }) => kind === 'finished')
+  return (last?.data as { result: JobResult } | undefined)?.result
+}
+
+/** Entries of one attempt, with the plan that it began with: so many of the last ones tell where a job is. */
+export const ENTRIES_PER_ATTEMPT = 5
+
+/**
+ * Where a job is as far as its record tells, which is certain for a finished job and the last decision for another. The same
+ * words as the workflow's own status, so that either can be shown. `undefined` when the job was never submitted.
+ */
+export function statusFromRecord(entries: readonly RecordEntry[]): JobStatus | undefined {
+  const submission = submissionOf(entries)
+  if (submission === undefined) return undefined
+  return entries.reduce(after, firstStatus(submission))
+}
+
+function firstStatus({ jobId, spec, owner, submittedAtMs }: JobInput): JobStatus {
+  return {
+    id: jobId,
+    name: spec.name,
+    owner,
+    state: 'pending',
+    reason: 'submitted',
+    message: 'Submitted.',
+    submittedAtMs,
+    spentMicroUsd: 0,
+    attempts: [],
+    attemptsTotal: 0,
+    placementReasons: [],
+    ...(spec.deadlineAtMs === undefined ? {} : { deadlineAtMs: spec.deadlineAtMs }),
+    ...(spec.budgetMicroUsd === undefined ? {} : { budgetMicroUsd: spec.budgetMicroUsd }),
+  }
+}
+
+function after(status: JobStatus, { kind, attempt, data }: RecordEntry): JobStatus {
+  switch (kind) {
+    case 'submitted':
+    case 'launched':
+      return status
+    case 'resolved':
+      return { ...status, reason: 'planning', message: 'Looking for a place.' }
+    case 'planned':
+      return afterPlan(status, data as Planned)
+    case 'settled':
+      return afterSettlement(status, attempt, data as Settlement)
+    case 'decided':
+      return afterDecision(status, (data as { verdict: Verdict }).verdict)
+    case 'finished':
+      return (data as { status: JobStatus }).status
+  }
+}
+
+interface Planned {
+  inputs: Pick<PlanInput, 'ledger'>
+  outcome: PlanOutcome
+}
+
+/** What went before is in the plan's own inputs, so that the last few entries of a long record do. */
+function afterPlan(status: JobStatus, { inputs, outcome }: Planned): JobStatus {
+  if (outcome.kind !== 'place') return status
+  return {
+    ...status,
+    state: 'provisioning',
+    reason: 'launching',
+    message: 'Getting a machine.',
+    attempts: [...status.attempts, attemptOf(outcome.order)].slice(-ATTEMPTS_SHOWN_MAX),
+    attemptsTotal: outcome.order.attempt,
+    spentMicroUsd: inputs.ledger.spentMicroUsd,
+    placementReasons: outcome.words.reasons,
+  }
+}
+
+function afterSettlement(status: JobStatus, number: number | undefined, settlement: Settlement): JobStatus {
+  const { checkpoint, costMicroUsd } = settlement
+  return {
+    ...status,
+    spentMicroUsd: status.spentMicroUsd + costMicroUsd,
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    attempts: status.attempts.map((attempt) =>
+      attempt.number === number ? settledAttempt(attempt, settlement) : attempt,
+    ),
+  }
+}
+
+function afterDecision(status: JobStatus, { decision }: Verdict): JobStatus {
+  const { reason, message } = decision
+  return { ...status, state: decision.kind === 'finish' ? decision.state : 'recovering', reason, message }
+}

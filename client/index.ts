@@ -1,0 +1,28 @@
+/** The TypeScript API of Crucible. */
+export { createClient, Crucible } from './crucible'
+export { readClientConfig, type ClientConfig } from './config'
+export { CrucibleError, EXIT_CODES, type ErrorKind } from './errors'
+export type { AttemptView, CostView, JobSummary, JobView, PlacementView, ProgressView } from './job-view'
+export {
+  fieldsOf,
+  formatProblem,
+  parseJobFile,
+  parseJobObject,
+  type Job,
+  type JobFields,
+  type JobOrProblems,
+  type Problem,
+} from './job-file'
+export type { ArtifactView } from './artifacts'
+export type { CheckpointVerdict, CheckpointView } from './checkpoints'
+export type { JobEvent } from './events'
+export type { GarbageOptions, GarbageRun } from './garbage'
+export type { ListFilter } from './list'
+export type { JobLogLine, LogOptions } from './logs'
+export type { Submission, Submitted } from './submit'
+export type { WatchOptions } from './watch'
+export { isFinal, JOB_REASONS, JOB_STATES, type JobReason, type JobSpec, type JobState } from '../core/job'
+export type { GarbageVerdict, UpdateReceipt } from '../core/messages'
+export type { BackendChoice } from '../core/offer'
+export type { Placement, Plan } from '../core/plan'
+export type { RecordEntry } from '../core/record'

@@ -1,0 +1,65 @@
+/** Outside text to a job: what a caller of `submit` reads job files and flags with. */
+import type { JobSpec } from '../core/job'
+import { MICRO_USD_PER_USD } from '../core/money'
+import { formatBackendChoice } from '../core/offer'
+import type { Range } from '../core/resources'
+import { SECOND_MS } from '../core/time'
+
+export { parseJobFile, parseJobObject, type Job, type JobOrProblems } from '../intake/job-file'
+export { formatProblem, type Path, type Problem } from '../intake/problem'
+export { parseBackendChoice } from '../intake/written'
+export { parseDeadline, parseDuration, parseMoney, UnitError } from '../intake/units'
+
+/** The fields of a job file, as far as they have values. */
+export type JobFields = Record<string, unknown>
+
+/**
+ * A spec as the fields of the job file that would make it, to be changed and read again. A deadline becomes the time that was
+ * left until it.
+ *
+ * @param submittedAtMs when the spec's deadline was counted from
+ */
+export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
+  const { resources, checkpoint, deadlineAtMs, budgetMicroUsd, durationMs, backends } = spec
+  return defined({
+    name: spec.name,
+    run: spec.run,
+    setup: spec.setup,
+    image: spec.image,
+    inputs: spec.inputs,
+    resources: defined({
+      gpus: range(resources.gpus),
+      gpu_memory: range(resources.gpuMemoryGiB, 'GiB'),
+      accelerators: resources.accelerators,
+      cpus: range(resources.cpus),
+      memory: range(resources.memoryGiB, 'GiB'),
+      disk: range(resources.diskGiB, 'GiB'),
+      shm: resources.shmGiB === undefined ? undefined : `${resources.shmGiB}GiB`,
+    }),
+    duration: duration(durationMs),
+    interruptible: spec.isInterruptible,
+    checkpoint: defined({ directory: checkpoint.directory, every: duration(checkpoint.everyMs) }),
+    deadline: deadlineAtMs === undefined ? undefined : duration(deadlineAtMs - submittedAtMs),
+    budget: budgetMicroUsd === undefined ? undefined : `$${(budgetMicroUsd / MICRO_USD_PER_USD).toFixed(6)}`,
+    backends: backends.map(formatBackendChoice),
+    optimize: spec.optimize,
+    retries: spec.retries,
+    env: spec.env,
+    secrets: spec.secrets,
+    outputs: spec.outputs,
+  })
+}
+
+function range(bounds: Range | undefined, unit = ''): string | undefined {
+  if (bounds === undefined) return undefined
+  const { min, max } = bounds
+  return `${min === undefined ? '' : `${min}${unit}`}..${max === undefined ? '' : `${max}${unit}`}`
+}
+
+function duration(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : `${(ms / SECOND_MS).toFixed(3)}s`
+}
+
+function defined(fields: JobFields): JobFields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}

@@ -1,0 +1,84 @@
+/** The one picture of a job that the command line, its JSON and the dashboard show. */
+import type { Checkpoint } from '../core/checkpoint'
+import type { Phase, RunnerPhase } from '../core/documents'
+import type { RealisedOffer } from '../core/handle'
+import type { JobReason, JobState } from '../core/job'
+import type { AttemptState } from '../core/ledger'
+import type { MicroUsd } from '../core/money'
+import type { BackendName, CapacityType } from '../core/offer'
+
+/** What is not known, or not there, is null, so that every field is always there. */
+export interface JobSummary {
+  id: string
+  name: string
+  owner: string
+  workflowId: string
+  state: JobState
+  reason: JobReason
+  submittedAtMs: number
+  /** When it was over. */
+  endedAtMs: number | null
+  progress: ProgressView | null
+  cost: CostView
+  deadlineAtMs: number | null
+  /** The newest attempt. */
+  placement: PlacementView | null
+  attemptsTotal: number
+}
+
+export interface JobView extends JobSummary {
+  /** One sentence for a person. */
+  message: string
+  /** False when neither the job's workflow nor its end told this: then it is what record and beats tell. */
+  isLive: boolean
+  checkpoints: { newest: Checkpoint | null; count: number }
+  /** Oldest first; only the newest fifty of a job that went through more. */
+  attempts: AttemptView[]
+  /** Why it is where it is, from the plan. */
+  placementReasons: string[]
+  /** The job's page in Temporal's Web UI. */
+  uiUrl: string | null
+}
+
+export interface ProgressView {
+  step: number | null
+  stepsTotal: number | null
+  loss: number | null
+  /** 0 to 100, with one decimal. */
+  percent: number | null
+}
+
+export interface CostView {
+  /** Of all attempts, the running one so far included. */
+  spentMicroUsd: MicroUsd
+  /** Until the job is done, where pace and price are known. */
+  estimatedRemainingMicroUsd: MicroUsd | null
+  budgetMicroUsd: MicroUsd | null
+}
+
+export interface PlacementView {
+  backend: BackendName
+  /** What was asked for. */
+  capacityType: CapacityType
+  /** What was got. */
+  realised: RealisedOffer | null
+}
+
+export interface AttemptView extends PlacementView {
+  number: number
+  workflowId: string
+  place: string | null
+  state: AttemptState
+  reason: string
+  /** What the runner is doing, of an attempt that is not over. */
+  phase: RunnerPhase | null
+  launchedAtMs: number | null
+  endedAtMs: number | null
+  costMicroUsd: MicroUsd
+  restoredFrom: Checkpoint | null
+  checkpoint: Checkpoint | null
+  progress: ProgressView | null
+  /** Steps done and in no checkpoint when it ended. */
+  stepsLost: number | null
+  phases: Phase[]
+}

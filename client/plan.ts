@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto'
+import { failureFrom } from '../core/failure'
+import type { JobSpec } from '../core/job'
+import type { Plan } from '../core/plan'
+import { ORCHESTRATOR_QUEUE } from '../core/queues'
+import type { Context } from './context'
+import { CrucibleError, errorFromFailure, toCrucibleError } from './errors'
+
+/**
+ * Where a job would run now, ranked as the orchestrator ranks it when a job is placed. Nothing is started and nothing goes on
+ * record. Throws `unavailable` when there is no server, or no worker behind it that answers within seconds.
+ */
+export async function planThroughWorkers(context: Context, spec: JobSpec): Promise<Plan> {
+  const client = await context.temporal()
+  try {
+    return await client.activity.execute<Plan>('previewPlan', {
+      id: `plan/${randomUUID()}`,
+      taskQueue: ORCHESTRATOR_QUEUE,
+      args: [{ spec }],
+      scheduleToStartTimeout: '3 seconds',
+      // Backends that are asked have their own, shorter limits.
+      startToCloseTimeout: '40 seconds',
+      retry: { maximumAttempts: 1 },
+    })
+  } catch (error) {
+    throw asCrucibleError(error)
+  }
+}
+
+function asCrucibleError(error: unknown): CrucibleError {
+  const failure = failureFrom(error)
+  if (failure.class !== 'unclassified') return errorFromFailure(failure, error)
+  if (!/timeout|timed out/i.test(failure.message)) return toCrucibleError(error)
+  return new CrucibleError('unavailable', 'No worker answers for plans.', {
+    hint: 'Start one: crucible worker.',
+    cause: error,
+  })
+}

@@ -1,0 +1,64 @@
+import type { JobSpec } from '../core/job'
+import type { JobInput } from '../core/messages'
+import { formatUsd } from '../core/money'
+import { formatBackendChoice } from '../core/offer'
+import { formatRange, type ResourceRequest } from '../core/resources'
+import { formatDuration, formatInstant } from '../core/time'
+
+/** Temporal keeps 400 bytes of a summary, and characters may be four of them. */
+const SUMMARY_CHARACTERS_MAX = 100
+/** Temporal keeps 20,000 bytes of details; a command longer than this is not for reading. */
+const COMMAND_CHARACTERS_MAX = 2_000
+
+/** A job in one line: `char-lm: python3 train.py`. */
+export function summaryOf({ name, run }: JobSpec): string {
+  const [first = ''] = run.trim().split('\n')
+  return cut(`${name}: ${first}`, SUMMARY_CHARACTERS_MAX)
+}
+
+/** What was asked for, in markdown, for the job's page in Temporal's Web UI. */
+export function detailsOf({ jobId, spec, owner, bundle, from }: JobInput): string {
+  const facts: [string, string | undefined][] = [
+    ['job', `\`${jobId}\``],
+    ['owner', owner],
+    ['from', from],
+    ['image', spec.image],
+    ['resources', resourcesInWords(spec.resources)],
+    ['interruptible', spec.isInterruptible ? 'yes' : 'no'],
+    ['where', spec.backends.map(formatBackendChoice).join(', ') || undefined],
+    ['prefers', spec.optimize],
+    ['duration, as estimated', spec.durationMs === undefined ? undefined : formatDuration(spec.durationMs)],
+    ['deadline', spec.deadlineAtMs === undefined ? undefined : formatInstant(spec.deadlineAtMs)],
+    ['budget', spec.budgetMicroUsd === undefined ? undefined : formatUsd(spec.budgetMicroUsd)],
+    ['secrets', spec.secrets.join(', ') || undefined],
+    ['code', bundle === null ? 'none' : `${bundle.files} files, \`${bundle.sha256.slice(0, 12)}\``],
+  ]
+  return [
+    `### ${spec.name}`,
+    '',
+    '```sh',
+    cut(spec.run.trim(), COMMAND_CHARACTERS_MAX).replaceAll('```', "'''"),
+    '```',
+    '',
+    ...facts.flatMap(([name, value]) => (value === undefined ? [] : [`- ${name}: ${value}`])),
+  ].join('\n')
+}
+
+/** `2 GPUs, H100, 8+ cpus`; nothing when nothing is asked for. */
+export function resourcesInWords(request: ResourceRequest): string | undefined {
+  const { gpus, gpuMemoryGiB, accelerators, cpus, memoryGiB, diskGiB, shmGiB } = request
+  const words = [
+    gpus && `${formatRange(gpus)} GPUs`,
+    accelerators && accelerators.length > 0 && accelerators.join(' or '),
+    gpuMemoryGiB && `GPU memory ${formatRange(gpuMemoryGiB, ' GiB')}`,
+    cpus && `${formatRange(cpus)} cpus`,
+    memoryGiB && `memory ${formatRange(memoryGiB, ' GiB')}`,
+    diskGiB && `disk ${formatRange(diskGiB, ' GiB')}`,
+    shmGiB !== undefined && `shared memory ${shmGiB} GiB`,
+  ].filter((word) => typeof word === 'string')
+  return words.length === 0 ? undefined : words.join(', ')
+}
+
+function cut(text: string, charactersMax: number): string {
+  return text.length > charactersMax ? `${text.slice(0, charactersMax - 1)}…` : text
+}

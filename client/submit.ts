@@ -1,0 +1,180 @@
+import { randomBytes, randomInt } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { TypedSearchAttributes } from '@temporalio/common'
+import { makeId } from '../core/ids'
+import type { JobSpec } from '../core/job'
+import type { JobInput } from '../core/messages'
+import { JOB_ID_PATTERN, jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
+import { ensureDeployment } from '../storage/deployment'
+import { layout } from '../storage/layout'
+import { putRecord, readRecords } from '../storage/record'
+import { attemptKey, ensureDeploymentKey, sealSecrets, type SecretValues } from '../storage/secrets'
+import { ATTRIBUTE_KEYS } from './attributes'
+import { codeFrom, codeOf, NO_CODE, type Code } from './bundle'
+import type { Context } from './context'
+import { CrucibleError, GRPC, grpcCodeOf, isNamed, messageOf } from './errors'
+import { submissionOf } from './history'
+import { uiUrlOf } from './look'
+import { detailsOf, summaryOf } from './submit-words'
+import { isQueueServed } from './workers'
+
+/** What to submit. `intake` makes a spec of a job file or of flags. */
+export interface Submission {
+  spec: JobSpec
+  /** Absolute path of the folder to send along; null for none. Missing: the code of the job named by `from`. */
+  directory?: string | null
+  /** Makes the submission repeatable: the same id with the same content is the same job. Made at random when missing. */
+  id?: string
+  /** The job that this one repeats. */
+  from?: string
+}
+
+export interface Submitted {
+  id: string
+  workflowId: string
+  /** False when the job was there already. */
+  isNew: boolean
+  /** False when no worker polls for jobs now: it waits until one is started. */
+  isServed: boolean
+  /** The job's page in Temporal's Web UI, where that is known. */
+  uiUrl: string | null
+}
+
+/**
+ * Starts a job, once. What was sent survives a crash at any point: the same call with the same id goes on where it stopped. Throws
+ * `usage` for what cannot be sent, `permission` for keys that cannot be used, `unavailable` when store or server do not answer.
+ */
+export async function submit(context: Context, submission: Submission): Promise<Submitted> {
+  const { store, config } = context
+  const { spec, from, id = makeId('job', randomInt) } = submission
+  checkId(id)
+  const secrets = secretsOf(context, spec)
+  // Asked for before anything is left behind anywhere.
+  await context.temporal()
+  const code = await codeFor(context, submission)
+  try {
+    const input: JobInput = {
+      jobId: id,
+      spec,
+      bundle: code.ref,
+      owner: config.owner,
+      deployment: await ensureDeployment(store, () => makeId('dep', randomInt)),
+      submittedAtMs: context.now(),
+      ...(from === undefined ? {} : { from }),
+    }
+    const standing = await enter(context, input)
+    if (standing.isStarted) return await answer(context, id, false)
+    await code.upload(id)
+    await seal(context, id, secrets)
+    return await answer(context, id, await start(context, standing.input))
+  } finally {
+    await code.remove()
+  }
+}
+
+function checkId(id: string): void {
+  if (JOB_ID_PATTERN.test(id)) return
+  throw new CrucibleError('usage', `"${id}" is not an id of a job.`, {
+    hint: 'Write job- and at most 36 of a-z, 0-9 and inner dashes, such as job-nightly-2027-01-31.',
+  })
+}
+
+/** The values of a job's secrets, from the caller's environment; all that are missing are named at once. */
+function secretsOf({ config }: Context, { secrets }: JobSpec): SecretValues {
+  const missing = secrets.filter((name) => config.environment[name] === undefined)
+  if (missing.length > 0) {
+    const [verb, them] = missing.length === 1 ? ['is', 'it'] : ['are', 'them']
+    throw new CrucibleError(
+      'usage',
+      `The job wants the secrets ${missing.join(', ')}, which ${verb} not set here.`,
+      {
+        hint: `Set ${them} in the environment of this command, such as ${missing[0]}=... crucible submit ...`,
+      },
+    )
+  }
+  return Object.fromEntries(secrets.map((name) => [name, config.environment[name]!]))
+}
+
+async function codeFor({ store }: Context, { directory, from, spec }: Submission): Promise<Code> {
+  if (directory === null) return NO_CODE
+  if (directory !== undefined) return codeOf(store, directory, spec.checkpoint.directory)
+  return from === undefined ? NO_CODE : codeFrom(store, from)
+}
+
+/** Takes the id: puts the record's first entry, or finds the same content there. */
+async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: boolean; input: JobInput }> {
+  const { jobId, spec, bundle, submittedAtMs } = input
+  const entry = await putRecord(store, jobId, {
+    seq: 0,
+    atMs: submittedAtMs,
+    kind: 'submitted',
+    summary: summaryOf(spec),
+    data: input,
+  })
+  const standing = submissionOf([entry])!
+  // Through JSON, as the other one went.
+  const written = JSON.parse(JSON.stringify(spec)) as JobSpec
+  if (!isDeepStrictEqual(standing.spec, written) || standing.bundle?.sha256 !== bundle?.sha256) {
+    throw new CrucibleError('usage', `There is a job ${jobId} already, and it is another one.`, {
+      hint: 'An id is never used again: choose another, or leave it out and get a new one.',
+    })
+  }
+  // What only the workflow writes tells that it was started, also when Temporal has long forgotten it.
+  const isStarted = (await readRecords(store, jobId, { afterSeq: 0, last: 1 })).length > 0
+  return { isStarted, input: standing }
+}
+
+async function seal({ store, config }: Context, jobId: string, values: SecretValues): Promise<void> {
+  if (Object.keys(values).length === 0) return
+  const key = attemptKey(await ensureDeploymentKey(config.home.secretKeyFile), jobId)
+  await store.put(layout.secrets(jobId), sealSecrets(key, values, randomBytes(NONCE_BYTES)))
+}
+
+const NONCE_BYTES = 16
+
+/** False when an earlier call has started it. */
+async function start(context: Context, input: JobInput): Promise<boolean> {
+  const client = await context.temporal()
+  const { spec, owner } = input
+  try {
+    await client.workflow.start(WORKFLOW_TYPES.job, {
+      workflowId: jobWorkflowId(input.jobId),
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      taskQueue: ORCHESTRATOR_QUEUE,
+      args: [input],
+      typedSearchAttributes: new TypedSearchAttributes([
+        { key: ATTRIBUTE_KEYS.name, value: spec.name },
+        { key: ATTRIBUTE_KEYS.owner, value: owner },
+        { key: ATTRIBUTE_KEYS.state, value: 'pending' },
+        { key: ATTRIBUTE_KEYS.reason, value: 'submitted' },
+        { key: ATTRIBUTE_KEYS.backend, value: '' },
+      ]),
+      staticSummary: summaryOf(spec),
+      staticDetails: detailsOf(input),
+    })
+    return true
+  } catch (error) {
+    if (isNamed(error, 'WorkflowExecutionAlreadyStartedError')) return false
+    if (grpcCodeOf(error) !== GRPC.invalidArgument || !/search attribute/i.test(causesOf(error))) throw error
+    throw new CrucibleError('unavailable', 'This Temporal server has never met a Crucible worker.', {
+      hint: 'Start one, which makes the server ready (crucible worker), then submit again.',
+      cause: error,
+    })
+  }
+}
+
+function causesOf(error: unknown): string {
+  const { cause } = error as { cause?: unknown }
+  return `${messageOf(error)} ${cause === undefined ? '' : messageOf(cause)}`
+}
+
+async function answer(context: Context, id: string, isNew: boolean): Promise<Submitted> {
+  const workflowId = jobWorkflowId(id)
+  return {
+    id,
+    workflowId,
+    isNew,
+    isServed: await isQueueServed(context, ORCHESTRATOR_QUEUE),
+    uiUrl: uiUrlOf(context.config, workflowId) ?? null,
+  }
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import { failureFrom } from '../core/failure'
+import { isFinal } from '../core/job'
+import {
+  CANCEL_NOW_UPDATE,
+  EXTEND_UPDATE,
+  MIGRATE_UPDATE,
+  type ExtendUpdate,
+  type MigrateUpdate,
+  type UpdateReceipt,
+} from '../core/messages'
+import { jobWorkflowId } from '../core/queues'
+import { SECOND_MS } from '../core/time'
+import type { Context } from './context'
+import { CrucibleError, isNamed } from './errors'
+import { lookAt } from './look'
+
+/** A worker that is there answers at once; after this the answer is looked up later. */
+export const UPDATE_LIMIT_MS = 10 * SECOND_MS
+
+/** Moves a running job, with a checkpoint first: to the best other place, or where `to` says. */
+export function migrate(context: Context, jobId: string, update: MigrateUpdate = {}): Promise<UpdateReceipt> {
+  return tell(context, jobId, { name: MIGRATE_UPDATE, args: [update] })
+}
+
+/** Gives a job a new deadline, a new budget or both; they reach the machine that runs it. */
+export function extend(context: Context, jobId: string, update: ExtendUpdate): Promise<UpdateReceipt> {
+  return tell(context, jobId, { name: EXTEND_UPDATE, args: [update] })
+}
+
+/**
+ * Cancels a job. It saves and stops first: within the usual time through Temporal's own cancellation, or within seconds when
+ * `isNow`. A job that is cancelled already is cancelled once more in vain, which is no error.
+ */
+export async function cancel(
+  context: Context,
+  jobId: string,
+  { isNow = false }: { isNow?: boolean } = {},
+): Promise<UpdateReceipt> {
+  const { state } = await lookAt(context, jobId)
+  if (state === 'cancelled') return { message: 'It is cancelled already.' }
+  if (isFinal(state)) {
+    throw new CrucibleError('failed', `${jobId} cannot be cancelled: it is over already (${state}).`)
+  }
+  if (isNow) return tell(context, jobId, { name: CANCEL_NOW_UPDATE, args: [] })
+  const client = await context.temporal()
+  try {
+    await client.workflow.getHandle(jobWorkflowId(jobId)).cancel()
+  } catch (error) {
+    throw isNamed(error, 'WorkflowNotFoundError') ? gone(jobId) : error
+  }
+  return { message: 'Cancelling; the workload is given time to save.' }
+}
+
+/** Sends an update and waits for its answer. Throws `failed` when the job refuses, `unconfirmed` when there is no answer in time. */
+async function tell(
+  context: Context,
+  jobId: string,
+  { name, args }: { name: string; args: [] | [object] },
+): Promise<UpdateReceipt> {
+  const client = await context.temporal()
+  const handle = client.workflow.getHandle(jobWorkflowId(jobId))
+  try {
+    return await client.withDeadline(Date.now() + UPDATE_LIMIT_MS, () =>
+      handle.executeUpdate<UpdateReceipt, [object]>(name, { updateId: randomUUID(), args: args as [object] }),
+    )
+  } catch (error) {
+    if (isNamed(error, 'WorkflowUpdateFailedError')) {
+      throw new CrucibleError('failed', failureFrom(error).message, { cause: error })
+    }
+    if (isNamed(error, 'WorkflowUpdateRPCTimeoutOrCancelledError')) throw unconfirmed(jobId, error)
+    if (isNamed(error, 'WorkflowNotFoundError')) throw await whyUnknown(context, jobId)
+    throw error
+  }
+}
+
+function unconfirmed(jobId: string, cause: unknown): CrucibleError {
+  const message = `The server has taken it, but no worker has answered for ${jobId} within ${UPDATE_LIMIT_MS / SECOND_MS} s.`
+  return new CrucibleError('unconfirmed', message, {
+    hint: `Look later with \`crucible show ${jobId}\`; \`crucible doctor\` tells whether workers run.`,
+    cause,
+  })
+}
+
+async function whyUnknown(context: Context, jobId: string): Promise<CrucibleError> {
+  const { state } = await lookAt(context, jobId)
+  return isFinal(state) ? new CrucibleError('failed', `${jobId} is over already (${state}).`) : gone(jobId)
+}
+
+function gone(jobId: string): CrucibleError {
+  return new CrucibleError('not-found', `The Temporal server does not know ${jobId}, or no longer runs it.`, {
+    hint: `It may have been reset, or be the wrong one (TEMPORAL_ADDRESS). Submit again with --from ${jobId}.`,
+  })
+}

@@ -1,0 +1,230 @@
+import type { Checkpoint } from '../core/checkpoint'
+import type { Beat, Progress } from '../core/documents'
+import type { MachineHandle } from '../core/handle'
+import { isFinal, type JobSpec } from '../core/job'
+import type { AttemptRecord, AttemptState } from '../core/ledger'
+import { spend, spendOver } from '../core/meter'
+import type { JobStatus } from '../core/messages'
+import type { MicroUsd } from '../core/money'
+import { jobWorkflowId } from '../core/queues'
+import type { AttemptView, CostView, JobSummary, JobView, ProgressView } from './job-view'
+
+/** The newest attempt's own documents, which are newer than what the job was told. */
+export interface AttemptDocumentsRead {
+  attempt: number
+  beat: Beat | undefined
+  machine: MachineHandle | undefined
+}
+
+/** What the short picture of a job in a list is made of. */
+export interface SummaryFacts {
+  status: JobStatus
+  spec: JobSpec | undefined
+  newest: AttemptDocumentsRead | undefined
+  endedAtMs: number | undefined
+  nowMs: number
+}
+
+/** Everything that a view is made of. */
+export interface JobFacts extends SummaryFacts {
+  isLive: boolean
+  checkpoints: Checkpoint[]
+  uiUrl: string | undefined
+}
+
+/** Joins what the job's workflow, its record and its runner say. Pure. */
+export function joinView(facts: JobFacts): JobView {
+  const { status, checkpoints, isLive, uiUrl } = facts
+  const attempts = attemptsOf(facts)
+  return {
+    ...joinSummary(facts, attempts),
+    ...stateOf(status, attempts.at(-1)),
+    isLive,
+    checkpoints: { newest: checkpoints[0] ?? null, count: checkpoints.length },
+    attempts,
+    placementReasons: status.placementReasons,
+    uiUrl: uiUrl ?? null,
+  }
+}
+
+/** The same for a list. */
+export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): JobSummary {
+  const { status, endedAtMs } = facts
+  const last = attempts.at(-1)
+  const { state, reason } = stateOf(status, last)
+  return {
+    id: status.id,
+    name: status.name,
+    owner: status.owner,
+    workflowId: jobWorkflowId(status.id),
+    state,
+    reason,
+    submittedAtMs: status.submittedAtMs,
+    endedAtMs: endedAtMs ?? null,
+    progress: newestProgress(attempts),
+    cost: costOf(facts, attempts),
+    deadlineAtMs: status.deadlineAtMs ?? null,
+    placement:
+      last === undefined
+        ? null
+        : { backend: last.backend, capacityType: last.capacityType, realised: last.realised },
+    attemptsTotal: status.attemptsTotal,
+  }
+}
+
+function attemptsOf({ status, newest, nowMs }: SummaryFacts): AttemptView[] {
+  return status.attempts.map((attempt) =>
+    attemptView(attempt, newest?.attempt === attempt.number ? newest : undefined, nowMs),
+  )
+}
+
+/** The job is told that its attempt runs; until it has been, the attempt's own word counts. */
+function stateOf(
+  { state, reason, message }: JobStatus,
+  last: AttemptView | undefined,
+): Pick<JobView, 'state' | 'reason' | 'message'> {
+  const isStarted = last?.state === 'running' || last?.state === 'stopping'
+  if (state === 'provisioning' && isStarted)
+    return { state: 'running', reason: 'training', message: 'Training.' }
+  return { state, reason, message }
+}
+
+/** True when nothing of the attempt runs any more. */
+export function isAttemptOver({
+  endedAtMs,
+  state,
+}: {
+  endedAtMs?: number | null
+  state: AttemptState
+}): boolean {
+  return endedAtMs != null || !['provisioning', 'running', 'stopping'].includes(state)
+}
+
+function attemptView(
+  attempt: AttemptRecord,
+  documents: AttemptDocumentsRead | undefined,
+  nowMs: number,
+): AttemptView {
+  const base = settledView(attempt)
+  if (documents === undefined || isAttemptOver(base)) return base
+  const { beat, machine } = documents
+  const realised = base.realised ?? machine?.realised ?? null
+  const launchedAtMs = base.launchedAtMs ?? machine?.launchedAtMs ?? null
+  return {
+    ...base,
+    ...stateNow(attempt, beat),
+    realised,
+    launchedAtMs,
+    place: realised?.place ?? null,
+    phase: beat?.phase ?? null,
+    costMicroUsd:
+      realised === null || launchedAtMs === null
+        ? 0
+        : spend({ fromAtMs: launchedAtMs, priceMicroUsdPerHour: realised.priceMicroUsdPerHour }, nowMs),
+    restoredFrom: beat?.restoredFrom ?? null,
+    checkpoint: beat?.checkpoint ?? base.checkpoint,
+    progress: progressView(beat?.progress ?? undefined),
+  }
+}
+
+function settledView(attempt: AttemptRecord): AttemptView {
+  const { number, workflowId, backend, capacityType, state, reason, costMicroUsd } = attempt
+  return {
+    number,
+    workflowId,
+    backend,
+    capacityType,
+    realised: attempt.realised ?? null,
+    place: attempt.realised?.place ?? null,
+    state,
+    reason,
+    phase: null,
+    launchedAtMs: attempt.launchedAtMs ?? null,
+    endedAtMs: attempt.endedAtMs ?? null,
+    costMicroUsd,
+    restoredFrom: attempt.restoredFrom ?? null,
+    checkpoint: attempt.checkpoint ?? null,
+    progress: progressView(attempt.progress),
+    stepsLost: attempt.stepsLost ?? null,
+    phases: attempt.phases ?? [],
+  }
+}
+
+/** The runner is the first to know that its workload runs, or saves and stops. */
+function stateNow(
+  { state, reason }: AttemptRecord,
+  beat: Beat | undefined,
+): Pick<AttemptView, 'state' | 'reason'> {
+  const isStarting = state === 'provisioning'
+  switch (beat?.phase) {
+    case 'draining':
+      return { state: 'stopping', reason: state === 'stopping' ? reason : 'saving' }
+    case 'running':
+    case 'finishing':
+      return isStarting ? { state: 'running', reason: 'training' } : { state, reason }
+    case 'starting':
+    case 'fetching':
+    case 'restoring':
+    case 'setup':
+      return isStarting ? { state, reason: 'starting' } : { state, reason }
+    case undefined:
+      return { state, reason }
+  }
+}
+
+export function progressView(progress: Progress | undefined): ProgressView | null {
+  if (progress === undefined) return null
+  const { step, stepsTotal, loss } = progress
+  const percent =
+    step === null || stepsTotal === null || stepsTotal <= 0
+      ? null
+      : Math.round((step / stepsTotal) * 1_000) / 10
+  return { step, stepsTotal, loss, percent }
+}
+
+/** What a new attempt has not told yet, the one before still tells. */
+function newestProgress(attempts: AttemptView[]): ProgressView | null {
+  return attempts.findLast(({ progress }) => progress !== null)?.progress ?? null
+}
+
+function costOf(facts: SummaryFacts, attempts: AttemptView[]): CostView {
+  const { status, newest } = facts
+  const last = attempts.at(-1)
+  const running = last === undefined || isAttemptOver(last) ? undefined : last
+  return {
+    spentMicroUsd: status.spentMicroUsd + (running?.costMicroUsd ?? 0),
+    estimatedRemainingMicroUsd: isFinal(status.state)
+      ? null
+      : remaining(facts, last, running === undefined ? undefined : newest?.beat),
+    budgetMicroUsd: status.budgetMicroUsd ?? null,
+  }
+}
+
+/** What is left to pay: by the pace of the running attempt where steps tell it, else by the user's own estimate. */
+function remaining(
+  { spec, nowMs }: SummaryFacts,
+  last: AttemptView | undefined,
+  beat: Beat | undefined,
+): MicroUsd | null {
+  if (last?.realised == null) return null
+  const { priceMicroUsdPerHour } = last.realised
+  if (priceMicroUsdPerHour === 0) return 0
+  const leftMs = leftBySteps(beat) ?? leftByEstimate(spec, last.launchedAtMs, nowMs)
+  return leftMs === null ? null : spendOver(leftMs, priceMicroUsdPerHour)
+}
+
+function leftBySteps(beat: Beat | undefined): number | null {
+  const { step, stepsTotal } = beat?.progress ?? { step: null, stepsTotal: null }
+  if (beat === undefined || step === null || stepsTotal === null) return null
+  const done = step - (beat.restoredFrom?.step ?? 0)
+  return done <= 0 ? null : Math.round(Math.max(0, stepsTotal - step) * (beat.uptimeMs / done))
+}
+
+function leftByEstimate(
+  spec: JobSpec | undefined,
+  launchedAtMs: number | null,
+  nowMs: number,
+): number | null {
+  if (spec?.durationMs === undefined || launchedAtMs === null) return null
+  return Math.max(0, spec.durationMs - (nowMs - launchedAtMs))
+}

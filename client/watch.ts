@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isFinal } from '../core/job'
+import { SECOND_MS } from '../core/time'
+import type { Context } from './context'
+import { toCrucibleError } from './errors'
+import type { JobView } from './job-view'
+import { lookAt } from './look'
+
+export interface WatchOptions {
+  /** Pause between two looks. */
+  everyMs?: number
+  signal?: AbortSignal
+}
+
+const LOOK_EVERY_MS = SECOND_MS
+
+/** A job each time something about it has changed, until it is over; the last one is its end. Waits out a store that does not answer. */
+export async function* watchJob(
+  context: Context,
+  jobId: string,
+  { everyMs = LOOK_EVERY_MS, signal }: WatchOptions = {},
+): AsyncGenerator<JobView> {
+  let shown = ''
+  while (signal?.aborted !== true) {
+    const view = await lookAt(context, jobId).catch((error: unknown) => {
+      const known = toCrucibleError(error)
+      if (shown !== '' && known.kind === 'unavailable') return undefined
+      throw known
+    })
+    const text = JSON.stringify(view)
+    if (view !== undefined && text !== shown) {
+      shown = text
+      yield view
+      if (isFinal(view.state)) return
+    }
+    await sleep(everyMs, undefined, signal === undefined ? {} : { signal }).catch(() => undefined)
+  }
+}

@@ -1,0 +1,35 @@
+import { SECOND_MS } from '../core/time'
+import type { Context } from './context'
+
+/** `temporal.api.enums.v1.TaskQueueType` */
+const QUEUE_TYPES = { workflow: 1, activity: 2 } as const
+
+/** A poll is renewed each minute; one older than this belongs to a worker that is gone. */
+const POLL_FRESH_MS = 75 * SECOND_MS
+
+/** How many workers have polled a task queue lately. */
+export async function pollersOf(
+  context: Context,
+  queue: string,
+  type: keyof typeof QUEUE_TYPES,
+): Promise<number> {
+  const client = await context.temporal()
+  const { pollers } = await client.workflowService.describeTaskQueue({
+    namespace: context.config.temporal.namespace,
+    taskQueue: { name: queue },
+    taskQueueType: QUEUE_TYPES[type],
+  })
+  const sinceMs = context.now() - POLL_FRESH_MS
+  return (pollers ?? []).filter(
+    ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * SECOND_MS >= sinceMs,
+  ).length
+}
+
+/** Whether somebody works on the jobs of a queue. Where the server does not say, it is taken to be so. */
+export async function isQueueServed(context: Context, queue: string): Promise<boolean> {
+  try {
+    return (await pollersOf(context, queue, 'workflow')) > 0
+  } catch {
+    return true
+  }
+}

@@ -1,0 +1,27 @@
+import type { Backend } from '../backends/backend'
+import { BACKENDS } from '../backends/registry'
+import type { BackendName } from '../core/offer'
+import type { ObjectStore } from '../storage/store'
+import { ConfigError, type WorkerConfig } from './config'
+import { runnerFetcher } from './runner-program'
+import type { SecretsDesk } from './secrets'
+
+/** One backend of the configuration, made ready. */
+export async function makeBackend(
+  config: WorkerConfig,
+  name: BackendName,
+  at: { store: ObjectStore; deployment: string; secrets?: SecretsDesk },
+): Promise<Backend> {
+  const read = config.backends.get(name)
+  if (read === undefined) {
+    const known = Object.keys(BACKENDS).join(', ')
+    throw new ConfigError([`There is no backend "${name}" in CRUCIBLE_BACKENDS; Crucible knows ${known}.`])
+  }
+  const { secrets } = at
+  return read.create({
+    fetchRunner: runnerFetcher(at.store),
+    clock: Date.now,
+    deployment: at.deployment,
+    ...(secrets === undefined ? {} : { secretKeyOf: (attemptId: string) => secrets.keyOf(attemptId) }),
+  })
+}

@@ -1,0 +1,32 @@
+import { previewPlan } from '../activities/planning'
+import type { JobSpec } from '../core/job'
+import type { Plan } from '../core/plan'
+import type { Environment } from '../storage/home'
+import { openStore } from '../storage/open-store'
+import { readWorkerConfig } from './config'
+import { deploymentOf } from './deployment'
+import { makeBackend } from './make-backend'
+
+/** As long as a backend's worker is given for the same question. */
+const ANSWER_LIMIT_MS = 20_000
+
+/** The ranking for a job, by the code of the orchestrator's own activity, with the backends asked in this process. */
+export async function planHere(environment: Environment, spec: JobSpec): Promise<Plan> {
+  const config = readWorkerConfig(environment)
+  const store = openStore(config.home.storeUrl)
+  const deployment = await deploymentOf(store)
+  return previewPlan(
+    {
+      store,
+      backends: [...config.backends.keys()],
+      now: Date.now,
+      timing: config.timing,
+      askOffers: async (name, request) => {
+        const backend = await makeBackend(config, name, { store, deployment })
+        const offers = await backend.offers(request, { signal: AbortSignal.timeout(ANSWER_LIMIT_MS) })
+        return { backend: name, capabilities: backend.capabilities, offers }
+      },
+    },
+    spec,
+  )
+}
