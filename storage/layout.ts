@@ -21,6 +21,8 @@ export const layout = {
   order: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/order.json`,
   /** The machine's handle, as soon as it is known. */
   machine: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/machine.json`,
+  /** Which machine works on the attempt: should a provider have made two, the second does nothing. */
+  claim: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/claim.json`,
   lease: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/lease.json`,
   limits: (jobId: string, attempt: number, seq: number) =>
     `jobs/${jobId}/attempts/${attempt}/limits/${String(seq).padStart(6, '0')}.json`,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client'
 import { Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
 import { bundleWorkflowCode } from '@temporalio/worker'
@@ -9,7 +10,7 @@ import type { JobInput, JobResult, JobStatus } from '../../core/messages'
 import { microUsd } from '../../core/money'
 import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import { DEFAULT_TIMING, type Timing } from '../../core/timing'
-import { createBackendWorkers } from '../../workers/backend'
+import { createVerbsWorker, createWatchWorker, type BackendWorkerDeps } from '../../workers/backend'
 import { offersThroughWorkers } from '../../workers/offers'
 import { RealClock } from '../backends/scripted/clock'
 import { MemoryStore } from '../backends/scripted/memory-store'
@@ -68,12 +69,14 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   unserved?: string[]
 }
 
+export type WorkerName = 'orchestrator' | 'verbs' | 'watches'
+
 /** A whole deployment for one test: its own namespace, a store in memory, a scripted provider, and the real workers. */
 export class Deployment {
   readonly store = new MemoryStore(Date.now)
   readonly client: Client
   readonly world: ScriptedWorld
-  private readonly workers = new Map<string, { worker: Worker; run: Promise<void> }>()
+  private readonly workers = new Map<WorkerName, { worker: Worker; run: Promise<void> }>()
 
   private constructor(
     private readonly at: TestConnection,
@@ -81,12 +84,11 @@ export class Deployment {
     private readonly wishes: WorldWishes,
   ) {
     this.client = new Client({ connection: at.client.connection, namespace })
-    const { timing: _timing, unserved: _unserved, ...world } = wishes
     this.world = new ScriptedWorld({
       clock: new RealClock(),
       store: this.store,
       wares: [SPOT, ON_DEMAND],
-      ...world,
+      ...wishes,
     })
   }
 
@@ -124,25 +126,67 @@ export class Deployment {
   }
 
   async startBackend(): Promise<void> {
+    await Promise.all([this.startVerbs(), this.startWatches()])
+  }
+
+  async startVerbs(): Promise<void> {
+    this.run('verbs', await createVerbsWorker(this.backendDeps()))
+  }
+
+  async startWatches(): Promise<void> {
+    this.run('watches', await createWatchWorker(this.backendDeps()))
+  }
+
+  private backendDeps(): BackendWorkerDeps {
     const { store, client, namespace } = this
-    const [verbs, watches] = await createBackendWorkers({
+    return {
       connection: this.at.nativeConnection,
       namespace,
       client,
       store,
       backend: createScriptedBackend(this.world),
       secrets: { handOver: async () => undefined },
-    })
-    this.run('verbs', verbs!)
-    this.run('watches', watches!)
+    }
   }
 
-  private run(name: string, worker: Worker): void {
+  /** Stops a worker and starts a new one, as an upgrade does. */
+  async restart(name: WorkerName): Promise<void> {
+    if (!this.workers.has(name)) return
+    await this.stop(name)
+    switch (name) {
+      case 'orchestrator':
+        return this.startOrchestrator()
+      case 'verbs':
+        return this.startVerbs()
+      case 'watches':
+        return this.startWatches()
+    }
+  }
+
+  /** Terminates the running attempt, as somebody might in the Temporal UI. */
+  async terminateAttempt(): Promise<void> {
+    const { attemptId } = this.world.machines.at(-1)?.handle ?? {}
+    if (attemptId === undefined) return
+    const workflowId = `job/${attemptId.replace(/-(\d+)$/, '/$1')}`
+    await this.client.workflow
+      .getHandle(workflowId)
+      .terminate('by hand')
+      .catch(() => undefined)
+  }
+
+  /** The store answers nobody for a while. */
+  async storeOutage(durationMs: number): Promise<void> {
+    this.store.isDown = true
+    await sleep(durationMs)
+    this.store.isDown = false
+  }
+
+  private run(name: WorkerName, worker: Worker): void {
     this.workers.set(name, { worker, run: worker.run() })
   }
 
   /** Stops one worker, as an upgrade would. */
-  async stop(name: 'orchestrator' | 'verbs' | 'watches'): Promise<void> {
+  async stop(name: WorkerName): Promise<void> {
     const entry = this.workers.get(name)
     if (entry === undefined) return
     this.workers.delete(name)

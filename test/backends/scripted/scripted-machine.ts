@@ -32,6 +32,8 @@ export class ScriptedMachine {
   noticeAtMs: number | undefined
   /** How often its runner was started. */
   starts = 0
+  /** When its workload was started; missing if it never was. */
+  workedFromMs: number | undefined
   #runner: ScriptedRunner | undefined
   readonly #o: MachineOptions
   #forget: () => void
@@ -52,6 +54,10 @@ export class ScriptedMachine {
       : clock.at(launchedAtMs + bootMs, () => this.#boot())
   }
 
+  get order(): Order {
+    return this.#o.order
+  }
+
   /** Where the runner is started by a call: harmless to repeat. False while the machine cannot take it. */
   start(): boolean {
     if (this.state !== 'running') return false
@@ -63,7 +69,11 @@ export class ScriptedMachine {
       // A machine that leaves during its notice was taken back all the same.
       if (how === 'died' || endsWithRunner) this.end(this.noticeAtMs === undefined ? 'ended' : 'interrupted')
     }
-    this.#runner = new ScriptedRunner({ clock, store, jobId, attempt, behaviour, onOver })
+    const onWork = (): void => {
+      this.workedFromMs ??= clock.now()
+    }
+    const machineId = this.handle.id
+    this.#runner = new ScriptedRunner({ clock, store, jobId, attempt, behaviour, machineId, onWork, onOver })
     return true
   }
 

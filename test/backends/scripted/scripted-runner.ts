@@ -34,6 +34,10 @@ export interface RunnerOptions {
   jobId: string
   attempt: number
   behaviour: Behaviour
+  /** Which machine it runs on: the first to claim an attempt is the only one that works on it. */
+  machineId: string
+  /** The workload starts. */
+  onWork: () => void
   /** The runner has ended in good order, or its machine died under it. */
   onOver: (how: 'finished' | 'died') => void
 }
@@ -137,6 +141,10 @@ export class ScriptedRunner {
       this.#end('finished')
       return undefined
     }
+    if (!(await this.#claim())) {
+      this.#end('finished')
+      return undefined
+    }
     this.#phases.length = 0
     this.#enter('starting', nowMs)
     const terms = new RunnerTerms(order, nowMs)
@@ -158,7 +166,16 @@ export class ScriptedRunner {
       restored ? `restored ${restored.checkpoint.id}` : 'no checkpoint to restore',
     )
     this.#enter('running', nowMs)
+    this.#o.onWork()
     return { order, terms, workload: new ScriptedWorkload(behaviour, restored?.state ?? UNTRAINED, nowMs) }
+  }
+
+  /** True when the attempt is this machine's: nobody else's word stands in its claim. */
+  async #claim(): Promise<boolean> {
+    const { jobId, attempt, machineId } = this.#o
+    const key = layout.claim(jobId, attempt)
+    if (await this.#store.putIfAbsent(key, JSON.stringify({ machine: machineId }))) return true
+    return (await this.#read<{ machine: string }>(key))?.machine === machineId
   }
 
   /** True when the bundle, if there is one, is what the order says. Secrets are read, which deletes them. */

@@ -1,0 +1,136 @@
+import type { JobSpec } from '../../core/job'
+import { microUsd } from '../../core/money'
+import type { Behaviour } from '../backends/scripted/behaviour'
+import type { Fault, Verb } from '../backends/scripted/faults'
+import { ON_DEMAND, SPOT, type Deployment, type JobHandle, type WorldWishes } from '../workflows/harness'
+import { Dice } from './dice'
+
+/** Something that happens to a running job, some time after its start. */
+interface Happening {
+  atMs: number
+  name: string
+  happen: (at: { deployment: Deployment; job: JobHandle }) => Promise<unknown> | void
+}
+
+/** Everything about one run that a seed decides. */
+export interface SeededWorld {
+  seed: number
+  wishes: WorldWishes
+  spec: Partial<JobSpec>
+  faults: { verb: Verb; fault: Fault }[]
+  happenings: Happening[]
+  /** What was chosen, in words, for when it goes wrong. */
+  story: string[]
+}
+
+const STEPS = 100
+/** A job may lose its machine and be stopped by hand this often before it must be done. */
+const TROUBLES_MAX = 4
+/** By when the last happening is over; a job takes two seconds of training. */
+const HAPPENINGS_UNTIL_MS = 4_000
+
+export function seededWorld(seed: number): SeededWorld {
+  const dice = new Dice(seed)
+  const story: string[] = []
+  const behaviours = Array.from({ length: TROUBLES_MAX }, (_, index) => {
+    const behaviour = behaviourOf(dice)
+    if (Object.keys(behaviour).length > 0) story.push(`attempt ${index + 1}: ${JSON.stringify(behaviour)}`)
+    return behaviour
+  })
+  const runnerStart = dice.oneOf(['with-launch', 'after-launch'] as const)
+  const idempotency = dice.oneOf(['token', 'tag'] as const)
+  story.push(`runner ${runnerStart}, launches known by ${idempotency}`)
+  const faults = faultsOf(dice, story)
+  const budget = dice.chance(0.3) ? { budgetMicroUsd: microUsd(dice.between(8, 12)) } : {}
+  if (budget.budgetMicroUsd !== undefined) story.push(`budget ${budget.budgetMicroUsd}`)
+  return {
+    seed,
+    wishes: {
+      wares: [
+        { ...SPOT, stock: dice.between(2, 10) },
+        { ...ON_DEMAND, stock: 10 },
+      ],
+      capabilities: { runnerStart, idempotency },
+      bootMs: dice.between(0, 300),
+      behave: ({ attempt }) => ({ stepsTotal: STEPS, ...behaviours[attempt - 1] }),
+      timing: { silenceMs: 1_200, drainMs: 700, leaseMs: 20_000 },
+    },
+    spec: { retries: { failures: 3, interruptions: 20 }, ...budget },
+    faults,
+    happenings: happeningsOf(dice, story),
+    story,
+  }
+}
+
+/** What is wrong with one machine or its workload; most often nothing. */
+function behaviourOf(dice: Dice): Partial<Behaviour> {
+  const atStep = dice.between(1, STEPS - 1)
+  const troubles: Partial<Behaviour>[] = [
+    { diesAtStep: atStep },
+    { hangsAtStep: atStep },
+    { fails: { atStep, exitCode: 1 } },
+    {
+      torn: {
+        atStep: Math.max(10, Math.round(atStep / 10) * 10),
+        how: dice.oneOf(['no-manifest', 'wrong-bytes'] as const),
+      },
+    },
+    { neverStarts: true },
+    { neverBoots: true },
+    { isDeaf: true },
+  ]
+  return dice.chance(0.5) ? dice.oneOf(troubles) : {}
+}
+
+function faultsOf(dice: Dice, story: string[]): SeededWorld['faults'] {
+  const transient = { class: 'transient', message: 'no answer' } as const
+  const choices: SeededWorld['faults'] = [
+    { verb: 'launch', fault: { kind: 'loses-answer', hasEffect: true, findAfterMs: 100 } },
+    { verb: 'launch', fault: { kind: 'loses-answer', hasEffect: false, findAfterMs: 100 } },
+    { verb: 'launch', fault: { kind: 'refuses', failure: { class: 'capacity', message: 'out of stock' } } },
+    {
+      verb: 'launch',
+      fault: { kind: 'throws', failure: { class: 'throttled', message: 'slow down', retryAfterMs: 50 } },
+    },
+    { verb: 'launch', fault: { kind: 'duplicates' } },
+    { verb: 'launch', fault: { kind: 'slow', durationMs: 500 } },
+    { verb: 'observe', fault: { kind: 'lies-gone' } },
+    { verb: 'observe', fault: { kind: 'throws', failure: transient } },
+    { verb: 'terminate', fault: { kind: 'ignored' } },
+    { verb: 'terminate', fault: { kind: 'throws', failure: transient } },
+    { verb: 'find', fault: { kind: 'throws', failure: transient } },
+  ]
+  const faults = Array.from({ length: dice.between(0, 4) }, () => dice.oneOf(choices))
+  for (const { verb, fault } of faults) story.push(`${verb} ${JSON.stringify(fault)}`)
+  return faults
+}
+
+function happeningsOf(dice: Dice, story: string[]): Happening[] {
+  const living = ({ deployment }: { deployment: Deployment }) =>
+    deployment.world.machines.find(({ state }) => state === 'running')
+  const restart =
+    (name: 'orchestrator' | 'verbs' | 'watches'): Happening['happen'] =>
+    ({ deployment }) =>
+      deployment.restart(name)
+  const noticeMs = dice.between(50, 800)
+  const choices: Omit<Happening, 'atMs'>[] = [
+    { name: `notice of ${noticeMs} ms`, happen: (at) => living(at)?.interrupt(noticeMs) },
+    { name: 'taken back without notice', happen: (at) => living(at)?.interrupt(null) },
+    {
+      name: 'migrate',
+      happen: ({ job }) => job.executeUpdate('migrate', { args: [{}] }).catch(() => undefined),
+    },
+    { name: 'attempt terminated by hand', happen: ({ deployment }) => deployment.terminateAttempt() },
+    { name: 'orchestrator restarted', happen: restart('orchestrator') },
+    { name: 'verbs restarted', happen: restart('verbs') },
+    { name: 'watches restarted', happen: restart('watches') },
+    { name: 'store down for a while', happen: ({ deployment }) => deployment.storeOutage(700) },
+    { name: 'cancel', happen: ({ job }) => job.cancel() },
+  ]
+  const happenings = Array.from({ length: dice.between(0, 3) }, () => {
+    const { name, happen } = dice.oneOf(choices)
+    return { name, happen, atMs: dice.between(0, HAPPENINGS_UNTIL_MS) }
+  })
+  for (const { atMs, name } of happenings) story.push(`at ${atMs} ms: ${name}`)
+  return happenings
+}
