@@ -49,7 +49,7 @@ export const waiting = proxyActivities<Pick<OrchestratorActivities, 'planWhenAva
 /** The verbs of one backend. */
 export function on(backend: string): {
   launching: Pick<BackendActivities, 'launch'>
-  verbs: Pick<BackendActivities, 'find' | 'start'>
+  verbs: Pick<BackendActivities, 'find'>
   ending: Pick<BackendActivities, 'settle'>
   watching: WatchActivities
 } {
@@ -92,4 +92,16 @@ export function on(backend: string): {
       summary: 'watch the machine',
     }),
   }
+}
+
+/** Starting the runner of a machine that is still coming up: asked again every few seconds until the time is up. */
+export function starting(backend: string, withinMs: number): Pick<BackendActivities, 'start'> {
+  return proxyActivities<BackendActivities>({
+    ...EFFECT,
+    taskQueue: backendQueue(backend),
+    startToCloseTimeout: '10 minutes',
+    scheduleToCloseTimeout: withinMs,
+    retry: { ...RETRY, maximumInterval: '10 seconds' },
+    summary: 'start the runner',
+  })
 }

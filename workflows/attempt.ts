@@ -14,7 +14,7 @@ import { on, orchestrator } from './activities'
 import { AttemptPage } from './attempt-page'
 import { attemptOrders, type AttemptOrders } from './attempt-orders'
 import { forever } from './forever'
-import { failedLaunch, launch } from './launch'
+import { failedLaunch, launch, startRunner } from './launch'
 
 /**
  * One placement of a job on one machine, from its order to the certainty that the machine has ended. It is never cut short:
@@ -64,7 +64,17 @@ async function follow(
 ): Promise<AttemptEnd | null> {
   const { order, timing } = input
   let isRunning = false
-  let isStartedAgain = order.runnerStart === 'with-launch'
+  // Once more should the runner never speak: harmless where it runs, and mends it where it never did.
+  let startsLeft = order.runnerStart === 'with-launch' ? 0 : 2
+  const start = async (): Promise<AttemptEnd | null> => {
+    const answer = await startRunner(input, handle)
+    startsLeft = answer === 'started' ? startsLeft - 1 : 0
+    return typeof answer === 'string' ? null : answer
+  }
+  if (startsLeft > 0) {
+    const end = await start()
+    if (end !== null) return end
+  }
   for (;;) {
     const seen: WatchOutcome = await forever(
       () => on(order.backend).watching.watch({ order, handle, timing, isRunning }),
@@ -79,13 +89,8 @@ async function follow(
       case 'over':
         return seen.end
       case 'silent': {
-        // Starting it again is harmless where it runs and mends it where it never did.
-        if (isStartedAgain) return silence(seen.silentMs)
-        isStartedAgain = true
-        await forever(
-          () => on(order.backend).verbs.start({ order, handle }),
-          (failure) => page.trouble(failure),
-        )
+        const end = startsLeft > 0 ? await start() : silence(seen.silentMs)
+        if (end !== null) return end
       }
     }
   }

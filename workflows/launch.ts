@@ -4,7 +4,7 @@ import { failureFrom, type Failure } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import type { AttemptInput } from '../core/messages'
-import { on, orchestrator } from './activities'
+import { on, orchestrator, starting } from './activities'
 
 /** What became of an order. */
 export type Launched =
@@ -29,9 +29,7 @@ export async function launch(input: AttemptInput): Promise<Launched> {
       ? { kind: 'unconfirmed', findAfterMs: 0 }
       : { kind: 'refused', failure: failureFrom(error) }
   }
-  const answer = outcome.kind === 'unconfirmed' ? await look(input, outcome.findAfterMs) : answerOf(outcome)
-  if (answer.kind === 'nothing' || order.runnerStart === 'with-launch') return answer
-  return startRunner(input, answer.handle)
+  return outcome.kind === 'unconfirmed' ? look(input, outcome.findAfterMs) : answerOf(outcome)
 }
 
 /** Whatever went wrong on the way: the settlement finds out what it left. */
@@ -77,14 +75,22 @@ async function unserved({ order }: AttemptInput): Promise<Launched> {
   return { kind: 'untouched', settlement: { end, handle: null, costMicroUsd: 0, artifacts: [], phases: [] } }
 }
 
-async function startRunner({ order }: AttemptInput, handle: MachineHandle): Promise<Launched> {
+/**
+ * Asks a machine that was launched without its runner to start it, for as long as a runner may start at all. Unanswered is not
+ * refused: it may have started all the same, and the watch tells.
+ */
+export async function startRunner(
+  { order, timing }: AttemptInput,
+  handle: MachineHandle,
+): Promise<'started' | 'unanswered' | AttemptEnd> {
+  const leftMs = handle.launchedAtMs + timing.startWithinMs - Date.now()
   try {
-    await on(order.backend).verbs.start({ order, handle })
+    await starting(order.backend, Math.max(leftMs, timing.silenceMs)).start({ order, handle })
+    return 'started'
   } catch (error) {
-    // The watch tells: a machine whose runner never speaks is started again, then given up.
-    if (!isTimeout(error)) throw error
+    const isRefused = error instanceof ActivityFailure && error.retryState === 'NON_RETRYABLE_FAILURE'
+    return isRefused ? { kind: 'failed', isLaunched: true, failure: failureFrom(error) } : 'unanswered'
   }
-  return { kind: 'machine', handle }
 }
 
 function isTimeout(error: unknown, type?: TimeoutFailure['timeoutType']): boolean {

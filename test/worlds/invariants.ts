@@ -65,7 +65,10 @@ function noLeak({ world }: Deployment): string[] {
     .map(({ handle }) => `${handle.attemptId} is left: ${handle.id}`)
 }
 
-function withinBudget({ world }: Deployment, { budgetMicroUsd, spentMicroUsd }: JobStatus): string[] {
+function withinBudget(
+  { world }: Deployment,
+  { budgetMicroUsd, spentMicroUsd, attempts }: JobStatus,
+): string[] {
   const spent = world.machines.reduce(
     (sum, { handle, endedAtMs }) =>
       sum +
@@ -81,10 +84,15 @@ function withinBudget({ world }: Deployment, { budgetMicroUsd, spentMicroUsd }: 
   )
   if (budgetMicroUsd !== undefined && spent > budgetMicroUsd)
     return [`spent ${spent} of a budget of ${budgetMicroUsd}`]
-  const known = world.machines.length === new Set(world.machines.map(({ handle }) => handle.attemptId)).size
-  // Duplicates that a provider made are ended, and are not on the job's bill.
-  return known && Math.abs(spent - spentMicroUsd) > 0.1 * spent
-    ? [`the job says it spent ${spentMicroUsd}, it was ${spent}`]
+  // A duplicate that a provider made may have powered itself off before anybody saw it.
+  const areSingle = world.machines.length === new Set(world.machines.map(({ order }) => order.attempt)).size
+  if (areSingle && spentMicroUsd < 0.9 * spent)
+    return [`the job says it spent ${spentMicroUsd}, it was ${spent}`]
+  // A machine that nobody saw is counted at most at what its order allowed.
+  const seen = new Set(attempts.filter((each) => each.launchedAtMs !== undefined).map((each) => each.number))
+  const areSeen = areSingle && world.machines.every(({ order }) => seen.has(order.attempt))
+  return areSeen && spentMicroUsd > 1.1 * spent
+    ? [`the job says it spent ${spentMicroUsd}, it was only ${spent}`]
     : []
 }
 

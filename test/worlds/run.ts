@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { JobStatus } from '../../core/messages'
 import type { TestConnection } from '../support/temporal'
 import { Deployment, statusOf } from '../workflows/harness'
 import { breaches } from './invariants'
-import { seededWorld } from './world'
+import { seededWorld, type SeededWorld } from './world'
 
 const STEPS = 100
 
@@ -15,6 +16,9 @@ export interface WorldReport {
   story: string[]
 }
 
+/** A world of seconds whose job is not over by then has stuck. */
+const WORLD_MAX_MS = 90_000
+
 /** Lives through one seeded world on a real server and checks every invariant when it is over. */
 export async function runWorld(at: TestConnection, seed: number): Promise<WorldReport> {
   const world = seededWorld(seed)
@@ -26,8 +30,21 @@ export async function runWorld(at: TestConnection, seed: number): Promise<WorldR
       await sleep(atMs)
       await happen({ deployment, job })
     })
-    await job.result().catch(() => undefined)
+    const patience = new AbortController()
+    const isOver = await Promise.race([
+      job.result().then(
+        () => true,
+        () => true,
+      ),
+      sleep(WORLD_MAX_MS, false, { signal: patience.signal }),
+    ])
+    patience.abort()
     await Promise.all(happenings)
+    if (!isOver) {
+      const status = await statusOf(job)
+      await job.terminate()
+      return unfinished(world, status)
+    }
     const status = await statusOf(job)
     return {
       seed,
@@ -39,4 +56,9 @@ export async function runWorld(at: TestConnection, seed: number): Promise<WorldR
   } finally {
     await deployment.close()
   }
+}
+
+function unfinished({ seed, story }: SeededWorld, { state, reason, attemptsTotal }: JobStatus): WorldReport {
+  const breaches = [`the job was not over after ${WORLD_MAX_MS / 1_000} s`]
+  return { seed, state: `${state} (${reason})`, attempts: attemptsTotal, breaches, story }
 }

@@ -87,7 +87,10 @@ function faultsOf(dice: Dice, story: string[]): SeededWorld['faults'] {
   const choices: SeededWorld['faults'] = [
     { verb: 'launch', fault: { kind: 'loses-answer', hasEffect: true, findAfterMs: 100 } },
     { verb: 'launch', fault: { kind: 'loses-answer', hasEffect: false, findAfterMs: 100 } },
-    { verb: 'launch', fault: { kind: 'refuses', failure: { class: 'capacity', message: 'out of stock' } } },
+    {
+      verb: 'launch',
+      fault: { kind: 'refuses', failure: { class: 'capacity', message: 'out of stock', retryAfterMs: 300 } },
+    },
     {
       verb: 'launch',
       fault: { kind: 'throws', failure: { class: 'throttled', message: 'slow down', retryAfterMs: 50 } },

@@ -109,8 +109,8 @@ export class ScriptedRunner {
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       // What cannot be stored is tried again, until the workload has stopped and the machine must be off.
-      const { untilMs } = this.#draining ?? { untilMs: Infinity }
-      if (nowMs > untilMs + this.#life!.order.powerOffMs) this.#end('finished')
+      const powerOffMs = this.#life?.order.powerOffMs ?? Infinity
+      if (nowMs > (this.#draining?.untilMs ?? Infinity) + powerOffMs) this.#end('finished')
     } finally {
       this.#isAwake = false
     }
