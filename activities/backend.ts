@@ -2,12 +2,15 @@ import { Context } from '@temporalio/activity'
 import type { Backend } from '../backends/backend'
 import type {
   BackendActivities,
+  FindOutcome,
   LaunchInput,
   LaunchOutcome,
   SettleInput,
   Settlement,
 } from '../core/activities'
+import type { MachineHandle } from '../core/handle'
 import { formatUsd } from '../core/money'
+import { DEFAULT_TIMING } from '../core/timing'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
 import { AttemptDocuments } from './documents'
@@ -38,13 +41,7 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
 
     launch: (input) => beating((signal) => launch(deps, input, signal)),
 
-    find: ({ order }) =>
-      beating(async (signal) => {
-        const answer = await backend.find(order.attemptId, { signal })
-        const [handle] = answer.kind === 'found' ? answer.handles : []
-        if (handle !== undefined) await documentsOf(deps, order).putMachine(handle)
-        return answer
-      }),
+    find: ({ order }) => beating((signal) => find(deps, order, signal)),
 
     start: ({ handle, order }) =>
       beating(async (signal) => {
@@ -52,14 +49,7 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
       }),
 
     terminate: ({ handle, timing }) =>
-      beating(async (signal) => {
-        for (;;) {
-          await backend.terminate(handle, { signal })
-          const [look] = await backend.observe([handle], { signal })
-          if (look?.state === 'gone') return
-          await pause(timing.observeMs, signal)
-        }
-      }),
+      beating((signal) => endMachine(backend, handle, { everyMs: timing.observeMs, signal })),
 
     settle: (input) =>
       beating(async (signal) =>
@@ -96,6 +86,43 @@ async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal
   const outcome = await backend.launch(order, { signal })
   if (outcome.kind === 'launched') await documents.putMachine(outcome.handle)
   return outcome
+}
+
+/** The machine of an attempt. Where a provider made several of one order, the others are ended before anybody hears of it. */
+async function find(
+  deps: BackendDeps,
+  order: LaunchInput['order'],
+  signal: AbortSignal,
+): Promise<FindOutcome> {
+  const answer = await deps.backend.find(order.attemptId, { signal })
+  if (answer.kind !== 'found') return answer
+  const documents = documentsOf(deps, order)
+  const [kept, ...duplicates] = keptFirst(answer.handles, await documents.readClaimant())
+  for (const duplicate of duplicates) {
+    await endMachine(deps.backend, duplicate, { everyMs: DEFAULT_TIMING.observeMs, signal })
+  }
+  if (kept !== undefined) await documents.putMachine(kept)
+  return { kind: 'found', handles: kept === undefined ? [] : [kept] }
+}
+
+/** The machine that has claimed the attempt works on it; where that cannot be told the oldest has come farthest. */
+function keptFirst(handles: MachineHandle[], claimant: string | undefined): MachineHandle[] {
+  const rank = ({ id }: MachineHandle): number => (id === claimant ? 0 : 1)
+  return [...handles].sort((a, b) => rank(a) - rank(b) || a.launchedAtMs - b.launchedAtMs)
+}
+
+/** Ends a machine, and returns when the provider says that it is gone. */
+async function endMachine(
+  backend: Backend,
+  handle: MachineHandle,
+  { everyMs, signal }: { everyMs: number; signal: AbortSignal },
+): Promise<void> {
+  for (;;) {
+    await backend.terminate(handle, { signal })
+    const [look] = await backend.observe([handle], { signal })
+    if (look?.state === 'gone') return
+    await pause(everyMs, signal)
+  }
 }
 
 /** What was settled first holds, should the activity be repeated after its answer was lost. */

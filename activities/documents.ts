@@ -3,7 +3,7 @@ import type { MachineHandle } from '../core/handle'
 import { parseBeat, parseLease, parseResult } from '../intake/documents'
 import { putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
-import type { ObjectStore } from '../storage/store'
+import { StoreError, type ObjectStore } from '../storage/store'
 
 /** Which attempt a document belongs to. */
 export interface AttemptKey {
@@ -24,6 +24,12 @@ export class AttemptDocuments {
     await putDocumentIfAbsent(this.store, layout.order(this.at.jobId, this.at.attempt), issued)
   }
 
+  /** Of our own writing. */
+  async readOrder(): Promise<IssuedRunnerOrder | undefined> {
+    const key = layout.order(this.at.jobId, this.at.attempt)
+    return readDocument(this.store, key, (text) => JSON.parse(text) as IssuedRunnerOrder)
+  }
+
   async putMachine(handle: MachineHandle): Promise<void> {
     await putDocumentIfAbsent(this.store, layout.machine(this.at.jobId, this.at.attempt), handle)
   }
@@ -32,6 +38,13 @@ export class AttemptDocuments {
     const key = layout.machine(this.at.jobId, this.at.attempt)
     // Written by this class only.
     return readDocument(this.store, key, (text) => JSON.parse(text) as MachineHandle)
+  }
+
+  /** The machine that works on the attempt, by the name that it gives itself; undefined before one has said so. */
+  async readClaimant(): Promise<string | undefined> {
+    const key = layout.claim(this.at.jobId, this.at.attempt)
+    const claim = await readDocument(this.store, key, parseClaim).catch(ignoreBadDocument)
+    return claim?.machine
   }
 
   async putDrain(drain: Omit<Drain, 'requestedAtMs'>): Promise<void> {
@@ -63,4 +76,14 @@ export class AttemptDocuments {
   async putLease(lease: { seq: number; answersBeat: number; ttlMs: number }): Promise<void> {
     await putDocument(this.store, layout.lease(this.at.jobId, this.at.attempt), lease)
   }
+}
+
+function parseClaim(text: string): { machine?: string } {
+  return (JSON.parse(text) ?? {}) as { machine?: string }
+}
+
+/** A document that nobody understands tells as little as none. */
+export function ignoreBadDocument(error: unknown): undefined {
+  if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
+  throw error
 }

@@ -42,6 +42,8 @@ export class Fleet {
       const post: Post = { input, sentry, resolve, reject, readDueAtMs: 0 }
       const leave = (): void => {
         this.posts.delete(post)
+        // Nobody is left to pause for.
+        if (this.posts.size === 0) this.wake.abort()
         reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
       }
       if (signal.aborted) return leave()

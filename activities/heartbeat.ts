@@ -19,23 +19,28 @@ export async function beating<T>(
   const beat = (): void => context.heartbeat(details())
   const timer = setInterval(beat, BEAT_EVERY_MS)
   beat()
+  const limit = limitOf(context)
   try {
-    return await work(signalOf(context))
+    return await work(limit.signal)
   } catch (error) {
     if (context.cancellationDetails?.workerShutdown === true) throw handedOver()
     throw error
   } finally {
     clearInterval(timer)
+    clearTimeout(limit.timer)
   }
 }
 
-/** Aborts with the activity and before its time is up. */
-export function signalOf(context: Context): AbortSignal {
+/** A signal that aborts with the activity and before its time is up. */
+function limitOf(context: Context): { signal: AbortSignal; timer?: NodeJS.Timeout } {
   const { startToCloseTimeoutMs } = context.info
+  if (startToCloseTimeoutMs > TIMEOUT_MAX_MS) return { signal: context.cancellationSignal }
   const timeLeftMs = Math.max(0, startToCloseTimeoutMs - ANSWER_MARGIN_MS)
-  return startToCloseTimeoutMs > TIMEOUT_MAX_MS
-    ? context.cancellationSignal
-    : AbortSignal.any([context.cancellationSignal, AbortSignal.timeout(timeLeftMs)])
+  // Held by its timer: Node forgets an `AbortSignal.timeout` that only `AbortSignal.any` knows, and it never fires.
+  const limit = new AbortController()
+  const timeIsUp = new DOMException('The time of the activity is nearly up.', 'TimeoutError')
+  const timer = setTimeout(() => limit.abort(timeIsUp), timeLeftMs)
+  return { signal: AbortSignal.any([context.cancellationSignal, limit.signal]), timer }
 }
 
 /** Longer timers do not exist (they would fire at once); an activity that may take a month needs no margin either. */

@@ -3,7 +3,7 @@ import { ApplicationFailure, Context } from '@temporalio/activity'
 import { BackendError } from '../backends/errors'
 import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../core/activities'
 import type { JobSpec } from '../core/job'
-import { EMPTY_LEDGER, type Policy } from '../core/ledger'
+import { EMPTY_LEDGER, type Avoidance, type Policy } from '../core/ledger'
 import type { JobInput, ResolvedJob } from '../core/messages'
 import type { BackendName } from '../core/offer'
 import type { BackendAnswer, Plan, SilentBackend } from '../core/plan'
@@ -16,6 +16,7 @@ import { summaryOf, whyNone } from '../planner/explain'
 import { makeOrder, remaining } from '../planner/order'
 import { makePlan, outlook } from '../planner/plan'
 import type { PlanRequest } from '../planner/request'
+import { readDeployment } from '../storage/deployment'
 import { putDocumentIfAbsent } from '../storage/json'
 import { layout } from '../storage/layout'
 import { putRecord } from '../storage/record'
@@ -52,12 +53,14 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
     previewPlan: ({ spec }) => previewPlan(deps, spec),
     plan: (input) => planOnRecord(deps, input),
     planWhenAvailable: async (input) => {
-      const outcome = await planOnRecord(deps, input)
+      const { attempt, scheduledTimestampMs } = Context.current().info
+      const avoid = stillAvoided(input.avoid, deps.now() - scheduledTimestampMs)
+      const outcome = await planOnRecord(deps, { ...input, avoid })
       if (outcome.kind !== 'wait') return outcome
       throw ApplicationFailure.create({
         type: 'capacity',
         message: outcome.reason,
-        nextRetryDelay: Math.min(outcome.retryInMs * Context.current().info.attempt, LOOK_AGAIN_MAX_MS),
+        nextRetryDelay: Math.min(outcome.retryInMs * attempt, LOOK_AGAIN_MAX_MS),
         details: [{ class: 'capacity', message: outcome.reason }],
         // Waiting is no error: neither logs nor metrics should count it as one.
         category: 'BENIGN',
@@ -66,7 +69,15 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
   }
 }
 
+/** The question is asked with the same input for as long as it takes; what it says of time has meanwhile passed. */
+function stillAvoided(avoid: Avoidance[], waitedMs: number): Avoidance[] {
+  return avoid
+    .filter(({ forMs }) => forMs > waitedMs)
+    .map((each) => ({ ...each, forMs: each.forMs - Math.max(0, waitedMs) }))
+}
+
 async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<ResolvedJob> {
+  await checkDeployment(deps.store, input)
   const spec = checked(input.spec)
   const resolved: ResolvedJob = {
     spec,
@@ -83,6 +94,17 @@ async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<Resolved
     data: resolved,
   })
   return entry.data as ResolvedJob
+}
+
+/** A job that reached the wrong server: its code and its checkpoints are elsewhere. */
+async function checkDeployment(store: ObjectStore, { deployment }: JobInput): Promise<void> {
+  const stored = await readDeployment(store)
+  if (stored === undefined || stored === deployment) return
+  throw new BackendError({
+    class: 'invalid',
+    message: `The job was submitted to deployment ${deployment}, and the workers of this server are of ${stored}.`,
+    hint: 'Submit it with TEMPORAL_ADDRESS and CRUCIBLE_STORE of one deployment.',
+  })
 }
 
 function checked(written: JobSpec): JobSpec {

@@ -1,7 +1,7 @@
 import type { Backend } from '../backends/backend'
 import { BackendError } from '../backends/errors'
 import type { SettleInput, Settlement } from '../core/activities'
-import type { Beat, RunnerResult } from '../core/documents'
+import type { RunnerResult } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import { spend } from '../core/meter'
@@ -10,7 +10,7 @@ import { endFromLoss, endFromResult } from '../planner/ending'
 import { leaseOverAtMs } from '../planner/liveness'
 import { listCheckpoints } from '../storage/checkpoints'
 import { StoreError, type ObjectStore } from '../storage/store'
-import { AttemptDocuments } from './documents'
+import { AttemptDocuments, ignoreBadDocument } from './documents'
 import { pause } from './heartbeat'
 
 interface Deps {
@@ -34,16 +34,17 @@ export async function settleAttempt(
   const known = input.handle ?? (await documents.readMachine()) ?? null
   try {
     const ending = new Ending(deps, input, { documents, signal })
-    const found = await ending.find()
-    const machines = mergeMachines(known, found)
-    const last = machines.length === 0 ? undefined : await ending.endAll(machines)
-    return await conclude(deps, input, { documents, handle: known ?? found[0] ?? null, last })
+    const machines = knownFirst(known, await ending.find())
+    return await conclude(deps, input, { documents, machines, lasts: await ending.endAll(machines) })
   } catch (error) {
     // The provider does not answer. A machine whose lease has certainly run out has stopped by itself: the job may go on, and
     // garbage collection ends what is left of it.
-    const fencedAtMs = known === null ? undefined : await fencedSince(documents, input, known)
-    if (!(error instanceof BackendError) || fencedAtMs === undefined || deps.now() <= fencedAtMs) throw error
-    return conclude(deps, input, { documents, handle: known, last: { state: 'gone', endedAtMs: fencedAtMs } })
+    if (!(error instanceof BackendError) || known === null) throw error
+    const fencedAtMs = await fencedSince(documents, input, known)
+    if (deps.now() <= fencedAtMs) throw error
+    const isBilledOn = deps.backend.capabilities.billsUntil === 'terminate'
+    const last: Observation = { state: 'gone', ...(isBilledOn ? {} : { endedAtMs: fencedAtMs }) }
+    return conclude(deps, input, { documents, machines: [known], lasts: [last] })
   }
 }
 
@@ -61,9 +62,9 @@ function drainReason({ wish }: SettleInput): 'superseded' | NonNullable<SettleIn
   return wish ?? 'superseded'
 }
 
-function mergeMachines(known: MachineHandle | null, found: MachineHandle[]): MachineHandle[] {
-  if (known === null || found.some(({ id }) => id === known.id)) return found
-  return [known, ...found]
+/** The first machine is the one that the attempt knew; others are duplicates that a provider made. */
+function knownFirst(known: MachineHandle | null, found: MachineHandle[]): MachineHandle[] {
+  return known === null ? found : [known, ...found.filter(({ id }) => id !== known.id)]
 }
 
 /** Looking for and ending the machines of one attempt. */
@@ -91,9 +92,13 @@ class Ending {
 
   /**
    * Waits for a living runner to save and stop, then ends the machines and waits until the provider says that they are gone.
-   * Answers the first machine's last observation before our own end of it.
+   * Answers of each machine the last observation before our own end of it.
    */
-  async endAll(machines: MachineHandle[]): Promise<Observation> {
+  async endAll(machines: MachineHandle[]): Promise<Observation[]> {
+    if (machines.length === 0) {
+      await this.endRemains()
+      return []
+    }
     const before = await this.awaitStop(machines)
     for (;;) {
       const looks = await this.observe(machines)
@@ -102,19 +107,28 @@ class Ending {
       for (const machine of living.length > 0 ? living : machines) {
         await this.deps.backend.terminate(machine, { signal: this.at.signal })
       }
-      if (living.length === 0) return { ...before, ...endedAt(looks[0], before) }
+      if (living.length === 0)
+        return before.map((look, index) => ({ ...look, ...endedAt(looks[index], look) }))
       await pause(this.input.timing.observeMs, this.at.signal)
     }
   }
 
-  private async awaitStop(machines: MachineHandle[]): Promise<Observation> {
+  /** A machine that nobody knew of may have ended before it was looked for: what it leaves is still ours to end. */
+  private async endRemains(): Promise<void> {
+    const { deployment, attemptId } = this.input.order
+    for (const { owner, handle } of await this.deps.backend.list(deployment, { signal: this.at.signal })) {
+      if (owner.attemptId === attemptId) await this.deps.backend.terminate(handle, { signal: this.at.signal })
+    }
+  }
+
+  private async awaitStop(machines: MachineHandle[]): Promise<Observation[]> {
     const { timing, windowMs } = this.input
     const untilMs = this.deps.now() + windowMs + timing.powerOffMs
     for (;;) {
       const looks = await this.observe(machines)
       const isOver =
-        looks.every(({ state }) => state === 'gone') || (await this.at.documents.readResult()) !== undefined
-      if (isOver || this.deps.now() >= untilMs) return looks[0] ?? { state: 'gone' }
+        looks.every(({ state }) => state === 'gone') || (await readResult(this.at.documents)) !== undefined
+      if (isOver || this.deps.now() >= untilMs) return looks
       await pause(timing.observeMs, this.at.signal)
     }
   }
@@ -133,22 +147,32 @@ function endedAt(after: Observation | undefined, before: Observation): Pick<Obse
 async function conclude(
   { store, now }: Deps,
   input: SettleInput,
-  facts: { documents: AttemptDocuments; handle: MachineHandle | null; last: Observation | undefined },
+  facts: { documents: AttemptDocuments; machines: MachineHandle[]; lasts: Observation[] },
 ): Promise<Settlement> {
-  const { documents, handle, last } = facts
+  const { documents, machines, lasts } = facts
   const [result, beat, checkpoints] = await Promise.all([
     readResult(documents),
     documents.readBeat().catch(ignoreBadDocument),
     listCheckpoints(store, input.order.jobId),
   ])
   const [checkpoint] = checkpoints
-  const endedAtMs = handle === null ? undefined : (last?.endedAtMs ?? now())
+  const nowMs = now()
+  const [handle = null] = machines
+  const [last] = lasts
+  const endedAtMs = handle === null ? undefined : (last?.endedAtMs ?? nowMs)
   const progress = result?.result?.progress ?? beat?.progress ?? undefined
   const restoredFrom = result?.result?.restoredFrom ?? beat?.restoredFrom ?? undefined
   return {
     end: endOf(input, { result, last, handle }),
     handle,
-    costMicroUsd: handle === null ? 0 : costOf(handle, endedAtMs!),
+    // Duplicates too: they are on the bill, whoever worked.
+    costMicroUsd:
+      handle === null
+        ? await costOfUnseen(input, documents, result?.result?.finishedAtMs ?? beat?.clockMs)
+        : machines.reduce(
+            (sum, machine, index) => sum + costOf(machine, lasts[index]?.endedAtMs ?? nowMs),
+            0,
+          ),
     ...(endedAtMs === undefined ? {} : { endedAtMs }),
     ...(restoredFrom === undefined ? {} : { restoredFrom }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
@@ -171,11 +195,6 @@ async function readResult(documents: AttemptDocuments): Promise<ReadResult> {
   }
 }
 
-function ignoreBadDocument(error: unknown): Beat | undefined {
-  if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
-  throw error
-}
-
 /** The runner's result counts most, then what the attempt saw, then what the provider says of the machine. */
 function endOf(
   input: SettleInput,
@@ -192,6 +211,26 @@ function endOf(
   if (input.end !== null) return input.end
   if (handle !== null && last?.state === 'gone') return endFromLoss(last)
   return { kind: 'stopped', by: drainReason(input) }
+}
+
+/**
+ * A machine that came, worked and went before anybody knew of it, its launch's answer lost, was paid for all the same: at most
+ * from its order to its runner's last word, at the highest price that the order allows.
+ */
+async function costOfUnseen(
+  { order, timing }: SettleInput,
+  documents: AttemptDocuments,
+  lastWordAtMs: number | undefined,
+): Promise<number> {
+  const issued = await documents.readOrder()
+  if (issued === undefined || lastWordAtMs === undefined) return 0
+  const toAtMs = lastWordAtMs + timing.powerOffMs
+  const usage = {
+    fromAtMs: issued.issuedAtMs,
+    toAtMs,
+    priceMicroUsdPerHour: order.priceMaxMicroUsdPerHour,
+  }
+  return spend(usage, toAtMs)
 }
 
 function costOf(handle: MachineHandle, endedAtMs: number): number {

@@ -9,7 +9,7 @@ export interface Limits {
   seq: number
   /** The user's deadline: the machine is off by then. */
   deadlineAtMs: number | null
-  /** How long this machine may run, from the runner's start, for the money that is left; drain and power-off included. */
+  /** How long after `issuedAtMs` this machine may run for the money that is left; launch, drain and power-off included. */
   runMs: number | null
 }
 

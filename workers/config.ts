@@ -2,7 +2,7 @@ import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } fr
 import { BACKENDS, type ReadSettings } from '../backends/registry'
 import type { BackendName } from '../core/offer'
 import { DEFAULT_TIMING, FILE_STORE_PACE, type Timing } from '../core/timing'
-import { parseDuration } from '../intake/units'
+import { parseDuration, UnitError } from '../intake/units'
 import { homeOf, readDevNote, type Environment, type Home } from '../storage/home'
 
 /** Everything that a worker needs to know, read once and whole. */
@@ -84,11 +84,28 @@ export function readWorkerConfig(env: Environment = process.env): WorkerConfig {
 
 /** The server that the environment or `temporal.toml` names, else the one of a running `crucible dev`, else Temporal's default. */
 function readTemporal(env: Environment, home: Home): WorkerConfig['temporal'] {
-  const profile = loadClientConfigProfile({ overrideEnvVars: definedOf(env) })
-  profile.address ??= readDevNote(home)?.address ?? 'localhost:7233'
-  const { connectionOptions, namespace } = toClientOptions(profile)
+  const { connectionOptions, namespace } = connectionFrom(env, readDevNote(home)?.address ?? 'localhost:7233')
+  const { address } = connectionOptions
+  // Workers wait for a server however long it takes to come: one that never can must be told now.
+  if (!ADDRESS_PATTERN.test(address ?? ''))
+    throw new ConfigError([`TEMPORAL_ADDRESS is "${address}": write host:port, such as localhost:7233`])
   return { connection: connectionOptions, namespace: namespace ?? 'default' }
 }
+
+function connectionFrom(env: Environment, otherwise: string): ReturnType<typeof toClientOptions> {
+  try {
+    const profile = loadClientConfigProfile({ overrideEnvVars: definedOf(env) })
+    profile.address ??= otherwise
+    return toClientOptions(profile)
+  } catch (error) {
+    const advice = 'mend the TEMPORAL_* variables or the temporal.toml that they name'
+    throw new ConfigError([
+      `The Temporal configuration cannot be read (${(error as Error).message}): ${advice}`,
+    ])
+  }
+}
+
+const ADDRESS_PATTERN = /^(?:[\w.-]+|\[[0-9a-f:]+\])(?::\d+)?$/i
 
 function definedOf(env: Environment): Record<string, string> {
   return Object.fromEntries(
@@ -102,16 +119,23 @@ function readTiming(env: Environment, { storeUrl }: Home): Timing {
   for (const { name, key } of TIMING_SETTINGS) {
     const text = env[name]?.trim()
     if (text === undefined || text === '') continue
-    try {
-      timing[key] = parseDuration(text)
-    } catch (error) {
-      problems.push(`${name} is "${text}": ${(error as Error).message}`)
-    }
+    const advice = setDuration(timing, key, text)
+    if (advice !== undefined) problems.push(`${name} is "${text}": ${advice}`)
   }
   if (timing.leaseMs <= timing.beatMs * 3)
     problems.push('CRUCIBLE_LEASE must be more than three times CRUCIBLE_BEAT')
   if (problems.length > 0) throw new ConfigError(problems)
   return timing
+}
+
+/** What to write instead, where the text is no duration that anything can take. */
+function setDuration(timing: Timing, key: keyof Timing, text: string): string | undefined {
+  try {
+    timing[key] = parseDuration(text)
+  } catch (error) {
+    return error instanceof UnitError ? error.remedy : (error as Error).message
+  }
+  return timing[key] > 0 ? undefined : 'write more than nothing, such as 5s'
 }
 
 function readBackends(env: Environment, { directory }: Home): WorkerConfig['backends'] {

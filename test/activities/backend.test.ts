@@ -1,0 +1,206 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { LaunchInput } from '../../core/activities'
+import type { MachineHandle } from '../../core/handle'
+import type { Order } from '../../core/plan'
+import { layout } from '../../storage/layout'
+import { readRecords } from '../../storage/record'
+import type { Capabilities } from '../../core/capabilities'
+import { until } from '../support/until'
+import { perform, Place, QUICK, surroundings } from './place'
+
+let place: Place
+
+beforeEach(async () => {
+  place = await Place.make()
+})
+afterEach(() => place.dispose())
+
+async function anew(capabilities: Partial<Capabilities>): Promise<void> {
+  await place.dispose()
+  place = await Place.make({ behave: () => ({ neverStarts: true }), capabilities })
+}
+
+const input = (order: Order = place.order()): LaunchInput => ({ order, recordSeq: 3 })
+const launch = (from: LaunchInput, attempt = 1, verbs = place.verbs()) =>
+  perform(verbs, 'launch', from, { attempt })
+const machineOf = ({ jobId }: Order) => place.read<MachineHandle>(layout.machine(jobId, 1))
+
+describe('launch', () => {
+  it('puts the order, its record and the secrets in place before anything is sent', async () => {
+    const from = input()
+    const { jobId } = from.order
+    const seen: unknown[] = []
+    const handOverSecrets = async (order: Order): Promise<void> => {
+      seen.push(order.attemptId, place.world.callsOf('launch').length)
+      seen.push((await place.store.head(layout.order(jobId, 1))) !== undefined)
+    }
+    const outcome = await launch(from, 1, place.verbs({ handOverSecrets }))
+    expect(seen).toEqual([from.order.attemptId, 0, true])
+    const { handle } = place.world.machines[0]!
+    expect(outcome).toEqual({ kind: 'launched', handle })
+    expect(await machineOf(from.order)).toEqual(handle)
+    expect(await readRecords(place.store, jobId)).toMatchObject([
+      { seq: 3, kind: 'launched', attempt: 1, data: JSON.parse(JSON.stringify(from.order)) as unknown },
+    ])
+  })
+
+  it('sends nothing when the secrets cannot be handed over', async () => {
+    const handOverSecrets = (): Promise<void> => Promise.reject(new Error('no key'))
+    await expect(launch(input(), 1, place.verbs({ handOverSecrets }))).rejects.toThrow('no key')
+    expect(place.world.calls).toEqual([])
+  })
+
+  it('sends nothing when the store does not answer, and may be tried again', async () => {
+    await place.storeDown()
+    await expect(launch(input())).rejects.toMatchObject({ type: 'transient', nonRetryable: false })
+    expect(place.world.calls).toEqual([])
+  })
+
+  it('sent again makes no second machine where the provider knows its token', async () => {
+    const from = input()
+    const first = await launch(from)
+    expect(await launch(from, 2)).toEqual(first)
+    expect(place.world.machines).toHaveLength(1)
+  })
+
+  it('is not sent again where it would buy a second machine: it is looked for', async () => {
+    await anew({ idempotency: 'tag' })
+    const from = input()
+    expect((await launch(from)).kind).toBe('launched')
+    expect(await launch(from, 2)).toEqual({ kind: 'unconfirmed', findAfterMs: 0 })
+    expect(place.world.callsOf('launch')).toHaveLength(1)
+  })
+
+  it.each(['capacity', 'quota'] as const)('answers that it was refused: %s', async (failureClass) => {
+    const failure = { class: failureClass, message: 'no' }
+    place.world.faults.add('launch', { kind: 'refuses', failure })
+    const from = input()
+    expect(await launch(from)).toEqual({ kind: 'refused', failure })
+    expect(await machineOf(from.order)).toBeUndefined()
+  })
+
+  it.each([
+    ['auth', true],
+    ['invalid', true],
+    ['throttled', false],
+    ['transient', false],
+  ] as const)('fails as the provider failed: %s', async (failureClass, nonRetryable) => {
+    place.world.faults.add('launch', { kind: 'throws', failure: { class: failureClass, message: 'no' } })
+    await expect(launch(input())).rejects.toMatchObject({ type: failureClass, nonRetryable })
+  })
+
+  it('that hangs answers that nobody knows, before its own time is up', async () => {
+    place.world.faults.add('launch', { kind: 'hangs', hasEffect: true })
+    const outcome = await perform(place.verbs(), 'launch', input(), { startToCloseTimeoutMs: 5_050 })
+    expect(outcome).toMatchObject({ kind: 'unconfirmed' })
+  })
+})
+
+describe('find', () => {
+  const find = (order: Order) => perform(place.verbs(), 'find', { order })
+
+  it('answers the machine, and puts on file which it is', async () => {
+    const { order, handle } = place.launched()
+    expect(await find(order)).toEqual({ kind: 'found', handles: [handle] })
+    expect(await machineOf(order)).toEqual(handle)
+  })
+
+  it('answers that there is none, and that it cannot be told yet', async () => {
+    expect(await find(place.order())).toEqual({ kind: 'absent' })
+    place.world.freezeLists(60_000)
+    expect(await find(place.order())).toMatchObject({ kind: 'unsettled' })
+  })
+
+  describe('of several machines for one order', () => {
+    let order: Order
+    let first: MachineHandle
+    let second: MachineHandle
+
+    beforeEach(async () => {
+      await anew({ idempotency: 'tag' })
+      const launched = place.launched()
+      order = launched.order
+      first = launched.handle
+      second = place.world.duplicate(order).handle
+      // The provider's list is in no order, and clocks of providers are coarse.
+      second.launchedAtMs = first.launchedAtMs - 1_000
+    })
+
+    it('keeps the oldest, and has ended the others before it answers', async () => {
+      expect(await find(order)).toEqual({ kind: 'found', handles: [second] })
+      expect(place.lives()).toEqual(['gone', 'alive'])
+      expect(await machineOf(order)).toEqual(second)
+    })
+
+    it('keeps the one that has claimed the attempt, however young', async () => {
+      await place.store.put(layout.claim(order.jobId, 1), JSON.stringify({ machine: first.id }))
+      expect(await find(order)).toEqual({ kind: 'found', handles: [first] })
+      expect(place.lives()).toEqual(['alive', 'gone'])
+    })
+
+    it('does not answer before the provider confirms the end of the others', async () => {
+      place.world.faults.add('terminate', { kind: 'ignored' })
+      expect(await find(order)).toEqual({ kind: 'found', handles: [second] })
+      expect(place.world.callsOf('terminate')).toHaveLength(2)
+      expect(place.lives()).toEqual(['gone', 'alive'])
+    })
+
+    it('ends none while it is not known who works', async () => {
+      await place.storeDown()
+      await expect(find(order)).rejects.toMatchObject({ type: 'transient' })
+      expect(place.world.callsOf('terminate')).toEqual([])
+    })
+  })
+})
+
+describe('start', () => {
+  it('starts the runner where that is ours to do, and says so when the machine cannot take it yet', async () => {
+    await place.dispose()
+    place = await Place.make({
+      capabilities: { runnerStart: 'after-launch' },
+      bootMs: 50,
+      behave: () => ({}),
+    })
+    const launched = place.launched()
+    const start = () => perform(place.verbs(), 'start', launched)
+    await expect(start()).rejects.toMatchObject({ type: 'transient', nonRetryable: false })
+    await until(() => place.world.machines[0]!.state === 'running')
+    await start()
+    await start()
+    expect(place.world.machines[0]!.starts).toBe(1)
+  })
+
+  it('does nothing where the launch has started it', async () => {
+    await perform(place.verbs(), 'start', place.launched())
+    expect(place.world.callsOf('start')).toEqual([])
+  })
+})
+
+describe('terminate', () => {
+  it('returns when the provider confirms the end, however often it must be told', async () => {
+    const { handle } = place.launched()
+    place.world.faults.add('terminate', { kind: 'ignored' }, { times: 2 })
+    await perform(place.verbs(), 'terminate', { handle, timing: QUICK })
+    expect(place.world.callsOf('terminate')).toHaveLength(3)
+    expect(place.world.machines[0]!.state).toBe('gone')
+    await perform(place.verbs(), 'terminate', { handle: { ...handle, id: 'unknown' }, timing: QUICK })
+  })
+
+  it('stops waiting when it is cancelled', async () => {
+    const { handle } = place.launched()
+    place.world.faults.add('terminate', { kind: 'ignored' }, { times: 1_000 })
+    const env = surroundings()
+    const ending = env.run((one) => place.verbs().terminate(one), { handle, timing: QUICK })
+    await until(() => place.world.callsOf('terminate').length > 1)
+    env.cancel()
+    await expect(ending).rejects.toThrow()
+  })
+})
+
+describe('offers', () => {
+  it('are those of the backend, with its name and what it can do', async () => {
+    const answer = await perform(place.verbs(), 'offers', { request: {} })
+    expect(answer).toMatchObject({ backend: 'scripted', capabilities: place.world.capabilities })
+    expect(answer.offers.map(({ type }) => type)).toEqual(['v100'])
+  })
+})

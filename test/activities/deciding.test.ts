@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { createDecidingActivities } from '../../activities/deciding'
+import type { DecideInput, FinishInput } from '../../core/activities'
+import { EMPTY_LEDGER } from '../../core/ledger'
+import type { JobStatus } from '../../core/messages'
+import { listCheckpoints } from '../../storage/checkpoints'
+import { layout } from '../../storage/layout'
+import { readRecords } from '../../storage/record'
+import { saveCheckpoint, UNTRAINED } from '../backends/scripted/checkpoints'
+import { perform, Place } from './place'
+
+let place: Place
+let deciding: ReturnType<typeof createDecidingActivities>
+
+beforeEach(async () => {
+  place = await Place.make()
+  deciding = createDecidingActivities({ store: place.store, now: place.now })
+})
+afterEach(() => place.dispose())
+
+const LOST: DecideInput = {
+  ...{ jobId: 'job-a', recordSeq: 5, attempt: 1, wish: null, offerKey: 'scripted/spot/v100/a' },
+  end: { kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message: 'taken back' } },
+  ledger: EMPTY_LEDGER,
+  policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
+}
+
+describe('decide', () => {
+  it('puts what was decided on record with all that it followed from', async () => {
+    const verdict = await perform(deciding, 'decide', LOST)
+    expect(verdict.decision.kind).toBe('again')
+    const { jobId, recordSeq, attempt, ...facts } = LOST
+    expect(await readRecords(place.store, jobId)).toMatchObject([
+      { seq: recordSeq, attempt, kind: 'decided', data: { facts, verdict } },
+    ])
+  })
+
+  it('says the same again however often it is asked, also after the policy has changed', async () => {
+    const first = await perform(deciding, 'decide', LOST)
+    const policy = { ...LOST.policy, interruptionsMax: 0 }
+    expect(await perform(deciding, 'decide', { ...LOST, policy })).toEqual(first)
+    expect((await perform(deciding, 'decide', { ...LOST, policy, recordSeq: 6 })).decision.kind).toBe(
+      'finish',
+    )
+  })
+
+  it('decides nothing that it cannot put on record', async () => {
+    await place.storeDown()
+    await expect(perform(deciding, 'decide', LOST)).rejects.toMatchObject({ type: 'transient' })
+  })
+})
+
+describe('drain and extend', () => {
+  it('put their documents where the runner reads them, once', async () => {
+    const at = { jobId: 'job-a', attempt: 3 }
+    await perform(deciding, 'drain', { ...at, drain: { reason: 'deadline', windowMs: 7 } })
+    await perform(deciding, 'drain', { ...at, drain: { reason: 'cancelled', windowMs: 1 } })
+    expect(await place.read(layout.drain('job-a', 3))).toMatchObject({ reason: 'deadline', windowMs: 7 })
+    const limits = { seq: 2, deadlineAtMs: 5, runMs: 6 }
+    await perform(deciding, 'extend', { ...at, limits })
+    expect(await place.read(layout.limits('job-a', 3, 2))).toEqual(limits)
+  })
+})
+
+describe('withdraw', () => {
+  it('takes an order back that nobody picked up: whoever does it later must not run', async () => {
+    const order = place.order({ jobId: 'job-a' })
+    expect(await perform(deciding, 'withdraw', { order })).toEqual({ isBegun: false })
+    expect(await place.read(layout.drain('job-a', 1))).toMatchObject({ reason: 'superseded', windowMs: 0 })
+  })
+
+  it('tells when the launch was begun after all, so that it is settled', async () => {
+    const order = place.order({ jobId: 'job-a' })
+    await perform(place.verbs(), 'launch', { order, recordSeq: 1 })
+    expect(await perform(deciding, 'withdraw', { order })).toEqual({ isBegun: true })
+  })
+})
+
+describe('finishJob', () => {
+  const status: JobStatus = {
+    ...{ id: 'job-a', name: 'train', owner: 'me', state: 'succeeded', reason: 'completed', message: 'done' },
+    ...{ submittedAtMs: 1, spentMicroUsd: 42, attempts: [], attemptsTotal: 2, placementReasons: [] },
+  }
+  const input: FinishInput = { jobId: 'job-a', recordSeq: 9, status, artifacts: [] }
+
+  it('answers the result, puts it on record once, and leaves no secrets behind', async () => {
+    await place.store.put(layout.secrets('job-a'), 'sealed')
+    const result = await perform(deciding, 'finishJob', input)
+    expect(result).toMatchObject({ id: 'job-a', state: 'succeeded', attempts: 2, costMicroUsd: 42 })
+    expect(await place.store.head(layout.secrets('job-a'))).toBeUndefined()
+    place.aheadMs = 60_000
+    expect(await perform(deciding, 'finishJob', input)).toEqual(result)
+    expect(await readRecords(place.store, 'job-a')).toMatchObject([{ seq: 9, kind: 'finished' }])
+  })
+
+  it('keeps the two newest checkpoints and the newest that is known to be good, and no broken upload', async () => {
+    const saved = []
+    for (const step of [1, 2, 3, 4, 5]) {
+      const saving = { store: place.store, jobId: 'job-a', attempt: 1, nowMs: 1 }
+      saved.push(await saveCheckpoint({ ...UNTRAINED, step }, saving))
+    }
+    const torn = { store: place.store, jobId: 'job-a', attempt: 2, nowMs: 1, torn: 'no-manifest' } as const
+    await saveCheckpoint({ ...UNTRAINED, step: 6 }, torn)
+    const restored = { attemptId: 'job-a-2', restoredFrom: saved[1] } as JobStatus['attempts'][number]
+    await perform(deciding, 'finishJob', { ...input, status: { ...status, attempts: [restored] } })
+    expect((await listCheckpoints(place.store, 'job-a')).map(({ step }) => step)).toEqual([5, 4, 2])
+    expect(await place.store.listFolders(layout.checkpoints('job-a'))).toHaveLength(3)
+  })
+})

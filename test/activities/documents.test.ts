@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { AttemptDocuments } from '../../activities/documents'
+import { layout } from '../../storage/layout'
+import { StoreError } from '../../storage/store'
+import { Place } from './place'
+
+let place: Place
+let documents: AttemptDocuments
+const at = { jobId: 'job-a', attempt: 2 }
+
+beforeEach(async () => {
+  place = await Place.make()
+  documents = new AttemptDocuments(place.store, at, place.now)
+})
+afterEach(() => place.dispose())
+
+describe('the documents of an attempt', () => {
+  it('are put once: whoever repeats an activity changes nothing', async () => {
+    const { runner } = place.order()
+    const { handle } = place.launched()
+    await documents.putMachine(handle)
+    await documents.putMachine({ ...handle, id: 'another' })
+    expect(await documents.readMachine()).toEqual(handle)
+    await documents.putDrain({ reason: 'cancelled', windowMs: 5 })
+    await documents.putDrain({ reason: 'superseded', windowMs: 0 })
+    expect(await place.read(layout.drain('job-a', 2))).toMatchObject({ reason: 'cancelled', windowMs: 5 })
+    await documents.putLimits({ seq: 1, deadlineAtMs: 1, runMs: null })
+    await documents.putLimits({ seq: 1, deadlineAtMs: 2, runMs: null })
+    expect(await place.read(layout.limits('job-a', 2, 1))).toEqual({ seq: 1, deadlineAtMs: 1, runMs: null })
+    await documents.putOrder(runner)
+    const first = await place.read<object>(layout.order('job-a', 2))
+    place.aheadMs = 60_000
+    await documents.putOrder(runner)
+    expect(await place.read(layout.order('job-a', 2))).toEqual(first)
+  })
+
+  it('tell when the lease was renewed, by the clock of the store', async () => {
+    expect(await documents.readLease()).toBeUndefined()
+    const before = Date.now()
+    await documents.putLease({ seq: 1, answersBeat: 4, ttlMs: 10 })
+    await documents.putLease({ seq: 2, answersBeat: 5, ttlMs: 10 })
+    const lease = await documents.readLease()
+    expect(lease?.seq).toBe(2)
+    expect(Math.abs(lease!.renewedAtMs - before)).toBeLessThan(5_000)
+  })
+
+  it('are undefined where there are none, and an error where they are something else', async () => {
+    expect(await documents.readBeat()).toBeUndefined()
+    expect(await documents.readResult()).toBeUndefined()
+    expect(await documents.readMachine()).toBeUndefined()
+    await place.store.put(layout.result('job-a', 2), '{"outcome": "great"}')
+    const error = await documents.readResult().catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(StoreError)
+    expect(error).toMatchObject({ code: 'BAD_DOCUMENT', message: expect.stringContaining('outcome') })
+  })
+
+  it.each([
+    ['{"machine":"m-1"}', 'm-1'],
+    ['{"machine": "m-1", "later": true}\n', 'm-1'],
+    ['"m-1"', undefined],
+    ['null', undefined],
+    ['{"mach', undefined],
+  ])('name the machine that works on it: %s', async (claim, machine) => {
+    expect(await documents.readClaimant()).toBeUndefined()
+    await place.store.put(layout.claim('job-a', 2), claim)
+    expect(await documents.readClaimant()).toBe(machine)
+  })
+})

@@ -1,0 +1,83 @@
+import { describe, expect, it } from '@jest/globals'
+import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
+import { failureInterceptor, toApplicationFailure } from '../../activities/failures'
+import { BackendError } from '../../backends/errors'
+import { FAILURE_CLASSES, failureFrom, type Failure, type FailureClass } from '../../core/failure'
+import { StoreError } from '../../storage/store'
+
+/** What Temporal does about each class, for every class that there is. */
+const IS_RETRIED: Readonly<Record<FailureClass, boolean>> = {
+  throttled: true,
+  transient: true,
+  capacity: false,
+  quota: false,
+  interrupted: false,
+  workload: false,
+  expired: false,
+  auth: false,
+  invalid: false,
+  unclassified: true,
+}
+
+/** How the interceptor passes on what an activity threw. */
+async function passedOn(thrown: unknown): Promise<unknown> {
+  const next = async (): Promise<unknown> => {
+    throw thrown
+  }
+  return failureInterceptor.execute({}, next).catch((error: unknown) => error)
+}
+
+describe('what went wrong below', () => {
+  it.each(FAILURE_CLASSES)('crosses Temporal with all that is known of it: %s', async (failureClass) => {
+    const failure: Failure = { class: failureClass, message: 'no', hint: 'do this', code: 'Raw.Code' }
+    const error = (await passedOn(new BackendError(failure))) as ApplicationFailure
+    expect(error).toBeInstanceOf(ApplicationFailure)
+    expect(error).toMatchObject({ type: failureClass, message: 'no', details: [failure] })
+    expect(error.nonRetryable).toBe(!IS_RETRIED[failureClass])
+    expect(failureFrom(error)).toEqual(failure)
+  })
+
+  it('is tried again no sooner than the other side asked', () => {
+    const failure: Failure = { class: 'throttled', message: 'slow down', retryAfterMs: 7_000 }
+    expect(toApplicationFailure(new BackendError(failure)).nextRetryDelay).toBe(7_000)
+    expect(toApplicationFailure(new BackendError({ class: 'throttled', message: '' })).nextRetryDelay).toBe(
+      undefined,
+    )
+  })
+
+  it('is tried again when the store may come back, and not when it never can work', () => {
+    const away = new StoreError('no answer', { isTransient: true, code: 'EIO' })
+    expect(toApplicationFailure(away)).toMatchObject({
+      type: 'transient',
+      nonRetryable: false,
+      details: [{ class: 'transient', message: 'no answer', code: 'EIO' }],
+    })
+    const wrong = new StoreError('bad key', { isTransient: false })
+    expect(toApplicationFailure(wrong)).toMatchObject({ type: 'invalid', nonRetryable: true })
+  })
+
+  it('keeps its raw code where nobody has classed it', () => {
+    const error = Object.assign(new Error('boom'), { code: 'EWHAT' })
+    expect(toApplicationFailure(error)).toMatchObject({
+      type: 'unclassified',
+      details: [{ class: 'unclassified', message: 'boom', code: 'EWHAT' }],
+      cause: error,
+    })
+    expect(toApplicationFailure('just text')).toMatchObject({ type: 'unclassified', message: 'just text' })
+  })
+})
+
+describe("what is Temporal's own", () => {
+  it.each([
+    ['a failure', ApplicationFailure.retryable('later', 'capacity')],
+    ['a cancellation', new CancelledFailure('CANCELLED')],
+    ['a failure of another copy of the SDK', Object.assign(new Error(), { name: 'ApplicationFailure' })],
+    ['a cancellation of another copy', Object.assign(new Error(), { name: 'CancelledFailure' })],
+  ])('passes as it is: %s', async (_name, thrown) => {
+    expect(await passedOn(thrown)).toBe(thrown)
+  })
+
+  it('is not in the way of an answer', async () => {
+    expect(await failureInterceptor.execute(1, (input) => Promise.resolve(input + 1))).toBe(2)
+  })
+})

@@ -1,0 +1,139 @@
+import { setMaxListeners } from 'node:events'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { Fleet } from '../../activities/fleet'
+import type { WatchInput } from '../../core/activities'
+import type { Timing } from '../../core/timing'
+import { until } from '../support/until'
+import { Place, QUICK, SPOT } from './place'
+
+let place: Place
+let leaving: AbortController
+
+beforeEach(async () => {
+  place = await Place.make({ wares: [{ ...SPOT, stock: 1_000 }] })
+  leaving = new AbortController()
+  setMaxListeners(0, leaving.signal)
+})
+afterEach(async () => {
+  leaving.abort()
+  await place.dispose()
+})
+
+const watched = (timing: Partial<Timing> = {}): WatchInput => ({
+  ...place.launched(),
+  timing: { ...QUICK, ...timing },
+  isRunning: false,
+})
+
+/** Watches without waiting for the outcome; what it comes to is told at the end of the test. */
+function follow(fleet: Fleet, input: WatchInput): { outcome: unknown } {
+  const followed: { outcome: unknown } = { outcome: undefined }
+  fleet.watch(input, leaving.signal).then(
+    (outcome) => (followed.outcome = outcome),
+    (error: unknown) => (followed.outcome = error),
+  )
+  return followed
+}
+
+const observed = (): number => place.world.callsOf('observe').length
+
+describe('a fleet', () => {
+  it('asks the provider once for all its machines, and answers each watch by itself', async () => {
+    const fleet = new Fleet(place.backend, place.store, place.now)
+    const inputs = Array.from({ length: 50 }, () => watched())
+    const followed = inputs.map((input) => follow(fleet, input))
+    await until(() => place.world.callsOf('observe').some(({ attemptIds }) => attemptIds.length === 50))
+    await place.result(inputs[7]!.order)
+    await until(() => followed[7]!.outcome !== undefined)
+    expect(followed[7]!.outcome).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
+    expect(followed.filter(({ outcome }) => outcome !== undefined)).toHaveLength(1)
+    expect(fleet.size).toBe(49)
+  })
+
+  it('looks at a new machine at once, in the middle of a long pause', async () => {
+    const fleet = new Fleet(place.backend, place.store, place.now)
+    follow(fleet, watched({ observeMs: 600_000 }))
+    await until(() => observed() === 1)
+    const input = watched({ observeMs: 600_000 })
+    await place.beat(input.order)
+    const followed = follow(fleet, input)
+    await until(() => followed.outcome !== undefined)
+    expect(followed.outcome).toEqual({ kind: 'running' })
+  })
+
+  it('lets go of a watch at once when it is cancelled, and of nothing else', async () => {
+    const fleet = new Fleet(place.backend, place.store, place.now)
+    const one = new AbortController()
+    const watch = fleet.watch(watched({ observeMs: 600_000 }), one.signal)
+    follow(fleet, watched({ observeMs: 600_000 }))
+    await until(() => observed() > 0)
+    one.abort(new Error('cancelled'))
+    await expect(watch).rejects.toThrow('cancelled')
+    expect(fleet.size).toBe(1)
+    await expect(fleet.watch(watched(), one.signal)).rejects.toThrow('cancelled')
+    expect(fleet.size).toBe(1)
+  })
+
+  it('does nothing more when nobody is left, and begins again with the next', async () => {
+    const fleet = new Fleet(place.backend, place.store, place.now)
+    const input = watched()
+    await place.result(input.order)
+    await fleet.watch(input, leaving.signal)
+    expect(fleet.size).toBe(0)
+    const looks = observed()
+    const next = watched()
+    await place.result(next.order)
+    await fleet.watch(next, leaving.signal)
+    expect(observed()).toBe(looks + 1)
+  })
+
+  it('takes no answer of the provider for an answer about nobody', async () => {
+    const failure = { class: 'transient', message: 'no answer' } as const
+    place.world.faults.add('observe', { kind: 'throws', failure }, { times: 3 })
+    const fleet = new Fleet(place.backend, place.store, place.now)
+    const followed = follow(fleet, watched())
+    await until(() => observed() >= 5)
+    expect(followed.outcome).toBeUndefined()
+  })
+
+  it('does not leave a watch without an end when its own code breaks', async () => {
+    const { store } = place
+    store.head = () => Promise.reject(new TypeError('a bug'))
+    const fleet = new Fleet(place.backend, store, place.now)
+    await expect(fleet.watch(watched(), leaving.signal)).rejects.toThrow('a bug')
+    expect(fleet.size).toBe(0)
+  })
+
+  it('reads a large fleet more slowly than it looks at it: 200 machines a second', async () => {
+    let nowMs = Date.now()
+    const reads: string[] = []
+    const counting = new Proxy(place.store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name)
+        if (typeof value !== 'function') return value
+        return (...args: unknown[]): unknown => {
+          if (name === 'get' && String(args[0]).endsWith('beat.json')) reads.push(String(args[0]))
+          return (value as (...all: unknown[]) => unknown).apply(target, args)
+        }
+      },
+    })
+    const fleet = new Fleet(place.backend, counting, () => nowMs)
+    const COUNT = 600
+    for (let index = 0; index < COUNT; index++) follow(fleet, watched({ beatMs: 1_000 }))
+    const looks = async (count: number): Promise<void> => {
+      const goal = observed() + count
+      await until(() => observed() >= goal)
+    }
+    await until(() => new Set(reads).size === COUNT)
+    // The first were added while the fleet was still small, and were read again soon.
+    nowMs += 3_000
+    await looks(2)
+    const before = reads.length
+    nowMs += 2_999
+    await looks(3)
+    expect(reads.length).toBe(before)
+    nowMs += 1
+    await looks(3)
+    expect(reads.length).toBe(before + COUNT)
+  })
+})

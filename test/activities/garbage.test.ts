@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { OwnerLookup } from '../../activities/garbage'
+import type { CollectGarbageInput } from '../../core/activities'
+import type { GarbageVerdict } from '../../core/messages'
+import type { Order } from '../../core/plan'
+import { putDocument } from '../../storage/json'
+import { layout } from '../../storage/layout'
+import { perform, Place } from './place'
+
+const DEPLOYMENT = 'dep-0123456789'
+type Fate = Awaited<ReturnType<OwnerLookup>>
+
+let place: Place
+/** What the server says of each workflow; those not named are unknown to it. */
+let fates: Record<string, Fate | Error>
+
+beforeEach(async () => {
+  place = await Place.make()
+  fates = {}
+  await putDocument(place.store, layout.deployment(), { id: DEPLOYMENT })
+})
+afterEach(() => place.dispose())
+
+const owners: OwnerLookup = async ({ jobId, attempt }) => {
+  const fate = fates[attempt === undefined ? jobId : `${jobId}/${attempt}`] ?? 'absent'
+  if (fate instanceof Error) throw fate
+  return fate
+}
+
+function collect(over: Partial<CollectGarbageInput> = {}): Promise<GarbageVerdict[]> {
+  const input = { deployment: DEPLOYMENT, backend: 'scripted', candidates: [], isDryRun: false, ...over }
+  return perform(place.verbs({ owners }), 'collectGarbage', input)
+}
+
+function machine(jobId: string, attempt = 1): { id: string; order: Order } {
+  const order = place.order({ jobId, attempt, deployment: DEPLOYMENT })
+  return { order, id: place.launched(order).handle.id }
+}
+
+/** A sweep as the workflow makes it: what was unowned the first time may be ended the second. */
+async function sweep(): Promise<GarbageVerdict[]> {
+  const first = await collect()
+  const candidates = first.filter(({ action }) => action === 'would-end').map(({ id }) => id)
+  return collect({ candidates })
+}
+
+describe('a machine of a living job', () => {
+  it.each<[string, Record<string, Fate>]>([
+    ['whose attempt runs', { 'job-a': 'open', 'job-a/1': 'open' }],
+    ['whose attempt runs, though its job was ended by hand', { 'job-a': 'closed', 'job-a/1': 'open' }],
+    ['whose attempt has ended and is being settled', { 'job-a': 'open', 'job-a/1': 'closed' }],
+    ['whose attempt the server does not know yet', { 'job-a': 'open' }],
+  ])('is never ended, candidate or not: %s', async (_name, known) => {
+    fates = known
+    const { id } = machine('job-a')
+    expect(await collect({ candidates: [id] })).toMatchObject([{ id, action: 'kept' }])
+    expect(place.lives()).toEqual(['alive'])
+  })
+
+  it('is not ended when its job came to life between two looks', async () => {
+    const { id } = machine('job-a')
+    expect(await collect()).toMatchObject([{ action: 'would-end' }])
+    fates = { 'job-a': 'open', 'job-a/1': 'open' }
+    expect(await collect({ candidates: [id] })).toMatchObject([{ action: 'kept' }])
+    expect(place.lives()).toEqual(['alive'])
+  })
+
+  it('is not ended while the server cannot say who lives', async () => {
+    fates = { 'job-b': new Error('UNAVAILABLE') }
+    const ids = [machine('job-a').id, machine('job-b').id]
+    await expect(collect({ candidates: ids.slice(1) })).rejects.toThrow('UNAVAILABLE')
+    expect(place.lives()).toEqual(['alive', 'alive'])
+  })
+})
+
+describe('a machine that nobody owns', () => {
+  it.each<[string, Record<string, Fate>, string]>([
+    ['of a job that Temporal does not know', {}, 'no job job-a is known'],
+    ['of a job that is over', { 'job-a': 'closed', 'job-a/1': 'closed' }, 'job job-a is over'],
+    [
+      'of an attempt that its job has left behind',
+      { 'job-a': 'open', 'job-a/1': 'closed', 'job-a/2': 'open' },
+      'job job-a has gone on to a later attempt',
+    ],
+  ])('is ended after its grace, and not before: %s', async (_name, known, reason) => {
+    fates = known
+    machine('job-a')
+    expect(await collect()).toMatchObject([
+      { action: 'would-end', reason: `${reason}; waiting out the grace` },
+    ])
+    expect(place.lives()).toEqual(['alive'])
+    expect(await sweep()).toMatchObject([{ action: 'ended', reason, owner: 'job-a-1' }])
+    expect(place.lives()).toEqual(['gone'])
+  })
+
+  it('is only spoken of in a dry run', async () => {
+    const { id } = machine('job-a')
+    expect(await collect({ candidates: [id], isDryRun: true })).toMatchObject([{ action: 'would-end' }])
+    expect(place.lives()).toEqual(['alive'])
+  })
+
+  it('waits for its own grace when it is found beside one whose grace is over', async () => {
+    const { id } = machine('job-a')
+    machine('job-b')
+    expect(await collect({ candidates: [id] })).toMatchObject([{ action: 'ended' }, { action: 'would-end' }])
+    expect(place.lives()).toEqual(['gone', 'alive'])
+  })
+
+  it('that cannot be ended is told, and keeps no other from its end', async () => {
+    const failure = { class: 'auth', message: 'the key was revoked' } as const
+    const { order } = machine('job-a')
+    machine('job-b')
+    place.world.faults.add('terminate', { kind: 'throws', failure }, { attemptId: order.attemptId })
+    expect(await sweep()).toMatchObject([
+      { action: 'failed', reason: 'the key was revoked' },
+      { action: 'ended' },
+    ])
+    expect(place.lives()).toEqual(['alive', 'gone'])
+  })
+})
+
+describe('what belongs to others', () => {
+  it("is not touched: another deployment's, even when the provider's filter lets it through", async () => {
+    const { id } = machine('job-a')
+    const list = place.backend.list.bind(place.backend)
+    place.backend.list = async (deployment, ctx) =>
+      (await list(deployment, ctx)).map((found) => ({
+        ...found,
+        owner: { ...found.owner, deployment: 'dep-zzzzzzzzzz' },
+      }))
+    expect(await collect({ candidates: [id] })).toEqual([])
+    expect(place.lives()).toEqual(['alive'])
+  })
+
+  it.each([
+    ['another', { id: 'dep-zzzzzzzzzz' }],
+    ['no', undefined],
+  ])('is not even listed when the store holds %s deployment', async (_name, stored) => {
+    const { id } = machine('job-a')
+    await place.store.delete(layout.deployment())
+    if (stored !== undefined) await putDocument(place.store, layout.deployment(), stored)
+    await expect(collect({ candidates: [id] })).rejects.toMatchObject({
+      type: 'invalid',
+      nonRetryable: true,
+      message: expect.stringContaining(DEPLOYMENT),
+      details: [{ hint: expect.stringContaining('crucible gc --adopt') }],
+    })
+    expect(place.world.callsOf('list')).toEqual([])
+  })
+
+  it("is kept for an open job where a resource carries no attempt's name", async () => {
+    const { id } = machine('job-a')
+    fates = { 'job-a': 'open' }
+    const list = place.backend.list.bind(place.backend)
+    place.backend.list = async (deployment, ctx) =>
+      (await list(deployment, ctx)).map((found) => ({
+        ...found,
+        owner: { ...found.owner, attemptId: 'job' },
+      }))
+    expect(await collect({ candidates: [id] })).toMatchObject([
+      { action: 'kept', reason: 'job job-a is open' },
+    ])
+    fates = { 'job-a': 'closed' }
+    expect(await collect({ candidates: [id] })).toMatchObject([{ action: 'ended' }])
+  })
+})

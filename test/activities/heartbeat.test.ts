@@ -1,0 +1,105 @@
+import { getEventListeners } from 'node:events'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import { CancelledFailure } from '@temporalio/activity'
+import { ActivityCancellationDetails } from '@temporalio/common'
+import { beating, pause } from '../../activities/heartbeat'
+import { DAY_MS } from '../../core/time'
+import { surroundings } from './place'
+
+afterEach(() => {
+  jest.useRealTimers()
+})
+
+/** Resolves, with the reason, when the signal aborts. */
+const aborted = (signal: AbortSignal): Promise<unknown> =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason), { once: true }))
+
+const until = (signal: AbortSignal): Promise<never> =>
+  aborted(signal).then((reason) => Promise.reject(reason as Error))
+
+describe('an activity that beats', () => {
+  it('beats at once, then from a timer four times in the timeout of 20 s, and no more when it is done', async () => {
+    jest.useFakeTimers()
+    const env = surroundings()
+    const beats: unknown[] = []
+    env.on('heartbeat', (details) => beats.push(details))
+    let finish = (): void => undefined
+    const work = new Promise<string>((resolve) => (finish = () => resolve('done')))
+    let step = 0
+    const running = env.run(() =>
+      beating(
+        () => work,
+        () => ({ step }),
+      ),
+    )
+    await jest.advanceTimersByTimeAsync(0)
+    expect(beats).toEqual([{ step: 0 }])
+    step = 7
+    await jest.advanceTimersByTimeAsync(20_000)
+    // Details are those of each moment, not of the first.
+    expect(beats).toEqual([{ step: 0 }, { step: 7 }, { step: 7 }, { step: 7 }, { step: 7 }])
+    finish()
+    expect(await running).toBe('done')
+    await jest.advanceTimersByTimeAsync(60_000)
+    expect(beats).toHaveLength(5)
+  })
+
+  it('never beats without details, so that a lost one without any has certainly never begun', async () => {
+    const env = surroundings()
+    const beats: unknown[] = []
+    env.on('heartbeat', (details) => beats.push(details))
+    await env.run(() => beating(async () => undefined))
+    expect(beats).toEqual(['alive'])
+  })
+
+  it('stops when it is cancelled, as cancelled', async () => {
+    const env = surroundings()
+    const running = env.run(() => beating(until))
+    env.cancel()
+    await expect(running).rejects.toBeInstanceOf(CancelledFailure)
+  })
+
+  it('is handed over when its worker shuts down: retried, neither cancelled nor failed', async () => {
+    const env = surroundings()
+    const running = env.run(() => beating(until))
+    env.cancel('WORKER_SHUTDOWN', new ActivityCancellationDetails({ workerShutdown: true }))
+    await expect(running).rejects.toMatchObject({
+      type: 'transient',
+      nonRetryable: false,
+      message: expect.stringContaining('another one takes over'),
+    })
+  })
+
+  it('is told to stop before its time is up, so that what it answers still counts', async () => {
+    const env = surroundings({ startToCloseTimeoutMs: 5_020 })
+    const reason = await env.run(() => beating(aborted))
+    expect(reason).toMatchObject({ name: 'TimeoutError' })
+    expect(env.context.cancellationSignal.aborted).toBe(false)
+  })
+
+  it('may take years: a timer that long would fire at once', async () => {
+    const env = surroundings({ startToCloseTimeoutMs: 3_650 * DAY_MS })
+    await env.run(() =>
+      beating(async (signal) => {
+        await pause(30, signal)
+        expect(signal.aborted).toBe(false)
+      }),
+    )
+  })
+})
+
+describe('a pause', () => {
+  it('ends at once when its signal aborts, with its reason', async () => {
+    const controller = new AbortController()
+    const pausing = pause(60_000, controller.signal)
+    controller.abort(new Error('enough'))
+    await expect(pausing).rejects.toThrow('enough')
+    await expect(pause(60_000, controller.signal)).rejects.toThrow('enough')
+  })
+
+  it('leaves nothing behind on the signal: a watch takes millions of them', async () => {
+    const { signal } = new AbortController()
+    await pause(1, signal)
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+})

@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { createPlanningActivities, type AskOffers, type PlanningDeps } from '../../activities/planning'
+import { BackendError } from '../../backends/errors'
+import type { PlanInput } from '../../core/activities'
+import type { JobSpec } from '../../core/job'
+import { EMPTY_LEDGER } from '../../core/ledger'
+import type { JobInput, ResolvedJob } from '../../core/messages'
+import { microUsd } from '../../core/money'
+import { layout } from '../../storage/layout'
+import { readRecords } from '../../storage/record'
+import type { Ware } from '../backends/scripted/world'
+import { perform, Place, QUICK, SPOT } from './place'
+
+const SPEC: JobSpec = {
+  ...{ name: 'train', run: 'train', inputs: [], resources: {}, isInterruptible: true, checkpoint: {} },
+  ...{ backends: [], optimize: 'cost', retries: { failures: 2, interruptions: 7 }, env: {}, secrets: [] },
+  outputs: [],
+}
+const ON_DEMAND: Ware = { ...SPOT, capacityType: 'on-demand', priceMicroUsdPerHour: microUsd(1_000) }
+
+let place: Place
+
+beforeEach(async () => {
+  place = await Place.make({ wares: [SPOT, ON_DEMAND] })
+})
+afterEach(() => place.dispose())
+
+const ask: AskOffers = (backend, request) => {
+  if (backend !== 'scripted')
+    return Promise.reject(new BackendError({ class: 'capacity', message: 'nobody serves it' }))
+  return perform(place.verbs(), 'offers', { request })
+}
+
+const planning = (deps: Partial<PlanningDeps> = {}) =>
+  createPlanningActivities({
+    ...{ store: place.store, backends: ['scripted'], askOffers: ask, now: place.now, timing: QUICK },
+    publishRunner: () => Promise.resolve('a'.repeat(64)),
+    ...deps,
+  })
+
+const JOB: JobInput = {
+  ...{
+    jobId: 'job-a',
+    spec: SPEC,
+    bundle: null,
+    owner: 'me',
+    deployment: 'dep-0123456789',
+    submittedAtMs: 1,
+  },
+}
+
+const resolved = (spec: Partial<JobSpec> = {}): ResolvedJob => ({
+  spec: { ...SPEC, ...spec },
+  policy: { failuresMax: 2, interruptionsMax: 7, unclassifiedMax: 3 },
+  timing: QUICK,
+  runnerSha256: 'a'.repeat(64),
+  storeUrl: place.store.url,
+})
+
+const input = (over: Partial<PlanInput> = {}, spec: Partial<JobSpec> = {}): PlanInput => ({
+  ...{ jobId: 'job-a', deployment: 'dep-0123456789', recordSeq: 2, attempt: 1, bundle: null },
+  ...{ ledger: EMPTY_LEDGER, avoid: [], resolved: resolved(spec), ...over },
+})
+
+const outOfStock = (): void => {
+  for (const ware of [SPOT, ON_DEMAND]) place.world.setStock(ware, 0)
+}
+
+describe('resolveJob', () => {
+  it('fixes policy, timing, runner and store for the life of the job, and puts them on record', async () => {
+    const answer = await perform(planning(), 'resolveJob', JOB)
+    expect(answer).toEqual(resolved())
+    // What is installed later does not change a job that has begun.
+    const later = planning({ timing: { ...QUICK, leaseMs: 1 }, publishRunner: async () => 'b'.repeat(64) })
+    expect(await perform(later, 'resolveJob', JOB)).toEqual(answer)
+    expect(await readRecords(place.store, 'job-a')).toMatchObject([{ seq: 1, kind: 'resolved' }])
+  })
+
+  it('refuses a spec that is none, for good, and names what is wrong', async () => {
+    const spec = { ...SPEC, run: '', env: { '1BAD': 'x' } }
+    await expect(perform(planning(), 'resolveJob', { ...JOB, spec })).rejects.toMatchObject({
+      ...{ type: 'invalid', nonRetryable: true, message: expect.stringMatching(/run[\s\S]*1BAD/) },
+    })
+    expect(await readRecords(place.store, 'job-a')).toEqual([])
+  })
+
+  it('is tried again when the runner cannot be published', async () => {
+    const publishRunner = (): Promise<string> => Promise.reject(new Error('disk full'))
+    await expect(perform(planning({ publishRunner }), 'resolveJob', JOB)).rejects.toMatchObject({
+      nonRetryable: false,
+    })
+  })
+})
+
+describe('plan', () => {
+  it('places the job on the cheapest offer, on record with what it was made from', async () => {
+    const outcome = await perform(planning(), 'plan', input())
+    expect(outcome).toMatchObject({
+      kind: 'place',
+      order: { attemptId: 'job-a-1', capacityType: 'spot', token: 'job-a-1', storeUrl: place.store.url },
+      words: { summary: 'scripted spot, v100 in a, $360.00/h' },
+    })
+    const [record] = await readRecords(place.store, 'job-a')
+    expect(record).toMatchObject({ seq: 2, kind: 'planned', attempt: 1 })
+    // The offers as they were seen lie under their digest.
+    const keys: string[] = []
+    for await (const { key } of place.store.list('market/scripted/')) keys.push(key)
+    expect(await place.read(keys[0]!)).toMatchObject({ offers: [{ type: 'v100' }, { type: 'v100' }] })
+  })
+
+  it('answers a repeated question as it did first, whatever the market says now', async () => {
+    const first = await perform(planning(), 'plan', input())
+    place.world.setStock(SPOT, 0)
+    expect(await perform(planning(), 'plan', input())).toEqual(first)
+  })
+
+  it('goes where a migration wants to go, and asks nobody else', async () => {
+    const asked: string[] = []
+    const askOffers: AskOffers = (backend, request) => {
+      asked.push(backend)
+      return ask(backend, request)
+    }
+    const target = { backend: 'scripted', capacityType: 'on-demand' } as const
+    const outcome = await perform(
+      planning({ askOffers, backends: ['elsewhere', 'scripted'] }),
+      'plan',
+      input({ target }),
+    )
+    expect(outcome).toMatchObject({ kind: 'place', order: { capacityType: 'on-demand' } })
+    expect(asked).toEqual(['scripted'])
+  })
+
+  it('goes on without a backend that does not answer, and says so when there is nothing else', async () => {
+    const both = planning({ backends: ['elsewhere', 'scripted'] })
+    expect((await perform(both, 'plan', input())).kind).toBe('place')
+    const none = planning({ backends: ['elsewhere'] })
+    expect(await perform(none, 'plan', input({ recordSeq: 3 }))).toMatchObject({
+      kind: 'wait',
+      reason: expect.stringContaining('elsewhere: nobody serves it'),
+      silentBackends: [{ backend: 'elsewhere', reason: 'nobody serves it' }],
+    })
+  })
+
+  it('waits for stock, off the record: it may have to ask for weeks', async () => {
+    outOfStock()
+    expect(await perform(planning(), 'plan', input())).toMatchObject({
+      ...{ kind: 'wait', retryInMs: 2_000, reason: expect.stringContaining('out of stock') },
+    })
+    expect(await readRecords(place.store, 'job-a')).toEqual([])
+  })
+
+  it('says at once what no offer can ever do, and what only a person can mend', async () => {
+    const never = await perform(planning(), 'plan', input({}, { resources: { gpus: { min: 64 } } }))
+    expect(never).toMatchObject({ kind: 'never', reason: 'no-placement', failure: { class: 'invalid' } })
+    place.world.quota = 0
+    expect(await perform(planning(), 'plan', input({ recordSeq: 3 }))).toMatchObject({
+      kind: 'never',
+      reason: 'quota',
+      failure: { class: 'quota', hint: expect.stringContaining('raised') },
+    })
+  })
+
+  it('gives the machine a hard stop for the money that is left, not for the whole budget', async () => {
+    const ledger = { ...EMPTY_LEDGER, spentMicroUsd: microUsd(360) }
+    const outcome = await perform(planning(), 'plan', input({ ledger, budgetMicroUsd: microUsd(720) }))
+    // One hour at 360 dollars.
+    expect(outcome).toMatchObject({ kind: 'place', order: { runner: { limits: { runMs: 3_600_000 } } } })
+  })
+})
+
+describe('planWhenAvailable', () => {
+  it.each([
+    [1, 2_000],
+    [5, 10_000],
+    [1_000, 30_000],
+  ])('asks again without an error being counted, ever more at leisure: try %i', async (attempt, delayMs) => {
+    outOfStock()
+    await expect(perform(planning(), 'planWhenAvailable', input(), { attempt })).rejects.toMatchObject({
+      ...{ type: 'capacity', nonRetryable: false, category: 'BENIGN', nextRetryDelay: delayMs },
+    })
+  })
+
+  it('answers once there is a machine', async () => {
+    outOfStock()
+    const asking = planning()
+    await expect(perform(asking, 'planWhenAvailable', input())).rejects.toMatchObject({ type: 'capacity' })
+    place.world.setStock(ON_DEMAND, 1)
+    expect(await perform(asking, 'planWhenAvailable', input(), { attempt: 2 })).toMatchObject({
+      kind: 'place',
+    })
+    expect(await readRecords(place.store, 'job-a')).toHaveLength(1)
+  })
+})
+
+describe('previewPlan', () => {
+  it('ranks all offers as a first attempt would find them, and leaves no trace of a job', async () => {
+    const plan = await perform(planning(), 'previewPlan', { spec: SPEC })
+    expect(plan.placements.map(({ offer }) => offer.capacityType)).toEqual(['spot', 'on-demand'])
+    expect(await place.store.listFolders(layout.jobs())).toEqual([])
+  })
+
+  it('refuses a spec that is none', async () => {
+    await expect(perform(planning(), 'previewPlan', { spec: { ...SPEC, run: '' } })).rejects.toMatchObject({
+      type: 'invalid',
+    })
+  })
+})

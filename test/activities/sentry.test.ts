@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { Sentry } from '../../activities/sentry'
+import type { WatchInput } from '../../core/activities'
+import type { Lease } from '../../core/documents'
+import type { Observation } from '../../core/observation'
+import type { Order } from '../../core/plan'
+import { CLOCK_SLACK_MS } from '../../core/time'
+import { listCheckpoints } from '../../storage/checkpoints'
+import { layout } from '../../storage/layout'
+import { saveCheckpoint, UNTRAINED } from '../backends/scripted/checkpoints'
+import { Place, QUICK } from './place'
+
+const RUNNING: Observation = { state: 'running' }
+const GONE: Observation = { state: 'gone', cause: 'interrupted' }
+const TIMING = { ...QUICK, leaseMs: 12_000, goneConfirmMs: 2_000, silenceMs: 60_000 }
+
+let place: Place
+let order: Order
+let input: WatchInput
+/** The clock of the sentry: it stands still between two steps of a test. */
+let nowMs: number
+
+beforeEach(async () => {
+  place = await Place.make()
+  const launched = place.launched()
+  order = launched.order
+  nowMs = launched.handle.launchedAtMs
+  input = { ...launched, timing: TIMING, isRunning: false }
+})
+afterEach(() => place.dispose())
+
+const sentry = (over: Partial<WatchInput> = {}): Sentry =>
+  new Sentry(place.store, { ...input, ...over }, () => nowMs)
+const lease = (): Promise<Lease | undefined> => place.read<Lease>(layout.lease(order.jobId, order.attempt))
+
+describe('a sentry', () => {
+  it('reports once that the workload runs, and not again to who knows it', async () => {
+    const one = sentry()
+    expect(await one.look(RUNNING, true)).toBeUndefined()
+    await place.beat(order, { seq: 1, phase: 'restoring' })
+    expect(await one.look(RUNNING, true)).toBeUndefined()
+    await place.beat(order, { seq: 2 })
+    expect(await one.look(RUNNING, true)).toEqual({ kind: 'running' })
+    expect(await one.look(RUNNING, true)).toBeUndefined()
+    expect(await sentry({ isRunning: true }).look(RUNNING, true)).toBeUndefined()
+  })
+
+  it('reads nothing when no read is due', async () => {
+    await place.beat(order)
+    expect(await sentry().look(RUNNING, false)).toBeUndefined()
+  })
+
+  it('ends with what the runner wrote, whatever the provider says', async () => {
+    await place.result(order)
+    expect(await sentry().look(RUNNING, true)).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
+    expect(await sentry().look(undefined, true)).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
+  })
+
+  it('takes a result that nobody can read for a failure that a person must see', async () => {
+    await place.store.put(layout.result(order.jobId, 1), 'not JSON')
+    expect(await sentry().look(RUNNING, true)).toMatchObject({
+      kind: 'over',
+      end: { kind: 'failed', failure: { class: 'unclassified', code: 'BAD_DOCUMENT' } },
+    })
+  })
+
+  it('passes over a beat that nobody can read', async () => {
+    await place.store.put(layout.beat(order.jobId, 1), '{')
+    expect(await sentry().look(RUNNING, true)).toBeUndefined()
+  })
+})
+
+describe('the lease', () => {
+  it('is renewed after a fresh beat only, and when a twelfth of it has passed', async () => {
+    const one = sentry()
+    await one.look(RUNNING, true)
+    expect(await lease()).toBeUndefined()
+    await place.beat(order, { seq: 1 })
+    await one.look(RUNNING, true)
+    expect(await lease()).toEqual({ seq: 1, answersBeat: 1, ttlMs: TIMING.leaseMs })
+    nowMs += 999
+    await place.beat(order, { seq: 2 })
+    await one.look(RUNNING, true)
+    expect(await lease()).toMatchObject({ seq: 1 })
+    nowMs += 1
+    // The same beat once more is no sign of life.
+    await one.look(RUNNING, true)
+    expect(await lease()).toMatchObject({ seq: 1 })
+    await place.beat(order, { seq: 3 })
+    await one.look(RUNNING, true)
+    expect(await lease()).toEqual({ seq: 2, answersBeat: 3, ttlMs: TIMING.leaseMs })
+  })
+
+  it.each(['draining', 'finishing'] as const)('is not renewed for a runner that is %s', async (phase) => {
+    await place.beat(order, { phase })
+    await sentry().look(RUNNING, true)
+    expect(await lease()).toBeUndefined()
+  })
+
+  it('goes on where an earlier watch left it', async () => {
+    await place.beat(order, { seq: 1 })
+    await sentry().look(RUNNING, true)
+    const next = sentry()
+    nowMs += TIMING.leaseMs
+    await place.beat(order, { seq: 2 })
+    await next.look(RUNNING, true)
+    expect(await lease()).toMatchObject({ seq: 2, answersBeat: 2 })
+  })
+})
+
+describe('a machine that is gone', () => {
+  it('is gone when the provider has said so twice, far enough apart', async () => {
+    const one = sentry()
+    expect(await one.look(GONE, true)).toBeUndefined()
+    nowMs += TIMING.goneConfirmMs - 1
+    expect(await one.look(GONE, true)).toBeUndefined()
+    nowMs += 1
+    expect(await one.look(GONE, true)).toMatchObject({
+      kind: 'over',
+      end: { kind: 'failed', isLaunched: true, failure: { class: 'interrupted' } },
+    })
+  })
+
+  it('is not gone when it was seen alive in between', async () => {
+    const one = sentry()
+    await one.look(GONE, true)
+    nowMs += TIMING.goneConfirmMs
+    await one.look(RUNNING, true)
+    expect(await one.look(GONE, true)).toBeUndefined()
+  })
+
+  it('had its say first: a result written on the way out counts more', async () => {
+    const one = sentry()
+    await one.look(GONE, true)
+    await place.result(order, { outcome: 'stopped', reason: 'lease' })
+    nowMs += TIMING.goneConfirmMs
+    expect(await one.look(GONE, false)).toEqual({ kind: 'over', end: { kind: 'stopped', by: 'lease' } })
+  })
+
+  it('is not judged while the store does not answer: its result may lie there', async () => {
+    const one = sentry()
+    await one.look(GONE, true)
+    nowMs += TIMING.goneConfirmMs
+    const bringBack = await place.storeDown()
+    expect(await one.look(GONE, true)).toBeUndefined()
+    await bringBack()
+    await place.result(order)
+    nowMs += 1
+    expect(await one.look(GONE, true)).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
+  })
+})
+
+describe('silence', () => {
+  it('is told only when it was long, with everybody else answering', async () => {
+    const one = sentry({ timing: { ...TIMING, leaseMs: 600_000 } })
+    await place.beat(order)
+    await one.look(RUNNING, true)
+    nowMs += TIMING.silenceMs - 1
+    expect(await one.look(RUNNING, true)).toBeUndefined()
+    nowMs += 1
+    expect(await one.look(RUNNING, true)).toEqual({ kind: 'silent', silentMs: TIMING.silenceMs })
+  })
+
+  it.each(['the provider', 'the store'])('does not count while %s does not answer', async (who) => {
+    const one = sentry({ isRunning: true, timing: { ...TIMING, leaseMs: 600_000 } })
+    await place.beat(order)
+    await one.look(RUNNING, true)
+    nowMs += TIMING.silenceMs - 1
+    const bringBack = who === 'the store' ? await place.storeDown() : undefined
+    expect(await one.look(who === 'the store' ? RUNNING : undefined, true)).toBeUndefined()
+    await bringBack?.()
+    nowMs += TIMING.silenceMs - 1
+    expect(await one.look(RUNNING, true)).toBeUndefined()
+    nowMs += 1
+    expect(await one.look(RUNNING, true)).toMatchObject({ kind: 'silent' })
+  })
+
+  it('ends an attempt once its lease has certainly run out, start, drain, power-off and slack included', async () => {
+    const one = sentry({ timing: { ...TIMING, startWithinMs: 1_000, silenceMs: 1e9 } })
+    nowMs += 1_000 + TIMING.leaseMs + TIMING.drainMs + TIMING.powerOffMs + CLOCK_SLACK_MS
+    expect(await one.look(undefined, true)).toBeUndefined()
+    nowMs += 1
+    expect(await one.look(undefined, true)).toEqual({ kind: 'over', end: { kind: 'stopped', by: 'lease' } })
+  })
+})
+
+describe('after a new checkpoint', () => {
+  it('the oldest go, but for the one that the attempt was restored from', async () => {
+    const { store } = place
+    const saved = []
+    for (let step = 1; step <= 5; step++) {
+      const saving = { store, jobId: order.jobId, attempt: 1, nowMs }
+      saved.push(await saveCheckpoint({ ...UNTRAINED, step }, saving))
+    }
+    await place.beat(order, { checkpoint: saved[4]!, restoredFrom: saved[0]! })
+    await sentry().look(RUNNING, true)
+    const left = await listCheckpoints(store, order.jobId)
+    expect(left.map(({ step }) => step)).toEqual([5, 4, 3, 1])
+  })
+})

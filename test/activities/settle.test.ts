@@ -1,0 +1,288 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { SettleInput, Settlement } from '../../core/activities'
+import { microUsd } from '../../core/money'
+import { spendOver } from '../../core/meter'
+import { CLOCK_SLACK_MS } from '../../core/time'
+import { layout } from '../../storage/layout'
+import { readRecords } from '../../storage/record'
+import { saveCheckpoint, UNTRAINED } from '../backends/scripted/checkpoints'
+import type { WorldOptions } from '../backends/scripted/world'
+import { until } from '../support/until'
+import { perform, Place, QUICK, surroundings } from './place'
+
+const HOUR_MS = 3_600_000
+const DOWN = { class: 'transient', message: 'the provider does not answer' } as const
+
+let place: Place
+
+beforeEach(async () => {
+  place = await Place.make()
+})
+afterEach(() => place.dispose())
+
+async function anew(wishes: Partial<WorldOptions>): Promise<void> {
+  await place.dispose()
+  place = await Place.make({ behave: () => ({ neverStarts: true }), ...wishes })
+}
+
+/** A settlement of an attempt that knew its machine, after which nothing is waited for. */
+const inputOf = (launched = place.launched()): SettleInput => ({
+  ...launched,
+  timing: { ...QUICK, powerOffMs: 0 },
+  windowMs: 0,
+  end: null,
+  wish: null,
+  recordSeq: 4,
+})
+const settle = (input: SettleInput): Promise<Settlement> => perform(place.verbs(), 'settle', input)
+
+describe('how an attempt ended', () => {
+  it("is what its runner wrote, with the runner's artifacts and phases", async () => {
+    const input = inputOf()
+    const artifacts = [{ path: 'w.bin', sizeBytes: 1, sha256: '0'.repeat(64) }]
+    const phases = [{ name: 'running', startedAtMs: 1, durationMs: 2 }] as const
+    const progress = { step: 9, stepsTotal: 9, loss: 0.1, atMs: 1 }
+    await place.result(input.order, { artifacts, phases: [...phases], progress })
+    const end = { kind: 'failed', isLaunched: true, failure: DOWN } as const
+    expect(await settle({ ...input, end })).toMatchObject({
+      ...{ end: { kind: 'succeeded' }, artifacts, phases, progress, stepsLost: 9, handle: input.handle },
+    })
+  })
+
+  it('is what the attempt saw, where the runner wrote nothing', async () => {
+    const end = { kind: 'stopped', by: 'lease' } as const
+    expect((await settle({ ...inputOf(), end })).end).toEqual(end)
+  })
+
+  it('is the loss of its machine, where nobody saw anything', async () => {
+    const input = inputOf()
+    place.world.machines[0]!.end('interrupted')
+    expect((await settle(input)).end).toMatchObject({ kind: 'failed', failure: { class: 'interrupted' } })
+  })
+
+  it.each([
+    ['superseded', null],
+    ['cancelled', 'cancelled'],
+    ['budget', 'budget'],
+  ] as const)('is that it was stopped when we ended its machine: %s', async (by, wish) => {
+    expect((await settle({ ...inputOf(), wish })).end).toEqual({ kind: 'stopped', by })
+  })
+
+  it('is a failure to be looked at when nobody can read the result: the machine ends all the same', async () => {
+    const input = inputOf()
+    await place.store.put(layout.result(input.order.jobId, 1), '[]')
+    expect((await settle(input)).end).toMatchObject({ kind: 'failed', failure: { class: 'unclassified' } })
+    expect(place.lives()).toEqual(['gone'])
+  })
+
+  it('tells the newest checkpoint, what it was restored from, and the steps that are in none', async () => {
+    const input = inputOf()
+    const { jobId } = input.order
+    const saving = { store: place.store, jobId, attempt: 1, nowMs: 1 }
+    const first = await saveCheckpoint({ ...UNTRAINED, step: 10 }, saving)
+    const second = await saveCheckpoint({ ...UNTRAINED, step: 20 }, saving)
+    await place.beat(input.order, {
+      progress: { step: 27, stepsTotal: 100, loss: null, atMs: 1 },
+      restoredFrom: first,
+    })
+    expect(await settle(input)).toMatchObject({ checkpoint: second, restoredFrom: first, stepsLost: 7 })
+  })
+
+  it('does not know the steps lost of a workload that tells none, and passes over a beat that is none', async () => {
+    const input = inputOf()
+    await place.store.put(layout.beat(input.order.jobId, 1), 'x')
+    expect(await settle(input)).toMatchObject({ stepsLost: null })
+  })
+})
+
+describe('the end of the machines', () => {
+  it('comes after the runner has saved and stopped: drain.json first, then its window', async () => {
+    const input = { ...inputOf(), windowMs: 60_000 }
+    const settling = settle(input)
+    await until(async () => (await place.store.head(layout.drain(input.order.jobId, 1))) !== undefined)
+    await until(() => place.world.callsOf('observe').length > 2)
+    expect(place.world.callsOf('terminate')).toEqual([])
+    await place.result(input.order, { outcome: 'stopped', reason: 'superseded' })
+    expect((await settling).end).toEqual({ kind: 'stopped', by: 'superseded' })
+    expect(place.lives()).toEqual(['gone'])
+  })
+
+  it('comes when the window is over, with nothing written', async () => {
+    const input = { ...inputOf(), windowMs: 60_000 }
+    const settling = settle(input)
+    await until(() => place.world.callsOf('observe').length > 2)
+    expect(place.lives()).not.toContain('gone')
+    place.aheadMs = 61_000
+    expect((await settling).end).toEqual({ kind: 'stopped', by: 'superseded' })
+    expect(place.lives()).toEqual(['gone'])
+  })
+
+  it('is waited for: terminate is sent until the provider says that it is done', async () => {
+    place.world.faults.add('terminate', { kind: 'ignored' }, { times: 3 })
+    await settle(inputOf())
+    expect(place.world.callsOf('terminate').length).toBeGreaterThanOrEqual(4)
+    expect(place.lives()).toEqual(['gone'])
+  })
+
+  it('comes to what a machine left when it ended by itself: a directory, a volume', async () => {
+    const input = inputOf()
+    place.world.machines[0]!.end('ended')
+    await settle(input)
+    expect(place.world.callsOf('terminate')).toHaveLength(1)
+  })
+
+  it('comes to all that a provider made of one order, and to one that its lists do not show', async () => {
+    await anew({ capabilities: { idempotency: 'tag' } })
+    const launched = place.launched()
+    place.world.duplicate(launched.order)
+    expect((await settle(inputOf(launched))).handle).toEqual(launched.handle)
+    expect(place.lives()).toEqual(['gone', 'gone'])
+
+    place.world.freezeLists(30)
+    const hidden = place.launched()
+    await settle(inputOf(hidden))
+    expect(place.lives()).toEqual(['gone', 'gone', 'gone'])
+  })
+
+  it('comes to a machine of which only the store knows', async () => {
+    const { handle } = place.launched()
+    // The provider has lost its tag.
+    const order = place.order()
+    await place.store.put(layout.machine(order.jobId, 1), JSON.stringify(handle))
+    expect((await settle({ ...inputOf({ order, handle }), handle: null })).handle).toEqual(handle)
+    expect(place.lives()).toEqual(['gone'])
+  })
+
+  it('waits for lists that may be stale before it believes that there is none', async () => {
+    place.world.freezeLists(60)
+    const launched = place.launched()
+    const settlement = await settle({ ...inputOf(launched), handle: null })
+    expect(place.world.callsOf('find').length).toBeGreaterThan(1)
+    expect(settlement.handle).toEqual(launched.handle)
+    expect(place.lives()).toEqual(['gone'])
+  })
+
+  it('costs nothing where there was no machine', async () => {
+    const input = { ...inputOf({ order: place.order(), handle: null as never }), handle: null }
+    const end = { kind: 'failed', isLaunched: false, failure: DOWN } as const
+    expect(await settle({ ...input, end })).toEqual({
+      ...{ end, handle: null, costMicroUsd: 0, stepsLost: null, artifacts: [], phases: [] },
+    })
+  })
+
+  it('stops waiting when the activity is cancelled', async () => {
+    const env = surroundings()
+    const settling = env.run((one) => place.verbs().settle(one), { ...inputOf(), windowMs: 60_000 })
+    await until(() => place.world.callsOf('observe').length > 0)
+    env.cancel()
+    await expect(settling).rejects.toThrow()
+  })
+})
+
+describe('what an attempt cost', () => {
+  const PRICE = microUsd(360)
+
+  it('is counted until the provider stopped the bill, not until somebody asked', async () => {
+    const input = inputOf()
+    const [machine] = place.world.machines
+    machine!.handle.launchedAtMs -= HOUR_MS
+    machine!.end('ended')
+    place.aheadMs = HOUR_MS
+    const { costMicroUsd, endedAtMs } = await settle(input)
+    expect(endedAtMs).toBe(machine!.endedAtMs)
+    expect(costMicroUsd).toBe(spendOver(machine!.endedAtMs! - input.handle!.launchedAtMs, PRICE))
+    expect(costMicroUsd).toBeGreaterThanOrEqual(PRICE)
+  })
+
+  it('is counted until now where the provider does not tell: never less than was seen', async () => {
+    const input = inputOf()
+    const { handle } = input
+    // It has forgotten the machine.
+    const forgotten = { ...handle!, id: 'unknown', launchedAtMs: handle!.launchedAtMs - HOUR_MS }
+    place.world.machines[0]!.end('ended')
+    const before = place.now()
+    const { costMicroUsd } = await settle({ ...input, handle: forgotten })
+    expect(costMicroUsd).toBeGreaterThanOrEqual(spendOver(before - forgotten.launchedAtMs, PRICE))
+  })
+
+  it('has the duplicates in it that a provider made', async () => {
+    await anew({ capabilities: { idempotency: 'tag' } })
+    const launched = place.launched()
+    const { handle } = place.world.duplicate(launched.order)
+    for (const machine of [handle, launched.handle]) machine.launchedAtMs -= HOUR_MS
+    const { costMicroUsd } = await settle(inputOf(launched))
+    expect(costMicroUsd).toBeGreaterThan(2 * PRICE)
+  })
+})
+
+describe('a provider that does not answer', () => {
+  const noAnswer = (): void => place.world.faults.add('find', { kind: 'throws', failure: DOWN })
+  const leaseMs = QUICK.leaseMs + QUICK.drainMs + CLOCK_SLACK_MS
+
+  it('holds the job up while the machine may live', async () => {
+    noAnswer()
+    await expect(settle(inputOf())).rejects.toMatchObject({ type: 'transient', nonRetryable: false })
+    place.aheadMs = leaseMs + QUICK.startWithinMs - 1_000
+    noAnswer()
+    await expect(settle(inputOf())).rejects.toMatchObject({ type: 'transient' })
+  })
+
+  it.each([
+    ['exit', QUICK.startWithinMs + leaseMs],
+    ['terminate', QUICK.startWithinMs + leaseMs + HOUR_MS],
+  ] as const)('no longer does when the lease has run out (billed until %s)', async (billsUntil, billedMs) => {
+    await anew({ capabilities: { billsUntil } })
+    const input = inputOf()
+    place.aheadMs = QUICK.startWithinMs + leaseMs + HOUR_MS
+    noAnswer()
+    const { end, costMicroUsd } = await settle(input)
+    expect(end).toMatchObject({ kind: 'failed', failure: { class: 'interrupted' } })
+    // What is billed until we end it is billed still; the rest stopped with its runner at the latest.
+    const expected = spendOver(billedMs, microUsd(360))
+    expect(costMicroUsd).toBeGreaterThanOrEqual(expected)
+    expect(costMicroUsd).toBeLessThan(expected + microUsd(3))
+  })
+
+  it('counts from the renewal where a lease was renewed', async () => {
+    const input = inputOf()
+    const { order, handle } = input
+    handle!.launchedAtMs -= 24 * HOUR_MS
+    await place.store.put(layout.lease(order.jobId, 1), JSON.stringify({ seq: 1, answersBeat: 1, ttlMs: 1 }))
+    place.aheadMs = leaseMs - 1_000
+    noAnswer()
+    await expect(settle(input)).rejects.toMatchObject({ type: 'transient' })
+    place.aheadMs = leaseMs + HOUR_MS
+    noAnswer()
+    const { endedAtMs } = await settle(input)
+    expect(Math.abs(endedAtMs! - Date.now() - leaseMs)).toBeLessThan(10_000)
+  })
+
+  it('holds it up for ever where nobody knows the machine', async () => {
+    place.aheadMs = 10 * HOUR_MS * 24
+    noAnswer()
+    await expect(settle({ ...inputOf(), handle: null })).rejects.toMatchObject({ type: 'transient' })
+  })
+})
+
+describe('a store that does not answer', () => {
+  it('holds the job up, and no machine is ended before its runner was asked to save', async () => {
+    const input = inputOf()
+    await place.storeDown()
+    await expect(settle(input)).rejects.toMatchObject({ type: 'transient', nonRetryable: false })
+    expect(place.world.callsOf('terminate')).toEqual([])
+  })
+})
+
+describe('the record of a settlement', () => {
+  it('is written once, and a repeated settlement answers what was settled first', async () => {
+    const input = inputOf()
+    const first = await settle(input)
+    place.aheadMs = HOUR_MS
+    await place.result(input.order)
+    expect(await settle(input)).toEqual(first)
+    const records = await readRecords(place.store, input.order.jobId)
+    expect(records).toMatchObject([
+      { seq: 4, kind: 'settled', attempt: 1, summary: expect.stringContaining('stopped (superseded)') },
+    ])
+  })
+})

@@ -1,0 +1,178 @@
+/**
+ * What every history shows of the life cycles' structure. Together with the replay of the same histories, which fails when the
+ * code would do other steps, this holds the code to it.
+ */
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { DRAIN_SIGNAL } from '../../core/messages'
+
+interface Payloads {
+  payloads?: { data?: string }[]
+}
+interface Event {
+  eventType: string
+  activityTaskScheduledEventAttributes?: { activityType: { name: string }; input?: Payloads }
+  activityTaskCompletedEventAttributes?: { scheduledEventId: string; result?: Payloads }
+  workflowExecutionStartedEventAttributes?: { input?: Payloads }
+  workflowExecutionCompletedEventAttributes?: { result?: Payloads }
+  markerRecordedEventAttributes?: { details?: { data?: Payloads } }
+  signalExternalWorkflowExecutionInitiatedEventAttributes?: { signalName: string }
+  startChildWorkflowExecutionInitiatedEventAttributes?: { input?: Payloads }
+  eventId: string
+}
+
+const HISTORIES = join(__dirname, 'histories')
+const histories = readdirSync(HISTORIES).map((file) => {
+  const { events } = JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as { events: Event[] }
+  return { name: file.replace(/\.v\d+\.json$/, ''), events }
+})
+const named = (prefix: string): [string, Event[]][] =>
+  histories.filter(({ name }) => name.startsWith(prefix)).map(({ name, events }) => [name, events])
+
+const scheduled = (events: Event[]): string[] =>
+  events.flatMap(({ activityTaskScheduledEventAttributes: it }) =>
+    it === undefined ? [] : [it.activityType.name],
+  )
+
+const valuesOf = (payloads: Payloads | undefined): unknown[] =>
+  (payloads?.payloads ?? []).map(({ data }) =>
+    data === undefined ? undefined : (JSON.parse(Buffer.from(data, 'base64').toString()) as unknown),
+  )
+
+/** Local activities as their markers tell them. */
+const localOf = (events: Event[]): string[] =>
+  events.flatMap(({ markerRecordedEventAttributes: marker }) =>
+    valuesOf(marker?.details?.data).map((value) => (value as { activity_type: string }).activity_type),
+  )
+
+const children = (events: Event[]): number =>
+  events.filter((event) => event.startChildWorkflowExecutionInitiatedEventAttributes).length
+
+describe('an attempt', () => {
+  it.each(named('attempt.'))('keeps to sixty events, with three watches at most: %s', (_name, events) => {
+    expect(events.length).toBeLessThanOrEqual(60)
+    expect(scheduled(events).filter((name) => name === 'watch').length).toBeLessThanOrEqual(3)
+  })
+
+  it.each(named('attempt.'))('never continues as new, and ends with the settlement: %s', (_name, events) => {
+    expect(events.map(({ eventType }) => eventType)).not.toContain(
+      'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW',
+    )
+    expect(scheduled(events).at(-1)).toBe('settle')
+    expect(events.at(-1)!.eventType).toBe('EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED')
+  })
+
+  it.each(named('attempt.'))('keeps progress out of its history until it is settled: %s', (_name, events) => {
+    const watches = new Set(
+      events
+        .filter((event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'watch')
+        .map(({ eventId }) => eventId),
+    )
+    const answers = events
+      .flatMap(({ activityTaskCompletedEventAttributes: it }) =>
+        it !== undefined && watches.has(it.scheduledEventId) ? valuesOf(it.result) : [],
+      )
+      .map((answer) => Object.keys(answer as object).sort())
+    const known = [['kind'], ['end', 'kind'], ['kind', 'silentMs']]
+    expect(answers.filter((keys) => !known.some((one) => one.join() === keys.join()))).toEqual([])
+  })
+})
+
+describe('a job', () => {
+  // Commands (cancel, extend, migrate, limits) take events of their own, however many attempts there are.
+  const unasked = named('job.').filter(([name]) => /succeeded|interrupted|capacity-|retried/.test(name))
+  it.each(unasked)(
+    'takes at most twenty events for each attempt, and five for a pause before it: %s',
+    (_name, events) => {
+      // The start, the resolution and the finish.
+      const FRAME = 16
+      const pauses = events.filter(({ eventType }) => eventType === 'EVENT_TYPE_TIMER_STARTED').length
+      expect(events.length).toBeLessThanOrEqual(FRAME + 20 * children(events) + 5 * pauses)
+    },
+  )
+
+  it.each(named('job.'))(
+    'decides after each attempt, and plans, by local activities only: %s',
+    (_name, events) => {
+      const decisions = localOf(events).filter((name) => name === 'decide')
+      expect(decisions.length).toBeGreaterThanOrEqual(children(events))
+      expect(scheduled(events).filter((name) => ['decide', 'plan'].includes(name))).toEqual([])
+    },
+  )
+
+  it.each(named('job.'))('tells an attempt by signal, and never cancels one: %s', (_name, events) => {
+    expect(events.map(({ eventType }) => eventType)).not.toContain(
+      'EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED',
+    )
+  })
+
+  const STOPS = ['job.cancelled', 'job.migrated', 'job.deadline', 'job.budget']
+  it.each(named('job.').filter(([name]) => STOPS.includes(name)))(
+    'asks its attempt to save and stop, whoever wants that: %s',
+    (_name, events) => {
+      const signals = events.flatMap(
+        ({ signalExternalWorkflowExecutionInitiatedEventAttributes: it }) => it?.signalName ?? [],
+      )
+      expect(signals).toContain(DRAIN_SIGNAL)
+    },
+  )
+
+  it('has somebody stop it in each of the four ways', () => {
+    expect(named('job.').filter(([name]) => STOPS.includes(name))).toHaveLength(STOPS.length)
+  })
+
+  it('settles by itself an attempt that was ended by hand', () => {
+    const [, events] = named('job.attempt-terminated-by-hand')[0]!
+    expect(scheduled(events)).toContain('settle')
+  })
+
+  it.each(named('job.').filter(([name]) => name !== 'job.attempt-terminated-by-hand'))(
+    'leaves to its attempt what the attempt has settled: %s',
+    (_name, events) => {
+      expect(scheduled(events)).not.toContain('settle')
+    },
+  )
+})
+
+describe('an attempt that is asked to stop', () => {
+  it.each(named('attempt.').filter(([name]) => /drain|cancelled/.test(name)))(
+    'puts one drain.json, whatever the reason: %s',
+    (_name, events) => {
+      expect(scheduled(events).filter((name) => name === 'drain')).toEqual(['drain'])
+    },
+  )
+})
+
+describe('whatever goes in and out', () => {
+  it.each(named(''))('is one JSON object: %s', (_name, events) => {
+    const all = events.flatMap((event) => [
+      event.workflowExecutionStartedEventAttributes?.input,
+      event.workflowExecutionCompletedEventAttributes?.result,
+      event.activityTaskScheduledEventAttributes?.input,
+      event.startChildWorkflowExecutionInitiatedEventAttributes?.input,
+    ])
+    for (const payloads of all.filter((one) => one !== undefined && one !== null)) {
+      const values = valuesOf(payloads)
+      expect(values).toHaveLength(1)
+      expect(typeof values[0]).toBe('object')
+    }
+  })
+
+  /** Instants that activities are given: the user's own, or those that an activity or a provider has told. */
+  const TOLD = ['deadlineAtMs', 'launchedAtMs', 'endedAtMs', 'observedAtMs', 'submittedAtMs', 'startedAtMs']
+  const ALLOWED = [...TOLD, 'atMs', 'issuedAtMs', 'usableUntilMs']
+
+  it.each(named(''))("has no instant of the workflow's own clock in it: %s", (_name, events) => {
+    const keys = new Set<string>()
+    const collect = (value: unknown): void => {
+      if (value === null || typeof value !== 'object') return
+      for (const [key, inner] of Object.entries(value)) {
+        if (/AtMs$|UntilMs$|^atMs$/.test(key)) keys.add(key)
+        collect(inner)
+      }
+    }
+    for (const event of events) valuesOf(event.activityTaskScheduledEventAttributes?.input).forEach(collect)
+    expect([...keys].filter((key) => !ALLOWED.includes(key))).toEqual([])
+  })
+})

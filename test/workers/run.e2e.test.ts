@@ -1,0 +1,156 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { Client, type Connection } from '@temporalio/client'
+import { pino } from 'pino'
+import { startDevServer } from '../../cli/dev/temporal/dev-server'
+import type { BackendAnswer } from '../../core/plan'
+import { backendQueue } from '../../core/queues'
+import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
+import { connect } from '../../workers/connect'
+import { knownDeployment } from '../../workers/deployment'
+import { makeBackend } from '../../workers/make-backend'
+import { rolesOf, runWorkers, type Role } from '../../workers/run'
+import { MemoryStore } from '../backends/scripted/memory-store'
+import { freshNamespace } from '../support/namespace'
+import { until } from '../support/until'
+import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
+
+const logger = pino({ level: 'silent' })
+
+let at: TestConnection
+let home: string
+let stop: AbortController
+
+beforeAll(async () => {
+  quietWorkers()
+  at = await connectTo()
+})
+afterAll(() => at.close())
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'crucible-run-'))
+  stop = new AbortController()
+})
+afterEach(async () => {
+  stop.abort()
+  await rm(home, { recursive: true, force: true })
+})
+
+async function configIn(namespace: string): Promise<WorkerConfig> {
+  return readWorkerConfig({
+    PATH: process.env['PATH'],
+    CRUCIBLE_HOME: home,
+    TEMPORAL_ADDRESS: testServer().address,
+    TEMPORAL_NAMESPACE: namespace,
+  })
+}
+
+/** Workers that poll, and how they ended. */
+async function started(config: WorkerConfig, roles: readonly Role[]): Promise<{ ended: Promise<void> }> {
+  let onReady = (): void => undefined
+  const ready = new Promise<void>((resolve) => (onReady = resolve))
+  const ended = runWorkers({ config, roles, logger, signal: stop.signal, onReady })
+  await Promise.race([ready, ended])
+  return { ended }
+}
+
+describe('the workers of a process', () => {
+  it('serve their roles, stop in good order when they are told to, and can be started again', async () => {
+    const connection = at.client.connection as Connection
+    const namespace = await freshNamespace(connection)
+    const client = new Client({ connection, namespace })
+    const config = await configIn(namespace)
+    expect(rolesOf(config)).toEqual(['orchestrator', 'local'])
+    for (const time of [1, 2]) {
+      stop = new AbortController()
+      const { ended } = await started(config, rolesOf(config))
+      expect(await knownDeployment(client)).toMatch(/^dep-/)
+      const answer = await client.activity.execute<BackendAnswer>('offers', {
+        ...{ id: `offers-${time}`, taskQueue: backendQueue('local'), args: [{ request: {} }] },
+        startToCloseTimeout: '20 seconds',
+      })
+      expect(answer).toMatchObject({ backend: 'local' })
+      stop.abort()
+      await ended
+    }
+  })
+
+  it('lets an activity that is under way answer before it stops', async () => {
+    const connection = at.client.connection as Connection
+    const namespace = await freshNamespace(connection)
+    const client = new Client({ connection, namespace })
+    const { ended } = await started(await configIn(namespace), ['local'])
+    const handle = await client.activity.start<BackendAnswer>('offers', {
+      ...{ id: 'offers', taskQueue: backendQueue('local'), args: [{ request: {} }] },
+      ...{ startToCloseTimeout: '20 seconds', retry: { maximumAttempts: 1 } },
+    })
+    stop.abort()
+    await ended
+    // Begun or not: what was begun is finished; what was not waits for the next worker, and is not lost.
+    stop = new AbortController()
+    const next = await started(await configIn(namespace), ['local'])
+    expect(await handle.result()).toMatchObject({ backend: 'local' })
+    stop.abort()
+    await next.ended
+  })
+
+  it('end with an error when one of them cannot be made, and leave nothing running', async () => {
+    const config = await configIn(await freshNamespace(at.client.connection as Connection))
+    await expect(
+      runWorkers({ config, roles: ['orchestrator', 'moon'], logger, signal: stop.signal }),
+    ).rejects.toThrow('There is no backend "moon" in CRUCIBLE_BACKENDS; Crucible knows local.')
+  })
+
+  it('are never begun when they were told to stop before', async () => {
+    stop.abort(new Error('told to stop'))
+    const config = await configIn('default')
+    await expect(runWorkers({ config, roles: ['local'], logger, signal: stop.signal })).rejects.toThrow(
+      'told to stop',
+    )
+  })
+})
+
+describe('a backend that is not in the configuration', () => {
+  it('is refused with the names of those that there are', async () => {
+    const config = await configIn('default')
+    const store = new MemoryStore(Date.now)
+    await expect(makeBackend(config, 'sun', { store, deployment: 'dep-0123456789' })).rejects.toThrow(
+      'There is no backend "sun"',
+    )
+  })
+})
+
+describe('the first connection', () => {
+  it('is tried until there is a server, however often that fails', async () => {
+    const { executable } = testServer()
+    const first = await startDevServer({ executable })
+    const [, port] = /:(\d+)$/.exec(first.address)!
+    await first.stop()
+    const warned: unknown[] = []
+    const patient = pino({ level: 'warn' }, { write: (line: string) => void warned.push(JSON.parse(line)) })
+    const connecting = connect(
+      { connection: { address: first.address }, namespace: 'default' },
+      { logger: patient, signal: stop.signal },
+    )
+    await until(() => warned.length > 0)
+    const second = await startDevServer({ executable, ports: { grpc: Number(port) } })
+    try {
+      const connection = await connecting
+      await connection.close()
+    } finally {
+      await second.stop()
+    }
+    // Said once, not at every try.
+    expect(warned).toMatchObject([{ msg: 'no Temporal server yet; trying on', address: first.address }])
+  })
+
+  it('is given up at once when the process is told to stop', async () => {
+    const connecting = connect(
+      { connection: { address: '127.0.0.1:1' }, namespace: 'default' },
+      { logger, signal: stop.signal },
+    )
+    setImmediate(() => stop.abort())
+    await expect(connecting).rejects.toThrow()
+  })
+})

@@ -1,0 +1,202 @@
+import { randomInt } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { startLeashed } from '../../cli/dev/temporal/leash'
+import { DEV_NAMESPACE, serverArguments } from '../../cli/dev/temporal/launch'
+import { choosePorts } from '../../cli/dev/temporal/ports'
+import { waitUntilReady } from '../../cli/dev/temporal/ready'
+import { makeId } from '../../core/ids'
+import { attemptIdOf, JOB_ID_PATTERN, parseAttemptId, SEARCH_ATTRIBUTES } from '../../core/queues'
+import { readRecords } from '../../storage/record'
+import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
+import { until } from '../support/until'
+import { Deployment, SPOT, statusOf, type JobHandle, type WorldWishes } from './harness'
+
+let at: TestConnection
+
+beforeAll(async () => {
+  quietWorkers()
+  at = await connectTo()
+})
+afterAll(() => at.close())
+
+function inWorld(wishes: WorldWishes, test: (deployment: Deployment) => Promise<void>): () => Promise<void> {
+  return async () => {
+    const deployment = await Deployment.start(at, wishes)
+    try {
+      await test(deployment)
+    } finally {
+      await deployment.close()
+    }
+  }
+}
+
+const inState = (job: JobHandle, state: string): Promise<void> =>
+  until(async () => (await statusOf(job)).state === state)
+
+describe('the id of a job', () => {
+  it('is legal as a name at every provider, its attempts included, and never the same twice', () => {
+    const ids = Array.from({ length: 1_000 }, () => makeId('job', randomInt))
+    expect(new Set(ids).size).toBe(1_000)
+    for (const id of ids) {
+      expect(id).toMatch(JOB_ID_PATTERN)
+      expect(attemptIdOf(id, 100_000)).toMatch(/^[a-z][a-z0-9-]{0,59}$/)
+      expect(parseAttemptId(attemptIdOf(id, 12))).toEqual({ jobId: id, attempt: 12 })
+    }
+    const longest = `job-${'a'.repeat(36)}`
+    expect(longest).toMatch(JOB_ID_PATTERN)
+    expect(attemptIdOf(longest, 9_999).length).toBeLessThanOrEqual(60)
+    expect(`${longest}a`).not.toMatch(JOB_ID_PATTERN)
+  })
+
+  it.concurrent(
+    'is never used again, not even when the job is over',
+    inWorld({}, async (deployment) => {
+      const job = await deployment.submit()
+      await job.result()
+      await expect(deployment.submit()).rejects.toMatchObject({
+        name: 'WorkflowExecutionAlreadyStartedError',
+      })
+    }),
+  )
+})
+
+describe('an attempt, as its job starts it', () => {
+  it.concurrent(
+    'has a name of its own for ever, is asked and not killed when its job closes, and says what it is',
+    inWorld({}, async (deployment) => {
+      const job = await deployment.submit()
+      await job.result()
+      const { events } = await job.fetchHistory()
+      const [started] = events!.flatMap(
+        (event) => event.startChildWorkflowExecutionInitiatedEventAttributes ?? [],
+      )
+      expect(started).toMatchObject({
+        workflowId: 'job/job-test/1',
+        workflowType: { name: 'attempt' },
+        // `temporal.api.enums.v1`: PARENT_CLOSE_POLICY_REQUEST_CANCEL, WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+        parentClosePolicy: 3,
+        workflowIdReusePolicy: 3,
+      })
+      const { searchAttributes } = await deployment.client.workflow.getHandle('job/job-test/1').describe()
+      expect(searchAttributes).toMatchObject({
+        [SEARCH_ATTRIBUTES.name]: ['train'],
+        [SEARCH_ATTRIBUTES.owner]: ['somebody'],
+        [SEARCH_ATTRIBUTES.state]: ['succeeded'],
+        [SEARCH_ATTRIBUTES.backend]: ['scripted:spot'],
+      })
+    }),
+  )
+})
+
+interface Metadata {
+  definition: { queryDefinitions: { name: string }[]; updateDefinitions: { name: string }[] }
+  currentDetails: string
+}
+
+describe("the job's page in the Temporal UI", () => {
+  it.concurrent(
+    'tells state, place and reasons in the words of the plan, and there is one query',
+    inWorld({ behave: () => ({ stepsTotal: 10_000 }) }, async (deployment) => {
+      const job = await deployment.submit({ deadlineAtMs: Date.now() + 600_000 })
+      await inState(job, 'running')
+      const page = await job.query<Metadata>('__temporal_workflow_metadata')
+      const status = await statusOf(job)
+      expect(page.currentDetails).toContain('**running** (training)')
+      expect(page.currentDetails).toContain(`**Why here:** ${status.placementReasons.join('; ')}`)
+      expect(page.currentDetails).toContain('| 1 | scripted spot | spot v100 | running |')
+      expect(page.currentDetails).toContain('- deadline 20')
+      const names = (definitions: { name: string }[]): string[] =>
+        definitions.map(({ name }) => name).filter((name) => !name.startsWith('__'))
+      expect(names(page.definition.queryDefinitions)).toEqual(['status'])
+      expect(names(page.definition.updateDefinitions).sort()).toEqual(['cancelNow', 'extend', 'migrate'])
+      const { searchAttributes } = await job.describe()
+      expect(searchAttributes).toMatchObject({
+        [SEARCH_ATTRIBUTES.state]: ['running'],
+        [SEARCH_ATTRIBUTES.reason]: ['training'],
+        [SEARCH_ATTRIBUTES.backend]: ['scripted:spot'],
+      })
+    }),
+  )
+})
+
+describe('a command at the wrong moment', () => {
+  const refusal = (job: JobHandle, update: string, argument: unknown = {}): Promise<string> =>
+    job.executeUpdate(update, { args: [argument] }).then(
+      () => 'accepted',
+      (error: { cause?: Error }) => error.cause?.message ?? '',
+    )
+
+  it.concurrent(
+    'is refused: there is nothing to move while a job waits for a machine',
+    inWorld({ wares: [{ ...SPOT, stock: 0 }] }, async (deployment) => {
+      const job = await deployment.submit()
+      await until(async () => (await statusOf(job)).reason === 'waiting-for-capacity')
+      expect(await refusal(job, 'migrate')).toBe('There is nothing to move: the job is pending.')
+    }),
+  )
+
+  it.concurrent(
+    'is refused: a job that is being stopped is neither moved nor given more',
+    inWorld(
+      { behave: () => ({ stepsTotal: 10_000, isDeaf: true }), timing: { drainMs: 20_000 } },
+      async (deployment) => {
+        const job = await deployment.submit()
+        await inState(job, 'running')
+        await job.cancel()
+        await inState(job, 'stopping')
+        expect(await refusal(job, 'migrate')).toBe('The job is being stopped and cannot be moved.')
+        const later = { deadlineAtMs: Date.now() + 600_000 }
+        expect(await refusal(job, 'extend', later)).toContain('submit a new one from it')
+        // In a hurry it may still be.
+        expect(await refusal(job, 'cancelNow')).toBe('accepted')
+        await expect(job.result()).rejects.toThrow()
+      },
+    ),
+  )
+})
+
+describe('a job of many attempts', () => {
+  it('continues as new between two of them, never in one, and loses nothing', async () => {
+    const ports = await choosePorts({})
+    const suggested = ['--dynamic-config-value', 'limit.historyCount.suggestContinueAsNew=60']
+    const server = startLeashed(testServer().executable.path, [...serverArguments(ports, {}), ...suggested])
+    await waitUntilReady({
+      ...{ port: ports.grpc, namespace: DEV_NAMESPACE },
+      ...{ searchAttributes: Object.values(SEARCH_ATTRIBUTES), signal: AbortSignal.timeout(60_000) },
+    })
+    const other = await connectTo(`127.0.0.1:${ports.grpc}`)
+    const LOSSES = 6
+    const behave: WorldWishes['behave'] = ({ attempt }) =>
+      attempt <= LOSSES ? { diesAtStep: attempt * 12 } : {}
+    const deployment = await Deployment.start(other, { behave })
+    try {
+      const job = await deployment.submit()
+      const { runId } = await job.describe()
+      expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: LOSSES + 1 })
+      const first = deployment.client.workflow.getHandle(job.workflowId, runId)
+      expect((await first.describe()).status.name).toBe('CONTINUED_AS_NEW')
+      const types = (await first.fetchHistory()).events!
+      const count = (name: 'childWorkflowExecutionCompleted' | 'childWorkflowExecutionStarted'): number =>
+        types.filter((event) => event[`${name}EventAttributes`]).length
+      expect(count('childWorkflowExecutionCompleted')).toBe(count('childWorkflowExecutionStarted'))
+
+      const status = await statusOf(deployment.client.workflow.getHandle(job.workflowId) as JobHandle)
+      expect(status.attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7])
+      expect(status.spentMicroUsd).toBe(
+        status.attempts.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0),
+      )
+      const records = await readRecords(deployment.store, 'job-test')
+      expect(records.map(({ seq }) => seq)).toEqual(records.map((_, index) => index + 1))
+      for (const { workflowId } of status.attempts) {
+        const runs = deployment.client.workflow.list({ query: `WorkflowId = '${workflowId}'` })
+        const names: string[] = []
+        for await (const run of runs) names.push(run.status.name)
+        expect(names).toEqual(['COMPLETED'])
+      }
+    } finally {
+      await deployment.close()
+      await other.close()
+      await server.stop()
+    }
+  }, 120_000)
+})
