@@ -1,14 +1,19 @@
+import { createRequire } from 'node:module'
 import { InvalidArgumentError } from 'commander'
-import { parseBackendChoice, parseDuration, UnitError } from '../client/job-file'
+import type * as jobFile from '../client/job-file'
 import type { BackendChoice } from '../core/offer'
 
+/** Reading job files takes long to load, and an argument of this kind is seldom given. */
+const lazily = createRequire(__filename)
+
 /** A parser of the job file for an argument of a flag. */
-function argument<T>(parse: (text: string) => T): (text: string) => T {
+function argument<T>(parserOf: (parsers: typeof jobFile) => (text: string) => T): (text: string) => T {
   return (text) => {
+    const parsers = lazily('../client/job-file') as typeof jobFile
     try {
-      return parse(text)
+      return parserOf(parsers)(text)
     } catch (error) {
-      if (!(error instanceof UnitError)) throw error
+      if (!(error instanceof parsers.UnitError)) throw error
       const { message, remedy } = error
       throw new InvalidArgumentError(`${message}; ${remedy}.`)
     }
@@ -16,9 +21,9 @@ function argument<T>(parse: (text: string) => T): (text: string) => T {
 }
 
 /** A duration in milliseconds. */
-export const durationArgument = argument<number>(parseDuration)
+export const durationArgument = argument<number>(({ parseDuration }) => parseDuration)
 /** `local`, `local:spot` */
-export const backendArgument = argument<BackendChoice>(parseBackendChoice)
+export const backendArgument = argument<BackendChoice>(({ parseBackendChoice }) => parseBackendChoice)
 
 /** A whole number from 1 to `most`. */
 export function countArgument(most: number): (text: string) => number {

@@ -48,6 +48,11 @@ export class Cli {
     return this.outside.config.invocation
   }
 
+  /** Text with the commands in it as this user calls them: where there is no `crucible` on PATH, by npm. */
+  asCalled(text: string): string {
+    return text.replaceAll('`crucible ', `\`${this.invocation} `)
+  }
+
   now(): number {
     return this.outside.now()
   }

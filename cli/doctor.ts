@@ -81,28 +81,32 @@ function unexpected(thrown: unknown): Told {
 const NODE_MIN = [20, 19] as const
 const NODE_BELOW = 25
 
+function isAtLeast(version: string, [wantedMajor, wantedMinor]: readonly [number, number]): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)
+}
+
 async function checkNode({ nodeVersion }: Patient): Promise<Told[]> {
-  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number)
-  const isOldEnough = major < NODE_BELOW
-  if (isOldEnough && (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]))) {
-    return [ok(nodeVersion)]
-  }
+  if (Number.parseInt(nodeVersion) < NODE_BELOW && isAtLeast(nodeVersion, NODE_MIN)) return [ok(nodeVersion)]
   const wanted = `${NODE_MIN.join('.')} to ${NODE_BELOW - 1}`
   return [error(`${nodeVersion}, and Crucible runs on ${wanted}`, 'Get Node 24 from https://nodejs.org.')]
 }
 
+const PYTHON_MIN = [3, 8] as const
+
 async function checkPython({ python }: Patient): Promise<Told[]> {
+  const remedy = `Install Python ${PYTHON_MIN.join('.')} or newer, or name one in CRUCIBLE_LOCAL_PYTHON; only machines of this host need it.`
   try {
     const program = 'import platform; print(platform.python_version())'
     const { stdout } = await promisify(execFile)(python, ['-c', program], { timeout: 10 * SECOND_MS })
-    return [ok(`${stdout.trim()} (${python})`)]
-  } catch {
+    const version = stdout.trim()
     return [
-      error(
-        `${python} cannot be run`,
-        'Install Python 3.8 or newer, or name one in CRUCIBLE_LOCAL_PYTHON; only machines of this host need it.',
-      ),
+      isAtLeast(version, PYTHON_MIN)
+        ? ok(`${version} (${python})`)
+        : error(`${python} is ${version}`, remedy),
     ]
+  } catch {
+    return [error(`${python} cannot be run`, remedy)]
   }
 }
 

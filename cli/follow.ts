@@ -1,14 +1,15 @@
-import type { JobView } from '../client/job-view'
+import type { AttemptView, JobView } from '../client/job-view'
 import { readLogs, type JobLogLine, type LogOptions } from '../client/logs'
 import { lookAt } from '../client/look'
+import { isAttemptOver } from '../client/view'
 import { watchJob } from '../client/watch'
 import { EXIT_CODES } from '../client/errors'
-import type { JobReason } from '../core/job'
+import { isFinal, type JobReason } from '../core/job'
 import { formatUsd } from '../core/money'
 import { formatDuration } from '../core/time'
 import type { Cli } from './cli'
 import type { Output } from './output'
-import { plural, stateInColour } from './words'
+import { attemptReason, plural, stateInColour } from './words'
 
 /** A line of a log as a person sees it. What is not the program's own word is marked. */
 export function logText({ s, m }: JobLogLine, { paint }: Pick<Output, 'paint'>): string {
@@ -49,27 +50,37 @@ export async function printLog(cli: Cli, jobId: string, options: LogOptions): Pr
 
 export function tellOnInterrupt(cli: Cli, jobId: string): void {
   cli.out.note(
-    `\n${jobId} goes on. Follow it with \`crucible logs -f ${jobId}\`, cancel it with \`crucible cancel ${jobId}\`.`,
+    cli.asCalled(
+      `\n${jobId} goes on. Follow it with \`crucible logs -f ${jobId}\`, cancel it with \`crucible cancel ${jobId}\`.`,
+    ),
   )
 }
 
 async function tellChanges(cli: Cli, jobId: string, signal: AbortSignal): Promise<void> {
   const { paintNote: paint } = cli.out
+  const tell = (text: string): void => cli.out.note(`${paint.dim('crucible:')} ${text}`)
   let told = ''
+  let attemptsOver = 0
   try {
-    for await (const { state, reason, message, attemptsTotal, endedAtMs } of watchJob(cli.context(), jobId, {
-      signal,
-    })) {
+    for await (const view of watchJob(cli.context(), jobId, { signal })) {
+      const { state, reason, message, attempts, attemptsTotal } = view
+      const over = attempts.filter((attempt) => attempt.number > attemptsOver && isAttemptOver(attempt))
+      for (const attempt of over) tell(endOfAttempt(attempt))
+      attemptsOver = over.at(-1)?.number ?? attemptsOver
       const words = `${stateInColour(state, paint)} (${reason}) ${message}`
-      if (words !== told && endedAtMs === null) {
-        const attempt = attemptsTotal > 1 ? `attempt ${attemptsTotal}: ` : ''
-        cli.out.note(`${paint.dim('crucible:')} ${attempt}${words}`)
-      }
+      if (words !== told && !isFinal(state))
+        tell(attemptsTotal > 1 ? `attempt ${attemptsTotal}: ${words}` : words)
       told = words
     }
   } catch {
     // The log is what was asked for; it goes on without remarks.
   }
+}
+
+function endOfAttempt(attempt: AttemptView): string {
+  const { number, state, stepsLost } = attempt
+  const lost = stepsLost === null || stepsLost === 0 ? '' : ` (${plural(stepsLost, 'step')} lost)`
+  return `attempt ${number}: ${state}${lost}. ${attemptReason(attempt)}`
 }
 
 function tellEnd(

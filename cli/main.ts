@@ -1,25 +1,10 @@
 #!/usr/bin/env node
-import module from 'node:module'
-import { readCliConfig } from './config'
-import { runCli } from './run'
+import module, { createRequire } from 'node:module'
+import type * as start from './start'
 
-// Node 22 and later keep what they compiled, which halves the start.
+// Node 22.8 and later keep what they compiled, which makes the next start faster; only what is loaded after this gains by it.
 const { enableCompileCache } = module as { enableCompileCache?: () => unknown }
 enableCompileCache?.()
 
-// Whoever reads us may stop early (`crucible logs | head`).
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0)
-  throw error
-})
-
-void runCli(process.argv.slice(2), {
-  config: readCliConfig(),
-  stdout: process.stdout,
-  stderr: process.stderr,
-  signals: process,
-  exit: (code) => process.exit(code),
-  now: Date.now,
-}).then((exitCode) => {
-  process.exitCode = exitCode
-})
+const { startProcess } = createRequire(__filename)('./start') as typeof start
+startProcess()

@@ -1,7 +1,9 @@
 import { createRequire } from 'node:module'
+import { stripVTControlCharacters } from 'node:util'
 import type TableLibrary from 'cli-table3'
 import { createColors } from 'picocolors'
 import type { Colors } from 'picocolors/types'
+import { clip } from './words'
 
 /** Only commands that print a table load what it takes. */
 const lazily = createRequire(__filename)
@@ -20,6 +22,19 @@ export interface OutputOptions {
   isJson: boolean
   isColourWanted: boolean
 }
+
+export interface TableOptions {
+  /** Columns of numbers. */
+  right?: readonly string[]
+  /** The column whose long texts are cut where the table would be wider than the screen. */
+  flexible?: string
+}
+
+/** Of a file or a pipe. */
+const WIDTH_ELSEWHERE = 100
+const GAP = 2
+/** A column cut to less tells nothing. */
+const FLEXIBLE_MIN = 16
 
 /**
  * Where a command writes. What was asked for goes to stdout, as text or as JSON and never as both; remarks and progress go to
@@ -62,29 +77,59 @@ export class Output {
     if (!this.isJson) this.#stdout.write(`${text}\n`)
   }
 
+  /** Help, which is an answer too. */
+  help(text: string): void {
+    this.json({ help: text })
+    this.line(text)
+  }
+
   /** A remark beside the answer. */
   note(text: string): void {
     this.stderr.write(`${text}\n`)
   }
 
-  /** A table without lines; the columns named in `right` are numbers. */
-  table(head: readonly string[], rows: readonly (readonly string[])[], right: readonly string[] = []): void {
+  /** A table without lines. */
+  table(
+    head: readonly string[],
+    rows: readonly (readonly string[])[],
+    { right = [], flexible }: TableOptions = {},
+  ): void {
     if (this.isJson) return
+    const shown = flexible === undefined ? rows : fitted(head, rows, { flexible, width: this.width })
     const Table = lazily('cli-table3') as typeof TableLibrary
     const table = new Table({
       chars: BORDERLESS,
       head: head.map((title) => this.paint.dim(title)),
       colAligns: head.map((title) => (right.includes(title) ? 'right' : 'left')),
-      style: { 'padding-left': 0, 'padding-right': 2, head: [], border: [], compact: true },
+      style: { 'padding-left': 0, 'padding-right': GAP, head: [], border: [], compact: true },
     })
-    table.push(...rows.map((row) => [...row]))
+    table.push(...shown.map((row) => [...row]))
     for (const line of table.toString().split('\n')) this.line(line.trimEnd())
+  }
+
+  /** Of the screen that stdout is, in columns. */
+  get width(): number {
+    return (this.#stdout.isTTY === true ? this.#stdout.columns : undefined) ?? WIDTH_ELSEWHERE
   }
 
   /** Moves to the top of an empty screen. */
   clear(): void {
     if (this.isTerminal) this.#stdout.write('\u001b[H\u001b[2J')
   }
+}
+
+function fitted(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  { flexible, width }: { flexible: string; width: number },
+): string[][] {
+  const widths = head.map((title, index) =>
+    Math.max(title.length, ...rows.map((row) => stripVTControlCharacters(row[index] ?? '').length)),
+  )
+  const total = widths.reduce((sum, each) => sum + each + GAP, -GAP)
+  const at = head.indexOf(flexible)
+  const room = Math.max(FLEXIBLE_MIN, widths[at]! - Math.max(0, total - width))
+  return rows.map((row) => row.map((cell, index) => (index === at ? clip(cell, room) : cell)))
 }
 
 const BORDERLESS = Object.fromEntries(

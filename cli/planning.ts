@@ -39,12 +39,18 @@ export function showPlan(
   { placements, rejections, silentBackends, isDurationAssumed }: Plan,
 ): void {
   const [best] = placements
-  if (best === undefined) out.line('There is no place for this job now.')
-  else {
+  if (best === undefined) {
+    const isNowhere = rejections.length === 0 && silentBackends.length === 0
+    out.line(
+      isNowhere
+        ? 'No backend has any offer for this job, as it is written.'
+        : 'There is no place for this job now.',
+    )
+  } else {
     out.table(
       ['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'PER HOUR', 'COST', 'TIME'],
       placements.map((placement, index) => rowOf(placement, index === 0)),
-      ['PER HOUR', 'COST', 'TIME'],
+      { right: ['PER HOUR', 'COST', 'TIME'] },
     )
     out.line()
     out.line(`First because: ${best.reasons.join('; ')}.`)

@@ -47,8 +47,15 @@ export const COMMANDS: readonly CommandEntry[] = [
 /** Called by completion scripts only. */
 export const HIDDEN_COMMANDS: readonly CommandEntry[] = [entry('', 'jobs-for-completion', '')]
 
-/** The program with all commands named, and those wanted defined. */
-export function makeProgram(cli: Cli, isWanted: (name: string) => boolean): Command {
+export interface ProgramOptions {
+  /** Commands that are to be defined; the others are only named. */
+  isWanted: (name: string) => boolean
+  /** Takes the pieces of a help text. */
+  onHelp?: (text: string) => void
+}
+
+/** The program with all its commands. */
+export function makeProgram(cli: Cli, { isWanted, onHelp = () => {} }: ProgramOptions): Command {
   const { Command: ProgramCommand } = lazily('commander') as typeof commander
   const program = new ProgramCommand('crucible')
     .description('Runs ML jobs to completion on whatever capacity is cheapest, soonest or safest.')
@@ -58,7 +65,8 @@ export function makeProgram(cli: Cli, isWanted: (name: string) => boolean): Comm
     .exitOverride()
     // Reported as every other error, once.
     .configureOutput({
-      writeOut: (text) => cli.out.line(text.trimEnd()),
+      writeOut: onHelp,
+      getOutHelpWidth: () => cli.out.width,
       writeErr: () => {},
       outputError: () => {},
     })

@@ -69,6 +69,7 @@ async function baseOf(
   const ending = extname(file).toLowerCase()
   if (ending === '.py') return baseOfScript(file, scriptArguments)
   if (!JOB_FILES.includes(ending)) {
+    await readText(file)
     throw new CrucibleError('usage', `${file} is neither a job file (.yaml) nor a Python script (.py).`, {
       hint: `For any other program write a job file with "run: ./${basename(file)}".`,
     })

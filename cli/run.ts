@@ -1,5 +1,6 @@
-import { CrucibleError, toCrucibleError } from '../client/errors'
+import { CrucibleError, toCrucibleError, type ErrorKind } from '../client/errors'
 import { Cli, type Outside } from './cli'
+import type { TemporalServerErrorCode } from './dev/temporal/errors'
 import { helpText } from './help'
 import { version } from './package'
 import { makeProgram } from './program'
@@ -24,7 +25,7 @@ function isJsonWanted(args: readonly string[]): boolean {
 }
 
 async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
-  const [first, second] = args
+  const [first, second] = args.filter((arg) => arg !== '--json')
   // The two that must be quick, and need nothing loaded.
   if (first === '--version' || first === '-V') {
     cli.out.json({ version: version() })
@@ -33,9 +34,18 @@ async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
   const isHelp =
     first === undefined ||
     ((first === 'help' || first === '--help' || first === '-h') && second === undefined)
-  if (isHelp) return cli.out.line(helpText(cli.out.paint))
+  if (isHelp) return cli.out.help(cli.asCalled(helpText(cli.out.paint)))
   const wanted = first === 'help' ? second : args.find((arg) => !arg.startsWith('-'))
-  await makeProgram(cli, (name) => name === wanted).parseAsync([...args], { from: 'user' })
+  const help: string[] = []
+  const program = makeProgram(cli, {
+    isWanted: (name) => name === wanted,
+    onHelp: (text) => void help.push(text),
+  })
+  try {
+    await program.parseAsync([...args], { from: 'user' })
+  } finally {
+    if (help.length > 0) cli.out.help(help.join('').trimEnd())
+  }
 }
 
 /** Help that was asked for, which commander reports as an error. */
@@ -52,12 +62,13 @@ function report(cli: Cli, thrown: unknown, args: readonly string[]): void {
   const { kind, message, hint, details } = error
   if (cli.out.isJson) return cli.out.jsonLine({ error: { kind, message, hint: hint ?? null, ...details } })
   const { paintNote: paint } = cli.out
-  cli.out.note(`${paint.red('error:')} ${message}`)
-  if (hint !== undefined) cli.out.note(hint)
+  cli.out.note(`${paint.red('error:')} ${cli.asCalled(message)}`)
+  if (hint !== undefined) cli.out.note(cli.asCalled(hint))
 }
 
 function usageError({ message }: Error, args: readonly string[]): CrucibleError {
-  const [what = '', suggestion] = message.replace(/^error: /, '').split('\n')
+  const [first = '', suggestion] = message.replace(/^error: /, '').split('\n')
+  const what = first.replace(/\.$/, '')
   const command = args.find((arg) => !arg.startsWith('-'))
   const help =
     command === undefined || /unknown command/.test(what) ? 'crucible --help' : `crucible ${command} --help`
@@ -65,10 +76,19 @@ function usageError({ message }: Error, args: readonly string[]): CrucibleError 
   return new CrucibleError('usage', `${what}.`, { hint: `${meant}See \`${help}\`.` })
 }
 
+const KIND_OF_SERVER_ERROR: Readonly<Record<TemporalServerErrorCode, ErrorKind>> = {
+  configuration: 'usage',
+  'no-answer': 'unavailable',
+  'not-found': 'unavailable',
+  'port-taken': 'failed',
+  'in-use': 'failed',
+  'data-file': 'failed',
+  'start-failed': 'unavailable',
+}
+
 /** Errors of the libraries below that the client does not know. */
 function asOurs(thrown: unknown): CrucibleError {
   const { name, code, message } = thrown as { name?: unknown; code?: unknown; message: string }
   if (name !== 'TemporalServerError') return toCrucibleError(thrown)
-  const kind = code === 'configuration' ? 'usage' : 'unavailable'
-  return new CrucibleError(kind, message, { cause: thrown })
+  return new CrucibleError(KIND_OF_SERVER_ERROR[code as TemporalServerErrorCode], message, { cause: thrown })
 }

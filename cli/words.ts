@@ -54,6 +54,11 @@ export function attemptTime({ launchedAtMs, endedAtMs }: AttemptView, nowMs: num
   return launchedAtMs === null ? NOTHING : formatDuration((endedAtMs ?? nowMs) - launchedAtMs)
 }
 
+/** Why an attempt is in its state, without what the state says already. */
+export function attemptReason({ state, reason }: Pick<AttemptView, 'state' | 'reason'>): string {
+  return reason.startsWith(`${state}: `) ? reason.slice(state.length + 2) : reason
+}
+
 /** Cut to a width, so that one long sentence does not tear a table apart. */
 export function clip(text: string, width: number): string {
   const line = text.replace(/\s+/g, ' ')

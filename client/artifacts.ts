@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { lstat, mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { checkKey } from '../storage/keys'
 import { layout } from '../storage/layout'
 import { eachOf } from '../storage/parallel'
 import { readRecords } from '../storage/record'
@@ -33,23 +34,73 @@ export async function listArtifacts(context: Context, jobId: string): Promise<Ar
   return artifacts
 }
 
+export interface DownloadOptions {
+  /** Replaces other files that have an artifact's name. */
+  isForced?: boolean
+}
+
 /**
- * Copies a job's artifacts into a folder, each under its own path, and compares them with their digests. Files that are there
- * already are replaced. Throws `failed` when one arrives damaged.
+ * Copies a job's artifacts into a folder, each under its own path, and compares them with their digests. Where another file has
+ * such a name already, throws `usage` and copies nothing, unless forced. Throws `failed` when one arrives damaged.
  */
 export async function downloadArtifacts(
   context: Context,
   jobId: string,
-  toFolder: string,
+  { toFolder, isForced = false }: DownloadOptions & { toFolder: string },
 ): Promise<ArtifactView[]> {
   const artifacts = await listArtifacts(context, jobId)
-  await eachOf(artifacts, async ({ path, sha256 }) => {
-    const target = join(toFolder, ...path.split('/'))
-    await mkdir(dirname(target), { recursive: true })
-    const isThere = await context.store.getFile(`${layout.artifacts(jobId)}${path}`, target)
-    if (!isThere || (sha256 !== null && (await digestOf(target)) !== sha256)) throw damaged(path)
-  })
+  const copies = artifacts.map((artifact) => copyOf(jobId, artifact, toFolder))
+  if (!isForced) await refuseToReplace(copies)
+  await eachOf(copies, (copy) => download(context, copy))
   return artifacts
+}
+
+interface Copy extends ArtifactView {
+  key: string
+  target: string
+}
+
+function copyOf(jobId: string, artifact: ArtifactView, toFolder: string): Copy {
+  const key = `${layout.artifacts(jobId)}${artifact.path}`
+  // No store may have keys that lead out of the folder; one that does all the same must not make us write there.
+  checkKey(key)
+  return { ...artifact, key, target: join(toFolder, ...artifact.path.split('/')) }
+}
+
+async function refuseToReplace(copies: Copy[]): Promise<void> {
+  const others = await eachOf(copies, async ({ target, sha256 }) => {
+    const isThere = await lstat(target).then(
+      () => true,
+      () => false,
+    )
+    return isThere && (sha256 === null || (await digestOf(target).catch(() => null)) !== sha256)
+      ? [target]
+      : []
+  })
+  const names = others.flat()
+  if (names.length === 0) return
+  const more = names.length > NAMED_MAX ? [`and ${names.length - NAMED_MAX} more`] : []
+  throw new CrucibleError(
+    'usage',
+    `Other files are there already, and nothing was copied: ${[...names.slice(0, NAMED_MAX), ...more].join(', ')}.`,
+    { hint: 'Name another folder, or replace them with --force.' },
+  )
+}
+
+/** Files that a message lists. */
+const NAMED_MAX = 5
+
+/** Under a name of its own until it is whole and compared. */
+async function download({ store }: Context, { path, key, target, sha256 }: Copy): Promise<void> {
+  const temporary = `${target}.${randomUUID()}.part`
+  await mkdir(dirname(target), { recursive: true })
+  try {
+    const isThere = await store.getFile(key, temporary)
+    if (!isThere || (sha256 !== null && (await digestOf(temporary)) !== sha256)) throw damaged(path)
+    await rename(temporary, target)
+  } finally {
+    await rm(temporary, { force: true })
+  }
 }
 
 /** One artifact whole, for small ones; `undefined` when the job left no such file. */

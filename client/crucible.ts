@@ -3,7 +3,7 @@ import type { ExtendUpdate, UpdateReceipt } from '../core/messages'
 import type { BackendChoice } from '../core/offer'
 import type { Plan } from '../core/plan'
 import type { RecordEntry } from '../core/record'
-import { downloadArtifacts, listArtifacts, type ArtifactView } from './artifacts'
+import { downloadArtifacts, listArtifacts, type ArtifactView, type DownloadOptions } from './artifacts'
 import { checkpointsOf, verifyCheckpoints, type CheckpointVerdict, type CheckpointView } from './checkpoints'
 import { readClientConfig, type ClientConfig } from './config'
 import { Context } from './context'
@@ -81,9 +81,9 @@ export class Crucible {
     return ours(() => listArtifacts(this.#context, jobId))
   }
 
-  /** Copies what a job has left into a folder, and checks it. */
-  downloadArtifacts(jobId: string, toFolder: string): Promise<ArtifactView[]> {
-    return ours(() => downloadArtifacts(this.#context, jobId, toFolder))
+  /** Copies what a job has left into a folder, and checks it. Replaces no other file unless forced. */
+  downloadArtifacts(jobId: string, toFolder: string, options?: DownloadOptions): Promise<ArtifactView[]> {
+    return ours(() => downloadArtifacts(this.#context, jobId, { toFolder, ...options }))
   }
 
   /** A job's complete checkpoints, newest first. */

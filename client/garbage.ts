@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { failureFrom } from '../core/failure'
 import type { GarbageCollectionInput, GarbageCollectionResult } from '../core/messages'
-import { GARBAGE_COLLECTION_SCHEDULE_ID, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
+import { ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
 import type { Context } from './context'
-import { CrucibleError, isNamed } from './errors'
+import { scheduledCollection } from './deployment'
+import { CrucibleError } from './errors'
 
 export interface GarbageOptions {
   /** Ends nothing; says what would be ended. */
@@ -41,16 +42,9 @@ export async function collectGarbage(context: Context, options: GarbageOptions):
   return { workflowId, graceMs: input.graceMs, result }
 }
 
-/** What the schedule runs with: the deployment that Temporal holds, and its backends. */
 async function scheduledInput(context: Context): Promise<GarbageCollectionInput> {
-  const client = await context.temporal()
-  try {
-    const { action } = await client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).describe()
-    const [input] = (action.args ?? []) as [GarbageCollectionInput?]
-    if (input !== undefined) return input
-  } catch (error) {
-    if (!isNamed(error, 'ScheduleNotFoundError')) throw error
-  }
+  const input = await scheduledCollection(await context.temporal())
+  if (input !== undefined) return input
   throw new CrucibleError(
     'failed',
     'Garbage collection is off: this Temporal server does not know the deployment.',

@@ -13,7 +13,7 @@ export {
   type JobOrProblems,
   type Problem,
 } from './job-file'
-export type { ArtifactView } from './artifacts'
+export type { ArtifactView, DownloadOptions } from './artifacts'
 export type { CheckpointVerdict, CheckpointView } from './checkpoints'
 export type { JobEvent } from './events'
 export type { GarbageOptions, GarbageRun } from './garbage'

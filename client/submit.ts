@@ -12,6 +12,7 @@ import { attemptKey, ensureDeploymentKey, sealSecrets, type SecretValues } from 
 import { ATTRIBUTE_KEYS } from './attributes'
 import { codeFrom, codeOf, NO_CODE, type Code } from './bundle'
 import type { Context } from './context'
+import { checkSameDeployment } from './deployment'
 import { CrucibleError, GRPC, grpcCodeOf, isNamed, messageOf } from './errors'
 import { submissionOf } from './history'
 import { uiUrlOf } from './look'
@@ -50,7 +51,7 @@ export async function submit(context: Context, submission: Submission): Promise<
   checkId(id)
   const secrets = secretsOf(context, spec)
   // Asked for before anything is left behind anywhere.
-  await context.temporal()
+  await checkSameDeployment(context, await context.temporal())
   const code = await codeFor(context, submission)
   try {
     const input: JobInput = {
@@ -83,10 +84,10 @@ function checkId(id: string): void {
 function secretsOf({ config }: Context, { secrets }: JobSpec): SecretValues {
   const missing = secrets.filter((name) => config.environment[name] === undefined)
   if (missing.length > 0) {
-    const [verb, them] = missing.length === 1 ? ['is', 'it'] : ['are', 'them']
+    const [what, verb, them] = missing.length === 1 ? ['secret', 'is', 'it'] : ['secrets', 'are', 'them']
     throw new CrucibleError(
       'usage',
-      `The job wants the secrets ${missing.join(', ')}, which ${verb} not set here.`,
+      `The job wants the ${what} ${missing.join(', ')}, which ${verb} not set here.`,
       {
         hint: `Set ${them} in the environment of this command, such as ${missing[0]}=... crucible submit ...`,
       },

@@ -11,16 +11,49 @@ import {
 } from '../core/messages'
 import { jobWorkflowId } from '../core/queues'
 import { SECOND_MS } from '../core/time'
+import { formatBackendChoice, type BackendChoice } from '../core/offer'
 import type { Context } from './context'
-import { CrucibleError, isNamed } from './errors'
-import { lookAt } from './look'
+import { CrucibleError, isNamed, toCrucibleError } from './errors'
+import { submissionWithId } from './find-job'
+import { lookAt, noSuchJob } from './look'
+import { planThroughWorkers } from './plan'
 
 /** A worker that is there answers at once; after this the answer is looked up later. */
 export const UPDATE_LIMIT_MS = 10 * SECOND_MS
 
-/** Moves a running job, with a checkpoint first: to the best other place, or where `to` says. */
-export function migrate(context: Context, jobId: string, update: MigrateUpdate = {}): Promise<UpdateReceipt> {
+/**
+ * Moves a running job, with a checkpoint first: to the best other place, or where `to` says. Throws `capacity` when it could never
+ * run there, so that a slip of the pen does not stop it.
+ */
+export async function migrate(
+  context: Context,
+  jobId: string,
+  update: MigrateUpdate = {},
+): Promise<UpdateReceipt> {
+  if (update.to !== undefined) await checkTarget(context, jobId, update.to)
   return tell(context, jobId, { name: MIGRATE_UPDATE, args: [update] })
+}
+
+async function checkTarget(context: Context, jobId: string, to: BackendChoice): Promise<void> {
+  const input = await submissionWithId(context, jobId)
+  if (input === undefined) throw noSuchJob(context, jobId)
+  const plan = await planThroughWorkers(context, { ...input.spec, backends: [to] }).catch(
+    (error: unknown) => {
+      // Nobody who could say; the job itself decides when somebody works on it again.
+      if (toCrucibleError(error).kind === 'unavailable') return undefined
+      throw error
+    },
+  )
+  if (plan === undefined) return
+  const { placements, rejections, silentBackends } = plan
+  const isPossible = placements.length + silentBackends.length > 0
+  if (isPossible || rejections.some(({ why }) => why === 'unavailable')) return
+  const reasons = [...new Set(rejections.map(({ reason }) => reason))]
+  throw new CrucibleError(
+    'capacity',
+    `${jobId} stays where it is: ${formatBackendChoice(to)} ${reasons.length === 0 ? 'is no place of this deployment' : `will not do (${reasons.join('; ')})`}.`,
+    { hint: '`crucible plan --from JOB` shows where it could run.' },
+  )
 }
 
 /** Gives a job a new deadline, a new budget or both; they reach the machine that runs it. */

@@ -12,7 +12,6 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -83,9 +82,11 @@ function steps() {
       name: 'workflow bundle',
       inputs: filesOf('workflows', 'core', 'workers', ...settings),
       outputs: [BUNDLE],
-      run: async () => {
-        const require = createRequire(import.meta.url)
-        await require(join(ROOT, 'dist', 'workers', 'bundle.js')).buildWorkflowBundle(join(ROOT, BUNDLE))
+      // By itself, because it tells more than anybody wants to know unless it fails.
+      run: () => {
+        const bundler = JSON.stringify(join(ROOT, 'dist', 'workers', 'bundle.js'))
+        const program = `require(${bundler}).buildWorkflowBundle(process.argv[1])`
+        runNode(['-e', program, join(ROOT, BUNDLE)], 'The workflows could not be bundled')
       },
     },
   ]

@@ -1,11 +1,15 @@
+import { createRequire } from 'node:module'
 import type { Command } from 'commander'
-import { checkpointsOf, verifyCheckpoints } from '../../client/checkpoints'
 import { CrucibleError, EXIT_CODES } from '../../client/errors'
 import { findJob } from '../../client/find-job'
 import { formatInstant } from '../../core/time'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { bytes, NOTHING } from '../words'
+import type * as clientCheckpoints from '../../client/checkpoints'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -43,6 +47,7 @@ async function checkpoints(
 
 async function list(cli: Cli, id: string): Promise<void> {
   const { out } = cli
+  const { checkpointsOf } = lazily('../../client/checkpoints') as typeof clientCheckpoints
   const found = await checkpointsOf(cli.context(), id)
   out.json({ id, checkpoints: found })
   if (found.length === 0) return out.line(`${id} has no complete checkpoint so far.`)
@@ -54,16 +59,14 @@ async function list(cli: Cli, id: string): Promise<void> {
     sizeBytes === null ? NOTHING : bytes(sizeBytes),
     createdAtMs === null ? 'its manifest cannot be read' : formatInstant(createdAtMs),
   ])
-  out.table(['CHECKPOINT', 'STEP', 'ATTEMPT', 'FILES', 'SIZE', 'WHEN'], rows, [
-    'STEP',
-    'ATTEMPT',
-    'FILES',
-    'SIZE',
-  ])
+  out.table(['CHECKPOINT', 'STEP', 'ATTEMPT', 'FILES', 'SIZE', 'WHEN'], rows, {
+    right: ['STEP', 'ATTEMPT', 'FILES', 'SIZE'],
+  })
 }
 
 async function verify(cli: Cli, id: string, checkpoint: string | undefined): Promise<void> {
   const { out } = cli
+  const { verifyCheckpoints } = lazily('../../client/checkpoints') as typeof clientCheckpoints
   const verdicts = await verifyCheckpoints(cli.context(), id, checkpoint)
   out.json({ id, isGood: verdicts.every(({ isGood }) => isGood), checkpoints: verdicts })
   if (verdicts.length === 0) return out.line(`${id} has no complete checkpoint so far.`)

@@ -17,10 +17,7 @@ export function define(command: Command, cli: Cli): void {
       ),
     )
     .action((shell: Shell) => {
-      const script = completionScript(
-        makeProgram(cli, () => true),
-        shell,
-      )
+      const script = completionScript(makeProgram(cli, { isWanted: () => true }), shell)
       cli.out.json({ shell, script })
       cli.out.line(script)
     })

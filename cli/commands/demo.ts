@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { join, relative } from 'node:path'
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
@@ -5,12 +6,17 @@ import type { JobView } from '../../client/job-view'
 import { formatUsd } from '../../core/money'
 import { formatDuration } from '../../core/time'
 import type { Cli } from '../cli'
-import { setStage, type Stage } from '../demo/stage'
-import { playStory, type Story } from '../demo/story'
+import type { Stage } from '../demo/stage'
+import type { Story } from '../demo/story'
 import { progressOn } from '../dev/temporal/progress'
 import { examples } from '../examples'
 import { packageRoot } from '../package'
-import { attemptTime, bytes, clip, NOTHING, usd } from '../words'
+import { attemptReason, attemptTime, bytes, NOTHING, usd } from '../words'
+import type * as stages from '../demo/stage'
+import type * as stories from '../demo/story'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -38,6 +44,8 @@ async function demo(cli: Cli, isKept: boolean): Promise<void> {
   let left: string[]
   try {
     progress.note('Starting a Temporal server and workers in a temporary folder.')
+    const { setStage } = lazily('../demo/stage') as typeof stages
+    const { playStory } = lazily('../demo/story') as typeof stories
     stage = await setStage(cli, progress, signal)
     const folder = join(packageRoot(), 'examples', 'char-lm')
     const telling = { stage, folder, progress, signal, now: () => cli.now() }
@@ -59,12 +67,10 @@ type Told = Story & { tookMs: number }
 function tell({ out }: Cli, { moved, undisturbed, weights, tookMs }: Told): void {
   const rows = [moved, undisturbed].flatMap((view) => attemptRows(view))
   out.line()
-  out.table(['JOB', '#', 'MACHINE', 'WHY IT ENDED', 'STEPS LOST', 'TIME', 'COST'], rows, [
-    '#',
-    'STEPS LOST',
-    'TIME',
-    'COST',
-  ])
+  out.table(['JOB', '#', 'MACHINE', 'WHY IT ENDED', 'STEPS LOST', 'TIME', 'COST'], rows, {
+    right: ['#', 'STEPS LOST', 'TIME', 'COST'],
+    flexible: 'WHY IT ENDED',
+  })
   const total = moved.cost.spentMicroUsd + undisturbed.cost.spentMicroUsd
   out.line(
     out.paint.dim(
@@ -80,16 +86,16 @@ function tell({ out }: Cli, { moved, undisturbed, weights, tookMs }: Told): void
   )
 }
 
-const WHY_WIDTH = 60
-
 function attemptRows({ name, attempts }: JobView): string[][] {
   return attempts.map((attempt) => {
-    const { number, backend, capacityType, reason, stepsLost, costMicroUsd } = attempt
+    const { number, backend, capacityType, stepsLost, costMicroUsd } = attempt
+    // The first half of the sentence says it.
+    const [why = ''] = attemptReason(attempt).split(';')
     return [
       name,
       String(number),
       `${backend} ${capacityType}`,
-      clip(reason, WHY_WIDTH),
+      why.replace(/\.$/, ''),
       stepsLost === null ? NOTHING : String(stepsLost),
       attemptTime(attempt, 0),
       usd(costMicroUsd),

@@ -1,18 +1,24 @@
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { removeDevNote, writeDevNote, type DevNote, type Home } from '../../client/config'
-import { CrucibleError } from '../../client/errors'
-import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
-import { createLogger, installRuntime } from '../../workers/logging'
-import { rolesOf } from '../../workers/run'
+import { CrucibleError, toCrucibleError } from '../../client/errors'
+import type { WorkerConfig } from '../../workers/config'
 import { countArgument } from '../arguments'
 import type { Cli } from '../cli'
-import { devPorts, startServer, type Server } from '../dev/server'
+import type { Server } from '../dev/server'
 import { acquireLock, type Lock } from '../dev/temporal/lock'
 import { progressOn } from '../dev/temporal/progress'
-import { resolveTemporal } from '../dev/temporal/resolve'
-import { startWorkers } from '../dev/workers'
 import { examples } from '../examples'
+import type * as workerConfig from '../../workers/config'
+import type * as resolving from '../dev/temporal/resolve'
+import type * as devServer from '../dev/server'
+import type * as logging from '../../workers/logging'
+import type * as running from '../../workers/run'
+import type * as devWorkers from '../dev/workers'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 const PORT_MAX = 65_535
 
@@ -50,6 +56,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function dev(cli: Cli, options: Options): Promise<void> {
   const signal = cli.interruption()
+  const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
   const config = readWorkerConfig(cli.environment)
   const lock = await takeHome(config.home, signal)
   let server: Server | undefined
@@ -70,7 +77,10 @@ type DevInfo = Partial<Pick<DevNote, 'address' | 'uiUrl'>>
 
 /** One `crucible dev` for each home. */
 async function takeHome({ directory }: Home, signal: AbortSignal): Promise<Lock<DevInfo>> {
-  const lock = await acquireLock<DevInfo>(join(directory, 'dev', 'lock'), { info: {}, waitMs: 0, signal })
+  const path = join(directory, 'dev', 'lock')
+  const lock = await acquireLock<DevInfo>(path, { info: {}, waitMs: 0, signal }).catch((error: unknown) => {
+    throw signal.aborted ? error : unusable(directory, error)
+  })
   if (!('heldBy' in lock)) return lock
   const { processes, info } = lock.heldBy
   const pid = processes[0]!.pid
@@ -88,20 +98,34 @@ async function takeHome({ directory }: Home, signal: AbortSignal): Promise<Lock<
   )
 }
 
+function unusable(directory: string, error: unknown): CrucibleError {
+  const { kind, message } = toCrucibleError(error)
+  return new CrucibleError(kind, `${directory} cannot be used as Crucible's home: ${message}.`, {
+    hint: 'Make it writable, make room, or choose another home with CRUCIBLE_HOME.',
+    cause: error,
+  })
+}
+
 async function serverFor(
   cli: Cli,
   { home }: WorkerConfig,
   { options, signal }: { options: Options; signal: AbortSignal },
 ): Promise<Server> {
+  const { resolveTemporal } = lazily('../dev/temporal/resolve') as typeof resolving
+  const { devPorts, startServer } = lazily('../dev/server') as typeof devServer
   const progress = progressOn(cli.out.stderr, () => cli.now())
   const { directory } = home
   const found = await resolveTemporal({ home: directory, env: { ...cli.environment }, progress, signal })
   const isOurs = found.kind === 'executable'
+  if (isOurs) progress.note('Starting the Temporal server and the workers.')
   const ports = isOurs ? await devPorts({ grpc: options.port, ui: options.uiPort }, progress) : {}
   return startServer({ found, progress, signal, ports, dataFile: join(directory, 'dev', 'temporal.db') })
 }
 
 async function runWith(cli: Cli, read: WorkerConfig, server: Server): Promise<void> {
+  const { createLogger, installRuntime } = lazily('../../workers/logging') as typeof logging
+  const { rolesOf } = lazily('../../workers/run') as typeof running
+  const { startWorkers } = lazily('../dev/workers') as typeof devWorkers
   const signal = cli.interruption()
   const { connection, namespace, address } = server
   const config: WorkerConfig = { ...read, temporal: { connection, namespace } }
@@ -153,5 +177,7 @@ function tellReady(cli: Cli, { home, backends }: WorkerConfig, { address, namesp
   ]
   out.line(out.paint.bold('Crucible is ready.'))
   for (const [name, value] of rows) out.line(`  ${out.paint.dim(name.padEnd(8))}  ${value}`)
-  out.line('In another terminal: `crucible submit train.py --follow`, `crucible list`. Ctrl-C stops.')
+  out.line(
+    cli.asCalled('In another terminal: `crucible submit train.py --follow`, `crucible list`. Ctrl-C stops.'),
+  )
 }

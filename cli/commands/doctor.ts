@@ -1,10 +1,15 @@
+import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
-import { readWorkerConfig } from '../../workers/config'
 import type { Cli } from '../cli'
-import { examine, type Finding } from '../doctor'
+import type { Finding } from '../doctor'
 import { examples } from '../examples'
 import { plural } from '../words'
+import type * as workerConfig from '../../workers/config'
+import type * as doctors from '../doctor'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -18,6 +23,8 @@ export function define(command: Command, cli: Cli): void {
 
 async function doctor(cli: Cli): Promise<void> {
   const { out } = cli
+  const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
+  const { examine } = lazily('../doctor') as typeof doctors
   const config = readWorkerConfig(cli.environment)
   const findings = await examine({
     context: cli.context(),
@@ -36,9 +43,9 @@ async function doctor(cli: Cli): Promise<void> {
   )
 }
 
-function lineOf({ out }: Cli, { check, status, message, remedy }: Finding): string {
-  const { green, yellow, red } = out.paint
+function lineOf(cli: Cli, { check, status, message, remedy }: Finding): string {
+  const { green, yellow, red } = cli.out.paint
   const mark = { ok: green('ok     '), warning: yellow('warning'), error: red('error  ') }[status]
   const line = `${mark}  ${check.padEnd(15)}  ${message}`
-  return remedy === undefined ? line : `${line}\n${' '.repeat(26)}${remedy}`
+  return remedy === undefined ? line : `${line}\n${' '.repeat(26)}${cli.asCalled(remedy)}`
 }

@@ -1,10 +1,15 @@
+import { createRequire } from 'node:module'
 import type { Command } from 'commander'
-import { eventsOf, recordOf } from '../../client/events'
+import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
 import { formatInstant } from '../../core/time'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { NOTHING } from '../words'
+import type * as clientEvents from '../../client/events'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -24,6 +29,12 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> {
+  if (isWhole && !cli.out.isJson) {
+    throw new CrucibleError('usage', 'The whole record is for programs.', {
+      hint: 'Give --json with --record.',
+    })
+  }
+  const { eventsOf, recordOf } = lazily('../../client/events') as typeof clientEvents
   const context = cli.context()
   const jobId = await findJob(context, meant)
   const story = await eventsOf(context, jobId)
@@ -35,6 +46,6 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
       attempt === null ? NOTHING : String(attempt),
       text,
     ]),
-    ['ATTEMPT'],
+    { right: ['ATTEMPT'] },
   )
 }

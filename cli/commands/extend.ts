@@ -1,11 +1,16 @@
+import { createRequire } from 'node:module'
 import type { Command } from 'commander'
-import { CrucibleError } from '../../client/errors'
+import { CrucibleError, isNamed } from '../../client/errors'
 import { findJob } from '../../client/find-job'
-import { parseDeadline, parseMoney, UnitError } from '../../client/job-file'
+import type { UnitError } from '../../client/job-file'
 import { extend } from '../../client/updates'
 import type { ExtendUpdate } from '../../core/messages'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
+import type * as jobFile from '../../client/job-file'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 interface Options {
   deadline?: string
@@ -45,6 +50,7 @@ function updateOf({ deadline, budget }: Options, nowMs: number): ExtendUpdate {
       hint: 'Give --deadline, --budget, or both.',
     })
   }
+  const { parseDeadline, parseMoney } = lazily('../../client/job-file') as typeof jobFile
   const until = deadline === undefined ? undefined : read('--deadline', () => parseDeadline(deadline))
   return {
     ...(until === undefined ? {} : { deadlineAtMs: 'atMs' in until ? until.atMs : nowMs + until.afterMs }),
@@ -56,7 +62,10 @@ function read<T>(flag: string, parse: () => T): T {
   try {
     return parse()
   } catch (error) {
-    if (!(error instanceof UnitError)) throw error
-    throw new CrucibleError('usage', `${flag} ${error.message}.`, { hint: `${error.remedy}.` })
+    if (!isNamed(error, 'UnitError')) throw error
+    const { message, remedy } = error as UnitError
+    throw new CrucibleError('usage', `${flag} ${message}.`, {
+      hint: `${remedy.charAt(0).toUpperCase()}${remedy.slice(1)}.`,
+    })
   }
 }

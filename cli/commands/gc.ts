@@ -1,14 +1,18 @@
+import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
 import { collectGarbage, type GarbageRun } from '../../client/garbage'
 import type { GarbageVerdict } from '../../core/messages'
 import { formatDuration } from '../../core/time'
-import { readWorkerConfig } from '../../workers/config'
-import { adoptDeployment, deploymentOf, knownDeployment } from '../../workers/deployment'
 import { durationArgument } from '../arguments'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { NOTHING, plural } from '../words'
+import type * as workerConfig from '../../workers/config'
+import type * as deployments from '../../workers/deployment'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 interface Options {
   dryRun?: boolean
@@ -85,6 +89,10 @@ function tell(cli: Cli, verdicts: GarbageVerdict[]): void {
 }
 
 async function adopt(cli: Cli): Promise<void> {
+  const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
+  const { adoptDeployment, deploymentOf, knownDeployment } = lazily(
+    '../../workers/deployment',
+  ) as typeof deployments
   const { backends } = readWorkerConfig(cli.environment)
   const context = cli.context()
   const client = await context.temporal()

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
@@ -5,12 +6,15 @@ import { lookAt, readMachine } from '../../client/look'
 import { isAttemptOver } from '../../client/view'
 import type { MachineHandle } from '../../core/handle'
 import { formatDuration, SECOND_MS } from '../../core/time'
-import { readWorkerConfig } from '../../workers/config'
-import { deploymentOf } from '../../workers/deployment'
-import { makeBackend } from '../../workers/make-backend'
 import { durationArgument } from '../arguments'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
+import type * as workerConfig from '../../workers/config'
+import type * as deployments from '../../workers/deployment'
+import type * as backendMaking from '../../workers/make-backend'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 /** Long enough to save a small checkpoint, short enough to watch. */
 const NOTICE_DEFAULT_MS = 30 * SECOND_MS
@@ -57,7 +61,9 @@ async function interrupt(cli: Cli, meant: string, { notice, withoutNotice }: Opt
     noticeMs === null
       ? 'was ended without a word'
       : `has been told that it ends in ${formatDuration(noticeMs)}`
-  cli.out.line(`The machine ${machine.id} ${how}. Watch the job move: crucible show ${id} --watch`)
+  cli.out.line(
+    cli.asCalled(`The machine ${machine.id} ${how}. Watch the job move: \`crucible show ${id} --watch\`.`),
+  )
 }
 
 async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
@@ -72,6 +78,9 @@ async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
 }
 
 async function takeBack(cli: Cli, machine: MachineHandle, noticeMs: number | null): Promise<void> {
+  const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
+  const { deploymentOf } = lazily('../../workers/deployment') as typeof deployments
+  const { makeBackend } = lazily('../../workers/make-backend') as typeof backendMaking
   const { store } = cli.context()
   const config = readWorkerConfig(cli.environment)
   const backend = await makeBackend(config, machine.backend, { store, deployment: await deploymentOf(store) })

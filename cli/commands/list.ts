@@ -20,7 +20,6 @@ interface Options {
 
 export function define(command: Command, cli: Cli): void {
   command
-    .alias('ls')
     .option(
       '--state <states>',
       `only jobs in these states, with commas: ${JOB_STATES.join(', ')}`,
@@ -57,7 +56,9 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
   if (jobs.length === 0) {
     const isFiltered = state !== undefined || (filter.owner ?? name ?? backend) !== undefined
     return cli.out.line(
-      isFiltered ? 'No job matches.' : 'There are no jobs yet. Begin with `crucible submit train.py`.',
+      isFiltered
+        ? 'No job matches.'
+        : cli.asCalled('There are no jobs yet. Begin with `crucible submit train.py`.'),
     )
   }
   const nowMs = cli.now()
@@ -72,11 +73,10 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
     usd(job.cost.estimatedRemainingMicroUsd),
     age(job.submittedAtMs, nowMs),
   ])
-  cli.out.table(['JOB', 'NAME', 'STATE', 'WHY', 'WHERE', 'PROGRESS', 'COST', 'TO GO', 'AGE'], rows, [
-    'COST',
-    'TO GO',
-    'AGE',
-  ])
+  cli.out.table(['JOB', 'NAME', 'STATE', 'WHY', 'WHERE', 'PROGRESS', 'COST', 'TO GO', 'AGE'], rows, {
+    right: ['COST', 'TO GO', 'AGE'],
+    flexible: 'NAME',
+  })
   if (jobs.length === limit) cli.out.note(`The first ${plural(limit, 'job')}; see more with --limit.`)
 }
 

@@ -1,13 +1,18 @@
+import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
-import { attemptsOf, readLogs, type JobLogLine, type LogOptions } from '../../client/logs'
+import type { JobLogLine, LogOptions } from '../../client/logs'
 import { lookAt } from '../../client/look'
 import { formatInstant } from '../../core/time'
 import { countArgument } from '../arguments'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
-import { logText, tellOnInterrupt } from '../follow'
+import type * as clientLogs from '../../client/logs'
+import type * as following from '../follow'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 const NUMBER_MAX = 1e9
 
@@ -40,11 +45,12 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function logs(cli: Cli, meant: string, { follow, attempt, tail, timestamps }: Options): Promise<void> {
+  const { readLogs } = lazily('../../client/logs') as typeof clientLogs
+  const { logText, tellOnInterrupt } = lazily('../follow') as typeof following
   const { out } = cli
   const context = cli.context()
   const jobId = await findJob(context, meant)
   const isFollowing = follow === true
-  if (attempt !== undefined && !isFollowing) await checkAttempt(cli, jobId, attempt)
   const options: LogOptions = {
     isFollowing,
     ...(attempt === undefined ? {} : { attempt }),
@@ -63,8 +69,9 @@ async function logs(cli: Cli, meant: string, { follow, attempt, tail, timestamps
         : logText(line, out),
     )
   }
-  if (!isFollowing) out.json({ lines })
   if (options.signal?.aborted === true) return tellOnInterrupt(cli, jobId)
+  if (count === 0 && attempt !== undefined) await checkAttempt(cli, jobId, attempt)
+  if (!isFollowing) out.json({ lines })
   if (count === 0) {
     const { state, message } = await lookAt(context, jobId)
     out.note(`There is no line yet: ${state}. ${message}`)
@@ -73,6 +80,7 @@ async function logs(cli: Cli, meant: string, { follow, attempt, tail, timestamps
 
 /** Throws `not-found` unless the job has such an attempt. */
 async function checkAttempt(cli: Cli, jobId: string, attempt: number): Promise<void> {
+  const { attemptsOf } = lazily('../../client/logs') as typeof clientLogs
   const attempts = await attemptsOf(cli.context().store, jobId)
   if (attempts.includes(attempt)) return
   throw new CrucibleError('not-found', `${jobId} has no attempt ${attempt}.`, {

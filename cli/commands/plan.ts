@@ -1,10 +1,15 @@
+import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { addJobFlags } from '../job-flags'
-import { findPlan, showPlan } from '../planning'
-import { readJob, type JobArguments } from '../read-job'
+import type { JobArguments } from '../read-job'
+import type * as jobReading from '../read-job'
+import type * as planning from '../planning'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 type Options = JobArguments['flags']
 
@@ -32,6 +37,8 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function plan(cli: Cli, given: JobArguments): Promise<void> {
+  const { readJob } = lazily('../read-job') as typeof jobReading
+  const { findPlan, showPlan } = lazily('../planning') as typeof planning
   const { spec } = await readJob(cli, given)
   const found = await findPlan(cli, spec)
   cli.out.json({ plannedBy: found.plannedBy, ...found.plan })

@@ -9,7 +9,16 @@ import { formatDuration, formatInstant } from '../../core/time'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import type { Output } from '../output'
-import { age, attemptTime, clip, NOTHING, plural, progressInWords, stateInColour, usd } from '../words'
+import {
+  age,
+  attemptReason,
+  attemptTime,
+  NOTHING,
+  plural,
+  progressInWords,
+  stateInColour,
+  usd,
+} from '../words'
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -69,7 +78,7 @@ export function render(out: Output, view: JobView, nowMs: number): void {
     out.table(
       ['#', 'ASKED FOR', 'GOT', 'STATE', 'WHY', 'TIME', 'COST', 'FROM', 'SAVED', 'LOST'],
       view.attempts.map((attempt) => attemptRow(attempt, nowMs)),
-      ['TIME', 'COST', 'FROM', 'SAVED', 'LOST'],
+      { right: ['TIME', 'COST', 'FROM', 'SAVED', 'LOST'], flexible: 'WHY' },
     )
   }
 }
@@ -98,16 +107,14 @@ function facts(view: JobView, nowMs: number): [string, string][] {
   return all.filter((fact): fact is [string, string] => fact[1] !== undefined)
 }
 
-const WHY_WIDTH = 48
-
 function attemptRow(attempt: AttemptView, nowMs: number): string[] {
-  const { realised, restoredFrom, checkpoint, stepsLost, phase, state, reason } = attempt
+  const { realised, restoredFrom, checkpoint, stepsLost, phase, state } = attempt
   return [
     String(attempt.number),
     `${attempt.backend} ${attempt.capacityType}`,
     realised === null ? NOTHING : `${realised.capacityType} ${realised.type}`,
     state,
-    clip(phase === null || phase === 'running' ? reason : phase, WHY_WIDTH),
+    phase === null || phase === 'running' ? attemptReason(attempt) : phase,
     attemptTime(attempt, nowMs),
     usd(attempt.costMicroUsd),
     stepOf(restoredFrom?.step),

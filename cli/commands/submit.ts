@@ -1,12 +1,18 @@
+import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import type { JobView } from '../../client/job-view'
-import { submit, type Submission, type Submitted } from '../../client/submit'
+import type { Submission, Submitted } from '../../client/submit'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
-import { exitCodeOf, follow } from '../follow'
 import { addJobFlags } from '../job-flags'
-import { findPlan, showPlan } from '../planning'
-import { readJob, type JobArguments } from '../read-job'
+import type { JobArguments } from '../read-job'
+import type * as jobReading from '../read-job'
+import type * as submitting from '../../client/submit'
+import type * as following from '../follow'
+import type * as planning from '../planning'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 interface Options extends Readonly<Record<string, unknown>> {
   id?: string
@@ -45,11 +51,15 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function run(cli: Cli, given: JobArguments, options: Options): Promise<void> {
+  const { readJob } = lazily('../read-job') as typeof jobReading
   const submission = await readJob(cli, given)
   if (options.dryRun === true) return dryRun(cli, submission)
+  const { submit } = lazily('../../client/submit') as typeof submitting
   const submitted = await submit(cli.context(), submission)
   tell(cli, submitted, options.follow === true)
-  const view = options.follow === true ? await follow(cli, submitted.id) : undefined
+  if (options.follow !== true) return cli.out.json(documentOf(submitted, undefined))
+  const { exitCodeOf, follow } = lazily('../follow') as typeof following
+  const view = await follow(cli, submitted.id)
   cli.out.json(documentOf(submitted, view))
   if (view !== undefined) cli.exitCode = exitCodeOf(view)
 }
@@ -59,6 +69,7 @@ function documentOf({ isNew, isServed, ...rest }: Submitted, view: JobView | und
 }
 
 async function dryRun(cli: Cli, { spec, directory }: Submission): Promise<void> {
+  const { findPlan, showPlan } = lazily('../planning') as typeof planning
   const { plan, plannedBy } = await findPlan(cli, spec)
   cli.out.json({ spec, directory: directory ?? null, plannedBy, plan })
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)
@@ -78,14 +89,16 @@ function tell(cli: Cli, { id, isNew, isServed, uiUrl }: Submitted, isFollowed: b
   )
   if (uiUrl !== null) say(`  Temporal  ${uiUrl}`)
   if (!isFollowed) {
-    say(`  follow    crucible logs -f ${id}`)
-    say(`  look      crucible show ${id}`)
-    say(`  cancel    crucible cancel ${id}`)
+    say(`  follow    ${cli.invocation} logs -f ${id}`)
+    say(`  look      ${cli.invocation} show ${id}`)
+    say(`  cancel    ${cli.invocation} cancel ${id}`)
   }
   if (!isServed) {
     out.note(
       out.paintNote.yellow(
-        'No worker runs: the job waits until one does. Start one with `crucible dev` or `crucible worker`.',
+        cli.asCalled(
+          'No worker runs: the job waits until one does. Start one with `crucible dev` or `crucible worker`.',
+        ),
       ),
     )
   }

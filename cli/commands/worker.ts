@@ -1,11 +1,15 @@
+import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
-import { readWorkerConfig } from '../../workers/config'
-import { createLogger, installRuntime } from '../../workers/logging'
-import { rolesOf } from '../../workers/run'
 import type { Cli } from '../cli'
-import { startWorkers } from '../dev/workers'
 import { examples } from '../examples'
+import type * as workerConfig from '../../workers/config'
+import type * as logging from '../../workers/logging'
+import type * as running from '../../workers/run'
+import type * as devWorkers from '../dev/workers'
+
+/** Loaded by who runs the command: help and completion need none of it. */
+const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -27,6 +31,10 @@ export function define(command: Command, cli: Cli): void {
 
 async function work(cli: Cli, wanted: string[]): Promise<void> {
   const signal = cli.interruption()
+  const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
+  const { createLogger, installRuntime } = lazily('../../workers/logging') as typeof logging
+  const { rolesOf } = lazily('../../workers/run') as typeof running
+  const { startWorkers } = lazily('../dev/workers') as typeof devWorkers
   const config = readWorkerConfig(cli.environment)
   const known = rolesOf(config)
   const unknown = wanted.filter((role) => !known.includes(role))

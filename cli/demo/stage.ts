@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { homeOf, removeDevNote, writeDevNote, type DevNote, type Environment } from '../../client/config'
-import type { Context } from '../../client/context'
+import { Context } from '../../client/context'
+import { CrucibleError } from '../../client/errors'
 import { SECOND_MS } from '../../core/time'
 import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
 import { deploymentOf } from '../../workers/deployment'
@@ -41,6 +42,7 @@ const PRETENDED = {
 }
 
 const BACKEND = 'local'
+const OWNER = 'demo'
 
 /** Builds the stage; when that fails, or the signal aborts before it is done, nothing of it is left. */
 export async function setStage(cli: Cli, progress: Progress, signal: AbortSignal): Promise<Stage> {
@@ -74,6 +76,10 @@ async function build(
   const { home } = parts
   const environment = environmentOf(cli.environment, home)
   const read = readWorkerConfig(environment)
+  const { store } = new Context({ ...read, owner: OWNER, environment }, () => cli.now())
+  const at = { store, deployment: (parts.deployment = await deploymentOf(store)) }
+  const backend = (parts.backend = await makeBackend(read, BACKEND, at))
+  await checkBackend(backend, signal)
   // The executable comes from the user's own cache, so that it is got once.
   const cache = homeOf(cli.environment).directory
   const found = await resolveExecutable({ home: cache, env: { ...cli.environment }, progress, signal })
@@ -87,19 +93,24 @@ async function build(
   writeDevNote(config.home, parts.note)
   const context = (parts.context = cli.context({
     ...config,
-    owner: 'demo',
+    owner: OWNER,
     environment,
     ...(uiUrl === null ? {} : { temporalUiUrl: uiUrl }),
   }))
-  parts.deployment = await deploymentOf(context.store)
-  const at = { store: context.store, deployment: parts.deployment }
-  const backend = (parts.backend = await makeBackend(config, BACKEND, at))
   const broken = Promise.race([parts.workers.ended, server.ended]).then((reason) => {
     throw new Error(reason ?? 'The workers have ended.')
   })
   // Heard where it is raced against; after the end nobody listens any more.
   broken.catch(() => undefined)
   return { home, context, backend, broken, close: () => takeDown(parts) }
+}
+
+/** Before anything is started: a machine without Python cannot show anything. */
+async function checkBackend(backend: Backend, signal: AbortSignal): Promise<void> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(CALL_LIMIT_MS)])
+  const problem = (await backend.check({ signal: limit })).find(({ severity }) => severity === 'error')
+  if (problem === undefined) return
+  throw new CrucibleError('failed', `The demo cannot run here: ${problem.message}.`, { hint: problem.remedy })
 }
 
 /** The user's environment without anything that leads to a Crucible or a Temporal of the user's. */

@@ -47,11 +47,14 @@ export async function playStory(telling: StoryTelling): Promise<Story> {
   const { uiUrl } = await lookAt(stage.context, moved)
   if (uiUrl !== null) progress.note(`Its page in the Temporal Web UI, while this runs: ${uiUrl}`)
   await lose(telling, { id: moved, attempt: 1, ...FIRST_LOSS })
+  await tellStart(telling, moved, 2)
+  // Beside the other one, to save the time of whoever watches.
+  const undisturbed = await start(telling, { ...spec, name: `${spec.name}-calm` })
+  progress.note(`On a machine beside it, the same job undisturbed, as ${undisturbed}.`)
   await lose(telling, { id: moved, attempt: 2, ...SECOND_LOSS })
-  await untilStep(telling, { id: moved, attempt: 3, afterPart: 0 })
-  const undisturbed = await start(telling, { ...spec, name: `${spec.name}-undisturbed` })
-  progress.note(`Beside it, the same job undisturbed as ${undisturbed}.`)
+  await tellStart(telling, moved, 3)
   const [first, second] = [await end(telling, moved), await end(telling, undisturbed)]
+  progress.note('Both jobs are done.')
   return { moved: first, undisturbed: second, weights: await compare(telling, moved, undisturbed) }
 }
 
@@ -83,8 +86,18 @@ async function lose(telling: StoryTelling, { noticeMs, ...at }: Loss): Promise<v
   await stage.backend.interrupt?.(machine, { noticeMs }, { signal })
   progress.note(
     noticeMs === null
-      ? `Step ${step}: machine ${at.attempt} was killed without notice.`
-      : `Step ${step}: machine ${at.attempt} got notice that it is taken back in ${noticeMs / SECOND_MS} s.`,
+      ? `Machine ${at.attempt} was killed without notice at step ${step}.`
+      : `Machine ${at.attempt} got notice at step ${step}: it is taken back in ${noticeMs / SECOND_MS} s.`,
+  )
+}
+
+/** From where an attempt goes on, as soon as its workload has told a step. */
+async function tellStart(telling: StoryTelling, id: string, attempt: number): Promise<void> {
+  await untilStep(telling, { id, attempt, afterPart: 0 })
+  const { beat } = await readAttempt(telling.stage.context.store, id, attempt)
+  const step = beat?.restoredFrom?.step
+  telling.progress.note(
+    `Machine ${attempt} goes on from ${step === undefined ? 'the start' : `step ${step}`}.`,
   )
 }
 

@@ -49,7 +49,7 @@ export async function checkAnswers({ address, connectionOptions }: TemporalAddre
     await connection.close()
   } catch (error) {
     throw new TemporalServerError(
-      'configuration',
+      'no-answer',
       `The environment names the Temporal server ${address}, but it does not answer (${messageOf(error)}). ` +
         'Start it, correct TEMPORAL_ADDRESS or temporal.toml, or unset them to use a server on this machine.',
       { cause: error },

@@ -1,6 +1,8 @@
 export type TemporalServerErrorCode =
   /** The environment names a server or an executable that cannot be used. */
   | 'configuration'
+  /** The server that the environment names does not answer. */
+  | 'no-answer'
   /** No way of finding or getting an executable worked. */
   | 'not-found'
   /** A wanted port is in use. */

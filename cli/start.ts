@@ -1,0 +1,33 @@
+import { EXIT_CODES } from '../client/errors'
+import { readCliConfig } from './config'
+import { runCli } from './run'
+
+/** Runs the command line of this process and ends it. */
+export function startProcess(): void {
+  endOnBrokenOutput()
+  void runCli(process.argv.slice(2), {
+    config: readCliConfig(),
+    stdout: process.stdout,
+    stderr: process.stderr,
+    signals: process,
+    exit: (code) => process.exit(code),
+    now: Date.now,
+  }).then(endWith)
+}
+
+/** A worker's runtime that was installed in vain would keep the process alive; what was written must be out before. */
+function endWith(exitCode: number): void {
+  process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)))
+}
+
+function endOnBrokenOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      // Whoever reads us may stop early (`crucible logs | head`).
+      if (error.code === 'EPIPE') process.exit(0)
+      if (stream === process.stdout)
+        process.stderr.write(`error: The output cannot be written: ${error.message}.\n`)
+      process.exit(EXIT_CODES.failed)
+    })
+  }
+}

@@ -1,0 +1,35 @@
+import type { Client } from '@temporalio/client'
+import type { GarbageCollectionInput } from '../core/messages'
+import { GARBAGE_COLLECTION_SCHEDULE_ID } from '../core/queues'
+import { readDeployment } from '../storage/deployment'
+import type { Context } from './context'
+import { CrucibleError, isNamed } from './errors'
+
+/** What the schedule of garbage collection runs with: the deployment that Temporal holds, and its backends. */
+export async function scheduledCollection(client: Client): Promise<GarbageCollectionInput | undefined> {
+  try {
+    const { action } = await client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).describe()
+    const [input] = (action.args ?? []) as [GarbageCollectionInput?]
+    return input
+  } catch (error) {
+    if (isNamed(error, 'ScheduleNotFoundError')) return undefined
+    throw error
+  }
+}
+
+/**
+ * A job whose documents lie in one deployment's store and whose workflow runs on another's server would be run by workers that
+ * cannot find it. Throws `usage` where Temporal is known to be somebody else's.
+ */
+export async function checkSameDeployment({ store, config }: Context, client: Client): Promise<void> {
+  const [stored, scheduled] = await Promise.all([readDeployment(store), scheduledCollection(client)])
+  if (scheduled === undefined || scheduled.deployment === stored) return
+  const { address = 'localhost:7233' } = config.temporal.connection
+  throw new CrucibleError(
+    'usage',
+    `The Temporal server at ${address} belongs to another deployment (${scheduled.deployment}) than the store ${store.url} (${stored ?? 'not used yet'}).`,
+    {
+      hint: 'Name the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE), or start your own with `crucible dev`.',
+    },
+  )
+}

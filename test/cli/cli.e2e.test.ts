@@ -1,0 +1,342 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { JobView } from '../../client/job-view'
+import type { JobLogLine } from '../../client/logs'
+import { testServer } from '../support/temporal'
+import { until } from '../support/until'
+import { build, CommandLine, type Running } from './process'
+
+/** Counts to `STEPS`, saves every five steps, and goes on from there: a training as far as Crucible sees. */
+const TRAIN = `import json, os, signal, sys, time
+STEPS, PAUSE = int(os.environ.get("STEPS", "60")), float(os.environ.get("PAUSE", "0.05"))
+folder = os.environ["CRUCIBLE_CHECKPOINT_DIR"]
+resume = os.environ.get("CRUCIBLE_RESUME_FROM")
+step = json.load(open(resume)) if resume else 0
+def save():
+    path = os.path.join(folder, "step-%04d.json" % step)
+    with open(path + ".tmp", "w") as file: json.dump(step, file)
+    os.replace(path + ".tmp", path)
+def stop(*_):
+    save()
+    sys.exit(143)
+signal.signal(signal.SIGTERM, stop)
+print("secret of %d letters: %s" % (len(os.environ.get("TOKEN", "")), os.environ.get("TOKEN")))
+while step < STEPS:
+    time.sleep(PAUSE)
+    step += 1
+    print("step %d/%d" % (step, STEPS))
+    if step % 5 == 0: save()
+open(os.path.join(os.environ["CRUCIBLE_OUTPUT_DIR"], "result.txt"), "w").write("counted to %d" % step)
+`
+
+let folder: string
+let crucible: CommandLine
+let dev: Running & { document: Record<string, unknown> }
+
+beforeAll(async () => {
+  build()
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'crucible-e2e-')))
+  writeFileSync(join(folder, 'train.py'), TRAIN)
+  writeFileSync(join(folder, '.crucibleignore'), 'home\n')
+  crucible = new CommandLine(
+    {
+      CRUCIBLE_HOME: join(folder, 'home'),
+      CRUCIBLE_TEMPORAL_CLI: testServer().executable.path,
+      CRUCIBLE_LOCAL_SPOT: 'yes',
+      CRUCIBLE_LOCAL_SLOTS: '8',
+      CRUCIBLE_LOCAL_PRICE: '4',
+      CRUCIBLE_LOCAL_SPOT_PRICE: '1',
+      TOKEN: 'abcdefgh',
+    },
+    folder,
+  )
+  dev = await crucible.ready('dev')
+}, 120_000)
+
+afterAll(async () => {
+  await crucible.close()
+}, 60_000)
+
+async function submit(...flags: string[]): Promise<string> {
+  const args = ['submit', 'train.py', '--interruptible', '--max-interruptions', '5', ...flags]
+  return (await crucible.json<{ id: string }>(...args)).id
+}
+
+const show = (id: string): Promise<JobView> => crucible.json<JobView>('show', id)
+
+async function untilShown(id: string, isSo: (view: JobView) => boolean): Promise<JobView> {
+  let view: JobView | undefined
+  await until(async () => isSo((view = await show(id))), 60_000)
+  return view!
+}
+
+const isOver = ({ state }: JobView): boolean => ['succeeded', 'failed', 'cancelled'].includes(state)
+const hasSaved = (attempt: number) => (view: JobView) =>
+  view.attempts.some(
+    ({ number, checkpoint, state }) => number === attempt && state === 'running' && checkpoint !== null,
+  )
+
+/** The keys of each command's document, as docs/cli.md tells them. */
+function documented(): Map<string, string[]> {
+  const page = readFileSync(join(__dirname, '..', '..', 'docs', 'cli.md'), 'utf8')
+  const rows = [...page.matchAll(/^\| `([\w-]+)` \| (.*) \|$/gm)]
+  const keysOf = (text: string): string[] =>
+    [
+      ...text
+        .split(/;| with `| newest|, each with/)[0]!
+        .replace(/\([^)]*\)/g, '')
+        .matchAll(/`(\w+)`/g),
+    ].map(([, key]) => key!)
+  return new Map(rows.map(([, command, text]) => [command!, keysOf(text!)]))
+}
+
+describe('a job that loses two machines while somebody follows it', () => {
+  let id: string
+  let followed: JobLogLine[]
+
+  it('goes on each time, and the follower sees every line once and in order', async () => {
+    const follower = crucible.start([
+      'submit',
+      'train.py',
+      '--name',
+      'moved',
+      '--interruptible',
+      '--secret',
+      'TOKEN',
+      '--env',
+      'STEPS=120',
+      '-f',
+    ])
+    await until(() => /Submitted (job-\w+)/.test(follower.stderr()), 30_000)
+    id = /Submitted (job-\w+)/.exec(follower.stderr())![1]!
+    const logs = crucible.start(['logs', '-f', id, '--json'])
+    await untilShown(id, hasSaved(1))
+    expect(await crucible.json('interrupt', 'moved', '--notice', '3s')).toEqual({
+      id,
+      attemptId: `${id}-1`,
+      noticeMs: 3_000,
+    })
+    await untilShown(id, hasSaved(2))
+    expect((await crucible.run('interrupt', id, '--without-notice')).exitCode).toBe(0)
+    const { exitCode, stdout, stderr } = await follower.ended
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 0,
+      stderr: expect.stringMatching(/succeeded in .*3 attempts/),
+    })
+    expect(stderr).toMatch(/attempt 1: interrupted\. [^]*attempt 2: interrupted/)
+    followed = (await logs.ended).stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as JobLogLine)
+    const { lines } = await crucible.json<{ lines: JobLogLine[] }>('logs', id)
+    expect(followed).toEqual(lines)
+    expect(stdout.split('\n').filter((line) => line.startsWith('step'))).toEqual(
+      lines.filter(({ m }) => m.startsWith('step')).map(({ m }) => m),
+    )
+  })
+
+  it('has a log without holes, in which each attempt goes on from the checkpoint of the one before', () => {
+    expect(followed.filter(({ s }) => s === 'gap')).toEqual([])
+    for (const attempt of [1, 2, 3]) {
+      const lines = followed.filter((line) => line.attempt === attempt)
+      expect(lines.map(({ n }) => n)).toEqual(lines.map((_, index) => index + 1))
+      const steps = lines.flatMap(({ m }) => /^step (\d+)/.exec(m)?.[1] ?? []).map(Number)
+      expect(steps).toEqual(steps.map((_, index) => steps[0]! + index))
+    }
+    expect(followed.map(({ attempt }) => attempt)).toEqual([...followed.map(({ attempt }) => attempt)].sort())
+  })
+
+  it('tells its secret to the program and to nobody else', async () => {
+    expect(followed.filter(({ m }) => m.startsWith('secret')).map(({ m }) => m)).toContain(
+      'secret of 8 letters: ***',
+    )
+    const { stdout } = await crucible.run('events', id, '--record', '--json')
+    expect(stdout).not.toContain('abcdefgh')
+  })
+
+  it('shows what was asked for and got, what it cost, and what was lost', async () => {
+    const view = await show(id)
+    expect(view).toMatchObject({
+      id,
+      name: 'moved',
+      state: 'succeeded',
+      reason: 'completed',
+      progress: { step: 120, stepsTotal: 120, percent: 100 },
+      placement: { backend: 'local', capacityType: 'spot', realised: { capacityType: 'spot' } },
+      attempts: [
+        { number: 1, workflowId: `job/${id}/1`, state: 'interrupted', stepsLost: 0 },
+        { number: 2, workflowId: `job/${id}/2`, state: 'interrupted' },
+        { number: 3, workflowId: `job/${id}/3`, state: 'succeeded', reason: 'completed' },
+      ],
+    })
+    expect(view.cost.spentMicroUsd).toBe(
+      view.attempts.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0),
+    )
+    const { jobs } = await crucible.json<{ jobs: JobView[] }>('list', '--name', 'moved')
+    expect(jobs).toMatchObject([{ id, state: 'succeeded', cost: view.cost }])
+    const text = (await crucible.run('show', 'moved')).stdout
+    expect(text).toMatch(/120\/120 \(100 %\)[^]*ASKED FOR +GOT/)
+    for (const line of text.split('\n'))
+      if (!line.includes('http')) expect(line.length).toBeLessThanOrEqual(100)
+  })
+
+  it('has its artifacts copied, and its checkpoints compared', async () => {
+    const target = join(folder, 'results')
+    expect(await crucible.json('artifacts', id, '--download', 'results')).toMatchObject({
+      folder: target,
+      artifacts: [{ path: 'result.txt' }],
+    })
+    expect(await readFile(join(target, 'result.txt'), 'utf8')).toBe('counted to 120')
+    await writeFile(join(target, 'result.txt'), 'mine')
+    expect((await crucible.run('artifacts', id, '--download', 'results')).exitCode).toBe(2)
+    expect(await crucible.json('checkpoints', id, 'verify')).toMatchObject({ isGood: true })
+    const checkpoints = join(folder, 'home', 'store', 'jobs', id, 'checkpoints')
+    const newest = (await readdir(checkpoints)).sort().at(-1)!
+    const [file] = await readdir(join(checkpoints, newest, 'files'))
+    await writeFile(join(checkpoints, newest, 'files', file!), 'nonsense')
+    const { exitCode, stdout } = await crucible.run('checkpoints', id, 'verify')
+    expect(exitCode).toBe(1)
+    expect(stdout).toContain(`${newest}  damaged`)
+  })
+
+  it('can be read by who stops early', () => {
+    const { status, stderr } = spawnSync(
+      'bash',
+      [
+        '-o',
+        'pipefail',
+        '-c',
+        `"$0" "$1" logs ${id} | head -n 1`,
+        process.execPath,
+        join('dist', 'cli', 'main.js'),
+      ],
+      {
+        cwd: join(__dirname, '..', '..'),
+        encoding: 'utf8',
+        env: { PATH: process.env['PATH'], CRUCIBLE_HOME: join(folder, 'home') },
+      },
+    )
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  })
+})
+
+describe('an owner', () => {
+  it('stops following without stopping the job, then moves, extends and cancels it', async () => {
+    const follower = crucible.start([
+      'submit',
+      'train.py',
+      '--interruptible',
+      '--env',
+      'STEPS=9999',
+      '--name',
+      'long',
+      '-f',
+    ])
+    await until(() => follower.stdout().includes('step 5/'), 60_000)
+    follower.child.kill('SIGINT')
+    expect(await follower.ended).toMatchObject({
+      exitCode: 130,
+      stderr: expect.stringMatching(/goes on\. Follow it with/),
+    })
+    const { id } = await untilShown('long', hasSaved(1))
+
+    expect(await crucible.run('migrate', id, '--to', 'moon')).toMatchObject({
+      exitCode: 3,
+      stderr: expect.stringContaining('moon is no place of this deployment'),
+    })
+    expect((await crucible.run('migrate', id, '--to', 'local:on-demand')).exitCode).toBe(0)
+    const moved = await untilShown(id, hasSaved(2))
+    expect(moved.attempts).toMatchObject([
+      { capacityType: 'spot', state: 'stopped', reason: 'migrated' },
+      { capacityType: 'on-demand', state: 'running' },
+    ])
+    expect(moved.cost.estimatedRemainingMicroUsd).toBeGreaterThan(0)
+
+    expect(await crucible.json('extend', id, '--budget', '7', '--deadline', '3h')).toMatchObject({
+      budgetMicroUsd: 7_000_000,
+    })
+    expect(await crucible.run('extend', id, '--deadline', '2020-01-01T00:00:00Z')).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('has passed already'),
+    })
+    expect((await show(id)).cost.budgetMicroUsd).toBe(7_000_000)
+    expect((await crucible.run('interrupt', id, '--notice', '9s')).exitCode).not.toBe(0)
+
+    expect((await crucible.run('cancel', id)).exitCode).toBe(0)
+    const { checkpoints, state } = await untilShown(id, isOver)
+    expect({ state, hasCheckpoint: checkpoints.newest !== null }).toEqual({
+      state: 'cancelled',
+      hasCheckpoint: true,
+    })
+    expect((await crucible.run('cancel', id)).exitCode).toBe(0)
+    for (const command of ['migrate', 'interrupt']) expect((await crucible.run(command, id)).exitCode).toBe(1)
+  })
+
+  it('cancels at once what does not want to stop', async () => {
+    const id = await submit('--env', 'STEPS=9999', '--env', 'PAUSE=0.01')
+    await untilShown(id, ({ state }) => state === 'running')
+    expect(await crucible.json('cancel', '--now', id)).toMatchObject({ id, message: expect.any(String) })
+    expect((await untilShown(id, isOver)).state).toBe('cancelled')
+  })
+})
+
+describe('each command', () => {
+  it('prints the JSON that docs/cli.md tells', async () => {
+    const id = await submit('--name', 'table', '--env', 'STEPS=5')
+    await untilShown(id, isOver)
+    const cases: [string, ...string[]][] = [
+      ['submit', 'train.py', '--id', 'job-table', '--env', 'STEPS=1'],
+      ['plan', 'train.py'],
+      ['list'],
+      ['list', '--name', 'nothing'],
+      ['show', id],
+      ['logs', id],
+      ['events', id],
+      ['artifacts', id],
+      ['checkpoints', id],
+      ['gc', '--dry-run'],
+      ['doctor'],
+      ['completion', 'fish'],
+      ['cancel', '--now', await submit('--env', 'STEPS=9999')],
+    ]
+    const keys = documented()
+    const answers = await Promise.all(cases.map((args) => crucible.json(...args)))
+    expect(answers.map((answer, index) => [cases[index]![0], Object.keys(answer).sort()])).toEqual(
+      cases.map(([command]) => [command, [...keys.get(command)!].sort()]),
+    )
+    expect(Object.keys(dev.document).sort()).toEqual([...keys.get('dev')!].sort())
+  })
+
+  it('ends with the code that docs/cli.md tells', async () => {
+    const failing = await crucible.run('submit', 'train.py', '--env', 'STEPS=x', '-f')
+    expect(failing).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/failed in .*ValueError/) })
+    expect((await crucible.run('submit', 'train.py', '--gpus', '64', '-f')).exitCode).toBe(3)
+    expect((await crucible.run('plan', 'train.py', '--gpus', '64')).exitCode).toBe(3)
+    expect((await crucible.run('show', 'job-none')).exitCode).toBe(5)
+    expect((await crucible.start(['list'], { TEMPORAL_ADDRESS: '127.0.0.1:1' }).ended).exitCode).toBe(7)
+  })
+})
+
+describe('crucible dev', () => {
+  it('runs once for each home', async () => {
+    const { exitCode, stderr } = await crucible.run('dev')
+    expect(exitCode).toBe(1)
+    expect(stderr).toContain(`(process ${String(dev.document['pid'])}) runs already`)
+    expect(stderr).toContain(String(dev.document['address']))
+  })
+
+  it('keeps its state when it is stopped while a job runs, and takes the job up again', async () => {
+    const id = await submit('--env', 'STEPS=100', '--env', 'PAUSE=0.1')
+    await untilShown(id, hasSaved(1))
+    dev.child.kill('SIGINT')
+    expect((await dev.ended).exitCode).toBe(0)
+    expect(await show(id)).toMatchObject({ isLive: false, state: 'running' })
+    expect((await crucible.run('cancel', id)).exitCode).toBe(7)
+    dev = await crucible.ready('dev')
+    expect(await untilShown(id, isOver)).toMatchObject({ state: 'succeeded', attemptsTotal: 1 })
+  })
+})

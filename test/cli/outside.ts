@@ -1,0 +1,61 @@
+import { EventEmitter } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Outside } from '../../cli/cli'
+import { readCliConfig } from '../../cli/config'
+import type { Sink } from '../../cli/output'
+import { runCli } from '../../cli/run'
+import { NOW } from '../client/world'
+
+/** A stream that keeps what is written. */
+export class Paper implements Sink {
+  text = ''
+  isTTY?: boolean
+  columns?: number
+
+  write(text: string): void {
+    this.text += text
+  }
+}
+
+export interface Answer {
+  exitCode: number
+  stdout: string
+  stderr: string
+}
+
+/** The outside of a command line with a home of its own, and no server anywhere. */
+export class World {
+  readonly home = mkdtempSync(join(tmpdir(), 'crucible-cli-'))
+  readonly environment: Record<string, string> = {
+    CRUCIBLE_HOME: join(this.home, 'home'),
+    // A port that nobody can serve.
+    TEMPORAL_ADDRESS: 'localhost:1',
+    PATH: process.env['PATH'] ?? '',
+    TERM: 'xterm',
+  }
+  readonly signals = new EventEmitter()
+
+  remove(): void {
+    rmSync(this.home, { recursive: true, force: true })
+  }
+
+  async run(...args: string[]): Promise<Answer> {
+    const { outside, stdout, stderr } = this.outside()
+    return { exitCode: await runCli(args, outside), stdout: stdout.text, stderr: stderr.text }
+  }
+
+  outside(): { outside: Outside; stdout: Paper; stderr: Paper } {
+    const [stdout, stderr] = [new Paper(), new Paper()]
+    const outside: Outside = {
+      config: readCliConfig(this.environment),
+      stdout,
+      stderr,
+      signals: this.signals,
+      exit: () => {},
+      now: () => NOW,
+    }
+    return { outside, stdout, stderr }
+  }
+}

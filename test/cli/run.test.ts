@@ -1,0 +1,172 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { COMMANDS } from '../../cli/program'
+import { World } from './outside'
+
+let world: World
+
+beforeEach(() => {
+  world = new World()
+})
+
+afterEach(() => world.remove())
+
+const NAMES = COMMANDS.map(({ name }) => name)
+/** Arguments with which a command gets as far as it can without a server; none where it would start one, or wait for one. */
+const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
+  submit: { args: ['job.yaml'], exitCode: 7 },
+  plan: { args: ['job.yaml'], exitCode: 0 },
+  cancel: { args: ['job-none'], exitCode: 5 },
+  migrate: { args: ['job-none'], exitCode: 5 },
+  extend: { args: ['job-none', '--budget', '1'], exitCode: 5 },
+  list: { args: [], exitCode: 7 },
+  show: { args: ['job-none'], exitCode: 5 },
+  logs: { args: ['job-none'], exitCode: 5 },
+  events: { args: ['job-none'], exitCode: 5 },
+  artifacts: { args: ['job-none'], exitCode: 5 },
+  checkpoints: { args: ['job-none', 'verify'], exitCode: 5 },
+  worker: { args: ['nobody'], exitCode: 2 },
+  gc: { args: [], exitCode: 7 },
+  interrupt: { args: ['job-none'], exitCode: 5 },
+  doctor: { args: [], exitCode: 1 },
+  completion: { args: ['bash'], exitCode: 0 },
+  demo: { args: ['too many'], exitCode: 2 },
+  dev: { args: [], exitCode: 7 },
+}
+
+function jobFile(text = 'run: "true"\n'): string {
+  const path = join(world.home, 'job.yaml')
+  writeFileSync(path, text)
+  return path
+}
+
+function argsOf(name: string): string[] {
+  return WITHOUT_SERVER[name]!.args.map((arg) => (arg === 'job.yaml' ? jobFile() : arg))
+}
+
+describe.each(NAMES)('crucible %s', (name) => {
+  it('shows its help with examples', async () => {
+    for (const args of [
+      [name, '--help'],
+      ['help', name],
+    ]) {
+      const { exitCode, stdout, stderr } = await world.run(...args)
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+      expect(stdout).toMatch(new RegExp(`^Usage: crucible ${name}[^]*\\nExamples:\\n.*crucible`))
+      for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(110)
+    }
+  })
+
+  it('prints one JSON document, whatever happens', async () => {
+    const { exitCode } = WITHOUT_SERVER[name]!
+    const answer = await world.run(name, '--json', ...argsOf(name))
+    expect(answer.exitCode).toBe(exitCode)
+    const document = JSON.parse(answer.stdout) as { error?: unknown }
+    if (exitCode > 1) {
+      expect(document.error).toMatchObject({ kind: expect.any(String), message: expect.any(String) })
+      expect(answer.stderr).toBe('')
+    }
+    const bad = await world.run(name, '--json', '--no-such-flag')
+    expect(bad).toMatchObject({ exitCode: 2, stderr: '' })
+    expect(JSON.parse(bad.stdout)).toMatchObject({ error: { kind: 'usage' } })
+    expect(JSON.parse((await world.run(name, '--help', '--json')).stdout)).toEqual({
+      help: expect.any(String),
+    })
+  })
+
+  it('tells people on stderr what happened and what to do, without colours', async () => {
+    const { exitCode, stdout, stderr } = await world.run(name, ...argsOf(name))
+    expect(exitCode).toBe(WITHOUT_SERVER[name]!.exitCode)
+    expect(stdout + stderr).not.toContain('\u001b')
+    expect(stdout + stderr).not.toMatch(/undefined|\[object|NaN|\.\.(?:\s|$)| {4}at /)
+    if (exitCode > 1) {
+      expect(stdout).toBe('')
+      expect(stderr).toMatch(/^error: .+\.\s+\S.+/)
+    }
+  })
+})
+
+describe('crucible', () => {
+  it('names every command in its help, and itself as it is called', async () => {
+    for (const args of [[], ['help'], ['--help'], ['-h']]) {
+      const { exitCode, stdout } = await world.run(...args)
+      expect(exitCode).toBe(0)
+      for (const name of NAMES) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
+      for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(90)
+    }
+    world.environment.npm_lifecycle_event = 'crucible'
+    expect((await world.run()).stdout).toContain('`npm run crucible -- demo`')
+    expect((await world.run('list')).stderr).toContain('`npm run crucible -- dev`')
+  })
+
+  it.each([
+    [['--version'], { version: expect.stringMatching(/^\d+\.\d+\.\d+/) }],
+    [['--help'], { help: expect.any(String) }],
+    [[], { help: expect.any(String) }],
+    [['nosuch'], { error: expect.objectContaining({ kind: 'usage' }) }],
+  ])('%j is JSON when asked', async (args, document) => {
+    expect(JSON.parse((await world.run(...args, '--json')).stdout)).toEqual(document)
+  })
+
+  it('guesses what was meant', async () => {
+    expect(await world.run('lsit')).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr: "error: unknown command 'lsit'.\nDid you mean list? See `crucible --help`.\n",
+    })
+    expect((await world.run('list', '--jsno')).stderr).toContain('Did you mean --json?')
+  })
+
+  it('takes --json after -- for an argument of the script', async () => {
+    const { stdout, stderr } = await world.run('submit', 'nofile.py', '--', '--json')
+    expect(stdout).toBe('')
+    expect(stderr).toContain('There is no file nofile.py here.')
+  })
+
+  it.each([
+    [['list', '--limit', '0'], /whole number from 1 to 1000\.$/m],
+    [['list', '--state', 'asleep'], /one or more of pending, .*cancelled\.$/m],
+    [['logs', 'x', '--tail', '-1'], /whole number/],
+    [['migrate', 'x', '--to', 'local:cheap'], /"cheap" is not a capacity type.*local:spot/],
+    [['extend', 'x'], /There is nothing to extend\.\nGive --deadline/],
+    [['extend', 'x', '--deadline', 'soon'], /neither an instant nor a duration\.\nWrite a date/],
+    [['extend', 'x', '--budget', '-3'], /not an amount of US dollars\.\nWrite \$25/],
+    [['interrupt', 'x', '--notice', '5s', '--without-notice'], /exclude each other/],
+    [['artifacts', 'x', '--force'], /for --download/],
+    [['events', 'x', '--record'], /--json/],
+    [['checkpoints', 'x', 'check'], /"check" is nothing/],
+    [['completion', 'tcsh'], /bash, zsh, fish/],
+    [['dev', '--port', '99999'], /whole number from 1 to 65535/],
+    [['gc', '--grace', 'never'], /not a duration/],
+  ])('refuses %j as a slip of the pen', async (args, complaint) => {
+    const { exitCode, stderr } = await world.run(...args)
+    expect(exitCode).toBe(2)
+    expect(stderr).toMatch(complaint)
+  })
+
+  it('says where a job file is wrong, by line and column', async () => {
+    const path = jobFile('run: x\nresources:\n  gpus: many\nbudjet: 3\n')
+    const text = await world.run('submit', path)
+    expect(text.exitCode).toBe(2)
+    expect(text.stderr).toContain(`${path}:3:9: resources.gpus "many" is not`)
+    expect(text.stderr).toContain(`${path}:4:1: budjet is not a field. Did you mean budget?`)
+    const { stdout } = await world.run('submit', path, '--json')
+    expect(JSON.parse(stdout)).toMatchObject({
+      error: {
+        kind: 'usage',
+        problems: [
+          { line: 3, column: 9, path: 'resources.gpus' },
+          { line: 4, column: 1 },
+        ],
+      },
+    })
+  })
+
+  it('reports settings that cannot be used, all at once', async () => {
+    Object.assign(world.environment, { CRUCIBLE_LEASE: 'long', CRUCIBLE_BACKENDS: 'moon' })
+    const { exitCode, stderr } = await world.run('worker')
+    expect(exitCode).toBe(2)
+    expect(stderr).toMatch(/CRUCIBLE_LEASE is "long"[^]*moon/)
+  })
+})

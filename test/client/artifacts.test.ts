@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { downloadArtifacts, listArtifacts } from '../../client/artifacts'
+import { layout } from '../../storage/layout'
+import type { StoredObject } from '../../storage/store'
+import { ClientWorld, JOB, NOW } from './world'
+
+let world: ClientWorld
+let toFolder: string
+
+const FILES = { 'a/deep.txt': 'deep', 'weights.json': '{}' }
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+beforeEach(async () => {
+  world = await ClientWorld.make()
+  toFolder = join(world.folder, 'results')
+  await world.submitted()
+  for (const [path, text] of Object.entries(FILES))
+    await world.store.put(`${layout.artifacts(JOB)}${path}`, text)
+})
+
+afterEach(() => world.remove())
+
+async function finish(digests: Record<string, string> = {}): Promise<void> {
+  const artifacts = Object.entries(FILES).map(([path, text]) => ({
+    path,
+    sizeBytes: text.length,
+    sha256: digests[path] ?? sha256(text),
+  }))
+  await world.record('finished', { status: {}, result: { finishedAtMs: NOW, artifacts } })
+}
+
+async function filesThere(): Promise<string[]> {
+  const entries = await readdir(toFolder, { recursive: true, withFileTypes: true }).catch(() => [])
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name)
+    .sort()
+}
+
+describe('artifacts', () => {
+  it('are listed with their digests once the job is over', async () => {
+    expect(await listArtifacts(world.context, JOB)).toEqual([
+      { path: 'a/deep.txt', sizeBytes: 4, sha256: null },
+      { path: 'weights.json', sizeBytes: 2, sha256: null },
+    ])
+    await finish()
+    expect((await listArtifacts(world.context, JOB))[1]).toMatchObject({ sha256: sha256('{}') })
+    await expect(listArtifacts(world.context, 'job-other')).rejects.toMatchObject({ kind: 'not-found' })
+  })
+
+  it('are copied under their own paths', async () => {
+    await finish()
+    await downloadArtifacts(world.context, JOB, { toFolder })
+    expect(await readFile(join(toFolder, 'a', 'deep.txt'), 'utf8')).toBe('deep')
+    expect(await filesThere()).toEqual(['deep.txt', 'weights.json'])
+    // Once more finds them there, the same.
+    await downloadArtifacts(world.context, JOB, { toFolder })
+  })
+
+  it('replace no other file, and then nothing is copied at all', async () => {
+    await finish()
+    await mkdir(toFolder)
+    const mine = join(toFolder, 'weights.json')
+    await writeFile(mine, 'mine')
+    await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
+      kind: 'usage',
+      message: expect.stringContaining(mine),
+      hint: expect.stringContaining('--force'),
+    })
+    expect(await filesThere()).toEqual(['weights.json'])
+    expect(await readFile(mine, 'utf8')).toBe('mine')
+    await downloadArtifacts(world.context, JOB, { toFolder, isForced: true })
+    expect(await readFile(mine, 'utf8')).toBe('{}')
+  })
+
+  it('that arrive damaged are told, and not left behind', async () => {
+    await finish({ 'weights.json': sha256('other') })
+    await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
+      kind: 'failed',
+      message: expect.stringContaining('weights.json'),
+    })
+    expect(await filesThere()).not.toContain('weights.json')
+  })
+
+  it('lead nowhere outside the folder, whatever a store lists', async () => {
+    const { store } = world
+    const list = store.list.bind(store)
+    const stray = { key: `${layout.artifacts(JOB)}../../escaped`, sizeBytes: 1, modifiedAtMs: NOW }
+    store.list = (prefix) => (prefix === layout.artifacts(JOB) ? listOf(stray) : list(prefix))
+    await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
+      code: 'BAD_KEY',
+    })
+    expect(await readdir(world.folder)).not.toContain('escaped')
+  })
+})
+
+async function* listOf(...objects: StoredObject[]): AsyncGenerator<StoredObject> {
+  yield* objects
+}

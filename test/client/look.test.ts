@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Client } from '@temporalio/client'
+import { lookAt } from '../../client/look'
+import type { JobStatus } from '../../core/messages'
+import { layout } from '../../storage/layout'
+import { beatOf, ClientWorld, JOB, NOW, statusOf } from './world'
+
+let world: ClientWorld
+
+beforeEach(async () => {
+  world = await ClientWorld.make()
+})
+
+afterEach(() => world.remove())
+
+/** A server that knows the job. `query` may never answer; the client's own deadline ends the waiting. */
+function server(
+  closed: string,
+  query: () => Promise<JobStatus>,
+): { client: Partial<Client>; limitsMs: number[] } {
+  const limitsMs: number[] = []
+  const client = {
+    withDeadline: async <T>(deadline: number | Date, ask: () => Promise<T>): Promise<T> => {
+      limitsMs.push(Number(deadline) - Date.now())
+      const late = new Promise<never>((_, reject) => setTimeout(() => reject(new Error('deadline')), 20))
+      return Promise.race([ask(), late])
+    },
+    workflow: { getHandle: () => ({ describe: async () => ({ status: { name: closed } }), query }) },
+  }
+  return { client: client as unknown as Partial<Client>, limitsMs }
+}
+
+const never = (): Promise<never> => new Promise(() => {})
+
+describe('a look at a job', () => {
+  it('finds no job that nobody submitted', async () => {
+    await expect(lookAt(world.context, JOB)).rejects.toMatchObject({ kind: 'not-found' })
+  })
+
+  it("is the workflow's own word where it answers", async () => {
+    await world.submitted()
+    world.client = server('RUNNING', async () => statusOf({ message: 'From the workflow.' })).client
+    expect(await lookAt(world.context, JOB)).toMatchObject({
+      isLive: true,
+      state: 'running',
+      message: 'From the workflow.',
+      uiUrl: `http://ui/namespaces/default/workflows/job%2F${JOB}`,
+    })
+  })
+
+  it('is made of record and beat when there is no server', async () => {
+    await world.submitted()
+    await world.planned(1, 5_000)
+    await world.machine(1)
+    await world.beat(1, { progress: { step: 7, stepsTotal: 10, loss: null, atMs: NOW } })
+    expect(await lookAt(world.context, JOB)).toMatchObject({
+      isLive: false,
+      state: 'running',
+      progress: { step: 7, percent: 70 },
+      cost: { spentMicroUsd: 5_000 },
+      placement: { backend: 'local', capacityType: 'spot', realised: { type: 'process' } },
+      placementReasons: ['it is cheap'],
+      attempts: [{ number: 1, workflowId: `job/${JOB}/1`, state: 'running' }],
+    })
+  })
+
+  it('does not wait longer than two seconds for a server or a worker that hang', async () => {
+    await world.submitted()
+    const { client, limitsMs } = server('RUNNING', never)
+    world.client = client
+    expect(await lookAt(world.context, JOB)).toMatchObject({ isLive: false, state: 'pending' })
+    expect(limitsMs).toHaveLength(2)
+    for (const limitMs of limitsMs) expect(limitMs).toBeLessThanOrEqual(2_000)
+  })
+
+  it('says so when the workflow was terminated by hand', async () => {
+    await world.submitted()
+    world.client = server('TERMINATED', never).client
+    const view = await lookAt(world.context, JOB)
+    expect(view).toMatchObject({ isLive: true, state: 'failed', reason: 'unclassified' })
+    expect(view.message).toMatch(/terminated by hand.*--from/)
+  })
+
+  it('takes the record of a finished job for the last word, without asking anybody', async () => {
+    await world.submitted()
+    await world.planned(1)
+    await world.settled(1)
+    const done = statusOf({ state: 'succeeded', reason: 'completed', message: 'The job is done.' })
+    await world.finished(done)
+    world.client = server('RUNNING', () => Promise.reject(new Error('asked'))).client
+    expect(await lookAt(world.context, JOB)).toMatchObject({
+      isLive: true,
+      state: 'succeeded',
+      endedAtMs: NOW,
+      message: 'The job is done.',
+    })
+  })
+
+  it('follows the record through an interruption', async () => {
+    await world.submitted()
+    await world.planned(1)
+    const failure = { class: 'interrupted', message: 'Taken back.' } as const
+    await world.settled(1, {
+      end: { kind: 'failed', failure, isLaunched: true },
+      checkpoint: { id: '000000000005-1', step: 5, attempt: 1 },
+      stepsLost: 2,
+      costMicroUsd: 300,
+    })
+    await world.decided(1, {
+      kind: 'again',
+      reason: 'interrupted',
+      message: 'Taken back.',
+      afterMs: 0,
+      avoid: [],
+    })
+    expect(await lookAt(world.context, JOB)).toMatchObject({ state: 'recovering', reason: 'interrupted' })
+    await world.planned(2, 300)
+    expect(await lookAt(world.context, JOB)).toMatchObject({
+      state: 'provisioning',
+      cost: { spentMicroUsd: 300 },
+      attempts: [
+        {
+          number: 1,
+          state: 'interrupted',
+          reason: 'interrupted: Taken back.',
+          stepsLost: 2,
+          costMicroUsd: 300,
+        },
+        { number: 2, state: 'provisioning' },
+      ],
+    })
+  })
+
+  it('does without a beat that cannot be read', async () => {
+    await world.submitted()
+    await world.planned(1)
+    await world.store.put(layout.beat(JOB, 1), '{"seq": 1')
+    expect(await lookAt(world.context, JOB)).toMatchObject({ state: 'provisioning', progress: null })
+    await world.store.put(layout.beat(JOB, 1), JSON.stringify(beatOf(1)))
+    expect(await lookAt(world.context, JOB)).toMatchObject({ state: 'running' })
+  })
+})

@@ -1,0 +1,176 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Client } from '@temporalio/client'
+import { submit } from '../../client/submit'
+import { layout } from '../../storage/layout'
+import { readRecords } from '../../storage/record'
+import { ClientWorld, NOW, SPEC } from './world'
+
+const ID = 'job-nightly'
+const VALUE = 'the-value-of-the-secret'
+
+let world: ClientWorld
+/** What the server was asked to start, as it arrived. */
+let started: { workflowId: string; options: Record<string, unknown> }[]
+let failure: Error | undefined
+/** The deployment that the server serves. */
+let held: string | undefined
+
+beforeEach(async () => {
+  world = await ClientWorld.make({ TOKEN: VALUE })
+  started = []
+  failure = undefined
+  held = undefined
+  world.client = {
+    workflow: { start: startWorkflow },
+    schedule: { getHandle: () => ({ describe: describeSchedule }) },
+  } as unknown as Partial<Client>
+})
+
+async function startWorkflow(_type: string, options: { workflowId: string }): Promise<void> {
+  if (failure !== undefined) throw failure
+  const { workflowId } = options
+  if (started.some((each) => each.workflowId === workflowId))
+    throw Object.assign(new Error('there'), { name: 'WorkflowExecutionAlreadyStartedError' })
+  started.push({ workflowId, options: { ...options } })
+}
+
+async function describeSchedule(): Promise<object> {
+  if (held !== undefined) return { action: { args: [{ deployment: held }] } }
+  throw Object.assign(new Error('none'), { name: 'ScheduleNotFoundError' })
+}
+
+afterEach(() => world.remove())
+
+async function folder(text = 'print(1)'): Promise<string> {
+  const path = join(world.folder, 'code')
+  await mkdir(path, { recursive: true })
+  await writeFile(join(path, 'train.py'), text)
+  return path
+}
+
+describe('submit', () => {
+  it('starts one workflow, named for the job, that says what it is', async () => {
+    const directory = await folder()
+    const submitted = await submit(world.context, { spec: SPEC, directory, id: ID })
+    expect(submitted).toEqual({
+      id: ID,
+      workflowId: `job/${ID}`,
+      isNew: true,
+      isServed: true,
+      uiUrl: `http://ui/namespaces/default/workflows/job%2F${ID}`,
+    })
+    expect(started).toHaveLength(1)
+    expect(started[0]!.options).toMatchObject({
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      taskQueue: 'crucible',
+      staticSummary: 'train: python3 train.py',
+      staticDetails: expect.stringContaining('- code: 1 files'),
+      args: [{ jobId: ID, spec: SPEC, bundle: { files: 1 }, submittedAtMs: NOW, owner: 'somebody' }],
+    })
+  })
+
+  it('makes an id that no other job has', async () => {
+    const ids = await Promise.all([1, 2, 3].map(() => submit(world.context, { spec: SPEC })))
+    expect(new Set(ids.map(({ id }) => id)).size).toBe(3)
+    for (const { id } of ids) expect(id).toMatch(/^job-[0-9a-z]{10}$/)
+  })
+
+  it('is the same job when it is repeated with its id', async () => {
+    const directory = await folder()
+    await submit(world.context, { spec: SPEC, directory, id: ID })
+    world.nowMs += 1_000
+    expect(await submit(world.context, { spec: SPEC, directory, id: ID })).toMatchObject({
+      id: ID,
+      isNew: false,
+    })
+    expect(started).toHaveLength(1)
+    expect(await readRecords(world.store, ID)).toHaveLength(1)
+  })
+
+  it('goes on where it stopped when the server was lost in the middle', async () => {
+    failure = Object.assign(new Error('gone'), { code: 14 })
+    await expect(submit(world.context, { spec: SPEC, id: ID })).rejects.toThrow('gone')
+    failure = undefined
+    world.nowMs += 1_000
+    expect(await submit(world.context, { spec: SPEC, id: ID })).toMatchObject({ isNew: true })
+    // Its deadline and its age count from the first time.
+    expect(started[0]!.options).toMatchObject({ args: [{ submittedAtMs: NOW }] })
+  })
+
+  it.each([
+    ['another spec', async () => ({ spec: { ...SPEC, run: 'other' }, directory: await folder() })],
+    ['other code', async () => ({ spec: SPEC, directory: await folder('print(2)') })],
+  ])('refuses an id that is taken by %s', async (_what, other) => {
+    await submit(world.context, { spec: SPEC, directory: await folder(), id: ID })
+    await expect(submit(world.context, { ...(await other()), id: ID })).rejects.toMatchObject({
+      kind: 'usage',
+      message: expect.stringContaining('it is another one'),
+    })
+  })
+
+  it.each(['nightly', 'job-', 'job-UPPER', 'job-a/b', 'job-x-', `job-${'x'.repeat(40)}`])(
+    'refuses %s as an id',
+    async (id) => {
+      await expect(submit(world.context, { spec: SPEC, id })).rejects.toMatchObject({ kind: 'usage' })
+    },
+  )
+
+  it('leaves nothing behind when no server answers', async () => {
+    world.client = undefined
+    await expect(submit(world.context, { spec: SPEC })).rejects.toMatchObject({ kind: 'unavailable' })
+    expect(await readdir(world.folder)).toEqual(['store'])
+    expect(await readdir(join(world.folder, 'store'))).toEqual([])
+  })
+
+  it('gives no job to a server that serves another store', async () => {
+    held = 'dep-other00000'
+    await expect(submit(world.context, { spec: SPEC })).rejects.toMatchObject({
+      kind: 'usage',
+      message: expect.stringContaining('dep-other00000'),
+    })
+    expect(started).toEqual([])
+  })
+
+  it('names the secrets that are not set, and starts nothing', async () => {
+    const spec = { ...SPEC, secrets: ['TOKEN', 'OTHER', 'THIRD'] }
+    await expect(submit(world.context, { spec })).rejects.toMatchObject({
+      kind: 'usage',
+      message: 'The job wants the secrets OTHER, THIRD, which are not set here.',
+      hint: expect.stringContaining('OTHER=...'),
+    })
+    expect(started).toEqual([])
+  })
+
+  it('tells the value of a secret to nobody', async () => {
+    const spec = { ...SPEC, secrets: ['TOKEN'] }
+    await submit(world.context, { spec, id: ID, directory: await folder() })
+    expect(JSON.stringify(started)).not.toContain(VALUE)
+    expect(JSON.stringify(await readRecords(world.store, ID))).not.toContain(VALUE)
+    const sealed = await world.store.get(layout.secrets(ID))
+    expect(sealed?.length).toBeGreaterThan(0)
+    expect(sealed!.toString('utf8')).not.toContain(VALUE)
+  })
+
+  it('sends the code of an earlier job once more', async () => {
+    await submit(world.context, { spec: SPEC, directory: await folder(), id: ID })
+    const again = await submit(world.context, { spec: SPEC, from: ID })
+    const [first, second] = started.map(
+      ({ options }) => (options.args as [{ bundle: unknown; from?: string }])[0],
+    )
+    expect(second).toMatchObject({ bundle: first!.bundle, from: ID })
+    const { sha256 } = first!.bundle as { sha256: string }
+    expect(await world.store.head(layout.bundle(again.id, sha256))).toBeDefined()
+  })
+
+  it('says what to do with a server that no worker has made ready', async () => {
+    failure = Object.assign(new Error('Namespace has no mapping defined for search attribute CrucibleName'), {
+      code: 3,
+    })
+    await expect(submit(world.context, { spec: SPEC })).rejects.toMatchObject({
+      kind: 'unavailable',
+      hint: expect.stringContaining('crucible worker'),
+    })
+  })
+})

@@ -1,0 +1,170 @@
+import { describe, expect, it } from '@jest/globals'
+import { joinView, type JobFacts } from '../../client/view'
+import { HOUR_MS, MINUTE_MS } from '../../core/time'
+import { beatOf, JOB, machineOf, NOW, SPEC, statusOf } from './world'
+
+function facts(given: Partial<JobFacts> = {}): JobFacts {
+  return {
+    status: statusOf(),
+    spec: SPEC,
+    newest: { attempt: 1, beat: undefined, machine: machineOf(1) },
+    endedAtMs: undefined,
+    nowMs: NOW + HOUR_MS,
+    isLive: true,
+    checkpoints: [],
+    uiUrl: undefined,
+    ...given,
+  }
+}
+
+const progress = (step: number, stepsTotal: number | null = 100) => ({ step, stepsTotal, loss: 2, atMs: NOW })
+
+describe('a job joined from workflow, record and beat', () => {
+  it('tells what was asked for and what was got', () => {
+    const machine = machineOf(1)
+    machine.realised = { ...machine.realised, capacityType: 'on-demand', type: 'other' }
+    const { placement, attempts } = joinView(facts({ newest: { attempt: 1, beat: undefined, machine } }))
+    expect(placement).toMatchObject({
+      capacityType: 'spot',
+      realised: { capacityType: 'on-demand', type: 'other' },
+    })
+    expect(attempts[0]).toMatchObject({
+      capacityType: 'spot',
+      realised: { capacityType: 'on-demand' },
+      place: 'here',
+    })
+  })
+
+  it('counts what the running machine has cost so far on top of what ended ones cost', () => {
+    const status = statusOf({ spentMicroUsd: 1_000_000, budgetMicroUsd: 9_000_000 })
+    // $3.60 for the hour since it was launched.
+    expect(joinView(facts({ status })).cost).toEqual({
+      spentMicroUsd: 1_000_000 + 3_600_000,
+      estimatedRemainingMicroUsd: null,
+      budgetMicroUsd: 9_000_000,
+    })
+  })
+
+  it('estimates what is left by the pace of the steps since the restored one', () => {
+    const restoredFrom = { id: 'x', step: 40, attempt: 1 }
+    const beat = beatOf(1, { progress: progress(60), restoredFrom, uptimeMs: 20 * MINUTE_MS })
+    // 20 steps in 20 minutes, 40 to go, at 6 cents a minute.
+    const { cost, progress: shown } = joinView(facts({ newest: { attempt: 1, beat, machine: machineOf(1) } }))
+    expect(cost.estimatedRemainingMicroUsd).toBe(40 * 60_000)
+    expect(shown).toEqual({ step: 60, stepsTotal: 100, loss: 2, percent: 60 })
+  })
+
+  it("estimates by the owner's own figure where steps tell nothing, and never below nothing", () => {
+    const spec = { ...SPEC, durationMs: 3 * HOUR_MS }
+    expect(joinView(facts({ spec })).cost.estimatedRemainingMicroUsd).toBe(2 * 3_600_000)
+    expect(joinView(facts({ spec, nowMs: NOW + 9 * HOUR_MS })).cost.estimatedRemainingMicroUsd).toBe(0)
+  })
+
+  it('says that nothing is left to pay where the machine is free', () => {
+    const machine = machineOf(1)
+    machine.realised = { ...machine.realised, priceMicroUsdPerHour: 0 }
+    const { cost } = joinView(facts({ newest: { attempt: 1, beat: undefined, machine } }))
+    expect(cost).toMatchObject({ spentMicroUsd: 0, estimatedRemainingMicroUsd: 0 })
+  })
+
+  it('estimates nothing for a job that is over', () => {
+    const status = statusOf({ state: 'failed', reason: 'workload-failed' })
+    expect(
+      joinView(facts({ status, spec: { ...SPEC, durationMs: HOUR_MS } })).cost.estimatedRemainingMicroUsd,
+    ).toBeNull()
+  })
+
+  it('believes the runner that its workload runs before the job was told so', () => {
+    const [attempt] = statusOf().attempts
+    const starting = { ...attempt!, state: 'provisioning', reason: 'launching' } as const
+    const status = statusOf({ state: 'provisioning', reason: 'launching', attempts: [starting] })
+    const seen = (phase: 'setup' | 'running' | 'draining') =>
+      joinView(facts({ status, newest: { attempt: 1, beat: beatOf(1, { phase }), machine: undefined } }))
+    expect(seen('setup')).toMatchObject({
+      state: 'provisioning',
+      attempts: [{ state: 'provisioning', reason: 'starting' }],
+    })
+    expect(seen('running')).toMatchObject({
+      state: 'running',
+      reason: 'training',
+      attempts: [{ state: 'running' }],
+    })
+    expect(seen('draining')).toMatchObject({
+      state: 'running',
+      attempts: [{ state: 'stopping', reason: 'saving' }],
+    })
+  })
+
+  it('keeps the progress of the attempt before until the new one tells its own', () => {
+    const [first] = statusOf().attempts
+    const status = statusOf({
+      attempts: [
+        { ...first!, state: 'interrupted', endedAtMs: NOW, progress: progress(30) },
+        { ...first!, number: 2, state: 'provisioning' },
+      ],
+      attemptsTotal: 2,
+    })
+    const newest = { attempt: 2, beat: beatOf(2), machine: undefined }
+    expect(joinView(facts({ status, newest })).progress).toMatchObject({ step: 30, percent: 30 })
+  })
+
+  it('lets no late beat change an attempt that is over', () => {
+    const [attempt] = statusOf().attempts
+    const ended = {
+      ...attempt!,
+      state: 'interrupted',
+      endedAtMs: NOW,
+      costMicroUsd: 7,
+      progress: progress(30),
+    } as const
+    const status = statusOf({ attempts: [ended], spentMicroUsd: 7 })
+    const view = joinView(
+      facts({
+        status,
+        newest: { attempt: 1, beat: beatOf(1, { progress: progress(99) }), machine: machineOf(1) },
+      }),
+    )
+    expect(view.attempts[0]).toMatchObject({
+      state: 'interrupted',
+      costMicroUsd: 7,
+      progress: { step: 30 },
+      phase: null,
+    })
+    expect(view.cost.spentMicroUsd).toBe(7)
+  })
+
+  it('knows no part of a total that is not told', () => {
+    const beat = beatOf(1, { progress: progress(5, null) })
+    expect(joinView(facts({ newest: { attempt: 1, beat, machine: undefined } })).progress).toEqual({
+      step: 5,
+      stepsTotal: null,
+      loss: 2,
+      percent: null,
+    })
+  })
+
+  it('has every field, null where nothing is known, so that programs need not ask', () => {
+    const status = statusOf({ state: 'pending', reason: 'submitted', attempts: [], attemptsTotal: 0 })
+    expect(joinView(facts({ status, newest: undefined, spec: undefined }))).toEqual({
+      id: JOB,
+      name: 'train',
+      owner: 'somebody',
+      workflowId: `job/${JOB}`,
+      state: 'pending',
+      reason: 'submitted',
+      message: 'Training.',
+      submittedAtMs: NOW,
+      endedAtMs: null,
+      progress: null,
+      cost: { spentMicroUsd: 0, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
+      deadlineAtMs: null,
+      placement: null,
+      attemptsTotal: 0,
+      isLive: true,
+      checkpoints: { newest: null, count: 0 },
+      attempts: [],
+      placementReasons: [],
+      uiUrl: null,
+    })
+  })
+})
