@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import type { MachineHandle, ResourceHandle } from '../../core/handle'
 import type { CallContext } from '../backend'
+import { BackendError } from '../errors'
 import { endProcesses } from './end-processes'
-import { hasCode, invalid } from './errors'
+import { hasCode, invalid, localError } from './errors'
 import type { Host } from './host'
 import { look, recordEnd, type MachineView } from './look'
 import {
@@ -18,19 +19,28 @@ import { emptyDirectory, removeDirectory } from './remove'
 /** Ends a machine with everything that runs on it, and removes its directory. A tombstone of it stays for a month. */
 export async function terminate(host: Host, { kind, id }: ResourceHandle, ctx: CallContext): Promise<void> {
   if (kind !== 'machine') return
-  await host.exclusive(id, ctx.signal, async () => {
-    const [view] = await look(host, [id])
-    if (view === undefined) return
-    assertOwned(view.machine, host.deps.deployment)
-    if (view.hasDirectory) {
-      const ended = await end(host, view, 'ended')
-      // First, because the tombstone must find room even where the job filled the disk.
-      await emptyDirectory(host, id)
-      await writeJsonOnce(host.paths.tombstone(id), { machine: view.machine, ended })
-    }
-    // Also where there is a tombstone: an earlier call may have died between the two.
-    await removeDirectory(host, id)
-  })
+  await host
+    .exclusive(id, ctx.signal, async () => {
+      const [view] = await look(host, [id])
+      if (view === undefined) return
+      assertOwned(view.machine, host.deps.deployment)
+      if (view.hasDirectory) {
+        const ended = await end(host, view, 'ended')
+        // First, because the tombstone must find room even where the job filled the disk.
+        await emptyDirectory(host, id)
+        await writeJsonOnce(host.paths.tombstone(id), { machine: view.machine, ended })
+      }
+      // Also where there is a tombstone: an earlier call may have died between the two.
+      await removeDirectory(host, id)
+    })
+    .catch(delayed)
+}
+
+/** A full disk refuses a new machine; the end of one it only delays. */
+function delayed(error: unknown): never {
+  const { failure } = localError(error)
+  if (failure.class !== 'capacity') throw error
+  throw new BackendError({ ...failure, class: 'transient' }, { cause: error })
 }
 
 /** Takes a spot machine back: now, or when its notice has run out, which the machine's own guard sees to. */

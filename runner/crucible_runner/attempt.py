@@ -10,6 +10,7 @@ from typing import Callable, List, Optional
 
 from .beats import Beats
 from .checkpoints import Checkpoints, Settings, checkpoint_directory
+from .claim import ClaimedElsewhere, claim, machine_id
 from .clock import Clock
 from .gpus import Gpus
 from .guard import Options, Post
@@ -56,6 +57,8 @@ class Attempt:
         self.restored_from: Optional[CheckpointId] = None
         self.container: Optional[str] = None
         """Name of a container that may have to be ended."""
+        self.is_foreign = False
+        """The attempt is another machine's: whatever is found under its name is not ours to end."""
         self._log = open(self.paths.log, "a", encoding="utf-8")
 
     def remark(self, text: str) -> None:
@@ -81,13 +84,24 @@ class Attempt:
         signal.signal(signal.SIGINT, self.on_signal)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
+    def claim(self, is_over: Callable[[], bool]) -> None:
+        """Before anything is written into the store. Raises `ClaimedElsewhere` and `GaveUp`."""
+        machine = machine_id(self.paths.machine_id)
+        trouble = self.trouble("claiming the attempt")
+        try:
+            persist(lambda: claim(self.store, self.keys.claim, machine), is_over, trouble)
+        except ClaimedElsewhere:
+            self.is_foreign = True
+            self.post.tell({"foreign": True})
+            raise
+
     def begin(self, order: dict) -> None:
         """The order is known: everything that goes on beside the stages starts."""
         self.order = order
         started_ms, clock = self.memory.started_ms, self.clock
         self.lease = Lease(self.memory.lease_until_ms or started_ms + order["leaseMs"])
         self.memory.save(self.lease.lapses_at_ms)
-        self.limits = Limits(order["limits"], started_ms)
+        self.limits = Limits(order["limits"], self.memory.ordered_ms(order["issuedAtMs"]))
         self.stop = Stop(clock, order, self.limits, self.lease)
         if self.is_signalled:
             self.stop.on_signal()

@@ -110,6 +110,8 @@ ORDER = record(
     }
 )
 
+CLAIM = record({"machine": pattern(r"[0-9a-f]{32}", "32 hexadecimal digits")})
+
 LEASE = record({"seq": whole(), "answersBeat": whole(), "ttlMs": whole()})
 
 DRAIN = record({"reason": literal(*DRAIN_REASONS), "windowMs": whole(), "requestedAtMs": whole()})

@@ -143,8 +143,21 @@ class FileStore(Store):
                 return action()
             except FileNotFoundError:
                 self._check_root()
-                os.makedirs(os.path.dirname(path), exist_ok=True)
+            try:
+                self._make_folder(os.path.dirname(path))
+            except FileNotFoundError:
+                pass  # pruned again meanwhile
         return action()
+
+    def _make_folder(self, folder: str) -> None:
+        """Makes it with what is missing above it, but never the root: without that the store does not answer."""
+        path = self._root
+        for segment in os.path.relpath(folder, self._root).split(os.sep):
+            path = os.path.join(path, segment)
+            try:
+                os.mkdir(path)
+            except FileExistsError:
+                pass
 
     def _place_if_absent(self, key: str, temporary: str, target: str) -> bool:
         try:

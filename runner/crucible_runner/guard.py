@@ -43,7 +43,8 @@ class Post(NamedTuple):
     guard: int
     lock: int
     tell: Callable[[dict], None]
-    """Tells the guard of a `notice` file that the order names, or of a `container` that it may have to end."""
+    """Tells the guard of a `notice` file that the order names, of a `container` that it may have to end, or that the attempt
+    is `foreign`: another machine's."""
 
 
 def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments: List[str]) -> int:
@@ -83,6 +84,7 @@ class Guard:
         self._notes = notes
         self._is_told_all = False
         self._container: Optional[str] = None
+        self._is_foreign = False
         self._notice = options.notice_file
 
     def wait(self) -> int:
@@ -132,6 +134,7 @@ class Guard:
             note = json.loads(line.decode("utf-8"))
             self._container = note.get("container", self._container)
             self._notice = note.get("notice", self._notice)
+            self._is_foreign = note.get("foreign", self._is_foreign)
 
     def _is_taken_back(self) -> bool:
         try:
@@ -146,6 +149,8 @@ class Guard:
         return 128 + signal.SIGKILL
 
     def _end_all(self) -> None:
+        if self._is_foreign:
+            return  # nothing was started, and the machine that works on it may be a neighbour on this computer
         if self._container is not None:
             remove_container(self._container)
         left = processes.end_all(self._options.attempt_id, [os.getpid()], [])

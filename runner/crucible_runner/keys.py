@@ -46,6 +46,7 @@ class Keys:
         self.attempt = "%sattempts/%d/" % (self.job, attempt)
         self.order = self.attempt + "order.json"
         self.secrets = self.attempt + "secrets.sealed"
+        self.claim = self.attempt + "claim.json"
         self.lease = self.attempt + "lease.json"
         self.limits = self.attempt + "limits/"
         self.drain = self.attempt + "drain.json"

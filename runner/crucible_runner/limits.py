@@ -13,9 +13,10 @@ class HardStop(NamedTuple):
 class Limits:
     """The limits in force: the document with the highest `seq`, the order's own being the first."""
 
-    def __init__(self, first: dict, started_ms: int) -> None:
+    def __init__(self, first: dict, ordered_ms: int) -> None:
+        """`ordered_ms` is when the order was issued (monotonic): from then on somebody may be paying for the machine."""
         self.document = first
-        self._started_ms = started_ms
+        self._ordered_ms = ordered_ms
 
     @property
     def seq(self) -> int:
@@ -35,5 +36,5 @@ class Limits:
         if deadline_at_ms is not None:
             stops.append(HardStop(mono_ms + deadline_at_ms - wall_ms, "deadline"))
         if run_ms is not None:
-            stops.append(HardStop(self._started_ms + run_ms, "budget"))
+            stops.append(HardStop(self._ordered_ms + run_ms, "budget"))
         return min(stops) if stops else None

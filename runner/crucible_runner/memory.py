@@ -33,14 +33,20 @@ class Memory:
         told = self._read()
         self.is_first_start = told is None
         self.started_ms = clock.mono_ms()
+        self.started_wall_ms = clock.wall_ms()
         self.lease_until_ms: Optional[int] = None
         if told is not None:
             if told["attemptId"] != attempt_id:
                 raise ValueError("the directory of %s belongs to %s" % (path, told["attemptId"]))
             shift_ms = self._shift_ms(told)
             self.started_ms = min(self.started_ms, told["startedMs"] + shift_ms)
+            self.started_wall_ms = told["startedWallMs"]
             if told["leaseUntilMs"] is not None:
                 self.lease_until_ms = told["leaseUntilMs"] + shift_ms
+
+    def ordered_ms(self, issued_at_ms: int) -> int:
+        """When the order was issued, on the monotonic clock. A wall clock that is behind makes it no later than the first start."""
+        return self.started_ms - max(0, self.started_wall_ms - issued_at_ms)
 
     def save(self, lease_until_ms: int) -> None:
         """Raises `OSError`."""
@@ -51,6 +57,7 @@ class Memory:
             "monoMs": self._clock.mono_ms(),
             "wallMs": self._clock.wall_ms(),
             "startedMs": self.started_ms,
+            "startedWallMs": self.started_wall_ms,
             "leaseUntilMs": lease_until_ms,
         }
         write_whole(self._path, json.dumps(told).encode("utf-8"))

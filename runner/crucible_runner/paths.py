@@ -13,6 +13,7 @@ class Paths:
         self.lock = self._at("runner.lock")
         self.log = self._at("runner.log")
         self.memory = self._at("runner.json")
+        self.machine_id = self._at("machine-id")
         self.work = self._at("work")
         self.output = self._at("output")
         self.checkpoints = self._at("checkpoints")
@@ -58,9 +59,12 @@ def remove_tree(path: str) -> None:
         shutil.rmtree(path, **{"onexc" if sys.version_info >= (3, 12) else "onerror": on_error})
 
 
-def write_whole(path: str, body: bytes) -> None:
-    """Writes a file so that a reader sees all of it or none."""
+def write_whole(path: str, body: bytes, is_synced: bool = False) -> None:
+    """Writes a file so that a reader sees all of it or none; synced, also after the power has failed."""
     part = path + ".part"
     with open(part, "wb") as file:
         file.write(body)
+        if is_synced:
+            file.flush()
+            os.fsync(file.fileno())
     os.replace(part, path)

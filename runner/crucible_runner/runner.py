@@ -10,6 +10,7 @@ from . import processes
 from .artifacts import Keeper, find_artifacts
 from .attempt import Attempt, bounded, install_helper
 from .bundle import Fetcher
+from .claim import ClaimedElsewhere
 from .clock import Clock, in_words
 from .container import remove_container
 from .documents import ORDER, dump, parse
@@ -50,7 +51,8 @@ def run(options: Options, post: Post) -> int:
             # The guard is dead: its last duties are ours.
             if attempt.container is not None:
                 remove_container(attempt.container)
-            processes.end_all(options.attempt_id, [], [])
+            if not attempt.is_foreign:
+                processes.end_all(options.attempt_id, [], [])
             power_off(options.power_off)
 
 
@@ -72,11 +74,15 @@ class Life:
             body = self._read_order()
             if self._has_result():
                 return 0
+            attempt.claim(self._is_starting_over)
             attempt.begin(parse(ORDER, body))
+        except ClaimedElsewhere as error:
+            print("nothing is to be done here: %s" % error, file=sys.stderr)
+            return 0
         except DocumentError as error:
             return self._refuse(Ending("failed", "runner", "The order cannot be understood: %s." % error))
         except GaveUp as error:
-            print("there is no order to be had: %s" % error, file=sys.stderr)
+            print("the attempt cannot begin: %s" % error, file=sys.stderr)
             return 1
         except OSError as error:
             return self._refuse(failure_of_runner(error))
@@ -155,12 +161,14 @@ class Life:
             archive = os.path.join(paths.root, "tmp", "bundle.tar.gz")
             fetcher = Fetcher(attempt.store, attempt.keys, attempt.clock, attempt.remark)
             fetcher.fetch(order["bundle"], paths.work, archive, attempt.patience)
+        # Before the inputs: their credentials may be among them.
+        secrets = self._read_secrets()
         cache = InputCache(default_folder(os.environ))
         inputs = Inputs(cache, attempt.clock, attempt.remark, attempt.patience)
+        inputs.use_credentials(dict(order["env"], **secrets), os.environ.get("HOME"))
         for each in order["inputs"]:
             self._check()
             inputs.fetch(each["source"], os.path.join(paths.work, each["path"]))
-        secrets = self._read_secrets()
         return Facts(order, secrets, paths, attempt.directory)
 
     def _read_secrets(self) -> dict:

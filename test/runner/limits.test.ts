@@ -41,6 +41,23 @@ describe('the hard stop', () => {
     expect(machineProcesses(machine.id)).toEqual([])
   })
 
+  it('by the money counts from the order, so that neither a slow launch nor another start gives more', async () => {
+    const world = createWorld()
+    const bundle = await world.bundle({ 'stubborn.py': STUBBORN })
+    const issuedAtMs = Date.now() - 20_000
+    const limits = { ...NONE, runMs: 28_000 }
+    const run = 'python3 stubborn.py'
+    const first = await world.launch({ ...BRISK, bundle, issuedAtMs, limits, run })
+    await first.untilBeat(({ progress, uptimeMs }) => progress !== null && uptimeMs > 2_000)
+    process.kill(first.runner(), 'SIGKILL')
+    await first.exited
+    const second = world.start({ root: first.root })
+    expect(await second.end()).toMatchObject({ outcome: 'stopped', reason: 'budget', signal: 'SIGKILL' })
+    const ranMs = Date.now() - issuedAtMs
+    expect(ranMs).toBeGreaterThan(26_000)
+    expect(ranMs).toBeLessThan(34_000)
+  })
+
   it('that is too near leaves the command unstarted', async () => {
     const world = createWorld()
     const machine = await launchCounter(world, { limits: { ...NONE, runMs: 1_000 } })

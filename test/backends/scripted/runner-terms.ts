@@ -1,4 +1,4 @@
-import type { Drain, Lease, Limits, ResultReason, RunnerOrder } from '../../../core/documents'
+import type { Drain, IssuedRunnerOrder, Lease, Limits, ResultReason } from '../../../core/documents'
 import { SECOND_MS } from '../../../core/time'
 
 /** Beats of which the sending time is remembered, so that a late lease can still be counted. */
@@ -23,7 +23,7 @@ export class RunnerTerms {
   #noticed: Stop | undefined
 
   constructor(
-    readonly order: RunnerOrder,
+    readonly order: IssuedRunnerOrder,
     readonly startedAtMs: number,
   ) {
     this.limits = order.limits
@@ -87,7 +87,7 @@ export class RunnerTerms {
   #hardStop(): Stop {
     const { deadlineAtMs, runMs } = this.limits
     const deadlineMs = deadlineAtMs ?? Infinity
-    const budgetMs = this.startedAtMs + (runMs ?? Infinity)
+    const budgetMs = Math.min(this.startedAtMs, this.order.issuedAtMs) + (runMs ?? Infinity)
     const reason = deadlineMs <= budgetMs ? 'deadline' : 'budget'
     return { reason, untilMs: Math.min(deadlineMs, budgetMs) - this.order.powerOffMs }
   }

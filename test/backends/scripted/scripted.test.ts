@@ -230,6 +230,15 @@ describe('a scripted machine', () => {
     expect(await s.result(plain.order)).toMatchObject({ reason: 'budget' })
   })
 
+  it('counts the time that it took to get the machine as paid', async () => {
+    const s = scene({ stepsTotal: 1e6 }, { bootMs: 2 * MINUTE_MS })
+    const limits: Limits = { seq: 0, deadlineAtMs: null, runMs: 5 * MINUTE_MS }
+    const { order } = await s.launch({ runner: { limits } })
+    await s.clock.advance(9 * MINUTE_MS)
+    const finishedAtMs = START_MS + 3 * MINUTE_MS
+    expect(await s.result(order)).toMatchObject({ reason: 'budget', finishedAtMs })
+  })
+
   it('goes on while its lease is renewed, and fences itself off when it lapses', async () => {
     const s = scene({ stepsTotal: 1e6 })
     const { order } = await s.launch({ timing: { leaseMs: HOUR_MS } })
@@ -371,7 +380,8 @@ describe('the scripted provider', () => {
   })
 
   it('does not show in stale lists what was made meanwhile, and makes it twice without tokens', async () => {
-    const s = scene({}, { capabilities: { idempotency: 'tag' } })
+    // One that bills until it is told to stop keeps the second machine, which has nothing to do, on the list.
+    const s = scene({}, { capabilities: { idempotency: 'tag', billsUntil: 'terminate' } })
     s.world.freezeLists(MINUTE_MS)
     const { order } = await s.launch()
     expect(await s.backend.find(order.attemptId, patiently())).toEqual({
@@ -387,6 +397,21 @@ describe('the scripted provider', () => {
     expect(await s.backend.list('test', patiently())).toHaveLength(2)
     await s.backend.launch(order, patiently())
     expect(s.world.machinesOf(order.attemptId)).toHaveLength(2)
+  })
+
+  it('made twice works once: the second machine finds the claim, writes nothing, and ends', async () => {
+    const s = scene()
+    const { order } = await s.launch()
+    await s.clock.advance(5 * SECOND_MS)
+    const { seq } = await s.beat(order)
+    const duplicate = s.world.duplicate(order)
+    await s.clock.advance(0)
+    expect(duplicate).toMatchObject({ state: 'gone', workedFromMs: undefined })
+    expect((await s.beat(order)).seq).toBe(seq)
+    await s.clock.advance(95 * SECOND_MS)
+    expect(await s.result(order)).toMatchObject({ outcome: 'succeeded' })
+    const [, ...more] = s.world.machinesOf(order.attemptId).filter((one) => one.workedFromMs !== undefined)
+    expect(more).toEqual([])
   })
 
   it('loses answers, hangs, refuses and throws as scripted, with or without effect', async () => {

@@ -12,28 +12,41 @@ from crucible_runner.retry import GaveUp, Patience
 
 
 class Server:
-    """A small web server; `answers` are used up first, then it serves `body`."""
+    """A small web server; `answers` are used up first, then it serves `body`, at most `most` bytes of it at a time."""
 
     def __init__(self):
         self.body = b"content"
         self.etag = '"1"'
+        self.most = 1000
+        self.knows_ranges = True
+        self.heeds_if_match = True
         self.answers = []
         self.requests = []
+        self.before_each = lambda: None
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 outer.requests.append(dict(self.headers))
+                outer.before_each()
                 status, length = outer.answers.pop(0) if outer.answers else (200, None)
                 if status == 200 and outer.etag and self.headers.get("If-None-Match") == outer.etag:
                     status = 304
+                begin = 0
+                if status == 200 and "Range" in self.headers and outer.knows_ranges:
+                    status, begin = 206, int(self.headers["Range"][len("bytes=") : -1])
+                    if outer.heeds_if_match and self.headers.get("If-Match") != outer.etag:
+                        status = 412
                 self.send_response(status)
                 if outer.etag:
                     self.send_header("ETag", outer.etag)
-                self.send_header("Content-Length", str(length or (len(outer.body) if status == 200 else 0)))
+                body = outer.body[begin:] if status in (200, 206) else b""
+                if status == 206:
+                    last = len(outer.body) - 1
+                    self.send_header("Content-Range", "bytes %d-%d/%d" % (begin, last, last + 1))
+                self.send_header("Content-Length", str(length or len(body)))
                 self.end_headers()
-                if status == 200:
-                    self.wfile.write(outer.body)
+                self.wfile.write(body[: outer.most])
 
             def log_message(self, *_):
                 pass
@@ -107,6 +120,60 @@ class InputsTest(FolderTest):
         self.server.answers = [(503, None), (429, None), (200, 1000)]
         self.assertEqual(self.fetch(), "content")
         self.assertEqual(len(self.server.requests), 4)
+
+    def ranges(self):
+        return [request.get("Range") for request in self.server.requests]
+
+    def test_goes_on_where_it_was_cut(self):
+        self.server.most = 3
+        self.assertEqual(self.fetch(), "content")
+        self.assertEqual(self.ranges(), [None, "bytes=3-", "bytes=6-"])
+        self.server.most = 1000
+        self.assertEqual(self.fetch(name="other/file"), "content")
+        self.assertEqual(self.server.requests[-1]["If-None-Match"], '"1"')
+        self.assertEqual(len(self.server.requests), 4)
+
+    def test_what_changes_between_two_cuts_is_never_mixed(self):
+        for heeds_if_match in (True, False):
+            server = self.server
+            server.heeds_if_match, server.most = heeds_if_match, 3
+            server.body, server.etag, server.requests = b"content", '"1"', []
+
+            def change():
+                if len(server.requests) == 2:
+                    server.body, server.etag, server.most = b"changed", '"2"', 1000
+
+            server.before_each = change
+            self.assertEqual(self.fetch(name="work/%s" % heeds_if_match), "changed")
+            self.assertEqual(self.ranges(), [None, "bytes=3-", None])
+
+    def test_a_server_that_cannot_go_on_begins_anew(self):
+        self.server.most, self.server.knows_ranges = 3, False
+
+        def mend():
+            self.server.most = 1000 if len(self.server.requests) > 2 else 3
+
+        self.server.before_each = mend
+        self.assertEqual(self.fetch(), "content")
+        for etag in ('W/"1"', None):
+            self.server.etag, self.server.requests, self.server.knows_ranges = etag, [], True
+            self.assertEqual(self.fetch(name="weak/file"), "content")
+            self.assertEqual(self.ranges(), [None, None, None])
+
+    def test_waits_as_long_as_something_comes(self):
+        self.server.most = 1
+        self.server.before_each = lambda: self.clock.advance(200_000)
+        self.assertEqual(self.fetch(), "content")
+        self.server.most, self.server.etag, self.server.requests = 1, None, []
+        with self.assertRaisesRegex(Failed, "ended after 1 of 7 bytes"):
+            self.fetch()
+        self.assertEqual(len(self.server.requests), 3)
+
+    def test_a_path_that_cannot_be_is_a_failure_of_the_input(self):
+        self.write("work/data", "a file")
+        with self.assertRaisesRegex(Failed, "cannot be put at .*work/data/file") as caught:
+            self.fetch()
+        self.assertEqual(caught.exception.reason, "input")
 
     def test_gives_up_at_once_what_cannot_pass(self):
         self.server.answers = [(404, None)]

@@ -36,7 +36,7 @@ class LeaseTest(unittest.TestCase):
 
 class LimitsTest(unittest.TestCase):
     def test_the_earliest_limit_counts(self):
-        limits = Limits({"seq": 0, "deadlineAtMs": 2_000_000, "runMs": 5_000}, started_ms=100)
+        limits = Limits({"seq": 0, "deadlineAtMs": 2_000_000, "runMs": 5_000}, ordered_ms=100)
         self.assertEqual(limits.hard_stop(1_000, 1_000_000), (5_100, "budget"))
         self.assertEqual(limits.hard_stop(1_000, 1_999_000), (2_000, "deadline"))
         self.assertIsNone(Limits(NONE, 0).hard_stop(0, 0))

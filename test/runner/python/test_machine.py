@@ -34,6 +34,17 @@ class MemoryTest(FolderTest):
         self.assertFalse(again.is_first_start)
         self.assertEqual((again.started_ms, again.lease_until_ms), (5_000, 65_000))
 
+    def test_the_time_since_the_order_counts_and_stays_what_it_was_at_the_first_start(self):
+        clock = FakeClock(mono_ms=500_000)
+        issued_at_ms = clock.wall_ms() - 90_000
+        memory = self.memory(clock)
+        self.assertEqual(memory.ordered_ms(issued_at_ms), 410_000)
+        self.assertEqual(memory.ordered_ms(clock.wall_ms() + 20_000), 500_000)
+        memory.save(600_000)
+        clock.advance(10_000)
+        clock.set_wall(issued_at_ms - 3_600_000)
+        self.assertEqual(self.memory(clock).ordered_ms(issued_at_ms), 410_000)
+
     def test_another_start_after_a_boot_goes_by_the_wall_clock(self):
         clock = FakeClock(mono_ms=500_000)
         self.memory(clock).save(560_000)

@@ -1,5 +1,6 @@
 import errno
 import os
+import shutil
 import threading
 from unittest import mock
 
@@ -85,6 +86,54 @@ class FileStoreTest(FolderTest):
         with mock.patch("os.rename", prune_first):
             self.store.put("a/b/c", b"1")
         self.assertEqual(self.store.get("a/b/c"), b"1")
+
+    def test_puts_and_deletes_of_many_at_once_do_not_hinder_each_other(self):
+        errors = []
+
+        def work(number):
+            try:
+                for turn in range(200):
+                    key = "a/b/c%d/d/%d" % (turn % 2, number)
+                    self.store.put_if_absent(key, b"1")
+                    self.store.delete(key)
+            except Exception as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(errors, [])
+        self.assertEqual(self.left_over(), [])
+
+    def test_a_folder_pruned_while_it_is_made_is_made_again(self):
+        mkdir, pruned = os.mkdir, []
+
+        def prune(path):
+            if not pruned and path == self.at("a", "b"):
+                pruned.append(path)
+                os.rmdir(self.at("a"))
+            mkdir(path)
+
+        with mock.patch("os.mkdir", prune):
+            self.store.put("a/b/c", b"1")
+        self.assertEqual(self.store.get("a/b/c"), b"1")
+        self.assertNotEqual(pruned, [])
+
+    def test_a_folder_that_always_vanishes_is_given_up(self):
+        with mock.patch("os.mkdir", side_effect=FileNotFoundError(errno.ENOENT, "pruned")):
+            self.assertRaisesRegex(StoreError, "pruned|No such", self.store.put, "a/b", b"1")
+
+    def test_an_object_in_the_place_of_a_folder_is_an_error(self):
+        self.store.put("a", b"1")
+        self.assertRaises(StoreError, self.store.put, "a/b/c", b"2")
+
+    def test_a_root_that_vanishes_in_the_midst_is_not_made(self):
+        self.store.put("a", b"1")
+        with mock.patch.object(FileStore, "_check_root", lambda _: shutil.rmtree(self.folder, True)):
+            self.assertRaises(StoreError, self.store.put, "b/c", b"2")
+        self.assertFalse(os.path.exists(self.folder))
 
     def test_uploads_in_parts_of_any_order(self):
         upload = self.store.upload("a/big", 6)

@@ -1,0 +1,56 @@
+import os
+from unittest import mock
+
+from support import FakeClock, FolderTest
+
+from crucible_runner.claim import ClaimedElsewhere, claim, machine_id
+from crucible_runner.file_store import FileStore
+from crucible_runner.retry import Trouble, persist
+from crucible_runner.store import StoreError
+
+
+class MachineIdTest(FolderTest):
+    def test_is_made_once(self):
+        made = machine_id(self.at("machine-id"))
+        self.assertRegex(made, r"^[0-9a-f]{32}$")
+        self.assertEqual(machine_id(self.at("machine-id")), made)
+        self.assertNotEqual(machine_id(self.at("another")), made)
+
+    def test_a_full_disk_is_told_by_what_comes_after(self):
+        self.assertRegex(machine_id(self.at("missing", "machine-id")), r"^[0-9a-f]{32}$")
+
+
+class ClaimTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.store = FileStore(self.folder)
+
+    def test_the_first_has_it_and_keeps_it(self):
+        claim(self.store, "a/claim.json", "1" * 32)
+        claim(self.store, "a/claim.json", "1" * 32)
+        self.assertRaises(ClaimedElsewhere, claim, self.store, "a/claim.json", "2" * 32)
+
+    def test_is_ours_when_only_the_answer_was_lost(self):
+        self.write("a/keep", "")
+        link = os.link
+        answers = ["refused", "lost"]
+
+        def unreliable(source, target):
+            answer = answers.pop(0) if answers else "told"
+            if answer != "refused":
+                link(source, target)
+            if answer != "told":
+                raise OSError("no answer")
+
+        with mock.patch("os.link", unreliable), mock.patch("crucible_runner.retry._FIRST_PAUSE_SECONDS", 0):
+            persist(
+                lambda: claim(self.store, "a/claim.json", "1" * 32),
+                lambda: False,
+                Trouble("claiming", lambda _: None, FakeClock()),
+            )
+        self.assertEqual(answers, [])
+        self.assertEqual(self.store.get("a/claim.json"), b'{"machine":"%s"}' % (b"1" * 32))
+
+    def test_a_store_that_does_not_answer_is_nobody_elses_claim(self):
+        store = FileStore(self.at("unmounted"))
+        self.assertRaises(StoreError, claim, store, "a/claim.json", "1" * 32)
