@@ -9,8 +9,8 @@ import { CrucibleError, messageOf, toCrucibleError } from './errors'
 /** The SDK takes longer to load than most commands take in all: only those that talk to the server pay for it. */
 const lazily = createRequire(__filename)
 
-/** A server that does not answer within this is taken to be down; grpc-js by itself waits ten seconds on a closed port. */
-const CONNECT_TIMEOUT_MS = 2_000
+/** A server that does not answer within this, also from a busy machine, is taken to be down; a closed port is told at once. */
+const CONNECT_TIMEOUT_MS = 5_000
 
 /** What every function of the client works with: one store, and one connection that is made when it is first needed. */
 export class Context {

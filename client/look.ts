@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { WorkflowExecutionDescription } from '@temporalio/client'
 import type { MachineHandle } from '../core/handle'
 import { isFinal } from '../core/job'
@@ -67,7 +68,7 @@ async function askWorkflow(
   known: JobStatus,
 ): Promise<JobStatus | undefined> {
   try {
-    const client = await context.temporal()
+    const client = await inTime(context.temporal())
     const handle = client.workflow.getHandle(jobWorkflowId(jobId))
     const ask = <T>(question: () => Promise<T>): Promise<T> =>
       client.withDeadline(Date.now() + ANSWER_LIMIT_MS, question)
@@ -78,6 +79,20 @@ async function askWorkflow(
     return endedByHand(description, status ?? known) ?? status
   } catch {
     return undefined
+  }
+}
+
+/** Rejects when there is no answer within the limit. */
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  const stop = new AbortController()
+  const late = sleep(ANSWER_LIMIT_MS, undefined, { signal: stop.signal }).then((): never => {
+    throw new Error('too late')
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    stop.abort()
+    late.catch(() => undefined)
   }
 }
 

@@ -73,6 +73,16 @@ describe('a look at a job', () => {
     for (const limitMs of limitsMs) expect(limitMs).toBeLessThanOrEqual(2_000)
   })
 
+  it('does not wait longer for a connection that does not come about', async () => {
+    await world.submitted()
+    world.context.temporal = never
+    const startedAtMs = performance.now()
+    expect(await lookAt(world.context, JOB)).toMatchObject({ isLive: false, state: 'pending' })
+    const tookMs = performance.now() - startedAtMs
+    expect(tookMs).toBeGreaterThan(1_900)
+    expect(tookMs).toBeLessThan(20_000)
+  })
+
   it('says so when the workflow was terminated by hand', async () => {
     await world.submitted()
     world.client = server('TERMINATED', never).client

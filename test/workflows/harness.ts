@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client'
-import { Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
+import { DefaultLogger, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
 import { bundleWorkflowCode } from '@temporalio/worker'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
@@ -231,6 +231,9 @@ export function statusOf(job: JobHandle): Promise<JobStatus> {
 /** Bundled once per test file. */
 let bundled: Promise<WorkflowBundleWithSourceMap> | undefined
 function bundle(): Promise<WorkflowBundleWithSourceMap> {
-  bundled ??= bundleWorkflowCode({ workflowsPath: require.resolve('../../workflows') })
+  bundled ??= bundleWorkflowCode({
+    workflowsPath: require.resolve('../../workflows'),
+    logger: new DefaultLogger('ERROR'),
+  })
   return bundled
 }

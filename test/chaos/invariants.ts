@@ -1,0 +1,200 @@
+import type { Settlement } from '../../core/activities'
+import type { JobResult } from '../../core/messages'
+import { attemptIdOf } from '../../core/queues'
+import { spend } from '../../core/meter'
+import { microUsd } from '../../core/money'
+import { parseLogLine } from '../../intake/documents'
+import { layout } from '../../storage/layout'
+import { readLines } from '../../storage/logs'
+import type { ObjectStore } from '../../storage/store'
+import { causeOf } from './causes'
+import type { JobPlan } from './plan'
+import type { JournalLine, Sight } from './sight'
+import type { Struck } from './strikes'
+import type { Watchman } from './watchman'
+
+/** What is known of one job when its run is over. */
+export interface JobStory {
+  index: number
+  plan: JobPlan
+  sight: Sight
+  journal: JournalLine[]
+  result: JobResult | undefined
+  attempts: AttemptStory[]
+}
+
+export interface AttemptStory {
+  number: number
+  settlement: Settlement
+}
+
+export interface RunFacts {
+  store: ObjectStore
+  isLeaseShort: boolean
+  struck: readonly Struck[]
+  watchman: Watchman
+  /** What an undisturbed run leaves. */
+  weights: Buffer
+}
+
+/** How old a log line must be at a hard kill to be certainly in the store. */
+const LINES_SAFE_AFTER_MS = 5_000
+
+export function storyOf(index: number, plan: JobPlan, sight: Sight): JobStory {
+  const settled = sight.records('settled')
+  const [finished] = sight.records('finished')
+  return {
+    index,
+    plan,
+    sight,
+    journal: sight.journal(),
+    result: (finished?.data as { result: JobResult } | undefined)?.result,
+    attempts: settled.map(({ attempt, data }) => ({
+      number: attempt!,
+      settlement: data as Settlement,
+    })),
+  }
+}
+
+/** Every breach of an invariant in one job's story, in words. */
+export async function breachesOf(job: JobStory, facts: RunFacts): Promise<string[]> {
+  const found = [
+    ...endedAsItShould(job),
+    ...everyEndHasItsCause(job, facts),
+    ...oneLiveWorkload(job),
+    ...resumedFromTheNewest(job),
+    ...withinBudget(job, facts),
+    ...(await sameWeights(job, facts)),
+    ...(await wholeLog(job, facts)),
+    ...explained(job),
+  ]
+  return found.map((breach) => `job ${job.index} (${job.sight.jobId}): ${breach}`)
+}
+
+/** Succeeded, unless what befell it was more than it may go through, or than it may cost. */
+function endedAsItShould({ result, plan, attempts }: JobStory): string[] {
+  if (result === undefined) return ['it is not over']
+  const count = (failureClass: string): number =>
+    attempts.filter(
+      ({ settlement: { end } }) =>
+        end.kind === 'failed' && end.isLaunched && end.failure.class === failureClass,
+    ).length
+  const { failures, interruptions } = plan.retries
+  const expected =
+    count('workload') > failures
+      ? 'workload-failed'
+      : count('interrupted') > interruptions
+        ? 'interrupted'
+        : 'completed'
+  if (result.reason === expected) return []
+  // Too little may be left of it for another machine.
+  const outOfMoney = ['budget-reached', 'no-placement']
+  if (plan.budget !== undefined && outOfMoney.includes(result.reason) && attempts.length > 0) return []
+  return [`it ended as ${result.reason} and should have as ${expected}: ${result.message}`]
+}
+
+function everyEndHasItsCause(job: JobStory, { struck, isLeaseShort }: RunFacts): string[] {
+  return job.attempts.flatMap(({ number, settlement }) => {
+    const { end } = settlement
+    if (end.kind === 'succeeded') return []
+    const hasBudget = job.plan.budget !== undefined
+    if (causeOf(end, { job: job.index, attempt: number, struck, isLeaseShort, hasBudget })) return []
+    return [`attempt ${number} ended without a cause: ${JSON.stringify(end)}`]
+  })
+}
+
+/** The lives of workloads, by what they wrote themselves; in order. */
+function livesOf(journal: JournalLine[]): { attempt: number; pid: number; lines: JournalLine[] }[] {
+  const lives = new Map<number, { attempt: number; pid: number; lines: JournalLine[] }>()
+  for (const line of journal) {
+    const life = lives.get(line.pid) ?? { attempt: line.attempt, pid: line.pid, lines: [] }
+    lives.set(line.pid, life)
+    life.lines.push(line)
+  }
+  return [...lives.values()].sort((a, b) => a.lines[0]!.monoMs - b.lines[0]!.monoMs)
+}
+
+function oneLiveWorkload({ journal }: JobStory): string[] {
+  const lives = livesOf(journal)
+  return lives.slice(1).flatMap((next, index) => {
+    const before = lives[index]!
+    const overlapMs = before.lines.at(-1)!.monoMs - next.lines[0]!.monoMs
+    const remarks = []
+    if (overlapMs >= 0)
+      remarks.push(
+        `workloads of attempts ${before.attempt} and ${next.attempt} ran at once for ${overlapMs} ms`,
+      )
+    if (next.attempt <= before.attempt)
+      remarks.push(`attempt ${next.attempt} ran a workload after one of attempt ${before.attempt} had`)
+    return remarks
+  })
+}
+
+/** Each attempt goes on from the newest checkpoint that was complete when the one before was settled. */
+function resumedFromTheNewest({ journal, attempts }: JobStory): string[] {
+  return livesOf(journal).flatMap(({ attempt, lines }) => {
+    const before = attempts.filter(({ number }) => number < attempt).at(-1)
+    const saved = before?.settlement.checkpoint?.step ?? 0
+    const from = lines[0]!.step
+    return from === saved ? [] : [`attempt ${attempt} began after step ${from}, saved was step ${saved}`]
+  })
+}
+
+/** By when machines were seen to live, not by what the product says. */
+function withinBudget({ sight, plan, attempts }: JobStory, { watchman }: RunFacts): string[] {
+  if (plan.budget === undefined) return []
+  const spent = attempts.reduce((sum, { number, settlement: { handle } }) => {
+    if (handle === null) return sum
+    const seenAtMs = watchman.lastSeenAtMs.get(attemptIdOf(sight.jobId, number)) ?? handle.launchedAtMs
+    const { launchedAtMs: fromAtMs, realised } = handle
+    const { priceMicroUsdPerHour } = realised
+    return sum + spend({ fromAtMs, toAtMs: seenAtMs, priceMicroUsdPerHour }, seenAtMs)
+  }, 0)
+  const budget = microUsd(plan.budget)
+  return spent > budget ? [`it cost ${spent} micro-dollars of a budget of ${budget}`] : []
+}
+
+async function sameWeights({ sight, result }: JobStory, { store, weights }: RunFacts): Promise<string[]> {
+  if (result?.state !== 'succeeded') return []
+  const left = await store.get(`${layout.artifacts(sight.jobId)}weights.bin`)
+  if (left === undefined) return ['it succeeded and left no weights']
+  return left.equals(weights) ? [] : ['its weights are not those of an undisturbed run']
+}
+
+/** No line doubled or out of order, and none lost that was old enough when its machine ended. */
+async function wholeLog({ sight, journal, attempts }: JobStory, facts: RunFacts): Promise<string[]> {
+  const wrong: string[] = []
+  for (const { number } of attempts) {
+    const steps = new Set<number>()
+    let last = 0
+    const range = { jobId: sight.jobId, attempt: number, afterLine: 0, isOver: true }
+    for await (const { n, m, s } of readLines(facts.store, range, parseLogLine)) {
+      if (n <= last || (s !== 'gap' && n !== last + 1))
+        wrong.push(`attempt ${number}: line ${n} follows ${last}`)
+      last = n
+      const step = s === 'out' ? /^step (\d+)\//.exec(m)?.[1] : undefined
+      if (step !== undefined) steps.add(Number(step))
+    }
+    if (wasDiskFull(facts.struck)) continue
+    const done = journal.filter(({ attempt, event }) => attempt === number && event === 'step')
+    const safeUntilMs = (done.at(-1)?.monoMs ?? 0) - LINES_SAFE_AFTER_MS
+    const lost = done.filter(({ step, monoMs }) => monoMs < safeUntilMs && !steps.has(step))
+    if (lost.length > 0)
+      wrong.push(`attempt ${number}: ${lost.length} old lines are lost, step ${lost[0]!.step} first`)
+  }
+  return wrong
+}
+
+function wasDiskFull(struck: readonly Struck[]): boolean {
+  return struck.some(({ fault, hasLanded }) => hasLanded && fault.startsWith('full-'))
+}
+
+/** Every attempt's plan, order, settlement and decision can be read afterwards. */
+function explained({ sight, attempts }: JobStory): string[] {
+  return (['planned', 'decided'] as const).flatMap((kind) => {
+    const known = new Set(sight.records(kind).map(({ attempt }) => attempt))
+    return attempts
+      .filter(({ number }) => !known.has(number))
+      .map(({ number }) => `attempt ${number}: nothing on record of how it was ${kind}`)
+  })
+}

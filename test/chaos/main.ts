@@ -1,0 +1,107 @@
+/** `npm run chaos -- [--from SEED] [--count N] [--at-once N] [--only FAULT,...] [--keep]` (docs/chaos.md). */
+import { execFileSync } from 'node:child_process'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { progressOn } from '../../cli/dev/temporal/progress'
+import { resolveExecutable } from '../../cli/dev/temporal/resolve'
+import { FAULTS, planOf, type Fault } from './plan'
+import { runChaos, type ChaosOptions, type ChaosReport } from './run'
+import { Product } from './stage'
+
+const say = (line: string): boolean => process.stdout.write(`${line}\n`)
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      from: { type: 'string', default: '1' },
+      count: { type: 'string', default: '20' },
+      'at-once': { type: 'string', default: '3' },
+      only: { type: 'string' },
+      keep: { type: 'boolean', default: false },
+    },
+  })
+  if (process.platform !== 'linux')
+    throw new Error('The chaos runs look at processes through /proc: run them on Linux.')
+  const only = faultsFrom(values.only)
+  const first = Number(values.from)
+  const seeds = Array.from({ length: Number(values.count) }, (_, index) => first + index)
+  execFileSync(process.execPath, [join(__dirname, '..', '..', 'tools', 'build.mjs')], { stdio: 'inherit' })
+  const executable = await resolveExecutable({
+    home: process.env['CRUCIBLE_HOME'] ?? join(homedir(), '.crucible'),
+    env: process.env,
+    progress: progressOn(process.stderr, Date.now),
+  })
+  const product = new Product()
+  const stopping = new AbortController()
+  const options: ChaosOptions = {
+    signal: stopping.signal,
+    product,
+    executable,
+    isKept: values.keep,
+  }
+  const reports: ChaosReport[] = []
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort())
+  const next = async (): Promise<void> => {
+    for (let seed = seeds.shift(); seed !== undefined && !stopping.signal.aborted; seed = seeds.shift()) {
+      const report = await runChaos(planOf(seed, only), options)
+      reports.push(report)
+      tell(report, values.only)
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: Number(values['at-once']) }, next))
+  } finally {
+    product.remove()
+  }
+  summarise(reports)
+}
+
+function faultsFrom(text: string | undefined): readonly Fault[] {
+  const names = text?.split(',')
+  const unknown = names?.filter((name) => !FAULTS.some((fault) => fault === name)) ?? []
+  if (unknown.length > 0)
+    throw new Error(`There is no fault ${unknown.join(', ')}; there are ${FAULTS.join(', ')}.`)
+  return (names as Fault[] | undefined) ?? FAULTS
+}
+
+function tell(
+  { seed, durationMs, ends, breaches, story, home }: ChaosReport,
+  only: string | undefined,
+): void {
+  const isBroken = breaches.length > 0
+  say(`seed ${seed}: ${ends.join(', ')}, ${(durationMs / 1_000).toFixed(1)} s${isBroken ? ', BROKEN' : ''}`)
+  if (home !== undefined) say(`    kept: ${home} (logs/, store/, journals/)`)
+  if (!isBroken) return
+  for (const line of [...breaches.map((breach) => `! ${breach}`), ...story]) say(`    ${line}`)
+  say(
+    `    again: npm run chaos -- --from ${seed} --count 1${only === undefined ? '' : ` --only ${only}`} --keep`,
+  )
+}
+
+function summarise(reports: ChaosReport[]): void {
+  const broken = reports.filter(({ breaches }) => breaches.length > 0)
+  const durations = reports.map(({ durationMs }) => durationMs / 1_000).sort((a, b) => a - b)
+  const ends = new Map<string, number>()
+  for (const end of reports.flatMap((report) => report.ends)) {
+    const reason = end.split(' ')[0]!
+    ends.set(reason, (ends.get(reason) ?? 0) + 1)
+  }
+  say(`jobs: ${[...ends].map(([reason, count]) => `${count} ${reason}`).join(', ')}`)
+  const landed = reports.flatMap((report) => report.landed)
+  const counts = FAULTS.map((fault) => `${landed.filter((each) => each === fault).length} ${fault}`)
+  say(`struck: ${counts.join(', ')}`)
+  const leftOut = new Set(reports.flatMap((report) => report.leftOut))
+  if (leftOut.size > 0) say(`left out, for want of the right to mount: ${[...leftOut].join(', ')}`)
+  const median = durations[Math.floor(durations.length / 2)] ?? 0
+  say(
+    `${reports.length} runs, ${broken.length} broken; median ${median.toFixed(1)} s, longest ${(durations.at(-1) ?? 0).toFixed(1)} s`,
+  )
+  if (broken.length > 0) say(`broken seeds: ${broken.map(({ seed }) => seed).join(' ')}`)
+  process.exitCode = broken.length === 0 ? 0 : 1
+}
+
+void main().catch((error: Error) => {
+  process.stderr.write(`${error.message}\n`)
+  process.exitCode = 1
+})
