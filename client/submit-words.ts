@@ -29,7 +29,8 @@ export function detailsOf({ jobId, spec, owner, bundle, from }: JobInput): strin
     ['prefers', spec.optimize],
     ['duration, as estimated', spec.durationMs === undefined ? undefined : formatDuration(spec.durationMs)],
     ['deadline', spec.deadlineAtMs === undefined ? undefined : formatInstant(spec.deadlineAtMs)],
-    ['budget', spec.budgetMicroUsd === undefined ? undefined : formatUsd(spec.budgetMicroUsd)],
+    // As code: the page takes text between two dollar signs for a formula.
+    ['budget', spec.budgetMicroUsd === undefined ? undefined : `\`${formatUsd(spec.budgetMicroUsd)}\``],
     ['secrets', spec.secrets.join(', ') || undefined],
     ['code', bundle === null ? 'none' : `${bundle.files} files, \`${bundle.sha256.slice(0, 12)}\``],
   ]

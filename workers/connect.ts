@@ -8,27 +8,54 @@ const RETRY_MAX_MS = 10_000
 /** Said again after this long, so that a log does not fill up while a server is down for a night. */
 const SAID_AGAIN_MS = 60_000
 
+interface Patience {
+  logger: Logger
+  signal: AbortSignal
+}
+
 /** Connects to Temporal however long that takes; a worker that starts before its server waits for it. */
 export async function connect(
   { connection }: WorkerConfig['temporal'],
-  { logger, signal }: { logger: Logger; signal: AbortSignal },
+  { logger, signal }: Patience,
 ): Promise<NativeConnection> {
+  const patience = { logger: logger.child({ address: connection.address }), signal }
+  return tryOn(() => NativeConnection.connect(connection), { ...patience, isWorthIt: () => true })
+}
+
+/** Does what needs the server's answer, again and again while it gives none: it may go away between connecting and polling. */
+export async function untilAnswered<T>(work: () => Promise<T>, patience: Patience): Promise<T> {
+  return tryOn(work, { ...patience, isWorthIt: isUnanswered })
+}
+
+async function tryOn<T>(
+  work: () => Promise<T>,
+  { logger, signal, isWorthIt }: Patience & { isWorthIt: (error: unknown) => boolean },
+): Promise<T> {
   let waitMs = RETRY_FIRST_MS
   let saidAtMs = -Infinity
   for (;;) {
     signal.throwIfAborted()
     try {
-      return await NativeConnection.connect(connection)
+      return await work()
     } catch (error) {
+      if (!isWorthIt(error)) throw error
       if (performance.now() - saidAtMs > SAID_AGAIN_MS) {
         saidAtMs = performance.now()
-        logger.warn(
-          { address: connection.address, error: (error as Error).message },
-          'no Temporal server yet; trying on',
-        )
+        logger.warn({ error: (error as Error).message }, 'no answer of a Temporal server yet; trying on')
       }
     }
     await sleep(waitMs, undefined, { signal })
     waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)
   }
+}
+
+/** gRPC's `DEADLINE_EXCEEDED` and `UNAVAILABLE`. */
+const UNANSWERED_CODES: readonly unknown[] = [4, 14]
+
+/** The client's errors carry a gRPC code; those of a worker that is made only have words. */
+function isUnanswered(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code, cause } = error as { code?: unknown; cause?: unknown }
+  if (UNANSWERED_CODES.includes(code) || error.name === 'TransportError') return true
+  return /\bUnavailable\b|connect error|transport error/.test(error.message) || isUnanswered(cause)
 }

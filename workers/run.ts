@@ -5,7 +5,7 @@ import { openStore } from '../storage/open-store'
 import type { ObjectStore } from '../storage/store'
 import { createBackendWorkers } from './backend'
 import type { WorkerConfig } from './config'
-import { connect } from './connect'
+import { connect, untilAnswered } from './connect'
 import { deploymentOf, ensureGarbageCollection, ensureSearchAttributes } from './deployment'
 import { makeBackend } from './make-backend'
 import { offersThroughWorkers } from './offers'
@@ -40,9 +40,11 @@ export async function runWorkers(options: RunOptions): Promise<void> {
   const connection = await connect(config.temporal, { logger, signal })
   try {
     const client = new Client({ connection, namespace: config.temporal.namespace })
-    await ensureSearchAttributes(client, config.temporal.namespace)
+    const patience = { logger, signal }
+    await untilAnswered(() => ensureSearchAttributes(client, config.temporal.namespace), patience)
     const at = { ...options, store, deployment, connection, client }
-    const workers = (await Promise.all(options.roles.map((role) => createRole(at, role)))).flat()
+    const made = options.roles.map((role) => untilAnswered(() => createRole(at, role), patience))
+    const workers = (await Promise.all(made)).flat()
     await runUntil(signal, workers, options.onReady)
   } finally {
     await connection.close()

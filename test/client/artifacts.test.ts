@@ -88,12 +88,12 @@ describe('artifacts', () => {
   it('lead nowhere outside the folder, whatever a store lists', async () => {
     const { store } = world
     const list = store.list.bind(store)
-    const stray = { key: `${layout.artifacts(JOB)}../../escaped`, sizeBytes: 1, modifiedAtMs: NOW }
+    const stray = { key: `${layout.artifacts(JOB)}../outside/escaped`, sizeBytes: 1, modifiedAtMs: NOW }
     store.list = (prefix) => (prefix === layout.artifacts(JOB) ? listOf(stray) : list(prefix))
     await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
       code: 'BAD_KEY',
     })
-    expect(await readdir(world.folder)).not.toContain('escaped')
+    expect(await readdir(world.folder)).not.toContain('outside')
   })
 })
 

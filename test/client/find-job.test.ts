@@ -40,6 +40,12 @@ describe('the job that a person means', () => {
     })
   })
 
+  it('is rather one whose id begins so than one of that name', async () => {
+    await expect(findJob(world.context, 'job-aa')).rejects.toMatchObject({
+      details: { candidates: ['job-aa1', 'job-aa2'] },
+    })
+  })
+
   it.each([['third'], ['../x'], ['..'], ['a/b'], ['']])('is none for "%s"', async (meant) => {
     await expect(findJob(world.context, meant)).rejects.toMatchObject({ kind: 'not-found' })
   })

@@ -30,6 +30,19 @@ function follow(options: LogOptions = {}): { lines: JobLogLine[]; done: Promise<
   return { lines, done: run() }
 }
 
+/** Waits until somebody has listed the store so often. */
+async function looks(count: number): Promise<void> {
+  const { store } = world
+  const list = store.list.bind(store)
+  let seen = 0
+  store.list = (prefix) => {
+    if (prefix.endsWith('logs/')) seen += 1
+    return list(prefix)
+  }
+  await until(() => seen >= count)
+  store.list = list
+}
+
 const over = statusOf({ state: 'succeeded', reason: 'completed' })
 
 describe('the log of a job', () => {
@@ -92,14 +105,16 @@ describe('following', () => {
     await world.chunk(1, [5])
     await world.chunk(1, [3, 4])
     await until(() => lines.length === 5)
-    await world.result(1)
-    await world.settled(1)
+    // So are those of the next attempt before the last one of this.
     await world.chunk(2, [1])
-    await until(() => lines.length === 6)
+    await looks(3)
+    await world.chunk(1, [6])
+    await world.settled(1)
+    await until(() => lines.length === 7)
     await world.chunk(2, [2])
     await world.finished(over)
     await done
-    expect(texts(lines)).toEqual(['1.1', '1.2', '1.3', '1.4', '1.5', '2.1', '2.2'])
+    expect(texts(lines)).toEqual(['1.1', '1.2', '1.3', '1.4', '1.5', '1.6', '2.1', '2.2'])
   })
 
   it('marks a hole once it is certain that nobody fills it', async () => {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
 import { submit } from '../../client/submit'
 import { layout } from '../../storage/layout'
-import { readRecords } from '../../storage/record'
+import { putRecord, readRecords } from '../../storage/record'
 import { ClientWorld, NOW, SPEC } from './world'
 
 const ID = 'job-nightly'
@@ -87,6 +87,14 @@ describe('submit', () => {
     })
     expect(started).toHaveLength(1)
     expect(await readRecords(world.store, ID)).toHaveLength(1)
+  })
+
+  it('is the same job when Temporal has long forgotten it', async () => {
+    await submit(world.context, { spec: SPEC, id: ID })
+    await putRecord(world.store, ID, { seq: 1, atMs: NOW, kind: 'resolved', summary: '', data: {} })
+    started = []
+    expect(await submit(world.context, { spec: SPEC, id: ID })).toMatchObject({ id: ID, isNew: false })
+    expect(started).toEqual([])
   })
 
   it('goes on where it stopped when the server was lost in the middle', async () => {

@@ -8,8 +8,8 @@ import { startDevServer } from '../../cli/dev/temporal/dev-server'
 import type { BackendAnswer } from '../../core/plan'
 import { backendQueue } from '../../core/queues'
 import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
-import { connect } from '../../workers/connect'
-import { knownDeployment } from '../../workers/deployment'
+import { connect, untilAnswered } from '../../workers/connect'
+import { ensureSearchAttributes, knownDeployment } from '../../workers/deployment'
 import { makeBackend } from '../../workers/make-backend'
 import { rolesOf, runWorkers, type Role } from '../../workers/run'
 import { MemoryStore } from '../backends/scripted/memory-store'
@@ -76,14 +76,15 @@ describe('the workers of a process', () => {
     }
   })
 
-  it('lets an activity that is under way answer before it stops', async () => {
+  it('lose no activity when they are told to stop', async () => {
     const connection = at.client.connection as Connection
     const namespace = await freshNamespace(connection)
     const client = new Client({ connection, namespace })
     const { ended } = await started(await configIn(namespace), ['local'])
     const handle = await client.activity.start<BackendAnswer>('offers', {
       ...{ id: 'offers', taskQueue: backendQueue('local'), args: [{ request: {} }] },
-      ...{ startToCloseTimeout: '20 seconds', retry: { maximumAttempts: 1 } },
+      // A task that was on its way to a worker that just stopped is given out again after this.
+      startToCloseTimeout: '5 seconds',
     })
     stop.abort()
     await ended
@@ -142,7 +143,36 @@ describe('the first connection', () => {
       await second.stop()
     }
     // Said once, not at every try.
-    expect(warned).toMatchObject([{ msg: 'no Temporal server yet; trying on', address: first.address }])
+    expect(warned).toMatchObject([
+      { msg: 'no answer of a Temporal server yet; trying on', address: first.address },
+    ])
+  })
+
+  it('may be lost before the workers poll: what was asked meanwhile is asked again', async () => {
+    const { executable } = testServer()
+    const first = await startDevServer({ executable })
+    const connection = await connect(
+      { connection: { address: first.address }, namespace: 'default' },
+      { logger, signal: stop.signal },
+    )
+    const client = new Client({ connection, namespace: 'default' })
+    await first.stop()
+    const warned: unknown[] = []
+    const patient = pino({ level: 'warn' }, { write: (line: string) => void warned.push(JSON.parse(line)) })
+    const asked = untilAnswered(() => ensureSearchAttributes(client, 'default'), {
+      logger: patient,
+      signal: stop.signal,
+    })
+    // The SDK has asked for about ten seconds by itself before it gives up.
+    await until(() => warned.length > 0, 40_000)
+    const [, port] = /:(\d+)$/.exec(first.address)!
+    const second = await startDevServer({ executable, ports: { grpc: Number(port) } })
+    try {
+      await asked
+    } finally {
+      await connection.close()
+      await second.stop()
+    }
   })
 
   it('is given up at once when the process is told to stop', async () => {

@@ -103,7 +103,7 @@ describe('resolveTemporal', () => {
   it('says what an address that does not answer is, and what to do', async () => {
     const env = { TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_CONFIG_FILE: join(home, 'none.toml') }
     await expect(resolveTemporal({ home, env, progress })).rejects.toMatchObject({
-      code: 'configuration',
+      code: 'no-answer',
       message: expect.stringMatching(/127\.0\.0\.1:1, but it does not answer .*correct TEMPORAL_ADDRESS/),
     })
   })
