@@ -5,6 +5,7 @@ import os
 from typing import Dict, List, Tuple
 
 from .clock import Clock
+from .documents import is_utf8
 from .keys import Keys
 from .retry import Remark, Trouble, persist
 from .store import Store
@@ -25,8 +26,11 @@ def find_artifacts(output: str, work: str, patterns: List[str]) -> Tuple[Dict[st
         for match in matches:
             _add(found, work, match)
     # The output directory comes last: where both have a name, the place made for artifacts wins.
-    for name in sorted(os.listdir(output)):
+    for name in sorted(os.listdir(output)) if os.path.isdir(output) else []:
         _add(found, output, os.path.join(output, name))
+    for name in [name for name in found if not is_utf8(name)]:
+        remarks.append("the artifact %s is not kept: rename it, its name is no UTF-8" % os.fsencode(name))
+        del found[name]
     return found, remarks
 
 
@@ -58,7 +62,8 @@ class Keeper:
                 digest = persist(
                     lambda: upload_whole(self._store, key, path, is_over), is_over, self._trouble
                 )
+                size = os.path.getsize(path)
             except (OSError, Changed, ValueError) as error:
                 self._remark("the artifact %s is not kept: %s" % (name, error))
                 continue
-            self.kept.append({"path": name, "sizeBytes": os.path.getsize(path), "sha256": digest})
+            self.kept.append({"path": name, "sizeBytes": size, "sha256": digest})

@@ -59,7 +59,7 @@ class Attempt:
         """Name of a container that may have to be ended."""
         self.is_foreign = False
         """The attempt is another machine's: whatever is found under its name is not ours to end."""
-        self._log = open(self.paths.log, "a", encoding="utf-8")
+        self._log = open(self.paths.log, "a", encoding="utf-8", errors="backslashreplace")
 
     def remark(self, text: str) -> None:
         """Says something about the attempt: in its log, and in the machine's own."""

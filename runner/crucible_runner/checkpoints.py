@@ -5,13 +5,14 @@ import threading
 from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from .clock import Clock, in_words
-from .documents import dump
+from .documents import dump, is_utf8
 from .keys import CheckpointId, Keys
 from .looks import Looks, Seen
 from .names import is_record
 from .processes import writing
 from .restore import Found
 from .retry import GaveUp, Pauses, Remark, Trouble, persist
+from .scan import Selection
 from .staging import Staged, stage
 from .store import Store, StoreError
 from .transfer import Changed, FileUp, upload_files
@@ -122,6 +123,8 @@ class Checkpoints:
                 failures += is_final and not isinstance(error, StoreError)
                 # Not the whole pause when the end comes: then every second counts.
                 pauses.wait(lambda: self._is_out_of_time() or (self._final is not None) != is_final)
+                if (self._final is not None) != is_final:
+                    pauses.reset()
 
     def _find(self) -> Optional[_Candidate]:
         """What should be uploaded now, if anything: the newest complete checkpoint, unless it is in the store."""
@@ -176,6 +179,7 @@ class Checkpoints:
     def _upload(self, candidate: _Candidate) -> None:
         began_ms = self._clock.mono_ms()
         seen = candidate.seen
+        _check_names(seen.selection)
         staged = Staged(self._settings.staging)
         try:
             stage(staged, seen.directory, seen.selection, self._is_written_in_place)
@@ -269,6 +273,13 @@ class Checkpoints:
             self._store.delete(key)
         except StoreError:
             pass  # without a manifest it is no checkpoint; the control plane removes it later
+
+
+def _check_names(selection: Selection) -> None:
+    """Before anything is uploaded: the manifest could not say them."""
+    for name in [*selection.files, *selection.links, *selection.links.values()]:
+        if not is_utf8(name):
+            raise ValueError("its file %s has a name that is no UTF-8: rename it" % os.fsencode(name))
 
 
 def checkpoint_directory(work: str, own: str, named: Optional[str]) -> str:

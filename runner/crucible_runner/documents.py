@@ -201,6 +201,11 @@ HELPER_SAVED = record({"path": inner_path_or_dot, "step": whole(0, STEP_MAX)})
 HELPER_STOP = record({"reason": text, "windowMs": whole()})
 
 
+def is_utf8(name: str) -> bool:
+    """False for the name of a file that is bytes of some other encoding: no document can hold it."""
+    return name == name.encode("utf-8", "replace").decode("utf-8")
+
+
 def parse(shape: Shape, body: bytes) -> Any:
     """The document in `body`. Raises `DocumentError`; unknown fields are left out."""
     try:

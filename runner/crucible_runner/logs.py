@@ -8,6 +8,7 @@ from typing import Callable, List, NamedTuple, Optional, Tuple
 from .clock import Clock
 from .documents import dump
 from .keys import parse_range, range_name
+from .paths import write_whole
 from .redact import Redactor
 
 CHUNK_BYTES = 256 * 1024
@@ -135,8 +136,7 @@ class LogBook:
         path: Optional[str] = os.path.join(self._folder, range_name(first, self.lines))
         try:
             # No sync: it must outlive this process, and a machine without power has no one to send it.
-            with open(path, "wb") as file:  # type: ignore[arg-type]
-                file.write(body)
+            write_whole(path, body)  # type: ignore[arg-type]
         except OSError:
             path = None
         kept = body if path is None else None

@@ -12,11 +12,11 @@ from .attempt import Attempt, bounded, install_helper
 from .bundle import Fetcher
 from .claim import ClaimedElsewhere
 from .clock import Clock, in_words
-from .container import remove_container
 from .documents import ORDER, dump, parse
 from .endings import Ending, Failed, Stopped, is_disk_full, stopped_early
 from .environment import Facts
-from .guard import Options, Post, power_off
+from .fuse import do_last_duties, light
+from .guard import Options, Post
 from .input_cache import InputCache, default_folder
 from .inputs import Inputs
 from .redact import Redactor
@@ -47,13 +47,7 @@ def run(options: Options, post: Post) -> int:
     try:
         return Life(attempt).live()
     finally:
-        if os.getppid() != post.guard:
-            # The guard is dead: its last duties are ours.
-            if attempt.container is not None:
-                remove_container(attempt.container)
-            if not attempt.is_foreign:
-                processes.end_all(options.attempt_id, [], [])
-            power_off(options.power_off)
+        do_last_duties(attempt)
 
 
 class Life:
@@ -68,6 +62,7 @@ class Life:
 
     def live(self) -> int:
         attempt = self._attempt
+        light(attempt, self._until_ms)
         if not attempt.memory.is_first_start:
             processes.end_all(attempt.options.attempt_id, [], [attempt.post.guard])
         try:

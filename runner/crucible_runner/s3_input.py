@@ -16,7 +16,7 @@ from .download import USER_AGENT, WORTH_ANOTHER_TRY, Downloads, Origin, Verdict
 from .endings import Failed
 from .s3_access import Access
 from .shapes import DocumentError
-from .sigv4 import Get, encoded_path, signed_headers
+from .sigv4 import Get, signed_headers
 from .transfer import run_parallel
 
 # Names that may stand in a host name, and that the certificate of S3 holds for.
@@ -53,9 +53,9 @@ class Bucket:
         request = urllib.request.Request(base + get.target, headers=dict(headers, **{"User-Agent": USER_AGENT}))
         return self._opener.open(request, timeout=timeout)
 
-    def url(self, key: str) -> str:
-        base, path = self._place(key)
-        return base + encoded_path(path)
+    def name_of(self, key: str) -> str:
+        """Tells the object from all others, in whichever region the bucket turns out to be."""
+        return "s3://%s/%s at %s" % (self.name, key, self._access.endpoint or "AWS")
 
     def judge(self, error: urllib.error.HTTPError, key: str) -> Verdict:
         told = _read_error(error)
@@ -110,10 +110,7 @@ class _Object(Origin):
         self._bucket = bucket
         self._key = key
         self.name = "s3://%s/%s" % (bucket.name, key)
-
-    @property
-    def cache_name(self) -> str:  # type: ignore[override]
-        return self._bucket.url(self._key)
+        self.cache_name = bucket.name_of(key)
 
     def open(self, headers: Dict[str, str], timeout: float) -> http.client.HTTPResponse:
         return self._bucket.open(self._key, (), headers, timeout)

@@ -1,11 +1,16 @@
 """What a checkpoint directory holds, and which of it is the newest checkpoint."""
 
+import errno
 import os
 import posixpath
 import stat
 from typing import Dict, FrozenSet, List, NamedTuple, Optional
 
 from .names import Name, is_ignored, is_record, read_name
+
+
+# What vanishes meanwhile, and links that lead to nothing or round in a circle.
+_NOWHERE = (errno.ENOENT, errno.ELOOP)
 
 
 class FileStamp(NamedTuple):
@@ -140,8 +145,9 @@ def _collect(directory: str, path: str, entry: Entry) -> None:
         elif stat.S_ISDIR(status.st_mode):
             for name in os.listdir(full):
                 _collect(directory, path + "/" + name, entry)
-    except FileNotFoundError:
-        return
+    except OSError as error:
+        if error.errno not in _NOWHERE:
+            raise
 
 
 def _stamp(status: os.stat_result) -> FileStamp:

@@ -8,6 +8,8 @@ from typing import Iterable, List, Optional
 _FREE_BYTES_MIN = 1024 * 1024
 _FULL_WORDS = re.compile(r"No space left on device|Disk quota exceeded|\[Errno 28\]|ENOSPC")
 
+_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+
 _OOM_FILES = ("/proc/vmstat", "/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
 
@@ -39,5 +41,9 @@ def oom_kills(files: Iterable[str] = _OOM_FILES) -> List[int]:
 
 
 def last_words(lines: Iterable[str]) -> Optional[str]:
-    """The last line that says something."""
-    return next((line.strip() for line in reversed(list(lines)) if line.strip()), None)
+    """The last line that says something, without colours and other controls of a terminal."""
+    for line in reversed(list(lines)):
+        plain = "".join(char if char.isprintable() else " " for char in _COLOURS.sub("", line)).strip()
+        if plain:
+            return plain
+    return None

@@ -11,6 +11,9 @@ import { Product } from './stage'
 
 const say = (line: string): boolean => process.stdout.write(`${line}\n`)
 
+/** As a shell says of a program that was stopped by Ctrl-C. */
+const INTERRUPTED = 130
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -45,6 +48,8 @@ async function main(): Promise<void> {
   const next = async (): Promise<void> => {
     for (let seed = seeds.shift(); seed !== undefined && !stopping.signal.aborted; seed = seeds.shift()) {
       const report = await runChaos(planOf(seed, only), options)
+      // Given up in the middle: whatever was not done yet is no breach.
+      if (stopping.signal.aborted) break
       reports.push(report)
       tell(report, values.only)
     }
@@ -55,6 +60,7 @@ async function main(): Promise<void> {
     product.remove()
   }
   summarise(reports)
+  if (stopping.signal.aborted) process.exitCode = INTERRUPTED
 }
 
 function faultsFrom(text: string | undefined): readonly Fault[] {

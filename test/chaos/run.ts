@@ -73,7 +73,8 @@ export async function runChaos(plan: Plan, options: ChaosOptions): Promise<Chaos
   }
   const left = await stopAll(stage)
   breaches.push(...stage.failures, ...left.map((process) => `a process is left: ${process}`))
-  const isKept = breaches.length > 0 || options.isKept === true
+  const isGivenUp = options.signal?.aborted === true
+  const isKept = options.isKept === true || (breaches.length > 0 && !isGivenUp)
   clear(stage, { isKept })
   const durationMs = performance.now() - startedMs
   return { seed, durationMs, ends, landed, leftOut, breaches, story, ...(isKept ? { home: stage.home } : {}) }

@@ -181,7 +181,27 @@ describe('two runners in one directory', () => {
     const lines = await second.lines()
     expect(lines.map(({ n }) => n)).toEqual(lines.map((_, at) => at + 1))
     expect(lines.slice(0, linesBefore.length)).toEqual(linesBefore)
+    expect(lines.filter(({ m }) => m.startsWith('beginning after step'))).toHaveLength(2)
     expect(lines.filter(({ s }) => s === 'gap')).toEqual([])
+  })
+
+  it('one after the other keep the lease as it was renewed', async () => {
+    const world = createWorld()
+    const bundle = await world.bundle({ 'counter.py': COUNTER })
+    const leaseMs = 5_000
+    const first = await world.launch({ bundle, run: 'python3 counter.py 120 0.05 5', leaseMs })
+    const { seq } = await first.untilBeat(({ checkpoint }) => checkpoint !== null)
+    await world.lease(1, { seq: 1, answersBeat: seq, ttlMs: 60_000 })
+    await first.untilBeat(({ leaseSeq }) => leaseSeq === 1)
+    await until(() => {
+      const { startedMs, leaseUntilMs } = JSON.parse(first.read('runner.json')) as Record<string, number>
+      return leaseUntilMs! > startedMs! + leaseMs
+    })
+    process.kill(first.runner(), 'SIGKILL')
+    await first.exited
+    const second = world.start({ root: first.root })
+    expect(await second.end()).toMatchObject({ outcome: 'succeeded' })
+    expect((await second.beat())!.uptimeMs).toBeGreaterThan(leaseMs)
   })
 
   it('one after the other have one lease and one time to run', async () => {

@@ -65,7 +65,8 @@ describe('drain.json', () => {
   it('that is there before the start keeps the command from ever running', async () => {
     const world = createWorld()
     await world.drain(1, { reason: 'superseded' })
-    const machine = await world.launch({ setup: 'echo setup', run: 'echo run' })
+    // Looked for before anything is started, not only at the pace of the beats.
+    const machine = await world.launch({ setup: 'echo setup', run: 'echo run', beatMs: 30_000 })
     expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'superseded' })
     expect(await machine.output()).toEqual([])
   })

@@ -16,7 +16,7 @@ async function launchCounter(world: World, wanted: Wanted): Promise<Machine> {
 describe('the hard stop', () => {
   it('by the deadline is kept with everything saved before it', async () => {
     const world = createWorld()
-    const deadlineAtMs = Date.now() + 5_000
+    const deadlineAtMs = Date.now() + 8_000
     const machine = await launchCounter(world, { limits: { ...NONE, deadlineAtMs } })
     const result = await machine.end()
     expect(result).toMatchObject({ outcome: 'stopped', reason: 'deadline', exitCode: 143 })
@@ -26,7 +26,7 @@ describe('the hard stop', () => {
     expect(draining.startedAtMs).toBeGreaterThanOrEqual(deadlineAtMs - 2_000)
   })
 
-  it('by the money counts from the start, and ends a command that does not listen', async () => {
+  it('by the money ends a command that does not listen', async () => {
     const world = createWorld()
     const bundle = await world.bundle({ 'stubborn.py': STUBBORN })
     const startedAtMs = Date.now()
@@ -34,10 +34,10 @@ describe('the hard stop', () => {
       ...BRISK,
       bundle,
       run: 'python3 stubborn.py',
-      limits: { ...NONE, runMs: 4_000 },
+      limits: { ...NONE, runMs: 8_000 },
     })
     expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'budget', signal: 'SIGKILL' })
-    expect(Date.now() - startedAtMs).toBeGreaterThan(3_000)
+    expect(Date.now() - startedAtMs).toBeGreaterThan(7_000)
     expect(machineProcesses(machine.id)).toEqual([])
   })
 
@@ -67,13 +67,13 @@ describe('the hard stop', () => {
 
   it('moves when the limits are extended; the highest number counts', async () => {
     const world = createWorld()
-    const machine = await launchCounter(world, { limits: { ...NONE, runMs: 4_000 } })
+    const machine = await launchCounter(world, { limits: { ...NONE, runMs: 8_000 } })
     await machine.untilBeat(({ progress }) => progress !== null)
     await world.limits(1, { ...NONE, seq: 2, runMs: 60_000 })
     await machine.untilBeat(({ limitsSeq }) => limitsSeq === 2)
     await world.limits(1, { ...NONE, seq: 1, runMs: 10 })
-    await machine.untilBeat(({ uptimeMs }) => uptimeMs > 4_500)
-    await world.limits(1, { ...NONE, seq: 3, runMs: 5_000 })
+    await machine.untilBeat(({ uptimeMs }) => uptimeMs > 8_500)
+    await world.limits(1, { ...NONE, seq: 3, runMs: 9_000 })
     expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'budget' })
   })
 })

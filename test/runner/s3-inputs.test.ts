@@ -114,12 +114,15 @@ describe('an input in S3', () => {
     ])
   })
 
-  it('is asked for again in the region that the server names', async () => {
+  it.each(['header', 'document'] as const)('is asked for again in the region named in the %s', async (by) => {
     const world = createWorld()
-    const server = await serve({ region: 'ap-south-1' })
+    const server = await serve({ region: 'ap-south-1', tellsRegionBy: by })
     const machine = await launch(world, 's3://data/settings.txt', { env: environment(server) })
     expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
     expect(server.requests.map(({ status }) => status)).toEqual([400, 200])
+    const again = { attempt: 2, env: environment(server) }
+    expect(await (await launch(world, 's3://data/settings.txt', again)).end()).toMatchObject({ exitCode: 0 })
+    expect(server.requests.map(({ status }) => status)).toEqual([400, 200, 400, 304])
   })
 
   it('goes on where the connection was cut', async () => {
@@ -147,6 +150,12 @@ describe('an input in S3', () => {
       's3://data/settings.txt',
       (server) => environment(server, { ...KEYS, secret: 'wrong' }),
       /403 SignatureDoesNotMatch .*signed with AWS_ACCESS_KEY_ID from the job's env or secrets/,
+    ],
+    [
+      'with the key of nobody',
+      's3://data/settings.txt',
+      (server) => environment(server, { ...KEYS, id: 'NOBODY' }),
+      /404 InvalidAccessKeyId .*Give the job AWS_ACCESS_KEY_ID/,
     ],
     [
       'that is not there',

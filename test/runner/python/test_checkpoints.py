@@ -305,6 +305,14 @@ class CheckpointsTest(UploadingTest):
         self.assertIsNone(self.checkpoints.newest)
         self.assertIn("denied", self.remarks[-1])
 
+    def test_names_that_no_manifest_can_hold_are_refused_before_anything_is_sent(self):
+        self.begin()
+        self.write(os.fsdecode(b"machine/checkpoints/bad\xff.pt"), "x")
+        self.tick()
+        with self.assertRaisesRegex(ValueError, "rename it"):
+            self.tick(QUIET_MS)
+        self.assertEqual(self.store.folders(self.keys.checkpoints), [])
+
     def test_at_the_end_with_no_time_nothing_is_uploaded(self):
         self.begin()
         self.save("step-1.pt")

@@ -93,6 +93,16 @@ class LogBookTest(FolderTest):
         (chunk,) = again.take(10)
         self.assertEqual(again.lines, chunk.last + 1)
 
+    def test_a_chunk_cut_by_the_end_of_the_runner_is_none(self):
+        book = self.book()
+        book.add("out", [b"x"])
+        with mock.patch("os.replace", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+            book.close_chunk(lambda _: True)
+        self.assertEqual(len(os.listdir(self.folder)), 1)
+        again = LogBook(self.folder, FakeClock())
+        again.begin_after(0)
+        self.assertEqual((again.take(9), os.listdir(self.folder)), ([], []))
+
     def test_drops_the_oldest_and_says_how_many_without_a_hole_in_the_numbers(self):
         book = self.book(waiting_bytes_max=4 * CHUNK_BYTES)
         for _ in range(40):

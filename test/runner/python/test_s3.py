@@ -1,4 +1,7 @@
+import io
 import unittest
+from unittest import mock
+from urllib.error import HTTPError
 
 from support import FakeClock, FolderTest
 
@@ -102,8 +105,23 @@ class AccessTest(FolderTest):
 
 
 class PlaceTest(unittest.TestCase):
+    def test_the_region_that_the_server_names_is_believed_once(self):
+        bucket = Bucket("data", Access(None, "eu-west-1", None), FakeClock())
+
+        def judge(region):
+            error = HTTPError("", 301, "Moved", {"x-amz-bucket-region": region}, io.BytesIO())
+            with error:
+                return bucket.judge(error, "a")
+
+        self.assertTrue(judge("eu-north-1").is_worth_another_try)
+        verdict = judge("eu-south-1")
+        self.assertFalse(verdict.is_worth_another_try)
+        self.assertIn("set AWS_REGION", verdict.words)
+
     def url(self, bucket, region="eu-west-1", endpoint=None):
-        return Bucket(bucket, Access(None, region, endpoint), FakeClock()).url("a b/c")
+        with mock.patch("urllib.request.OpenerDirector.open") as asked:
+            Bucket(bucket, Access(None, region, endpoint), FakeClock()).open("a b/c", (), {}, 1)
+        return asked.call_args[0][0].full_url
 
     def test_where_a_bucket_is(self):
         self.assertEqual(self.url("data"), "https://data.s3.eu-west-1.amazonaws.com/a%20b/c")

@@ -100,6 +100,7 @@ class SymptomsTest(FolderTest):
         self.assertFalse(speaks_of_full_disk(["disk is fine"]))
         self.assertEqual(last_words(["a", " b ", "", " "]), "b")
         self.assertIsNone(last_words(["", " "]))
+        self.assertEqual(last_words(["plain", "\x1b[1;31m red\x1b[0m\x07", "\x1b[0m"]), "red")
 
     def test_durations_in_words(self):
         said = [in_words(ms) for ms in (0, 999, 1_000, 61_000, 3_600_000, 3_723_000, 90_000_000)]

@@ -1,0 +1,82 @@
+import { describe, expect, it } from '@jest/globals'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { layout } from '../../storage/layout'
+import { JOB, useWorlds } from './world'
+
+const createWorld = useWorlds()
+
+describe('what a command does to its folders', () => {
+  it('may have names that no document can hold: they are left out, and all else is kept', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      run: `python3 -c "
+import os
+os.chdir(os.environ['CRUCIBLE_OUTPUT_DIR'])
+for name in (b'bad\\xff.txt', b'good.txt', 'ü ß\\n#?.txt'.encode()):
+    open(name, 'w').write('kept')
+open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'), 'w').close()
+"`,
+    })
+    const result = await machine.end()
+    expect(result).toMatchObject({ outcome: 'succeeded', checkpoint: null })
+    expect(result.artifacts.map(({ path }) => path)).toEqual(['good.txt', 'ü ß\n#?.txt'])
+    expect(await world.artifact('ü ß\n#?.txt')).toBe('kept')
+    const remarks = await machine.remarks()
+    expect(remarks).toMatch(/the artifact b'bad\\xff\.txt' is not kept: rename it/)
+    expect(remarks).toMatch(/its file b'bad\\xff\.pt' has a name that is no UTF-8: rename it/)
+  })
+
+  it('may remove them all: what the order names elsewhere is kept', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      outputs: ['weights.txt'],
+      run: 'echo w > weights.txt; rm -r "$CRUCIBLE_OUTPUT_DIR" "$CRUCIBLE_CHECKPOINT_DIR" "$CRUCIBLE_CONTROL_DIR"; sleep 1',
+    })
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', artifacts: [{ path: 'weights.txt' }] })
+  })
+
+  it('may leave links that lead nowhere, round in a circle or elsewhere, and pipes', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      run: `cd "$CRUCIBLE_CHECKPOINT_DIR"; ln -s self self; ln -s nowhere gone; ln -s /nowhere far; mkfifo pipe
+        ln -s ../work/loop round; ln -s loop ../work/loop; ln -s /etc folder; echo host > ../work/host; ln -s ../work/host host
+        mkdir step-1; echo 1 > step-1/a; ln -s step-1 latest`,
+    })
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', checkpoint: { step: 1 } })
+    const [checkpoint] = await world.checkpoints()
+    const manifest = await world.manifest(checkpoint!)
+    expect(manifest.files.map(({ path }) => path)).toEqual(['host', 'step-1/a'])
+    const next = await world.launch({ attempt: 2, run: 'cd "$CRUCIBLE_CHECKPOINT_DIR"; cat latest/a host' })
+    await next.end()
+    expect(await next.output()).toEqual(['1', 'host'])
+  })
+
+  it('may end with last words in colours: what people read is plain', async () => {
+    const machine = await createWorld().launch({
+      run: String.raw`printf '\033[31;1mValueError:\033[0m no such\ttoken\007\n' >&2; exit 1`,
+    })
+    expect(await machine.end()).toMatchObject({
+      message: 'The command ended with exit code 1: ValueError: no such token.',
+    })
+  })
+})
+
+describe('a store that hangs', () => {
+  it('keeps no machine beyond its time', async () => {
+    const world = createWorld()
+    const bundle = { sha256: 'a'.repeat(64), sizeBytes: 1 }
+    // Opening a pipe that nobody writes into never returns.
+    const path = join(world.storeFolder, layout.bundle(JOB, bundle.sha256))
+    mkdirSync(join(path, '..'), { recursive: true })
+    execFileSync('mkfifo', [path])
+    const mark = join(world.folder, 'off')
+    const wanted = { bundle, leaseMs: 500, drainMs: 500, powerOffMs: 500 }
+    const machine = await world.launch(wanted, '--power-off', `echo off > ${mark}`)
+    expect(await machine.exited).toBe(1)
+    expect(machine.console).toContain('overdue')
+    expect(machine.read('../off')).toBe('off\n')
+    expect((await machine.beat())!.uptimeMs).toBeGreaterThan(1_400)
+  })
+})
