@@ -81,7 +81,7 @@ function tell({ out }: Cli, { moved, undisturbed, weights, tookMs }: Told): void
   const { path, sizeBytes, sha256, isIdentical } = weights
   out.line(
     isIdentical
-      ? `${out.paint.green('The same weights:')} both jobs left the same ${path}, byte by byte (${bytes(sizeBytes)}, SHA-256 ${sha256.slice(0, 12)}...).`
+      ? `${out.paint.green('The same weights')}, byte by byte: ${path} of both jobs (${bytes(sizeBytes)}, SHA-256 ${sha256.slice(0, 12)}...).`
       : out.paint.red(`Different weights: the two jobs left different files ${path}.`),
   )
 }

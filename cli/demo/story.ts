@@ -42,7 +42,7 @@ export async function playStory(telling: StoryTelling): Promise<Story> {
   const spec = await specOf(telling)
   const moved = await start(telling, spec)
   progress.note(
-    `Submitted ${spec.name} as ${moved}: a small language model in plain Python, on a pretended spot machine.`,
+    `Submitted ${spec.name} as ${moved}: a language model in plain Python, on a pretended spot machine.`,
   )
   const { uiUrl } = await lookAt(stage.context, moved)
   if (uiUrl !== null) progress.note(`Its page in the Temporal Web UI, while this runs: ${uiUrl}`)
