@@ -101,20 +101,23 @@ describe('a job that nothing happens to', () => {
 describe('a job that loses its machine', () => {
   it.concurrent(
     'resumes from its newest checkpoint after a notice, and after none, and ends as if nothing had happened',
-    inWorld({ behave: ({ attempt }) => (attempt === 2 ? { diesAtStep: 65 } : {}) }, async (deployment) => {
-      const job = await deployment.submit()
-      await until(async () => (await stepOf(deployment)) >= 20)
-      deployment.world.machineOf('job-test-1')!.interrupt(1_000)
-      const result = await job.result()
-      expect(result).toMatchObject({ state: 'succeeded', attempts: 3 })
-      const { attempts } = await statusOf(job)
-      expect(attempts.map(({ state }) => state)).toEqual(['interrupted', 'interrupted', 'succeeded'])
-      // With a notice it saved on the way out; without, it lost no more than the way to the next checkpoint.
-      expect(attempts[0]!.stepsLost).toBe(0)
-      expect(attempts[1]!.restoredFrom?.step).toBe(attempts[0]!.checkpoint?.step)
-      expect(attempts[2]!.restoredFrom?.step).toBe(60)
-      expect(deployment.world.machines.map(({ state }) => state)).toEqual(['gone', 'gone', 'gone'])
-    }),
+    inWorld(
+      { behave: ({ attempt }) => [{}, { stepsPerSecond: 10 }, { diesAtStep: 65 }][attempt] ?? {} },
+      async (deployment) => {
+        const job = await deployment.submit()
+        await until(async () => (await stepOf(deployment)) >= 20)
+        deployment.world.machineOf('job-test-1')!.interrupt(1_000)
+        const result = await job.result()
+        expect(result).toMatchObject({ state: 'succeeded', attempts: 3 })
+        const { attempts } = await statusOf(job)
+        expect(attempts.map(({ state }) => state)).toEqual(['interrupted', 'interrupted', 'succeeded'])
+        // With a notice it saved on the way out; without, it lost no more than the way to the next checkpoint.
+        expect(attempts[0]!.stepsLost).toBe(0)
+        expect(attempts[1]!.restoredFrom?.step).toBe(attempts[0]!.checkpoint?.step)
+        expect(attempts[2]!.restoredFrom?.step).toBe(60)
+        expect(deployment.world.machines.map(({ state }) => state)).toEqual(['gone', 'gone', 'gone'])
+      },
+    ),
   )
 
   it.concurrent(

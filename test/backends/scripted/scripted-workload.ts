@@ -29,12 +29,14 @@ export class ScriptedWorkload {
 
   /** When the next event happens. */
   get nextAtMs(): number {
-    return this.#atMs(this.#next().step)
+    const event = this.#next()
+    return event === undefined ? Infinity : this.#atMs(event.step)
   }
 
-  /** Works until an instant, or until something happens before it: then once more to go on. */
+  /** Works until an instant, or until something happens before it: then once more to go on. Nothing follows its end. */
   advance(untilMs: number): WorkloadEvent | undefined {
     const event = this.#next()
+    if (event === undefined) return undefined
     const isDue = this.#atMs(event.step) <= untilMs
     const doneMs = Math.max(0, untilMs - this.#begun.atMs)
     const step = isDue
@@ -52,9 +54,11 @@ export class ScriptedWorkload {
     )
   }
 
-  #next(): WorkloadEvent {
+  #next(): WorkloadEvent | undefined {
     const { stepsTotal, checkpointEverySteps, diesAtStep, hangsAtStep, silentAtStep, fails } = this.behaviour
     const { step, rank } = this.#last
+    // One that was restored beyond its own end has only to end.
+    const endStep = Math.max(stepsTotal, this.#begun.step)
     const hasSaved = rank >= RANKS.indexOf('checkpoint')
     const saveAt =
       (Math.floor(step / checkpointEverySteps) + (hasSaved || step % checkpointEverySteps > 0 ? 1 : 0)) *
@@ -65,13 +69,13 @@ export class ScriptedWorkload {
       silent: silentAtStep,
       failed: fails?.atStep,
       checkpoint: checkpointEverySteps > 0 ? saveAt : undefined,
-      finished: Math.max(stepsTotal, this.#begun.step),
+      finished: endStep,
     }
     const events = RANKS.flatMap((kind, at) => {
       const due = steps[kind]
       const isAhead = due !== undefined && (due > step || (due === step && at > rank))
-      return isAhead && due <= stepsTotal ? [{ kind, step: due }] : []
+      return isAhead && due <= endStep ? [{ kind, step: due }] : []
     })
-    return events.reduce((first, event) => (event.step < first.step ? event : first))
+    return events.sort((one, other) => one.step - other.step)[0]
   }
 }

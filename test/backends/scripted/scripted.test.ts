@@ -159,6 +159,23 @@ describe('a scripted machine', () => {
     expect((await late.backend.observe([third.handle], patiently()))[0]!.state).toBe('running')
   })
 
+  it('has only to end when it was restored at its own end, or beyond', async () => {
+    for (const stepsTotal of [200, 150]) {
+      const s = scene(
+        {},
+        { behave: ({ attempt }) => ({ ...TRAINING, ...(attempt === 2 && { stepsTotal }) }) },
+      )
+      const { order, handle } = await s.launch()
+      await s.clock.advance(20 * SECOND_MS)
+      await s.backend.interrupt!(handle, { noticeMs: null }, patiently())
+      const second = await s.launch({ jobId: order.jobId, attempt: 2 })
+      await s.clock.advance(SECOND_MS)
+      expect(await s.result(second.order)).toMatchObject({
+        ...{ outcome: 'succeeded', progress: { step: 200 }, restoredFrom: { step: 200 }, checkpoint: null },
+      })
+    }
+  })
+
   it('takes its secrets, and runs no bundle but the one that was ordered', async () => {
     const s = scene()
     const order = makeOrder({ store: s.store, offers: s.world.offers({}) })
