@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { ProgramError } from './errors'
+
+export interface ProgramCall {
+  program: string
+  arguments: string[]
+  /** Where it was called, as the machine sees it. */
+  directory: string
+}
+
+export interface ProgramAnswer {
+  exitCode: number
+  stdout: string
+  stderr: string
+}
+
+export const SAID_NOTHING: ProgramAnswer = { exitCode: 0, stdout: '', stderr: '' }
+
+/** Longer requests are no calls of programs. */
+const REQUEST_MAX_BYTES = 4 * 1024 * 1024
+
+/** Where the programs of a machine reach its manager: one request and one answer per connection, each a line of JSON. */
+export class Control {
+  readonly token = randomBytes(24).toString('base64url')
+  private readonly server: Server
+  private readonly sockets = new Set<Socket>()
+
+  constructor(private readonly handle: (call: ProgramCall) => Promise<ProgramAnswer>) {
+    // The caller's half stays open until it has its answer.
+    this.server = createServer({ allowHalfOpen: true }, (socket) => this.serve(socket))
+  }
+
+  /** Resolves to the port on loopback. */
+  async listen(): Promise<number> {
+    this.server.listen(0, '127.0.0.1')
+    await once(this.server, 'listening')
+    return (this.server.address() as AddressInfo).port
+  }
+
+  async close(): Promise<void> {
+    if (!this.server.listening) return
+    const closed = once(this.server, 'close')
+    this.server.close()
+    for (const socket of this.sockets) socket.destroy()
+    await closed
+  }
+
+  private serve(socket: Socket): void {
+    this.sockets.add(socket)
+    socket.once('close', () => this.sockets.delete(socket))
+    socket.on('error', () => socket.destroy())
+    const pieces: Buffer[] = []
+    let size = 0
+    socket.on('data', (piece: Buffer) => {
+      pieces.push(piece)
+      size += piece.length
+      if (size > REQUEST_MAX_BYTES) return void socket.destroy()
+      if (piece.at(-1) !== 10) return
+      socket.removeAllListeners('data')
+      void this.answer(Buffer.concat(pieces).toString()).then((answer) => {
+        if (answer === undefined) socket.destroy()
+        else socket.end(JSON.stringify(answer))
+      })
+    })
+  }
+
+  private async answer(text: string): Promise<ProgramAnswer | undefined> {
+    const call = parseCall(text)
+    if (call?.token !== this.token) return undefined
+    try {
+      return await this.handle(call)
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      const exitCode = error instanceof ProgramError ? error.exitCode : 1
+      return { exitCode, stdout: '', stderr: `${message}\n` }
+    }
+  }
+}
+
+function parseCall(text: string): (ProgramCall & { token: string }) | undefined {
+  try {
+    return JSON.parse(text) as ProgramCall & { token: string }
+  } catch {
+    return undefined
+  }
+}

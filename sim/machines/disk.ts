@@ -1,0 +1,84 @@
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  lchownSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { MACHINE_FOLDERS } from './enclosure'
+import type { MachineUser } from './host'
+
+/** What is there before anything runs. */
+const FOLDERS = [
+  ...[
+    '/var/lib/cloud/instance/scripts',
+    '/var/lib/amazon/ssm',
+    '/var/lib/crucible',
+    '/var/log',
+    '/var/cache',
+    '/var/spool',
+  ],
+  ...['/run/lock', '/run/machine', '/root', '/tmp', '/var/tmp'],
+]
+
+/** The disk of one machine: a directory of this host that belongs to the machine's user. */
+export class Disk {
+  constructor(
+    readonly directory: string,
+    private readonly user: MachineUser,
+  ) {}
+
+  /** Makes what is missing of it. */
+  prepare(): void {
+    mkdirSync(this.directory, { recursive: true })
+    this.own(this.directory)
+    for (const folder of FOLDERS) this.make(folder)
+    for (const folder of ['/tmp', '/var/tmp']) chmodSync(this.on(folder), 0o1777)
+    chmodSync(this.on('/root'), 0o700)
+  }
+
+  /** Where, on this host, a path of the machine is. */
+  on(path: string): string {
+    return join(this.directory, path)
+  }
+
+  /** The same for what a program of the machine names, which may not be on this disk: undefined then. */
+  find(path: string): string | undefined {
+    const isBelow = (folder: string): boolean => path === folder || path.startsWith(`${folder}/`)
+    if (isBelow(this.directory)) return path
+    return MACHINE_FOLDERS.some(isBelow) ? this.on(path) : undefined
+  }
+
+  make(path: string): void {
+    let made = this.directory
+    for (const name of path.split('/').filter(Boolean)) {
+      made = join(made, name)
+      if (existsSync(made)) continue
+      mkdirSync(made)
+      this.own(made)
+    }
+  }
+
+  own(file: string): void {
+    if (this.user.uid !== process.getuid!()) lchownSync(file, this.user.uid, this.user.gid)
+  }
+
+  /** Adds to a file beside the disk that the machine itself does not see. */
+  note(name: string, line: string): void {
+    appendFileSync(join(this.directory, name), `${line}\n`)
+  }
+
+  /** Shows a file beside the disk at a place of it. */
+  link(name: string, path: string): void {
+    rmSync(this.on(path), { force: true })
+    linkSync(join(this.directory, name), this.on(path))
+  }
+
+  read(path: string): string {
+    return existsSync(this.on(path)) ? readFileSync(this.on(path), 'utf8') : ''
+  }
+}

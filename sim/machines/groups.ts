@@ -1,0 +1,187 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, statSync } from 'node:fs'
+import { constants } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  LAUNCH,
+  type EnclosedCommand,
+  type EnclosedProcess,
+  type Enclosure,
+  type ProcessEnd,
+} from './enclosure'
+import { MachineDead } from './errors'
+import { asUser, type MachineUser } from './host'
+import { Lookout } from './lookout'
+import { familyOf, readProcesses, signalProcesses, type HostProcess, type ProcessTable } from './processes'
+
+/** The name under which what runs here keeps its state, where no unit says another. */
+const STATE = 'crucible'
+/** Carried by every process of a machine, with the machine's id. */
+const MARKER = 'CRUCIBLE_SIM_MACHINE'
+/** A process that leaves its parent and its environment is known for good once it was seen before it did. */
+const LOOKOUT = new Lookout(250)
+/** A killed process is gone in milliseconds, or hangs in the kernel for as long as its disk does: about 5 s. */
+const KILL_ROUNDS_MAX = 30
+const KILL_PAUSE_MAX_MS = 200
+
+/** The reaper's place beside the machine's disk, where its user can read it. */
+const REAPER = 'reaper.py'
+
+interface Parts {
+  id: string
+  directory: string
+  user: MachineUser
+  python: string
+}
+
+/**
+ * For hosts without namespaces: a machine is what carries its mark, and, looked at now and then, all that came of it. A guard
+ * ends it should this process be killed.
+ */
+export class Groups implements Enclosure {
+  readonly kind = 'groups'
+  readonly hidden = []
+  readonly environment: Record<string, string>
+  private readonly known = new Map<number, string>()
+  /** Seen without the mark, which a process gets from one that has it and is then known as its child. */
+  private strangers = new Map<number, string>()
+  private readonly reapers = new Map<number, Promise<void>>()
+  private guard: ChildProcess | undefined
+  private readonly watch = (table: ProcessTable): void => void this.recognise(table)
+  private isDead = false
+
+  constructor(private readonly parts: Parts) {
+    const { id, directory } = parts
+    this.environment = {
+      // There is no /var/lib here: what a unit's own would be, for everything.
+      STATE_DIRECTORY: join(directory, 'var/lib', STATE),
+      HOME: join(directory, 'root'),
+      TMPDIR: join(directory, 'tmp'),
+      [MARKER]: id,
+    }
+  }
+
+  seenAs(path: string): string {
+    return join(this.parts.directory, path)
+  }
+
+  async start(): Promise<void> {
+    const { directory, user, python, id } = this.parts
+    if (user.uid !== process.getuid!()) whyNotReachable(directory)
+    copyFileSync(join(__dirname, 'programs', 'reaper.py'), join(directory, REAPER))
+    this.guard = spawn(python, ['-IS', join(__dirname, 'programs', 'guard.py'), `${MARKER}=${id}`], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+      env: { PATH: '/usr/bin:/bin' },
+    })
+    this.guard.stdin!.on('error', () => undefined)
+    await once(this.guard, 'spawn')
+    LOOKOUT.add(this.watch)
+  }
+
+  run({ argv, cwd, environment, stdout, stderr }: EnclosedCommand): EnclosedProcess {
+    if (this.isDead) throw new MachineDead(this.parts.id)
+    const { python, user, directory } = this.parts
+    const reaper = join(directory, REAPER)
+    const child = spawn(python, ['-IS', reaper, '-c', LAUNCH, 'launch', cwd, ...argv], {
+      ...asUser(user),
+      cwd: '/',
+      env: environment,
+      stdio: ['ignore', stdout, stderr, 'pipe'],
+      detached: true,
+    })
+    return this.follow(child)
+  }
+
+  /** The reaper outlives the command as long as anything that came of it lives. */
+  private follow(reaper: ChildProcess): EnclosedProcess {
+    const pid = reaper.pid
+    reaper.on('error', () => undefined)
+    if (pid === undefined) throw new Error('this host can start no more processes')
+    const gone = once(reaper, 'exit').then(() => {
+      this.reapers.delete(pid)
+    })
+    this.reapers.set(pid, gone)
+    let report = ''
+    const ended = new Promise<ProcessEnd>((resolve) => {
+      const pipe = reaper.stdio[3] as Readable
+      pipe.on('data', (piece: Buffer) => (report += piece.toString()))
+      pipe.once('close', () => resolve(endOf(report)))
+    })
+    const first = (): number => parseInt(report, 10)
+    return { ended, find: (table) => table.processes.find((one) => one.pid === first()) }
+  }
+
+  /** What a reaper has adopted belongs to the command that it stands above. */
+  members(table: ProcessTable, isSeed: (process: HostProcess) => boolean): HostProcess[] {
+    return familyOf(table, isSeed).filter(({ pid }) => !this.reapers.has(pid))
+  }
+
+  async kill(): Promise<void> {
+    this.isDead = true
+    LOOKOUT.remove(this.watch)
+    let left = await this.look()
+    for (let round = 0; left.length > 0 && round < KILL_ROUNDS_MAX; round++) {
+      // Stopped processes start no others: whoever was born during the first look is seen by the second.
+      signalProcesses(left, 'SIGSTOP')
+      signalProcesses(await this.look(), 'SIGKILL')
+      await pause(Math.min(5 * 2 ** round, KILL_PAUSE_MAX_MS))
+      left = await this.look()
+    }
+    this.guard?.stdin?.end('off\n')
+    if (left.length > 0)
+      throw new Error(
+        `machine ${this.parts.id}: alive after SIGKILL: ${left.map(({ pid }) => pid).join(', ')}`,
+      )
+    await Promise.all(this.reapers.values())
+  }
+
+  onEnd(): void {
+    // There is no first process that could end.
+  }
+
+  /** Everything of the machine that lives, remembered from now on. */
+  private async look(): Promise<HostProcess[]> {
+    return this.recognise(await readProcesses())
+  }
+
+  private recognise(table: ProcessTable): HostProcess[] {
+    const mark = `${MARKER}=${this.parts.id}`
+    const isSeed = (one: HostProcess): boolean =>
+      this.known.get(one.pid) === one.started ||
+      this.reapers.has(one.pid) ||
+      (this.strangers.get(one.pid) !== one.started && table.carries(one, mark))
+    const found = familyOf(table, isSeed)
+    const members = new Set(found)
+    const strangers = table.processes.filter((one) => !members.has(one))
+    this.strangers = new Map(strangers.map(({ pid, started }) => [pid, started]))
+    for (const { pid, started } of found) {
+      if (this.known.get(pid) === started) continue
+      this.known.set(pid, started)
+      this.guard?.stdin?.write(`${pid} ${started}\n`)
+    }
+    return found
+  }
+}
+
+/** The number of the command's process, then, once it has ended, its exit code and signal. Killed with its reaper without. */
+function endOf(report: string): ProcessEnd {
+  const [exitCode, number] = report.split('\n')[1]?.split(' ').map(Number) ?? []
+  if (exitCode === undefined || number === undefined) return { exitCode: null, signal: 'SIGKILL' }
+  if (number === 0) return { exitCode, signal: null }
+  const [signal] = Object.entries(constants.signals).find(([, one]) => one === number) ?? ['SIGKILL']
+  return { exitCode: null, signal: signal as NodeJS.Signals }
+}
+
+/** Machines of root run as somebody else, who must get to their directory. */
+function whyNotReachable(directory: string): void {
+  for (let folder = dirname(directory); folder !== '/'; folder = dirname(folder)) {
+    if ((statSync(folder).mode & 0o001) === 0)
+      throw new Error(
+        `Machines do not run as root, and their user cannot reach ${directory}: chmod o+x ${folder}, or run the simulator as an ordinary user.`,
+      )
+  }
+}

@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process'
+import { accessSync, constants, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { hostPath } from './config'
+
+/** The user that machines run as: this one, or `nobody` when this one is root. */
+export interface MachineUser {
+  uid: number
+  gid: number
+}
+
+const PROBE_TIMEOUT_MS = 20_000
+const NOBODY = 65_534
+
+const run = promisify(execFile)
+let user: Promise<MachineUser> | undefined
+
+export function machineUser(): Promise<MachineUser> {
+  return (user ??= findUser())
+}
+
+async function findUser(): Promise<MachineUser> {
+  const own = { uid: process.getuid!(), gid: process.getgid!() }
+  if (own.uid !== 0) return own
+  const number = async (option: string): Promise<number> => {
+    const { stdout } = await run('id', [option, 'nobody'], { env: { PATH: hostPath() } })
+    return Number(stdout.trim())
+  }
+  try {
+    return { uid: await number('-u'), gid: await number('-g') }
+  } catch {
+    return { uid: NOBODY, gid: NOBODY }
+  }
+}
+
+/** Options for `spawn` that make the child the machine's user. As the same user nothing is set, which needs no right. */
+export function asUser({ uid, gid }: MachineUser): { uid?: number; gid?: number } {
+  return uid === process.getuid!() ? {} : { uid, gid }
+}
+
+/** The files of this name on this host's PATH that somebody may execute, in its order. */
+export function findPrograms(name: string): string[] {
+  const folders = [...new Set([...hostPath().split(':'), '/usr/bin', '/bin', '/usr/sbin', '/sbin'])]
+  return folders
+    .filter((folder) => folder.startsWith('/'))
+    .map((folder) => join(folder, name))
+    .filter(isProgram)
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** Whether a program, run as the machine's user, ends with 0; then what it printed. */
+export async function probe(file: string, args: string[]): Promise<string | undefined> {
+  try {
+    const options = { ...asUser(await machineUser()), cwd: '/', env: { PATH: hostPath() } }
+    const { stdout } = await run(file, args, { ...options, timeout: PROBE_TIMEOUT_MS, killSignal: 'SIGKILL' })
+    return stdout
+  } catch {
+    return undefined
+  }
+}

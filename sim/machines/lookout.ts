@@ -1,0 +1,37 @@
+import { readProcesses, type ProcessTable } from './processes'
+
+type Watcher = (table: ProcessTable) => void
+
+/** Looks at the processes of this host now and then, once for all that want to know. */
+export class Lookout {
+  private readonly watchers = new Set<Watcher>()
+  private timer: NodeJS.Timeout | undefined
+  private isLooking = false
+
+  constructor(private readonly everyMs: number) {}
+
+  add(watcher: Watcher): void {
+    this.watchers.add(watcher)
+    this.timer ??= setInterval(() => void this.look(), this.everyMs).unref()
+  }
+
+  remove(watcher: Watcher): void {
+    this.watchers.delete(watcher)
+    if (this.watchers.size > 0) return
+    clearInterval(this.timer)
+    this.timer = undefined
+  }
+
+  private async look(): Promise<void> {
+    if (this.isLooking) return
+    this.isLooking = true
+    try {
+      const table = await readProcesses()
+      for (const watcher of this.watchers) watcher(table)
+    } catch {
+      // A host that can start no more processes cannot list them either; the next look may.
+    } finally {
+      this.isLooking = false
+    }
+  }
+}

@@ -1,0 +1,197 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { hostPath } from './config'
+import {
+  LAUNCH,
+  MACHINE_FOLDERS,
+  type EnclosedCommand,
+  type EnclosedProcess,
+  type Enclosure,
+  type ProcessEnd,
+} from './enclosure'
+import { MachineDead } from './errors'
+import { asUser, findPrograms, probe, type MachineUser } from './host'
+import { familyOf, readProcesses, signalPid, type HostProcess, type ProcessTable } from './processes'
+
+const UNSHARE = [
+  '--user',
+  '--map-root-user',
+  '--mount',
+  '--ipc',
+  '--pid',
+  '--fork',
+  '--kill-child',
+  '--mount-proc',
+]
+
+/**
+ * The first process of a machine, which collects orphans. It ends, and all others with it, when nobody holds the other end of
+ * its standard input any more. Its working directory is the machine's; the arguments are folders of the host that stay
+ * visible. Nothing is looked up by an absolute path, because the directory may lie where its user cannot search.
+ */
+const INIT = `
+set -e
+for kept in "$@"; do mkdir -p ".$kept"; mount -c --rbind "$kept" ".$kept"; done
+for place in ${MACHINE_FOLDERS.join(' ')}; do mount -c --rbind ".$place" "$place"; done
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm || :
+cd /
+exec 3<&0 </dev/null
+echo ready
+until cat <&3 >/dev/null 2>&1 & wait $!; do :; done
+`
+
+const PROBE = 'mount -t tmpfs tmpfs /tmp && test $$ = 1 && test -d /proc/1'
+
+let tools: Promise<Tools | undefined> | undefined
+
+interface Tools {
+  unshare: string
+  nsenter: string
+  setsid: string
+  shell: string
+}
+
+/** The programs for it when this host lets its user make namespaces. Tried once. */
+function findTools(): Promise<Tools | undefined> {
+  return (tools ??= lookForTools())
+}
+
+async function lookForTools(): Promise<Tools | undefined> {
+  if (process.platform !== 'linux') return undefined
+  const [unshare, nsenter, setsid, shell, mount] = ['unshare', 'nsenter', 'setsid', 'sh', 'mount'].map(
+    (name) => findPrograms(name)[0],
+  )
+  if (!unshare || !nsenter || !setsid || !shell || !mount) return undefined
+  const answer = await probe(unshare, [...UNSHARE, shell, '-c', PROBE])
+  return answer === undefined ? undefined : { unshare, nsenter, setsid, shell }
+}
+
+export async function namespacesFor(
+  id: string,
+  directory: string,
+  user: MachineUser,
+): Promise<Enclosure | undefined> {
+  const found = await findTools()
+  return found && new Namespaces({ id, directory, user, tools: found })
+}
+
+interface Parts {
+  id: string
+  directory: string
+  user: MachineUser
+  tools: Tools
+}
+
+/**
+ * User, mount, PID and IPC namespaces: the machine sees its own /var, /run, /root, /tmp and processes, as root of nothing else.
+ * The kernel ends all that is in there with its first process.
+ */
+class Namespaces implements Enclosure {
+  readonly kind = 'namespaces'
+  readonly hidden = [...MACHINE_FOLDERS]
+  readonly environment = {}
+  private holder: ChildProcess | undefined
+  private holderEnded: Promise<unknown> = Promise.resolve()
+  private init: number | undefined
+  private isKilled = false
+  private isOver = false
+  private readonly launchers = new Map<number, Promise<ProcessEnd>>()
+  private readonly listeners: (() => void)[] = []
+
+  constructor(private readonly parts: Parts) {}
+
+  seenAs(path: string): string {
+    return path
+  }
+
+  async start(): Promise<void> {
+    const { tools, directory, user } = this.parts
+    const args = [...UNSHARE, tools.shell, '-c', INIT, 'init', ...visibleFolders()]
+    const holder = spawn(tools.unshare, args, {
+      ...asUser(user),
+      cwd: directory,
+      env: { PATH: `${hostPath()}:/usr/bin:/bin:/usr/sbin:/sbin` },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+    })
+    this.holder = holder
+    let words = ''
+    holder.stderr.on('data', (piece: Buffer) => (words += piece.toString()))
+    holder.stdin.on('error', () => undefined)
+    this.holderEnded = once(holder, 'exit').then(
+      () => this.end(),
+      () => this.end(),
+    )
+    await Promise.race([once(holder.stdout, 'data'), this.holderEnded])
+    if (this.isKilled) throw new MachineDead(this.parts.id)
+    const table = await readProcesses()
+    this.init = table.processes.find(({ parent }) => parent === holder.pid)?.pid
+    if (this.init === undefined) throw new Error(`machine ${this.parts.id} has not begun: ${words.trim()}`)
+  }
+
+  run({ argv, cwd, environment, stdout, stderr }: EnclosedCommand): EnclosedProcess {
+    const pid = this.holder?.pid
+    if (this.isKilled || this.isOver || pid === undefined) throw new MachineDead(this.parts.id)
+    const { tools, user } = this.parts
+    const at = (name: string): string => `/proc/${pid}/ns/${name}`
+    const places = ['user', 'mount', 'ipc'].map((name) => `--${name}=${at(name === 'mount' ? 'mnt' : name)}`)
+    const enter = [...places, `--pid=${at('pid_for_children')}`, '--preserve-credentials', '--']
+    const launch = [tools.setsid, tools.shell, '-c', LAUNCH, 'launch', cwd, ...argv]
+    const launcher = spawn(tools.nsenter, [...enter, ...launch], {
+      ...asUser(user),
+      cwd: '/',
+      env: environment,
+      stdio: ['ignore', stdout, stderr],
+      detached: true,
+    })
+    return this.follow(launcher)
+  }
+
+  /** The launcher stays outside of the machine and ends as the process inside does. */
+  private follow(launcher: ChildProcess): EnclosedProcess {
+    const pid = launcher.pid
+    launcher.on('error', () => undefined)
+    if (pid === undefined) throw new Error('this host can start no more processes')
+    const ended = once(launcher, 'exit').then((end: unknown[]): ProcessEnd => {
+      this.launchers.delete(pid)
+      return { exitCode: end[0] as number | null, signal: end[1] as NodeJS.Signals | null }
+    })
+    this.launchers.set(pid, ended)
+    return { ended, find: (table) => table.processes.find(({ parent }) => parent === pid) }
+  }
+
+  members(table: ProcessTable, isSeed: (process: HostProcess) => boolean): HostProcess[] {
+    const isLauncher = ({ pid }: HostProcess): boolean => this.launchers.has(pid)
+    return familyOf(table, (one) => !isLauncher(one) && isSeed(one)).filter((one) => !isLauncher(one))
+  }
+
+  async kill(): Promise<void> {
+    this.isKilled = true
+    if (this.init !== undefined) signalPid(this.init, 'SIGKILL')
+    else if (this.holder?.pid !== undefined) signalPid(this.holder.pid, 'SIGKILL')
+    await this.holderEnded
+    await Promise.all(this.launchers.values())
+  }
+
+  onEnd(listener: () => void): void {
+    this.listeners.push(listener)
+  }
+
+  private end(): void {
+    this.isOver = true
+    if (this.isKilled || this.init === undefined) return
+    for (const listener of this.listeners) listener()
+  }
+}
+
+/** Names are resolved through this file, which may lead into a folder that machines have their own of. */
+function visibleFolders(): string[] {
+  try {
+    const folder = dirname(realpathSync('/etc/resolv.conf'))
+    return folder.startsWith('/run/') ? [folder] : []
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,265 @@
+"""The commands that begin, enter and end containers."""
+
+import os
+import secrets
+import signal
+import sys
+import time
+
+from . import containers, inside
+from .containers import LOOK_SECONDS, Container
+from .world import DockerError, full_name
+
+_VALUE = (
+    "--name --label -l --volume -v --mount --workdir -w --entrypoint --env -e --env-file --user -u --gpus --shm-size "
+    "--network --net --ipc --ulimit --pull --stop-timeout --stop-signal --memory -m --cpus --memory-swap --runtime "
+    "--hostname -h --log-driver --log-opt --pid --security-opt --cap-add --cap-drop --device --restart --platform"
+)
+_FLAGS = "--rm --init --detach -d --interactive -i --tty -t --privileged --read-only"
+RUN_OPTIONS = dict([(name, "value") for name in _VALUE.split()] + [(name, "flag") for name in _FLAGS.split()])
+EXEC_OPTIONS = {
+    "--env": "value",
+    "-e": "value",
+    "--workdir": "value",
+    "-w": "value",
+    "--user": "value",
+    "-u": "value",
+    "-i": "flag",
+    "--interactive": "flag",
+    "-t": "flag",
+    "--tty": "flag",
+    "-d": "flag",
+    "--detach": "flag",
+}
+
+# How the engine calls itself to keep a container.
+KEEP = "keep-container"
+_STOP_SECONDS = 10
+_FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def run(world, options):
+    if not options.words:
+        raise DockerError("'docker run' requires at least 1 argument", 125)
+    image = options.words[0]
+    if not world.has_image(image):
+        if options.one("--pull") == "never":
+            raise DockerError("docker: Error response from daemon: No such image: %s" % full_name(image), 125)
+        sys.stderr.write("Unable to find image '%s' locally\n" % full_name(image))
+        try:
+            world.pull(image)
+        except DockerError as error:
+            raise DockerError("docker: %s" % error, 125) from None
+    container = _create(world, options)
+    is_detached = options.has("-d", "--detach")
+    has_input = options.has("-i", "--interactive") and not is_detached
+    if not is_detached:
+        container.update(client=os.getpid())
+    _start(world, container, has_input)
+    if is_detached:
+        print(container.record["id"])
+        return 0
+    return _follow(container)
+
+
+def _create(world, options):
+    entrypoint = options.one("--entrypoint")
+    argv = ([entrypoint] if entrypoint else []) + options.words[1:]
+    _refuse(options.one("--user", "-u") not in (None, "0", "root", "0:0"), "containers here have no user but root")
+    _refuse(not argv, "the images here have no command of their own: name one")
+    has_gpus = options.one("--gpus") not in (None, "", "0")
+    no_gpus = 'could not select device driver "" with capabilities: [[gpu]].'
+    _refuse(has_gpus and world.gpu_count == 0, no_gpus)
+    identity = secrets.token_hex(32)
+    record = {
+        "id": identity,
+        "name": options.one("--name") or "simulated_" + identity[:8],
+        "image": options.words[0],
+        "labels": dict(text.partition("=")[::2] for text in options.all("--label", "-l")),
+        "argv": argv,
+        "env": _environment(options),
+        "workdir": options.one("--workdir", "-w") or "/",
+        "mounts": _mounts(options),
+        "shm": options.one("--shm-size") or "64m",
+        "hasInit": options.has("--init"),
+        "hasGpus": has_gpus,
+        "isRemoved": options.has("--rm"),
+        "stopSeconds": int(options.one("--stop-timeout") or _STOP_SECONDS),
+        "status": "created",
+        "pid": 0,
+        "exitCode": 0,
+        "created": time.time(),
+    }
+    with world.locked():
+        taken = containers.find(record["name"])
+        words = 'Conflict. The container name "/%s" is already in use by container "%s".'
+        _refuse(taken is not None, words % (record["name"], taken and taken.record["id"]))
+        container = Container(record)
+        os.makedirs(container.folder)
+        for path in (container.stdout, container.stderr):
+            open(path, "w").close()
+        container.save()
+    return container
+
+
+def _refuse(is_wrong, message):
+    if is_wrong:
+        raise DockerError("docker: Error response from daemon: %s" % message, 125)
+
+
+def _environment(options):
+    """A name without a value takes the caller's, if it has one."""
+    given = {}
+    for path in options.all("--env-file"):
+        with open(path) as file:
+            lines = [line.strip() for line in file]
+        given.update(line.partition("=")[::2] for line in lines if "=" in line and not line.startswith("#"))
+    for text in options.all("--env", "-e"):
+        name, has_value, value = text.partition("=")
+        if has_value or name in os.environ:
+            given[name] = value if has_value else os.environ[name]
+    return given
+
+
+def _mounts(options):
+    mounts = []
+    for text in options.all("--volume", "-v"):
+        source, _, rest = text.partition(":")
+        target = rest.partition(":")[0]
+        _refuse(not source.startswith("/") or not target.startswith("/"), "only folders can be mounted here: %s" % text)
+        os.makedirs(source, exist_ok=True) if not os.path.exists(source) else None
+        mounts.append([source, target])
+    for text in options.all("--mount"):
+        parts = dict(part.partition("=")[::2] for part in text.split(","))
+        source, target = parts.get("source", parts.get("src")), parts.get("target", parts.get("dst"))
+        _refuse(parts.get("type") != "bind" or not source or not target, "only bind mounts are known here: %s" % text)
+        _refuse(not os.path.exists(source), "invalid mount config: bind source path does not exist: %s" % source)
+        mounts.append([source, target])
+    return mounts
+
+
+def _start(world, container, has_input):
+    """Starts the container below a process of the engine, which is a child of nobody, and waits until it runs."""
+    ready, told = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() != 0:
+            os._exit(0)
+        # Begun anew, so that nothing of the caller's environment is found on it.
+        os.set_inheritable(told, True)
+        words = [world.toolbox, KEEP, container.record["id"], "input" if has_input else "", str(told)]
+        os.execve(sys.executable, [sys.executable, "-IS", os.path.abspath(sys.argv[0])] + words, {"PATH": inside.PATH})
+    os.wait()
+    os.close(told)
+    os.read(ready, 1)
+    os.close(ready)
+
+
+def keep(world, identity, has_input, told):
+    """The process above a container."""
+    return inside.keep(world, containers.get(identity), has_input == "input", int(told))
+
+
+def _follow(container):
+    """Shows what it prints until it ends; signals go to it. It goes on when this is killed."""
+
+    def forward(number, _frame):
+        if container.reload() and container.is_running:
+            _signal(container, number)
+
+    for number in _FORWARDED:
+        signal.signal(number, forward)
+    with open(container.stdout, "rb") as output, open(container.stderr, "rb") as errors:
+        status = None
+        while status is None:
+            if not container.reload():
+                # Somebody removed it by force.
+                status = 137
+            elif container.record["status"] == "exited":
+                status = container.record["exitCode"]
+            _copy(output, sys.stdout.buffer)
+            _copy(errors, sys.stderr.buffer)
+            if status is None:
+                time.sleep(LOOK_SECONDS)
+    if container.record["isRemoved"]:
+        container.delete()
+    return status
+
+
+def _copy(source, target):
+    piece = source.read()
+    if piece:
+        target.write(piece)
+        target.flush()
+
+
+def _signal(container, number):
+    try:
+        os.kill(container.record["pid"], number)
+    except ProcessLookupError:
+        pass
+
+
+def execute(_world, options):
+    if len(options.words) < 2:
+        raise DockerError("'docker exec' requires at least 2 arguments")
+    container = containers.get(options.words[0])
+    if not container.is_running:
+        raise DockerError("Error response from daemon: container %s is not running" % container.record["id"])
+    workdir = options.one("--workdir", "-w") or container.record["workdir"]
+    environment = dict(inside.environment_of(container.record), **_environment(options))
+    return inside.enter(container.record["pid"], options.words[1:], workdir, environment)
+
+
+def stop(_world, options):
+    seconds = options.one("-t", "--time", "--timeout")
+    for word in options.words:
+        container = containers.get(word)
+        if container.is_running:
+            _signal(container, signal.SIGTERM)
+            if not container.wait(container.record["stopSeconds"] if seconds is None else float(seconds)):
+                _signal(container, signal.SIGKILL)
+                container.wait()
+        print(word)
+
+
+def kill(_world, options):
+    name = options.one("-s", "--signal") or "KILL"
+    number = int(name) if name.isdigit() else getattr(signal, "SIG" + name.replace("SIG", ""), None)
+    if number is None:
+        raise DockerError("Error response from daemon: invalid signal: %s" % name)
+    for word in options.words:
+        container = containers.get(word)
+        if not container.is_running:
+            raise DockerError("Error response from daemon: cannot kill container: %s: is not running" % word)
+        _signal(container, number)
+        print(word)
+
+
+def remove(_world, options):
+    is_forced = options.has("-f", "--force")
+    for word in options.words:
+        container = containers.find(word)
+        if container is None:
+            message = "Error response from daemon: No such container: %s" % word
+            if not is_forced:
+                raise DockerError(message)
+            sys.stderr.write(message + "\n")
+            continue
+        if container.record["status"] != "exited":
+            if not is_forced:
+                raise DockerError(
+                    "Error response from daemon: cannot remove container %s: container is running: "
+                    "stop the container before removing or force remove" % word
+                )
+            _signal(container, signal.SIGKILL)
+            container.wait()
+        container.delete()
+        print(word)
+
+
+def wait(_world, options):
+    for word in options.words:
+        container = containers.get(word)
+        container.wait()
+        print(container.record["exitCode"])

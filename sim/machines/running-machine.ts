@@ -1,0 +1,212 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Agent } from './agent'
+import { Control, type ProgramAnswer, type ProgramCall } from './control'
+import { Disk } from './disk'
+import { statusOf, type Enclosure } from './enclosure'
+import { MachineDead, ProgramError } from './errors'
+import { Groups } from './groups'
+import { machineUser, type MachineUser } from './host'
+import type { AgentAnswer, AgentCommand, Machine, MachineSpec, PowerOff } from './machine'
+import { MetadataService } from './metadata-service'
+import { namespacesFor } from './namespaces'
+import { nvidiaSmi } from './nvidia-smi'
+import { Shutdown } from './shutdown'
+import type { Ground } from './systemd/launch'
+import { Manager } from './systemd/manager'
+import { systemctl } from './systemd/systemctl'
+import { systemdRun } from './systemd/systemd-run'
+import { fillToolbox, findPython, pathOf } from './toolbox'
+import { CONSOLE, startUserData, whyNotRun } from './user-data'
+
+const TOOLBOX = '/run/machine'
+const JOURNAL = 'journal'
+/** What turns the machine off, in its several names. */
+const SHUTDOWN_PROGRAMS = ['shutdown', 'poweroff', 'halt', 'reboot']
+const MANAGED = ['systemd-run', 'systemctl', ...SHUTDOWN_PROGRAMS]
+
+/** What there is once it has begun to boot. */
+interface Parts {
+  disk: Disk
+  enclosure: Enclosure
+  manager: Manager
+  agent: Agent
+  ground: Ground
+}
+
+export class RunningMachine implements Machine {
+  readonly id: string
+  metadataEndpoint = ''
+  private readonly metadata: MetadataService
+  private readonly control: Control
+  private readonly shutdown: Shutdown
+  private readonly death = new AbortController()
+  private readonly listeners: ((how: PowerOff) => void)[] = []
+  private preparing: Promise<Parts> | undefined
+  private parts: Parts | undefined
+  private isUp = false
+  private goingDown: Promise<void> | undefined
+  private killing: Promise<void> | undefined
+
+  constructor(private readonly spec: MachineSpec) {
+    this.id = spec.id
+    this.metadata = new MetadataService(spec.metadata, spec.userData)
+    this.control = new Control((call) => this.answer(call))
+    this.shutdown = new Shutdown(() => void this.shutDown())
+  }
+
+  async boot(): Promise<void> {
+    const started = performance.now()
+    this.preparing = this.prepare()
+    const { disk, enclosure, ground } = await this.preparing
+    const leftMs = this.spec.bootMs - (performance.now() - started)
+    try {
+      if (leftMs > 0) await pause(leftMs, undefined, { signal: this.death.signal })
+    } catch {
+      throw new MachineDead(this.id)
+    }
+    if (this.death.signal.aborted) throw new MachineDead(this.id)
+    this.isUp = true
+    this.note(`${this.id}: booted, ${enclosure.kind}`)
+    const why = whyNotRun(this.spec.userData)
+    if (why !== undefined) this.note(why)
+    const script = startUserData(this.spec.userData, ground, disk)
+    void script?.ended.then((end) => this.note(`cloud-init: user data ended with ${statusOf(end)}`))
+  }
+
+  async run(command: AgentCommand): Promise<AgentAnswer> {
+    const { parts } = this
+    if (parts === undefined || !this.isUp || this.death.signal.aborted) throw new MachineDead(this.id)
+    const answer = await parts.agent.run(command)
+    if (this.death.signal.aborted) throw new MachineDead(this.id)
+    return answer
+  }
+
+  cancel(commandId: string): void {
+    this.parts?.agent.cancel(commandId)
+  }
+
+  shutDown(): Promise<void> {
+    return (this.goingDown ??= this.goDown())
+  }
+
+  kill(): Promise<void> {
+    return (this.killing ??= this.killNow())
+  }
+
+  onPowerOff(listener: (how: PowerOff) => void): void {
+    this.listeners.push(listener)
+  }
+
+  async console(): Promise<string> {
+    return this.parts?.disk.read(CONSOLE) ?? ''
+  }
+
+  private async prepare(): Promise<Parts> {
+    const user = await machineUser()
+    const disk = new Disk(this.spec.directory, user)
+    disk.prepare()
+    const enclosure = await this.enclose(user)
+    this.metadataEndpoint = await this.metadata.listen()
+    await this.fill(disk, enclosure)
+    if (this.death.signal.aborted) throw new MachineDead(this.id)
+    const environment = {
+      LANG: 'C.UTF-8',
+      PATH: pathOf(enclosure.seenAs(TOOLBOX)),
+      AWS_EC2_METADATA_SERVICE_ENDPOINT: this.metadataEndpoint,
+      ...this.spec.environment,
+      ...enclosure.environment,
+    }
+    const journal = disk.on(JOURNAL)
+    mkdirSync(journal, { recursive: true })
+    const ground: Ground = {
+      enclosure,
+      environment,
+      journalFile: (unit) => `${journal}/${unit}.log`,
+      onDisk: (path) => disk.find(path),
+      hasProgram: (name) =>
+        name.includes('/')
+          ? existsSync(disk.find(name) ?? name)
+          : ['bin', 'programs'].some((folder) => existsSync(disk.on(`${TOOLBOX}/${folder}/${name}`))),
+    }
+    const manager = new Manager(ground, () => void this.shutDown())
+    const parts = { disk, enclosure, ground, manager, agent: new Agent(this.id, ground, disk) }
+    this.parts = parts
+    enclosure.onEnd(() => void this.kill().then(() => this.tell('init-ended')))
+    await enclosure.start()
+    return parts
+  }
+
+  private async enclose(user: MachineUser): Promise<Enclosure> {
+    const { id, directory, enclosure: wanted } = this.spec
+    const namespaces = wanted === 'groups' ? undefined : await namespacesFor(id, directory, user)
+    if (namespaces !== undefined) return namespaces
+    if (wanted === 'namespaces')
+      throw new Error('This host lets its user make no user, mount and PID namespaces.')
+    return new Groups({ id, directory, user, python: await findPython([]) })
+  }
+
+  private async fill(disk: Disk, enclosure: Enclosure): Promise<void> {
+    const folder = disk.on(TOOLBOX)
+    rmSync(folder, { recursive: true, force: true })
+    mkdirSync(folder)
+    const { gpus, docker } = this.spec
+    // Containers without namespaces of their own would share all processes with this host.
+    const world = { ...docker, isIsolated: enclosure.kind === 'namespaces', gpuCount: gpus?.length ?? 0 }
+    writeFileSync(`${folder}/docker.json`, JSON.stringify(world))
+    await fillToolbox({
+      folder,
+      seenAs: enclosure.seenAs(TOOLBOX),
+      hidden: enclosure.hidden,
+      port: await this.control.listen(),
+      token: this.control.token,
+      managed: gpus?.length ? [...MANAGED, 'nvidia-smi'] : MANAGED,
+      hasDocker: docker !== undefined,
+    })
+  }
+
+  private async answer(call: ProgramCall): Promise<ProgramAnswer> {
+    const { manager } = this.parts!
+    const verb = call.arguments.find((word) => !word.startsWith('-')) ?? ''
+    if (SHUTDOWN_PROGRAMS.includes(call.program)) return this.shutdown.call(call)
+    if (call.program === 'systemctl' && SHUTDOWN_PROGRAMS.includes(verb))
+      return this.shutdown.call({ ...call, program: verb, arguments: [] })
+    switch (call.program) {
+      case 'systemd-run':
+        return systemdRun(call, manager)
+      case 'systemctl':
+        return systemctl(call, manager)
+      case 'nvidia-smi':
+        return nvidiaSmi(call, this.spec.gpus ?? [])
+      default:
+        throw new ProgramError(`${call.program}: command not found`, 127)
+    }
+  }
+
+  private async goDown(): Promise<void> {
+    this.note(`${this.id}: going down`)
+    await this.parts?.manager.stopAll()
+    if (this.killing !== undefined) return this.killing
+    await this.kill()
+    this.tell('shutdown')
+  }
+
+  private async killNow(): Promise<void> {
+    this.death.abort()
+    this.shutdown.cancel()
+    // What is half made is made first, so that nothing of it is forgotten.
+    await this.preparing?.catch(() => undefined)
+    this.parts?.manager.abandon()
+    await this.parts?.enclosure.kill()
+    await Promise.all([this.metadata.close(), this.control.close()])
+    this.note(`${this.id}: off`)
+  }
+
+  private tell(how: PowerOff): void {
+    for (const listener of this.listeners.splice(0)) listener(how)
+  }
+
+  private note(line: string): void {
+    this.parts?.disk.note(CONSOLE, line)
+  }
+}

@@ -1,0 +1,242 @@
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import { untilFound, type EnclosedProcess, type Enclosure, type ProcessEnd } from '../enclosure'
+import { innerPid, readProcesses, signalProcesses, type HostProcess } from '../processes'
+import { Timer } from '../timer'
+import { Journal } from './journal'
+import { launchOf, type Ground } from './launch'
+import type { ServiceSettings } from './settings'
+import type { Unit, UnitState } from './unit'
+
+type Result = 'success' | 'exit-code' | 'signal' | 'core-dump' | 'timeout' | 'start-limit-hit'
+
+const LOOK_MIN_MS = 10
+const LOOK_MAX_MS = 250
+/** Ends of a main process that systemd takes for clean. */
+const CLEAN_SIGNALS: readonly (string | null)[] = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGPIPE']
+
+/** A transient service: its processes carry its invocation's id, are children of such, or are in a session of such. */
+export class Service implements Unit {
+  readonly name: string
+  readonly settings: ServiceSettings
+  state: UnitState = { active: 'inactive', sub: 'dead' }
+  result: Result = 'success'
+  private main: EnclosedProcess | undefined
+  private mainPid = 0
+  private end: ProcessEnd | undefined
+  private invocation = ''
+  private restarts = 0
+  private starts: number[] = []
+  private stopping: Promise<void> | undefined
+  private running: Promise<void> = Promise.resolve()
+  private runtime: Timer | undefined
+  private restarting: Timer | undefined
+  private readonly journal: Journal
+  /** Resolves when it will not start again by itself. */
+  readonly settled: Promise<void>
+  private tellSettled: () => void = () => undefined
+
+  constructor(
+    { name, settings }: { name: string; settings: ServiceSettings },
+    private readonly ground: Ground,
+    /** Called when it will not start again by itself. */
+    private readonly onSettled: (service: Service) => void,
+  ) {
+    this.name = name
+    this.settings = settings
+    this.journal = new Journal(ground.journalFile(name))
+    this.settled = new Promise((resolve) => (this.tellSettled = resolve))
+  }
+
+  get description(): string {
+    return this.settings.description ?? this.settings.argv.join(' ')
+  }
+
+  private get enclosure(): Enclosure {
+    return this.ground.enclosure
+  }
+
+  /** Resolves when its main process has been started; of a oneshot, when it has ended. */
+  async start(): Promise<void> {
+    const now = performance.now()
+    this.starts = [...this.starts.filter((at) => at > now - this.settings.startLimitIntervalMs), now]
+    if (this.starts.length > this.settings.startLimitBurst && this.settings.startLimitBurst > 0)
+      return this.settle('start-limit-hit')
+    this.invocation = randomBytes(16).toString('hex')
+    this.end = undefined
+    this.result = 'success'
+    this.main = this.journal.write((descriptor) =>
+      this.enclosure.run(launchOf(this.settings, this.ground, { invocation: this.invocation, descriptor })),
+    )
+    const isOneshot = this.settings.type === 'oneshot'
+    this.state = isOneshot ? { active: 'activating', sub: 'start' } : { active: 'active', sub: 'running' }
+    this.running = this.main.ended.then((end) => this.mainEnded(end))
+    if (this.settings.runtimeMaxMs !== Infinity)
+      this.runtime = new Timer(this.settings.runtimeMaxMs, () => void this.halt('timeout'))
+    if (isOneshot) await this.running
+    else await this.findMain()
+  }
+
+  async stop(): Promise<void> {
+    this.restarting?.cancel()
+    if (this.state.sub === 'auto-restart' || this.state.sub === 'exited') return this.settle(this.result)
+    if (this.main === undefined) return
+    await this.halt(undefined)
+  }
+
+  /** Sends a signal to its processes; nothing else changes. */
+  async signal(signal: NodeJS.Signals, whom: 'all' | 'main'): Promise<void> {
+    signalProcesses(whom === 'all' ? await this.members() : await this.mains(), signal)
+  }
+
+  /** Its machine is off: nothing more happens. */
+  abandon(): void {
+    this.runtime?.cancel()
+    this.restarting?.cancel()
+    this.stopping = Promise.resolve()
+    this.main = undefined
+    this.tellSettled()
+  }
+
+  log(lines: number): string[] {
+    return this.journal.tail(lines)
+  }
+
+  properties(): Record<string, string> {
+    const { end, settings } = this
+    return {
+      Id: this.name,
+      Names: this.name,
+      Description: this.description,
+      LoadState: 'loaded',
+      ActiveState: this.state.active,
+      SubState: this.state.sub,
+      Result: this.result,
+      Type: settings.type,
+      Restart: settings.restart,
+      NRestarts: String(this.restarts),
+      MainPID: String(end === undefined && this.main !== undefined ? this.mainPid : 0),
+      ExecMainPID: String(this.mainPid),
+      ExecMainCode: end === undefined ? '0' : end.signal === null ? '1' : '2',
+      ExecMainStatus: String(end === undefined ? 0 : (end.exitCode ?? constants.signals[end.signal!])),
+      InvocationID: this.invocation,
+      Transient: 'yes',
+      WorkingDirectory: settings.workingDirectory,
+    }
+  }
+
+  private async findMain(): Promise<void> {
+    const found = await untilFound(this.main!)
+    this.mainPid = found === undefined ? 0 : innerPid(found.pid)
+  }
+
+  private async members(): Promise<HostProcess[]> {
+    const table = await readProcesses()
+    const mark = `INVOCATION_ID=${this.invocation}`
+    const main = this.main?.find(table)?.pid
+    return this.enclosure.members(table, (one) => one.pid === main || table.carries(one, mark))
+  }
+
+  private async mains(): Promise<HostProcess[]> {
+    const main = this.main?.find(await readProcesses())
+    return main === undefined ? [] : [main]
+  }
+
+  /** Asks its processes to stop, then makes them; `result` is what that makes of the unit. */
+  private halt(result: Result | undefined): Promise<void> {
+    return (this.stopping ??= this.haltNow(result))
+  }
+
+  private async haltNow(result: Result | undefined): Promise<void> {
+    const { killMode, killSignal } = this.settings
+    this.runtime?.cancel()
+    this.state = { active: 'deactivating', sub: 'stop-sigterm' }
+    if (killMode !== 'none') await this.signal(killSignal, killMode === 'control-group' ? 'all' : 'main')
+    const isInTime = await this.clear()
+    await this.running
+    const ended: Result = isInTime ? (result ?? this.resultOfEnd()) : 'timeout'
+    this.stopping = undefined
+    this.settle(ended)
+  }
+
+  /** Waits until none is left, and kills those that stay too long. Whether none stayed too long. */
+  private async clear(): Promise<boolean> {
+    const { killMode, stopTimeoutMs, isKilledAtLast } = this.settings
+    const isWaitedFor = async (): Promise<boolean> =>
+      killMode === 'process' || killMode === 'none'
+        ? (await this.mains()).length > 0
+        : (await this.members()).length > 0
+    const started = performance.now()
+    let isInTime = true
+    for (let lookMs = LOOK_MIN_MS; this.main !== undefined && (await isWaitedFor());) {
+      const isLate = performance.now() - started > stopTimeoutMs
+      // With `mixed`, those that the main process leaves behind are not asked.
+      if (isLate || (killMode === 'mixed' && this.end !== undefined)) {
+        isInTime &&= !isLate
+        this.state = { active: 'deactivating', sub: 'stop-sigkill' }
+        if (!isKilledAtLast) break
+        await this.signal('SIGKILL', killMode === 'process' ? 'main' : 'all')
+      }
+      await pause(lookMs)
+      lookMs = Math.min(lookMs * 2, LOOK_MAX_MS)
+    }
+    return isInTime
+  }
+
+  private async mainEnded(end: ProcessEnd): Promise<void> {
+    this.end = end
+    this.runtime?.cancel()
+    if (this.stopping !== undefined || this.main === undefined) return
+    const result = this.resultOfEnd()
+    if (result === 'success' && this.settings.remainsAfterExit) {
+      this.state = { active: 'active', sub: 'exited' }
+      return
+    }
+    if (this.settings.killMode !== 'process' && this.settings.killMode !== 'none') {
+      this.state = { active: 'deactivating', sub: 'stop-sigterm' }
+      if (this.settings.killMode === 'control-group') await this.signal(this.settings.killSignal, 'all')
+      await this.clear()
+    }
+    if (this.stopping !== undefined || this.main === undefined) return
+    if (!this.restartsAfter(result)) return this.settle(result)
+    this.result = result
+    this.state = { active: 'activating', sub: 'auto-restart' }
+    this.restarts++
+    this.restarting = new Timer(this.settings.restartMs, () => {
+      // It fails when the machine goes off, or when its files are gone.
+      this.start().catch(() => this.settle('exit-code'))
+    })
+  }
+
+  private resultOfEnd(): Result {
+    if (this.end === undefined || this.end.exitCode === 0 || CLEAN_SIGNALS.includes(this.end.signal))
+      return 'success'
+    return this.end.signal === null ? 'exit-code' : 'signal'
+  }
+
+  private restartsAfter(result: Result): boolean {
+    switch (this.settings.restart) {
+      case 'no':
+        return false
+      case 'always':
+        return true
+      case 'on-success':
+        return result === 'success'
+      case 'on-failure':
+        return result !== 'success'
+      case 'on-abnormal':
+      case 'on-abort':
+        return result !== 'success' && result !== 'exit-code'
+    }
+  }
+
+  private settle(result: Result): void {
+    this.result = result
+    this.main = undefined
+    this.state =
+      result === 'success' ? { active: 'inactive', sub: 'dead' } : { active: 'failed', sub: 'failed' }
+    this.tellSettled()
+    this.onSettled(this)
+  }
+}

@@ -1,0 +1,38 @@
+import { chmodSync, closeSync, openSync, writeFileSync } from 'node:fs'
+import type { Disk } from './disk'
+import type { EnclosedProcess } from './enclosure'
+import type { Ground } from './systemd/launch'
+
+const SCRIPT = '/var/lib/cloud/instance/scripts/part-001'
+/** The serial console, beside the disk: the machine cannot take it away. */
+export const CONSOLE = 'console.log'
+/** Where a machine looks for what its user data printed: the same file. */
+const USER_DATA_LOG = '/var/log/cloud-init-output.log'
+
+/** Starts the user data of a machine, once in its life. `undefined`, with words on the console, when it is no script. */
+export function startUserData(
+  userData: string,
+  { enclosure, environment }: Ground,
+  disk: Disk,
+): EnclosedProcess | undefined {
+  if (!userData.startsWith('#!')) return undefined
+  writeFileSync(disk.on(SCRIPT), userData)
+  chmodSync(disk.on(SCRIPT), 0o700)
+  disk.own(disk.on(SCRIPT))
+  disk.link(CONSOLE, USER_DATA_LOG)
+  const log = openSync(disk.on(CONSOLE), 'a')
+  try {
+    const argv = [enclosure.seenAs(SCRIPT)]
+    return enclosure.run({ argv, cwd: '/', environment, stdout: log, stderr: log })
+  } finally {
+    closeSync(log)
+  }
+}
+
+/** What the console says of user data that is not run. */
+export function whyNotRun(userData: string): string | undefined {
+  if (userData === '') return 'cloud-init: no user data'
+  if (userData.startsWith('#!')) return undefined
+  const first = userData.split('\n', 1)[0]!.slice(0, 60)
+  return `cloud-init: user data is not run, because machines of this cloud run scripts that begin with #! only: ${first}`
+}
