@@ -6,13 +6,13 @@ const LAW = {
   core: { folders: ['core'], packages: [] },
   intake: { folders: ['core', 'intake'], packages: ['yaml', 'zod'] },
   planner: { folders: ['core', 'planner'], packages: [] },
-  storage: { folders: ['core', 'storage'], packages: ['node:', 'ignore', 'tar'] },
+  storage: { folders: ['core', 'storage'], packages: ['node:', '@aws-sdk/', 'ignore', 'tar'] },
   workflows: { folders: ['core', 'workflows'], packages: ['@temporalio/workflow', '@temporalio/common'] },
   activities: {
     folders: ['core', 'intake', 'planner', 'storage', 'activities', 'backends/backend', 'backends/errors'],
     packages: ['node:', '@temporalio/activity', '@temporalio/client'],
   },
-  backends: { folders: ['core', 'backends'], packages: ['node:'] },
+  backends: { folders: ['core', 'backends'], packages: ['node:', '@aws-sdk/'] },
   workers: {
     folders: ['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers'],
     packages: ['node:', '@temporalio/', 'pino'],
@@ -22,7 +22,7 @@ const LAW = {
     packages: ['node:', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
   },
   cli: {
-    folders: ['core', 'client', 'workers', 'backends/registry', 'cli'],
+    folders: ['core', 'client', 'workers', 'backends/registry', 'sim', 'cli'],
     packages: [
       'node:',
       '@temporalio/client',

@@ -95,6 +95,8 @@ async function find(
   signal: AbortSignal,
 ): Promise<FindOutcome> {
   const answer = await deps.backend.find(order.attemptId, { signal })
+  const isRecognised = deps.backend.capabilities.idempotency === 'token'
+  if (answer.kind === 'unsettled' && isRecognised) return (await sendAgain(deps, order, signal)) ?? answer
   if (answer.kind !== 'found') return answer
   const documents = documentsOf(deps, order)
   const [kept, ...duplicates] = keptFirst(answer.handles, await documents.readClaimant())
@@ -103,6 +105,27 @@ async function find(
   }
   if (kept !== undefined) await documents.putMachine(kept)
   return { kind: 'found', handles: kept === undefined ? [] : [kept] }
+}
+
+/**
+ * The order of a launch whose answer is lost, sent once more: a provider that recognises its token answers with the machine
+ * that there is, sooner than its lists do; and where the first request never arrived, this one does. Nothing when nobody knows.
+ */
+async function sendAgain(
+  deps: BackendDeps,
+  order: LaunchInput['order'],
+  signal: AbortSignal,
+): Promise<FindOutcome | undefined> {
+  const outcome = await deps.backend.launch(order, { signal })
+  switch (outcome.kind) {
+    case 'launched':
+      await documentsOf(deps, order).putMachine(outcome.handle)
+      return { kind: 'found', handles: [outcome.handle] }
+    case 'refused':
+      return { kind: 'absent' }
+    case 'unconfirmed':
+      return undefined
+  }
 }
 
 /** The machine that has claimed the attempt works on it; where that cannot be told the oldest has come farthest. */

@@ -1,5 +1,7 @@
 import type { BackendName } from '../core/offer'
 import type { Backend } from './backend'
+import { createEc2Backend } from './ec2'
+import { EC2_SETTINGS, parseEc2Config } from './ec2/config'
 import { createLocalBackend } from './local'
 import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
 
@@ -18,6 +20,10 @@ export interface BackendDeps {
   clock(): number
   /** Whose machines may be found and ended; everybody's without it. */
   deployment?: string
+  /** A URL under which a machine anywhere can read the runner program of this digest, for a quarter of an hour at least. */
+  runnerUrl(sha256: string): Promise<string>
+  /** The object store as machines reach it. */
+  storeUrl?: string
   /** The attempt's key for its sealed secrets, 64 hex digits. */
   secretKeyOf?(attemptId: string): string
 }
@@ -34,6 +40,7 @@ export interface RegisteredBackend {
 /** Every backend there is. The order is that of the documentation. */
 export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
   local: register({ settings: LOCAL_SETTINGS, parse: parseLocalConfig, create: createLocalBackend }),
+  ec2: register({ settings: EC2_SETTINGS, parse: parseEc2Config, create: createEc2Backend }),
 }
 
 interface Registration<Config> {

@@ -13,6 +13,10 @@ export async function tryStore({ store }: Context): Promise<void> {
     await store.put(key, body)
     const back = await store.get(key)
     if (back?.toString('utf8') !== body) throw new Error(`${store.url} does not give back what is put there`)
+    if (await store.putIfAbsent(key, body))
+      throw new Error(
+        `${store.url} replaces what is there where it should not (If-None-Match): use another store`,
+      )
   } finally {
     await store.delete(key).catch(() => undefined)
   }

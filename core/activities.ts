@@ -50,7 +50,10 @@ export interface DecideInput {
   end: AttemptEnd
   /** What the job's owner or its limits asked for meanwhile, if anything. */
   wish: Wish | null
-  offerKey: string
+  /** Every offer of the order, the one that it was made for first. */
+  offerKeys: string[]
+  /** Which of them the machine came of, and the place of it (`placeKey`), where there was one. */
+  machine?: { offerKey: string; placeKey: string }
   ledger: Ledger
   policy: Policy
 }

@@ -1,3 +1,4 @@
+import type { NoticeSource } from './documents'
 import type { CapacityType } from './offer'
 
 /** What a backend can do, as data. */
@@ -9,6 +10,8 @@ export interface Capabilities {
   runnerStart: 'with-launch' | 'after-launch'
   /** How long before a spot machine is taken back a notice is given; 0 without notice. */
   interruptionNoticeMs: number
+  /** Where a machine reads its notice; missing where it is told by its start, or there is none. */
+  notice?: NoticeSource
   /** How a repeated launch is recognised: by the order's token, or only by looking for its tag. */
   idempotency: 'token' | 'tag'
   /** Until when a machine is billed: until its own power-off, or until our `terminate`. */

@@ -21,7 +21,11 @@ export interface InputFile {
 }
 
 /** Where the machine's interruption notice comes from. */
-export type NoticeSource = { kind: 'none' } | { kind: 'file'; path: string }
+export type NoticeSource =
+  | { kind: 'none' }
+  | { kind: 'file'; path: string }
+  /** The metadata service that a provider gives to each of its machines. */
+  | { kind: 'instance-metadata' }
 
 /** `order.json`: what to run. Put once by the control plane, before the machine is launched. */
 export interface RunnerOrder {
@@ -76,6 +80,29 @@ export interface Lease {
   seq: number
   answersBeat: number
   ttlMs: number
+  /** Fresh credentials for the store, for machines that have none of their own: a `Grant`, sealed with the attempt's key. */
+  grant?: Sealed
+}
+
+/**
+ * Credentials that read the job's part of the store and write what the attempt itself puts there. The first reaches the machine by
+ * the backend's private way; the others come with the lease.
+ */
+export interface Grant {
+  keyId: string
+  secret: string
+  /** Of credentials that were made for a while; null for those of an account that the operator made for machines. */
+  sessionToken: string | null
+  /** Null where they do not end. */
+  expiresAtMs: number | null
+}
+
+/** A text that only holders of a key can read, all but the version in Base64 (docs/runner-protocol.md, "Secrets"). */
+export interface Sealed {
+  v: 1
+  nonce: string
+  text: string
+  tag: string
 }
 
 export const DRAIN_REASONS = [

@@ -11,6 +11,8 @@ export const FAILURE_CLASSES = [
   'capacity',
   /** The account may not have more of this. Another backend or region may do; a person can raise the limit. */
   'quota',
+  /** A machine was bought, and nobody can speak to it. Once more in another place; then stop and say what to look at. */
+  'unreachable',
   /** A machine that we had was taken back or died. Resume from the newest checkpoint; own allowance. */
   'interrupted',
   /** The user's program failed. Policy decides whether to try again. */

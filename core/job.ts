@@ -95,6 +95,7 @@ export const JOB_REASONS = [
   'migrating',
   'attempt-ended-by-hand',
   'launch-refused',
+  'unreachable',
   'cancelling',
   'deadline-reached',
   'budget-reached',

@@ -51,6 +51,8 @@ export interface Ledger {
   unclassified: number
   /** Launches in a row that got no machine. */
   misses: number
+  /** Machines in a row that nobody could speak to; missing in ledgers of before there was a count. */
+  unreachable?: number
   spentMicroUsd: MicroUsd
 }
 
@@ -72,6 +74,7 @@ export interface Policy {
 
 /** An offer that a plan should not choose for a while. */
 export interface Avoidance {
+  /** An `offerKey`, or a `placeKey` for every offer there. */
   offerKey: string
   forMs: number
   /** `capacity`: it will come back. `quota`: not by itself. `preference`: only when there is another. */

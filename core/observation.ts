@@ -1,3 +1,5 @@
+import type { Failure } from './failure'
+
 /** What a provider says of a machine. It never says how the workload is: that is the beat's. */
 export interface Observation {
   /** `gone` covers everything that cannot run any more: ended, failed to start, unknown to the provider. */
@@ -6,6 +8,8 @@ export interface Observation {
   detail?: string
   /** For `gone`: whether the provider took it back (`interrupted`), or it ended by itself or by us. */
   cause?: 'interrupted' | 'ended' | 'failed-to-start' | 'unknown'
+  /** For `failed-to-start`: what that was, where it was something else than want of capacity. */
+  failure?: Failure
   /** For `gone`: when, where the provider tells. Billing stops here. */
   endedAtMs?: number
   /** An interruption notice that the provider shows from outside the machine. */

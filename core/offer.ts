@@ -41,6 +41,11 @@ export interface Offer {
   usableUntilMs?: number
   /** Expected interruptions per hour of running, where the backend has a figure for it. */
   interruptionsPerHour?: number
+  /**
+   * Whatever else the backend needs to buy exactly this (image, network, ...), fixed when the offer was made: it goes on record
+   * with the order, so that a repeated launch asks for the very same. Small; nothing above the backend reads it.
+   */
+  data?: Record<string, string>
 }
 
 /** Identity of an offer for memory of what was out of stock: everything but price and stock. */
@@ -49,6 +54,11 @@ export function offerKey(
 ): string {
   const parts = [offer.backend, offer.capacityType, offer.type, offer.place]
   return (offer.reservationId === undefined ? parts : [...parts, offer.reservationId]).join('/')
+}
+
+/** Stands for every offer at a place, in what a plan is to keep away from. */
+export function placeKey({ backend, place }: Pick<Offer, 'backend' | 'place'>): string {
+  return [backend, '*', '*', place].join('/')
 }
 
 /** What the user wrote under `backends`: a backend, or one capacity type of it (`ec2:spot`). */

@@ -12,6 +12,7 @@ import {
   type Limits,
   type LogLine,
   type RunnerResult,
+  type Sealed,
 } from '../core/documents'
 import { formatPath } from './problem'
 import { isInnerPath } from './paths'
@@ -67,11 +68,24 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
   notice: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('none') }),
     z.object({ kind: z.literal('file'), path: z.string() }),
+    z.object({ kind: z.literal('instance-metadata') }),
   ]),
   issuedAtMs: whole,
 })
 
-const lease: z.ZodType<Lease> = z.object({ seq: whole, answersBeat: whole, ttlMs: whole })
+const sealed: z.ZodType<Sealed> = z.object({
+  v: z.literal(1),
+  nonce: z.string(),
+  text: z.string(),
+  tag: z.string(),
+})
+
+const lease: z.ZodType<Lease> = z.object({
+  seq: whole,
+  answersBeat: whole,
+  ttlMs: whole,
+  grant: sealed.exactOptional(),
+})
 
 const drain: z.ZodType<Drain> = z.object({
   reason: z.enum(DRAIN_REASONS),

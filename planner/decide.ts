@@ -10,11 +10,15 @@ export const AVOID_CAPACITY_MS = 3 * MINUTE_MS
 export const AVOID_QUOTA_MS = HOUR_MS
 /** How long a migration keeps away from where it came from, if there is anywhere else. */
 export const AVOID_LEFT_MS = 10 * MINUTE_MS
+/** How long a place whose machine nobody could speak to comes last: a network is not mended within minutes. */
+export const AVOID_UNREACHABLE_MS = HOUR_MS
+/** Machines in a row that nobody could speak to, after which it is the network, and not the machine. */
+export const UNREACHABLE_MAX = 1
 /** First pause before trying again after trouble; doubled each time in a row. */
 export const BACKOFF_FIRST_MS = 2 * SECOND_MS
 export const BACKOFF_MAX_MS = 5 * MINUTE_MS
 
-type Facts = Pick<DecideInput, 'end' | 'wish' | 'offerKey' | 'ledger' | 'policy'>
+type Facts = Pick<DecideInput, 'end' | 'wish' | 'offerKeys' | 'machine' | 'ledger' | 'policy'>
 
 /**
  * What happens after an attempt: the whole policy of recovery, as a pure function of how the attempt ended, what the owner
@@ -25,6 +29,8 @@ export function decide(facts: Facts): Verdict {
   const { end } = facts
   if (end.kind !== 'failed' || end.isLaunched) ledger.misses = 0
   if (end.kind !== 'failed' || end.failure.class !== 'unclassified') ledger.unclassified = 0
+  const isReached = end.kind !== 'failed' || (end.isLaunched && end.failure.class !== 'unreachable')
+  if (isReached && ledger.unreachable !== undefined) ledger.unreachable = 0
   switch (end.kind) {
     case 'succeeded':
       return { ledger, decision: finish('succeeded', 'completed', 'The job is done.') }
@@ -53,7 +59,7 @@ export function decideWish(wish: Exclude<Wish, 'migrated'>): Extract<Decision, {
 
 function afterStop(by: Extract<AttemptEnd, { kind: 'stopped' }>['by'], facts: Facts): Decision {
   if (facts.wish !== null && facts.wish !== 'migrated') return decideWish(facts.wish)
-  const left: Avoidance[] = [{ offerKey: facts.offerKey, forMs: AVOID_LEFT_MS, why: 'preference' }]
+  const left = avoidAll(concerned(facts), 'preference', AVOID_LEFT_MS)
   switch (by) {
     case 'cancelled':
     case 'deadline':
@@ -83,9 +89,8 @@ function afterFailure(
 ): Decision {
   if (facts.wish !== null && facts.wish !== 'migrated') return decideWish(facts.wish)
   if (!isLaunched) ledger.misses += 1
-  const avoid = (why: Avoidance['why'], forMs: number): Avoidance[] => [
-    { offerKey: facts.offerKey, forMs, why },
-  ]
+  const avoid = (why: Avoidance['why'], forMs: number): Avoidance[] =>
+    avoidAll(isLaunched ? concerned(facts) : facts.offerKeys, why, forMs)
   switch (failure.class) {
     case 'throttled':
     case 'transient':
@@ -98,6 +103,14 @@ function afterFailure(
       })
     case 'quota':
       return again('launch-refused', explain(failure), { avoid: avoid('quota', AVOID_QUOTA_MS) })
+    case 'unreachable': {
+      ledger.unreachable = (ledger.unreachable ?? 0) + 1
+      if (ledger.unreachable > UNREACHABLE_MAX) return finish('failed', 'unreachable', explain(failure))
+      const place = facts.machine === undefined ? [] : [facts.machine.placeKey]
+      return again('unreachable', explain(failure), {
+        avoid: avoidAll(place, 'preference', AVOID_UNREACHABLE_MS),
+      })
+    }
     case 'interrupted':
       ledger.interruptions += 1
       if (ledger.interruptions > facts.policy.interruptionsMax) return exhausted(failure, facts.policy)
@@ -117,6 +130,15 @@ function afterFailure(
     case 'invalid':
       return finish('failed', REASON_OF[failure.class], explain(failure))
   }
+}
+
+/** The offer that the machine came of; before there was one, what was ordered first. */
+function concerned({ machine, offerKeys }: Facts): string[] {
+  return machine === undefined ? offerKeys.slice(0, 1) : [machine.offerKey]
+}
+
+function avoidAll(offerKeys: string[], why: Avoidance['why'], forMs: number): Avoidance[] {
+  return offerKeys.map((offerKey) => ({ offerKey, forMs, why }))
 }
 
 const REASON_OF: Readonly<Record<Extract<FailureClass, 'expired' | 'auth' | 'invalid'>, JobReason>> = {

@@ -64,7 +64,10 @@ export function endFromLoss(observation: Observation): AttemptEnd {
     case 'interrupted':
       return failed({ class: 'interrupted', message: `The machine was taken back${detail}.` })
     case 'failed-to-start':
-      return failed({ class: 'capacity', message: `The machine never started${detail}.` })
+      return failed({
+        ...(observation.failure ?? { class: 'capacity' }),
+        message: `The machine never started${detail}.`,
+      })
     case 'ended':
     case 'unknown':
       return failed({ class: 'interrupted', message: `The machine ended without a result${detail}.` })

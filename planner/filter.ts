@@ -1,7 +1,7 @@
 import type { Capabilities } from '../core/capabilities'
 import { affordableMs } from '../core/meter'
 import { formatUsd } from '../core/money'
-import { formatBackendChoice, offerKey, type BackendChoice, type Offer } from '../core/offer'
+import { formatBackendChoice, offerKey, placeKey, type BackendChoice, type Offer } from '../core/offer'
 import type { Rejection } from '../core/plan'
 import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../core/resources'
 import { findAccelerator } from '../core/accelerators'
@@ -16,6 +16,7 @@ export function reject(
   request: PlanRequest,
 ): Rejection | undefined {
   const key = offerKey(offer)
+  const keys = [key, placeKey(offer)]
   const unfit = notWanted(offer, request) ?? notFitting(offer, request.spec.resources)
   const reasons: [Rejection['why'], string | undefined][] = [
     ['unfit', unfit],
@@ -25,9 +26,9 @@ export function reject(
       'quota',
       offer.availability === 'no-quota' ? (offer.note ?? 'the account has no quota for it') : undefined,
     ],
-    ['quota', avoided(key, request, 'quota')],
+    ['quota', avoided(keys, request, 'quota')],
     ['unavailable', offer.availability === 'unavailable' ? (offer.note ?? 'out of stock') : undefined],
-    ['unavailable', avoided(key, request, 'capacity')],
+    ['unavailable', avoided(keys, request, 'capacity')],
   ]
   const found = reasons.find(([, reason]) => reason !== undefined)
   return found === undefined ? undefined : { offerKey: key, why: found[0], reason: found[1]! }
@@ -111,8 +112,8 @@ function notAffordable(offer: Offer, { remainingMicroUsd, timing }: PlanRequest)
   return `the ${formatUsd(remainingMicroUsd)} left of the budget buys ${formatDuration(runMs)} of it`
 }
 
-function avoided(key: string, request: PlanRequest, why: 'quota' | 'capacity'): string | undefined {
-  const avoidance = request.avoid.find((avoid) => avoid.offerKey === key && avoid.why === why)
+function avoided(keys: string[], request: PlanRequest, why: 'quota' | 'capacity'): string | undefined {
+  const avoidance = request.avoid.find((avoid) => keys.includes(avoid.offerKey) && avoid.why === why)
   if (avoidance === undefined) return undefined
   const what = why === 'quota' ? 'refused for want of quota' : 'had no machine'
   return `${what} a moment ago; left alone for ${formatDuration(avoidance.forMs)}`

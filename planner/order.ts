@@ -1,7 +1,8 @@
 import type { PlanInput } from '../core/activities'
-import type { RunnerOrder } from '../core/documents'
+import type { Capabilities } from '../core/capabilities'
+import type { NoticeSource, RunnerOrder } from '../core/documents'
 import { affordableMs } from '../core/meter'
-import { offerKey, type Offer } from '../core/offer'
+import { offerKey, placeKey, type Offer } from '../core/offer'
 import type { BackendAnswer, Order, Plan } from '../core/plan'
 import { attemptIdOf } from '../core/queues'
 import { INTERCHANGEABLE_COST_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
@@ -15,6 +16,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     .filter(
       ({ offer, costMicroUsd }) =>
         isInterchangeable(offer, best.offer) &&
+        isUnloved(offer, input) === isUnloved(best.offer, input) &&
         costMicroUsd <= best.costMicroUsd * INTERCHANGEABLE_COST_FACTOR,
     )
     .slice(0, OFFERS_PER_ORDER_MAX)
@@ -36,7 +38,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     runnerSha256: input.resolved.runnerSha256,
     storeUrl: input.resolved.storeUrl,
     priceMaxMicroUsdPerHour: priceMax,
-    runner: runnerOrder(input, priceMax),
+    runner: runnerOrder(input, { priceMax, notice: noticeOf(best.offer, capabilities) }),
   }
 }
 
@@ -49,7 +51,21 @@ function isInterchangeable(offer: Offer, best: Offer): boolean {
   )
 }
 
-function runnerOrder(input: PlanInput, priceMaxMicroUsdPerHour: number): RunnerOrder {
+/** Taken only where there is no other: it must not slip into the order for others. */
+function isUnloved(offer: Offer, { avoid }: PlanInput): boolean {
+  const keys = [offerKey(offer), placeKey(offer)]
+  return avoid.some(({ why, offerKey: key }) => why === 'preference' && keys.includes(key))
+}
+
+/** Only what can be taken back is told so. */
+function noticeOf({ capacityType }: Offer, { notice }: Capabilities): NoticeSource {
+  return capacityType === 'on-demand' || notice === undefined ? { kind: 'none' } : notice
+}
+
+function runnerOrder(
+  input: PlanInput,
+  { priceMax, notice }: { priceMax: number; notice: NoticeSource },
+): RunnerOrder {
   const { spec, timing } = input.resolved
   return {
     version: 1,
@@ -74,14 +90,14 @@ function runnerOrder(input: PlanInput, priceMaxMicroUsdPerHour: number): RunnerO
     limits: {
       seq: 0,
       deadlineAtMs: input.deadlineAtMs ?? null,
-      runMs: runMsFor(remaining(input), priceMaxMicroUsdPerHour),
+      runMs: runMsFor(remaining(input), priceMax),
     },
     leaseMs: timing.leaseMs,
     drainMs: timing.drainMs,
     powerOffMs: timing.powerOffMs,
     startWithinMs: timing.startWithinMs,
     beatMs: timing.beatMs,
-    notice: { kind: 'none' },
+    notice,
   }
 }
 

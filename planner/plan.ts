@@ -1,5 +1,5 @@
 import type { Placement, Plan, Rejection } from '../core/plan'
-import { offerKey, type Offer } from '../core/offer'
+import { offerKey, placeKey, type Offer } from '../core/offer'
 import { reasonsFor, risksOf } from './explain'
 import { reject } from './filter'
 import { estimate } from './price'
@@ -20,8 +20,9 @@ export function makePlan(request: PlanRequest, offersSha256: string): Plan {
   const unloved = new Set(
     request.avoid.filter(({ why }) => why === 'preference').map((avoid) => avoid.offerKey),
   )
+  const isUnloved = (offer: Offer): boolean => unloved.has(offerKey(offer)) || unloved.has(placeKey(offer))
   return {
-    placements: rank(placements, request.spec.optimize, ({ offer }) => unloved.has(offerKey(offer))),
+    placements: rank(placements, request.spec.optimize, ({ offer }) => isUnloved(offer)),
     rejections,
     isDurationAssumed: request.spec.durationMs === undefined,
     offersSha256,

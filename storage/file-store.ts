@@ -92,6 +92,10 @@ export class FileStore implements ObjectStore {
     }
   }
 
+  async readUrl(key: string): Promise<string> {
+    return pathToFileURL(this.#path(key)).href
+  }
+
   async *list(prefix: string): AsyncGenerator<StoredObject> {
     checkPrefix(prefix)
     try {

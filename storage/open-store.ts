@@ -1,15 +1,19 @@
 import { isAbsolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { FileStore } from './file-store'
+import { readS3Environment } from './s3/config'
+import { parsePlace } from './s3/place'
+import { S3Store } from './s3/s3-store'
 import { StoreError, type ObjectStore } from './store'
 
 /** How each scheme is opened. */
 const OPENERS: Readonly<Record<string, (url: URL, now: () => number) => ObjectStore>> = {
   'file:': openFolder,
+  's3:': openBucket,
 }
 
 /**
- * The object store that a URL names (`file:///srv/crucible`). Throws a `StoreError` that says what to write when the URL
+ * The object store that a URL names (`file:///srv/crucible`, `s3://bucket/prefix`). Throws a `StoreError` that says what to write when the URL
  * names none.
  *
  * @param now the wall clock, by which leftovers are old enough to be removed
@@ -40,6 +44,19 @@ function openFolder(url: URL, now: () => number): ObjectStore {
   if (!isAbsolute(path) || path === '/')
     throw badUrl(url.href, 'name a folder of its own, such as file:///srv/crucible')
   return new FileStore(path.replace(/\/+$/, ''), now)
+}
+
+/** What the URL does not say, the variables that all AWS tools read do; the store's own URL then says it to machines too. */
+function openBucket(url: URL, now: () => number): ObjectStore {
+  const { region, endpoint } = readS3Environment()
+  const told = parsePlace(url)
+  // A region of this machine's own account says nothing of a server of somebody else.
+  const place = {
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region === undefined ? {} : { region }),
+    ...told,
+  }
+  return new S3Store(place, now)
 }
 
 function badUrl(url: string, why: string): StoreError {

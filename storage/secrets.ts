@@ -1,20 +1,13 @@
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { mkdir, open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { Sealed } from '../core/documents'
 import { storeErrorOf } from './file-errors'
 import { statOf } from './file-walk'
 import { placeIfAbsent } from './place'
 
 /** Secret values by name, as the workload will see them in its environment. */
 export type SecretValues = Readonly<Record<string, string>>
-
-/** `secrets.sealed`, all but the version in Base64; docs/runner-protocol.md, "Secrets". */
-interface SealedSecrets {
-  v: 1
-  nonce: string
-  text: string
-  tag: string
-}
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 16
@@ -34,16 +27,20 @@ export class SecretsError extends Error {
  * @param nonce 16 random bytes, never used twice with the same key
  */
 export function sealSecrets(key: Buffer, values: SecretValues, nonce: Buffer): string {
+  return `${JSON.stringify(seal(key, values, nonce))}\n`
+}
+
+/** As `sealSecrets`, as a part of another document. */
+export function seal(key: Buffer, values: SecretValues, nonce: Buffer): Sealed {
   checkLength('key', key, KEY_BYTES)
   checkLength('nonce', nonce, NONCE_BYTES)
   const text = xorStream(key, nonce, Buffer.from(JSON.stringify(values), 'utf8'))
-  const sealed: SealedSecrets = {
+  return {
     v: 1,
     nonce: nonce.toString('base64'),
     text: text.toString('base64'),
     tag: tagOf(key, nonce, text).toString('base64'),
   }
-  return `${JSON.stringify(sealed)}\n`
 }
 
 /** Opens what `sealSecrets` made. Throws a `SecretsError` when it was made with another key or was changed since. */
@@ -121,9 +118,9 @@ async function readKeyFile(path: string): Promise<Buffer | undefined> {
 }
 
 function parseSealed(document: string): { nonce: Buffer; text: Buffer; tag: Buffer } {
-  let sealed: Partial<SealedSecrets> | null
+  let sealed: Partial<Sealed> | null
   try {
-    sealed = JSON.parse(document) as Partial<SealedSecrets> | null
+    sealed = JSON.parse(document) as Partial<Sealed> | null
   } catch (error) {
     throw new SecretsError('The sealed secrets are not JSON.', { cause: error })
   }

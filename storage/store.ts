@@ -24,6 +24,12 @@ export interface ObjectStore {
   /** Downloads to a file of any size without holding it in memory. False when there is no such object. */
   getFile(key: string, path: string): Promise<boolean>
 
+  /**
+   * A URL under which whoever has it can read an object that is there (https, http, file or data), for so long at least and
+   * with no other right.
+   */
+  readUrl(key: string, forMs: number): Promise<string>
+
   /** The objects under a prefix in the order of their keys. */
   list(prefix: string): AsyncIterable<StoredObject>
 

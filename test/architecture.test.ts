@@ -15,6 +15,7 @@ const FOLDERS = [
   'workers',
   'client',
   'cli',
+  'sim',
 ]
 
 /** The law in words: what a folder may import of ours, beside itself, when the program runs. */
@@ -28,7 +29,8 @@ const LAW: Readonly<Record<string, readonly string[]>> = {
   backends: ['core'],
   workers: ['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends'],
   client: ['core', 'intake', 'storage'],
-  cli: ['core', 'intake', 'storage', 'client', 'workers', 'backends/registry', 'backends/backend'],
+  cli: ['core', 'intake', 'storage', 'client', 'workers', 'backends/registry', 'backends/backend', 'sim'],
+  sim: [],
 }
 
 /** Packages that a folder may import when the program runs; `node:` stands for all of Node. */
@@ -36,10 +38,18 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   core: [],
   intake: ['yaml', 'zod'],
   planner: [],
-  storage: ['node:', 'ignore', 'tar'],
+  storage: [
+    'node:',
+    '@aws-sdk/client-s3',
+    '@aws-sdk/client-sts',
+    '@aws-sdk/lib-storage',
+    '@aws-sdk/s3-request-presigner',
+    'ignore',
+    'tar',
+  ],
   workflows: ['@temporalio/workflow', '@temporalio/common'],
   activities: ['node:', '@temporalio/activity', '@temporalio/client'],
-  backends: ['node:'],
+  backends: ['node:', '@aws-sdk'],
   workers: ['node:', '@temporalio/worker', '@temporalio/client', '@temporalio/envconfig', 'pino'],
   client: ['node:', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
   cli: [
@@ -51,6 +61,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     'picocolors',
     'tar',
   ],
+  sim: ['node:', 'yaml', 'zod'],
 }
 
 interface Source {

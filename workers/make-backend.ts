@@ -3,7 +3,7 @@ import { BACKENDS } from '../backends/registry'
 import type { BackendName } from '../core/offer'
 import type { ObjectStore } from '../storage/store'
 import { ConfigError, type WorkerConfig } from './config'
-import { runnerFetcher } from './runner-program'
+import { runnerFetcher, runnerLinker } from './runner-program'
 import type { SecretsDesk } from './secrets'
 
 /** One backend of the configuration, made ready. */
@@ -20,6 +20,8 @@ export async function makeBackend(
   const { secrets } = at
   return read.create({
     fetchRunner: runnerFetcher(at.store),
+    runnerUrl: runnerLinker(at.store),
+    storeUrl: at.store.url,
     clock: Date.now,
     deployment: at.deployment,
     ...(secrets === undefined ? {} : { secretKeyOf: (attemptId: string) => secrets.keyOf(attemptId) }),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { MINUTE_MS } from '../core/time'
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 
@@ -32,4 +33,12 @@ export function runnerFetcher(store: ObjectStore): (sha256: string, toPath: stri
     if (await store.getFile(layout.runner(sha256), toPath)) return
     throw new Error(`The runner ${sha256} is not in the object store ${store.url}.`)
   }
+}
+
+/** A machine that was told where its runner is fetches it at once, or is told again. */
+const READABLE_MS = 15 * MINUTE_MS
+
+/** Where a machine can read a runner program of any version. */
+export function runnerLinker(store: ObjectStore): (sha256: string) => Promise<string> {
+  return (sha256) => store.readUrl(layout.runner(sha256), READABLE_MS)
 }

@@ -7,11 +7,11 @@ import {
   continueAsNew,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { Settlement } from '../core/activities'
+import type { DecideInput, Settlement } from '../core/activities'
 import { failureFrom } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import type { JobInput, JobResult } from '../core/messages'
-import { offerKey } from '../core/offer'
+import { offerKey, placeKey } from '../core/offer'
 import type { Order } from '../core/plan'
 import { local, orchestrator } from './activities'
 import { runAttempt } from './run-attempt'
@@ -63,19 +63,24 @@ async function resolve(run: JobRun): Promise<Finish | undefined> {
 }
 
 async function decideNext(run: JobRun, order: Order, settlement: Settlement): Promise<Decision> {
-  const [offer] = order.offers
+  const { handle } = settlement
   const { decision, ledger } = await local.decide({
     jobId: run.input.jobId,
     recordSeq: run.nextSeq(),
     attempt: order.attempt,
     end: settlement.end,
     wish: run.wishes.present,
-    offerKey: offer === undefined ? '' : offerKey(offer),
+    offerKeys: order.offers.map(offerKey),
+    ...(handle === null ? {} : { machine: keysOf({ ...handle.realised, backend: order.backend }) }),
     ledger: { ...run.ledger, spentMicroUsd: run.page.status.spentMicroUsd },
     policy: run.resolved.policy,
   })
   run.ledger = ledger
   return decision
+}
+
+function keysOf(offer: Parameters<typeof offerKey>[0]): NonNullable<DecideInput['machine']> {
+  return { offerKey: offerKey(offer), placeKey: placeKey(offer) }
 }
 
 /** A long life of many attempts starts a fresh history between two of them. */

@@ -94,7 +94,7 @@ async function stopped(run: JobRun): Promise<Finish> {
     attempt: run.page.status.attemptsTotal,
     end: { kind: 'stopped', by: wishes.present },
     wish: wishes.present,
-    offerKey: '',
+    offerKeys: [],
     ledger: run.ledger,
     policy: run.resolved.policy,
   })

@@ -12,6 +12,7 @@ from .beats import Beats
 from .checkpoints import Checkpoints, Settings, checkpoint_directory
 from .claim import ClaimedElsewhere, claim, machine_id
 from .clock import Clock
+from .documents import GRANT, dump, parse
 from .gpus import Gpus
 from .guard import Options, Post
 from .keys import CheckpointId, Keys, parse_range
@@ -25,6 +26,7 @@ from .paths import Paths, write_whole
 from .phases import Phases
 from .progress import Progress
 from .retry import GaveUp, Patience, Trouble, persist
+from .seals import read_key, unseal
 from .shipper import Shipper
 from .stop import Stop
 from .store import Store, open_store
@@ -44,7 +46,7 @@ class Attempt:
         self.clock = clock
         self.paths = Paths(options.root)
         self.memory = Memory(self.paths.memory, options.attempt_id, clock, boot_id())
-        self.store: Store = open_store(options.store)
+        self.store: Store = open_store(options.store, options.grant_file)
         self.keys = Keys(options.job, options.attempt)
         self.paths.make()
         self.book = LogBook(self.paths.logs, clock)
@@ -100,8 +102,8 @@ class Attempt:
         self.order = order
         started_ms, clock = self.memory.started_ms, self.clock
         self.lease = Lease(self.memory.lease_until_ms or started_ms + order["leaseMs"])
-        self.memory.save(self.lease.lapses_at_ms)
         self.limits = Limits(order["limits"], self.memory.ordered_ms(order["issuedAtMs"]))
+        self._save_ends()
         self.stop = Stop(clock, order, self.limits, self.lease)
         if self.is_signalled:
             self.stop.on_signal()
@@ -118,7 +120,8 @@ class Attempt:
         self.gpus.start()
         self.beats.start(order["beatMs"], self._beat, self.trouble("sending beats"))
         self.watch = Watch(self.store, self.keys, self.remark)
-        self.watch.begin(self.stop, self.lease, self.limits, self._save_lease)
+        self.watch.begin(self.stop, self.lease, self.limits, self._moved)
+        self.watch.take_grant = self._take_grant
         self._watch_notice()
 
     def begin_checkpoints(self) -> None:
@@ -178,11 +181,22 @@ class Attempt:
         if notice["kind"] != "none":
             watch_notice(open_source(notice), self.stop, self.remark)
 
-    def _save_lease(self) -> None:
+    def _moved(self) -> None:
         try:
-            self.memory.save(self.lease.lapses_at_ms)
+            self._save_ends()
         except OSError:
             pass  # a runner after this one then has the shorter lease, which is the safe side
+
+    def _save_ends(self) -> None:
+        hard_stop = self.limits.hard_stop(self.clock.mono_ms(), self.clock.wall_ms())
+        self.memory.save(self.lease.lapses_at_ms, None if hard_stop is None else hard_stop.at_ms)
+
+    def _take_grant(self, sealed: dict) -> None:
+        """Raises `ValueError` or `OSError` that says why it cannot be used."""
+        if self.options.secret_key_file is None:
+            raise ValueError("the machine was given no key to open it")
+        opened = unseal(dump(sealed), read_key(self.options.secret_key_file))
+        self.store.take_grant(parse(GRANT, opened.get("grant", "").encode("utf-8")))
 
     def _beat(self) -> dict:
         clock = self.clock

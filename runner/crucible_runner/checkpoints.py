@@ -209,7 +209,11 @@ class Checkpoints:
             for path, stamp in staged.stamps.items()
         }
         self._current = candidate
-        upload_files(list(files.values()), lambda: self._is_not_worth_it(files, began_ms))
+        try:
+            upload_files(list(files.values()), lambda: self._is_not_worth_it(files, began_ms))
+        except (Changed, StoreError):
+            if staged.is_unchanged():
+                raise
         if not staged.is_unchanged():
             # The workload writes in place: from now on a link is not enough.
             self._is_written_in_place = True

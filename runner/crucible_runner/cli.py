@@ -23,6 +23,7 @@ def main(arguments: List[str]) -> int:
             attempt=options.attempt,
             root=options.root,
             secret_key_file=options.secret_key_file,
+            grant_file=options.grant_file,
             power_off=options.power_off,
             notice_file=options.notice_file,
             has_notice_kill=options.notice_kill,
@@ -44,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run one attempt to its end")
     run.add_argument(
-        "--store", required=True, metavar="URL", help="the object store, such as file:///srv/crucible"
+        "--store", required=True, metavar="URL", help="the object store, such as file:///srv/crucible or s3://bucket/prefix"
     )
     run.add_argument("--job", required=True, metavar="ID", type=_job_id, help="the job's id")
     run.add_argument(
@@ -53,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--root", required=True, metavar="DIR", help="the machine's own directory")
     run.add_argument(
         "--secret-key-file", metavar="FILE", help="the key of the attempt's secrets, 64 hexadecimal digits"
+    )
+    run.add_argument(
+        "--grant-file", metavar="FILE", help="credentials for the store to begin with (a grant), where it asks for some"
     )
     run.add_argument(
         "--power-off", metavar="COMMAND", help="run by sh when the attempt is over, whatever way it ended"

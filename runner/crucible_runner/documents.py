@@ -112,7 +112,13 @@ ORDER = record(
 
 CLAIM = record({"machine": pattern(r"[0-9a-f]{32}", "32 hexadecimal digits")})
 
-LEASE = record({"seq": whole(), "answersBeat": whole(), "ttlMs": whole()})
+SEALED = record({"v": literal(1), "nonce": text, "text": text, "tag": text})
+
+LEASE = record({"seq": whole(), "answersBeat": whole(), "ttlMs": whole()}, optional={"grant": SEALED})
+
+GRANT = record(
+    {"keyId": text, "secret": text, "sessionToken": or_null(text), "expiresAtMs": _whole_or_null}
+)
 
 DRAIN = record({"reason": literal(*DRAIN_REASONS), "windowMs": whole(), "requestedAtMs": whole()})
 
@@ -191,8 +197,6 @@ LOG_LINE = tagged(
         "gap": record(dict(_LINE, lost=whole(1))),
     },
 )
-
-SEALED = record({"v": literal(1), "nonce": text, "text": text, "tag": text})
 
 HELPER_PROGRESS = record(
     {"step": whole(0, STEP_MAX)}, optional={"total": _whole_or_null, "loss": or_null(number)}

@@ -5,14 +5,15 @@ import hashlib
 import os
 import time
 import uuid
-from typing import Callable, List, Optional, TypeVar
+from typing import Callable, Iterator, List, Optional, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from .store import Download, Store, StoreError, Upload
+from .keys import TEMPORARY_FOLDER, check_key
+from .paths import write_at
+from .store import BLOCK_BYTES, Download, Part, Store, StoreError, Upload, part_of
 
 T = TypeVar("T")
 
-_TEMPORARY_FOLDER = ".tmp"
 _LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _ABSENT = (errno.ENOENT, errno.EISDIR)
 
@@ -32,17 +33,6 @@ def path_of_url(url: str) -> str:
     return path.rstrip("/")
 
 
-def check_key(key: str) -> None:
-    """Raises `ValueError` unless the key is a relative path of plain segments."""
-    segments = key.split("/")
-    if (
-        "\0" in key
-        or any(segment in ("", ".", "..") for segment in segments)
-        or segments[0] == _TEMPORARY_FOLDER
-    ):
-        raise ValueError("%r is no key: keys are relative paths such as jobs/a/b" % key)
-
-
 class FileStore(Store):
     def __init__(self, root: str) -> None:
         self._root = root
@@ -53,7 +43,7 @@ class FileStore(Store):
     def put(self, key: str, body: bytes) -> None:
         upload = self.upload(key, len(body))
         try:
-            upload.put_part(0, body)
+            upload.put_part(0, part_of(body))
             upload.commit()
         finally:
             upload.abort()
@@ -107,7 +97,7 @@ class FileStore(Store):
         return os.path.join(self._root, key)
 
     def _temporary(self) -> str:
-        return os.path.join(self._root, _TEMPORARY_FOLDER, "runner-" + uuid.uuid4().hex)
+        return os.path.join(self._root, TEMPORARY_FOLDER, "runner-" + uuid.uuid4().hex)
 
     def _entries(self, prefix: str) -> List["os.DirEntry[str]"]:
         path = self._path(prefix.rstrip("/"))
@@ -173,7 +163,7 @@ class FileStore(Store):
     def _move_if_absent(self, key: str, temporary: str, target: str) -> bool:
         """For file systems without hard links: whoever makes the claim file looks and renames, the others wait."""
         name = hashlib.sha256(key.encode("utf-8")).hexdigest() + ".claim"
-        claim = os.path.join(self._root, _TEMPORARY_FOLDER, name)
+        claim = os.path.join(self._root, TEMPORARY_FOLDER, name)
         _take_claim(claim)
         try:
             if os.path.exists(target):
@@ -194,15 +184,13 @@ class _FileUpload(Upload):
         self._temporary = temporary
         self._target = target
 
-    def put_part(self, offset: int, data: bytes) -> None:
-        view = memoryview(data)
-        try:
-            while len(view) > 0:
-                written = os.pwrite(self._descriptor, view, offset)
-                view = view[written:]
-                offset += written
-        except OSError as error:
-            raise self._store._error("write", self._target, error) from error
+    def put_part(self, offset: int, part: Part) -> None:
+        for block in part.blocks():
+            try:
+                write_at(self._descriptor, block, offset)
+            except OSError as error:
+                raise self._store._error("write", self._target, error) from error
+            offset += len(block)
 
     def commit(self) -> None:
         try:
@@ -224,19 +212,17 @@ class _FileDownload(Download):
         self._descriptor = descriptor
         self.size = os.fstat(descriptor).st_size
 
-    def read(self, offset: int, length: int) -> bytes:
-        blocks = []
-        try:
-            while length > 0:
-                block = os.pread(self._descriptor, length, offset)
-                if not block:
-                    break
-                blocks.append(block)
-                offset += len(block)
-                length -= len(block)
-        except OSError as error:
-            raise StoreError("could not read %s: %s" % (self._path, error.strerror or error)) from error
-        return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+    def blocks(self, offset: int, length: int) -> Iterator[bytes]:
+        end = offset + length
+        while offset < end:
+            try:
+                block = os.pread(self._descriptor, min(BLOCK_BYTES, end - offset), offset)
+            except OSError as error:
+                raise StoreError("could not read %s: %s" % (self._path, error.strerror or error)) from error
+            if not block:
+                return
+            yield block
+            offset += len(block)
 
     def close(self) -> None:
         _close(self._descriptor)

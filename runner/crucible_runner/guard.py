@@ -28,6 +28,7 @@ class Options(NamedTuple):
     attempt: int
     root: str
     secret_key_file: Optional[str]
+    grant_file: Optional[str]
     power_off: Optional[str]
     notice_file: Optional[str]
     has_notice_kill: bool

@@ -7,6 +7,9 @@ from typing import NamedTuple, Optional, Tuple
 STEP_DIGITS_MAX = 12
 STEP_MAX = 10**STEP_DIGITS_MAX - 1
 
+# What a store keeps for itself, if it needs a place.
+TEMPORARY_FOLDER = ".tmp"
+
 
 class CheckpointId(NamedTuple):
     """A checkpoint by its folder's name; sorts from oldest to newest."""
@@ -70,3 +73,14 @@ class Keys:
 
     def artifact(self, path: str) -> str:
         return self.artifacts + path
+
+
+def check_key(key: str) -> None:
+    """Raises `ValueError` unless the key is a relative path of plain segments."""
+    segments = key.split("/")
+    if (
+        "\0" in key
+        or any(segment in ("", ".", "..") for segment in segments)
+        or segments[0] == TEMPORARY_FOLDER
+    ):
+        raise ValueError("%r is no key: keys are relative paths such as jobs/a/b" % key)

@@ -48,8 +48,8 @@ class Memory:
         """When the order was issued, on the monotonic clock. A wall clock that is behind makes it no later than the first start."""
         return self.started_ms - max(0, self.started_wall_ms - issued_at_ms)
 
-    def save(self, lease_until_ms: int) -> None:
-        """Raises `OSError`."""
+    def save(self, lease_until_ms: int, hard_stop_ms: Optional[int] = None) -> None:
+        """The hard stop is for whoever ends the machine when no runner can any more. Raises `OSError`."""
         self.lease_until_ms = lease_until_ms
         told = {
             "attemptId": self._attempt_id,
@@ -59,6 +59,7 @@ class Memory:
             "startedMs": self.started_ms,
             "startedWallMs": self.started_wall_ms,
             "leaseUntilMs": lease_until_ms,
+            "hardStopMs": hard_stop_ms,
         }
         write_whole(self._path, json.dumps(told).encode("utf-8"))
 

@@ -68,3 +68,11 @@ def write_whole(path: str, body: bytes, is_synced: bool = False) -> None:
             file.flush()
             os.fsync(file.fileno())
     os.replace(part, path)
+
+
+def write_at(descriptor: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while len(view) > 0:
+        written = os.pwrite(descriptor, view, offset)
+        view = view[written:]
+        offset += written

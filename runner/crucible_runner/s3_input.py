@@ -2,12 +2,11 @@
 
 import http.client
 import os
-import re
 import time
 import urllib.error
 import urllib.request
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
-from urllib.parse import unquote_plus, urlsplit
+from urllib.parse import unquote_plus
 from xml.etree import ElementTree
 
 from .clock import Clock
@@ -15,13 +14,14 @@ from .documents import inner_path
 from .download import USER_AGENT, WORTH_ANOTHER_TRY, Downloads, Origin, Verdict
 from .endings import Failed
 from .s3_access import Access
+from .s3_place import base_of
 from .shapes import DocumentError
-from .sigv4 import Get, signed_headers
+from .sigv4 import Request, signed_headers
 from .transfer import run_parallel
 
-# Names that may stand in a host name, and that the certificate of S3 holds for.
-_HOST_LABEL = re.compile(r"[a-z0-9][a-z0-9-]*[a-z0-9]")
 _ERROR_BYTES_MAX = 64 * 1024
+# Objects under a prefix on their way at the same time.
+_TRANSFERS = 8
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -45,12 +45,13 @@ class Bucket:
     def open(
         self, key: str, query: Sequence[Tuple[str, str]], headers: Dict[str, str], timeout: float
     ) -> http.client.HTTPResponse:
-        base, path = self._place(key)
-        get = Get(urlsplit(base).netloc, path, query, headers)
+        base = base_of(self.name, self._region, self._access.endpoint)
+        get = Request("GET", base.host, "%s/%s" % (base.path, key), query, headers)
         if self._access.credentials is not None:
             stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._clock.wall_ms() / 1000))
             headers = signed_headers(get, self._access.credentials, self._region, stamp)
-        request = urllib.request.Request(base + get.target, headers=dict(headers, **{"User-Agent": USER_AGENT}))
+        url = "%s://%s%s" % (base.scheme, base.host, get.target)
+        request = urllib.request.Request(url, headers=dict(headers, **{"User-Agent": USER_AGENT}))
         return self._opener.open(request, timeout=timeout)
 
     def name_of(self, key: str) -> str:
@@ -92,17 +93,6 @@ class Bucket:
                 " read and list the bucket %s" % (self._access.words, self.name)
             )
         return ""
-
-    def _place(self, key: str) -> Tuple[str, str]:
-        """Scheme and host, and the path there."""
-        if self._access.endpoint is not None:
-            parts = urlsplit(self._access.endpoint)
-            return "%s://%s" % (parts.scheme, parts.netloc), "%s/%s/%s" % (parts.path, self.name, key)
-        suffix = "amazonaws.com.cn" if self._region.startswith("cn-") else "amazonaws.com"
-        host = "s3.%s.%s" % (self._region, suffix)
-        if _HOST_LABEL.fullmatch(self.name):
-            return "https://%s.%s" % (self.name, host), "/" + key
-        return "https://" + host, "/%s/%s" % (self.name, key)
 
 
 class _Object(Origin):
@@ -154,6 +144,7 @@ def fetch_s3(source: str, target: str, bucket_of: Callable[[str], Bucket], downl
             for path in files
         ),
         lambda: False,
+        _TRANSFERS,
     )
 
 

@@ -1,11 +1,11 @@
-"""AWS Signature Version 4 for requests without a body. Pure: the time is an argument."""
+"""AWS Signature Version 4 for S3. Pure: the time is an argument."""
 
 import hashlib
 import hmac
 from typing import Dict, NamedTuple, Optional, Sequence, Tuple
 from urllib.parse import quote
 
-_EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
+EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 
 
 class Credentials(NamedTuple):
@@ -14,15 +14,20 @@ class Credentials(NamedTuple):
     token: Optional[str]
     origin: str
     """Where they come from, for people."""
+    expires_at_ms: Optional[int] = None
+    """Wall clock; None where nobody said."""
 
 
-class Get(NamedTuple):
-    """A GET request. Path and query are plain text, not yet encoded."""
+class Request(NamedTuple):
+    """A request. Path and query are plain text, not yet encoded."""
 
+    method: str
     host: str
     path: str
     query: Sequence[Tuple[str, str]]
     headers: Dict[str, str]
+    sha256: str = EMPTY_SHA256
+    """Of the body, in hexadecimal digits."""
 
     @property
     def target(self) -> str:
@@ -39,17 +44,17 @@ def encoded_path(path: str) -> str:
     return quote(path, safe="/-_.~")
 
 
-def signed_headers(get: Get, credentials: Credentials, region: str, stamp: str) -> Dict[str, str]:
+def signed_headers(request: Request, credentials: Credentials, region: str, stamp: str) -> Dict[str, str]:
     """The request's headers with those that sign it for S3; `stamp` is the time as `20130524T000000Z`."""
-    headers = dict(get.headers, **{"x-amz-content-sha256": _EMPTY_SHA256, "x-amz-date": stamp})
+    headers = dict(request.headers, **{"x-amz-content-sha256": request.sha256, "x-amz-date": stamp})
     if credentials.token is not None:
         headers["x-amz-security-token"] = credentials.token
     signed = {name.lower(): " ".join(value.split()) for name, value in headers.items()}
-    signed["host"] = get.host
+    signed["host"] = request.host
     names = ";".join(sorted(signed))
-    canonical = ["GET", encoded_path(get.path), get.encoded_query]
+    canonical = [request.method, encoded_path(request.path), request.encoded_query]
     canonical += ["%s:%s" % each for each in sorted(signed.items())]
-    canonical += ["", names, _EMPTY_SHA256]
+    canonical += ["", names, request.sha256]
     scope = "%s/%s/s3/aws4_request" % (stamp[:8], region)
     text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, _sha256("\n".join(canonical))])
     key = ("AWS4" + credentials.secret).encode("utf-8")

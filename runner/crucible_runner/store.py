@@ -1,24 +1,48 @@
 """The object store as the runner sees it: whole objects under keys with `/`, and one atomic put-if-absent."""
 
+import hashlib
 from abc import ABC, abstractmethod
-from typing import Callable, Dict, List, Optional
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional
 from urllib.parse import urlsplit
+
+from .documents import PART_BYTES
+
+
+# Objects are moved in pieces of this size: it is what a part on its way takes of the runner's memory.
+BLOCK_BYTES = 256 * 1024
 
 
 class StoreError(Exception):
     """The store did not do it. Always worth trying again: what can never work is a `ValueError`."""
 
 
+class Stale(StoreError):
+    """What was begun cannot be gone on with: the upload is gone, or the object is another one. Begin again."""
+
+
+class Part(NamedTuple):
+    """Bytes on their way up. They can be read more than once, as they may have to be sent more than once."""
+
+    size: int
+    sha256: bytes
+    blocks: Callable[[], Iterable[bytes]]
+
+
+def part_of(body: bytes) -> Part:
+    return Part(len(body), hashlib.sha256(body).digest(), lambda: (body,))
+
+
 class Upload(ABC):
-    """An object of known size on its way up. Parts may come from several threads, in any order, each once."""
+    """An object of known size on its way up. Parts may come from several threads, in any order."""
 
     @abstractmethod
-    def put_part(self, offset: int, data: bytes) -> None:
-        """Adds the bytes at `offset`."""
+    def put_part(self, offset: int, part: Part) -> None:
+        """Adds the part that begins at `offset`, a multiple of the store's `part_bytes`. May be repeated after an error."""
 
     @abstractmethod
     def commit(self) -> None:
-        """Makes the object visible whole, replacing what was there. Only when all parts are put."""
+        """Makes the object visible whole, replacing what was there. Only when all parts are put. May be repeated after an
+        error."""
 
     @abstractmethod
     def abort(self) -> None:
@@ -31,8 +55,8 @@ class Download(ABC):
     size: int
 
     @abstractmethod
-    def read(self, offset: int, length: int) -> bytes:
-        """Exactly `length` bytes, or fewer at the end of the object."""
+    def blocks(self, offset: int, length: int) -> Iterator[bytes]:
+        """Exactly `length` bytes in pieces of at most `BLOCK_BYTES`, or fewer at the end of the object."""
 
     @abstractmethod
     def close(self) -> None:
@@ -41,6 +65,16 @@ class Download(ABC):
 
 class Store(ABC):
     """All methods raise `StoreError` when the store does not answer, whatever the cause."""
+
+    transfers = 4
+    """How many parts are worth having on their way at the same time."""
+
+    def part_bytes(self, size: int) -> int:
+        """How an object of this size is cut: a multiple of `PART_BYTES`."""
+        return PART_BYTES
+
+    def take_grant(self, grant: dict) -> None:
+        """Fresh credentials from the control plane, for stores that ask for some."""
 
     @abstractmethod
     def get(self, key: str) -> Optional[bytes]:
@@ -75,19 +109,25 @@ class Store(ABC):
         """Removes the object; absent is success."""
 
 
-def _open_folder(url: str) -> Store:
+def _open_folder(url: str, _grant_file: Optional[str]) -> Store:
     from .file_store import FileStore, path_of_url
 
     return FileStore(path_of_url(url))
 
 
-_SCHEMES: Dict[str, Callable[[str], Store]] = {"file": _open_folder}
+def _open_s3(url: str, grant_file: Optional[str]) -> Store:
+    from .s3_store import open_s3_store
+
+    return open_s3_store(url, grant_file)
 
 
-def open_store(url: str) -> Store:
-    """The store that a URL names. Raises `ValueError` that says what is wrong with the URL."""
+_SCHEMES: Dict[str, Callable[[str, Optional[str]], Store]] = {"file": _open_folder, "s3": _open_s3}
+
+
+def open_store(url: str, grant_file: Optional[str] = None) -> Store:
+    """The store that a URL names; `grant_file` has credentials for it. Raises `ValueError` that says what is wrong."""
     opener = _SCHEMES.get(urlsplit(url).scheme)
     if opener is None:
         known = ", ".join(scheme + "://" for scheme in sorted(_SCHEMES))
         raise ValueError("Cannot open the store %r: its URL must begin with one of: %s" % (url, known))
-    return opener(url)
+    return opener(url, grant_file)

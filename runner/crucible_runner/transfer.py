@@ -1,16 +1,18 @@
-"""Moves files between the machine and the store: several parts at a time, with digests, never a whole file in memory."""
+"""Moves files between the machine and the store: several parts at a time, with digests, never a whole part in memory."""
 
 import hashlib
 import os
 import threading
+import time
 from typing import Callable, Iterable, Iterator, List, Optional
 
 from .documents import PART_BYTES
-from .retry import GaveUp
-from .store import Download, Store, Upload
+from .paths import write_at
+from .retry import GaveUp, Pauses
+from .store import BLOCK_BYTES, Download, Part, Stale, Store, StoreError, Upload
 
-# Parts on their way at the same time; each is held in memory, so this bounds the runner's size.
-THREADS = 4
+# A part is tried again for so long; after that it is time to look whether there is something newer to move.
+_PATIENCE_SECONDS = 120.0
 
 
 class Corrupt(Exception):
@@ -24,7 +26,7 @@ class Changed(Exception):
 IsOver = Callable[[], bool]
 
 
-def run_parallel(tasks: Iterable[Callable[[], None]], is_over: IsOver) -> None:
+def run_parallel(tasks: Iterable[Callable[[], None]], is_over: IsOver, threads: int) -> None:
     """Runs the tasks, several at a time and begun in order. The first error ends it and is raised; `GaveUp` when `is_over`."""
     waiting: Iterator[Callable[[], None]] = iter(tasks)
     lock = threading.Lock()
@@ -45,56 +47,104 @@ def run_parallel(tasks: Iterable[Callable[[], None]], is_over: IsOver) -> None:
         except BaseException as error:  # handed to whoever waits
             errors.append(error)
 
-    threads = [threading.Thread(target=work, name="transfer", daemon=True) for _ in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    workers = [threading.Thread(target=work, name="transfer", daemon=True) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
     if errors:
         raise errors[0]
 
 
+def _persist_part(action: Callable[[], None], is_over: IsOver) -> None:
+    """Does it again after trouble, so that what has been moved of a big file is not moved again."""
+    pauses = Pauses()
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return action()
+        except Stale:
+            raise
+        except StoreError:
+            if time.monotonic() > until:
+                raise
+        pauses.wait(is_over)
+        if is_over():
+            raise GaveUp("there was no time left")
+
+
 class FileUp:
-    """One file on its way up: parts in any order, then `entry` tells what was sent."""
+    """One file on its way up: parts in any order, then `parts` and `digest` tell what was sent."""
 
     def __init__(self, store: Store, key: str, path: str, size: int) -> None:
         self._store = store
         self._key = key
         self._path = path
         self.size = size
-        count = -(-size // PART_BYTES)
-        self._digests: List[bytes] = [b""] * count
-        self._left = max(1, count)
+        self._part_bytes = store.part_bytes(size)
+        self._digests: List[bytes] = [b""] * -(-size // PART_BYTES)
+        self._count = max(1, -(-size // self._part_bytes))
+        self._left = self._count
         self.sent_bytes = 0
         self._lock = threading.Lock()
         self._upload: Optional[Upload] = None
         self._descriptor = -1
 
-    def tasks(self) -> Iterator[Callable[[], None]]:
-        for index in range(max(1, len(self._digests))):
-            yield lambda index=index: self._send(index)
+    @property
+    def transfers(self) -> int:
+        return self._store.transfers
 
-    def _send(self, index: int) -> None:
-        with self._lock:
-            if self._upload is None:
-                self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-                self._upload = self._store.upload(self._key, self.size)
-            upload = self._upload
-        data = b""
-        if self._digests:
-            offset = index * PART_BYTES
-            data = os.pread(self._descriptor, min(PART_BYTES, self.size - offset), offset)
-            if len(data) != min(PART_BYTES, self.size - offset):
-                raise Changed("%s is shorter than it was" % self._path)
-            self._digests[index] = hashlib.sha256(data).digest()
-            upload.put_part(offset, data)
+    def tasks(self, is_over: IsOver) -> Iterator[Callable[[], None]]:
+        for index in range(self._count):
+            yield lambda index=index: self._send(index, is_over)
+
+    def _send(self, index: int, is_over: IsOver) -> None:
+        offset = index * self._part_bytes
+        length = min(self._part_bytes, self.size - offset)
+        _persist_part(lambda: self._put(offset, length), is_over)
         with self._lock:
             self._left -= 1
-            self.sent_bytes += len(data)
+            self.sent_bytes += length
             is_last = self._left == 0
         if is_last:
-            upload.commit()
+            _persist_part(self._begun().commit, is_over)
             self.close()
+
+    def _begun(self) -> Upload:
+        with self._lock:
+            if self._descriptor < 0:
+                self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            if self._upload is None:
+                self._upload = self._store.upload(self._key, self.size)
+            return self._upload
+
+    def _put(self, offset: int, length: int) -> None:
+        upload = self._begun()
+        if length > 0:
+            part = self._digested(offset, length)
+            upload.put_part(offset, part)
+
+    def _digested(self, offset: int, length: int) -> Part:
+        """Reads the part once for its digests; it is read again, from the system's cache, when it is sent."""
+        whole = hashlib.sha256()
+        for begin in range(offset, offset + length, PART_BYTES):
+            piece = hashlib.sha256()
+            for block in self._blocks(begin, min(PART_BYTES, offset + length - begin)):
+                piece.update(block)
+                if self._part_bytes > PART_BYTES:
+                    whole.update(block)
+            self._digests[begin // PART_BYTES] = piece.digest()
+        digest = whole.digest() if self._part_bytes > PART_BYTES else self._digests[offset // PART_BYTES]
+        return Part(length, digest, lambda: self._blocks(offset, length))
+
+    def _blocks(self, offset: int, length: int) -> Iterator[bytes]:
+        end = offset + length
+        while offset < end:
+            block = os.pread(self._descriptor, min(BLOCK_BYTES, end - offset), offset)
+            if not block:
+                raise Changed("%s is shorter than it was" % self._path)
+            yield block
+            offset += len(block)
 
     def close(self) -> None:
         """Gives up what is not committed."""
@@ -112,15 +162,16 @@ class FileUp:
 
 
 def upload_files(files: List[FileUp], is_over: IsOver) -> None:
+    threads = max((file.transfers for file in files), default=0)
     try:
-        run_parallel((task for file in files for task in file.tasks()), is_over)
+        run_parallel((task for file in files for task in file.tasks(is_over)), is_over, threads)
     finally:
         for file in files:
             file.close()
 
 
 class FileDown:
-    """One file of a manifest on its way down; each part is checked before it is written."""
+    """One file of a manifest on its way down; each part is checked against its digest."""
 
     def __init__(self, store: Store, key: str, path: str, entry: dict) -> None:
         self._store = store
@@ -132,31 +183,45 @@ class FileDown:
         self._download: Optional[Download] = None
         self._descriptor = -1
 
-    def tasks(self) -> Iterator[Callable[[], None]]:
+    @property
+    def transfers(self) -> int:
+        return self._store.transfers
+
+    def tasks(self, is_over: IsOver) -> Iterator[Callable[[], None]]:
         digests = b"".join(bytes.fromhex(part) for part in self._entry["parts"])
         if hashlib.sha256(digests).hexdigest() != self._entry["digest"]:
             raise Corrupt("the digests of %s do not belong together" % self._entry["path"])
         for index in range(self._left):
-            yield lambda index=index: self._fetch(index)
+            yield lambda index=index: self._fetch(index, is_over)
 
-    def _fetch(self, index: int) -> None:
-        with self._lock:
-            if self._download is None:
-                self._open()
-        parts = self._entry["parts"]
-        if parts:
-            offset = index * PART_BYTES
-            data = self._download.read(offset, PART_BYTES)  # type: ignore[union-attr]
-            if hashlib.sha256(data).hexdigest() != parts[index]:
-                raise Corrupt("part %d of %s has a wrong digest" % (index + 1, self._entry["path"]))
-            write_at(self._descriptor, data, offset)
+    def _fetch(self, index: int, is_over: IsOver) -> None:
+        _persist_part(lambda: self._fetch_part(index), is_over)
         with self._lock:
             self._left -= 1
             if self._left == 0:
                 os.fchmod(self._descriptor, self._entry["mode"] & 0o777 | 0o600)
                 self.close()
 
-    def _open(self) -> None:
+    def _fetch_part(self, index: int) -> None:
+        with self._lock:
+            download = self._download or self._open()
+        parts = self._entry["parts"]
+        if not parts or self._receive(download, index) == parts[index]:
+            return
+        # Once more, as the damage may have been done on the way.
+        if self._receive(download, index) != parts[index]:
+            raise Corrupt("part %d of %s has a wrong digest" % (index + 1, self._entry["path"]))
+
+    def _receive(self, download: Download, index: int) -> str:
+        offset = index * PART_BYTES
+        digest = hashlib.sha256()
+        for block in download.blocks(offset, PART_BYTES):
+            digest.update(block)
+            write_at(self._descriptor, block, offset)
+            offset += len(block)
+        return digest.hexdigest()
+
+    def _open(self) -> Download:
         download = self._store.download(self._key)
         if download is None:
             raise Corrupt("%s is missing in the store" % self._entry["path"])
@@ -165,6 +230,7 @@ class FileDown:
             raise Corrupt("%s has a wrong size" % self._entry["path"])
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        return download
 
     def close(self) -> None:
         if self._download is not None:
@@ -176,56 +242,56 @@ class FileDown:
 
 
 def download_files(files: List[FileDown], is_over: IsOver) -> None:
+    threads = max((file.transfers for file in files), default=0)
     try:
-        run_parallel((task for file in files for task in file.tasks()), is_over)
+        run_parallel((task for file in files for task in file.tasks(is_over)), is_over, threads)
     finally:
         for file in files:
             file.close()
 
 
-def write_at(descriptor: int, data: bytes, offset: int) -> None:
-    view = memoryview(data)
-    while len(view) > 0:
-        written = os.pwrite(descriptor, view, offset)
-        view = view[written:]
-        offset += written
-
-
 def upload_whole(store: Store, key: str, path: str, is_over: IsOver) -> str:
-    """Uploads one file in order. Returns the SHA-256 of its content."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        upload = store.upload(key, size)
-        try:
-            for offset in range(0, size, PART_BYTES):
-                if is_over():
-                    raise GaveUp("there was no time left")
-                data = file.read(min(PART_BYTES, size - offset))
-                if len(data) != min(PART_BYTES, size - offset):
-                    raise Changed("%s is shorter than it was" % path)
-                digest.update(data)
-                upload.put_part(offset, data)
-            upload.commit()
-        finally:
-            upload.abort()
-    return digest.hexdigest()
+    """Uploads one file. Returns the SHA-256 of its content."""
+    before = os.stat(path)
+    digest = _sha256_of(path, is_over)
+    upload_files([FileUp(store, key, path, before.st_size)], is_over)
+    after = os.stat(path)
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise Changed("%s was written while it was uploaded" % path)
+    return digest
 
 
 def download_whole(store: Store, key: str, path: str, is_over: IsOver) -> Optional[str]:
-    """Downloads one object in order. Returns the SHA-256 of its content, or None when there is no such object."""
+    """Downloads one object. Returns the SHA-256 of its content, or None when there is no such object."""
     download = store.download(key)
     if download is None:
         return None
+    with open(path, "wb") as file:
+
+        def fetch(offset: int) -> None:
+            for block in download.blocks(offset, PART_BYTES):
+                write_at(file.fileno(), block, offset)
+                offset += len(block)
+
+        try:
+            run_parallel(
+                (
+                    lambda offset=offset: _persist_part(lambda: fetch(offset), is_over)
+                    for offset in range(0, download.size, PART_BYTES)
+                ),
+                is_over,
+                store.transfers,
+            )
+        finally:
+            download.close()
+    return _sha256_of(path, is_over)
+
+
+def _sha256_of(path: str, is_over: IsOver) -> str:
     digest = hashlib.sha256()
-    try:
-        with open(path, "wb") as file:
-            for offset in range(0, download.size, PART_BYTES):
-                if is_over():
-                    raise GaveUp("there was no time left")
-                data = download.read(offset, PART_BYTES)
-                digest.update(data)
-                file.write(data)
-    finally:
-        download.close()
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(BLOCK_BYTES), b""):
+            if is_over():
+                raise GaveUp("there was no time left")
+            digest.update(block)
     return digest.hexdigest()

@@ -26,13 +26,16 @@ class Watch:
         self._keys = keys
         self._remark = remark
         self._complaint = ""
+        self._grant: Optional[dict] = None
+        self.take_grant: Callable[[dict], None] = lambda sealed: None
+        """Uses the sealed credentials of a lease. Raises `ValueError` or `OSError` that says why it cannot."""
 
-    def begin(self, stop: Stop, lease: Lease, limits: Limits, renewed: Callable[[], None]) -> None:
-        """`renewed` is called whenever the lease has become longer."""
+    def begin(self, stop: Stop, lease: Lease, limits: Limits, moved: Callable[[], None]) -> None:
+        """`moved` is called whenever the lease has become longer or the limits others."""
         self._stop = stop
         self._lease = lease
         self._limits = limits
-        self._renewed = renewed
+        self._moved = moved
 
     def start(self, beat_ms: int, clock: Clock) -> None:
         pause = threading.Event()
@@ -56,14 +59,26 @@ class Watch:
         if lease is not None:
             before_ms = self._lease.lapses_at_ms
             if self._lease.renew(lease) and self._lease.lapses_at_ms > before_ms:
-                self._renewed()
+                self._moved()
+            self._take_grant(lease.get("grant"))
         newest = max(self._store.list(self._keys.limits), default="")
         if newest.endswith(".json"):
             number = newest[len(self._keys.limits) : -len(".json")]
             if number.isdigit() and int(number) > self._limits.seq:
                 limits = self._read(newest, LIMITS)
                 if limits is not None and self._limits.obey(limits):
+                    self._moved()
                     self._remark("obeying limits %d" % limits["seq"])
+
+    def _take_grant(self, sealed: Optional[dict]) -> None:
+        # The lease may answer a beat of a runner before this one; its grant is as good as any.
+        if sealed is None or sealed == self._grant:
+            return
+        self._grant = sealed
+        try:
+            self.take_grant(sealed)
+        except (ValueError, OSError) as error:
+            self._complain("the grant in lease.json cannot be used: %s" % error)
 
     def _read_drain(self) -> None:
         body = self._store.get(self._keys.drain)

@@ -109,9 +109,25 @@ describe('find', () => {
   })
 
   it('answers that there is none, and that it cannot be told yet', async () => {
+    await anew({ idempotency: 'tag' })
     expect(await find(place.order())).toEqual({ kind: 'absent' })
     place.world.freezeLists(60_000)
     expect(await find(place.order())).toMatchObject({ kind: 'unsettled' })
+    expect(place.world.callsOf('launch')).toEqual([])
+  })
+
+  it('sends an order again whose token is recognised, instead of waiting for lists that lag', async () => {
+    const { order, handle } = place.launched()
+    place.world.freezeLists(60_000)
+    expect(await find(order)).toEqual({ kind: 'found', handles: [handle] })
+    expect(await machineOf(order)).toEqual(handle)
+    const lost = place.order()
+    expect(await find(lost)).toMatchObject({ kind: 'found' })
+    expect(place.world.machinesOf(lost.attemptId)).toHaveLength(1)
+    place.world.faults.add('launch', { kind: 'loses-answer', hasEffect: false, findAfterMs: 0 })
+    expect(await find(place.order())).toMatchObject({ kind: 'unsettled' })
+    place.world.faults.add('launch', { kind: 'refuses', failure: { class: 'capacity', message: 'none' } })
+    expect(await find(place.order())).toEqual({ kind: 'absent' })
   })
 
   describe('of several machines for one order', () => {

@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => place.dispose())
 
 const LOST: DecideInput = {
-  ...{ jobId: 'job-a', recordSeq: 5, attempt: 1, wish: null, offerKey: 'scripted/spot/v100/a' },
+  ...{ jobId: 'job-a', recordSeq: 5, attempt: 1, wish: null, offerKeys: ['scripted/spot/v100/a'] },
   end: { kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message: 'taken back' } },
   ledger: EMPTY_LEDGER,
   policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },

@@ -11,6 +11,7 @@ const IS_RETRIED: Readonly<Record<FailureClass, boolean>> = {
   transient: true,
   capacity: false,
   quota: false,
+  unreachable: false,
   interrupted: false,
   workload: false,
   expired: false,

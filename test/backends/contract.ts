@@ -58,6 +58,11 @@ import { newJobId } from './orders'
 /** No verb may take longer, however slow the machine; a machine of a real provider takes minutes. */
 const PROMPT_MS = 10_000
 
+/** Some providers tell instants in whole seconds. */
+function thisSecond(): number {
+  return Math.floor(Date.now() / 1_000) * 1_000
+}
+
 export function describeBackend(name: string, makeHarness: () => Promise<Harness>): void {
   describe(`${name} keeps the promises of a backend:`, () => {
     let h: Harness
@@ -230,7 +235,7 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
       it('yields a machine as soon as it is accepted, with what was really bought', async () => {
         for (const capacityType of backend.capabilities.capacityTypes) {
           const order = await h.order({ capacityType })
-          const beforeMs = Date.now()
+          const beforeMs = thisSecond()
           const handle = await launch(order)
           expect(handle).toMatchObject({ backend: backend.name, kind: 'machine', attemptId: order.attemptId })
           expect(handle.realised.capacityType).toBe(capacityType)
@@ -411,7 +416,7 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
 
       it('shows in observe when it is done', async () => {
         const handle = await launch(await h.order())
-        const beforeMs = Date.now()
+        const beforeMs = thisSecond()
         await backend.terminate(handle, patiently())
         const observation = await untilGone(handle)
         expect(observation.cause).toBe('ended')

@@ -1,8 +1,9 @@
-/** `npm run bench -- [--only history,throughput,cold-start,fleet] [--jobs N] [--fleet N] [--json]`: docs/benchmarks.md. */
+/** `npm run bench -- [--only history,throughput,cold-start,fleet,checkpoint] [--jobs N] [--fleet N] [--mib N] [--json]`. */
 import { parseArgs } from 'node:util'
 import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import { checkpoint } from './checkpoint'
 import { coldStart } from './cold-start'
 import { fleet } from './fleet'
 import { history } from './history'
@@ -14,6 +15,8 @@ interface Sizes {
   jobs: number
   /** Running at once in `fleet`. */
   fleet: number
+  /** Size of the checkpoint in `checkpoint`. */
+  mib: number
 }
 
 const BENCHES: Readonly<Record<string, (at: TestConnection, sizes: Sizes) => Promise<Measure[]>>> = {
@@ -21,6 +24,7 @@ const BENCHES: Readonly<Record<string, (at: TestConnection, sizes: Sizes) => Pro
   throughput: (at, { jobs }) => throughput(at, jobs),
   'cold-start': coldStart,
   fleet: (at, sizes) => fleet(at, sizes.fleet),
+  checkpoint: (_, { mib }) => checkpoint(mib),
 }
 
 async function main(): Promise<void> {
@@ -29,6 +33,7 @@ async function main(): Promise<void> {
       only: { type: 'string', default: Object.keys(BENCHES).join(',') },
       jobs: { type: 'string', default: '100' },
       fleet: { type: 'string', default: '2000' },
+      mib: { type: 'string', default: '2048' },
       json: { type: 'boolean', default: false },
     },
   })
@@ -38,7 +43,7 @@ async function main(): Promise<void> {
     throw new Error(
       `There is no benchmark ${unknown.join(', ')}: choose from ${Object.keys(BENCHES).join(', ')}.`,
     )
-  const sizes = { jobs: Number(values.jobs), fleet: Number(values.fleet) }
+  const sizes = { jobs: Number(values.jobs), fleet: Number(values.fleet), mib: Number(values.mib) }
   await setUp()
   quietWorkers()
   const at = await connectTo()

@@ -83,17 +83,18 @@ function decisionAbout(failureClass: FailureClass, ledger: Ledger): { decision: 
       failure: { class: failureClass, message: 'x' },
     },
     wish: null,
-    offerKey: 'x',
+    offerKeys: ['x'],
     ledger,
     policy: { failuresMax: 1, interruptionsMax: 1, unclassifiedMax: 1 },
   })
 }
 
 /** A ledger in which one more of anything is too much. */
-const WORN: Ledger = { ...EMPTY_LEDGER, failures: 1, interruptions: 1, unclassified: 1, misses: 100 }
+const WORN: Ledger = { ...EMPTY_LEDGER, failures: 1, interruptions: 1, unclassified: 1, unreachable: 1, misses: 100 }
 
-function countedAs({ failures, interruptions, unclassified }: Ledger): string {
+function countedAs({ failures, interruptions, unclassified, unreachable = 0 }: Ledger): string {
   if (interruptions > 0) return 'an interruption'
   if (failures > 0) return 'a failure'
+  if (unreachable > 0) return 'one in a row'
   return unclassified > 0 ? 'a few in a row' : 'nothing'
 }

@@ -31,7 +31,7 @@ const sources = SOURCES.flatMap(textsUnder)
 
 describe('docs/configuration.md', () => {
   it('lists every setting that the code names, once, and no other', () => {
-    const named = sources.flatMap(({ text }) => text.match(/\bCRUCIBLE_[A-Z_]*[A-Z]\b/g) ?? [])
+    const named = sources.flatMap(({ text }) => text.match(/\bCRUCIBLE_[A-Z0-9_]*[A-Z0-9]\b/g) ?? [])
     const settings = new Set(named.filter((name) => !OF_WORKLOADS.includes(name)))
     const listed = documented.filter((name) => name.startsWith('CRUCIBLE_'))
     expect([...listed].sort()).toEqual([...settings].sort())
@@ -41,7 +41,7 @@ describe('docs/configuration.md', () => {
     const others = sources
       .filter(({ path }) => /config\.ts$/.test(path))
       .flatMap(({ text }) =>
-        [...text.matchAll(/\benv(?:ironment)?\.([A-Z][A-Z_]+)/g)].map(([, name]) => name!),
+        [...text.matchAll(/\benv(?:ironment)?\.([A-Z][A-Z0-9_]+)/g)].map(([, name]) => name!),
       )
       .filter((name) => !name.startsWith('CRUCIBLE_'))
     for (const name of [...others, 'NO_COLOR', 'TERM']) expect(documented).toContain(name)
@@ -65,7 +65,7 @@ describe('docs/configuration.md', () => {
     'has the setting $name of the $backend backend as the backend has it',
     ({ name, default: fallback, meaning }) => {
       expect(ROWS.find((row) => row.startsWith(`| \`${name}\` | ${meaning} |`))).toMatch(
-        new RegExp(`\\| ${fallback.replace(/[~.]/g, '\\$&')} \\|$`),
+        new RegExp(`\\| ${fallback.replace(/[~.*{}]/g, '\\$&')} \\|$`),
       )
     },
   )

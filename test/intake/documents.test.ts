@@ -26,7 +26,7 @@ const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   order: parseOrder,
   result: parseResult,
 }
-const NOT_OURS = ['helper', 'notice', 'sealed', 'README']
+const NOT_OURS = ['grant', 'helper', 'notice', 'sealed', 'README']
 
 function goldenFiles(folder: string): { name: string; kind: string | undefined; text: string }[] {
   return readdirSync(folder, { withFileTypes: true })

@@ -3,7 +3,13 @@ import type { Wish } from '../../core/activities'
 import { DRAIN_REASONS } from '../../core/documents'
 import { FAILURE_CLASSES, type FailureClass } from '../../core/failure'
 import { EMPTY_LEDGER, type AttemptEnd, type Decision, type Ledger, type Policy } from '../../core/ledger'
-import { AVOID_CAPACITY_MS, AVOID_QUOTA_MS, BACKOFF_MAX_MS, decide } from '../../planner/decide'
+import {
+  AVOID_CAPACITY_MS,
+  AVOID_QUOTA_MS,
+  AVOID_UNREACHABLE_MS,
+  BACKOFF_MAX_MS,
+  decide,
+} from '../../planner/decide'
 
 const ENDS: AttemptEnd[] = [
   { kind: 'succeeded' },
@@ -39,7 +45,13 @@ const ALL: Case[] = ENDS.flatMap((end) =>
   WISHES.flatMap((wish) =>
     LEDGERS.flatMap((before) =>
       POLICIES.map((policy) => {
-        const { ledger, decision } = decide({ end, wish, ledger: before, policy, offerKey: 'local/spot/x/y' })
+        const { ledger, decision } = decide({
+          end,
+          wish,
+          ledger: before,
+          policy,
+          offerKeys: ['local/spot/x/y'],
+        })
         return { end, wish, policy, before, after: ledger, decision }
       }),
     ),
@@ -159,7 +171,7 @@ describe('decide, word by word', () => {
   const policy: Policy = { failuresMax: 2, interruptionsMax: 5, unclassifiedMax: 3 }
   const offerKey = 'local/spot/process/here'
   const after = (end: AttemptEnd, ledger: Ledger = EMPTY_LEDGER, wish: Wish | null = null) =>
-    decide({ end, wish, ledger, policy, offerKey }).decision
+    decide({ end, wish, ledger, policy, offerKeys: [offerKey] }).decision
 
   it('leaves an offer without a machine alone for a few minutes, one without quota for an hour', () => {
     expect(after(failed('capacity', false))).toMatchObject({
@@ -168,6 +180,44 @@ describe('decide, word by word', () => {
     expect(after(failed('quota', false))).toMatchObject({
       avoid: [{ offerKey, why: 'quota', forMs: AVOID_QUOTA_MS }],
     })
+  })
+
+  it('leaves every offer of a refused order alone, and of one that came to a machine only that one', () => {
+    const offerKeys = ['cloud/spot/v100/a', 'cloud/spot/v100/b']
+    const machine = { offerKey: 'cloud/spot/v100/b', placeKey: 'cloud/*/*/b' }
+    const facts = { wish: null, ledger: EMPTY_LEDGER, policy, offerKeys }
+    const refused = decide({ ...facts, end: failed('capacity', false) })
+    expect(refused.decision).toMatchObject({
+      avoid: offerKeys.map((key) => ({ offerKey: key, why: 'capacity' })),
+    })
+    const late = decide({ ...facts, machine, end: failed('capacity') })
+    expect(late.decision).toMatchObject({ avoid: [{ offerKey: machine.offerKey, why: 'capacity' }] })
+  })
+
+  it('tries once more in another place when nobody can speak to a machine, and then says so', () => {
+    const machine = { offerKey: 'cloud/spot/v100/a', placeKey: 'cloud/*/*/a' }
+    const unreachable: AttemptEnd = {
+      kind: 'failed',
+      isLaunched: true,
+      failure: { class: 'unreachable', message: 'The agent never came.', hint: 'The subnet has no way out.' },
+    }
+    const facts = { wish: null, policy, machine, offerKeys: [machine.offerKey] }
+    const first = decide({ ...facts, end: unreachable, ledger: EMPTY_LEDGER })
+    expect(first.decision).toMatchObject({
+      kind: 'again',
+      reason: 'unreachable',
+      avoid: [{ offerKey: machine.placeKey, why: 'preference', forMs: AVOID_UNREACHABLE_MS }],
+    })
+    expect(decide({ ...facts, end: unreachable, ledger: first.ledger }).decision).toEqual({
+      kind: 'finish',
+      state: 'failed',
+      reason: 'unreachable',
+      message: 'The agent never came. The subnet has no way out.',
+    })
+    const reached = decide({ ...facts, end: failed('interrupted'), ledger: first.ledger })
+    expect(decide({ ...facts, end: unreachable, ledger: reached.ledger }).decision.kind).toBe('again')
+    const refused = decide({ ...facts, end: failed('capacity', false), ledger: first.ledger })
+    expect(decide({ ...facts, end: unreachable, ledger: refused.ledger }).decision.kind).toBe('finish')
   })
 
   it('keeps away, when it can, from where a migration came', () => {

@@ -4,7 +4,7 @@ import type { Capabilities } from '../../core/capabilities'
 import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import { microUsd } from '../../core/money'
-import { offerKey, type Offer } from '../../core/offer'
+import { offerKey, placeKey, type Offer } from '../../core/offer'
 import type { BackendAnswer } from '../../core/plan'
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
@@ -259,6 +259,14 @@ describe('the ranking', () => {
     expect(types([cheap], { avoid })).toEqual(['cheap'])
   })
 
+  it('keeps away from a whole place, as far as there is another', () => {
+    const [here, there] = ['a', 'b'].map((place) => offer({ place, type: place }))
+    const avoidAt = (why: 'preference' | 'capacity') => [{ offerKey: placeKey(here!), forMs: MINUTE_MS, why }]
+    expect(types([here!, there!], { avoid: avoidAt('preference') })).toEqual(['b', 'a'])
+    expect(types([here!], { avoid: avoidAt('preference') })).toEqual(['a'])
+    expect(types([here!, there!], { avoid: avoidAt('capacity') })).toEqual(['b'])
+  })
+
   it('counts what interruptions cost: a spot machine taken back often is no bargain', () => {
     const stable = offer({
       capacityType: 'spot',
@@ -303,9 +311,9 @@ describe('an order', () => {
     deadlineAtMs: NOW_MS + HOUR_MS,
     budgetMicroUsd: microUsd(10),
   }
-  const order = (offers: Offer[]) => {
-    const asked = request(offers)
-    return makeOrder(makePlan(asked, ''), input, asked.answers)
+  const order = (offers: Offer[], { avoid = [], ...changes }: Partial<Capabilities & PlanInput> = {}) => {
+    const asked = { ...request(offers), answers: [answer(offers, changes)], avoid }
+    return makeOrder(makePlan(asked, ''), { ...input, avoid }, asked.answers)
   }
 
   it('takes along the offers that would do as well, of one capacity type, and stops at the dearest of them', () => {
@@ -335,6 +343,22 @@ describe('an order', () => {
       secrets: ['TOKEN'],
       checkpoint: { directory: 'ck', everyMs: 60_000 },
     })
+  })
+
+  it('does not take along what is only taken when there is nothing else', () => {
+    const [left, other] = ['a', 'b'].map((place) => offer({ place }))
+    const avoid = [{ offerKey: placeKey(left!), forMs: MINUTE_MS, why: 'preference' as const }]
+    const places = (offers: Offer[]) => order(offers, { avoid }).offers.map(({ place }) => place)
+    expect(places([left!, other!])).toEqual(['b'])
+    expect(places([left!])).toEqual(['a'])
+  })
+
+  it('says where the notice comes from, for machines that can be taken back', () => {
+    const notice = { kind: 'instance-metadata' } as const
+    const noticeOf = (changes: Partial<Offer>) => order([offer(changes)], { notice }).runner.notice
+    expect(noticeOf({ capacityType: 'spot' })).toEqual(notice)
+    expect(noticeOf({})).toEqual({ kind: 'none' })
+    expect(order([offer({ capacityType: 'spot' })]).runner.notice).toEqual({ kind: 'none' })
   })
 
   it('never mixes two reservations', () => {

@@ -20,6 +20,7 @@ import { listCheckpoints, readManifest } from '../../storage/checkpoints'
 import { FileStore } from '../../storage/file-store'
 import { layout } from '../../storage/layout'
 import { readLines } from '../../storage/logs'
+import type { ObjectStore } from '../../storage/store'
 import { until } from '../support/until'
 
 const ROOT = join(__dirname, '..', '..')
@@ -119,17 +120,19 @@ export class Machine {
   }
 }
 
-/** A store in a folder, and this test in the place of the control plane and of the provider. */
+/** A store, and this test in the place of the control plane and of the provider. */
 export class World {
   readonly folder = mkdtempSync(join(tmpdir(), 'crucible-runner-'))
   readonly storeFolder = join(this.folder, 'store')
-  readonly store = new FileStore(this.storeFolder, Date.now)
+  readonly store: ObjectStore
   readonly program: string
   readonly machines: Machine[] = []
   readonly environment: NodeJS.ProcessEnv
 
-  constructor(program: string) {
+  /** @param store a folder of its own when missing */
+  constructor(program: string, store?: ObjectStore) {
     this.program = program
+    this.store = store ?? new FileStore(this.storeFolder, Date.now)
     this.environment = { ...process.env, HOME: this.folder, MACHINE_CREDENTIAL: 'must not be seen' }
     delete this.environment['XDG_CACHE_HOME']
   }
@@ -241,7 +244,7 @@ export class World {
 }
 
 /** Packs the runner once for a file of tests; gives each test a world of its own, and looks for processes left behind. */
-export function useWorlds(): () => World {
+export function useWorlds(): (store?: ObjectStore) => World {
   let folder = ''
   let worlds: World[] = []
   beforeAll(() => {
@@ -254,8 +257,8 @@ export function useWorlds(): () => World {
     for (const world of ended) world.dispose()
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  return () => {
-    const world = new World(join(folder, 'runner.pyz'))
+  return (store) => {
+    const world = new World(join(folder, 'runner.pyz'), store)
     worlds.push(world)
     return world
   }

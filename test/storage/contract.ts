@@ -9,6 +9,10 @@ import { StoreError } from '../../storage/store'
 /** Opens the same store each time it is called, as another process would. */
 export type OpenStore = () => ObjectStore
 
+async function readFrom(url: string): Promise<string> {
+  return (await fetch(url)).text()
+}
+
 /** One test per promise of `storage/store.ts`; every store passes it. `open` is called after the tests have begun. */
 export function testStoreContract(name: string, open: OpenStore): void {
   describe(`${name} keeps the promises of an object store`, () => {
@@ -123,6 +127,14 @@ export function testStoreContract(name: string, open: OpenStore): void {
       await writeFile(to, 'overwritten')
       expect(await store.getFile(key, to)).toBe(true)
       expect(await readFile(to, 'utf8')).toBe(body)
+    })
+
+    it('names a URL under which an object can be read by whoever has it', async () => {
+      const key = `${fresh()}with space+plus`
+      await store.put(key, 'for all')
+      const url = await store.readUrl(key, 60_000)
+      const body = url.startsWith('file:') ? await readFile(new URL(url), 'utf8') : await readFrom(url)
+      expect(body).toBe('for all')
     })
 
     it('leaves no file behind when there is nothing to download, and says which file it cannot upload', async () => {

@@ -248,6 +248,18 @@ describe('a job whose launch goes wrong', () => {
   )
 
   it.concurrent(
+    'replaces a machine that nobody can speak to once, and then says so',
+    inWorld({ capabilities: { runnerStart: 'after-launch' } }, async (deployment) => {
+      const { world } = deployment
+      const failure = { class: 'unreachable', message: 'The agent never came.' } as const
+      for (const _ of [1, 2]) world.faults.add('start', { kind: 'throws', failure })
+      const { type, message } = await ended(await deployment.submit())
+      expect({ type, message }).toEqual({ type: 'unreachable', message: 'The agent never came.' })
+      expect(world.machines.map(({ state }) => state)).toEqual(['gone', 'gone'])
+    }),
+  )
+
+  it.concurrent(
     'stops at once, and says what to do, when the credentials are no good',
     inWorld({}, async (deployment) => {
       const failure = { class: 'auth', message: 'The key was revoked.', hint: 'Make a new key.' } as const

@@ -1,10 +1,11 @@
-import { accessSync, constants, statSync } from 'node:fs'
-import { delimiter, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { addressFrom, checkAnswers, type TemporalAddress } from './address'
-import { buildFromModule, moduleFolder } from './build'
+import { onPath } from '../programs/on-path'
+import { buildFromModule, moduleFolder } from '../programs/build'
+import { downloadRelease } from '../programs/download'
 import { cachedPath, findCached, installIntoCache, type CachedExecutable, type CacheOrigin } from './cache'
-import { downloadRelease, releaseFor } from './download'
 import { messageOf, TemporalServerError } from './errors'
+import { releaseFor, TEMPORAL } from './program'
 import type { Progress } from './progress'
 import {
   askVersion,
@@ -52,7 +53,7 @@ export interface Probes {
 const PROBES: Probes = {
   address: addressFrom,
   checkAnswers,
-  onPath,
+  onPath: (env) => onPath(TEMPORAL.name, env),
   version: askVersion,
   cached: findCached,
   install: installIntoCache,
@@ -61,14 +62,14 @@ const PROBES: Probes = {
     if (release === undefined)
       throw new Error(`there is no release for ${process.platform} on ${process.arch}`)
     progress.note(`Downloading the Temporal server from ${release.url}`)
-    await downloadRelease(release, path, { progress, signal })
+    await downloadRelease(release, path, { title: TEMPORAL.title, progress, signal })
   },
   async build(path, { env, progress, signal }) {
-    const folder = moduleFolder(__dirname)
+    const folder = moduleFolder(__dirname, TEMPORAL.name)
     if (folder === undefined)
       throw new Error('tools/temporal, with its go.mod and go.sum, is missing from the package')
     progress.note('Building the Temporal server with Go, which takes a few minutes the first time')
-    await buildFromModule(folder, path, { env, progress, signal })
+    await buildFromModule(TEMPORAL, { folder, path }, { env, progress, signal })
   },
 }
 
@@ -213,18 +214,4 @@ function notFound(home: string, tried: readonly string[]): string {
     '  - set TEMPORAL_ADDRESS to a Temporal server that already runs',
     `  - if ${home} cannot be written, set CRUCIBLE_HOME to a directory that can`,
   ].join('\n')
-}
-
-function onPath(env: NodeJS.ProcessEnv): string[] {
-  const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
-  return [...new Set(folders)].map((folder) => resolve(folder, 'temporal')).filter(isExecutableFile)
-}
-
-function isExecutableFile(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
-  } catch {
-    return false
-  }
 }

@@ -7,12 +7,20 @@ is announced. It raises `OSError` when it cannot tell; it is then asked again.
 from typing import Callable, Dict, Optional
 
 from ..shapes import Shape
-from . import file, none
+from . import ec2, file, none
 
 Look = Callable[[], Optional[int]]
 
-NOTICE_SHAPES: Dict[str, Shape] = {"none": none.SHAPE, "file": file.SHAPE}
-_OPENERS: Dict[str, Callable[[dict], Look]] = {"none": none.open_source, "file": file.open_source}
+NOTICE_SHAPES: Dict[str, Shape] = {
+    "none": none.SHAPE,
+    "file": file.SHAPE,
+    "instance-metadata": ec2.SHAPE,
+}
+_OPENERS: Dict[str, Callable[[dict], Look]] = {
+    "none": none.open_source,
+    "file": file.open_source,
+    "instance-metadata": ec2.open_source,
+}
 
 
 def open_source(notice: dict) -> Look:

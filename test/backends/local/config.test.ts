@@ -74,10 +74,13 @@ describe('the registry', () => {
     const root = await mkdtemp(join(tmpdir(), 'crucible-registry-'))
     try {
       for (const [name, registered] of Object.entries(BACKENDS)) {
-        expect(registered.settings.every((setting) => setting.name.startsWith('CRUCIBLE_'))).toBe(true)
-        const opened = registered.read({ CRUCIBLE_LOCAL_ROOT: root })
+        expect(registered.settings.every(({ name: setting }) => /^(?:CRUCIBLE|AWS)_/.test(setting))).toBe(
+          true,
+        )
+        const opened = registered.read({ CRUCIBLE_LOCAL_ROOT: root, AWS_REGION: 'us-east-1' })
         if ('problems' in opened) throw new Error(opened.problems.join())
-        const deps = { fetchRunner: () => Promise.reject(new Error('not here')), clock: Date.now }
+        const notHere = () => Promise.reject(new Error('not here'))
+        const deps = { fetchRunner: notHere, runnerUrl: notHere, clock: Date.now }
         expect((await opened.create(deps)).name).toBe(name)
       }
     } finally {

@@ -60,6 +60,11 @@ export class MemoryStore implements ObjectStore {
     }
   }
 
+  async readUrl(key: string): Promise<string> {
+    const body = (await this.get(key)) ?? Buffer.alloc(0)
+    return `data:application/octet-stream;base64,${body.toString('base64')}`
+  }
+
   async listFolders(prefix: string): Promise<string[]> {
     const rests = this.#keysUnder(prefix).map((key) => key.slice(prefix.length))
     return [

@@ -1,6 +1,8 @@
-"""Runs all tests here and prints one JSON object for each: its name, whether it passed, and what went wrong."""
+"""Runs the tests in a folder (this one, unless it is named) and prints one JSON object for each: its name, whether it passed,
+and what went wrong. Further arguments are the names of the only files to run."""
 
 import json
+import os
 import sys
 import unittest
 
@@ -31,13 +33,17 @@ class Report(unittest.TestResult):
             self._note(subtest, self._exc_info_to_string(error, test))
 
 
-def main():
+def main(arguments):
+    folder = HERE
+    if arguments and os.path.isdir(arguments[0]):
+        folder = os.path.abspath(arguments.pop(0))
     report = Report()
-    unittest.defaultTestLoader.discover(HERE).run(report)
+    for pattern in ["%s.py" % name for name in arguments] or ["test*.py"]:
+        unittest.TestLoader().discover(folder, pattern).run(report)
     for each in report.seen:
         print(json.dumps(each))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

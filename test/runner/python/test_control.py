@@ -42,7 +42,7 @@ class ControlTest(FolderTest):
         self.limits = Limits(NONE, self.clock.mono_ms())
         self.stop = Stop(self.clock, {"drainMs": 500, "powerOffMs": 100}, self.limits, self.lease)
         self.remarks = []
-        self.renewals = []
+        self.moves = []
 
 
 class WatchTest(ControlTest):
@@ -50,7 +50,10 @@ class WatchTest(ControlTest):
         super().setUp()
         self.watch = Watch(self.store, self.keys, self.remarks.append)
         self.watch.begin(
-            self.stop, self.lease, self.limits, lambda: self.renewals.append(self.lease.lapses_at_ms)
+            self.stop,
+            self.lease,
+            self.limits,
+            lambda: self.moves.append((self.lease.lapses_at_ms, self.limits.seq)),
         )
 
     def test_obeys_lease_and_limits(self):
@@ -60,7 +63,8 @@ class WatchTest(ControlTest):
         self.store.put(self.keys.limits + "000010.json", dump(dict(NONE, seq=10, runMs=90_000)))
         self.watch.look()
         self.watch.look()
-        self.assertEqual(self.renewals, [self.clock.mono_ms() + 60_000])
+        lapses_at_ms = self.clock.mono_ms() + 60_000
+        self.assertEqual(self.moves, [(lapses_at_ms, 0), (lapses_at_ms, 10)])
         self.assertEqual((self.lease.seq, self.limits.seq), (9, 10))
         self.assertIsNone(self.stop.look())
 

@@ -12,6 +12,7 @@ SHAPES = {
     "limits": documents.LIMITS,
     "lease": documents.LEASE,
     "drain": documents.DRAIN,
+    "grant": documents.GRANT,
     "beat": documents.BEAT,
     "result": documents.RESULT,
     "manifest": documents.MANIFEST,

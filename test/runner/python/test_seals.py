@@ -3,7 +3,7 @@ import os
 
 from support import GOLDEN, FolderTest
 
-from crucible_runner.documents import dump
+from crucible_runner.documents import GRANT, LEASE, dump, parse
 from crucible_runner.seals import read_key, unseal
 
 
@@ -25,6 +25,14 @@ class SealsTest(FolderTest):
             changed = ("B" if text[0] == "A" else "A") + text[1:]
             with self.assertRaises(ValueError):
                 unseal(dump(dict(self.vector["sealed"], **{field: changed})), self.key)
+
+    def test_opens_the_grant_that_the_other_side_sealed_into_a_lease(self):
+        with open(os.path.join(GOLDEN, "lease-with-grant.json"), "rb") as file:
+            lease = parse(LEASE, file.read())
+        with open(os.path.join(GOLDEN, "grant-of-a-session.json"), "rb") as file:
+            grant = parse(GRANT, file.read())
+        opened = unseal(dump(lease["grant"]), bytes([7]) * 32)
+        self.assertEqual(parse(GRANT, opened["grant"].encode()), grant)
 
     def test_reads_keys(self):
         self.assertEqual(read_key(self.write("key", self.key.hex() + "\n")), self.key)

@@ -117,7 +117,7 @@ class TransferTest(FolderTest):
                 raise StoreError("away")
 
         with self.assertRaisesRegex(StoreError, "away"):
-            run_parallel(((lambda number=number: work(number)) for number in range(1000)), never)
+            run_parallel(((lambda number=number: work(number)) for number in range(1000)), never, 4)
         self.assertLess(len(done), 900)
 
     def test_an_absent_object_is_none(self):

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { RELEASES_URL } from '../../../../cli/dev/temporal/download'
+import { RELEASES_URL } from '../../../../cli/dev/temporal/program'
 import { GRACE_SECONDS } from '../../../../cli/dev/temporal/leash'
 import {
   isServerNewEnough,

@@ -2,8 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { buildFromModule, moduleFolder } from '../../../../cli/dev/temporal/build'
-import { writeScript } from './fake-cli'
+import { buildFromModule, moduleFolder } from '../../../../cli/dev/programs/build'
+import { TEMPORAL } from '../../../../cli/dev/temporal/program'
+import { writeScript } from '../temporal/fake-cli'
 
 let folder: string
 let moduleDir: string
@@ -32,7 +33,7 @@ async function build(script: string | undefined, signal?: AbortSignal): Promise<
     PATH: script === undefined ? join(folder, 'bin') : `${join(folder, 'bin')}:/usr/bin:/bin`,
     GOFLAGS: '-mod=vendor',
   }
-  await buildFromModule(moduleDir, path, { env, progress, signal })
+  await buildFromModule(TEMPORAL, { folder: moduleDir, path }, { env, progress, signal })
   return readFileSync(path, 'utf8')
 }
 
@@ -91,16 +92,16 @@ describe('buildFromModule', () => {
 describe('moduleFolder', () => {
   it('is found from the sources and from the built code', () => {
     const repository = join(__dirname, '../../../..')
-    expect(moduleFolder(__dirname)).toBe(join(repository, 'tools', 'temporal'))
+    expect(moduleFolder(__dirname, 'temporal')).toBe(join(repository, 'tools', 'temporal'))
     const built = join(folder, 'package', 'dist', 'cli', 'dev', 'temporal')
     mkdirSync(built, { recursive: true })
-    expect(moduleFolder(built)).toBe(moduleDir)
+    expect(moduleFolder(built, 'temporal')).toBe(moduleDir)
   })
 
   it('is not taken from outside the package', () => {
     rmSync(moduleDir, { recursive: true })
     mkdirSync(join(folder, 'tools', 'temporal'), { recursive: true })
     writeFileSync(join(folder, 'tools', 'temporal', 'go.sum'), '')
-    expect(moduleFolder(join(folder, 'package'))).toBeUndefined()
+    expect(moduleFolder(join(folder, 'package'), 'temporal')).toBeUndefined()
   })
 })

@@ -3,8 +3,8 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { formatDuration } from '../../../core/time'
-import type { Progress } from './progress'
-import { TEMPORAL_CLI_VERSION } from './version'
+import type { Progress } from '../temporal/progress'
+import type { GoBuild } from './program'
 
 /** The first Go that fetches by itself the newer one which the module asks for. */
 const MIN_GO = '1.21'
@@ -21,32 +21,36 @@ export interface BuildOptions {
   signal?: AbortSignal | undefined
 }
 
-/** The folder with `go.mod` and `go.sum`, found from any folder of the checkout or of the installed package. */
-export function moduleFolder(from: string): string | undefined {
+/** The folder `tools/<name>` with `go.mod` and `go.sum`, found from any folder of the checkout or of the installed package. */
+export function moduleFolder(from: string, name: string): string | undefined {
   if (!existsSync(join(from, 'package.json'))) {
-    return dirname(from) === from ? undefined : moduleFolder(dirname(from))
+    return dirname(from) === from ? undefined : moduleFolder(dirname(from), name)
   }
-  const folder = join(from, 'tools', 'temporal')
+  const folder = join(from, 'tools', name)
   return existsSync(join(folder, 'go.sum')) ? folder : undefined
 }
 
-/** Builds the pinned CLI from the committed Go module and puts the executable at `path`. */
-export async function buildFromModule(folder: string, path: string, options: BuildOptions): Promise<void> {
+/** Builds a program from its committed Go module in `folder` and puts the executable at `path`. */
+export async function buildFromModule(
+  { title, build }: { title: string; build: GoBuild },
+  { folder, path }: { folder: string; path: string },
+  options: BuildOptions,
+): Promise<void> {
   await checkGo(options)
   // Go writes beside go.mod now and then, and the package may be installed where nothing can be written.
-  const copy = mkdtempSync(join(tmpdir(), 'crucible-temporal-'))
+  const copy = mkdtempSync(join(tmpdir(), 'crucible-build-'))
   try {
     for (const name of ['go.mod', 'go.sum']) copyFileSync(join(folder, name), join(copy, name))
-    const flags = `-s -w -X github.com/temporalio/cli/internal/temporalcli.Version=${TEMPORAL_CLI_VERSION}`
+    const flags = `-s -w ${build.linkerFlags}`
     const args = ['-mod=readonly', '-buildvcs=false', '-trimpath', '-v', '-ldflags', flags, '-o', path]
-    await runGo(['build', ...args, 'github.com/temporalio/cli/cmd/temporal'], copy, options)
+    await runGo(['build', ...args, build.package], copy, { ...options, title })
   } finally {
     rmSync(copy, { recursive: true, force: true })
   }
 }
 
 async function checkGo(options: BuildOptions): Promise<void> {
-  const quiet = { ...options, progress: { note: () => {}, update: () => {} } }
+  const quiet = { ...options, title: '', progress: { note: () => {}, update: () => {} } }
   const version = await runGo(['env', 'GOVERSION'], tmpdir(), quiet)
   const [major = 0, minor = 0] = version
     .replace(/^go/, '')
@@ -58,8 +62,12 @@ async function checkGo(options: BuildOptions): Promise<void> {
 }
 
 /** Runs `go` to its end and answers what it printed; throws with its last lines when it fails. */
-function runGo(args: readonly string[], cwd: string, options: BuildOptions): Promise<string> {
-  const { env, progress, signal } = options
+function runGo(
+  args: readonly string[],
+  cwd: string,
+  options: BuildOptions & { title: string },
+): Promise<string> {
+  const { env, progress, signal, title } = options
   return new Promise((resolve, reject) => {
     const go = spawn('go', args, {
       cwd,
@@ -76,9 +84,7 @@ function runGo(args: readonly string[], cwd: string, options: BuildOptions): Pro
     let steps = 0
     const tell = setInterval(() => {
       const elapsed = formatDuration(Math.round((performance.now() - startedAtMs) / 1000) * 1000)
-      progress.update(
-        `Building the Temporal server (a few minutes the first time): ${elapsed}, ${steps} steps done`,
-      )
+      progress.update(`Building the ${title} (a few minutes the first time): ${elapsed}, ${steps} steps done`)
     }, UPDATE_EVERY_MS)
     const take = (chunk: string): void => {
       output += chunk

@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { create } from 'tar'
-import { downloadRelease, releaseFor, type DownloadOptions } from '../../../../cli/dev/temporal/download'
+import { downloadRelease, type DownloadOptions } from '../../../../cli/dev/programs/download'
+import { releaseFor } from '../../../../cli/dev/temporal/program'
+import { VERSITYGW } from '../../../../cli/dev/versitygw/program'
 
 const PROGRAM = `#!/bin/sh\n# ${'x'.repeat(200_000)}\n`
 
@@ -78,7 +80,11 @@ beforeEach(() => {
 
 function download(path: string, options: Partial<DownloadOptions> = {}): Promise<void> {
   const sha256 = createHash('sha256').update(archive).digest('hex')
-  return downloadRelease({ url: baseUrl + path, sha256 }, join(into, 'temporal'), { progress, ...options })
+  return downloadRelease({ url: baseUrl + path, sha256, file: 'temporal' }, join(into, 'temporal'), {
+    title: 'server',
+    progress,
+    ...options,
+  })
 }
 
 describe('downloadRelease', () => {
@@ -91,7 +97,7 @@ describe('downloadRelease', () => {
 
   it('tells how far it is', async () => {
     await download('/good')
-    expect(updates.at(-1)).toMatch(/^Downloading the Temporal server: \d+\.\d MB/)
+    expect(updates.at(-1)).toMatch(/^Downloading the server: \d+\.\d MB/)
   })
 
   it.each([
@@ -103,19 +109,19 @@ describe('downloadRelease', () => {
   })
 
   it('refuses an archive with another digest and leaves nothing', async () => {
-    const release = { url: `${baseUrl}/good`, sha256: '0'.repeat(64) }
-    await expect(downloadRelease(release, join(into, 'temporal'), { progress })).rejects.toThrow(
-      /has SHA-256 [0-9a-f]{64}, but the release has 0{64}; it was not installed/,
-    )
+    const release = { url: `${baseUrl}/good`, sha256: '0'.repeat(64), file: 'temporal' }
+    await expect(
+      downloadRelease(release, join(into, 'temporal'), { title: 'server', progress }),
+    ).rejects.toThrow(/has SHA-256 [0-9a-f]{64}, but the release has 0{64}; it was not installed/)
     expect(readdirSync(into)).toEqual([])
   })
 
   it('refuses an archive without the executable', async () => {
     const sha256 = createHash('sha256').update(strange).digest('hex')
-    const release = { url: `${baseUrl}/strange`, sha256 }
-    await expect(downloadRelease(release, join(into, 'temporal'), { progress })).rejects.toThrow(
-      'no file "temporal"',
-    )
+    const release = { url: `${baseUrl}/strange`, sha256, file: 'temporal' }
+    await expect(
+      downloadRelease(release, join(into, 'temporal'), { title: 'server', progress }),
+    ).rejects.toThrow('no file "temporal"')
     expect(readdirSync(into)).toEqual([])
   })
 
@@ -138,10 +144,10 @@ describe('downloadRelease', () => {
   })
 
   it('says so when nothing answers at all', async () => {
-    const release = { url: 'http://127.0.0.1:1/temporal.tar.gz', sha256: '' }
-    await expect(downloadRelease(release, join(into, 'temporal'), { progress })).rejects.toThrow(
-      'fetch failed',
-    )
+    const release = { url: 'http://127.0.0.1:1/temporal.tar.gz', sha256: '', file: 'temporal' }
+    await expect(
+      downloadRelease(release, join(into, 'temporal'), { title: 'server', progress }),
+    ).rejects.toThrow('fetch failed')
   })
 })
 
@@ -160,9 +166,22 @@ describe('releaseFor', () => {
   })
 
   it.each([
+    ['linux', 'x64', 'Linux_x86_64'],
+    ['darwin', 'arm64', 'Darwin_arm64'],
+  ])('names that of the S3 server for %s on %s', (platform, arch, name) => {
+    const release = VERSITYGW.releaseFor(platform, arch)!
+    expect(release.url).toBe(
+      `https://github.com/versity/versitygw/releases/download/v1.8.0/versitygw_v1.8.0_${name}.tar.gz`,
+    )
+    expect(release.file).toBe(`versitygw_v1.8.0_${name}/versitygw`)
+    expect(release.sha256).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  it.each([
     ['win32', 'x64'],
     ['linux', 'ppc64'],
   ])('knows none for %s on %s', (platform, arch) => {
     expect(releaseFor(platform, arch)).toBeUndefined()
+    expect(VERSITYGW.releaseFor(platform, arch)).toBeUndefined()
   })
 })

@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** `catalog.json`: prices as `tools/gen-ec2-catalog.mjs` found them. */
+interface Catalog {
+  observedAt: string
+  source: string
+  /** Dollars per hour of Linux on shared hardware, by Region and type. */
+  usdPerHour: Record<string, Record<string, number>>
+}
+
+export interface CatalogPrices {
+  usdPerHour(type: string): number | undefined
+  observedAtMs: number
+  /** Of when and where they are, for people. */
+  words: string
+}
+
+/** A Region of which the catalog knows nothing is priced as this one; most are a few per cent dearer. */
+const REGION_OTHERWISE = 'us-east-1'
+
+/** The prices that came with this version. Read when asked for, which is seldom. */
+export function catalogPrices(region: string): CatalogPrices {
+  const catalog = JSON.parse(readFileSync(join(__dirname, 'catalog.json'), 'utf8')) as Catalog
+  const place = catalog.usdPerHour[region] === undefined ? REGION_OTHERWISE : region
+  const prices = catalog.usdPerHour[place] ?? {}
+  return {
+    usdPerHour: (type) => prices[type],
+    observedAtMs: Date.parse(catalog.observedAt),
+    words: `this is the price of ${place} on ${catalog.observedAt.slice(0, 10)}`,
+  }
+}

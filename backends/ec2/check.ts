@@ -1,0 +1,164 @@
+import type { CallContext, Problem } from '../backend'
+import { checkBucket } from './check-bucket'
+import { checkNetwork } from './check-network'
+import { ec2Error } from './errors'
+import type { Host } from './host'
+import { quotaOf } from './shapes'
+
+/** What the verbs call, in the names that policies have. */
+const ACTIONS = [
+  'ec2:DescribeInstances',
+  'ec2:DescribeInstanceTypes',
+  'ec2:DescribeInstanceTypeOfferings',
+  'ec2:DescribeSpotPriceHistory',
+  'ec2:DescribeImages',
+  'ec2:DescribeSubnets',
+  'ec2:DescribeSecurityGroups',
+  'ec2:DescribeVolumes',
+  'ec2:GetConsoleOutput',
+  'ec2:CreateFleet',
+  'ec2:RunInstances',
+  'ec2:CreateLaunchTemplate',
+  'ec2:CreateTags',
+  'ec2:TerminateInstances',
+  'ec2:DeleteVolume',
+  'iam:PassRole',
+  'ssm:GetParameter',
+  'ssm:DescribeInstanceInformation',
+  'ssm:SendCommand',
+  'ssm:ListCommandInvocations',
+  'ssm:GetCommandInvocation',
+]
+/** Without these something is missing that one can do without. */
+const OPTIONAL = ['ec2:DescribeSpotPriceHistory', 'ec2:GetConsoleOutput']
+
+/**
+ * What stands in the way of machines here, worst first. Makes nothing but a small object in the bucket, to see whether it
+ * keeps the promise that a second writer is told; and removes it.
+ */
+export async function check(host: Host, { signal }: CallContext): Promise<Problem[]> {
+  const identity = await nameable(() => host.api.account.identity(signal), signal)
+  if ('problem' in identity) return [identity.problem]
+  const parts = [
+    () => checkPermissions(host, identity.value.arn, signal),
+    () => checkNetwork(host, signal),
+    () => checkProfile(host, signal),
+    () => checkImage(host, signal),
+    () => checkQuotas(host, signal),
+    () => checkBucket(host, signal),
+  ]
+  const problems = await Promise.all(
+    parts.map(async (part) => {
+      const found = await nameable(part, signal)
+      return 'problem' in found ? [found.problem] : found.value
+    }),
+  )
+  return problems.flat().sort((a, b) => a.severity.localeCompare(b.severity))
+}
+
+/** An answer, or the problem that there is none. Only a caller who left is told by an error. */
+async function nameable<T>(
+  ask: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<{ value: T } | { problem: Problem }> {
+  try {
+    return { value: await ask() }
+  } catch (error) {
+    const thrown = ec2Error(error)
+    if (signal.aborted) throw thrown
+    const { class: failure, message, code, hint } = thrown.failure
+    const raw = code === undefined || message.includes(code) ? '' : ` (${code})`
+    return {
+      problem: { severity: 'error', message: `${message}${raw}`, remedy: hint ?? REACH_REMEDY, failure },
+    }
+  }
+}
+
+const REACH_REMEDY = 'Check that this machine reaches AWS, and CRUCIBLE_EC2_REGION.'
+
+async function checkPermissions(host: Host, arn: string, signal: AbortSignal): Promise<Problem[]> {
+  let denied: string[]
+  try {
+    denied = await host.api.account.deniedActions(principalOf(arn), ACTIONS, signal)
+  } catch (error) {
+    const { message } = ec2Error(error).failure
+    return [
+      {
+        severity: 'warning',
+        message: `whether this identity, ${arn}, may do all that is needed cannot be asked: ${message}`,
+        remedy: 'Allow it iam:SimulatePrincipalPolicy, or be sure of its policies.',
+      },
+    ]
+  }
+  return denied.map((action): Problem => ({
+    severity: OPTIONAL.includes(action) ? 'warning' : 'error',
+    message: `${arn} may not do ${action}`,
+    remedy: `Allow ${action} in its policies.`,
+    failure: 'auth',
+  }))
+}
+
+/** Policies are asked of the role, not of one session of it. */
+function principalOf(arn: string): string {
+  const session = /^arn:([\w-]+):sts::(\d+):assumed-role\/([^/]+)\/.+$/.exec(arn)
+  return session === null ? arn : `arn:${session[1]}:iam::${session[2]}:role/${session[3]}`
+}
+
+async function checkProfile(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  const { profile } = host.config
+  const found = await host.api.account.profile(profile, signal)
+  if (found?.roleName === undefined) {
+    return [
+      {
+        severity: 'error',
+        message:
+          found === undefined
+            ? `there is no instance profile named ${profile}`
+            : `the instance profile ${profile} has no role`,
+        remedy:
+          'Make one whose role has the policy AmazonSSMManagedInstanceCore and may read and write the store; or set CRUCIBLE_EC2_PROFILE.',
+        failure: 'invalid',
+      },
+    ]
+  }
+  if (found.policies.length === 0 || found.policies.some((name) => /SSM/i.test(name))) return []
+  return [
+    {
+      severity: 'warning',
+      message: `the role ${found.roleName} of the machines has no policy that looks like one for the SSM agent`,
+      remedy: `Run: aws iam attach-role-policy --role-name ${found.roleName} --policy-arn arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore`,
+    },
+  ]
+}
+
+async function checkImage(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  await host.market.image('x86_64', signal)
+  return []
+}
+
+/** Names the families of machines of which the account may have none. New accounts may have no GPU at all. */
+async function checkQuotas(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  const types = await host.market.types(signal)
+  const families = new Map(
+    types.flatMap(({ name }) => {
+      const quota = quotaOf(name)
+      return quota === undefined ? [] : [[quota.words, quota] as const]
+    }),
+  )
+  const ways = host.config.hasSpot ? (['on-demand', 'spot'] as const) : (['on-demand'] as const)
+  const found = [...families.values()].flatMap((quota) =>
+    ways.map(async (way): Promise<Problem[]> => {
+      const limit = await host.quota(quota[way], signal)
+      if (limit === undefined || limit > 0) return []
+      return [
+        {
+          severity: 'warning',
+          message: `the account may have no ${way} machines of the family ${quota.words} in ${host.config.region}`,
+          remedy: `Ask for more: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code ${quota[way]} --desired-value 64`,
+          failure: 'quota',
+        },
+      ]
+    }),
+  )
+  return (await Promise.all(found)).flat()
+}

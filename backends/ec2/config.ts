@@ -1,0 +1,200 @@
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+
+/** Where and how machines are bought. */
+export interface Ec2Config {
+  region: string
+  /** Subnets by id, or the default ones of every zone. */
+  subnets: string[] | 'default'
+  /** Security groups by id, or the one of a name in the network of the subnets. */
+  securityGroups: { ids: string[] } | { name: string }
+  /** Name of the instance profile of the machines. */
+  profile: string
+  /** An image (`ami-...`) or a public parameter; `{arch}` in it stands for the type's architecture. */
+  image: string
+  /** Names of machine types, with `*`. */
+  types: string[]
+  hasSpot: boolean
+  /** The least that a machine's disk has. */
+  diskGiB: number
+  /** A machine whose agent has not registered after this long is given up. */
+  registerWithinMs: number
+  /** For how long after a change the provider's lists may not show it. */
+  staleForMs: number
+  /** Another server in the place of AWS. */
+  endpoint?: string
+}
+
+/** Names of what the set-up makes, used where no other is named. */
+export const PROFILE_DEFAULT = 'crucible-machine'
+export const GROUP_DEFAULT = 'crucible-machine'
+
+/** Ubuntu with NVIDIA's driver, Docker and the agent, kept current by AWS. */
+export const IMAGE_DEFAULT =
+  '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
+
+/** NVIDIA's GPUs of every generation, and of machines without one a generation that every Region has. */
+export const TYPES_DEFAULT = ['g*', 'p*', 'c7i.*', 'm7i.*', 'r7i.*']
+
+/** The image takes about sixty. */
+const DISK_DEFAULT_GIB = 100
+/** The most that one volume can have. */
+export const DISK_MAX_GIB = 16_384
+
+/** An agent registers within two minutes; five times as much is no longer slowness. */
+const REGISTER_DEFAULT_MS = 10 * MINUTE_MS
+/** AWS advises to wait for up to five minutes before a list is believed ("Eventual consistency", EC2 developer guide). */
+const STALE_DEFAULT_MS = 5 * MINUTE_MS
+
+/** The settings by name, for the parser's messages and for the documentation. */
+export const EC2_SETTINGS = [
+  { name: 'CRUCIBLE_EC2_REGION', default: '`AWS_REGION`', meaning: 'Region in which machines are bought' },
+  {
+    name: 'CRUCIBLE_EC2_SUBNETS',
+    default: 'the default subnet of every zone',
+    meaning: 'subnets for machines, with commas between them',
+  },
+  {
+    name: 'CRUCIBLE_EC2_SECURITY_GROUPS',
+    default: 'the group named `crucible-machine`',
+    meaning:
+      'security groups of the machines, with commas between them; none of them needs to let anything in',
+  },
+  {
+    name: 'CRUCIBLE_EC2_PROFILE',
+    default: 'crucible-machine',
+    meaning: 'instance profile of the machines: the agent of Systems Manager, and the store',
+  },
+  {
+    name: 'CRUCIBLE_EC2_IMAGE',
+    default: 'the newest Deep Learning Base image with Ubuntu 22.04',
+    meaning:
+      'image of the machines, or a public parameter that names it; `{arch}` in it stands for `x86_64` or `arm64`',
+  },
+  {
+    name: 'CRUCIBLE_EC2_TYPES',
+    default: '`g*,p*,c7i.*,m7i.*,r7i.*`',
+    meaning: 'types of machines to offer, with `*` for anything and commas between them',
+  },
+  { name: 'CRUCIBLE_EC2_SPOT', default: 'yes', meaning: '`no` offers no spot machines' },
+  { name: 'CRUCIBLE_EC2_DISK', default: '100', meaning: 'GiB of disk that every machine has at least' },
+  {
+    name: 'CRUCIBLE_EC2_REGISTER_WITHIN',
+    default: '10m',
+    meaning: 'a machine whose agent has not registered after this long is replaced',
+  },
+  {
+    name: 'CRUCIBLE_EC2_STALE_FOR',
+    default: '5m',
+    meaning: 'for how long the lists of EC2 may not show what was just made',
+  },
+  {
+    name: 'AWS_ENDPOINT_URL',
+    default: 'AWS itself',
+    meaning: 'another server that speaks as AWS does; credentials and all else are read as the AWS tools do',
+  },
+]
+
+export type ParsedEc2Config = { config: Ec2Config } | { problems: string[] }
+
+/** Reads the settings of `EC2_SETTINGS`; either a whole config or every problem at once. */
+export function parseEc2Config(settings: Record<string, string | undefined>): ParsedEc2Config {
+  const problems: string[] = []
+  const read = <T>(name: string, fallback: T, parse: Parser<T>): T => {
+    const text = settings[name]?.trim()
+    if (text === undefined || text === '') return fallback
+    const value = parse(text)
+    if (!(value instanceof Complaint)) return value
+    problems.push(`${name} is "${text}": ${value.advice}`)
+    return fallback
+  }
+  const region = read('CRUCIBLE_EC2_REGION', regionOf(settings), parseRegion)
+  if (region === '' && problems.length === 0)
+    problems.push('CRUCIBLE_EC2_REGION is missing: name a Region, such as us-east-1')
+  const endpoint = read('AWS_ENDPOINT_URL', '', parseUrl)
+  const groups = read('CRUCIBLE_EC2_SECURITY_GROUPS', [], idsOf('sg-'))
+  const config: Ec2Config = {
+    region,
+    subnets: read<string[] | 'default'>('CRUCIBLE_EC2_SUBNETS', 'default', idsOf('subnet-')),
+    securityGroups: groups.length > 0 ? { ids: groups } : { name: GROUP_DEFAULT },
+    profile: read('CRUCIBLE_EC2_PROFILE', PROFILE_DEFAULT, parseProfile),
+    image: read('CRUCIBLE_EC2_IMAGE', IMAGE_DEFAULT, parseImage),
+    types: read('CRUCIBLE_EC2_TYPES', TYPES_DEFAULT, parseTypes),
+    hasSpot: read('CRUCIBLE_EC2_SPOT', true, parseYesNo),
+    diskGiB: read('CRUCIBLE_EC2_DISK', DISK_DEFAULT_GIB, parseDisk),
+    registerWithinMs: read('CRUCIBLE_EC2_REGISTER_WITHIN', REGISTER_DEFAULT_MS, parseDuration),
+    staleForMs: read('CRUCIBLE_EC2_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
+    ...(endpoint === '' ? {} : { endpoint }),
+  }
+  return problems.length > 0 ? { problems } : { config }
+}
+
+function regionOf(env: Record<string, string | undefined>): string {
+  return env.AWS_REGION?.trim() || env.AWS_DEFAULT_REGION?.trim() || ''
+}
+
+/** What to write instead. */
+class Complaint {
+  constructor(readonly advice: string) {}
+}
+
+type Parser<T> = (text: string) => T | Complaint
+
+const parseRegion: Parser<string> = (text) =>
+  /^[a-z]{2}(?:-[a-z]+)+-\d$/.test(text) ? text : new Complaint('write a Region, such as us-east-1')
+
+const parseUrl: Parser<string> = (text) =>
+  URL.canParse(text) && /^https?:/.test(text)
+    ? text
+    : new Complaint('write a URL, such as http://127.0.0.1:4566')
+
+const listOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '')
+
+const idsOf =
+  (prefix: string): Parser<string[]> =>
+  (text) => {
+    const ids = listOf(text)
+    const isGood = ids.length > 0 && ids.every((id) => new RegExp(`^${prefix}[0-9a-z]+$`).test(id))
+    return isGood
+      ? ids
+      : new Complaint(`write ids such as ${prefix}0123456789abcdef0, with commas between them`)
+  }
+
+const parseProfile: Parser<string> = (text) =>
+  /^[\w+=,.@-]{1,128}$/.test(text)
+    ? text
+    : new Complaint('write the name of an instance profile, not its ARN')
+
+const parseImage: Parser<string> = (text) =>
+  /^(?:ami-[0-9a-z]+|\/[\w.{}/-]+)$/.test(text)
+    ? text
+    : new Complaint('write an image such as ami-0123456789abcdef0, or a parameter that begins with /')
+
+const parseTypes: Parser<string[]> = (text) => {
+  const types = listOf(text)
+  return types.length > 0 && types.every((type) => /^[a-z0-9.*-]+$/.test(type))
+    ? types
+    : new Complaint('write names of types such as g5.xlarge,p4d.*')
+}
+
+const parseYesNo: Parser<boolean> = (text) => {
+  if (/^(?:yes|true|on|1)$/i.test(text)) return true
+  if (/^(?:no|false|off|0)$/i.test(text)) return false
+  return new Complaint('write yes or no')
+}
+
+const parseDisk: Parser<number> = (text) =>
+  /^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= DISK_MAX_GIB
+    ? Number(text)
+    : new Complaint(`write whole GiB from 1 to ${DISK_MAX_GIB}, such as 200`)
+
+const UNITS_MS: Record<string, number> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS }
+
+const parseDuration: Parser<number> = (text) => {
+  const match = /^(\d+(?:\.\d+)?)\s*([smh])$/.exec(text)
+  const durationMs = match === null ? 0 : Math.round(Number(match[1]) * UNITS_MS[match[2]!]!)
+  return durationMs > 0 ? durationMs : new Complaint('write a duration with its unit, such as 90s or 10m')
+}

@@ -1,0 +1,281 @@
+import type { Failure, FailureClass } from '../../core/failure'
+import { MINUTE_MS } from '../../core/time'
+import { BackendError } from '../errors'
+import { AwsError } from './api'
+
+/** What a code allows to be done next. */
+export interface Meaning {
+  class: FailureClass
+  hint?: string
+  /** After a mutating call it may have had its effect all the same. */
+  isUncertain?: boolean
+  retryAfterMs?: number
+}
+
+const meaning = (failureClass: FailureClass, hint?: string): Meaning => ({
+  class: failureClass,
+  ...(hint === undefined ? {} : { hint }),
+})
+
+const NO_STOCK = meaning('capacity')
+const THROTTLED: Meaning = { class: 'throttled' }
+const SHORTLY = meaning('transient')
+const FAULT: Meaning = { class: 'transient', isUncertain: true }
+const BUG = meaning(
+  'invalid',
+  'This is a fault of the order or of Crucible: look at the settings CRUCIBLE_EC2_*.',
+)
+const KEYS = meaning(
+  'auth',
+  'Give the worker valid AWS credentials (AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), and set its clock.',
+)
+const RIGHTS = meaning(
+  'auth',
+  'Give this identity the permission; `crucible doctor` lists which are missing.',
+)
+const REGION_CLOSED = meaning(
+  'auth',
+  'Open the account or the Region for this in the AWS console, or use another Region.',
+)
+const MORE_QUOTA = meaning('quota', 'Ask for a higher limit in Service Quotas, or allow another backend.')
+const NETWORK = meaning('invalid', 'Set CRUCIBLE_EC2_SUBNETS to subnets that exist in CRUCIBLE_EC2_REGION.')
+const GROUP = meaning(
+  'invalid',
+  'Set CRUCIBLE_EC2_SECURITY_GROUPS to groups in the network of the subnets; a new one shows within seconds.',
+)
+const IMAGE = meaning('invalid', 'Set CRUCIBLE_EC2_IMAGE to an image that exists in CRUCIBLE_EC2_REGION.')
+const NO_AGENT = meaning('transient')
+
+/**
+ * Every code that EC2, SSM, STS and S3 are known to answer, and what it allows to be done next. From the EC2 API reference
+ * ("Error codes") and the error shapes of the SDK, November 2026. What is missing here is `unclassified`, its text kept.
+ */
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  // No machine here now: another type, zone or kind may have one. The first comes with HTTP 500, and is no fault.
+  InsufficientInstanceCapacity: NO_STOCK,
+  InsufficientCapacity: NO_STOCK,
+  ReservationCapacityExceeded: NO_STOCK,
+  UnfulfillableCapacity: NO_STOCK,
+  Unsupported: NO_STOCK,
+  InsufficientFreeAddressesInSubnet: meaning(
+    'capacity',
+    'The subnet has no free address: add another subnet.',
+  ),
+  InsufficientVolumeCapacity: NO_STOCK,
+  InsufficientCapacityOnHost: BUG,
+  InsufficientHostCapacity: BUG,
+  InsufficientReservedInstanceCapacity: BUG,
+  SpotMaxPriceTooLow: NO_STOCK,
+  InvalidAvailabilityZone: NO_STOCK,
+  'InvalidZone.NotFound': NO_STOCK,
+  UnsupportedException: NO_STOCK,
+  IdempotentInstanceTerminated: meaning('capacity', 'The machine of this order has ended already.'),
+
+  VcpuLimitExceeded: MORE_QUOTA,
+  InstanceLimitExceeded: MORE_QUOTA,
+  MaxSpotInstanceCountExceeded: MORE_QUOTA,
+  MaxSpotFleetRequestCountExceeded: MORE_QUOTA,
+  MaxFleetCountExceeded: MORE_QUOTA,
+  ResourceLimitExceeded: MORE_QUOTA,
+  VolumeLimitExceeded: MORE_QUOTA,
+  NetworkInterfaceLimitExceeded: MORE_QUOTA,
+  AddressLimitExceeded: MORE_QUOTA,
+  PlacementGroupLimitExceeded: MORE_QUOTA,
+  ResourceCountExceeded: BUG,
+  TagLimitExceeded: BUG,
+  'InvalidTagKey.Malformed': BUG,
+
+  RequestLimitExceeded: THROTTLED,
+  RequestResourceCountExceeded: THROTTLED,
+  Throttling: THROTTLED,
+  ThrottlingException: THROTTLED,
+  ThrottledException: THROTTLED,
+  TooManyRequestsException: THROTTLED,
+  EC2ThrottledException: THROTTLED,
+  RateExceeded: THROTTLED,
+  SlowDown: THROTTLED,
+  MaxConfigLimitExceededException: THROTTLED,
+  TargetCapacityLimitExceededException: THROTTLED,
+
+  InternalError: FAULT,
+  InternalFailure: FAULT,
+  InternalServerError: FAULT,
+  ServiceUnavailable: FAULT,
+  Unavailable: FAULT,
+  ConcurrentTagAccess: SHORTLY,
+  RequestExpired: meaning('transient', 'Set the clock of the worker.'),
+  ExpiredToken: SHORTLY,
+  ExpiredTokenException: SHORTLY,
+  'InvalidGroup.NotFound': GROUP,
+  IncorrectInstanceState: SHORTLY,
+  IncorrectState: SHORTLY,
+  InvalidState: SHORTLY,
+  DependencyViolation: SHORTLY,
+  'InvalidPlacementGroup.InUse': SHORTLY,
+  'InvalidInstanceID.NotFound': SHORTLY,
+  'InvalidSpotInstanceRequestID.NotFound': SHORTLY,
+  'InvalidFleetId.NotFound': SHORTLY,
+  InvalidPaginationToken: SHORTLY,
+  InvalidNextToken: SHORTLY,
+  ConditionalRequestConflict: SHORTLY,
+
+  UnauthorizedOperation: RIGHTS,
+  AccessDenied: RIGHTS,
+  AccessDeniedException: RIGHTS,
+  AuthFailure: KEYS,
+  'AuthFailure.ServiceLinkedRoleCreationNotPermitted': meaning(
+    'auth',
+    'Have somebody run once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com',
+  ),
+  InvalidClientTokenId: KEYS,
+  UnrecognizedClientException: KEYS,
+  MissingAuthenticationToken: KEYS,
+  SignatureDoesNotMatch: KEYS,
+  InvalidSignatureException: KEYS,
+  IncompleteSignature: KEYS,
+  CredentialsProviderError: KEYS,
+  TokenProviderError: KEYS,
+  OptInRequired: REGION_CLOSED,
+  PendingVerification: REGION_CLOSED,
+  Blocked: REGION_CLOSED,
+  OperationNotPermitted: meaning('auth', 'Take the termination protection off that machine.'),
+
+  IdempotentParameterMismatch: BUG,
+  InvalidClientToken: BUG,
+  'InvalidAMIID.NotFound': IMAGE,
+  'InvalidAMIID.Malformed': IMAGE,
+  'InvalidAMIID.Unavailable': IMAGE,
+  InvalidParameterValue: BUG,
+  InvalidParameter: BUG,
+  InvalidParameterCombination: BUG,
+  MissingParameter: BUG,
+  UnknownParameter: BUG,
+  ValidationError: BUG,
+  ValidationException: BUG,
+  MalformedQueryString: BUG,
+  UnsupportedOperation: meaning('invalid', 'Type and image do not go together: check CRUCIBLE_EC2_IMAGE.'),
+  'InvalidSubnetID.NotFound': NETWORK,
+  'InvalidVpcID.NotFound': NETWORK,
+  VPCIdNotSpecified: NETWORK,
+  DefaultVpcDoesNotExist: NETWORK,
+  InvalidBlockDeviceMapping: IMAGE,
+  'InvalidSnapshot.NotFound': IMAGE,
+  'InvalidKeyPair.NotFound': BUG,
+  'InvalidIamInstanceProfileArn.Malformed': meaning(
+    'invalid',
+    'Set CRUCIBLE_EC2_PROFILE to the name of a profile.',
+  ),
+  'InvalidInstanceID.Malformed': BUG,
+  'InvalidPlacementGroup.Unknown': BUG,
+  'InvalidCapacityReservationId.NotFound': meaning('expired', 'The reservation is gone: plan the job again.'),
+  InvalidCapacityReservationIdNotFoundException: meaning(
+    'expired',
+    'The reservation is gone: plan the job again.',
+  ),
+  InvalidCapacityReservationIdMalformedException: BUG,
+  'InvalidLaunchTemplateId.NotFound': SHORTLY,
+  'InvalidLaunchTemplateName.NotFoundException': SHORTLY,
+  'InvalidLaunchTemplateId.VersionNotFound': SHORTLY,
+  FilterLimitExceeded: BUG,
+
+  // Remote commands.
+  InvalidInstanceId: NO_AGENT,
+  InvocationDoesNotExist: NO_AGENT,
+  InvalidCommandId: NO_AGENT,
+  InvalidPluginName: BUG,
+  InvalidDocument: BUG,
+  InvalidDocumentVersion: BUG,
+  MaxDocumentSizeExceeded: BUG,
+  InvalidParameters: BUG,
+  UnsupportedPlatformType: IMAGE,
+  DuplicateInstanceId: BUG,
+  InvalidRole: BUG,
+  InvalidNotificationConfig: BUG,
+  InvalidOutputFolder: BUG,
+  ParameterNotFound: meaning(
+    'invalid',
+    'Set CRUCIBLE_EC2_IMAGE to an image, or to a public parameter that CRUCIBLE_EC2_REGION has.',
+  ),
+}
+
+/** Why a machine that was accepted came to nothing, by the code of its state's reason. */
+const STATE_REASONS: Readonly<Record<string, Meaning>> = {
+  'Server.InsufficientInstanceCapacity': NO_STOCK,
+  'Server.InternalError': NO_STOCK,
+  'Client.VolumeLimitExceeded': MORE_QUOTA,
+  'Client.InvalidSnapshot.NotFound': IMAGE,
+  // Most often a key with which the image's disk is encrypted and which the account may not use.
+  'Client.InternalError': meaning(
+    'unclassified',
+    'Check that the account may use the image and the key of its disk.',
+  ),
+}
+
+/** A profile made a moment ago is not known everywhere yet, and is then called invalid. */
+const FRESH_PROFILE: Meaning = {
+  class: 'transient',
+  hint: 'Check that the profile of CRUCIBLE_EC2_PROFILE exists; a new one shows within a minute.',
+  retryAfterMs: MINUTE_MS / 6,
+}
+
+export function meaningOf(code: string, message: string): Meaning | undefined {
+  if (code === 'InvalidParameterValue' && /iam instance profile/i.test(message)) return FRESH_PROFILE
+  return MEANINGS[code]
+}
+
+/** The failure that a code stands for; its raw text stays. */
+export function failureOfCode(code: string, message: string): Failure {
+  return toFailure(meaningOf(code, message), { code, message })
+}
+
+/** What became of a machine that never came to run. */
+export function failureOfState(code: string, message: string): Failure | undefined {
+  const known = STATE_REASONS[code]
+  return known && toFailure(known, { code, message: message === '' ? code : message })
+}
+
+function toFailure(known: Meaning | undefined, facts: { code: string; message: string }): Failure {
+  return {
+    class: known?.class ?? 'unclassified',
+    ...facts,
+    ...(known?.hint === undefined ? {} : { hint: known.hint }),
+    ...(known?.retryAfterMs === undefined ? {} : { retryAfterMs: known.retryAfterMs }),
+  }
+}
+
+/** Whether a mutating call that failed so may have had its effect. */
+export function mayHaveHappened(error: AwsError): boolean {
+  if (error.reach !== 'answered') return error.reach === 'unanswered'
+  const known = meaningOf(error.code, error.message)
+  return known?.isUncertain ?? (known === undefined && (error.httpStatus ?? 0) >= 500)
+}
+
+/** Classes whatever a verb met on its way; a `BackendError` passes unchanged. */
+export function ec2Error(error: unknown): BackendError {
+  if (error instanceof BackendError) return error
+  if (!(error instanceof AwsError)) {
+    const message = error instanceof Error ? error.message : String(error)
+    return new BackendError({ class: 'unclassified', message }, { cause: error })
+  }
+  const { code, message, reach, httpStatus } = error
+  const failure = failureOfCode(code, message)
+  // No answer, or one of a server that is unwell: nothing that a code could tell.
+  const isPassing = failure.class === 'unclassified' && (reach !== 'answered' || (httpStatus ?? 0) >= 500)
+  return new BackendError(isPassing ? { ...failure, class: 'transient' } : failure, { cause: error })
+}
+
+export function invalid(message: string, hint: string): BackendError {
+  return new BackendError({ class: 'invalid', message, hint })
+}
+
+export function transient(message: string, retryAfterMs?: number): BackendError {
+  return new BackendError({
+    class: 'transient',
+    message,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  })
+}
+
+export function hasCode(error: unknown, ...codes: string[]): boolean {
+  return error instanceof AwsError && codes.includes(error.code)
+}

@@ -1,0 +1,71 @@
+import { HOUR_MS, MINUTE_MS } from '../../core/time'
+import type { Ec2Api } from './api'
+import { cached, type Cached } from './calls'
+import type { Ec2Config } from './config'
+import { createLimiter, paced } from './limiter'
+import { createMarket, type Market } from './market'
+import { createMemory, type Memory } from './memory'
+import { createPlaces, type Places } from './places'
+import { readUserData, type TemplateCommon } from './template'
+
+/** What the backend needs from whoever composes it. */
+export interface Ec2Deps {
+  /** Milliseconds since 1970. */
+  clock(): number
+  /** Whose machines may be found and ended; everybody's without it. */
+  deployment?: string
+  /** The attempt's key for its sealed secrets, 64 hex digits; missing where there are no secrets. */
+  secretKeyOf?(attemptId: string): string
+  /** A URL under which a machine can read the runner program of this digest within the next minutes. */
+  runnerUrl(sha256: string): Promise<string>
+  /** The object store, where it is worth checking from here. */
+  storeUrl?: string
+}
+
+/** The account and the Region as the verbs see them. */
+export interface Host {
+  config: Ec2Config
+  deps: Ec2Deps
+  api: Ec2Api
+  market: Market
+  places: Places
+  memory: Memory
+  common: TemplateCommon
+  /** Value of a quota by its code; the last known one, or nothing, where it cannot be read. */
+  quota(code: string, signal: AbortSignal): Promise<number | undefined>
+}
+
+/** A person raises a limit seldom, and then wants it used today. */
+const QUOTA_FRESH_MS = 10 * MINUTE_MS
+/** What a plan can wait for a figure that it can do without. */
+export const PATIENCE_MS = 6_000
+
+export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): Host {
+  const quotas = new Map<string, Cached<number>>()
+  const clock = (): number => deps.clock()
+  const api = paced(unpaced, createLimiter(clock))
+  return {
+    config,
+    deps,
+    api,
+    market: createMarket({ config, api, clock }),
+    places: createPlaces({ config, api, clock }),
+    memory: createMemory(clock),
+    common: { deployment: deps.deployment ?? '', userData: readUserData() },
+    quota: async (code, signal) => {
+      const known =
+        quotas.get(code) ??
+        cached({ freshForMs: QUOTA_FRESH_MS, clock, read: (within) => api.account.quota(code, within) })
+      quotas.set(code, known)
+      return (await known.soon(PATIENCE_MS, signal))?.value
+    },
+  }
+}
+
+/** How long a pool that had nothing is left alone, by what it said. */
+export const LEFT_ALONE_MS: Readonly<Record<'capacity' | 'quota' | 'never', number>> = {
+  // Stock changes within minutes; others who buy there by the thousand use the same figure.
+  capacity: 3 * MINUTE_MS,
+  quota: 3 * MINUTE_MS,
+  never: 6 * HOUR_MS,
+}

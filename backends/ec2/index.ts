@@ -1,0 +1,57 @@
+import type { Backend } from '../backend'
+import type { Ec2Api } from './api'
+import { verb } from './calls'
+import { check } from './check'
+import type { Ec2Config } from './config'
+import { createHost, type Ec2Deps } from './host'
+import { launch } from './launch'
+import { logs } from './logs'
+import { find, list, observe } from './observe'
+import { BACKEND, CAPACITY_TYPES, offers } from './offers'
+import type * as Sdk from './sdk'
+import { start } from './start'
+import { terminate } from './terminate'
+
+/** A spot machine is told two minutes before it is taken ("Spot Instance interruption notices", EC2 user guide). */
+const NOTICE_MS = 120_000
+
+/** Machines of EC2, on demand and spot, in one Region of one account. */
+export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
+  // Only now: who does not use EC2 does not wait for its SDK.
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
+  const { createSdkApi } = require('./sdk') as typeof Sdk
+  const { region, endpoint } = config
+  return createBackendOver(
+    createSdkApi({ region, ...(endpoint === undefined ? {} : { endpoint }) }),
+    config,
+    deps,
+  )
+}
+
+/** The same over anything that behaves as the provider does. */
+export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps): Backend {
+  const host = createHost(config, deps, api)
+  return {
+    name: BACKEND,
+    capabilities: {
+      capacityTypes: CAPACITY_TYPES.filter((one) => one === 'on-demand' || config.hasSpot),
+      hasCustomImage: true,
+      runnerStart: 'after-launch',
+      interruptionNoticeMs: config.hasSpot ? NOTICE_MS : 0,
+      notice: { kind: 'instance-metadata' },
+      idempotency: 'token',
+      billsUntil: 'exit',
+      runMsMax: null,
+      price: 'live',
+    },
+    check: (ctx) => verb(ctx, () => check(host, ctx)),
+    offers: (request, ctx) => verb(ctx, () => offers(host, request, ctx)),
+    launch: (order, ctx) => verb(ctx, () => launch(host, order, ctx)),
+    find: (attemptId, ctx) => verb(ctx, () => find(host, attemptId, ctx)),
+    start: (handle, order, ctx) => verb(ctx, () => start(host, { handle, order }, ctx)),
+    observe: (handles, ctx) => verb(ctx, () => observe(host, handles, ctx)),
+    terminate: (resource, ctx) => verb(ctx, () => terminate(host, resource, ctx)),
+    list: (deployment, ctx) => verb(ctx, () => list(host, deployment, ctx)),
+    logs: (handle, _cursor, ctx) => verb(ctx, () => logs(host, handle, ctx)),
+  }
+}

@@ -1,0 +1,220 @@
+import type { LaunchOutcome } from '../../core/activities'
+import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import type { Failure } from '../../core/failure'
+import type { Offer } from '../../core/offer'
+import type { Order } from '../../core/plan'
+import type { CallContext } from '../backend'
+import { BackendError } from '../errors'
+import { AwsError, type FleetAnswer, type FleetRequest, type Machine } from './api'
+import { pause } from './calls'
+import { ec2Error, failureOfCode, hasCode, invalid, mayHaveHappened, transient } from './errors'
+import { LEFT_ALONE_MS, type Host } from './host'
+import { handleOf, handleOfFleet } from './machines'
+import { CAPACITY_TYPES } from './offers'
+import { tagsOf, TAGS } from './tags'
+import { templateSpec, type TemplateFacts } from './template'
+
+/** A machine ordered is seldom seen later than this; its tag is looked for from then on. */
+const FIND_AFTER_MS = 5 * SECOND_MS
+/** What was made a moment ago may not be known everywhere: so long an answer that says so is not believed. */
+const YOUNG_MS = MINUTE_MS
+const YOUNG_CODES = ['InvalidParameterValue', 'InvalidGroup.NotFound']
+
+/**
+ * Sends the order as one instant fleet of one machine. All of it stands in the order, the token included, so that the provider
+ * takes a repetition for the same request.
+ */
+export async function launch(host: Host, order: Order, { signal }: CallContext): Promise<LaunchOutcome> {
+  const { attemptId } = order
+  try {
+    const request = requestFor(order)
+    host.memory.sent(attemptId)
+    const beforeMs = host.deps.clock()
+    const answer = await send(host, { order, request, signal })
+    if (answer === undefined) return { kind: 'unconfirmed', findAfterMs: FIND_AFTER_MS }
+    const [bought] = answer.machines
+    if (bought === undefined) return refuse(host, order, failureOfFleet(host, order, answer))
+    const machine = await see(host, bought.id, signal)
+    const handle =
+      machine === undefined ? handleOfFleet(order, { ...bought, launchedAtMs: beforeMs }) : handleOf(machine)
+    return { kind: 'launched', handle }
+  } catch (error) {
+    const { failure } = ec2Error(error)
+    // Temporal sends the order again for these; for the rest it is certain that nothing was bought.
+    if (failure.class === 'transient' || failure.class === 'throttled') throw error
+    return refuse(host, order, failure)
+  }
+}
+
+/** Throws `invalid` for an order that this backend can never carry out. */
+function requestFor(order: Order): FleetRequest {
+  const capacityType = CAPACITY_TYPES.find((one) => one === order.capacityType)
+  if (capacityType === undefined)
+    throw invalid(`there are no ${order.capacityType} machines here`, 'Plan the job again.')
+  const [first] = order.offers
+  const template = first?.data?.template
+  if (first === undefined || template === undefined || order.offers.some(({ data }) => !data?.subnet))
+    throw invalid('the order does not say what to launch', 'Plan the job again.')
+  return {
+    token: order.token,
+    capacityType,
+    templateName: template,
+    // Pools of another image or disk would need a template of their own; they are other orders.
+    pools: order.offers
+      .filter(({ data }) => data?.template === template)
+      .map(({ type, data }) => ({ type, subnet: data!.subnet! })),
+    tags: tagsOf(order),
+  }
+}
+
+interface Sending {
+  order: Order
+  request: FleetRequest
+  signal: AbortSignal
+}
+
+/** `undefined` when nobody knows what came of it. A template that is not there yet is made, and the request sent again. */
+async function send(host: Host, sending: Sending): Promise<FleetAnswer | undefined> {
+  const { order, request, signal } = sending
+  try {
+    return await host.api.machines.createFleet(request, signal)
+  } catch (error) {
+    if (isTemplateMissing(error)) {
+      await makeTemplate(host, sending)
+      return await sendAgain(host, sending)
+    }
+    if (hasCode(error, 'IdempotentParameterMismatch')) return adopt(host, order, signal)
+    return whatCame(host, error)
+  }
+}
+
+async function sendAgain(host: Host, { request, signal }: Sending): Promise<FleetAnswer | undefined> {
+  try {
+    return await host.api.machines.createFleet(request, signal)
+  } catch (error) {
+    if (isTemplateMissing(error)) throw transient('the launch template just made is not known everywhere yet')
+    return whatCame(host, error)
+  }
+}
+
+function isTemplateMissing(error: unknown): boolean {
+  return hasCode(
+    error,
+    'InvalidLaunchTemplateName.NotFoundException',
+    'InvalidLaunchTemplateId.NotFound',
+    'InvalidLaunchTemplateId.VersionNotFound',
+  )
+}
+
+function whatCame(host: Host, error: unknown): undefined {
+  if (error instanceof AwsError && mayHaveHappened(error)) return undefined
+  throw believed(host, error)
+}
+
+/** An answer that something is not there is not believed while it may only be new. */
+function believed(host: Host, error: unknown): unknown {
+  if (!(error instanceof AwsError) || !YOUNG_CODES.includes(error.code)) return error
+  if (
+    failureOfCode(error.code, error.message).class !== 'transient' &&
+    error.code !== 'InvalidGroup.NotFound'
+  )
+    return error
+  const sinceMs = host.memory.since(`young ${error.message}`, true)!
+  const { failure } = ec2Error(error)
+  const isYoung = host.deps.clock() - sinceMs < YOUNG_MS
+  return new BackendError({ ...failure, class: isYoung ? 'transient' : 'invalid' }, { cause: error })
+}
+
+async function makeTemplate(host: Host, { order, request, signal }: Sending): Promise<void> {
+  const facts = order.offers[0]!.data as TemplateFacts
+  const spec = templateSpec(request.templateName, facts, { ...host.common, deployment: order.deployment })
+  try {
+    await host.api.machines.createTemplate(spec, signal)
+  } catch (error) {
+    // Another worker was faster, or an answer was lost: its name says what it holds.
+    if (hasCode(error, 'InvalidLaunchTemplateName.AlreadyExistsException')) return
+    throw error
+  }
+}
+
+/** The token was used for a request that was not the same: what came of that one is the attempt's machine. */
+async function adopt(host: Host, order: Order, signal: AbortSignal): Promise<FleetAnswer> {
+  const found = await host.api.machines.byTag({ name: TAGS.attempt, value: order.attemptId }, signal)
+  if (found.length > 0) return { machines: found.map(({ id }) => ({ id })), errors: [] }
+  throw invalid(
+    'the token of this order was used for another request, of which there is no machine',
+    'Report this: an order must never change once it was sent.',
+  )
+}
+
+/** Pauses between looks for a machine just made: in all about two seconds, after which its fleet's word must do. */
+const LOOKS_MS = [0, 200, 600, 1_200]
+
+/** The machine as the provider's lists show it, if they do soon: when its billing began stands only there. */
+async function see(host: Host, id: string, signal: AbortSignal): Promise<Machine | undefined> {
+  for (const waitMs of LOOKS_MS) {
+    try {
+      if (waitMs > 0) await pause(waitMs, signal)
+      const [machine] = await host.api.machines.byId([id], signal)
+      if (machine !== undefined && machine.tags[TAGS.attempt] !== undefined) return machine
+    } catch {
+      // It is bought, whatever the lists say, and whoever has left.
+      return undefined
+    }
+  }
+  return undefined
+}
+
+function refuse(host: Host, order: Order, failure: Failure): LaunchOutcome {
+  if (failure.class === 'capacity' || failure.class === 'quota') {
+    for (const offer of order.offers)
+      if (host.memory.whyMissed(offer) === undefined)
+        host.memory.missed(offer, failure.message, LEFT_ALONE_MS[failure.class])
+  }
+  host.memory.refused(order.attemptId)
+  return { kind: 'refused', failure }
+}
+
+/** What a fleet without a machine stands for: the most hopeful of what its pools said. */
+function failureOfFleet(host: Host, order: Order, { errors }: FleetAnswer): Failure {
+  const failures = errors.map(({ code, message, pool }) => {
+    const failure = failureOfCode(code, message)
+    for (const offer of order.offers.filter((one) => isOf(one, pool)))
+      host.memory.missed(offer, code, LEFT_ALONE_MS[aloneFor(code, failure)])
+    return failure
+  })
+  const byHope = HOPE.flatMap((one) => failures.filter((failure) => failure.class === one))
+  const [best] = byHope
+  if (best === undefined)
+    return { class: 'capacity', message: 'The provider gave neither a machine nor a reason.' }
+  const codes = [...new Set(errors.map(({ code }) => code))].join(', ')
+  return {
+    ...best,
+    message: `None of ${order.offers.length} pools gave a machine (${codes}): ${best.message}`,
+  }
+}
+
+/** What can pass by itself counts before what a person must mend. */
+const HOPE = [
+  'capacity',
+  'throttled',
+  'transient',
+  'quota',
+  'unclassified',
+  'expired',
+  'auth',
+  'invalid',
+] as const
+
+function aloneFor(code: string, failure: Failure): keyof typeof LEFT_ALONE_MS {
+  if (code === 'Unsupported' || code === 'InvalidAvailabilityZone') return 'never'
+  return failure.class === 'quota' ? 'quota' : 'capacity'
+}
+
+function isOf({ type, data }: Offer, pool: { type?: string; subnet?: string } | undefined): boolean {
+  if (pool === undefined || (pool.type === undefined && pool.subnet === undefined)) return true
+  return (
+    (pool.type === undefined || pool.type === type) &&
+    (pool.subnet === undefined || pool.subnet === data?.subnet)
+  )
+}

@@ -1,0 +1,83 @@
+import { transient } from './errors'
+import type { Ec2Api } from './api'
+
+/**
+ * What an account may send in one Region: a bucket of requests that fills again ("Request throttling for the Amazon EC2 API",
+ * November 2026: 50 and 5 per second for calls that change something). All workers of a deployment share it; what one of them
+ * keeps to still keeps a burst of jobs from being refused in turns.
+ */
+const BUCKET = 50
+const PER_SECOND = 5
+
+/** `ending`: it stops money, and goes before all that spends it. */
+type Rank = 'ending' | 'other'
+
+export interface Limiter {
+  /** Runs a call when there is room for it. Throws `transient` when the caller leaves before. */
+  run<T>(rank: Rank, signal: AbortSignal, call: () => Promise<T>): Promise<T>
+}
+
+export function createLimiter(clock: () => number): Limiter {
+  const waiting: Record<Rank, (() => void)[]> = { ending: [], other: [] }
+  let tokens = BUCKET
+  let filledAtMs = clock()
+  let timer: NodeJS.Timeout | undefined
+  const fill = (): void => {
+    const nowMs = clock()
+    tokens = Math.min(BUCKET, tokens + (Math.max(0, nowMs - filledAtMs) * PER_SECOND) / 1_000)
+    filledAtMs = nowMs
+  }
+  const serve = (): void => {
+    timer = undefined
+    fill()
+    while (tokens >= 1) {
+      const next = waiting.ending.shift() ?? waiting.other.shift()
+      if (next === undefined) return
+      tokens -= 1
+      next()
+    }
+    if (waiting.ending.length + waiting.other.length > 0) timer ??= setTimeout(serve, 1_000 / PER_SECOND)
+  }
+  const turn = (rank: Rank, signal: AbortSignal): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const queue = waiting[rank]
+      const leave = (): void => {
+        queue.splice(queue.indexOf(go), 1)
+        reject(transient('the caller stopped waiting'))
+      }
+      const go = (): void => {
+        signal.removeEventListener('abort', leave)
+        resolve()
+      }
+      signal.addEventListener('abort', leave, { once: true })
+      queue.push(go)
+      if (timer === undefined) serve()
+    })
+  return {
+    run: async (rank, signal, call) => {
+      await turn(rank, signal)
+      return call()
+    },
+  }
+}
+
+/** The same calls, those that change something at the provider's pace. */
+export function paced(api: Ec2Api, limiter: Limiter): Ec2Api {
+  const { machines, commands } = api
+  return {
+    ...api,
+    machines: {
+      ...machines,
+      createFleet: (request, signal) =>
+        limiter.run('other', signal, () => machines.createFleet(request, signal)),
+      createTemplate: (spec, signal) =>
+        limiter.run('other', signal, () => machines.createTemplate(spec, signal)),
+      terminate: (id, signal) => limiter.run('ending', signal, () => machines.terminate(id, signal)),
+      deleteVolume: (id, signal) => limiter.run('ending', signal, () => machines.deleteVolume(id, signal)),
+    },
+    commands: {
+      ...commands,
+      send: (request, signal) => limiter.run('other', signal, () => commands.send(request, signal)),
+    },
+  }
+}

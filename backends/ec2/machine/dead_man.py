@@ -1,0 +1,105 @@
+"""Powers the machine off when its time is over, whoever else still lives.
+
+Until a runner has begun that is the time within which it may begin. From then on it is the end of its lease, or the hard
+stop where that comes first, and what is kept for saving and powering off: the runner notes both in `runner.json`, by the
+clock that counts from this machine's boot. It keeps to them itself; this is for the machine whose runner cannot any more.
+"""
+
+import glob
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+
+ENDPOINT = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
+# Where the machine's own tags cannot be read: an hour to begin, ten minutes to end.
+TIMER = (3600000, 600000)
+LOOK_SECONDS = 5
+# A power-off that was asked for and did not come is asked for again.
+AGAIN_SECONDS = 60
+
+
+def now_ms():
+    clock = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+    return time.monotonic_ns() // 1000000 if clock is None else time.clock_gettime_ns(clock) // 1000000
+
+
+def metadata(path):
+    ask = urllib.request.Request(ENDPOINT + "/latest/api/token", method="PUT")
+    ask.add_header("X-aws-ec2-metadata-token-ttl-seconds", "60")
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(ask, timeout=5) as answer:
+        token = answer.read().decode("ascii")
+    ask = urllib.request.Request(ENDPOINT + "/latest/meta-data/" + path, headers={"X-aws-ec2-metadata-token": token})
+    with opener.open(ask, timeout=5) as answer:
+        return answer.read().decode("utf-8")
+
+
+def read_timer():
+    """How long a runner has to begin, and how long after the end of its lease the machine may still be on."""
+    start, end = metadata("tags/instance/crucible:timer").split()
+    return int(start), int(end)
+
+
+def boot_id():
+    """Tells one boot of the machine from the next."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def in_this_boot(told, boot, mono_ms, wall_ms):
+    """What a runner noted, its instants as the present boot counts them; those of an earlier one come over by the wall clock."""
+    if told["boot"] == boot and told["monoMs"] <= mono_ms:
+        return told
+    shift_ms = mono_ms - max(0, wall_ms - told["wallMs"]) - told["monoMs"]
+    moved = dict(told)
+    for name in ("leaseUntilMs", "hardStopMs"):
+        if told.get(name) is not None:
+            moved[name] = told[name] + shift_ms
+    return moved
+
+
+def read_runner(root):
+    """What the runner last noted, or None before it has begun."""
+    newest = None
+    for path in glob.glob(os.path.join(glob.escape(root), "*", "runner.json")):
+        try:
+            with open(path, encoding="utf-8") as file:
+                told = json.load(file)
+            if newest is None or told["wallMs"] > newest["wallMs"]:
+                newest = told
+        except (OSError, ValueError, KeyError):
+            pass  # half written, or gone with its directory
+    return newest and in_this_boot(newest, boot_id(), now_ms(), time.time_ns() // 1000000)
+
+
+def end_ms(began_ms, timer, told):
+    """When the machine must be off, by the clock that counts from its boot."""
+    if told is None:
+        return began_ms + timer[0]
+    ends = [told[name] for name in ("leaseUntilMs", "hardStopMs") if told.get(name) is not None]
+    return min(ends) + timer[1] if ends else began_ms + timer[0]
+
+
+def main(root):
+    began_ms, timer = now_ms(), None
+    while True:
+        if timer is None:
+            try:
+                timer = read_timer()
+            except (OSError, ValueError):
+                pass  # the metadata service comes up with the network
+        if now_ms() >= end_ms(began_ms, timer or TIMER, read_runner(root)):
+            print("crucible: this machine's time is over", file=sys.stderr, flush=True)
+            subprocess.call(["shutdown", "-h", "now"])
+            time.sleep(AGAIN_SECONDS)
+        time.sleep(LOOK_SECONDS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,151 @@
+"""Starts the runner of one attempt on this machine, as a unit of its own. Running it again, or twice at once, is harmless.
+
+Sent through the provider's agent with `SPEC` in front: what to do, as JSON. Exit codes say whose trouble it was.
+"""
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+UNFIT, UNFETCHED, DAMAGED, UNSTARTED, UNSEALED = 10, 11, 12, 13, 14
+UNIT = "crucible-runner"
+FETCH_TRIES = 3
+# Of this machine's environment the runner needs the way to the store and to the metadata; the workload gets none of it.
+PASSED = ("PATH", "HOME", "LANG", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_EC2_METADATA_SERVICE_ENDPOINT")
+PASSED += ("AWS_CA_BUNDLE", "SSL_CERT_FILE", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+# The group of 2048 bits of RFC 3526.
+PRIME = int(
+    "FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD"
+    "EF9519B3CD3A431B302B0A6DF25F14374FE1356D6D51C245E485B576625E7EC6F44C42E9A637ED6B0BFF5CB6F406B7ED"
+    "EE386BFB5A899FA5AE9F24117C4B1FE649286651ECE45B3DC2007CB8A163BF0598DA48361C55D39A69163FA8FD24CF5F"
+    "83655D23DCA3AD961C62F356208552BB9ED529077096966D670C354E4ABC9804F1746C08CA18217C32905E462E36CE3B"
+    "E39E772C180E86039B2783A2EC07A28FB5C55DF06F4C52C9DE2BCBF6955817183995497CEA956AE515D2261898FA0510"
+    "15728E5A8AACAA68FFFFFFFFFFFFFFFF",
+    16,
+)
+
+
+def main(spec):
+    if sys.version_info < (3, 8):
+        return fail(UNFIT, "the runner needs Python 3.8 or newer, and this is %d.%d" % sys.version_info[:2])
+    root = os.path.join(os.environ.get("STATE_DIRECTORY") or "/var/lib/crucible", spec["attemptId"])
+    os.makedirs(root, mode=0o700, exist_ok=True)
+    with open(os.path.join(root, "start.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if spec["do"] == "prepare":
+            print(public_number(os.path.join(root, "exchange")))
+            return 0
+        return start(spec, root)
+
+
+def start(spec, root):
+    if subprocess.call(["systemctl", "is-active", "--quiet", UNIT]) == 0:
+        print("the runner is at work already")
+        return 0
+    program, key = os.path.join(root, "crucible-runner.pyz"), None
+    if spec.get("seal") is not None:
+        key = os.path.join(root, "secret.key")
+        if not os.path.exists(key) and not unseal(spec["seal"], os.path.join(root, "exchange"), key):
+            return fail(UNSEALED, "the key of the secrets cannot be opened on this machine")
+    if digest_of(program) != spec["runnerSha256"]:
+        error = fetch(spec["runnerUrl"], program)
+        if error is not None:
+            return fail(UNFETCHED, "the runner program cannot be fetched: %s" % error)
+        if digest_of(program) != spec["runnerSha256"]:
+            return fail(DAMAGED, "what was fetched is not the runner program of the order")
+    return run(spec, root, program, key)
+
+
+def run(spec, root, program, key):
+    command = ["systemd-run", "--unit=" + UNIT, "--collect"]
+    command += ["--property=" + each for each in spec["properties"]]
+    environment = {name: os.environ[name] for name in PASSED if os.environ.get(name)}
+    environment.setdefault("HOME", "/root")
+    environment.update(spec["environment"])
+    command += ["--setenv=%s=%s" % pair for pair in sorted(environment.items())]
+    command += ["--working-directory=" + root, "python3", program, "run"]
+    command += ["--store", spec["storeUrl"], "--job", spec["jobId"], "--attempt", str(spec["attempt"])]
+    command += ["--root", root, "--power-off", "shutdown -h now"]
+    if key is not None:
+        command += ["--secret-key-file", key]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        return fail(UNSTARTED, "systemd-run: %s" % done.stdout.decode("utf-8", "replace").strip())
+    print("the runner was started")
+    return 0
+
+
+def fetch(url, path):
+    """Answers why not, or None."""
+    error = None
+    for tries in range(FETCH_TRIES):
+        time.sleep(tries)
+        try:
+            with urllib.request.urlopen(url, timeout=30) as source:
+                write(path, source.read(), 0o600)
+            return None
+        except (OSError, ValueError) as reason:
+            # An address may carry a signature; only what went wrong is for a log.
+            error = str(reason).replace(url, "its address")
+    return error
+
+
+def digest_of(path):
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def write(path, body, mode):
+    """Whole or not at all."""
+    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, mode)
+        file.write(body)
+    os.replace(temporary, path)
+
+
+def public_number(path):
+    """Half of a secret shared with whoever asks: what stands in the log of commands opens nothing."""
+    if not os.path.exists(path):
+        write(path, b"%x" % secrets.randbits(512), 0o600)
+    return "%x" % pow(2, secret_number(path), PRIME)
+
+
+def secret_number(path):
+    with open(path) as file:
+        return int(file.read(), 16)
+
+
+def unseal(seal, exchange, path):
+    try:
+        shared = pow(int(seal["public"], 16), secret_number(exchange), PRIME)
+    except FileNotFoundError:
+        return False
+    key = hashlib.sha256(shared.to_bytes(256, "big")).digest()
+    text = bytes.fromhex(seal["text"])
+    tag = hmac.new(key, b"authenticate" + text, hashlib.sha256).hexdigest()
+    if not hmac.compare_digest(tag, seal["tag"]):
+        return False
+    pad = hmac.new(key, b"encrypt", hashlib.sha256).digest()
+    write(path, bytes(a ^ b for a, b in zip(text, pad)).hex().encode("ascii") + b"\n", 0o600)
+    os.remove(exchange)
+    return True
+
+
+def fail(code, words):
+    print(words, file=sys.stderr)
+    return code
+
+
+sys.exit(main(json.loads(SPEC)))  # noqa: F821

@@ -1,0 +1,87 @@
+import type { MachineHandle } from '../../core/handle'
+import type { Observation } from '../../core/observation'
+import type { Order } from '../../core/plan'
+import type { Machine, Pool } from './api'
+import { failureOfState } from './errors'
+import { ownerOf, priceOn } from './tags'
+
+/** Machines are named by the provider; nothing else is worth asking it about. */
+const ID = /^i-[0-9a-f]{8,17}$/
+
+export function isMachineId(id: string): boolean {
+  return ID.test(id)
+}
+
+/** A machine as its tags and the provider tell of it: the same for whoever finds it, whenever. */
+export function handleOf(machine: Machine): MachineHandle {
+  const { id, capacityType, type, zone, launchedAtMs, tags } = machine
+  return {
+    backend: 'ec2',
+    kind: 'machine',
+    id,
+    attemptId: ownerOf(tags).attemptId,
+    realised: { capacityType, type, place: zone, priceMicroUsdPerHour: priceOn(tags, { type, place: zone }) },
+    launchedAtMs,
+  }
+}
+
+/** A machine that the provider's lists do not show yet, as its fleet tells of it. Where that does not say which, the dearest is meant. */
+export function handleOfFleet(
+  order: Order,
+  { id, launchedAtMs, pool }: { id: string; launchedAtMs: number; pool?: Partial<Pool> },
+): MachineHandle {
+  const told = order.offers.find(({ type, data }) => type === pool?.type && data?.subnet === pool.subnet)
+  const offer = told ?? order.offers[0]
+  return {
+    backend: 'ec2',
+    kind: 'machine',
+    id,
+    attemptId: order.attemptId,
+    realised: {
+      capacityType: order.capacityType,
+      type: offer?.type ?? '',
+      place: offer?.place ?? '',
+      priceMicroUsdPerHour: told?.priceMicroUsdPerHour ?? order.priceMaxMicroUsdPerHour,
+    },
+    launchedAtMs,
+  }
+}
+
+const LIVING = {
+  pending: 'pending',
+  running: 'running',
+  'shutting-down': 'stopping',
+  stopping: 'stopping',
+} as const
+
+/** Taken back by the provider, by the code of its reason. */
+const TAKEN_BACK = ['Server.SpotInstanceTermination', 'Server.SpotInstanceShutdown', 'Server.ScheduledStop']
+/** By us, by hand, or by itself. */
+const ENDED = [
+  'Client.UserInitiatedShutdown',
+  'Client.UserInitiatedHibernate',
+  'Client.InstanceInitiatedShutdown',
+]
+
+export function observationOf(machine: Machine): Observation {
+  const { state, reason, transition } = machine
+  const detail = reason?.message ?? reason?.code
+  const words = detail === undefined || detail === '' ? {} : { detail }
+  if (state !== 'terminated' && state !== 'stopped') return { state: LIVING[state], ...words }
+  const endedAtMs = instantIn(transition)
+  return { state: 'gone', ...words, ...causeOf(reason), ...(endedAtMs === undefined ? {} : { endedAtMs }) }
+}
+
+function causeOf(reason: Machine['reason']): Pick<Observation, 'cause' | 'failure'> {
+  if (reason === undefined) return { cause: 'unknown' }
+  if (TAKEN_BACK.includes(reason.code)) return { cause: 'interrupted' }
+  if (ENDED.includes(reason.code)) return { cause: 'ended' }
+  const failure = failureOfState(reason.code, reason.message)
+  return failure === undefined ? { cause: 'unknown' } : { cause: 'failed-to-start', failure }
+}
+
+/** `User initiated (2026-11-21 10:00:00 GMT)`: the only place where the provider says when. */
+function instantIn(transition: string | undefined): number | undefined {
+  const match = /\((\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) (?:GMT|UTC)\)/.exec(transition ?? '')
+  return match === null ? undefined : Date.parse(`${match[1]}T${match[2]}Z`)
+}

@@ -1,0 +1,122 @@
+import {
+  GetInstanceProfileCommand,
+  paginateListAttachedRolePolicies,
+  paginateSimulatePrincipalPolicy,
+  type IAMClient,
+} from '@aws-sdk/client-iam'
+import { DeleteObjectCommand, HeadBucketCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
+import { GetServiceQuotaCommand, type ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
+import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm'
+import { GetCallerIdentityCommand, type STSClient } from '@aws-sdk/client-sts'
+import { AwsError, type AccountApi, type Bucket } from './api'
+import { call } from './sdk-errors'
+
+interface AccountClients {
+  sts: STSClient
+  iam: IAMClient
+  quotas: ServiceQuotasClient
+  ssm: SSMClient
+  s3Of: (bucket: Bucket) => S3Client
+}
+
+export function createAccountApi({ sts, iam, quotas, ssm, s3Of }: AccountClients): AccountApi {
+  return {
+    identity: (signal) =>
+      call(signal, async () => {
+        const { Account, Arn } = await sts.send(new GetCallerIdentityCommand({}), { abortSignal: signal })
+        return { account: Account ?? '', arn: Arn ?? '' }
+      }),
+    quota: (code, signal) =>
+      call(signal, async () => {
+        const { Quota } = await quotas.send(
+          new GetServiceQuotaCommand({ ServiceCode: 'ec2', QuotaCode: code }),
+          { abortSignal: signal },
+        )
+        if (Quota?.Value === undefined)
+          throw new AwsError(`quota ${code} has no value`, { code: 'NoSuchQuota', reach: 'answered' })
+        return Quota.Value
+      }),
+    deniedActions: (arn, actions, signal) =>
+      call(signal, async () => {
+        const denied: string[] = []
+        const pages = paginateSimulatePrincipalPolicy(
+          { client: iam },
+          { PolicySourceArn: arn, ActionNames: actions },
+          { abortSignal: signal },
+        )
+        for await (const { EvaluationResults } of pages) {
+          for (const { EvalActionName, EvalDecision } of EvaluationResults ?? [])
+            if (EvalDecision !== 'allowed') denied.push(EvalActionName ?? '')
+        }
+        return denied
+      }),
+    profile: (name, signal) => call(signal, () => profileOf(iam, name, signal)),
+    parameter: (name, signal) =>
+      call(signal, async () => {
+        const { Parameter } = await ssm.send(new GetParameterCommand({ Name: name }), { abortSignal: signal })
+        return Parameter?.Value ?? ''
+      }),
+    bucketRegion: (bucket, signal) => call(signal, () => bucketRegion(s3Of(bucket), bucket.name, signal)),
+    putIfAbsent: (bucket, key, signal) =>
+      call(signal, async () => {
+        try {
+          await s3Of(bucket).send(
+            new PutObjectCommand({ Bucket: bucket.name, Key: key, Body: 'probe', IfNoneMatch: '*' }),
+            {
+              abortSignal: signal,
+            },
+          )
+          return true
+        } catch (error) {
+          if ((error as { name?: string }).name === 'PreconditionFailed') return false
+          throw error
+        }
+      }),
+    deleteObject: (bucket, key, signal) =>
+      call(signal, async () => {
+        await s3Of(bucket).send(new DeleteObjectCommand({ Bucket: bucket.name, Key: key }), {
+          abortSignal: signal,
+        })
+      }),
+  }
+}
+
+async function profileOf(
+  iam: IAMClient,
+  name: string,
+  signal: AbortSignal,
+): Promise<{ roleName?: string; policies: string[] } | undefined> {
+  try {
+    const { InstanceProfile } = await iam.send(new GetInstanceProfileCommand({ InstanceProfileName: name }), {
+      abortSignal: signal,
+    })
+    const roleName = InstanceProfile?.Roles?.[0]?.RoleName
+    if (roleName === undefined) return { policies: [] }
+    const policies: string[] = []
+    const pages = paginateListAttachedRolePolicies(
+      { client: iam },
+      { RoleName: roleName },
+      { abortSignal: signal },
+    )
+    for await (const { AttachedPolicies } of pages)
+      policies.push(...(AttachedPolicies ?? []).map(({ PolicyName }) => PolicyName ?? ''))
+    return { roleName, policies }
+  } catch (error) {
+    if (/NoSuchEntity/.test((error as { name?: string }).name ?? '')) return undefined
+    throw error
+  }
+}
+
+/** A bucket of another Region answers a redirect, which says where it is. */
+async function bucketRegion(s3: S3Client, bucket: string, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const { BucketRegion } = await s3.send(new HeadBucketCommand({ Bucket: bucket }), { abortSignal: signal })
+    return BucketRegion ?? (await s3.config.region())
+  } catch (error) {
+    const { name, $response } = error as { name?: string; $response?: { headers?: Record<string, string> } }
+    if (name === 'NotFound' || name === 'NoSuchBucket') return undefined
+    const elsewhere = $response?.headers?.['x-amz-bucket-region']
+    if (elsewhere !== undefined) return elsewhere
+    throw error
+  }
+}

@@ -1,0 +1,159 @@
+import {
+  DescribeImagesCommand,
+  paginateDescribeInstanceTypeOfferings,
+  paginateDescribeInstanceTypes,
+  paginateDescribeSpotPriceHistory,
+  type EC2Client,
+  type InstanceTypeInfo,
+  type _InstanceType,
+} from '@aws-sdk/client-ec2'
+import { paginateGetProducts, type Filter, type PricingClient } from '@aws-sdk/client-pricing'
+import type { MachineType, MarketApi, SpotPrice } from './api'
+import { call } from './sdk-errors'
+
+export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketApi {
+  return {
+    types: (patterns, signal) =>
+      call(signal, async () => {
+        const pages = paginateDescribeInstanceTypes(
+          { client: ec2, pageSize: 100 },
+          { Filters: [{ Name: 'instance-type', Values: patterns }] },
+          { abortSignal: signal },
+        )
+        const types: MachineType[] = []
+        for await (const { InstanceTypes } of pages) types.push(...(InstanceTypes ?? []).map(typeOf))
+        return types
+      }),
+    typeZones: (patterns, signal) =>
+      call(signal, async () => {
+        const pages = paginateDescribeInstanceTypeOfferings(
+          { client: ec2, pageSize: 1_000 },
+          { LocationType: 'availability-zone', Filters: [{ Name: 'instance-type', Values: patterns }] },
+          { abortSignal: signal },
+        )
+        const places = []
+        for await (const { InstanceTypeOfferings } of pages) places.push(...(InstanceTypeOfferings ?? []))
+        return places.map(({ InstanceType, Location }) => ({
+          type: String(InstanceType),
+          zone: Location ?? '',
+        }))
+      }),
+    onDemandPrices: (region, signal) =>
+      call(signal, async () => {
+        const pages = paginateGetProducts(
+          { client: pricing, pageSize: 100 },
+          { ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', Filters: productFilters(region) },
+          { abortSignal: signal },
+        )
+        const prices = new Map<string, string>()
+        for await (const { PriceList } of pages) {
+          for (const text of PriceList ?? []) {
+            const price = priceOf(String(text))
+            if (price !== undefined) prices.set(price.type, price.usdPerHour)
+          }
+        }
+        return prices
+      }),
+    spotPrices: (types, signal) => call(signal, () => spotPrices(ec2, types, signal)),
+    image: (id, signal) =>
+      call(signal, async () => {
+        const { Images } = await ec2.send(
+          new DescribeImagesCommand({ Filters: [{ Name: 'image-id', Values: [id] }] }),
+          { abortSignal: signal },
+        )
+        const image = Images?.[0]
+        if (image === undefined) return undefined
+        const rootDevice = image.RootDeviceName ?? '/dev/sda1'
+        const root = (image.BlockDeviceMappings ?? []).find(({ DeviceName }) => DeviceName === rootDevice)
+        return {
+          id,
+          architecture: image.Architecture ?? 'x86_64',
+          rootDevice,
+          diskGiB: root?.Ebs?.VolumeSize ?? 0,
+        }
+      }),
+  }
+}
+
+function typeOf(info: InstanceTypeInfo): MachineType {
+  return {
+    name: String(info.InstanceType),
+    cpus: info.VCpuInfo?.DefaultVCpus ?? 0,
+    memoryMiB: info.MemoryInfo?.SizeInMiB ?? 0,
+    architectures: info.ProcessorInfo?.SupportedArchitectures ?? [],
+    gpus: (info.GpuInfo?.Gpus ?? []).map((gpu) => ({
+      name: gpu.Name ?? 'GPU',
+      manufacturer: gpu.Manufacturer ?? '',
+      count: gpu.Count ?? 0,
+      memoryMiB: gpu.MemoryInfo?.SizeInMiB ?? 0,
+    })),
+    hasOtherChips: [
+      info.NeuronInfo,
+      info.InferenceAcceleratorInfo,
+      info.FpgaInfo,
+      info.MediaAcceleratorInfo,
+    ].some((chips) => chips !== undefined),
+    usageClasses: info.SupportedUsageClasses ?? [],
+  }
+}
+
+function productFilters(regionCode: string): Filter[] {
+  const wanted = {
+    regionCode,
+    operatingSystem: 'Linux',
+    tenancy: 'Shared',
+    preInstalledSw: 'NA',
+    capacitystatus: 'Used',
+    marketoption: 'OnDemand',
+  }
+  return Object.entries(wanted).map(([Field, Value]) => ({ Type: 'TERM_MATCH', Field, Value }))
+}
+
+interface Product {
+  product?: { attributes?: { instanceType?: string } }
+  terms?: {
+    OnDemand?: Record<
+      string,
+      { priceDimensions?: Record<string, { unit?: string; pricePerUnit?: { USD?: string } }> }
+    >
+  }
+}
+
+/** The one hourly price of a product of the price list. */
+function priceOf(text: string): { type: string; usdPerHour: string } | undefined {
+  const { product, terms } = JSON.parse(text) as Product
+  const type = product?.attributes?.instanceType
+  const dimensions = Object.values(terms?.OnDemand ?? {}).flatMap(({ priceDimensions }) =>
+    Object.values(priceDimensions ?? {}),
+  )
+  const hourly = dimensions.find(({ unit, pricePerUnit }) => unit === 'Hrs' && Number(pricePerUnit?.USD) > 0)
+  return type === undefined || hourly === undefined
+    ? undefined
+    : { type, usdPerHour: hourly.pricePerUnit!.USD! }
+}
+
+/** A history that begins and ends now has the price in force of each type and zone. */
+async function spotPrices(ec2: EC2Client, types: string[], signal: AbortSignal): Promise<SpotPrice[]> {
+  const now = new Date()
+  const pages = paginateDescribeSpotPriceHistory(
+    { client: ec2, pageSize: 1_000 },
+    {
+      StartTime: now,
+      EndTime: now,
+      ProductDescriptions: ['Linux/UNIX'],
+      InstanceTypes: types as _InstanceType[],
+    },
+    { abortSignal: signal },
+  )
+  const newest = new Map<string, { price: SpotPrice; atMs: number }>()
+  for await (const { SpotPriceHistory } of pages) {
+    for (const { InstanceType, AvailabilityZone, SpotPrice: usd, Timestamp } of SpotPriceHistory ?? []) {
+      if (AvailabilityZone === undefined || usd === undefined) continue
+      const price = { type: String(InstanceType), zone: AvailabilityZone, usdPerHour: usd }
+      const key = `${price.type} ${price.zone}`
+      const atMs = Timestamp?.getTime() ?? 0
+      if (atMs >= (newest.get(key)?.atMs ?? 0)) newest.set(key, { price, atMs })
+    }
+  }
+  return [...newest.values()].map(({ price }) => price)
+}

@@ -1,0 +1,68 @@
+import type { OwnerTags } from '../../core/handle'
+import { offerKey, type Offer } from '../../core/offer'
+import type { Order } from '../../core/plan'
+import { CLOCK_SLACK_MS } from '../../core/time'
+
+/** Names of our tags. The machine reads them in its metadata, which allows no `/` and no space in a name. */
+export const TAGS = {
+  deployment: 'crucible:deployment',
+  job: 'crucible:job',
+  attempt: 'crucible:attempt',
+  /** Milliseconds: within which the runner must have started, and that a machine has from the end of its lease to power off. */
+  timer: 'crucible:timer',
+  /** What each pool of the order costs, by which a machine that is found tells its price; in pieces, `-1`, `-2`, ... */
+  prices: 'crucible:prices',
+} as const
+
+/** A tag's value has at most 256 characters. */
+const VALUE_MAX = 250
+
+/** Everything that the machine and whoever finds it must know; on it from its first moment. */
+export function tagsOf(order: Order): Record<string, string> {
+  const { startWithinMs, drainMs, powerOffMs } = order.runner
+  return {
+    Name: `crucible ${order.attemptId}`,
+    [TAGS.deployment]: order.deployment,
+    [TAGS.job]: order.jobId,
+    [TAGS.attempt]: order.attemptId,
+    [TAGS.timer]: `${startWithinMs + CLOCK_SLACK_MS} ${drainMs + powerOffMs + CLOCK_SLACK_MS}`,
+    ...pricesOf(order.offers),
+  }
+}
+
+export function ownerOf(tags: Record<string, string>): OwnerTags {
+  return {
+    deployment: tags[TAGS.deployment] ?? '',
+    jobId: tags[TAGS.job] ?? '',
+    attemptId: tags[TAGS.attempt] ?? '',
+  }
+}
+
+function poolOf({ type, place }: Pick<Offer, 'type' | 'place'>): string {
+  return `${type}@${place}`
+}
+
+function pricesOf(offers: Offer[]): Record<string, string> {
+  const pieces: string[] = []
+  const seen = new Set<string>()
+  for (const offer of offers) {
+    if (seen.has(offerKey(offer))) continue
+    seen.add(offerKey(offer))
+    const entry = `${poolOf(offer)}=${offer.priceMicroUsdPerHour}`
+    const last = pieces.at(-1)
+    if (last === undefined || last.length + entry.length + 1 > VALUE_MAX) pieces.push(entry)
+    else pieces[pieces.length - 1] = `${last} ${entry}`
+  }
+  return Object.fromEntries(pieces.map((piece, at) => [`${TAGS.prices}-${at + 1}`, piece]))
+}
+
+/** The price at which a machine was ordered, by what stands on it; the dearest of its order for a pool that nobody ordered. */
+export function priceOn(tags: Record<string, string>, pool: { type: string; place: string }): number {
+  const entries = Object.entries(tags)
+    .filter(([name]) => name.startsWith(`${TAGS.prices}-`))
+    .flatMap(([, piece]) => piece.split(' '))
+    .map((entry) => entry.split('='))
+  const own = entries.find(([name]) => name === poolOf(pool))
+  if (own !== undefined) return Number(own[1])
+  return Math.max(0, ...entries.map(([, price]) => Number(price)))
+}

@@ -1,0 +1,46 @@
+import type { ResourceHandle } from '../../core/handle'
+import type { CallContext } from '../backend'
+import { hasCode, invalid } from './errors'
+import type { Host } from './host'
+import { isMachineId } from './machines'
+import { ownerOf } from './tags'
+
+/**
+ * Ends a machine or a loose volume. One machine in each call: an id that is not there would fail it for all. An id that the
+ * provider does not know may be too young for its lists: `observe` says so, and whoever waits for the end asks again.
+ */
+export async function terminate(
+  host: Host,
+  { kind, id }: ResourceHandle,
+  { signal }: CallContext,
+): Promise<void> {
+  if (kind === 'volume') return deleteVolume(host, id, signal)
+  if (kind !== 'machine' || !isMachineId(id)) return
+  const [machine] = await host.api.machines.byId([id], signal)
+  if (machine !== undefined) {
+    assertOurs(host, id, machine.tags)
+    if (machine.state === 'terminated' || machine.state === 'shutting-down') return
+  }
+  try {
+    await host.api.machines.terminate(id, signal)
+  } catch (error) {
+    if (!hasCode(error, 'InvalidInstanceID.NotFound')) throw error
+  }
+}
+
+async function deleteVolume(host: Host, id: string, signal: AbortSignal): Promise<void> {
+  try {
+    await host.api.machines.deleteVolume(id, signal)
+  } catch (error) {
+    if (!hasCode(error, 'InvalidVolume.NotFound')) throw error
+  }
+}
+
+function assertOurs({ deps }: Host, id: string, tags: Record<string, string>): void {
+  const { deployment } = ownerOf(tags)
+  if (deps.deployment === undefined || deployment === deps.deployment) return
+  throw invalid(
+    `machine ${id} belongs to ${deployment === '' ? 'nobody that we know' : `deployment ${deployment}`}`,
+    'End it by hand if you are sure that it is yours.',
+  )
+}

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto'
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { acquireLock, type Lock } from '../temporal/lock'
+import type { Progress } from '../temporal/progress'
+import type { Program } from './program'
+
+/** How an executable came into the cache. */
+export type CacheOrigin = 'release' | 'go-build'
+
+/** `<name>.json` beside the executable: what was installed, so that a damaged or exchanged file is noticed. */
+interface CacheRecord {
+  origin: CacheOrigin
+  sha256: string
+  sizeBytes: number
+  modifiedAtMs: number
+}
+
+export type Cached<Version> = Version & { path: string; origin: CacheOrigin }
+
+interface Versioned {
+  version: string
+}
+
+/** Longer than the longest build: who waits for another's build must not give up first. */
+const INSTALL_WAIT_MS = 40 * 60_000
+
+/** Where Crucible keeps one program, of one version, for all checkouts of a user. */
+export class ProgramCache<Version extends Versioned> {
+  readonly #program: Program<Version>
+  readonly #root: string
+
+  /** @param home Crucible's home directory */
+  constructor(program: Program<Version>, home: string) {
+    this.#program = program
+    this.#root = join(home, 'cache', program.name)
+  }
+
+  /** Where the pinned version lies once it is installed. */
+  get path(): string {
+    return join(this.#root, this.#program.version, this.#program.name)
+  }
+
+  get #recordPath(): string {
+    return join(this.#root, this.#program.version, `${this.#program.name}.json`)
+  }
+
+  /**
+   * The installed executable of the pinned version. A look at size and modification time on each start; what differs counts as
+   * absent and is said in `remark`.
+   */
+  find(): { executable?: Cached<Version>; remark?: string } {
+    const { path } = this
+    if (!existsSync(path)) return {}
+    try {
+      const record = this.#readRecord()
+      const { size, mtimeMs } = statSync(path)
+      if (size !== record.sizeBytes || mtimeMs !== record.modifiedAtMs) {
+        return { remark: `${path} is not what was installed there; it will be replaced` }
+      }
+      const told: Partial<CacheRecord> & Versioned = { ...record }
+      for (const name of ['sha256', 'sizeBytes', 'modifiedAtMs'] as const) delete told[name]
+      // What is left of the record is what the program said of itself, and its origin.
+      return { executable: { ...(told as Cached<Version>), path } }
+    } catch {
+      return { remark: `${path} has no readable record of what was installed; it will be replaced` }
+    }
+  }
+
+  /** Reads the whole executable and compares its digest with the record: true, false, or `undefined` when none is installed. */
+  async isIntact(): Promise<boolean | undefined> {
+    if (this.find().executable === undefined) return existsSync(this.path) ? false : undefined
+    return (await sha256OfFile(this.path)) === this.#readRecord().sha256
+  }
+
+  /**
+   * Installs the pinned version: `produce` puts the executable at the path it is given, and gives its origin. It comes into the
+   * cache whole or not at all; of several processes one installs and the others wait for it.
+   */
+  async install(
+    produce: (path: string) => Promise<CacheOrigin>,
+    { progress, signal }: { progress: Progress; signal?: AbortSignal | undefined },
+  ): Promise<Cached<Version>> {
+    const lock = await this.#lock(progress, signal)
+    // One name for all: what an interrupted installation left there is taken away by the next.
+    const staging = join(this.#root, 'installing')
+    try {
+      const present = this.find().executable
+      if (present !== undefined) return present
+      rmSync(staging, { recursive: true, force: true })
+      mkdirSync(staging, { recursive: true })
+      const path = join(staging, this.#program.name)
+      const origin = await produce(path)
+      const version = await this.#program.askVersion(path)
+      const record: Version & CacheRecord = { ...version, ...(await describe(path, origin)) }
+      writeFileSync(join(staging, basename(this.#recordPath)), `${JSON.stringify(record, null, 2)}\n`)
+      rmSync(dirname(this.path), { recursive: true, force: true })
+      renameSync(staging, dirname(this.path))
+      return { ...version, path: this.path, origin }
+    } finally {
+      rmSync(staging, { recursive: true, force: true })
+      lock.release()
+    }
+  }
+
+  #readRecord(): Version & CacheRecord {
+    return JSON.parse(readFileSync(this.#recordPath, 'utf8')) as Version & CacheRecord
+  }
+
+  async #lock(progress: Progress, signal?: AbortSignal): Promise<Lock<null>> {
+    const lock = await acquireLock(join(this.#root, 'lock'), {
+      info: null,
+      waitMs: INSTALL_WAIT_MS,
+      signal,
+      onWait: ({ processes }) =>
+        progress.update(`Waiting for process ${processes[0]?.pid} to install the ${this.#program.title}`),
+    })
+    if ('heldBy' in lock) {
+      throw new Error(
+        `process ${lock.heldBy.processes[0]?.pid} has been installing it for too long; end that process`,
+      )
+    }
+    return lock
+  }
+}
+
+async function describe(path: string, origin: CacheOrigin): Promise<CacheRecord> {
+  const { size, mtimeMs } = statSync(path)
+  return { origin, sha256: await sha256OfFile(path), sizeBytes: size, modifiedAtMs: mtimeMs }
+}
+
+async function sha256OfFile(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}

@@ -1,0 +1,78 @@
+"""Where a bucket is, and how the URL of a store in S3 is written (storage/s3/url.ts is the other side)."""
+
+import re
+from typing import NamedTuple, Optional
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+_PARAMETERS = ("endpoint", "region")
+_SHAPE = "s3://bucket/prefix?region=eu-west-1, with &endpoint=https://host:port where it is not that of AWS"
+# S3 itself allows less; servers of others more, such as dots, capitals and underscores.
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
+# Names that may stand in a host name, and that the certificate of S3 holds for.
+_HOST_LABEL = re.compile(r"[a-z0-9][a-z0-9-]*[a-z0-9]")
+
+
+class Base(NamedTuple):
+    """The server that has a bucket, and where on it the bucket is."""
+
+    scheme: str
+    host: str
+    """With the port, where it is not the usual one."""
+    path: str
+    """What stands before `/key`; empty where the bucket is part of the host's name."""
+
+
+class StorePlace(NamedTuple):
+    """What the URL of a store says."""
+
+    bucket: str
+    prefix: str
+    """Stands before every key: empty, or ends with a slash."""
+    region: Optional[str]
+    endpoint: Optional[str]
+    """A server other than that of AWS, such as `http://127.0.0.1:9000`."""
+
+
+def base_of(bucket: str, region: str, endpoint: Optional[str]) -> Base:
+    """Servers other than that of AWS are asked for `/bucket/key`, which all of them understand."""
+    if endpoint is not None:
+        parts = urlsplit(endpoint)
+        return Base(parts.scheme, parts.netloc, "%s/%s" % (parts.path.rstrip("/"), bucket))
+    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    host = "s3.%s.%s" % (region, suffix)
+    if _HOST_LABEL.fullmatch(bucket):
+        return Base("https", "%s.%s" % (bucket, host), "")
+    return Base("https", host, "/" + bucket)
+
+
+def parse_store_url(url: str) -> StorePlace:
+    """Raises `ValueError` that says what is wrong with it."""
+    parts = urlsplit(url)
+    if _BUCKET.fullmatch(parts.netloc) is None:
+        raise _bad(url, "it names no bucket" if not parts.netloc else "%r cannot be a bucket" % parts.netloc)
+    told = parse_qsl(parts.query, keep_blank_values=True)
+    values = dict(told)
+    unknown = [name for name in values if name not in _PARAMETERS]
+    if unknown or len(told) != len(values) or parts.fragment:
+        raise _bad(url, "there is no parameter %r" % unknown[0] if unknown else "each parameter stands once")
+    endpoint = values.get("endpoint")
+    if endpoint is not None and not _is_server(endpoint):
+        raise _bad(url, "its endpoint %r must begin with http:// or https://" % endpoint)
+    prefix = unquote(parts.path).strip("/")
+    if any(segment in ("", ".", "..") for segment in prefix.split("/")) and prefix:
+        raise _bad(url, "its prefix %r is no plain path" % prefix)
+    return StorePlace(
+        parts.netloc,
+        prefix + "/" if prefix else "",
+        values.get("region") or None,
+        endpoint.rstrip("/") if endpoint else None,
+    )
+
+
+def _is_server(endpoint: str) -> bool:
+    parts = urlsplit(endpoint)
+    return parts.scheme in ("http", "https") and bool(parts.netloc) and not parts.query and not parts.fragment
+
+
+def _bad(url: str, why: str) -> ValueError:
+    return ValueError("Cannot open the store %r: %s; write %s" % (url, why, _SHAPE))

@@ -1,0 +1,112 @@
+/** The parts of a cloud, put together. */
+import type { Clock } from './clock'
+import { Control } from './control'
+import { Ec2 } from './ec2/ec2'
+import { Life } from './ec2/life'
+import { PowerSupply } from './ec2/power'
+import { ec2Service } from './ec2/service'
+import { iamService } from './identity/iam'
+import { Identities } from './identity/identities'
+import { stsService } from './identity/sts'
+import { Ids } from './ids'
+import type { CloudOptions } from './index'
+import { Journal } from './journal'
+import { createMachine } from './machines/machine'
+import { pricingService } from './prices/pricing'
+import { quotaService } from './prices/quota-service'
+import { Agents } from './ssm/agents'
+import { ssmService } from './ssm/service'
+import type { StoreFront } from './store-front'
+import { Dispatch } from './wire/dispatch'
+import type { Service } from './wire/service'
+import { Throttle } from './wire/throttle'
+import { Faults } from './world/faults'
+import { Market } from './world/market'
+import type { World } from './world/world'
+
+/** What a cloud is made of. */
+export interface Ingredients {
+  options: CloudOptions
+  world: World
+  clock: Clock
+  /** Where the machines' disks are. */
+  directory: string
+}
+
+/** Where the cloud listens; known only once it does. */
+export interface Addresses {
+  services?: string
+  store?: StoreFront
+}
+
+export interface Assembly {
+  world: World
+  clock: Clock
+  addresses: Addresses
+  identities: Identities
+  faults: Faults
+  journal: Journal
+  ec2: Ec2
+  life: Life
+  control: Control
+  dispatch: Dispatch
+}
+
+export function assemble({ options, world, clock, directory }: Ingredients): Assembly {
+  const addresses: Addresses = {}
+  const ids = new Ids(world.random, String(clock.nowMs()))
+  const faults = new Faults(world.faults, clock, world.random)
+  const market = new Market(world, clock)
+  const identities = new Identities(world, clock, ids)
+  const throttle = new Throttle(world, clock)
+  const journal = new Journal()
+  const power = new PowerSupply({
+    world,
+    clock,
+    identities,
+    directory,
+    createMachine: options.createMachine ?? createMachine,
+    environment: () => environmentOf(addresses),
+  })
+  const life: Life = new Life({
+    world,
+    clock,
+    faults,
+    market,
+    power,
+    regionOf: ({ region }) => ec2.region(region),
+  })
+  const ec2: Ec2 = new Ec2({ world, clock, ids, market, faults, throttle, identities, lifecycle: life })
+  const agents = new Agents(ec2)
+  life.whenAgentRegisters((instance) => agents.register(instance))
+  const nowMs = (): number => clock.nowMs()
+  const services: Service[] = [
+    ec2Service(ec2),
+    ssmService(ec2, agents),
+    stsService(world, identities),
+    iamService(world, identities),
+    pricingService(world, market, nowMs),
+    quotaService({ world, id: () => ids.uuid(), nowMs }),
+  ]
+  const dispatch = new Dispatch({
+    services: new Map(services.map((service) => [service.name, service])),
+    identities,
+    faults,
+    throttle,
+    journal,
+    clock,
+    regions: world.regions,
+    requestId: () => ids.uuid(),
+    wallMs: () => Date.now(),
+  })
+  const control = new Control({ ec2, life, journal, faults })
+  return { world, clock, addresses, identities, faults, journal, ec2, life, control, dispatch }
+}
+
+/** What tells programs on a machine where the services are. */
+function environmentOf({ services = '', store }: Addresses): Record<string, string> {
+  return {
+    AWS_ENDPOINT_URL: services,
+    ...(store === undefined ? {} : { AWS_ENDPOINT_URL_S3: store.endpoint }),
+  }
+}

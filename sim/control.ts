@@ -1,0 +1,129 @@
+/** The door beside the wire: what those who run a cloud may ask of it and do to it, below `/_sim/`. */
+import { z } from 'zod'
+import type { Ec2 } from './ec2/ec2'
+import type { Life } from './ec2/life'
+import { stateOf, type Instance } from './ec2/model'
+import type { Journal } from './journal'
+import { duration } from './world/durations'
+import { faultSchema } from './world/fault-schema'
+import type { Faults } from './world/faults'
+
+export interface ControlParts {
+  ec2: Ec2
+  life: Life
+  journal: Journal
+  faults: Faults
+}
+
+const interruption = z.strictObject({
+  instance: z.string(),
+  /** `durations.notice` when missing. */
+  notice: duration.optional(),
+  isSilent: z.boolean().default(false),
+  rebalanceBefore: duration.optional(),
+})
+
+export interface InstanceSummary {
+  id: string
+  state: string
+  type: string
+  zone: string
+  capacity: string
+  tags: Record<string, string>
+  launchedAtMs: number
+  isImpaired: boolean
+  reason?: string
+}
+
+export class Control {
+  constructor(private readonly parts: ControlParts) {}
+
+  /** Answers a request; the path has no leading slash. */
+  async handle(path: string, method: string, body: Buffer): Promise<{ status: number; value: unknown }> {
+    const [name = '', query = ''] = path.split('?')
+    const handler = this.handlers[`${method} ${name}`]
+    if (handler === undefined)
+      return {
+        status: 404,
+        value: { error: `there is no ${method} ${name}; known are ${this.doors().join(', ')}` },
+      }
+    try {
+      return { status: 200, value: handler(new URLSearchParams(query), readJson(body)) }
+    } catch (error) {
+      return {
+        status: 400,
+        value: { error: error instanceof z.ZodError ? z.prettifyError(error) : String(error) },
+      }
+    }
+  }
+
+  /** What may be asked: `GET journal`, ... */
+  doors(): string[] {
+    return Object.keys(this.handlers)
+  }
+
+  instances(): InstanceSummary[] {
+    return [...this.parts.ec2.instances()].map(summaryOf)
+  }
+
+  interrupt(wish: unknown): void {
+    const { instance: id, notice, isSilent, rebalanceBefore } = interruption.parse(wish)
+    const { ec2, life } = this.parts
+    const instance = ec2.findInstance(id)
+    if (instance === undefined) throw new Error(`there is no instance ${id}`)
+    if (instance.capacity !== 'spot')
+      throw new Error(`${id} is not a spot instance; only those are interrupted`)
+    const noticeMs = isSilent ? null : (notice ?? ec2.drawMs('notice'))
+    life.interrupt(instance, {
+      noticeMs,
+      cause: 'by-service',
+      ...(rebalanceBefore === undefined ? {} : { rebalanceBeforeMs: rebalanceBefore }),
+    })
+  }
+
+  private readonly handlers: Readonly<Record<string, (query: URLSearchParams, body: unknown) => unknown>> = {
+    'GET journal': (query) => {
+      const service = query.get('service')
+      const action = query.get('action')
+      const mutating = query.get('mutating')
+      return this.parts.journal.calls({
+        ...(service === null ? {} : { service }),
+        ...(action === null ? {} : { action }),
+        ...(mutating === null ? {} : { isMutating: mutating === 'true' }),
+      })
+    },
+    'GET instances': () => this.instances(),
+    'POST faults': (_, body) => {
+      this.parts.faults.add(faultSchema.parse(body))
+      return {}
+    },
+    'POST interrupt': (_, body) => {
+      this.interrupt(body)
+      return {}
+    },
+  }
+}
+
+function summaryOf(instance: Instance): InstanceSummary {
+  const reason = instance.history.at(-1)?.reason?.code
+  return {
+    id: instance.id,
+    state: stateOf(instance),
+    type: instance.type.name,
+    zone: instance.subnet.zone.name,
+    capacity: instance.capacity,
+    tags: Object.fromEntries(instance.tags),
+    launchedAtMs: instance.launchedAtMs,
+    isImpaired: instance.isImpaired,
+    ...(reason === undefined ? {} : { reason }),
+  }
+}
+
+function readJson(body: Buffer): unknown {
+  if (body.length === 0) return undefined
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    throw new Error('the body is not JSON')
+  }
+}

@@ -1,0 +1,140 @@
+/** How many machines a pool can give, and why not more. */
+import { ApiError } from '../wire/errors'
+import { limitExceeded } from '../wire/dispatch'
+import type { Pool } from '../world/market'
+import { QUOTAS, quotaOf } from '../prices/quotas'
+import type { Ec2 } from './ec2'
+import type { LaunchPlan } from './launch-plan'
+import { isAlive, type Instance, type Subnet } from './model'
+
+export interface Room {
+  /** From 0 to what was wanted. */
+  count: number
+  /** Why it is less than was wanted. */
+  problem?: ApiError
+}
+
+export function poolOf(plan: LaunchPlan, subnet: Subnet): Pool {
+  return {
+    region: plan.region.plan.name,
+    zone: subnet.zone.name,
+    type: plan.type.name,
+    capacity: plan.capacity,
+  }
+}
+
+/** Machines that take a place of the pool, ended ones whose place has not come back included. */
+export function holdersOf(ec2: Ec2, pool: Pool): Instance[] {
+  const { nowMs } = ec2
+  return [...ec2.region(pool.region).instances.values()].filter(
+    ({ type, subnet, capacity, heldUntilMs = Infinity }) =>
+      type.name === pool.type &&
+      subnet.zone.name === pool.zone &&
+      capacity === pool.capacity &&
+      heldUntilMs > nowMs,
+  )
+}
+
+/** How deep a pool is: machines that it could give now. */
+export function depthOf(ec2: Ec2, pool: Pool): number {
+  const { market } = ec2.parts
+  if (!market.isOffered(pool.type, pool.zone)) return 0
+  return Math.max(0, market.stockOf(pool) - holdersOf(ec2, pool).length)
+}
+
+/** How many of the machines wanted a pool would give now. Asking takes nothing, but is an occasion for the world's faults. */
+export function roomIn(
+  ec2: Ec2,
+  plan: LaunchPlan,
+  { subnet, wanted }: { subnet: Subnet; wanted: number },
+): Room {
+  const pool = poolOf(plan, subnet)
+  const { market, faults } = ec2.parts
+  if (!market.isOffered(pool.type, pool.zone)) return { count: 0, problem: unsupported(ec2, pool) }
+  const tooDear =
+    plan.maxUsdPerHour !== undefined && pool.capacity === 'spot' && market.priceOf(pool) > plan.maxUsdPerHour
+  if (tooDear)
+    return {
+      count: 0,
+      problem: new ApiError(
+        'SpotMaxPriceTooLow',
+        `Your Spot request price of ${plan.maxUsdPerHour} is lower than the minimum required Spot request fulfillment price of ${market.priceOf(pool)}.`,
+      ),
+    }
+  const quota = quotaRoom(ec2, plan)
+  const addresses = subnet.plan.addresses - subnet.used
+  const isRefused = faults.first('no-capacity', { ...pool, service: 'ec2' }) !== undefined
+  const depth = isRefused ? 0 : depthOf(ec2, pool)
+  const limits: [number, () => ApiError][] = [
+    [quota, () => quotaExceeded(ec2, plan)],
+    [depth, () => noCapacity(ec2, pool)],
+    [
+      addresses,
+      () =>
+        new ApiError(
+          'InsufficientFreeAddressesInSubnet',
+          `There are not enough free addresses in subnet '${subnet.id}' to satisfy the requested number of instances.`,
+        ),
+    ],
+  ]
+  const count = Math.min(wanted, ...limits.map(([limit]) => limit))
+  const short = limits.find(([limit]) => limit < wanted && limit === count)
+  return { count, ...(short === undefined ? {} : { problem: short[1]() }) }
+}
+
+/** Takes the tokens of so many launches. */
+export function takeLaunchTokens(ec2: Ec2, region: string, count: number): void {
+  if (!ec2.parts.throttle.take('instances', region, count)) throw limitExceeded()
+}
+
+/** Machines of this type that the quota still leaves room for. */
+function quotaRoom(ec2: Ec2, { region, type, capacity }: LaunchPlan): number {
+  const code = quotaOf(type.quota, capacity)
+  const limit = ec2.parts.world.quotas[code] ?? QUOTAS[code]!.usual
+  const used = [...region.instances.values()]
+    .filter((each) => isAlive(each) && each.capacity === capacity && each.type.quota === type.quota)
+    .reduce((sum, each) => sum + each.type.vcpus, 0)
+  return Math.max(0, Math.floor((limit - used) / type.vcpus))
+}
+
+function quotaExceeded(ec2: Ec2, { type, capacity }: LaunchPlan): ApiError {
+  if (capacity === 'spot')
+    return new ApiError('MaxSpotInstanceCountExceeded', 'Max spot instance count exceeded')
+  const code = quotaOf(type.quota, capacity)
+  const limit = ec2.parts.world.quotas[code] ?? QUOTAS[code]!.usual
+  return new ApiError(
+    'VcpuLimitExceeded',
+    `You have requested more vCPU capacity than your current vCPU limit of ${limit} allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.`,
+  )
+}
+
+function noCapacity(ec2: Ec2, pool: Pool): ApiError {
+  if (pool.capacity === 'spot')
+    return new ApiError(
+      'InsufficientInstanceCapacity',
+      'There is no Spot capacity available that matches your request.',
+      500,
+    )
+  const others = ec2
+    .region(pool.region)
+    .plan.zones.map(({ name }) => name)
+    .filter((zone) => zone !== pool.zone && depthOf(ec2, { ...pool, zone }) > 0)
+  const hint =
+    others.length === 0
+      ? ''
+      : ` You can currently get ${pool.type} capacity by not specifying an Availability Zone in your request or choosing ${others.join(', ')}.`
+  return new ApiError(
+    'InsufficientInstanceCapacity',
+    `We currently do not have sufficient ${pool.type} capacity in the Availability Zone you requested (${pool.zone}). Our system will be working on provisioning additional capacity.${hint}`,
+    500,
+  )
+}
+
+function unsupported(ec2: Ec2, { type, zone, region }: Pool): ApiError {
+  const others = ec2.region(region).plan.zones.filter(({ name }) => ec2.parts.market.isOffered(type, name))
+  const choice = others.length === 0 ? '' : ` or choosing ${others.map(({ name }) => name).join(', ')}`
+  return new ApiError(
+    'Unsupported',
+    `Your requested instance type (${type}) is not supported in your requested Availability Zone (${zone}). Please retry your request by not specifying an Availability Zone${choice}.`,
+  )
+}

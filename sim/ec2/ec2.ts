@@ -1,0 +1,73 @@
+/** EC2: its regions, and what every action of it needs. */
+import type { Clock } from '../clock'
+import type { Identities } from '../identity/identities'
+import type { Ids } from '../ids'
+import { ApiError } from '../wire/errors'
+import type { Throttle } from '../wire/throttle'
+import type { Faults } from '../world/faults'
+import type { Market } from '../world/market'
+import { drawMs, type World } from '../world/world'
+import type { DurationName } from '../world/durations'
+import type { Instance, Region } from './model'
+import { makeRegion } from './region'
+import { Tokens } from './tokens'
+
+export interface Ec2Parts {
+  world: World
+  clock: Clock
+  ids: Ids
+  market: Market
+  faults: Faults
+  throttle: Throttle
+  identities: Identities
+  /** Takes care of an instance from its launch to its end. */
+  lifecycle: Lifecycle
+}
+
+/** What happens to instances by itself, and by order. */
+export interface Lifecycle {
+  begin(instance: Instance): void
+  /** Ends an instance in good order. */
+  terminate(instance: Instance): void
+}
+
+export class Ec2 {
+  readonly regions: ReadonlyMap<string, Region>
+  readonly tokens: Tokens
+  readonly account: string
+
+  constructor(readonly parts: Ec2Parts) {
+    const { world, clock } = parts
+    this.account = world.account
+    this.regions = new Map(
+      [...world.regions].map(([name, plan]) => [name, makeRegion(world, plan, clock.nowMs())]),
+    )
+    this.tokens = new Tokens()
+  }
+
+  get nowMs(): number {
+    return this.parts.clock.nowMs()
+  }
+
+  region(name: string): Region {
+    const region = this.regions.get(name)
+    if (region === undefined) throw new ApiError('InvalidParameterValue', `There is no region ${name}`)
+    return region
+  }
+
+  drawMs(name: DurationName): number {
+    return drawMs(this.parts.world, name)
+  }
+
+  *instances(): Generator<Instance> {
+    for (const region of this.regions.values()) yield* region.instances.values()
+  }
+
+  findInstance(id: string): Instance | undefined {
+    for (const region of this.regions.values()) {
+      const instance = region.instances.get(id)
+      if (instance !== undefined) return instance
+    }
+    return undefined
+  }
+}

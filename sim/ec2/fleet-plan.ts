@@ -1,0 +1,232 @@
+/** What a fleet asks for, as pools in the order in which they are tried. */
+import { z } from 'zod'
+import { decimal, dryRun, flag, integer, list, tagSpecification, text } from '../wire/query'
+import { ApiError } from '../wire/errors'
+import type { Call } from '../wire/service'
+import type { CapacityType } from '../world/schema'
+import { depthOf, poolOf } from './capacity'
+import type { Ec2 } from './ec2'
+import { merged, templateSpecification } from './launch-fields'
+import { checkTagList, planLaunch, priceOf, subnetsFor, type LaunchPlan } from './launch-plan'
+import type { LaunchFields, Subnet } from './model'
+import { findVersion } from './templates'
+
+const override = z.strictObject({
+  InstanceType: text.optional(),
+  MaxPrice: text.optional(),
+  SubnetId: text.optional(),
+  AvailabilityZone: text.optional(),
+  Priority: decimal.optional(),
+  ImageId: text.optional(),
+})
+const grouping = {
+  SingleInstanceType: flag.optional(),
+  SingleAvailabilityZone: flag.optional(),
+  MinTargetCapacity: integer.optional(),
+}
+
+export const fleetInput = z.strictObject({
+  ...dryRun,
+  ClientToken: text.optional(),
+  Type: z.enum(['instant', 'request', 'maintain']).default('maintain'),
+  LaunchTemplateConfigs: list(
+    z.strictObject({
+      LaunchTemplateSpecification: templateSpecification,
+      Overrides: list(override).default([]),
+    }),
+  ),
+  TargetCapacitySpecification: z.strictObject({
+    TotalTargetCapacity: integer,
+    OnDemandTargetCapacity: integer.optional(),
+    SpotTargetCapacity: integer.optional(),
+    DefaultTargetCapacityType: z.enum(['spot', 'on-demand']).optional(),
+    TargetCapacityUnitType: z.literal('units').optional(),
+  }),
+  SpotOptions: z
+    .strictObject({
+      AllocationStrategy: z
+        .enum([
+          'lowest-price',
+          'diversified',
+          'capacity-optimized',
+          'capacity-optimized-prioritized',
+          'price-capacity-optimized',
+        ])
+        .default('lowest-price'),
+      InstanceInterruptionBehavior: z.enum(['terminate', 'stop', 'hibernate']).default('terminate'),
+      ...grouping,
+    })
+    .optional(),
+  OnDemandOptions: z
+    .strictObject({
+      AllocationStrategy: z.enum(['lowest-price', 'prioritized']).default('lowest-price'),
+      ...grouping,
+    })
+    .optional(),
+  TagSpecification: list(tagSpecification).optional(),
+})
+export type FleetInput = z.output<typeof fleetInput>
+type Override = z.output<typeof override>
+
+/** One type in one subnet, and the words that led to it. */
+export interface FleetPool {
+  plan: LaunchPlan
+  subnet: Subnet
+  override: Override
+  template: { id: string; name: string; version: number }
+}
+
+/** How many machines of which kind. */
+export interface Target {
+  capacity: CapacityType
+  count: number
+  least: number
+  isSingleType: boolean
+  isSingleZone: boolean
+  strategy: string
+}
+
+/** The most overrides that one fleet may have. */
+const POOLS_MAX = 300
+const TAGGABLE = ['fleet', 'instance', 'volume', 'network-interface', 'spot-instances-request']
+
+/** Reads what can be said of a fleet before anything is launched. */
+export function planFleet(ec2: Ec2, wish: FleetInput, call: Call): { targets: Target[]; pools: FleetPool[] } {
+  if (wish.Type !== 'instant')
+    throw new ApiError(
+      'InvalidParameterValue',
+      `This small cloud makes fleets of the type instant, not ${wish.Type}`,
+    )
+  if (wish.SpotOptions !== undefined && wish.SpotOptions.InstanceInterruptionBehavior !== 'terminate')
+    throw new ApiError('UnsupportedOperation', 'This small cloud ends spot machines that are interrupted')
+  for (const { ResourceType, Tag } of wish.TagSpecification ?? []) {
+    if (!TAGGABLE.includes(ResourceType))
+      throw new ApiError(
+        'InvalidParameterValue',
+        `'${ResourceType}' is not a valid taggable resource type for this operation.`,
+      )
+    checkTagList(Tag)
+  }
+  const pools = wish.LaunchTemplateConfigs.flatMap((config) => poolsOf(ec2, call, { config, wish }))
+  if (pools.length === 0)
+    throw new ApiError('MissingParameter', 'The request must contain the parameter LaunchTemplateConfigs')
+  if (pools.length > POOLS_MAX)
+    throw new ApiError('InvalidParameterValue', `A fleet may have at most ${POOLS_MAX} overrides`)
+  return { targets: targetsOf(wish), pools }
+}
+
+function targetsOf({
+  TargetCapacitySpecification: wanted,
+  SpotOptions: spot,
+  OnDemandOptions: onDemand,
+}: FleetInput): Target[] {
+  const {
+    TotalTargetCapacity: total,
+    OnDemandTargetCapacity: own = 0,
+    SpotTargetCapacity: cheap = 0,
+  } = wanted
+  if (total < 1) throw new ApiError('InvalidParameterValue', 'TotalTargetCapacity must be at least 1')
+  if (own + cheap > total)
+    throw new ApiError(
+      'InvalidParameterCombination',
+      'The spot and on-demand target capacities are more than the total',
+    )
+  const rest = total - own - cheap
+  if (rest > 0 && wanted.DefaultTargetCapacityType === undefined)
+    throw new ApiError(
+      'InvalidParameterCombination',
+      'DefaultTargetCapacityType is missing for a part of the total capacity',
+    )
+  const count = (capacity: CapacityType): number =>
+    (capacity === 'spot' ? cheap : own) + (wanted.DefaultTargetCapacityType === capacity ? rest : 0)
+  return (['on-demand', 'spot'] as const)
+    .map((capacity) => {
+      const options = capacity === 'spot' ? spot : onDemand
+      return {
+        capacity,
+        count: count(capacity),
+        least: options?.MinTargetCapacity ?? 0,
+        isSingleType: options?.SingleInstanceType ?? false,
+        isSingleZone: options?.SingleAvailabilityZone ?? false,
+        strategy: options?.AllocationStrategy ?? 'lowest-price',
+      }
+    })
+    .filter((target) => target.count > 0)
+}
+
+interface PoolWords {
+  config: FleetInput['LaunchTemplateConfigs'][number]
+  wish: FleetInput
+}
+
+function poolsOf(ec2: Ec2, call: Call, { config, wish }: PoolWords): FleetPool[] {
+  const version = findVersion(ec2, call, config.LaunchTemplateSpecification)
+  const overrides: Override[] = config.Overrides.length === 0 ? [{}] : config.Overrides
+  const tags = (wish.TagSpecification ?? []).filter(({ ResourceType }) => ResourceType !== 'fleet')
+  return overrides.flatMap((override) => {
+    const own: LaunchFields & { SubnetId?: string | undefined } = {
+      InstanceType: override.InstanceType,
+      ImageId: override.ImageId,
+      SubnetId: override.SubnetId,
+      ...(override.AvailabilityZone === undefined
+        ? {}
+        : { Placement: { AvailabilityZone: override.AvailabilityZone } }),
+      TagSpecification: tags,
+    }
+    const fields = { ...merged(version.data, own), SubnetId: override.SubnetId }
+    if (fields.InstanceMarketOptions !== undefined)
+      throw new ApiError(
+        'InvalidParameterCombination',
+        'The launch template of a fleet may not have market options',
+      )
+    const plan = planLaunch(ec2, call, fields)
+    const priced =
+      override.MaxPrice === undefined ? plan : { ...plan, maxUsdPerHour: priceOf(override.MaxPrice) }
+    const { subnets, isZonal } = subnetsFor(plan.region, fields)
+    // An instant fleet takes one subnet for each override; without one it is free to choose.
+    return (isZonal ? subnets.slice(0, 1) : subnets).map((subnet) => ({
+      plan: { ...priced, template: { id: version.templateId, version: version.number } },
+      subnet,
+      override,
+      template: { id: version.templateId, name: version.templateName, version: version.number },
+    }))
+  })
+}
+
+/** The pools as a target's strategy tries them, best first. */
+export function ranked(ec2: Ec2, pools: readonly FleetPool[], target: Target): FleetPool[] {
+  const { market } = ec2.parts
+  const facts = pools.map((each, place) => {
+    const plan = { ...each.plan, capacity: target.capacity }
+    const pool = poolOf(plan, each.subnet)
+    return {
+      each: { ...each, plan },
+      usd: market.priceOf(pool),
+      isDeep: depthOf(ec2, pool) >= target.count,
+      depth: depthOf(ec2, pool),
+      priority: each.override.Priority ?? Infinity,
+      place,
+    }
+  })
+  type Facts = (typeof facts)[number]
+  const byPrice = (a: Facts, b: Facts): number => a.usd - b.usd
+  const byDepth = (a: Facts, b: Facts): number => b.depth - a.depth
+  const byPriority = (a: Facts, b: Facts): number =>
+    a.priority === b.priority ? a.place - b.place : a.priority - b.priority
+  const byRoom = (a: Facts, b: Facts): number => Number(b.isDeep) - Number(a.isDeep)
+  const orders: Record<string, ((a: Facts, b: Facts) => number)[]> = {
+    'lowest-price': [byPrice],
+    prioritized: [byPriority],
+    diversified: [byPrice],
+    'capacity-optimized': [byDepth, byPrice],
+    'capacity-optimized-prioritized': [byRoom, byPriority],
+    'price-capacity-optimized': [byRoom, byPrice],
+  }
+  const order = orders[target.strategy]!
+  return facts
+    .sort(
+      (a, b) =>
+        order.reduce((found, compare) => (found === 0 ? compare(a, b) : found), 0) || a.place - b.place,
+    )
+    .map(({ each }) => each)
+}

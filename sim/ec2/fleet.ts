@@ -1,0 +1,250 @@
+/** Instant fleets: one call, many pools, what could not be had said pool by pool. */
+import { z } from 'zod'
+import { dryRun, filter, flag, list, paging, text } from '../wire/query'
+import { ApiError } from '../wire/errors'
+import { action, type Action, type Call } from '../wire/service'
+import { roomIn } from './capacity'
+import type { Ec2 } from './ec2'
+import { page, select } from './filters'
+import { fleetInput, planFleet, ranked, type FleetInput, type FleetPool, type Target } from './fleet-plan'
+import { launch } from './launch'
+import { tagsFor } from './launch-fields'
+import type { Fleet, Instance } from './model'
+import { tagWords } from './tags'
+
+interface Filled {
+  pool: FleetPool
+  instances: Instance[]
+}
+
+interface Refused {
+  pool: FleetPool
+  problem: ApiError
+}
+
+export function fleetActions(ec2: Ec2): Record<string, Action> {
+  return {
+    CreateFleet: action({
+      input: fleetInput,
+      isMutating: true,
+      check: (wish, call) => void planFleet(ec2, wish, call),
+      run(wish, call) {
+        const { ClientToken: token, ...parameters } = wish
+        const scope = `CreateFleet/${call.region}`
+        return ec2.tokens.once(scope, { token, parameters }, () => makeFleet(ec2, wish, call)).answer
+      },
+    }),
+    DescribeFleets: action({
+      input: z.strictObject({
+        ...dryRun,
+        ...paging,
+        FleetId: list(text).default([]),
+        Filter: list(filter).default([]),
+      }),
+      run({ FleetId: ids, Filter, ...wish }, { region }) {
+        const fleets = [...ec2.region(region).fleets.values()]
+        const unknown = ids.find((id) => !fleets.some((each) => each.id === id))
+        if (unknown !== undefined)
+          throw new ApiError('InvalidFleetId.NotFound', `The fleet ID '${unknown}' does not exist`)
+        // Instant fleets are shown to those only who name them.
+        const named = fleets.filter(({ id }) => ids.includes(id))
+        const { items, nextToken } = page(
+          select(named, Filter, { type: () => 'instant', 'fleet-state': ({ state }) => state }),
+          wish,
+          { least: 1, most: 1000 },
+        )
+        return { fleetSet: items.map(fleetWords), nextToken }
+      },
+    }),
+    DeleteFleets: action({
+      input: z.strictObject({ ...dryRun, FleetId: list(text), TerminateInstances: flag }),
+      isMutating: true,
+      run({ FleetId: ids, TerminateInstances: ends }, { region }) {
+        const { fleets } = ec2.region(region)
+        const found = ids.filter((id) => fleets.has(id)).map((id) => fleets.get(id)!)
+        if (!ends && found.length > 0)
+          throw new ApiError(
+            'InvalidParameterValue',
+            'Deleting an instant fleet ends its instances; NoTerminateInstances is not possible',
+          )
+        const successfulFleetDeletionSet = found.map((fleet) => {
+          const previousFleetState = fleet.state
+          fleet.state = 'deleted-terminating'
+          for (const instance of fleet.instances) ec2.parts.lifecycle.terminate(instance)
+          return { currentFleetState: fleet.state, previousFleetState, fleetId: fleet.id }
+        })
+        const unsuccessfulFleetDeletionSet = ids
+          .filter((id) => !fleets.has(id))
+          .map((id) => ({
+            error: { code: 'fleetIdDoesNotExist', message: `The fleet ID '${id}' does not exist` },
+            fleetId: id,
+          }))
+        return { successfulFleetDeletionSet, unsuccessfulFleetDeletionSet }
+      },
+    }),
+  }
+}
+
+function makeFleet(ec2: Ec2, wish: FleetInput, call: Call): Fleet {
+  const { targets, pools } = planFleet(ec2, wish, call)
+  const id = `fleet-${ec2.parts.ids.uuid()}`
+  const reservationId = ec2.parts.ids.resource('r')
+  const results = targets.map((target) => ({
+    target,
+    ...fill(ec2, { target, pools, id, reservationId, call }),
+  }))
+  const fleet: Fleet = {
+    id,
+    createdAtMs: ec2.nowMs,
+    clientToken: wish.ClientToken ?? '',
+    tags: tagsFor('fleet', wish),
+    state: 'active',
+    request: wish,
+    instances: results.flatMap(({ filled }) => filled.flatMap(({ instances }) => instances)),
+    answer: {
+      fleetId: id,
+      errorSet: results.flatMap(({ target, refused }) => refused.map((each) => errorWords(target, each))),
+      fleetInstanceSet: results.flatMap(({ target, filled }) =>
+        filled.map((each) => filledWords(target, each)),
+      ),
+    },
+  }
+  ec2.region(call.region).fleets.set(id, fleet)
+  return fleet
+}
+
+interface FillOrder {
+  target: Target
+  pools: readonly FleetPool[]
+  id: string
+  reservationId: string
+  call: Call
+}
+
+/** Fills one target from the pools, best first, as far as the world lets it. */
+function fill(
+  ec2: Ec2,
+  { target, pools, id, reservationId, call }: FillOrder,
+): { filled: Filled[]; refused: Refused[] } {
+  const limit = ec2.parts.faults.first('partial-fleet', {
+    service: 'ec2',
+    action: 'CreateFleet',
+    region: call.region,
+    capacity: target.capacity,
+  })
+  const wanted = Math.min(target.count, limit?.most ?? Infinity)
+  const places: { pool: FleetPool; count: number }[] = []
+  const refused: Refused[] = []
+  let left = wanted
+  for (const pool of ranked(ec2, pools, target)) {
+    const [first] = places
+    const isOutside =
+      first !== undefined &&
+      ((target.isSingleType && first.pool.plan.type !== pool.plan.type) ||
+        (target.isSingleZone && first.pool.subnet.zone.name !== pool.subnet.zone.name))
+    if (left === 0 || isOutside) continue
+    const room = roomIn(ec2, pool.plan, { subnet: pool.subnet, wanted: left })
+    if (room.count > 0) places.push({ pool, count: room.count })
+    if (room.count < left && room.problem !== undefined) refused.push({ pool, problem: room.problem })
+    left -= room.count
+  }
+  const count = places.reduce((sum, place) => sum + place.count, 0)
+  if (wanted < target.count && places.length > 0)
+    refused.push({
+      pool: places.at(-1)!.pool,
+      problem: new ApiError(
+        'InsufficientInstanceCapacity',
+        'There is no capacity available that matches your request.',
+        500,
+      ),
+    })
+  // Where the smallest number is not reached nothing is launched.
+  if (count < target.least)
+    return {
+      filled: [],
+      refused:
+        refused.length > 0
+          ? refused
+          : [
+              {
+                pool: pools[0]!,
+                problem: new ApiError(
+                  'UnfulfillableCapacity',
+                  'Unable to fulfill capacity due to your request configuration.',
+                ),
+              },
+            ],
+    }
+  const filled = places.map(({ pool, count: some }) => ({
+    pool,
+    instances: launch(ec2, pool.plan, {
+      subnet: pool.subnet,
+      count: some,
+      reservationId,
+      clientToken: '',
+      fleetId: id,
+    }),
+  }))
+  return { filled, refused }
+}
+
+function poolWords({ override, subnet, plan, template }: FleetPool) {
+  return {
+    launchTemplateSpecification: {
+      launchTemplateId: template.id,
+      launchTemplateName: template.name,
+      version: String(template.version),
+    },
+    overrides: {
+      instanceType: plan.type.name,
+      maxPrice: override.MaxPrice,
+      subnetId: override.SubnetId ?? subnet.id,
+      availabilityZone: override.AvailabilityZone ?? subnet.zone.name,
+      priority: override.Priority,
+      imageId: override.ImageId,
+    },
+  }
+}
+
+function errorWords({ capacity }: Target, { pool, problem }: Refused) {
+  return {
+    launchTemplateAndOverrides: poolWords(pool),
+    lifecycle: capacity,
+    errorCode: problem.code,
+    errorMessage: problem.message,
+  }
+}
+
+function filledWords({ capacity }: Target, { pool, instances }: Filled) {
+  return {
+    launchTemplateAndOverrides: poolWords(pool),
+    lifecycle: capacity,
+    instanceIds: instances.map(({ id }) => id),
+    instanceType: pool.plan.type.name,
+  }
+}
+
+function fleetWords({ id, createdAtMs, state, clientToken, tags, answer, instances, request }: Fleet) {
+  const { TargetCapacitySpecification: target } = request as Pick<FleetInput, 'TargetCapacitySpecification'>
+  return {
+    fleetId: id,
+    createTime: new Date(createdAtMs),
+    fleetState: state,
+    activityStatus: 'fulfilled',
+    clientToken,
+    type: 'instant',
+    fulfilledCapacity: instances.length,
+    fulfilledOnDemandCapacity: instances.filter(({ capacity }) => capacity === 'on-demand').length,
+    terminateInstancesWithExpiration: false,
+    replaceUnhealthyInstances: false,
+    targetCapacitySpecification: {
+      totalTargetCapacity: target.TotalTargetCapacity,
+      onDemandTargetCapacity: target.OnDemandTargetCapacity,
+      spotTargetCapacity: target.SpotTargetCapacity,
+      defaultTargetCapacityType: target.DefaultTargetCapacityType,
+    },
+    errorSet: answer.errorSet as [],
+    fleetInstanceSet: answer.fleetInstanceSet as [],
+    tagSet: tagWords(tags),
+  }
+}

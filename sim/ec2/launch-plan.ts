@@ -1,0 +1,238 @@
+/** From the words of a launch to what is to be launched; everything that can be wrong with the words is found here. */
+import type { Role } from '../identity/identities'
+import { ApiError } from '../wire/errors'
+import type { Call } from '../wire/service'
+import type { CapacityType } from '../world/schema'
+import type { MachineType } from '../world/types'
+import type { Ec2 } from './ec2'
+import type { Image, LaunchFields, MetadataOptions, Region, Subnet } from './model'
+
+/** A launch, all of it but the place. */
+export interface LaunchPlan {
+  region: Region
+  type: MachineType
+  image: Image
+  capacity: CapacityType
+  maxUsdPerHour?: number
+  groupIds: string[]
+  role?: Role
+  userData: string
+  shutdownBehavior: 'stop' | 'terminate'
+  isProtected: boolean
+  metadataOptions: MetadataOptions
+  hasPublicIp?: boolean
+  /** The template that it came from. */
+  template?: { id: string; version: number }
+  fields: LaunchFields
+}
+
+/** User data may have this many bytes before it is encoded. */
+const USER_DATA_BYTES_MAX = 16_384
+const TAGS_MAX = 50
+
+export function planLaunch(ec2: Ec2, call: Call, fields: LaunchFields): LaunchPlan {
+  const region = ec2.region(call.region)
+  const { InstanceMarketOptions: market, NetworkInterface: interfaces = [] } = fields
+  if (fields.KeyName !== undefined)
+    throw new ApiError('InvalidKeyPair.NotFound', `The key pair '${fields.KeyName}' does not exist`)
+  if (interfaces.length > 1)
+    throw new ApiError(
+      'InvalidParameterCombination',
+      'This small cloud gives a machine one network interface',
+    )
+  if (interfaces.length > 0 && (fields.SecurityGroupId ?? []).length > 0)
+    throw new ApiError(
+      'InvalidParameterCombination',
+      'Network interfaces and an instance-level security groups may not be specified on the same request',
+    )
+  checkTags(fields)
+  const role = roleOf(ec2, call, fields)
+  const capacity = capacityOf(market)
+  const maxPrice = market?.SpotOptions?.MaxPrice
+  return {
+    region,
+    type: typeOf(ec2, fields),
+    image: imageOf(region, fields),
+    capacity,
+    ...(maxPrice === undefined ? {} : { maxUsdPerHour: priceOf(maxPrice) }),
+    groupIds: groupsOf(region, fields),
+    ...(role === undefined ? {} : { role }),
+    userData: userDataOf(fields),
+    shutdownBehavior: fields.InstanceInitiatedShutdownBehavior ?? 'stop',
+    isProtected: fields.DisableApiTermination ?? false,
+    metadataOptions: {
+      httpTokens: fields.MetadataOptions?.HttpTokens ?? 'optional',
+      httpEndpoint: fields.MetadataOptions?.HttpEndpoint ?? 'enabled',
+      hopLimit: fields.MetadataOptions?.HttpPutResponseHopLimit ?? 1,
+      instanceMetadataTags: fields.MetadataOptions?.InstanceMetadataTags ?? 'disabled',
+    },
+    ...(interfaces[0]?.AssociatePublicIpAddress === undefined
+      ? {}
+      : { hasPublicIp: interfaces[0].AssociatePublicIpAddress }),
+    fields,
+  }
+}
+
+function typeOf(ec2: Ec2, { InstanceType: name = 'm5.large' }: LaunchFields): MachineType {
+  const type = ec2.parts.world.types.get(name)
+  if (type === undefined)
+    throw new ApiError('InvalidParameterValue', `Invalid value '${name}' for InstanceType.`)
+  return type
+}
+
+function imageOf(region: Region, { ImageId: id }: LaunchFields): Image {
+  if (id === undefined)
+    throw new ApiError('MissingParameter', 'The request must contain the parameter ImageId')
+  const alias = id.startsWith('resolve:ssm:') ? id.slice('resolve:ssm:'.length) : undefined
+  if (alias === undefined && !/^ami-[0-9a-f]{8}([0-9a-f]{9})?$/.test(id))
+    throw new ApiError('InvalidAMIID.Malformed', `Invalid id: "${id}" (expecting "ami-...")`)
+  const image = region.images.find(
+    (each) => each.id === id || (alias !== undefined && each.parameters.includes(alias)),
+  )
+  if (image === undefined)
+    throw new ApiError('InvalidAMIID.NotFound', `The image id '[${id}]' does not exist`)
+  return image
+}
+
+function groupsOf(region: Region, fields: LaunchFields): string[] {
+  const ids = fields.NetworkInterface?.[0]?.SecurityGroupId ?? fields.SecurityGroupId ?? []
+  const names = fields.SecurityGroup ?? []
+  const found = [
+    ...ids.map((id) => [id, region.groups.find((group) => group.id === id)] as const),
+    ...names.map((name) => [name, region.groups.find((group) => group.name === name)] as const),
+  ]
+  const missing = found.find(([, group]) => group === undefined)
+  if (missing !== undefined)
+    throw new ApiError('InvalidGroup.NotFound', `The security group '${missing[0]}' does not exist`)
+  return found.length === 0 ? [region.groups[0]!.id] : found.map(([, group]) => group!.id)
+}
+
+function roleOf(
+  ec2: Ec2,
+  { principal }: Call,
+  { IamInstanceProfile: profile }: LaunchFields,
+): Role | undefined {
+  if (profile === undefined) return undefined
+  if (profile.Name !== undefined && profile.Arn !== undefined)
+    throw new ApiError(
+      'InvalidParameterCombination',
+      "The parameter 'iamInstanceProfile.name' may not be used in combination with 'iamInstanceProfile.arn'",
+    )
+  const name = profile.Name ?? profile.Arn?.split('/').at(-1) ?? ''
+  const role = ec2.parts.identities.roles.get(name)
+  if (role?.plan.hasProfile !== true) {
+    const words = profile.Name === undefined ? `ARN (${profile.Arn})` : `name (${name})`
+    throw new ApiError(
+      'InvalidParameterValue',
+      `Value (${name}) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile ${words}`,
+    )
+  }
+  const context = { 'iam:PassedToService': 'ec2.amazonaws.com' }
+  if (
+    ec2.parts.identities.judge(principal, { action: 'iam:PassRole', resource: role.arn, context }) !==
+    'allowed'
+  )
+    throw new ApiError(
+      'UnauthorizedOperation',
+      `You are not authorized to perform this operation. User: ${principal.arn} is not authorized to perform: iam:PassRole on resource: ${role.arn}`,
+      403,
+    )
+  return role
+}
+
+function capacityOf(market: LaunchFields['InstanceMarketOptions']): CapacityType {
+  if (market?.MarketType === undefined) return 'on-demand'
+  if (market.MarketType !== 'spot')
+    throw new ApiError(
+      'InvalidParameterValue',
+      'The market type (purchasing) option is not valid. Choose a different market type and try again.',
+    )
+  const { SpotInstanceType: kind = 'one-time', InstanceInterruptionBehavior: behavior = 'terminate' } =
+    market.SpotOptions ?? {}
+  if (kind !== 'one-time' || behavior !== 'terminate')
+    throw new ApiError(
+      'UnsupportedOperation',
+      'This small cloud has one-time spot machines that end when they are interrupted',
+    )
+  return 'spot'
+}
+
+/** A dearest price as it is sent, in USD per hour. */
+export function priceOf(text: string): number {
+  const usd = Number(text)
+  if (!(usd > 0.001))
+    throw new ApiError(
+      'InvalidParameterValue',
+      `Invalid value '${text}' for SpotPrice. It must be more than 0.001.`,
+    )
+  return usd
+}
+
+function userDataOf({ UserData: encoded = '' }: LaunchFields): string {
+  const bytes = Buffer.from(encoded, 'base64')
+  if (bytes.toString('base64').replace(/=+$/, '') !== encoded.replace(/\s|=+$/g, ''))
+    throw new ApiError('InvalidParameterValue', 'Invalid BASE64 encoding of user data.')
+  if (bytes.length > USER_DATA_BYTES_MAX)
+    throw new ApiError('InvalidParameterValue', `User data is limited to ${USER_DATA_BYTES_MAX} bytes`)
+  return encoded
+}
+
+const TAGGABLE = ['instance', 'volume', 'network-interface', 'spot-instances-request']
+
+function checkTags({ TagSpecification: specifications = [] }: LaunchFields): void {
+  for (const { ResourceType, Tag } of specifications) {
+    if (!TAGGABLE.includes(ResourceType))
+      throw new ApiError(
+        'InvalidParameterValue',
+        `'${ResourceType}' is not a valid taggable resource type for this operation.`,
+      )
+    checkTagList(Tag)
+  }
+}
+
+export function checkTagList(tags: readonly { Key: string; Value: string }[]): void {
+  if (tags.length > TAGS_MAX)
+    throw new ApiError('TagLimitExceeded', 'The maximum number of Tags for a resource has been reached.')
+  for (const { Key, Value } of tags) {
+    if (Key === '' || Key.length > 127)
+      throw new ApiError('InvalidParameterValue', `Tag key '${Key}' must be 1 to 127 characters long.`)
+    if (/^aws:/i.test(Key))
+      throw new ApiError(
+        'InvalidParameterValue',
+        "Tag keys starting with 'aws:' are reserved for internal use",
+      )
+    if (Value.length > 255)
+      throw new ApiError('InvalidParameterValue', `Tag value exceeds the maximum length of 255 characters`)
+  }
+}
+
+/** Where a launch is to go: one subnet where it names one or a zone, else any default subnet. */
+export function subnetsFor(
+  region: Region,
+  fields: LaunchFields & { SubnetId?: string | undefined },
+): { subnets: Subnet[]; isZonal: boolean } {
+  const id = fields.SubnetId ?? fields.NetworkInterface?.[0]?.SubnetId
+  const zone = fields.Placement?.AvailabilityZone
+  const zoneId = fields.Placement?.AvailabilityZoneId
+  if (id !== undefined) {
+    const subnet = region.subnets.find((each) => each.id === id)
+    if (subnet === undefined)
+      throw new ApiError('InvalidSubnetID.NotFound', `The subnet ID '${id}' does not exist`)
+    if (zone !== undefined && subnet.zone.name !== zone)
+      throw new ApiError(
+        'InvalidParameterCombination',
+        `The availability zone of the subnet '${id}' is not ${zone}`,
+      )
+    return { subnets: [subnet], isZonal: true }
+  }
+  const isThere = ({ zone: each }: Subnet): boolean =>
+    (zone ?? each.name) === each.name && (zoneId ?? each.id) === each.id
+  const known = region.plan.zones.some(
+    (each) => (zone ?? each.name) === each.name && (zoneId ?? each.id) === each.id,
+  )
+  if (!known) throw new ApiError('InvalidParameterValue', `Invalid availability zone: [${zone ?? zoneId}]`)
+  const subnets = region.subnets.filter((subnet) => subnet.plan.isDefault && isThere(subnet))
+  if (subnets.length === 0)
+    throw new ApiError('MissingInput', 'No default subnet for this zone: name a subnet')
+  return { subnets, isZonal: zone !== undefined || zoneId !== undefined }
+}

@@ -1,0 +1,130 @@
+/** New instances. */
+import { drawMs } from '../world/world'
+import { takeLaunchTokens } from './capacity'
+import type { Ec2 } from './ec2'
+import { tagsFor } from './launch-fields'
+import type { LaunchPlan } from './launch-plan'
+import type { Instance, SpotRequest, Subnet, Tags, Volume } from './model'
+
+export interface LaunchOrder {
+  subnet: Subnet
+  count: number
+  reservationId: string
+  clientToken: string
+  fleetId?: string
+  /** Beside those of the plan. */
+  tags?: Tags
+}
+
+/** Launches into a subnet; that there is room has been seen. Throws `RequestLimitExceeded` when launches come too fast. */
+export function launch(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder): Instance[] {
+  takeLaunchTokens(ec2, plan.region.plan.name, order.count)
+  const instances = Array.from({ length: order.count }, (_, i) =>
+    makeInstance(ec2, plan, { ...order, launchIndex: i }),
+  )
+  for (const instance of instances) {
+    plan.region.instances.set(instance.id, instance)
+    for (const volume of instance.volumes) plan.region.volumes.set(volume.id, volume)
+    if (instance.spotRequest !== undefined)
+      plan.region.spotRequests.set(instance.spotRequest.id, instance.spotRequest)
+    ec2.parts.lifecycle.begin(instance)
+  }
+  return instances
+}
+
+function makeInstance(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder & { launchIndex: number }): Instance {
+  const { ids, world } = ec2.parts
+  const { nowMs } = ec2
+  const { subnet } = order
+  const id = ids.resource('i')
+  const number = subnet.used++
+  const host = 4 + (number % 4091)
+  const hasPublicIp = plan.hasPublicIp ?? subnet.plan.egress === 'public'
+  const networks = subnet.network.split('.')
+  const privateIp = `${networks[0]}.${networks[1]}.${Number(networks[2]) + (host >> 8)}.${host & 255}`
+  const instance: Instance = {
+    id,
+    reservationId: order.reservationId,
+    launchIndex: order.launchIndex,
+    region: plan.region.plan.name,
+    subnet,
+    type: plan.type,
+    image: plan.image,
+    capacity: plan.capacity,
+    ...(plan.maxUsdPerHour === undefined ? {} : { maxUsdPerHour: plan.maxUsdPerHour }),
+    ...(order.fleetId === undefined ? {} : { fleetId: order.fleetId }),
+    clientToken: order.clientToken,
+    launchedAtMs: nowMs,
+    visibleAtMs: nowMs + drawMs(world, 'notFound'),
+    privateIp,
+    // TEST-NET-3: nobody can take these for addresses that lead anywhere.
+    ...(hasPublicIp ? { publicIp: `203.0.113.${1 + (host % 254)}` } : {}),
+    interfaceId: ids.resource('eni'),
+    macAddress: [
+      '0a',
+      'ff',
+      ...privateIp.split('.').map((part) => Number(part).toString(16).padStart(2, '0')),
+    ].join(':'),
+    groupIds: plan.groupIds,
+    ...(plan.role === undefined ? {} : { role: plan.role }),
+    userData: plan.userData,
+    shutdownBehavior: plan.shutdownBehavior,
+    isProtected: plan.isProtected,
+    metadataOptions: plan.metadataOptions,
+    volumes: [],
+    tags: new Map([...tagsFor('instance', plan.fields), ...(order.tags ?? []), ...ownTags(order, plan)]),
+    history: [{ atMs: nowMs, state: 'pending' }],
+    isImpaired: false,
+    isMarked: false,
+  }
+  instance.volumes = volumesOf(ec2, plan, instance)
+  if (plan.capacity === 'spot') instance.spotRequest = spotRequestOf(ec2, plan, instance)
+  return instance
+}
+
+/** Tags that EC2 sets itself. */
+function ownTags({ fleetId }: LaunchOrder, plan: LaunchPlan): Tags {
+  const tags: Tags = new Map()
+  if (fleetId !== undefined) tags.set('aws:ec2:fleet-id', fleetId)
+  const { template } = plan
+  if (template !== undefined) {
+    tags.set('aws:ec2launchtemplate:id', template.id)
+    tags.set('aws:ec2launchtemplate:version', String(template.version))
+  }
+  return tags
+}
+
+function volumesOf(ec2: Ec2, plan: LaunchPlan, instance: Instance): Volume[] {
+  const given = plan.fields.BlockDeviceMapping ?? []
+  const root = plan.image.rootDevice
+  const devices = given.some(({ DeviceName }) => DeviceName === root)
+    ? given
+    : [{ DeviceName: root }, ...given]
+  return devices.map(({ DeviceName = root, ...rest }) => {
+    const ebs = 'Ebs' in rest ? rest.Ebs : undefined
+    return {
+      id: ec2.parts.ids.resource('vol'),
+      zone: instance.subnet.zone,
+      sizeGiB: ebs?.VolumeSize ?? plan.image.rootGiB,
+      type: ebs?.VolumeType ?? 'gp3',
+      createdAtMs: instance.launchedAtMs,
+      device: DeviceName,
+      instanceId: instance.id,
+      isDeletedWithInstance: ebs?.DeleteOnTermination ?? DeviceName === root,
+      tags: tagsFor('volume', plan.fields),
+    }
+  })
+}
+
+function spotRequestOf(ec2: Ec2, plan: LaunchPlan, instance: Instance): SpotRequest {
+  const { nowMs } = ec2
+  return {
+    id: `sir-${ec2.parts.ids.resource('x').slice(3, 11)}`,
+    createdAtMs: nowMs,
+    state: 'active',
+    status: { code: 'fulfilled', message: 'Your spot request is fulfilled.', atMs: nowMs },
+    maxPrice: (plan.maxUsdPerHour ?? plan.type.usdPerHour).toFixed(6),
+    instance,
+    tags: tagsFor('spot-instances-request', plan.fields),
+  }
+}

@@ -1,0 +1,255 @@
+/** The life of instances: booted, interrupted, ended, by order or by the world. */
+import { rm } from 'node:fs/promises'
+import type { Clock } from '../clock'
+import { rebalanceNotice, spotNotice } from '../machines/metadata'
+import type { Faults, Occasion } from '../world/faults'
+import type { Market } from '../world/market'
+import { drawMs, type World } from '../world/world'
+import type { Lifecycle } from './ec2'
+import { Evictions } from './evictions'
+import { isAlive, stateOf, type Instance, type InstanceState, type Reason, type Region } from './model'
+import type { PowerSupply } from './power'
+
+export interface LifeParts {
+  world: World
+  clock: Clock
+  faults: Faults
+  market: Market
+  power: PowerSupply
+  regionOf: (instance: Instance) => Region
+}
+
+const USER_INITIATED: Reason = {
+  code: 'Client.UserInitiatedShutdown',
+  message: 'Client.UserInitiatedShutdown: User initiated shutdown',
+}
+const SELF_INITIATED: Reason = {
+  code: 'Client.InstanceInitiatedShutdown',
+  message: 'Client.InstanceInitiatedShutdown: Instance initiated shutdown',
+}
+const SPOT_TERMINATION: Reason = {
+  code: 'Server.SpotInstanceTermination',
+  message: 'Server.SpotInstanceTermination: Spot instance termination',
+}
+const HARDWARE: Reason = {
+  code: 'Server.InternalError',
+  message: 'Server.InternalError: Internal error on launch',
+}
+
+/** How a spot machine is taken. */
+export interface Interruption {
+  /** From the notice to the end; `null` without a notice. */
+  noticeMs: number | null
+  /** A rebalance recommendation this long before the notice. */
+  rebalanceBeforeMs?: number
+  /** The last part of the request's status: `instance-terminated-...`. */
+  cause?: 'no-capacity' | 'by-price' | 'by-service'
+}
+
+export class Life implements Lifecycle {
+  private readonly evictions: Evictions
+  private onAgent: (instance: Instance) => void = () => undefined
+
+  constructor(private readonly parts: LifeParts) {
+    this.evictions = new Evictions(parts, (instance, cause) =>
+      this.interrupt(instance, { noticeMs: this.draw('notice'), cause }),
+    )
+  }
+
+  /** Tells when an agent on a machine registers. */
+  whenAgentRegisters(listener: (instance: Instance) => void): void {
+    this.onAgent = listener
+  }
+
+  begin(instance: Instance): void {
+    const { clock, faults } = this.parts
+    const failure = faults.first('launch-fails', occasionOf(instance))
+    if (failure !== undefined) {
+      const reason = { code: failure.reason, message: `${failure.reason}: the launch has failed` }
+      clock.after(failure.after, () => void this.end(instance, { reason, isSudden: true }))
+      return
+    }
+    clock.after(this.draw('pending'), () => {
+      if (stateOf(instance) !== 'pending') return
+      this.change(instance, 'running')
+      this.start(instance)
+    })
+  }
+
+  terminate(instance: Instance): void {
+    if (stateOf(instance) === 'stopped') return this.change(instance, 'terminated', USER_INITIATED)
+    void this.end(instance, { reason: USER_INITIATED, isSudden: false })
+  }
+
+  /** Takes a spot machine back. Nothing happens where it has ended, or is being taken already. */
+  interrupt(instance: Instance, { noticeMs, rebalanceBeforeMs, cause = 'no-capacity' }: Interruption): void {
+    if (!isAlive(instance) || instance.isMarked) return
+    const { clock } = this.parts
+    if (rebalanceBeforeMs !== undefined) {
+      this.recommendRebalance(instance)
+      clock.after(rebalanceBeforeMs, () => this.interrupt(instance, { noticeMs, cause }))
+      return
+    }
+    instance.isMarked = true
+    const take = (): void => {
+      this.mark(instance, `instance-terminated-${cause}`, 'Your Spot instance was terminated.')
+      void this.end(instance, { reason: SPOT_TERMINATION, isSudden: noticeMs === null })
+    }
+    if (noticeMs === null) return take()
+    Object.assign((instance.metadata ??= {}), spotNotice(new Date(clock.nowMs() + noticeMs)))
+    this.mark(instance, 'marked-for-termination', 'Your Spot Instance is marked for termination.')
+    clock.after(noticeMs, take)
+  }
+
+  recommendRebalance(instance: Instance): void {
+    Object.assign((instance.metadata ??= {}), rebalanceNotice(new Date(this.parts.clock.nowMs())))
+  }
+
+  /** Ends every machine, at once; for the end of the cloud. */
+  async stop(instances: Iterable<Instance>): Promise<void> {
+    await Promise.all(
+      [...instances].flatMap(({ machine }) => (machine === undefined ? [] : [machine.kill()])),
+    )
+  }
+
+  private start(instance: Instance): void {
+    const { faults, power, clock } = this.parts
+    const occasion = occasionOf(instance)
+    this.evictions.watch(instance)
+    this.scheduleFaults(instance, occasion)
+    if (faults.first('no-boot', occasion) !== undefined) {
+      instance.isImpaired = true
+      return
+    }
+    const hasNoAgent = faults.first('no-agent', occasion) !== undefined
+    const machine = power.connect(instance)
+    machine.onPowerOff((how) => {
+      if (how === 'shutdown') this.poweredOff(instance)
+      else instance.isImpaired = true
+    })
+    const registers = (): void => {
+      if (!hasNoAgent && power.canReachServices(instance))
+        clock.after(this.draw('register'), () => {
+          if (stateOf(instance) === 'running' && !instance.isImpaired) this.onAgent(instance)
+        })
+    }
+    machine.boot().then(registers, () => {
+      // It was ended before it was up, which whoever ended it has said already; else it hangs.
+      if (stateOf(instance) === 'running') instance.isImpaired = true
+    })
+  }
+
+  private scheduleFaults(instance: Instance, occasion: Occasion): void {
+    const { clock, faults } = this.parts
+    if (instance.capacity === 'spot')
+      for (const { after, notice, isSilent, rebalanceBefore } of faults.strike('interruption', occasion)) {
+        const noticeMs = isSilent ? null : (notice ?? this.draw('notice'))
+        const earlier = rebalanceBefore === undefined ? {} : { rebalanceBeforeMs: rebalanceBefore }
+        clock.after(after, () => this.interrupt(instance, { noticeMs, ...earlier, cause: 'by-service' }))
+      }
+    for (const { after } of faults.strike('rebalance', occasion))
+      clock.after(after, () => this.recommendRebalance(instance))
+    for (const { after } of faults.strike('crash', occasion))
+      clock.after(after, () => void this.end(instance, { reason: HARDWARE, isSudden: true }))
+    for (const { after } of faults.strike('hang', occasion))
+      clock.after(after, () => void this.hang(instance))
+  }
+
+  private async hang(instance: Instance): Promise<void> {
+    if (!isAlive(instance)) return
+    instance.isImpaired = true
+    await instance.machine?.kill()
+  }
+
+  /** The machine went off by itself. */
+  private poweredOff(instance: Instance): void {
+    if (!isAlive(instance)) return
+    if (instance.shutdownBehavior === 'terminate')
+      void this.end(instance, { reason: SELF_INITIATED, isSudden: true })
+    else {
+      this.change(instance, 'stopping', SELF_INITIATED)
+      this.change(instance, 'stopped', SELF_INITIATED)
+      instance.heldUntilMs = this.parts.clock.nowMs()
+    }
+  }
+
+  /** From now on it is shutting down; the rest comes in its time. */
+  private end(instance: Instance, how: { reason: Reason; isSudden: boolean }): Promise<void> {
+    if (['shutting-down', 'terminated'].includes(stateOf(instance))) return Promise.resolve()
+    const wasRunning = stateOf(instance) === 'running'
+    this.change(instance, 'shutting-down', how.reason)
+    return this.endInTime(instance, { ...how, wasRunning })
+  }
+
+  private async endInTime(
+    instance: Instance,
+    { reason, isSudden, wasRunning }: { reason: Reason; isSudden: boolean; wasRunning: boolean },
+  ): Promise<void> {
+    const { clock, faults } = this.parts
+    const stuck = faults.first('stuck-shutting-down', occasionOf(instance))
+    const atLeast = this.pause(stuck?.for ?? this.draw('shuttingDown'))
+    const { machine } = instance
+    if (machine !== undefined && wasRunning) {
+      if (!isSudden && !instance.isImpaired) {
+        const cut = this.pause(this.draw('osShutdown'))
+        await Promise.race([machine.shutDown().catch(() => undefined), cut.over])
+        cut.cancel()
+      }
+      await machine.kill()
+      instance.lastConsole = await machine.console().catch(() => '')
+    }
+    await atLeast.over
+    this.change(instance, 'terminated', reason)
+    this.release(instance)
+    clock.after(this.draw('terminatedVisible'), () => this.forget(instance))
+    if (machine !== undefined)
+      await rm(this.parts.power.directoryOf(instance), { recursive: true, force: true })
+  }
+
+  private release(instance: Instance): void {
+    const { clock, regionOf } = this.parts
+    const { volumes } = regionOf(instance)
+    instance.heldUntilMs = clock.nowMs() + this.draw('slotReturn')
+    instance.subnet.used -= 1
+    for (const volume of instance.volumes) {
+      delete volume.instanceId
+      if (volume.isDeletedWithInstance) volumes.delete(volume.id)
+    }
+    const request = instance.spotRequest
+    if (request?.state === 'active' && request.status.code === 'fulfilled')
+      this.mark(instance, 'instance-terminated-by-user', 'Your Spot Instance was terminated.')
+    if (request !== undefined && request.state === 'active') request.state = 'closed'
+  }
+
+  private forget(instance: Instance): void {
+    const { instances, spotRequests } = this.parts.regionOf(instance)
+    instances.delete(instance.id)
+    if (instance.spotRequest !== undefined) spotRequests.delete(instance.spotRequest.id)
+  }
+
+  private mark({ spotRequest }: Instance, code: string, message: string): void {
+    if (spotRequest !== undefined) spotRequest.status = { code, message, atMs: this.parts.clock.nowMs() }
+  }
+
+  private change(instance: Instance, state: InstanceState, reason?: Reason): void {
+    instance.history.push({
+      atMs: this.parts.clock.nowMs(),
+      state,
+      ...(reason === undefined ? {} : { reason }),
+    })
+  }
+
+  private pause(durationMs: number): { over: Promise<void>; cancel: () => void } {
+    let cancel = (): void => undefined
+    const over = new Promise<void>((resolve) => (cancel = this.parts.clock.after(durationMs, resolve)))
+    return { over, cancel: () => cancel() }
+  }
+
+  private draw(name: Parameters<typeof drawMs>[1]): number {
+    return drawMs(this.parts.world, name)
+  }
+}
+
+export function occasionOf({ id, region, subnet, type, capacity, tags }: Instance): Occasion {
+  return { service: 'ec2', region, zone: subnet.zone.name, type: type.name, capacity, tags, instance: id }
+}

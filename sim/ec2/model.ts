@@ -1,0 +1,273 @@
+/** What EC2 keeps of a region. */
+import type { Role } from '../identity/identities'
+import type { Machine, MachineSpec } from '../machines/machine'
+import type { CapacityType, SubnetPlan } from '../world/schema'
+import type { MachineType } from '../world/types'
+import type { RegionPlan, Zone } from '../world/world'
+
+export type Tags = Map<string, string>
+
+export type InstanceState = 'pending' | 'running' | 'shutting-down' | 'terminated' | 'stopping' | 'stopped'
+
+export const STATE_CODES: Readonly<Record<InstanceState, number>> = {
+  pending: 0,
+  running: 16,
+  'shutting-down': 32,
+  terminated: 48,
+  stopping: 64,
+  stopped: 80,
+}
+
+/** Why an instance is in its state, by EC2's codes. */
+export interface Reason {
+  code: string
+  message: string
+}
+
+export interface StateChange {
+  atMs: number
+  state: InstanceState
+  reason?: Reason
+}
+
+export interface Subnet {
+  id: string
+  vpcId: string
+  zone: Zone
+  cidr: string
+  /** First three numbers of its addresses. */
+  network: string
+  plan: SubnetPlan
+  routeTableId: string
+  used: number
+}
+
+export interface Image {
+  id: string
+  name: string
+  description: string
+  ownerAlias: string
+  architecture: 'x86_64' | 'arm64'
+  rootDevice: string
+  rootGiB: number
+  /** Public parameters that lead to it. */
+  parameters: string[]
+}
+
+export interface Volume {
+  id: string
+  zone: Zone
+  sizeGiB: number
+  type: string
+  createdAtMs: number
+  device: string
+  instanceId?: string
+  isDeletedWithInstance: boolean
+  tags: Tags
+}
+
+export interface SpotRequest {
+  id: string
+  createdAtMs: number
+  state: 'active' | 'closed' | 'cancelled'
+  status: { code: string; message: string; atMs: number }
+  maxPrice: string
+  instance: Instance
+  tags: Tags
+}
+
+export interface MetadataOptions {
+  httpTokens: 'optional' | 'required'
+  httpEndpoint: 'enabled' | 'disabled'
+  hopLimit: number
+  instanceMetadataTags: 'enabled' | 'disabled'
+}
+
+export interface Instance {
+  id: string
+  reservationId: string
+  launchIndex: number
+  region: string
+  subnet: Subnet
+  type: MachineType
+  image: Image
+  capacity: CapacityType
+  /** The dearest spot price at which it is kept. */
+  maxUsdPerHour?: number
+  spotRequest?: SpotRequest
+  fleetId?: string
+  clientToken: string
+  launchedAtMs: number
+  /** Until then describes do not know it. */
+  visibleAtMs: number
+  privateIp: string
+  publicIp?: string
+  interfaceId: string
+  macAddress: string
+  groupIds: string[]
+  keyName?: string
+  role?: Role
+  /** Base64, as it was sent. */
+  userData: string
+  shutdownBehavior: 'stop' | 'terminate'
+  isProtected: boolean
+  metadataOptions: MetadataOptions
+  volumes: Volume[]
+  tags: Tags
+  /** Oldest first; never empty. */
+  history: StateChange[]
+  /** The system status checks fail. */
+  isImpaired: boolean
+  /** When its place in the pool is free again; missing while it is taken. */
+  heldUntilMs?: number
+  /** The provider is taking it back: a notice has been given. */
+  isMarked: boolean
+  /** What its serial console said to the end, once it has ended. */
+  lastConsole?: string
+  machine?: Machine
+  metadata?: MachineSpec['metadata']
+}
+
+export interface TemplateVersion {
+  number: number
+  description?: string
+  createdAtMs: number
+  createdBy: string
+  /** As it was sent, in the names of the request. */
+  data: LaunchFields
+}
+
+export interface Template {
+  id: string
+  name: string
+  createdAtMs: number
+  createdBy: string
+  visibleAtMs: number
+  tags: Tags
+  versions: TemplateVersion[]
+}
+
+export interface Fleet {
+  id: string
+  createdAtMs: number
+  clientToken: string
+  tags: Tags
+  state: 'active' | 'deleted' | 'deleted-terminating'
+  request: Readonly<Record<string, unknown>>
+  answer: Readonly<Record<string, unknown>>
+  instances: Instance[]
+}
+
+export interface SecurityGroup {
+  id: string
+  name: string
+  /** The default group lets its own members in; the others nobody. */
+  isDefault: boolean
+}
+
+export interface Region {
+  plan: RegionPlan
+  vpcId: string
+  gatewayId: string
+  groups: SecurityGroup[]
+  subnets: Subnet[]
+  images: Image[]
+  nat?: { id: string; subnet: Subnet; publicIp: string }
+  endpoints: {
+    id: string
+    service: string
+    type: 'Interface' | 'Gateway'
+    subnetIds: string[]
+    routeTableIds: string[]
+  }[]
+  instances: Map<string, Instance>
+  volumes: Map<string, Volume>
+  spotRequests: Map<string, SpotRequest>
+  templates: Map<string, Template>
+  fleets: Map<string, Fleet>
+  createdAtMs: number
+}
+
+/** What a launch may say, by itself or through a template, in the names of the wire. */
+export interface LaunchFields {
+  ImageId?: string | undefined
+  InstanceType?: string | undefined
+  KeyName?: string | undefined
+  UserData?: string | undefined
+  SecurityGroupId?: string[] | undefined
+  SecurityGroup?: string[] | undefined
+  IamInstanceProfile?: { Arn?: string | undefined; Name?: string | undefined } | undefined
+  InstanceInitiatedShutdownBehavior?: 'stop' | 'terminate' | undefined
+  DisableApiTermination?: boolean | undefined
+  EbsOptimized?: boolean | undefined
+  Monitoring?: { Enabled?: boolean | undefined } | undefined
+  Placement?:
+    | {
+        AvailabilityZone?: string | undefined
+        AvailabilityZoneId?: string | undefined
+        Tenancy?: string | undefined
+      }
+    | undefined
+  MetadataOptions?:
+    | {
+        HttpTokens?: 'optional' | 'required' | undefined
+        HttpEndpoint?: 'enabled' | 'disabled' | undefined
+        HttpPutResponseHopLimit?: number | undefined
+        InstanceMetadataTags?: 'enabled' | 'disabled' | undefined
+      }
+    | undefined
+  InstanceMarketOptions?:
+    | {
+        MarketType?: string | undefined
+        SpotOptions?:
+          | {
+              MaxPrice?: string | undefined
+              SpotInstanceType?: string | undefined
+              InstanceInterruptionBehavior?: string | undefined
+            }
+          | undefined
+      }
+    | undefined
+  NetworkInterface?:
+    | {
+        DeviceIndex?: number | undefined
+        SubnetId?: string | undefined
+        AssociatePublicIpAddress?: boolean | undefined
+        DeleteOnTermination?: boolean | undefined
+        SecurityGroupId?: string[] | undefined
+        Description?: string | undefined
+      }[]
+    | undefined
+  BlockDeviceMapping?:
+    | {
+        DeviceName?: string | undefined
+        Ebs?:
+          | {
+              DeleteOnTermination?: boolean | undefined
+              VolumeSize?: number | undefined
+              VolumeType?: string | undefined
+              SnapshotId?: string | undefined
+              Iops?: number | undefined
+              Throughput?: number | undefined
+              Encrypted?: boolean | undefined
+            }
+          | undefined
+      }[]
+    | undefined
+  TagSpecification?: { ResourceType: string; Tag: { Key: string; Value: string }[] }[] | undefined
+}
+
+/** The state that holds at an instant. */
+export function stateAt(instance: Instance, atMs: number): StateChange {
+  return instance.history.findLast((change) => change.atMs <= atMs) ?? instance.history[0]!
+}
+
+/** The state as it really is. */
+export function stateOf(instance: Instance): InstanceState {
+  return instance.history.at(-1)!.state
+}
+
+export const isAlive = (instance: Instance): boolean => ['pending', 'running'].includes(stateOf(instance))
+/** Takes a place in its pool, and counts against quotas. */
+export const isHolding = (instance: Instance): boolean =>
+  stateOf(instance) !== 'terminated' && stateOf(instance) !== 'stopped'

@@ -1,0 +1,177 @@
+/** What EC2 tells of regions, zones and subnets. */
+import { z } from 'zod'
+import { dryRun, filter, flag, list, paging, text } from '../wire/query'
+import { action, type Action } from '../wire/service'
+import type { Ec2 } from './ec2'
+import { chosen, page, select } from './filters'
+import { groupWords, subnetWords } from './network-words'
+import { wayActions } from './ways-out'
+
+const filters = { Filter: list(filter).default([]) }
+const PAGE = { most: 1000 }
+
+export function networkActions(ec2: Ec2): Record<string, Action> {
+  return {
+    DescribeRegions: describeRegions(ec2),
+    DescribeAvailabilityZones: describeZones(ec2),
+    DescribeSubnets: describeSubnets(ec2),
+    DescribeVpcs: describeVpcs(ec2),
+    DescribeSecurityGroups: describeSecurityGroups(ec2),
+    ...wayActions(ec2),
+  }
+}
+
+function describeRegions(ec2: Ec2): Action {
+  const endpointOf = (name: string): string => `ec2.${name}.amazonaws.com`
+  return action({
+    input: z.strictObject({
+      ...dryRun,
+      ...filters,
+      RegionName: list(text).default([]),
+      AllRegions: flag.optional(),
+    }),
+    run({ Filter, RegionName }) {
+      const known = [...ec2.regions.keys()].map((name) => ({ name }))
+      const wanted = chosen(known, RegionName, {
+        by: ({ name }) => name,
+        code: 'InvalidParameterValue',
+        what: 'region',
+      })
+      const found = select(wanted, Filter, {
+        'region-name': ({ name }) => name,
+        endpoint: ({ name }) => endpointOf(name),
+        'opt-in-status': () => 'opt-in-not-required',
+      })
+      const regionInfo = found.map(({ name }) => ({
+        regionName: name,
+        regionEndpoint: endpointOf(name),
+        optInStatus: 'opt-in-not-required',
+      }))
+      return { regionInfo }
+    },
+  })
+}
+
+function describeZones(ec2: Ec2): Action {
+  return action({
+    input: z.strictObject({
+      ...dryRun,
+      ...filters,
+      ZoneName: list(text).default([]),
+      ZoneId: list(text).default([]),
+      AllAvailabilityZones: flag.optional(),
+    }),
+    run({ Filter, ZoneName, ZoneId }, { region }) {
+      const { zones } = ec2.region(region).plan
+      const code = 'InvalidParameterValue'
+      const named = chosen(zones, ZoneName, { by: ({ name }) => name, code, what: 'availability zone' })
+      const wanted = chosen(named, ZoneId, { by: ({ id }) => id, code, what: 'zone id' })
+      const found = select(wanted, Filter, {
+        'zone-name': ({ name }) => name,
+        'zone-id': ({ id }) => id,
+        'region-name': () => region,
+        state: () => 'available',
+        'zone-type': () => 'availability-zone',
+        'opt-in-status': () => 'opt-in-not-required',
+        'group-name': () => `${region}-zg-1`,
+      })
+      const availabilityZoneInfo = found.map(({ name, id }) => ({
+        zoneName: name,
+        zoneState: 'available',
+        optInStatus: 'opt-in-not-required',
+        regionName: region,
+        zoneId: id,
+        groupName: `${region}-zg-1`,
+        networkBorderGroup: region,
+        zoneType: 'availability-zone',
+        messageSet: [],
+      }))
+      return { availabilityZoneInfo }
+    },
+  })
+}
+
+function describeSubnets(ec2: Ec2): Action {
+  return action({
+    input: z.strictObject({ ...dryRun, ...filters, ...paging, SubnetId: list(text).default([]) }),
+    run({ Filter, SubnetId, ...wish }, { region }) {
+      const { subnets } = ec2.region(region)
+      const wanted = chosen(subnets, SubnetId, {
+        by: ({ id }) => id,
+        code: 'InvalidSubnetID.NotFound',
+        what: 'subnet ID',
+      })
+      const found = select(wanted, Filter, {
+        'subnet-id': ({ id }) => id,
+        'vpc-id': ({ vpcId }) => vpcId,
+        'availability-zone': ({ zone }) => zone.name,
+        'availability-zone-id': ({ zone }) => zone.id,
+        'default-for-az': ({ plan }) => String(plan.isDefault),
+        'map-public-ip-on-launch': ({ plan }) => String(plan.egress === 'public'),
+        state: () => 'available',
+        'cidr-block': ({ cidr }) => cidr,
+      })
+      const { items, nextToken } = page(found, wish, PAGE)
+      return { subnetSet: items.map((each) => subnetWords(ec2, each)), nextToken }
+    },
+  })
+}
+
+function describeVpcs(ec2: Ec2): Action {
+  const cidr = '172.31.0.0/16'
+  return action({
+    input: z.strictObject({ ...dryRun, ...filters, ...paging, VpcId: list(text).default([]) }),
+    run({ Filter, VpcId, ...wish }, { region }) {
+      const vpcs = [{ id: ec2.region(region).vpcId }]
+      const wanted = chosen(vpcs, VpcId, {
+        by: ({ id }) => id,
+        code: 'InvalidVpcID.NotFound',
+        what: 'vpc ID',
+      })
+      const found = select(wanted, Filter, {
+        'vpc-id': ({ id }) => id,
+        'is-default': () => 'true',
+        isDefault: () => 'true',
+        state: () => 'available',
+        cidr: () => cidr,
+      })
+      const { items, nextToken } = page(found, wish, PAGE)
+      const vpcSet = items.map(({ id }) => ({
+        vpcId: id,
+        ownerId: ec2.account,
+        state: 'available',
+        cidrBlock: cidr,
+        dhcpOptionsId: 'dopt-0a1b2c3d4e5f60718',
+        instanceTenancy: 'default',
+        isDefault: true,
+        tagSet: [],
+      }))
+      return { vpcSet, nextToken }
+    },
+  })
+}
+
+function describeSecurityGroups(ec2: Ec2): Action {
+  return action({
+    input: z.strictObject({
+      ...dryRun,
+      ...filters,
+      ...paging,
+      GroupId: list(text).default([]),
+      GroupName: list(text).default([]),
+    }),
+    run({ Filter, GroupId, GroupName, ...wish }, { region }) {
+      const { groups, vpcId } = ec2.region(region)
+      const words = { code: 'InvalidGroup.NotFound', what: 'security group' }
+      const named = chosen(groups, GroupName, { by: ({ name }) => name, ...words })
+      const wanted = chosen(named, GroupId, { by: ({ id }) => id, ...words })
+      const found = select(wanted, Filter, {
+        'group-id': ({ id }) => id,
+        'group-name': ({ name }) => name,
+        'vpc-id': () => vpcId,
+      })
+      const { items, nextToken } = page(found, wish, PAGE)
+      return { securityGroupInfo: items.map((each) => groupWords(ec2, each, vpcId)), nextToken }
+    },
+  })
+}

@@ -1,0 +1,166 @@
+/** From an instance to a machine that runs. */
+import { join } from 'node:path'
+import type { Clock } from '../clock'
+import type { Identities, Role } from '../identity/identities'
+import { credentialsDocument, instanceProfileDocument, metadataOf } from '../machines/metadata'
+import type { DockerWorld, Machine, MachineSpec } from '../machines/machine'
+import type { SimulatedGpu } from '../machines/nvidia-smi'
+import { drawMs, type World } from '../world/world'
+import type { Instance } from './model'
+
+export interface PowerParts {
+  world: World
+  clock: Clock
+  identities: Identities
+  /** Where the machines' disks are. */
+  directory: string
+  /** For what runs on a machine: where the services are. */
+  environment: () => Record<string, string>
+  createMachine: (spec: MachineSpec) => Machine
+}
+
+/** New credentials are made when less than this part of the old ones' life is left. */
+const RENEWAL_SHARE = 0.25
+const MIB_PER_GIB = 1024
+const TAG_PATH = 'tags/instance/'
+
+export class PowerSupply {
+  constructor(private readonly parts: PowerParts) {}
+
+  /** Makes the machine of an instance; it is not booted yet. */
+  connect(instance: Instance): Machine {
+    const { world, environment, createMachine } = this.parts
+    instance.metadata = { ...this.metadata(instance), ...instance.metadata }
+    const gpus = gpusOf(instance)
+    const docker: DockerWorld | undefined = hasDocker(instance) ? dockerOf(world) : undefined
+    const machine = createMachine({
+      id: instance.id,
+      directory: this.directoryOf(instance),
+      userData: Buffer.from(instance.userData, 'base64').toString('utf8'),
+      metadata: instance.metadata,
+      environment: environment(),
+      bootMs: drawMs(world, 'boot'),
+      ...(gpus.length > 0 ? { gpus } : {}),
+      ...(docker === undefined ? {} : { docker }),
+    })
+    instance.machine = machine
+    return machine
+  }
+
+  directoryOf({ id }: Instance): string {
+    return join(this.parts.directory, id)
+  }
+
+  /** Whether the machine's network and role let its agent register. */
+  canReachServices({ subnet, publicIp, role }: Instance): boolean {
+    const ways = { public: publicIp !== undefined, nat: true, endpoints: true, none: false }
+    return ways[subnet.plan.egress] && role !== undefined && this.mayRegister(role)
+  }
+
+  private mayRegister(role: Role): boolean {
+    const principal = {
+      arn: role.arn,
+      userId: role.id,
+      accessKeyId: '',
+      isSession: true,
+      policies: [role.policies],
+    }
+    return this.parts.identities.judge(principal, { action: 'ssm:UpdateInstanceInformation' }) === 'allowed'
+  }
+
+  private metadata(instance: Instance): MachineSpec['metadata'] {
+    const { world, clock, identities } = this.parts
+    const { role } = instance
+    const metadata = metadataOf({
+      instanceId: instance.id,
+      instanceType: instance.type.name,
+      imageId: instance.image.id,
+      accountId: world.account,
+      region: instance.region,
+      zone: instance.subnet.zone.name,
+      zoneId: instance.subnet.zone.id,
+      privateIp: instance.privateIp,
+      architecture: instance.image.architecture,
+      capacityType: instance.capacity,
+      launchedAt: new Date(instance.launchedAtMs),
+      securityGroups: instance.groupIds,
+      subnetId: instance.subnet.id,
+      vpcId: instance.subnet.vpcId,
+    })
+    if (instance.publicIp !== undefined) metadata['public-ipv4'] = instance.publicIp
+    showTags({ ...instance, metadata })
+    if (role === undefined) return metadata
+    const profile = {
+      arn: `arn:aws:iam::${world.account}:instance-profile/${role.name}`,
+      id: role.id.replace('AROA', 'AIPA'),
+      updatedAt: new Date(clock.nowMs()),
+    }
+    metadata['iam/info'] = instanceProfileDocument(profile)
+    metadata[`iam/security-credentials/${role.name}`] = renewing(this.parts, identities, { role, instance })
+    return metadata
+  }
+}
+
+/** Brings what the machine sees of its tags up to date. */
+export function showTags({
+  metadata,
+  metadataOptions,
+  tags,
+}: Pick<Instance, 'metadata' | 'metadataOptions' | 'tags'>): void {
+  if (metadata === undefined || metadataOptions.instanceMetadataTags !== 'enabled') return
+  for (const path of Object.keys(metadata)) if (path.startsWith(TAG_PATH)) delete metadata[path]
+  for (const [key, value] of tags) if (!key.startsWith('aws:')) metadata[`${TAG_PATH}${key}`] = value
+}
+
+/** Credentials of the profile, made when they are asked for and anew before they end. */
+function renewing(
+  { world, clock }: PowerParts,
+  identities: Identities,
+  { role, instance }: { role: Role; instance: Instance },
+): () => string {
+  let current: { document: string; renewAtMs: number } | undefined
+  return () => {
+    const nowMs = clock.nowMs()
+    if (current !== undefined && nowMs < current.renewAtMs) return current.document
+    const durationMs = drawMs(world, 'profileCredentials')
+    const {
+      accessKeyId,
+      secretAccessKey,
+      sessionToken = '',
+      expiresAtMs,
+    } = identities.openSession(role, { name: instance.id, durationMs })
+    const document = credentialsDocument({
+      accessKeyId,
+      secretAccessKey,
+      sessionToken,
+      updatedAt: new Date(nowMs),
+      expiresAt: new Date(expiresAtMs),
+    })
+    current = { document, renewAtMs: nowMs + durationMs * (1 - RENEWAL_SHARE) }
+    return document
+  }
+}
+
+/** Names of GPUs as their driver tells them, where they are more than `NVIDIA` and the name of the type. */
+const DRIVER_NAMES: Readonly<Record<string, string>> = {
+  T4: 'Tesla T4',
+  V100: 'Tesla V100-SXM2-16GB',
+  H100: 'NVIDIA H100 80GB HBM3',
+}
+
+function gpusOf({ type: { accelerator } }: Instance): SimulatedGpu[] {
+  if (accelerator?.manufacturer !== 'NVIDIA') return []
+  const { name, count, memoryGiB } = accelerator
+  const gpu = { name: DRIVER_NAMES[name] ?? `NVIDIA ${name}`, memoryMiB: memoryGiB * MIB_PER_GIB }
+  return Array.from({ length: count }, () => ({ ...gpu }))
+}
+
+/** Images for deep learning come with Docker; plain ones do not. */
+function hasDocker({ image }: Instance): boolean {
+  return image.name.startsWith('Deep Learning')
+}
+
+function dockerOf({ docker }: World): DockerWorld {
+  const { pull, absentImages, logins } = docker
+  return { pullMs: pull, absentImages, logins }
+}

@@ -1,0 +1,160 @@
+/** A region as it is before anybody has done anything: its network and its images. */
+import { createHash } from 'node:crypto'
+import type { World, RegionPlan } from '../world/world'
+import type { Image, Region, Subnet } from './model'
+
+/** Ids of what was always there depend on the region's name only, so that a restart finds them again. */
+function lastingId(prefix: string, name: string): string {
+  return `${prefix}-0${createHash('sha256').update(name).digest('hex').slice(0, 16)}`
+}
+
+const ENDPOINT_SERVICES = ['ssm', 'ssmmessages', 'ec2messages', 'sts', 'ec2']
+
+export function makeRegion(world: World, plan: RegionPlan, nowMs: number): Region {
+  const name = `${world.account}/${plan.name}`
+  const vpcId = lastingId('vpc', name)
+  const subnets = plan.subnets.map((each, i): Subnet => {
+    const zone = plan.zones.find((candidate) => candidate.name === each.zone)
+    if (zone === undefined) throw new Error(`a subnet is in ${each.zone}, which is no zone of ${plan.name}`)
+    return {
+      id: lastingId('subnet', `${name}/${i}`),
+      vpcId,
+      zone,
+      cidr: `172.31.${i * 16}.0/20`,
+      network: `172.31.${i * 16}`,
+      plan: each,
+      routeTableId: lastingId('rtb', `${name}/${each.egress}`),
+      used: 0,
+    }
+  })
+  const nat = subnets.some(({ plan: { egress } }) => egress === 'nat') ? natOf(name, subnets) : undefined
+  return {
+    plan,
+    vpcId,
+    gatewayId: lastingId('igw', name),
+    groups: ['default', ...plan.groups].map((group) => ({
+      id: lastingId('sg', `${name}/${group}`),
+      name: group,
+      isDefault: group === 'default',
+    })),
+    subnets,
+    images: imagesOf(world, plan.name),
+    ...(nat === undefined ? {} : { nat }),
+    endpoints: endpointsOf(name, plan.name, subnets),
+    instances: new Map(),
+    volumes: new Map(),
+    spotRequests: new Map(),
+    templates: new Map(),
+    fleets: new Map(),
+    createdAtMs: nowMs,
+  }
+}
+
+function natOf(name: string, subnets: Subnet[]): NonNullable<Region['nat']> {
+  const place = subnets.find(({ plan }) => plan.egress === 'public') ?? subnets[0]!
+  return { id: lastingId('nat', name), subnet: place, publicIp: '198.51.100.1' }
+}
+
+function endpointsOf(name: string, region: string, subnets: Subnet[]): Region['endpoints'] {
+  const served = subnets.filter(({ plan }) => plan.egress === 'endpoints')
+  if (served.length === 0) return []
+  const subnetIds = served.map(({ id }) => id)
+  const routeTableIds = [...new Set(served.map(({ routeTableId }) => routeTableId))]
+  const interfaces = ENDPOINT_SERVICES.map((service) => ({
+    id: lastingId('vpce', `${name}/${service}`),
+    service: `com.amazonaws.${region}.${service}`,
+    type: 'Interface' as const,
+    subnetIds,
+    routeTableIds: [],
+  }))
+  const store = {
+    id: lastingId('vpce', `${name}/s3`),
+    service: `com.amazonaws.${region}.s3`,
+    type: 'Gateway' as const,
+    subnetIds: [],
+    routeTableIds,
+  }
+  return [...interfaces, store]
+}
+
+interface ImagePlan {
+  name: string
+  description: string
+  ownerAlias: string
+  rootDevice: string
+  rootGiB: number
+  parameter: string
+}
+
+/** Images that the public parameters of a region lead to. */
+const IMAGES: readonly ImagePlan[] = [
+  ...['22.04', '24.04'].flatMap((version) => [
+    deepLearning(
+      `base-oss-nvidia-driver-gpu-ubuntu-${version}`,
+      `Deep Learning Base OSS Nvidia Driver GPU AMI (Ubuntu ${version})`,
+    ),
+    {
+      name: `ubuntu/images/hvm-ssd-gp3/ubuntu-${version}-amd64-server-20261101`,
+      description: `Canonical, Ubuntu, ${version}, amd64`,
+      ownerAlias: 'amazon',
+      rootDevice: '/dev/sda1',
+      rootGiB: 8,
+      parameter: `/aws/service/canonical/ubuntu/server/${version}/stable/current/amd64/hvm/ebs-gp${version === '22.04' ? 2 : 3}/ami-id`,
+    },
+  ]),
+  deepLearning(
+    'base-oss-nvidia-driver-gpu-amazon-linux-2023',
+    'Deep Learning Base OSS Nvidia Driver GPU AMI (Amazon Linux 2023)',
+  ),
+  deepLearning(
+    'base-oss-nvidia-driver-ubuntu-22.04',
+    'Deep Learning Base OSS Nvidia Driver AMI (Ubuntu 22.04)',
+  ),
+  {
+    name: 'al2023-ami-2023.9.20261101.0-kernel-6.12-x86_64',
+    description: 'Amazon Linux 2023 AMI x86_64 HVM kernel-6.12',
+    ownerAlias: 'amazon',
+    rootDevice: '/dev/xvda',
+    rootGiB: 8,
+    parameter: '/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64',
+  },
+]
+
+function deepLearning(kind: string, name: string): ImagePlan {
+  return {
+    name: `${name} 20261101`,
+    description: `${name}, with drivers, Docker and the SSM agent`,
+    ownerAlias: 'amazon',
+    rootDevice: '/dev/sda1',
+    rootGiB: 65,
+    parameter: `/aws/service/deeplearning/ami/x86_64/${kind}/latest/ami-id`,
+  }
+}
+
+function imagesOf(world: World, region: string): Image[] {
+  const usual = IMAGES.map(({ parameter, ...image }) => ({
+    ...image,
+    id: lastingId('ami', `${region}/${image.name}`),
+    architecture: 'x86_64' as const,
+    parameters: [parameter],
+  }))
+  const own = Object.entries(world.parameters)
+    .filter(([, id]) => /^ami-[0-9a-f]+$/.test(id))
+    .map(([parameter, id]) => ({
+      id,
+      name: parameter.split('/').at(-1)!,
+      description: `Image of the parameter ${parameter}`,
+      ownerAlias: 'self',
+      architecture: 'x86_64' as const,
+      rootDevice: '/dev/sda1',
+      rootGiB: 8,
+      parameters: [parameter],
+    }))
+  return [...usual, ...own]
+}
+
+/** All public parameters of a region. */
+export function parametersOf(world: World, region: Region): Map<string, string> {
+  const images = region.images.flatMap(({ id, parameters }) => parameters.map((name) => [name, id] as const))
+  return new Map([...images, ...Object.entries(world.parameters)])
+}

@@ -1,0 +1,31 @@
+import type { Service } from '../wire/service'
+import { EC2_NAMESPACE } from '../wire/xml'
+import { catalogActions } from './catalog'
+import type { Ec2 } from './ec2'
+import { fleetActions } from './fleet'
+import { instanceActions } from './instances'
+import { networkActions } from './network'
+import { runInstancesActions } from './run-instances'
+import { spotActions } from './spot'
+import { tagActions } from './tags'
+import { templateActions } from './templates'
+import { volumeActions } from './volumes'
+
+export function ec2Service(ec2: Ec2): Service {
+  return {
+    name: 'ec2',
+    style: 'ec2',
+    namespace: EC2_NAMESPACE,
+    actions: {
+      ...networkActions(ec2),
+      ...catalogActions(ec2),
+      ...templateActions(ec2),
+      ...runInstancesActions(ec2),
+      ...fleetActions(ec2),
+      ...instanceActions(ec2),
+      ...spotActions(ec2),
+      ...volumeActions(ec2),
+      ...tagActions(ec2),
+    },
+  }
+}

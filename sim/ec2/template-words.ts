@@ -1,0 +1,68 @@
+import { Items, type Xml } from '../wire/xml'
+import type { LaunchFields } from './model'
+
+/** What a launch template says, in the names of the answer. */
+export function templateDataWords(data: LaunchFields): Xml {
+  const {
+    IamInstanceProfile: profile,
+    MetadataOptions: metadata,
+    InstanceMarketOptions: market,
+    Placement: place,
+  } = data
+  return {
+    imageId: data.ImageId,
+    instanceType: data.InstanceType,
+    keyName: data.KeyName,
+    userData: data.UserData,
+    ebsOptimized: data.EbsOptimized,
+    disableApiTermination: data.DisableApiTermination,
+    instanceInitiatedShutdownBehavior: data.InstanceInitiatedShutdownBehavior,
+    securityGroupIdSet: data.SecurityGroupId,
+    securityGroupSet: data.SecurityGroup,
+    iamInstanceProfile: profile && { arn: profile.Arn, name: profile.Name },
+    monitoring: data.Monitoring && { enabled: data.Monitoring.Enabled },
+    placement: place && {
+      availabilityZone: place.AvailabilityZone,
+      availabilityZoneId: place.AvailabilityZoneId,
+      tenancy: place.Tenancy,
+    },
+    metadataOptions: metadata && {
+      httpTokens: metadata.HttpTokens,
+      httpPutResponseHopLimit: metadata.HttpPutResponseHopLimit,
+      httpEndpoint: metadata.HttpEndpoint,
+      instanceMetadataTags: metadata.InstanceMetadataTags,
+    },
+    instanceMarketOptions: market && {
+      marketType: market.MarketType,
+      spotOptions: market.SpotOptions && {
+        maxPrice: market.SpotOptions.MaxPrice,
+        spotInstanceType: market.SpotOptions.SpotInstanceType,
+        instanceInterruptionBehavior: market.SpotOptions.InstanceInterruptionBehavior,
+      },
+    },
+    networkInterfaceSet: data.NetworkInterface?.map((each) => ({
+      associatePublicIpAddress: each.AssociatePublicIpAddress,
+      deleteOnTermination: each.DeleteOnTermination,
+      description: each.Description,
+      deviceIndex: each.DeviceIndex,
+      subnetId: each.SubnetId,
+      groupSet: each.SecurityGroupId && new Items('groupId', each.SecurityGroupId),
+    })),
+    blockDeviceMappingSet: data.BlockDeviceMapping?.map(({ DeviceName, Ebs }) => ({
+      deviceName: DeviceName,
+      ebs: Ebs && {
+        deleteOnTermination: Ebs.DeleteOnTermination,
+        volumeSize: Ebs.VolumeSize,
+        volumeType: Ebs.VolumeType,
+        snapshotId: Ebs.SnapshotId,
+        iops: Ebs.Iops,
+        throughput: Ebs.Throughput,
+        encrypted: Ebs.Encrypted,
+      },
+    })),
+    tagSpecificationSet: data.TagSpecification?.map(({ ResourceType, Tag }) => ({
+      resourceType: ResourceType,
+      tagSet: Tag.map(({ Key, Value }) => ({ key: Key, value: Value })),
+    })),
+  }
+}

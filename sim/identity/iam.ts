@@ -1,0 +1,158 @@
+/** IAM, as far as somebody asks what is set up and what is allowed. */
+import { z } from 'zod'
+import type { World } from '../world/world'
+import { ApiError } from '../wire/errors'
+import { integer, members, text } from '../wire/query'
+import { action, type Action, type Service } from '../wire/service'
+import type { Identities, Role } from './identities'
+import { judge, type Policy, type Verdict, type Wish } from './policy'
+
+const IAM_NAMESPACE = 'https://iam.amazonaws.com/doc/2010-05-08/'
+/** Everything in IAM was there when the account was made. */
+const CREATED_AT = new Date(Date.UTC(2026, 0, 1))
+
+const marker = { Marker: text.optional(), MaxItems: integer.optional() }
+
+export function iamService(world: World, identities: Identities): Service {
+  return {
+    name: 'iam',
+    style: 'query',
+    namespace: IAM_NAMESPACE,
+    actions: { ...roleActions(world, identities), ...judgeActions(identities) },
+  }
+}
+
+function roleActions(world: World, identities: Identities): Record<string, Action> {
+  const find = (name: string): Role => {
+    const role = identities.roles.get(name)
+    if (role === undefined) throw noSuch(`The role with name ${name} cannot be found.`)
+    return role
+  }
+  const named = z.strictObject({ RoleName: text, ...marker })
+  return {
+    GetRole: action({
+      input: z.strictObject({ RoleName: text }),
+      run: ({ RoleName }) => ({ Role: roleWords(world, find(RoleName)) }),
+    }),
+    GetInstanceProfile: action({
+      input: z.strictObject({ InstanceProfileName: text }),
+      run({ InstanceProfileName: name }) {
+        const role = identities.roles.get(name)
+        if (role?.plan.hasProfile !== true) throw noSuch(`Instance Profile ${name} cannot be found.`)
+        const id = role.id.replace('AROA', 'AIPA')
+        const Arn = `arn:aws:iam::${world.account}:instance-profile/${name}`
+        return {
+          InstanceProfile: {
+            Path: '/',
+            InstanceProfileName: name,
+            InstanceProfileId: id,
+            Arn,
+            CreateDate: CREATED_AT,
+            Roles: [roleWords(world, role)],
+          },
+        }
+      },
+    }),
+    ListAttachedRolePolicies: action({
+      input: named,
+      run: ({ RoleName }) => ({
+        AttachedPolicies: find(RoleName).plan.managed.map((PolicyName) => ({
+          PolicyName,
+          PolicyArn: `arn:aws:iam::aws:policy/${PolicyName}`,
+        })),
+        IsTruncated: false,
+      }),
+    }),
+    ListRolePolicies: action({
+      input: named,
+      run: ({ RoleName }) => ({ PolicyNames: Object.keys(find(RoleName).plan.policies), IsTruncated: false }),
+    }),
+    GetRolePolicy: action({
+      input: z.strictObject({ RoleName: text, PolicyName: text }),
+      run({ RoleName, PolicyName }) {
+        const document = find(RoleName).plan.policies[PolicyName]
+        if (document === undefined) throw noSuch(`The role policy with name ${PolicyName} cannot be found.`)
+        return { RoleName, PolicyName, PolicyDocument: encodeURIComponent(JSON.stringify(document)) }
+      },
+    }),
+    GetUser: action({
+      input: z.strictObject({ UserName: text.optional() }),
+      run({ UserName }, { principal }) {
+        const arn = UserName === undefined ? principal.arn : `arn:aws:iam::${world.account}:user/${UserName}`
+        if (!arn.includes(':user/') || identities.findByArn(arn) === undefined)
+          throw noSuch(`The user with name ${UserName} cannot be found.`)
+        const name = arn.split('/').at(-1)!
+        return {
+          User: { Path: '/', UserName: name, UserId: principal.userId, Arn: arn, CreateDate: CREATED_AT },
+        }
+      },
+    }),
+  }
+}
+
+const context = z.strictObject({
+  ContextKeyName: text,
+  ContextKeyType: text.optional(),
+  ContextKeyValues: members(text).default([]),
+})
+
+function judgeActions(identities: Identities): Record<string, Action> {
+  return {
+    SimulatePrincipalPolicy: action({
+      input: z.strictObject({
+        PolicySourceArn: text,
+        ActionNames: members(text),
+        ResourceArns: members(text).default(['*']),
+        ContextEntries: members(context).default([]),
+        ...marker,
+      }),
+      run({ PolicySourceArn: arn, ActionNames, ResourceArns, ContextEntries }) {
+        const policies = identities.findByArn(arn)
+        if (policies === undefined) throw noSuch(`The principal ${arn} cannot be found.`)
+        const entries = Object.fromEntries(
+          ContextEntries.map(({ ContextKeyName, ContextKeyValues }) => [ContextKeyName, ContextKeyValues]),
+        )
+        const results = ActionNames.flatMap((name) =>
+          ResourceArns.map((resource) => ({
+            EvalActionName: name,
+            EvalResourceName: resource,
+            EvalDecision: together(policies, { action: name, resource, context: entries }),
+            MatchedStatements: [],
+            MissingContextValues: [],
+          })),
+        )
+        return { EvaluationResults: results, IsTruncated: false }
+      },
+    }),
+  }
+}
+
+function together(policies: readonly (readonly Policy[])[], wish: Wish): Verdict {
+  const verdicts = policies.map((each) => judge(each, wish))
+  return verdicts.find((verdict) => verdict !== 'allowed') ?? 'allowed'
+}
+
+function roleWords(world: World, { name, id, arn, plan }: Role) {
+  const principals = plan.trusts.map((who) => ({
+    Effect: 'Allow',
+    Principal: who.includes('.')
+      ? { Service: who }
+      : { AWS: who === 'account' ? `arn:aws:iam::${world.account}:root` : who },
+    Action: 'sts:AssumeRole',
+  }))
+  return {
+    Path: '/',
+    RoleName: name,
+    RoleId: id,
+    Arn: arn,
+    CreateDate: CREATED_AT,
+    AssumeRolePolicyDocument: encodeURIComponent(
+      JSON.stringify({ Version: '2012-10-17', Statement: principals }),
+    ),
+    MaxSessionDuration: plan.sessionMax / 1000,
+  }
+}
+
+function noSuch(message: string): ApiError {
+  return new ApiError('NoSuchEntity', message, 404)
+}

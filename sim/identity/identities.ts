@@ -1,0 +1,180 @@
+/** Who may speak to the cloud: users, roles, and sessions that were given out. */
+import { timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../clock'
+import type { Ids } from '../ids'
+import { IdentityProblem } from '../wire/errors'
+import { WorldError } from '../world/load'
+import type { RolePlan, UserPlan } from '../world/schema'
+import type { World } from '../world/world'
+import { MANAGED_NAMES, managedPolicy } from './managed-policies'
+import { judge, readPolicy, type Policy, type Verdict, type Wish } from './policy'
+
+export interface Credentials {
+  accessKeyId: string
+  secretAccessKey: string
+  sessionToken?: string
+  expiresAtMs?: number
+}
+
+/** Somebody whose request has been accepted. */
+export interface Principal {
+  arn: string
+  /** `AIDA...`, or `AROA...:session`. */
+  userId: string
+  accessKeyId: string
+  /** Of a session: its role. */
+  role?: Role
+  isSession: boolean
+  /** All of the lists must allow a wish: what the identity may do, and what the session was narrowed to. */
+  policies: readonly (readonly Policy[])[]
+}
+
+export interface Role {
+  name: string
+  id: string
+  arn: string
+  plan: RolePlan
+  policies: readonly Policy[]
+}
+
+interface Holder {
+  credentials: Credentials
+  principal: Principal
+}
+
+/** Works in every world, unless the world has a user `test` of its own. */
+export const TEST_CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' } as const
+
+const TEST_USER: UserPlan = { ...TEST_CREDENTIALS, managed: ['AdministratorAccess'], policies: {} }
+const HOUR_MS = 3_600_000
+
+/** Roles of a world that names none: one for machines, and one for what jobs are given. */
+const USUAL_ROLES: Record<string, RolePlan> = {
+  'crucible-machine': {
+    managed: ['AmazonSSMManagedInstanceCore', 'AmazonS3FullAccess'],
+    policies: {},
+    trusts: ['ec2.amazonaws.com'],
+    sessionMax: HOUR_MS,
+    hasProfile: true,
+  },
+  'crucible-grant': {
+    managed: ['AmazonS3FullAccess'],
+    policies: {},
+    trusts: ['account'],
+    sessionMax: 12 * HOUR_MS,
+    hasProfile: false,
+  },
+}
+
+export class Identities {
+  readonly roles = new Map<string, Role>()
+  private readonly holders = new Map<string, Holder>()
+
+  constructor(
+    private readonly world: World,
+    private readonly clock: Clock,
+    private readonly ids: Ids,
+  ) {
+    for (const [name, user] of Object.entries({ test: TEST_USER, ...world.users })) this.addUser(name, user)
+    const hasRoles = Object.keys(world.roles).length > 0
+    for (const [name, plan] of Object.entries(hasRoles ? world.roles : USUAL_ROLES)) this.addRole(name, plan)
+  }
+
+  /**
+   * The secret of a key that may be used now. Throws `IdentityProblem` where the key is not known, its token is not the right one
+   * or it has expired.
+   */
+  secretOf(
+    accessKeyId: string,
+    sessionToken: string | undefined,
+  ): { secretAccessKey: string; principal: Principal } {
+    const holder = this.holders.get(accessKeyId)
+    if (holder === undefined) throw new IdentityProblem('unknown-key')
+    const { credentials, principal } = holder
+    if (!isSame(credentials.sessionToken ?? '', sessionToken ?? '')) throw new IdentityProblem('wrong-token')
+    if (credentials.expiresAtMs !== undefined && credentials.expiresAtMs <= this.clock.nowMs())
+      throw new IdentityProblem('expired-session')
+    return { secretAccessKey: credentials.secretAccessKey, principal }
+  }
+
+  /** Credentials of a session of a role, for a time, narrowed to a policy where one is given. */
+  openSession(
+    role: Role,
+    session: { name: string; durationMs: number; policy?: Policy },
+  ): Credentials & { expiresAtMs: number; principal: Principal } {
+    const credentials = {
+      accessKeyId: this.ids.sessionKey(),
+      secretAccessKey: this.ids.secret(),
+      sessionToken: this.ids.sessionToken(),
+      expiresAtMs: this.clock.nowMs() + session.durationMs,
+    }
+    const principal: Principal = {
+      arn: `arn:aws:sts::${this.world.account}:assumed-role/${role.name}/${session.name}`,
+      userId: `${role.id}:${session.name}`,
+      accessKeyId: credentials.accessKeyId,
+      role,
+      isSession: true,
+      policies: [role.policies, ...(session.policy === undefined ? [] : [[session.policy]])],
+    }
+    this.holders.set(credentials.accessKeyId, { credentials, principal })
+    return { ...credentials, principal }
+  }
+
+  /** Whether somebody may do something. */
+  judge(principal: Principal, wish: Wish): Verdict {
+    const verdicts = principal.policies.map((policies) => judge(policies, wish))
+    return verdicts.find((verdict) => verdict !== 'allowed') ?? 'allowed'
+  }
+
+  /** The identity behind an ARN of a user, a role or a session. */
+  findByArn(arn: string): readonly (readonly Policy[])[] | undefined {
+    const session = /:assumed-role\/([^/]+)\//.exec(arn)?.[1]
+    const role = [...this.roles.values()].find((each) => each.arn === arn || each.name === session)
+    if (role !== undefined) return [role.policies]
+    return [...this.holders.values()].find(({ principal }) => principal.arn === arn)?.principal.policies
+  }
+
+  private addUser(name: string, user: UserPlan): void {
+    const where = `users.${name}`
+    const principal: Principal = {
+      arn: `arn:aws:iam::${this.world.account}:user/${name}`,
+      userId: this.ids.iam('AIDA'),
+      accessKeyId: user.accessKeyId,
+      isSession: false,
+      policies: [policiesOf(user, where)],
+    }
+    const { accessKeyId, secretAccessKey } = user
+    this.holders.set(accessKeyId, { credentials: { accessKeyId, secretAccessKey }, principal })
+  }
+
+  private addRole(name: string, plan: RolePlan): void {
+    this.roles.set(name, {
+      name,
+      id: this.ids.iam('AROA'),
+      arn: `arn:aws:iam::${this.world.account}:role/${name}`,
+      plan,
+      policies: policiesOf(plan, `roles.${name}`),
+    })
+  }
+}
+
+function policiesOf({ managed, policies }: Pick<UserPlan, 'managed' | 'policies'>, where: string): Policy[] {
+  const named = managed.map((name) => {
+    const policy = managedPolicy(name)
+    if (policy !== undefined) return policy
+    throw new WorldError(
+      `${where}.managed: there is no policy ${name} here; take one of ${MANAGED_NAMES.join(', ')}, or write it under policies`,
+    )
+  })
+  const written = Object.entries(policies).map(([name, document]) => {
+    const policy = readPolicy(document)
+    if ('problem' in policy) throw new WorldError(`${where}.policies.${name}: ${policy.problem}`)
+    return policy
+  })
+  return [...named, ...written]
+}
+
+function isSame(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}

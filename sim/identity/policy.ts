@@ -1,0 +1,119 @@
+/** What policies allow. */
+import { z } from 'zod'
+import { matches } from '../world/faults'
+
+const oneOrMore = z.union([z.string(), z.array(z.string())]).transform((value) => [value].flat())
+const conditions = z.record(
+  z.string(),
+  z.record(
+    z.string(),
+    z.union([z.boolean().transform(String), oneOrMore]).transform((v) => [v].flat()),
+  ),
+)
+const statement = z.strictObject({
+  Sid: z.string().optional(),
+  Effect: z.enum(['Allow', 'Deny']),
+  Action: oneOrMore.optional(),
+  NotAction: oneOrMore.optional(),
+  Resource: oneOrMore.optional(),
+  NotResource: oneOrMore.optional(),
+  Condition: conditions.default({}),
+})
+const policySchema = z.strictObject({
+  Version: z.enum(['2012-10-17', '2008-10-17']).optional(),
+  Id: z.string().optional(),
+  Statement: z.union([z.array(statement), statement]).transform((value) => [value].flat()),
+})
+
+export type Policy = z.output<typeof policySchema>
+type Statement = Policy['Statement'][number]
+export type Verdict = 'allowed' | 'implicitDeny' | 'explicitDeny'
+
+/** What somebody wants to do. */
+export interface Wish {
+  /** `ec2:RunInstances` */
+  action: string
+  /**
+   * The resource's ARN; missing when only the action is asked about: then a permission for any resource will do, and only a
+   * refusal of every resource counts.
+   */
+  resource?: string
+  /** Condition keys, such as `s3:prefix`. */
+  context?: Readonly<Record<string, string | readonly string[]>>
+}
+
+/** Reads a policy. Returns what is wrong with it where it is not one. */
+export function readPolicy(document: unknown): Policy | { problem: string } {
+  const read = policySchema.safeParse(document)
+  if (read.success) return read.data
+  const [issue] = read.error.issues
+  return { problem: `${issue!.path.map(String).join('.')}: ${issue!.message}` }
+}
+
+/** What some policies say together: a refusal wins over every permission. */
+export function judge(policies: readonly Policy[], wish: Wish): Verdict {
+  const statements = policies.flatMap((policy) => policy.Statement).filter((each) => applies(each, wish))
+  if (statements.some(({ Effect }) => Effect === 'Deny')) return 'explicitDeny'
+  return statements.length > 0 ? 'allowed' : 'implicitDeny'
+}
+
+function applies(statement: Statement, wish: Wish): boolean {
+  const { Effect, Action, NotAction } = statement
+  const action = wish.action.toLowerCase()
+  const isNamed = (Action ?? NotAction ?? []).some((pattern) => matches(pattern.toLowerCase(), action))
+  if (isNamed !== (Action !== undefined)) return false
+  if (wish.resource === undefined) return Effect === 'Allow' || isForEverything(statement)
+  return fitsResource(statement, wish.resource) && fitsConditions(statement, wish)
+}
+
+function isForEverything({ Resource, Condition }: Statement): boolean {
+  return (Resource ?? []).includes('*') && Object.keys(Condition).length === 0
+}
+
+function fitsResource({ Resource, NotResource }: Statement, resource: string): boolean {
+  if (NotResource !== undefined) return !NotResource.some((pattern) => matches(pattern, resource))
+  return (Resource ?? []).some((pattern) => matches(pattern, resource))
+}
+
+function fitsConditions({ Condition }: Statement, { context = {} }: Wish): boolean {
+  const given = new Map(Object.entries(context).map(([key, value]) => [key.toLowerCase(), [value].flat()]))
+  return Object.entries(Condition).every(([operator, keys]) =>
+    Object.entries(keys).every(([key, wanted]) =>
+      fitsCondition(operator, wanted, given.get(key.toLowerCase())),
+    ),
+  )
+}
+
+type Comparison = (given: string, wanted: string) => boolean
+
+const equals: Comparison = (given, wanted) => given === wanted
+const like: Comparison = (given, wanted) => matches(wanted, given)
+const COMPARISONS: Readonly<Record<string, Comparison>> = {
+  StringEquals: equals,
+  StringEqualsIgnoreCase: (given, wanted) => given.toLowerCase() === wanted.toLowerCase(),
+  StringLike: like,
+  ArnEquals: like,
+  ArnLike: like,
+  Bool: (given, wanted) => given.toLowerCase() === wanted.toLowerCase(),
+  NumericEquals: (given, wanted) => Number(given) === Number(wanted),
+  NumericLessThan: (given, wanted) => Number(given) < Number(wanted),
+  NumericLessThanEquals: (given, wanted) => Number(given) <= Number(wanted),
+  NumericGreaterThan: (given, wanted) => Number(given) > Number(wanted),
+  NumericGreaterThanEquals: (given, wanted) => Number(given) >= Number(wanted),
+}
+
+function fitsCondition(
+  written: string,
+  wanted: readonly string[],
+  given: readonly string[] | undefined,
+): boolean {
+  const operator = written.replace(/^For(Any|All)Values?:/, '').replace(/IfExists$/, '')
+  if (operator === 'Null') return wanted.includes(String(given === undefined))
+  if (given === undefined) return written.endsWith('IfExists') || operator.includes('Not')
+  const isNegative = operator.includes('Not')
+  const compare = COMPARISONS[operator.replace('Not', '')]
+  // An operator that is not known here must not open anything.
+  if (compare === undefined) return false
+  const isAny = given.some((value) => wanted.some((pattern) => compare(value, pattern)))
+  return isNegative ? !isAny : isAny
+}

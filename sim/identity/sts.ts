@@ -1,0 +1,114 @@
+/** STS: who somebody is, and sessions of roles. */
+import { z } from 'zod'
+import type { World } from '../world/world'
+import { ApiError } from '../wire/errors'
+import { integer, text } from '../wire/query'
+import { action, type Call, type Service } from '../wire/service'
+import type { Identities, Role } from './identities'
+import { readPolicy, type Policy } from './policy'
+
+export const STS_NAMESPACE = 'https://sts.amazonaws.com/doc/2011-06-15/'
+
+/** The most characters of a session policy. */
+const POLICY_CHARS_MAX = 2048
+const SESSION_SECONDS_MIN = 900
+const SESSION_SECONDS = 3600
+const SESSION_SECONDS_MAX = 43_200
+/** What a session of a role that was taken by another session may last. */
+const CHAINED_SECONDS_MAX = 3600
+
+const assumeInput = z.strictObject({
+  RoleArn: text.min(20),
+  RoleSessionName: text.regex(/^[\w+=,.@-]{2,64}$/, 'must be 2 to 64 letters, digits or =,.@-_'),
+  DurationSeconds: integer
+    .pipe(z.int().min(SESSION_SECONDS_MIN).max(SESSION_SECONDS_MAX))
+    .default(SESSION_SECONDS),
+  Policy: text.optional(),
+})
+
+export function stsService(world: World, identities: Identities): Service {
+  return {
+    name: 'sts',
+    style: 'query',
+    namespace: STS_NAMESPACE,
+    actions: {
+      GetCallerIdentity: action({
+        input: z.strictObject({}),
+        run: (_, { principal }) => ({ Arn: principal.arn, UserId: principal.userId, Account: world.account }),
+      }),
+      AssumeRole: action({
+        input: assumeInput,
+        run({ RoleArn, RoleSessionName: name, DurationSeconds, Policy: document }, call) {
+          const role = roleFor(identities, call, RoleArn)
+          checkDuration(role, call, DurationSeconds)
+          const policy = document === undefined ? undefined : sessionPolicy(document)
+          const durationMs = DurationSeconds * 1000
+          const session = identities.openSession(role, {
+            name,
+            durationMs,
+            ...(policy === undefined ? {} : { policy }),
+          })
+          return {
+            Credentials: {
+              AccessKeyId: session.accessKeyId,
+              SecretAccessKey: session.secretAccessKey,
+              SessionToken: session.sessionToken,
+              Expiration: new Date(session.expiresAtMs),
+            },
+            AssumedRoleUser: { AssumedRoleId: session.principal.userId, Arn: session.principal.arn },
+            ...(document === undefined
+              ? {}
+              : { PackedPolicySize: Math.ceil((100 * document.length) / POLICY_CHARS_MAX) }),
+          }
+        },
+      }),
+    },
+  }
+}
+
+/** Whether the role exists, trusts the caller, and the caller may take it is one answer: access denied. */
+function roleFor(identities: Identities, { principal }: Call, arn: string): Role {
+  const role = [...identities.roles.values()].find((each) => each.arn === arn)
+  const isTrusted = role?.plan.trusts.some((who) => who === 'account' || who === principal.arn) ?? false
+  const isAllowed = identities.judge(principal, { action: 'sts:AssumeRole', resource: arn }) === 'allowed'
+  if (role === undefined || !isTrusted || !isAllowed)
+    throw new ApiError(
+      'AccessDenied',
+      `User: ${principal.arn} is not authorized to perform: sts:AssumeRole on resource: ${arn}`,
+      403,
+    )
+  return role
+}
+
+function checkDuration(role: Role, { principal }: Call, seconds: number): void {
+  if (principal.isSession && seconds > CHAINED_SECONDS_MAX)
+    throw new ApiError(
+      'ValidationError',
+      'The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining',
+    )
+  if (seconds * 1000 > role.plan.sessionMax)
+    throw new ApiError(
+      'ValidationError',
+      'The requested DurationSeconds exceeds the MaxSessionDuration set for this role.',
+    )
+}
+
+function sessionPolicy(document: string): Policy {
+  if (document.length > POLICY_CHARS_MAX)
+    throw new ApiError(
+      'ValidationError',
+      `1 validation error detected: Value at 'policy' failed to satisfy constraint: Member must have length less than or equal to ${POLICY_CHARS_MAX}`,
+    )
+  const policy = readPolicy(parsed(document))
+  if ('problem' in policy)
+    throw new ApiError('MalformedPolicyDocument', `Syntax errors in policy: ${policy.problem}`)
+  return policy
+}
+
+function parsed(document: string): unknown {
+  try {
+    return JSON.parse(document)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,49 @@
+import type { Random } from './random'
+
+/** Names for new things, as AWS forms them. Unique within a cloud; the same again in a world with the same seed and start. */
+export class Ids {
+  constructor(
+    private readonly random: Random,
+    /** Keeps the ids of one cloud apart from those of the next one with the same seed. */
+    private readonly life: string,
+  ) {}
+
+  /** `i-0123456789abcdef0` */
+  resource(prefix: string): string {
+    return `${prefix}-0${this.hex(16)}`
+  }
+
+  /** `fleet-` and others that are UUIDs. */
+  uuid(): string {
+    const digits = this.hex(32)
+    const variant = '89ab'[parseInt(digits[16]!, 16) % 4]!
+    return [
+      digits.slice(0, 8),
+      digits.slice(8, 12),
+      `4${digits.slice(13, 16)}`,
+      `${variant}${digits.slice(17, 20)}`,
+      digits.slice(20),
+    ].join('-')
+  }
+
+  /** Ids of users and roles. */
+  iam(prefix: 'AIDA' | 'AROA' | 'AIPA'): string {
+    return `${prefix}${this.hex(17).toUpperCase()}`
+  }
+
+  sessionKey(): string {
+    return `ASIA${this.hex(16).toUpperCase()}`
+  }
+
+  secret(): string {
+    return Buffer.from(this.hex(60), 'hex').toString('base64')
+  }
+
+  sessionToken(): string {
+    return `FwoGZXIvYXdz${Buffer.from(this.hex(120) + this.hex(120), 'hex').toString('base64')}`
+  }
+
+  private hex(digits: number): string {
+    return this.random.hex(digits, `id/${this.life}`)
+  }
+}

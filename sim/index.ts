@@ -1,0 +1,127 @@
+/** A small cloud that speaks AWS's own wire on loopback. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { assemble, type Assembly } from './assemble'
+import { WallClock, type Clock } from './clock'
+import type { InstanceSummary } from './control'
+import { TEST_CREDENTIALS } from './identity/identities'
+import type { Journal } from './journal'
+import type { Machine, MachineSpec } from './machines/machine'
+import type { StartFront } from './store-front'
+import { WireServer } from './wire/server'
+import { faultSchema, type FaultText } from './world/fault-schema'
+import { loadWorld, planWorld } from './world/load'
+import type { WorldText } from './world/schema'
+import { makeWorld } from './world/world'
+
+export type { FaultText } from './world/fault-schema'
+export type { WorldText } from './world/schema'
+export { WorldError } from './world/load'
+export { DrivenClock, type Clock } from './clock'
+export type { JournalEntry } from './journal'
+export type { StartFront, StoreFront, StoreFrontOptions } from './store-front'
+
+export interface CloudOptions {
+  /** The path of a world file, or a world; the usual one when missing. */
+  world?: string | WorldText
+  /** Port of the services; a free one when missing. */
+  port?: number
+  /** Port of the object store; a free one when missing. */
+  storePort?: number
+  /** Where the machines' disks are. One of the cloud's own when missing, which it removes at its end. */
+  directory?: string
+  /** Real processes when missing. */
+  createMachine?: (spec: MachineSpec) => Machine
+  /** The wall clock when missing. */
+  clock?: Clock
+  /** Starts the object store; without it there is none. */
+  startFront?: StartFront
+}
+
+export interface Cloud {
+  /** Of all services, S3 included where there is a store: `http://127.0.0.1:PORT`. */
+  readonly endpoint: string
+  /** Of the object store. */
+  readonly storeEndpoint?: string
+  /** The first region of the world. */
+  readonly region: string
+  readonly credentials: { accessKeyId: string; secretAccessKey: string }
+  readonly journal: Journal
+  addFault(rule: FaultText): void
+  instances(): InstanceSummary[]
+  /** Takes a spot machine back: after a notice, or at once without one. */
+  interrupt(
+    instance: string,
+    how?: { noticeMs?: number; isSilent?: boolean; rebalanceBeforeMs?: number },
+  ): void
+  /** Ends all machines, the store and the server. Returns when no process of the cloud is left. */
+  stop(): Promise<void>
+}
+
+/** Starts a cloud. Throws `WorldError` where its world is not one. */
+export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
+  const loaded =
+    typeof options.world === 'string'
+      ? loadWorld(options.world)
+      : { plan: planWorld(options.world ?? {}), directory: process.cwd() }
+  const wall = new WallClock()
+  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'crucible-sim-')))
+  const undo = async (): Promise<void> => {
+    wall.stop()
+    if (options.directory === undefined) await rm(directory, { recursive: true, force: true })
+  }
+  try {
+    await mkdir(directory, { recursive: true })
+    const running = await run(
+      assemble({ options, directory, clock: options.clock ?? wall, world: makeWorld(loaded) }),
+      options,
+    )
+    return {
+      ...running,
+      stop: async () => {
+        // Nothing that was to come begins any more.
+        wall.stop()
+        await running.stop()
+        await undo()
+      },
+    }
+  } catch (error) {
+    await undo()
+    throw error
+  }
+}
+
+/** Puts an assembled cloud on the wire. */
+async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: CloudOptions): Promise<Cloud> {
+  const { addresses, world, identities, faults, clock, control, ec2, life, journal } = parts
+  const server = new WireServer({
+    dispatch: parts.dispatch,
+    control: (path, method, body) => control.handle(path, method, body),
+    store: startFront && ((request, response) => addresses.store?.handle(request, response)),
+  })
+  const endpoint = `http://127.0.0.1:${await server.listen(port)}`
+  addresses.services = endpoint
+  const region = [...world.regions.keys()][0]!
+  const front = { port: storePort, region, account: world.account, identities, faults, clock }
+  const store = await startFront?.(front).catch(async (error: unknown) => {
+    await server.close()
+    throw error
+  })
+  if (store !== undefined) addresses.store = store
+  return {
+    endpoint,
+    ...(store === undefined ? {} : { storeEndpoint: store.endpoint }),
+    region,
+    credentials: { ...TEST_CREDENTIALS },
+    journal,
+    addFault: (rule) => faults.add(faultSchema.parse(rule)),
+    instances: () => control.instances(),
+    interrupt: (instance, { noticeMs, isSilent, rebalanceBeforeMs } = {}) =>
+      control.interrupt({ instance, notice: noticeMs, isSilent, rebalanceBefore: rebalanceBeforeMs }),
+    stop: async () => {
+      await Promise.all([server.close(), life.stop(ec2.instances())])
+      await store?.stop()
+    },
+  }
+}

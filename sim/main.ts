@@ -1,0 +1,91 @@
+/** The small cloud by itself: `npm run --silent sim -- [--world FILE] [--port N]`. */
+import { parseArgs } from 'node:util'
+import { startCloud, WorldError, type StartFront } from './index'
+
+const USAGE = `usage: npm run --silent sim -- [--world FILE] [--port N] [--store-port N]
+
+  --world FILE    what the cloud is like, YAML or JSON; docs/small-cloud.md
+  --port N        where the services listen on 127.0.0.1; a free port when missing
+  --store-port N  where the object store listens; a free port when missing
+
+Prints one line of JSON when it is ready. Ends on SIGINT or SIGTERM, with every machine.
+`
+
+/** Exit codes: the arguments are wrong; the world is. */
+const EXIT_USAGE = 2
+const EXIT_WORLD = 3
+
+function readArguments(words: string[]): { world?: string; port?: number; storePort?: number } | string {
+  const options = {
+    world: { type: 'string' },
+    port: { type: 'string' },
+    'store-port': { type: 'string' },
+    help: { type: 'boolean' },
+  } as const
+  try {
+    const { values } = parseArgs({ args: words, options })
+    if (values.help === true) return ''
+    const port = portOf('--port', values.port)
+    const storePort = portOf('--store-port', values['store-port'])
+    return {
+      ...(values.world === undefined ? {} : { world: values.world }),
+      ...(port === undefined ? {} : { port }),
+      ...(storePort === undefined ? {} : { storePort }),
+    }
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+function portOf(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port <= 65_535) return port
+  throw new Error(`${name} must be a port, 0 to 65535, not ${text}`)
+}
+
+/**
+ * Runs until it is told to end. Returns the exit code.
+ *
+ * @param startFront starts the object store; without it there is none
+ */
+export async function main(words: string[], startFront?: StartFront): Promise<number> {
+  const options = readArguments(words)
+  if (typeof options === 'string') {
+    const stream = options === '' ? process.stdout : process.stderr
+    stream.write(options === '' ? USAGE : `${options}\n\n${USAGE}`)
+    return options === '' ? 0 : EXIT_USAGE
+  }
+  const told = new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
+  try {
+    const cloud = await startCloud({ ...options, ...(startFront === undefined ? {} : { startFront }) })
+    const { endpoint, storeEndpoint, region, credentials } = cloud
+    const ready = {
+      endpoint,
+      ...(storeEndpoint === undefined ? {} : { s3Endpoint: storeEndpoint }),
+      region,
+      ...credentials,
+    }
+    process.stdout.write(`${JSON.stringify(ready)}\n`)
+    await told
+    await cloud.stop()
+    return 0
+  } catch (error) {
+    process.stderr.write(`${explained(error, options.port)}\n`)
+    return EXIT_WORLD
+  }
+}
+
+function explained(error: unknown, port: number | undefined): string {
+  if (error instanceof WorldError) return error.message
+  if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE')
+    return `port ${port} is taken; give another --port, or none for a free one`
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+if (require.main === module)
+  void main(process.argv.slice(2)).then((code) => {
+    process.exitCode = code
+  })

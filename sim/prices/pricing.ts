@@ -1,0 +1,172 @@
+/** The price list: what machines cost on demand. */
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { ApiError } from '../wire/errors'
+import { action, type Service } from '../wire/service'
+import type { Market } from '../world/market'
+import type { MachineType } from '../world/types'
+import type { World } from '../world/world'
+
+const LOCATIONS: Readonly<Record<string, string>> = {
+  'us-east-1': 'US East (N. Virginia)',
+  'us-east-2': 'US East (Ohio)',
+  'us-west-1': 'US West (N. California)',
+  'us-west-2': 'US West (Oregon)',
+  'eu-west-1': 'EU (Ireland)',
+  'eu-central-1': 'EU (Frankfurt)',
+}
+const HOURLY = '6YS6EN2CT7'
+
+const filter = z.strictObject({
+  Type: z.enum(['TERM_MATCH', 'EQUALS']),
+  Field: z.string(),
+  Value: z.string(),
+})
+
+interface Product {
+  attributes: Record<string, string>
+  sku: string
+  usdPerHour: number
+}
+
+export function pricingService(world: World, market: Market, nowMs: () => number): Service {
+  return {
+    name: 'pricing',
+    style: 'json',
+    namespace: 'AWSPriceListService',
+    actions: {
+      GetProducts: action({
+        input: z.strictObject({
+          ServiceCode: z.string(),
+          FormatVersion: z.literal('aws_v1').default('aws_v1'),
+          Filters: z.array(filter).default([]),
+          MaxResults: z.int().min(1).max(100).default(100),
+          NextToken: z.string().optional(),
+        }),
+        run({ ServiceCode, FormatVersion, Filters, MaxResults, NextToken }) {
+          if (ServiceCode !== 'AmazonEC2')
+            throw new ApiError(
+              'InvalidParameterException',
+              `This small cloud has the prices of AmazonEC2, not of ${ServiceCode}`,
+            )
+          const found = products(world, market).filter(({ attributes }) =>
+            Filters.every(({ Field, Value }) => attributes[Field]?.toLowerCase() === Value.toLowerCase()),
+          )
+          const from = NextToken === undefined ? 0 : Number(Buffer.from(NextToken, 'base64').toString())
+          if (!Number.isInteger(from) || from < 0)
+            throw new ApiError('InvalidNextTokenException', 'The pagination token is invalid.')
+          const end = from + MaxResults
+          return {
+            FormatVersion,
+            PriceList: found
+              .slice(from, end)
+              .map((product) => JSON.stringify(listing(product, new Date(nowMs())))),
+            ...(end < found.length ? { NextToken: Buffer.from(String(end)).toString('base64') } : {}),
+          }
+        },
+      }),
+      DescribeServices: action({
+        input: z.strictObject({
+          ServiceCode: z.string().optional(),
+          FormatVersion: z.literal('aws_v1').optional(),
+        }),
+        run: () => ({
+          FormatVersion: 'aws_v1',
+          Services: [
+            {
+              ServiceCode: 'AmazonEC2',
+              AttributeNames: [
+                'instanceType',
+                'regionCode',
+                'location',
+                'operatingSystem',
+                'tenancy',
+                'capacitystatus',
+                'preInstalledSw',
+                'marketoption',
+                'vcpu',
+                'memory',
+                'gpu',
+              ],
+            },
+          ],
+        }),
+      }),
+    },
+  }
+}
+
+function products(world: World, market: Market): Product[] {
+  return [...world.regions].flatMap(([region, { zones }]) =>
+    [...world.types.values()]
+      .filter(({ name }) => zones.some((zone) => market.isOffered(name, zone.name)))
+      .map((type) => ({
+        attributes: attributesOf(type, region),
+        sku: createHash('sha256').update(`${region}/${type.name}`).digest('hex').slice(0, 16).toUpperCase(),
+        usdPerHour: market.priceOf({ region, zone: zones[0]!.name, type: type.name, capacity: 'on-demand' }),
+      })),
+  )
+}
+
+function attributesOf(
+  { name, vcpus, memoryGiB, accelerator }: MachineType,
+  region: string,
+): Record<string, string> {
+  return {
+    servicecode: 'AmazonEC2',
+    servicename: 'Amazon Elastic Compute Cloud',
+    location: LOCATIONS[region] ?? region,
+    locationType: 'AWS Region',
+    regionCode: region,
+    instanceType: name,
+    currentGeneration: 'Yes',
+    instanceFamily: accelerator === undefined ? 'General purpose' : 'GPU instance',
+    vcpu: String(vcpus),
+    memory: `${memoryGiB} GiB`,
+    ...(accelerator === undefined
+      ? {}
+      : { gpu: String(accelerator.count), gpuMemory: `${accelerator.count * accelerator.memoryGiB} GB` }),
+    operatingSystem: 'Linux',
+    licenseModel: 'No License required',
+    preInstalledSw: 'NA',
+    tenancy: 'Shared',
+    capacitystatus: 'Used',
+    marketoption: 'OnDemand',
+    operation: 'RunInstances',
+    usagetype: `BoxUsage:${name}`,
+  }
+}
+
+/** One product in the form of the price list. */
+function listing({ attributes, sku, usdPerHour }: Product, at: Date) {
+  const offer = `${sku}.JRTCKXETXF`
+  const rate = `${offer}.${HOURLY}`
+  const usd = usdPerHour.toFixed(10)
+  return {
+    product: { productFamily: 'Compute Instance', attributes, sku },
+    serviceCode: 'AmazonEC2',
+    terms: {
+      OnDemand: {
+        [offer]: {
+          priceDimensions: {
+            [rate]: {
+              unit: 'Hrs',
+              endRange: 'Inf',
+              description: `$${usdPerHour} per On Demand Linux ${attributes.instanceType} Instance Hour`,
+              appliesTo: [],
+              rateCode: rate,
+              beginRange: '0',
+              pricePerUnit: { USD: usd },
+            },
+          },
+          sku,
+          effectiveDate: '2026-11-01T00:00:00Z',
+          offerTermCode: 'JRTCKXETXF',
+          termAttributes: {},
+        },
+      },
+    },
+    version: at.toISOString().slice(0, 10).replaceAll('-', ''),
+    publicationDate: at.toISOString(),
+  }
+}

@@ -1,0 +1,257 @@
+/**
+ * The object store's front: a real S3 server does the work; the front knows whose keys this cloud has given out and for what, in
+ * which region a bucket is, and what can go wrong.
+ */
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Principal } from '../identity/identities'
+import type { StoreFront, StoreFrontOptions } from '../store-front'
+import { IdentityProblem } from '../wire/errors'
+import { checkSignature, readSignature, type Signature } from '../wire/sigv4'
+import { Buckets } from './buckets'
+import { listingWish, operationOf, wishOf, type Operation } from './operation'
+import { answerProblem, problemOf, StoreProblem } from './problems'
+import { Upstream, type UpstreamOptions } from './upstream'
+
+export interface FrontOptions extends StoreFrontOptions {
+  upstream: UpstreamOptions
+  /** Keeps what the server behind cannot; without it that ends with the process. */
+  bucketsFile?: string | undefined
+}
+
+/** Requests with a small document, such as the one that makes a bucket. */
+const DOCUMENT_BYTES_MAX = 256 * 1024
+const SIGNING_PARAMETERS =
+  /^X-Amz-(Algorithm|Credential|Date|Expires|SignedHeaders|Signature|Security-Token)$/i
+/** What the server behind says when a folder of its own vanished under it: S3 has no folders, and would have obeyed. */
+const FOLDER_TROUBLE = ['ExistingObjectIsDirectory', 'ObjectParentIsFile']
+
+/** Starts a front before a server that runs already; the caller ends that server. */
+export async function startFront(options: FrontOptions): Promise<StoreFront> {
+  const front = new Front(options)
+  await front.listen(options.port)
+  return front
+}
+
+class Front implements StoreFront {
+  private readonly server: Server
+  private readonly upstream: Upstream
+  private readonly buckets: Buckets
+
+  constructor(private readonly options: FrontOptions) {
+    this.upstream = new Upstream(options.upstream)
+    this.buckets = new Buckets(options.bucketsFile, options.region)
+    this.server = createServer((request, response) => this.handle(request, response))
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
+  }
+
+  async listen(port: number): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.server.once('error', reject)
+      this.server.listen(port, '127.0.0.1', resolve)
+    })
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    const requestId = randomUUID()
+    this.serve(request, response).catch((error: unknown) => {
+      // What was not read of the body would be taken for the next request.
+      request.resume()
+      if (response.headersSent) return void response.destroy()
+      answerProblem(response, problemOf(error), { isHead: request.method === 'HEAD', requestId })
+    })
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise((resolve) => this.server.close(resolve))
+    this.server.closeAllConnections()
+    await closed
+    this.upstream.close()
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const operation = operationOf(request)
+    const { signature, principal } = this.identify(request)
+    this.checkAllowed(principal, operation)
+    this.checkRegion(signature, operation)
+    const occasion = { service: 's3', action: operation.name, region: signature.region }
+    const slow = this.options.faults.first('slow', occasion)
+    if (slow !== undefined) await sleep(slow.by)
+    const wrong = this.options.faults.first('error', occasion)
+    if (wrong !== undefined)
+      throw new StoreProblem(wrong.code, wrong.status ?? 503, wrong.message ?? 'As the world has it.')
+    const lost = this.options.faults.first('lost-answer', occasion)
+    if (operation.name === 'CreateBucket') return this.createBucket(request, response, operation)
+    if (operation.key === '' && operation.subresource && this.buckets.isSetting(operation.subresource))
+      return this.configure(request, response, operation)
+    const answer = await this.pass(request)
+    if (lost !== undefined) {
+      await drained(answer)
+      if (lost.instead === 'reset') return void request.socket.destroy()
+      if (lost.instead === 'silence') return
+      throw lost.instead === 'unavailable'
+        ? new StoreProblem('ServiceUnavailable', 503, 'As the world has it.')
+        : new StoreProblem('InternalError', 500, 'As the world has it.')
+    }
+    await this.giveBack(answer, response, { operation, principal, isHead: request.method === 'HEAD' })
+  }
+
+  private identify(request: IncomingMessage): { signature: Signature; principal: Principal } {
+    const { method = 'GET', url = '/', headers } = request
+    const payloadHash = String(headers['x-amz-content-sha256'] ?? 'UNSIGNED-PAYLOAD')
+    if (payloadHash.startsWith('STREAMING-AWS4-HMAC'))
+      throw new StoreProblem(
+        'NotImplemented',
+        501,
+        'This small cloud takes no bodies whose pieces are signed one by one; sign the whole, or leave the body unsigned.',
+      )
+    const signed = { method, url, headers, payloadHash }
+    const signature = readSignature(signed)
+    if (signature === undefined) throw new IdentityProblem('missing')
+    const { identities } = this.options
+    const { secretAccessKey, principal } = identities.secretOf(signature.accessKeyId, signature.sessionToken)
+    try {
+      checkSignature(signed, signature, { secretAccessKey, nowMs: Date.now() })
+    } catch (error) {
+      const isOver = error instanceof IdentityProblem && error.fault === 'clock-skew'
+      if (isOver && signature.validForMs !== undefined)
+        throw new StoreProblem('AccessDenied', 403, 'Request has expired')
+      throw error
+    }
+    return { signature, principal }
+  }
+
+  private checkAllowed(principal: Principal, operation: Operation): void {
+    const wish = wishOf(operation, this.options.account)
+    if (this.options.identities.judge(principal, wish) === 'allowed') return
+    throw new StoreProblem(
+      'AccessDenied',
+      403,
+      `User: ${principal.arn} is not authorized to perform: ${wish.action} on resource: "${wish.resource}"`,
+    )
+  }
+
+  /** A bucket answers in its own region only. */
+  private checkRegion(signature: Signature, { bucket, name }: Operation): void {
+    if (bucket === '' || name === 'CreateBucket' || name === 'GetBucketLocation') return
+    const region = this.buckets.regionOf(bucket)
+    if (signature.region === region) return
+    const Endpoint = `${bucket}.s3.${region}.amazonaws.com`
+    const words = `The bucket ${bucket} is in ${region}, and the request is for ${signature.region}.`
+    const headers = { 'x-amz-bucket-region': region }
+    throw new StoreProblem('PermanentRedirect', 301, words).with({
+      headers,
+      fields: { Endpoint, Bucket: bucket },
+    })
+  }
+
+  private pass(request: IncomingMessage, body?: Buffer): Promise<IncomingMessage> {
+    const [path = '/', query = ''] = (request.url ?? '/').split('?')
+    const rest = query.split('&').filter((part) => !SIGNING_PARAMETERS.test(part.split('=')[0]!))
+    const target = rest.join('&') === '' ? path : `${path}?${rest.join('&')}`
+    const { method = 'GET', headers } = request
+    return this.upstream.send({ method, target, headers, body: body ?? request }).catch((error: Error) => {
+      throw new StoreProblem(
+        'InternalError',
+        500,
+        `The server behind the front does not answer: ${error.message}`,
+      )
+    })
+  }
+
+  private async giveBack(
+    answer: IncomingMessage,
+    response: ServerResponse,
+    { operation, principal, isHead }: { operation: Operation; principal: Principal; isHead: boolean },
+  ): Promise<void> {
+    const { statusCode = 502 } = answer
+    const headers = { ...answer.headers }
+    for (const name of ['connection', 'keep-alive', 'transfer-encoding']) delete headers[name]
+    if (operation.bucket !== '') headers['x-amz-bucket-region'] = this.buckets.regionOf(operation.bucket)
+    if (operation.name === 'DeleteBucket' && statusCode < 300) this.buckets.deleted(operation.bucket)
+    if (statusCode === 404 && operation.key !== '' && !operation.isMutating) {
+      const verdict = this.options.identities.judge(principal, listingWish(operation))
+      if (verdict !== 'allowed') {
+        await drained(answer)
+        throw new StoreProblem('AccessDenied', 403, 'Access Denied')
+      }
+    }
+    if (statusCode === 409 && !isHead) {
+      const text = (await drained(answer)).toString()
+      if (FOLDER_TROUBLE.some((code) => text.includes(`<Code>${code}<`)))
+        throw new StoreProblem('SlowDown', 503, 'Reduce your request rate.')
+      response.writeHead(statusCode, { ...headers, 'content-length': Buffer.byteLength(text) })
+      return void response.end(text)
+    }
+    response.writeHead(statusCode, headers)
+    answer.on('error', () => response.destroy())
+    answer.pipe(response)
+  }
+
+  private async createBucket(
+    request: IncomingMessage,
+    response: ServerResponse,
+    operation: Operation,
+  ): Promise<void> {
+    const document = (await readDocument(request)).toString()
+    const told = /<LocationConstraint[^>]*>([^<]*)</.exec(document)?.[1]?.trim()
+    const region = told === undefined || told === '' ? 'us-east-1' : told
+    const answer = await this.pass(request, Buffer.alloc(0))
+    if ((answer.statusCode ?? 500) < 300) this.buckets.created(operation.bucket, region)
+    const headers = { ...answer.headers, location: `/${operation.bucket}` }
+    delete headers.connection
+    response.writeHead(answer.statusCode ?? 502, headers)
+    answer.pipe(response)
+  }
+
+  private async configure(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { bucket, subresource = '' }: Operation,
+  ): Promise<void> {
+    const document = (await readDocument(request)).toString()
+    await this.checkExists(bucket)
+    if (request.method === 'PUT') this.buckets.put(bucket, subresource, document)
+    else if (request.method === 'DELETE') this.buckets.remove(bucket, subresource)
+    const isGet = request.method === 'GET'
+    const body = isGet ? this.buckets.get(bucket, subresource) : ''
+    const type = subresource === 'policy' ? 'application/json' : 'application/xml'
+    const status = request.method === 'DELETE' ? 204 : 200
+    response.writeHead(
+      status,
+      isGet ? { 'content-type': type, 'content-length': Buffer.byteLength(body) } : {},
+    )
+    response.end(body)
+  }
+
+  private async checkExists(bucket: string): Promise<void> {
+    const target = `/${encodeURIComponent(bucket)}`
+    const answer = await this.upstream.send({ method: 'HEAD', target, headers: {}, body: Buffer.alloc(0) })
+    await drained(answer)
+    if (answer.statusCode === 404)
+      throw new StoreProblem('NoSuchBucket', 404, `The specified bucket does not exist: ${bucket}`)
+  }
+}
+
+async function readDocument(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length
+    if (bytes > DOCUMENT_BYTES_MAX)
+      throw new StoreProblem('MaxMessageLengthExceeded', 400, 'The document is too long.')
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks)
+}
+
+async function drained(answer: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of answer) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}

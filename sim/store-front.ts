@@ -1,0 +1,32 @@
+/**
+ * The place of the object store: a front that checks the sessions of this cloud, put before a real server. The cloud starts it,
+ * hands it the requests that are signed for S3, and ends it.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from './clock'
+import type { Identities } from './identity/identities'
+import type { Faults } from './world/faults'
+
+export interface StoreFrontOptions {
+  /** Where the front listens, on loopback; 0 takes a free port. */
+  port: number
+  /** The region of buckets that name none. */
+  region: string
+  account: string
+  /** Whose key this is (`secretOf`), and what they may do with which object (`judge`). */
+  identities: Identities
+  /** Rules whose `where.service` is `s3`. */
+  faults: Faults
+  clock: Clock
+}
+
+export interface StoreFront {
+  /** `http://127.0.0.1:PORT` */
+  readonly endpoint: string
+  /** Takes a request that came to the address of the other services. */
+  handle(request: IncomingMessage, response: ServerResponse): void
+  /** Returns when its server and every process of it have ended. */
+  stop(): Promise<void>
+}
+
+export type StartFront = (options: StoreFrontOptions) => Promise<StoreFront>

@@ -1,0 +1,203 @@
+/** One call, from its bytes to its answer. */
+import type { Clock } from '../clock'
+import type { Identities, Principal } from '../identity/identities'
+import type { Journal, JournalEntry } from '../journal'
+import type { FaultOf } from '../world/fault-schema'
+import type { Faults } from '../world/faults'
+import { ApiError, identityError, IdentityProblem } from './errors'
+import { readInput } from './input'
+import type { Call, Service, ServiceName } from './service'
+import { checkSignature, readSignature, sha256, type Signature } from './sigv4'
+import { journalWords, sketchOf, type Incoming, type Sketch } from './sketch'
+import type { Throttle } from './throttle'
+import { usualMessage, usualStatus } from './usual'
+import { writeAnswer, writeFault, type Answer } from './write'
+
+export interface DispatchParts {
+  services: ReadonlyMap<ServiceName, Service>
+  identities: Identities
+  faults: Faults
+  throttle: Throttle
+  journal: Journal
+  clock: Clock
+  regions: ReadonlyMap<string, unknown>
+  /** Name of the next request. */
+  requestId(): string
+  /** The clock that signatures are held against. */
+  wallMs(): number
+}
+
+/** What becomes of a call on its way back. */
+export interface Outcome {
+  answer: Answer
+  /** The answer is to be lost on the way: how. */
+  lost?: FaultOf<'lost-answer'>['instead']
+}
+
+/** Actions of services that have one endpoint for all regions. */
+const GLOBAL_SERVICES: readonly ServiceName[] = ['iam', 'pricing', 'sts']
+
+export class Dispatch {
+  constructor(private readonly parts: DispatchParts) {}
+
+  async handle(incoming: Incoming): Promise<Outcome> {
+    const { clock, journal } = this.parts
+    const requestId = this.parts.requestId()
+    const sketch = sketchOf(this.parts.services, incoming)
+    const { service, actionName } = sketch
+    const words = { requestId, action: actionName, service }
+    const entry: Omit<JournalEntry, 'number'> = {
+      ...journalWords(sketch, incoming),
+      atMs: clock.nowMs(),
+      requestId,
+      outcome: 'ok',
+      isAnswerLost: false,
+    }
+    try {
+      const result = await this.decide(sketch, incoming, { requestId, entry })
+      const lost = this.parts.faults.first('lost-answer', occasionOf(entry))
+      entry.isAnswerLost = lost !== undefined
+      journal.add(entry)
+      const answer = writeAnswer(words, result)
+      return lost === undefined ? { answer } : { answer: lostAnswer(words, lost, answer), lost: lost.instead }
+    } catch (error) {
+      const fault = asApiError(error, service)
+      entry.outcome = fault.code
+      journal.add(entry)
+      return { answer: writeFault(words, fault) }
+    }
+  }
+
+  private async decide(
+    { service, actionName, parameters }: Sketch,
+    incoming: Incoming,
+    { requestId, entry }: { requestId: string; entry: Omit<JournalEntry, 'number'> },
+  ): Promise<unknown> {
+    const { signature, principal } = this.identify(incoming, service)
+    entry.caller = principal.arn
+    const action = Object.hasOwn(service.actions, actionName) ? service.actions[actionName] : undefined
+    if (action === undefined) throw unknownAction(service, actionName)
+    entry.isMutating = action.isMutating
+    if (!GLOBAL_SERVICES.includes(service.name) && !this.parts.regions.has(signature.region))
+      throw new ApiError(
+        service.style === 'ec2' ? 'AuthFailure' : 'UnrecognizedClientException',
+        `This small cloud has no region ${signature.region}; its world has ${[...this.parts.regions.keys()].join(', ')}`,
+        service.style === 'ec2' ? 401 : 400,
+      )
+    const call: Call = {
+      service: service.name,
+      action: actionName,
+      region: signature.region,
+      principal,
+      requestId,
+    }
+    this.checkPermission(service, call)
+    await this.checkFaults(entry)
+    if (parameters instanceof ApiError) throw parameters
+    const input = readInput(action.input, parameters, service.style) as never
+    this.checkPace(call, input)
+    action.check?.(input, call)
+    if ((input as { DryRun?: boolean }).DryRun === true) {
+      entry.isDryRun = true
+      throw new ApiError('DryRunOperation', 'Request would have succeeded, but DryRun flag is set.', 412)
+    }
+    return action.run(input, call)
+  }
+
+  private identify(incoming: Incoming, service: Service): { signature: Signature; principal: Principal } {
+    try {
+      const request = { ...incoming, payloadHash: sha256(incoming.body) }
+      const signature = readSignature(request)
+      if (signature === undefined) throw new IdentityProblem('missing')
+      const { secretAccessKey, principal } = this.parts.identities.secretOf(
+        signature.accessKeyId,
+        signature.sessionToken,
+      )
+      checkSignature(request, signature, { secretAccessKey, nowMs: this.parts.wallMs() })
+      return { signature, principal }
+    } catch (error) {
+      throw error instanceof IdentityProblem ? identityError(error.fault, service.style) : error
+    }
+  }
+
+  private checkPermission(service: Service, { action, principal }: Call): void {
+    const name = `${service.name}:${action}`
+    // Everybody may ask who they are.
+    if (name === 'sts:GetCallerIdentity') return
+    if (this.parts.identities.judge(principal, { action: name }) === 'allowed') return
+    const words = `${principal.arn} is not authorized to perform: ${name}`
+    if (service.style === 'ec2')
+      throw new ApiError(
+        'UnauthorizedOperation',
+        `You are not authorized to perform this operation. User: ${words}`,
+        403,
+      )
+    if (service.style === 'query') throw new ApiError('AccessDenied', `User: ${words}`, 403)
+    throw new ApiError('AccessDeniedException', `User: ${words}`, 400)
+  }
+
+  private async checkFaults(entry: Omit<JournalEntry, 'number'>): Promise<void> {
+    const occasion = occasionOf(entry)
+    const { clock, faults } = this.parts
+    for (const slow of faults.strike('slow', occasion))
+      await new Promise<void>((resolve) => clock.after(slow.by, resolve))
+    const fault = faults.first('error', occasion)
+    if (fault !== undefined)
+      throw new ApiError(
+        fault.code,
+        fault.message ?? usualMessage(fault.code),
+        fault.status ?? usualStatus(fault.code),
+      )
+  }
+
+  private checkPace(call: Call, input: Readonly<Record<string, unknown>>): void {
+    const { throttle } = this.parts
+    if (call.service === 'ssm' && !throttle.take('ssm', call.region))
+      throw new ApiError('ThrottlingException', 'Rate exceeded')
+    if (call.service === 'ec2' && !throttle.take(throttle.bucketOf(call.action, input), call.region))
+      throw limitExceeded()
+  }
+}
+
+export function limitExceeded(): ApiError {
+  return new ApiError('RequestLimitExceeded', 'Request limit exceeded.', 503)
+}
+
+function occasionOf({ service, action, region }: Pick<JournalEntry, 'service' | 'action' | 'region'>) {
+  return { service, action, region }
+}
+
+function unknownAction({ style, name }: Service, actionName: string): ApiError {
+  if (style === 'json')
+    return new ApiError('UnknownOperationException', `This small cloud has no ${name}:${actionName}`)
+  return new ApiError('InvalidAction', `The action ${actionName} is not valid for this web service.`)
+}
+
+function lostAnswer(
+  words: Parameters<typeof writeFault>[0],
+  { instead }: FaultOf<'lost-answer'>,
+  answer: Answer,
+): Answer {
+  if (instead === 'internal-error') return writeFault(words, internalError())
+  if (instead === 'unavailable')
+    return writeFault(
+      words,
+      new ApiError('Unavailable', 'The server is overloaded and can not handle the request.', 503),
+    )
+  return answer
+}
+
+function internalError(): ApiError {
+  return new ApiError('InternalError', 'An internal error has occurred', 500)
+}
+
+/** A bug of the cloud is an internal error on the wire, with its trace for whoever looks. */
+function asApiError(error: unknown, { style }: Service): ApiError {
+  if (error instanceof ApiError) return error
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return new ApiError(
+    style === 'json' ? 'InternalServerError' : 'InternalError',
+    `The small cloud has failed: ${text}`,
+    500,
+  )
+}

@@ -1,0 +1,108 @@
+/** The HTTP server: one address on loopback for every service. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Dispatch } from './dispatch'
+
+/** Larger than any request of the services spoken here; objects go to the store. */
+const BODY_BYTES_MAX = 8 * 1024 * 1024
+
+export interface ServerParts {
+  dispatch: Dispatch
+  /** Takes requests that are signed for the object store. */
+  store?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
+  /** Takes requests below `/_sim/`. */
+  control: (path: string, method: string, body: Buffer) => Promise<{ status: number; value: unknown }>
+}
+
+export class WireServer {
+  private readonly server: Server
+  private readonly sockets = new Set<Socket>()
+
+  constructor(private readonly parts: ServerParts) {
+    this.server = createServer((request, response) => {
+      this.serve(request, response).catch((error: unknown) => {
+        if (!response.headersSent) response.writeHead(500)
+        response.end(error instanceof Error ? error.message : String(error))
+      })
+    })
+    this.server.on('connection', (socket) => {
+      this.sockets.add(socket)
+      socket.on('close', () => this.sockets.delete(socket))
+      socket.on('error', () => undefined)
+    })
+  }
+
+  /** Listens on loopback; port 0 takes a free one. Returns the port. Throws where the port is taken. */
+  async listen(port: number): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.server.once('error', reject)
+      this.server.listen(port, '127.0.0.1', resolve)
+    })
+    return (this.server.address() as AddressInfo).port
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
+    for (const socket of this.sockets) socket.destroy()
+    await closed
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = request.url ?? '/'
+    if (url.startsWith('/_sim/')) return this.serveControl(request, response)
+    if (isForStore(request)) return this.serveStore(request, response)
+    const body = await readBody(request, response)
+    if (body === undefined) return
+    const { method = 'GET', headers } = request
+    const { answer, lost } = await this.parts.dispatch.handle({ method, url, headers, body })
+    if (lost === 'reset') return void request.socket.destroy()
+    // The client waits until it gives up, or until the cloud ends.
+    if (lost === 'silence') return
+    response.writeHead(answer.status, answer.headers)
+    response.end(answer.body)
+  }
+
+  private async serveControl(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readBody(request, response)
+    if (body === undefined) return
+    const { method = 'GET', url = '/' } = request
+    // A page in a browser can send a form across origins, but not JSON.
+    const isForeign = method !== 'GET' && request.headers['content-type'] !== 'application/json'
+    const { status, value } = isForeign
+      ? { status: 415, value: { error: 'send JSON, with content-type: application/json' } }
+      : await this.parts.control(url.slice('/_sim/'.length), method, body)
+    response.writeHead(status, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(value))
+  }
+
+  private serveStore(request: IncomingMessage, response: ServerResponse): void {
+    if (this.parts.store !== undefined) return this.parts.store(request, response)
+    response.writeHead(501, { 'content-type': 'application/xml' })
+    const message = 'This small cloud was started without an object store.'
+    response.end(`<Error><Code>NotImplemented</Code><Message>${message}</Message></Error>`)
+  }
+}
+
+/** S3 is known by its signing name, by the query of a presigned URL, or by asking for a path at all. */
+function isForStore({ url = '/', headers }: IncomingMessage): boolean {
+  const scope = /Credential=[^/]+\/\d+\/[^/]+\/([^/]+)\//.exec(headers.authorization ?? '')?.[1]
+  if (scope !== undefined) return scope === 's3'
+  const { pathname, searchParams } = new URL(url, 'http://any')
+  const presigned = searchParams.get('X-Amz-Credential')?.split('/').at(-2)
+  return presigned === undefined ? pathname !== '/' : presigned === 's3'
+}
+
+async function readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > BODY_BYTES_MAX) {
+      response.writeHead(413)
+      response.end()
+      return undefined
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,59 @@
+/** Token buckets, as EC2 documents them: for each account and region, by kind of action. */
+import type { Clock } from '../clock'
+import type { World } from '../world/world'
+
+interface Bucket {
+  size: number
+  perSecond: number
+}
+
+export type BucketName = 'describe' | 'unfiltered' | 'mutate' | 'createTags' | 'instances' | 'ssm'
+
+/** From the EC2 API throttling page, read November 2026; SSM's limits are not documented there. */
+const DOCUMENTED: Readonly<Partial<Record<BucketName, Bucket>>> = {
+  describe: { size: 100, perSecond: 20 },
+  unfiltered: { size: 50, perSecond: 10 },
+  mutate: { size: 50, perSecond: 5 },
+  createTags: { size: 100, perSecond: 10 },
+  instances: { size: 1000, perSecond: 2 },
+}
+
+/** What a throttled service answers. */
+export class Throttle {
+  private readonly levels = new Map<string, { tokens: number; atMs: number }>()
+  private readonly buckets: Readonly<Partial<Record<BucketName, Bucket>>>
+
+  constructor(
+    { throttling }: World,
+    private readonly clock: Clock,
+  ) {
+    const written =
+      typeof throttling === 'object' ? (Object.entries(throttling) as [BucketName, Bucket | undefined][]) : []
+    const given = Object.fromEntries(written.filter(([, bucket]) => bucket !== undefined))
+    this.buckets = throttling === 'off' ? {} : { ...DOCUMENTED, ...given }
+  }
+
+  /** Takes tokens. False when there are too few, and then takes none. */
+  take(name: BucketName, region: string, count = 1): boolean {
+    const bucket = this.buckets[name]
+    if (bucket === undefined) return true
+    const key = `${region}/${name}`
+    const nowMs = this.clock.nowMs()
+    const level = this.levels.get(key) ?? { tokens: bucket.size, atMs: nowMs }
+    const tokens = Math.min(bucket.size, level.tokens + ((nowMs - level.atMs) / 1000) * bucket.perSecond)
+    const isEnough = tokens >= count
+    this.levels.set(key, { tokens: isEnough ? tokens - count : tokens, atMs: nowMs })
+    return isEnough
+  }
+
+  /** The bucket of an action of EC2. */
+  bucketOf(action: string, input: Readonly<Record<string, unknown>>): BucketName {
+    if (action === 'CreateTags') return 'createTags'
+    if (!/^(Describe|Get|List)/.test(action)) return 'mutate'
+    const isNarrowed = Object.entries(input).some(
+      ([name, value]) =>
+        name !== 'DryRun' && value !== undefined && !(Array.isArray(value) && value.length === 0),
+    )
+    return isNarrowed ? 'describe' : 'unfiltered'
+  }
+}

@@ -1,0 +1,97 @@
+/** What can go wrong in a world, as rules: what, where, how often, when. */
+import { z } from 'zod'
+import { duration } from './durations'
+
+/** Where a rule holds; everything that is written must fit. `*` stands for anything in a text. */
+const where = z.strictObject({
+  service: z.enum(['ec2', 'ssm', 'sts', 'iam', 'pricing', 'servicequotas', 's3']).optional(),
+  action: z.string().optional(),
+  region: z.string().optional(),
+  zone: z.string().optional(),
+  type: z.string().optional(),
+  capacity: z.enum(['spot', 'on-demand']).optional(),
+  /** Tags that the instance must have. */
+  tags: z.record(z.string(), z.string()).optional(),
+  instance: z.string().optional(),
+})
+
+const common = {
+  where: where.default({}),
+  /** How often it happens at most; without limit when missing. */
+  times: z.int().positive().optional(),
+  /** How many occasions pass before the first. */
+  skip: z.int().min(0).default(0),
+  /** With which chance it happens on an occasion. */
+  chance: z.number().min(0).max(1).default(1),
+  /** From when, since the start of the world. */
+  from: duration.default(0),
+  /** Until when; for ever when missing. */
+  until: duration.optional(),
+}
+
+const status = z.int().min(400).max(599)
+
+export const faultSchema = z.discriminatedUnion('fault', [
+  /** The call is refused and nothing has happened. */
+  z.strictObject({
+    fault: z.literal('error'),
+    code: z.string(),
+    message: z.string().optional(),
+    status: status.optional(),
+    ...common,
+  }),
+  /** The call has its effect and the answer never arrives: the connection is cut, or an error comes instead. */
+  z.strictObject({
+    fault: z.literal('lost-answer'),
+    instead: z.enum(['reset', 'internal-error', 'unavailable', 'silence']).default('reset'),
+    ...common,
+  }),
+  /** The answer comes late. */
+  z.strictObject({ fault: z.literal('slow'), by: duration, ...common }),
+  /** A pool says that it has no capacity, whatever its stock. */
+  z.strictObject({ fault: z.literal('no-capacity'), ...common }),
+  /** A fleet gets no more than this many machines. */
+  z.strictObject({ fault: z.literal('partial-fleet'), most: z.int().min(0), ...common }),
+  /** A launch is accepted and ends by itself, pending to terminated. */
+  z.strictObject({
+    fault: z.literal('launch-fails'),
+    reason: z.string().default('Server.InternalError'),
+    after: duration.default(0),
+    ...common,
+  }),
+  /** A spot machine is taken, `after` its start, with a notice (`durations.notice` when missing) or `silently`. */
+  z.strictObject({
+    fault: z.literal('interruption'),
+    after: duration,
+    notice: duration.optional(),
+    isSilent: z.boolean().default(false),
+    /** A rebalance recommendation this long before the notice. */
+    rebalanceBefore: duration.optional(),
+    ...common,
+  }),
+  /** A rebalance recommendation, and nothing after it. */
+  z.strictObject({ fault: z.literal('rebalance'), after: duration, ...common }),
+  /** The hardware fails: the machine is gone and the instance ends with `Server.InternalError`. */
+  z.strictObject({ fault: z.literal('crash'), after: duration, ...common }),
+  /** The machine falls silent: all of it stops, and EC2 goes on to call it running, its status impaired. */
+  z.strictObject({ fault: z.literal('hang'), after: duration, ...common }),
+  /** The SSM agent never registers. */
+  z.strictObject({ fault: z.literal('no-agent'), ...common }),
+  /** The SSM agent is lost `after` its registration; the machine goes on. */
+  z.strictObject({ fault: z.literal('agent-lost'), after: duration, ...common }),
+  /** The instance never boots: running for EC2, and silent. */
+  z.strictObject({ fault: z.literal('no-boot'), ...common }),
+  /** `shutting-down` lasts this long. */
+  z.strictObject({ fault: z.literal('stuck-shutting-down'), for: duration, ...common }),
+  /** An SSM command reaches the machine twice, never, late, or with its output cut. */
+  z.strictObject({ fault: z.literal('command-doubled'), ...common }),
+  z.strictObject({ fault: z.literal('command-lost'), ...common }),
+  z.strictObject({ fault: z.literal('command-late'), by: duration, ...common }),
+  z.strictObject({ fault: z.literal('command-truncated'), chars: z.int().min(0), ...common }),
+])
+
+/** A rule as it is written, in a world file or over the control door. */
+export type FaultText = z.input<typeof faultSchema>
+export type FaultRule = z.output<typeof faultSchema>
+export type FaultKind = FaultRule['fault']
+export type FaultOf<K extends FaultKind> = Extract<FaultRule, { fault: K }>

@@ -1,0 +1,94 @@
+import type { Clock } from '../clock'
+import type { Random } from '../random'
+import type { FaultKind, FaultOf, FaultRule } from './fault-schema'
+
+/** What a rule may ask about: a call, or an instance. */
+export interface Occasion {
+  service?: string
+  action?: string
+  region?: string
+  zone?: string
+  type?: string
+  capacity?: string
+  instance?: string
+  tags?: ReadonlyMap<string, string>
+}
+
+interface Entry {
+  rule: FaultRule
+  /** Stable name for its draws. */
+  name: string
+  sinceMs: number
+  occasions: number
+  happened: number
+}
+
+/** The rules of a world, each with how often it has had its occasion and how often it has struck. */
+export class Faults {
+  private readonly entries: Entry[] = []
+  private readonly startMs: number
+
+  constructor(
+    rules: readonly FaultRule[],
+    private readonly clock: Clock,
+    private readonly random: Random,
+  ) {
+    this.startMs = clock.nowMs()
+    for (const rule of rules) this.add(rule, this.startMs)
+  }
+
+  /** Adds a rule while the cloud runs; its times count from `sinceMs`, now when missing. */
+  add(rule: FaultRule, sinceMs = this.clock.nowMs()): void {
+    this.entries.push({ rule, name: `fault/${this.entries.length}`, sinceMs, occasions: 0, happened: 0 })
+  }
+
+  /** All rules of the kind that strike on this occasion. Each asking counts as one occasion. */
+  strike<K extends FaultKind>(kind: K, occasion: Occasion): FaultOf<K>[] {
+    return this.entries
+      .filter((entry) => entry.rule.fault === kind && this.strikes(entry, occasion))
+      .map(
+        // The filter above has compared the kind.
+        ({ rule }) => rule as FaultOf<K>,
+      )
+  }
+
+  /** The first rule of the kind that strikes; for those after it this is no occasion. */
+  first<K extends FaultKind>(kind: K, occasion: Occasion): FaultOf<K> | undefined {
+    const entry = this.entries.find((each) => each.rule.fault === kind && this.strikes(each, occasion))
+    return entry?.rule as FaultOf<K> | undefined
+  }
+
+  private strikes(entry: Entry, occasion: Occasion): boolean {
+    const { rule } = entry
+    const ageMs = this.clock.nowMs() - entry.sinceMs
+    if (ageMs < rule.from || (rule.until !== undefined && ageMs >= rule.until)) return false
+    if (!fits(rule.where, occasion)) return false
+    entry.occasions += 1
+    if (entry.occasions <= rule.skip) return false
+    if (rule.times !== undefined && entry.happened >= rule.times) return false
+    if (rule.chance < 1 && this.random.at(`${entry.name}#${entry.occasions}`) >= rule.chance) return false
+    entry.happened += 1
+    return true
+  }
+}
+
+function fits({ tags, ...texts }: FaultRule['where'], occasion: Occasion): boolean {
+  const textsFit = Object.entries(texts).every(([name, pattern]) =>
+    matches(pattern, occasion[name as keyof typeof texts]),
+  )
+  return (
+    textsFit &&
+    Object.entries(tags ?? {}).every(([key, pattern]) => matches(pattern, occasion.tags?.get(key)))
+  )
+}
+
+/** Whether a text fits a pattern in which `*` stands for any text and `?` for any character. */
+export function matches(pattern: string | undefined, text: string | undefined): boolean {
+  if (pattern === undefined) return true
+  if (text === undefined) return false
+  const source = pattern
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replace(/\*/g, '.*')
+    .replace(/\?/g, '.')
+  return new RegExp(`^${source}$`, 's').test(text)
+}

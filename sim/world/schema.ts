@@ -1,0 +1,176 @@
+/** The shape of a world file. Each field says what it does to the cloud; docs/small-cloud.md tells it at length. */
+import { z } from 'zod'
+import { faultSchema } from './fault-schema'
+import { DURATIONS, duration, range } from './durations'
+
+const zoneName = z
+  .string()
+  .regex(/^[a-z]{2}(-[a-z]+)+-\d[a-z]$/, 'is not the name of a zone, such as us-east-1a')
+const regionName = z
+  .string()
+  .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'is not the name of a region, such as us-east-1')
+export const capacityType = z.enum(['spot', 'on-demand'])
+
+/** How the machines of a subnet reach the services. */
+const subnet = z.strictObject({
+  zone: zoneName,
+  /** `public`: internet gateway and public addresses; `nat`; `endpoints`: interface endpoints of SSM and S3; `none`. */
+  egress: z.enum(['public', 'nat', 'endpoints', 'none']),
+  /** Addresses that are free. */
+  addresses: z.int().min(0).default(4091),
+  isDefault: z.boolean().default(false),
+})
+
+const region = z.strictObject({
+  zones: z.array(zoneName).min(1),
+  /** One public default subnet for each zone when missing. */
+  subnets: z.array(subnet).optional(),
+  /** Security groups beside `default`: nothing may come in, everything may go out. */
+  groups: z.array(z.string()).default([]),
+})
+
+const machineType = z.strictObject({
+  vcpus: z.int().positive(),
+  memoryGiB: z.number().positive(),
+  architecture: z.enum(['x86_64', 'arm64']).default('x86_64'),
+  accelerator: z
+    .strictObject({
+      name: z.string(),
+      manufacturer: z.string().default('NVIDIA'),
+      count: z.int().positive(),
+      memoryGiB: z.number().positive(),
+    })
+    .optional(),
+  usdPerHour: z.number().positive(),
+  networkCards: z.int().positive().default(1),
+  hasEfa: z.boolean().default(false),
+})
+
+/** Which recording drives a series, and which part of it. */
+const trace = z.strictObject({
+  /** Relative to the world file. */
+  file: z.string().min(1),
+  /** Where a file holds several zones: which one. */
+  zone: z.string().optional(),
+  /** Where a file holds several windows: which one. */
+  window: z.int().optional(),
+  /** Where in the recording the world begins. */
+  offset: duration.default(0),
+})
+
+const pool = {
+  region: regionName.optional(),
+  zone: zoneName.optional(),
+  type: z.string().optional(),
+}
+
+/** Prices in USD per hour: fixed, by changes `[when, price]`, or recorded. Times count from the start of the world. */
+const price = z.strictObject({
+  ...pool,
+  capacity: capacityType.default('spot'),
+  usdPerHour: z.number().positive().optional(),
+  changes: z.array(z.tuple([duration, z.number().positive()])).optional(),
+  trace: trace.optional(),
+})
+
+/** How many machines a pool can hold: fixed, by changes `[when, count]`, or recorded. */
+const stock = z.strictObject({
+  ...pool,
+  capacity: capacityType.optional(),
+  count: z.int().min(0).optional(),
+  changes: z.array(z.tuple([duration, z.int().min(0)])).optional(),
+  trace: trace.optional(),
+})
+
+const exactlyOne = (names: readonly string[], what: string) => ({
+  check: (rule: object) =>
+    names.filter((name) => (rule as Record<string, unknown>)[name] !== undefined).length === 1,
+  words: `needs exactly one of ${names.join(', ')} to say ${what}`,
+})
+const ofPrice = exactlyOne(['usdPerHour', 'changes', 'trace'], 'what it costs')
+const ofStock = exactlyOne(['count', 'changes', 'trace'], 'how much there is')
+
+const document = z.looseObject({ Statement: z.union([z.array(z.looseObject({})), z.looseObject({})]) })
+
+const user = z.strictObject({
+  accessKeyId: z.string().min(1),
+  secretAccessKey: z.string().min(1),
+  /** Names of managed policies that the cloud knows, or `AdministratorAccess`. */
+  managed: z.array(z.string()).default([]),
+  policies: z.record(z.string(), document).default({}),
+})
+const role = z.strictObject({
+  managed: z.array(z.string()).default([]),
+  policies: z.record(z.string(), document).default({}),
+  /** Who may take the role: services, or `account` for everybody of this account who is allowed `sts:AssumeRole`. */
+  trusts: z.array(z.string()).default(['account']),
+  sessionMax: duration.default(3_600_000),
+  /** Has an instance profile of the same name. */
+  hasProfile: z.boolean().default(false),
+})
+
+const bucket = z.strictObject({ size: z.number().positive(), perSecond: z.number().min(0) })
+const throttling = z.union([
+  z.enum(['documented', 'off']),
+  z.strictObject({
+    describe: bucket.optional(),
+    unfiltered: bucket.optional(),
+    mutate: bucket.optional(),
+    createTags: bucket.optional(),
+    instances: bucket.optional(),
+    ssm: bucket.optional(),
+  }),
+])
+
+export const worldSchema = z.strictObject({
+  /** The same seed repeats every chance of the world. */
+  seed: z.union([z.int(), z.string()]).default(1),
+  account: z
+    .string()
+    .regex(/^\d{12}$/, 'must be 12 digits in quotes')
+    .default('111122223333'),
+  /** How many minutes of prices, stock and recordings pass in one minute of the clock. */
+  speed: z.number().positive().default(1),
+  durations: z
+    .strictObject(Object.fromEntries(Object.keys(DURATIONS).map((name) => [name, range.optional()])))
+    .default({}),
+  regions: z.record(regionName, region).optional(),
+  types: z.record(z.string(), machineType).default({}),
+  /** Which types there are, where not all. A type that is listed for zones is not offered in the others. */
+  offered: z.record(z.string(), z.array(zoneName)).default({}),
+  prices: z.array(price.refine(ofPrice.check, ofPrice.words)).default([]),
+  stock: z.array(stock.refine(ofStock.check, ofStock.words)).default([]),
+  /** Service quotas by code, in vCPUs. */
+  quotas: z
+    .record(z.string().regex(/^L-[0-9A-F]{8}$/, 'is not a quota code, such as L-DB2E81BA'), z.number().min(0))
+    .default({}),
+  users: z.record(z.string(), user).default({}),
+  roles: z.record(z.string(), role).default({}),
+  /** More public parameters by name, for image aliases of one's own. */
+  parameters: z.record(z.string().startsWith('/'), z.string()).default({}),
+  /** What container engines on the machines meet. */
+  docker: z
+    .strictObject({
+      /** How long a pull takes. */
+      pull: duration.default(0),
+      /** Parts of names of images that no registry has. */
+      absentImages: z.array(z.string()).default([]),
+      /** Registries that ask for a login, by host. */
+      logins: z
+        .record(z.string(), z.strictObject({ username: z.string(), password: z.string() }))
+        .default({}),
+    })
+    .prefault({}),
+  throttling: throttling.default('documented'),
+  faults: z.array(faultSchema).default([]),
+})
+
+export type WorldText = z.input<typeof worldSchema>
+export type WorldPlan = z.output<typeof worldSchema>
+export type PriceRule = WorldPlan['prices'][number]
+export type StockRule = WorldPlan['stock'][number]
+export type TraceRule = z.output<typeof trace>
+export type SubnetPlan = z.output<typeof subnet>
+export type RolePlan = z.output<typeof role>
+export type UserPlan = z.output<typeof user>
+export type CapacityType = z.output<typeof capacityType>

@@ -1,0 +1,67 @@
+/** Machine types of a world. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { WorldPlan } from './schema'
+
+export interface MachineType {
+  name: string
+  vcpus: number
+  memoryGiB: number
+  architecture: 'x86_64' | 'arm64'
+  accelerator?: { name: string; manufacturer: string; count: number; memoryGiB: number }
+  /** On demand. */
+  usdPerHour: number
+  networkCards: number
+  hasEfa: boolean
+  /** The quotas that its vCPUs count against. */
+  quota: QuotaFamily
+}
+
+export type QuotaFamily = 'standard' | 'g-vt' | 'p' | 'inf' | 'trn'
+
+const accelerator = z.strictObject({
+  name: z.string(),
+  manufacturer: z.string(),
+  count: z.int().positive(),
+  memoryGiB: z.number().positive(),
+})
+const catalog = z.strictObject({
+  about: z.record(z.string(), z.string()),
+  types: z.record(
+    z.string(),
+    z.strictObject({
+      vcpus: z.int().positive(),
+      memoryGiB: z.number().positive(),
+      usdPerHour: z.number().positive(),
+      accelerator: accelerator.optional(),
+      networkCards: z.int().positive().default(1),
+      hasEfa: z.boolean().default(false),
+    }),
+  ),
+})
+
+/** The types that the cloud brings along, with those of the world in addition or instead. */
+export function machineTypes(plan: WorldPlan): Map<string, MachineType> {
+  const brought = catalog.parse(JSON.parse(readFileSync(join(__dirname, 'instance-types.json'), 'utf8')))
+  const types = new Map<string, MachineType>()
+  for (const [name, type] of Object.entries(brought.types))
+    types.set(name, withoutUndefined({ ...type, name, architecture: 'x86_64', quota: quotaFamily(name) }))
+  for (const [name, type] of Object.entries(plan.types))
+    types.set(name, withoutUndefined({ ...type, name, quota: quotaFamily(name) }))
+  return types
+}
+
+function withoutUndefined({
+  accelerator: device,
+  ...type
+}: Omit<MachineType, 'accelerator'> & { accelerator?: MachineType['accelerator'] | undefined }): MachineType {
+  return device === undefined ? type : { ...type, accelerator: device }
+}
+
+function quotaFamily(name: string): QuotaFamily {
+  if (/^(g|vt)\d/.test(name)) return 'g-vt'
+  if (/^p\d/.test(name)) return 'p'
+  if (/^inf\d/.test(name)) return 'inf'
+  return /^trn\d/.test(name) ? 'trn' : 'standard'
+}

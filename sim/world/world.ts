@@ -1,0 +1,72 @@
+/** A world ready to be lived in: the file's wishes with everything filled in that it leaves open. */
+import { Random, type Range } from '../random'
+import { DURATIONS, type DurationName, type Durations } from './durations'
+import type { LoadedWorld } from './load'
+import type { SubnetPlan, WorldPlan } from './schema'
+import { machineTypes, type MachineType } from './types'
+
+export interface World extends Omit<WorldPlan, 'durations' | 'regions' | 'types' | 'seed'> {
+  seed: string
+  durations: Durations
+  regions: ReadonlyMap<string, RegionPlan>
+  types: ReadonlyMap<string, MachineType>
+  directory: string
+  random: Random
+}
+
+export interface RegionPlan {
+  name: string
+  zones: Zone[]
+  subnets: SubnetPlan[]
+  groups: string[]
+}
+
+export interface Zone {
+  name: string
+  /** `use1-az1` */
+  id: string
+}
+
+const DEFAULT_REGIONS: NonNullable<WorldPlan['regions']> = {
+  'us-east-1': { zones: ['us-east-1a', 'us-east-1b', 'us-east-1c'], groups: ['crucible-machine'] },
+}
+/** Free addresses of a fresh /20. */
+const SUBNET_ADDRESSES = 4091
+
+export function makeWorld({ plan, directory }: LoadedWorld): World {
+  const regions = new Map(
+    Object.entries(plan.regions ?? DEFAULT_REGIONS).map(([name, region]) => [name, regionPlan(name, region)]),
+  )
+  const given = plan.durations as Partial<Record<DurationName, Range>>
+  const durations = Object.fromEntries(
+    (Object.keys(DURATIONS) as DurationName[]).map((name) => [name, given[name] ?? DURATIONS[name]]),
+  ) as Durations
+  const seed = String(plan.seed)
+  return { ...plan, seed, directory, durations, regions, types: machineTypes(plan), random: new Random(seed) }
+}
+
+function regionPlan(
+  name: string,
+  { zones, subnets, groups }: NonNullable<WorldPlan['regions']>[string],
+): RegionPlan {
+  const named = zones.map((zone, i) => ({ name: zone, id: `${shortName(name)}-az${i + 1}` }))
+  const usual = zones.map((zone) => ({
+    zone,
+    egress: 'public' as const,
+    addresses: SUBNET_ADDRESSES,
+    isDefault: true,
+  }))
+  return { name, zones: named, subnets: subnets ?? usual, groups }
+}
+
+/** `us-east-1` is `use1` in the ids of its zones. */
+function shortName(region: string): string {
+  const [country = '', ...rest] = region.split('-')
+  const number = rest.pop() ?? ''
+  return `${country}${rest.map((word) => word.replace('north', 'n').replace('south', 's').replace('east', 'e').replace('west', 'w').replace('central', 'c')).join('')}${number}`
+}
+
+/** Draws one of a kind of duration. */
+export function drawMs(world: World, name: DurationName): number {
+  return world.random.within(world.durations[name], `duration/${name}`)
+}

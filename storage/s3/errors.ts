@@ -1,0 +1,69 @@
+import type { S3ServiceException } from '@aws-sdk/client-s3'
+import { StoreError } from '../store'
+
+/** Codes that time may mend, beside every answer from 500 up and every failure of the network. */
+const TRANSIENT = [
+  'SlowDown',
+  'Throttling',
+  'ThrottlingException',
+  'TooManyRequestsException',
+  'RequestTimeout',
+  'RequestTimeTooSkewed',
+  'OperationAborted',
+  'ConditionalRequestConflict',
+  'BadDigest',
+  'XAmzContentSHA256Mismatch',
+]
+
+/** What somebody can do about it. Credentials are renewed by people while everything waits, so those codes may pass too. */
+const CREDENTIALS: Readonly<Record<string, string>> = {
+  ExpiredToken: 'the credentials have ended: renew them',
+  ExpiredTokenException: 'the credentials have ended: renew them',
+  TokenRefreshRequired: 'the credentials have ended: renew them',
+  CredentialsProviderError:
+    'there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role',
+}
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  AccessDenied: 'permission denied: allow s3:GetObject, PutObject, DeleteObject and ListBucket there',
+  Forbidden: 'permission denied: allow s3:GetObject, PutObject, DeleteObject and ListBucket there',
+  NoSuchBucket: 'there is no such bucket: make it, or correct the URL of the store',
+  InvalidAccessKeyId: 'the access key is not known there: correct AWS_ACCESS_KEY_ID or the profile',
+  SignatureDoesNotMatch: 'the secret key is wrong: correct AWS_SECRET_ACCESS_KEY or the profile',
+  PermanentRedirect: 'the bucket is in another region: write it into the URL of the store as ?region=...',
+  AuthorizationHeaderMalformed:
+    'the bucket is in another region: write it into the URL of the store as ?region=...',
+  InvalidBucketName: 'this cannot be a bucket: correct the URL of the store',
+  EntityTooLarge: 'it is larger than the store takes',
+}
+
+/** What a request that failed means for a store; `doing` completes "Could not ...". */
+export function s3ErrorOf(error: unknown, doing: string): StoreError {
+  if (error instanceof StoreError) return error
+  const { name, message, code } = error as Error & { code?: string }
+  const status = statusOf(error)
+  const why = CREDENTIALS[name] ?? REMEDIES[name] ?? (message || name)
+  // What has no status never got an answer.
+  const isTransient =
+    name in CREDENTIALS ||
+    TRANSIENT.includes(name) ||
+    (status === undefined ? !(name in REMEDIES) : status >= 500 || [408, 409, 429].includes(status))
+  const told = code ?? (name === 'Error' ? undefined : name)
+  return new StoreError(`Could not ${doing}: ${why}${told === undefined ? '' : ` (${told})`}.`, {
+    isTransient,
+    ...(told === undefined ? {} : { code: told }),
+    cause: error,
+  })
+}
+
+export function statusOf(error: unknown): number | undefined {
+  return (error as Partial<S3ServiceException>).$metadata?.httpStatusCode
+}
+
+/** The store says that there is no such object; a bucket that is missing is another matter. */
+export function isAbsent(error: unknown): boolean {
+  const { name } = error as Error
+  return (
+    name === 'NoSuchKey' || (statusOf(error) === 404 && name !== 'NoSuchBucket' && name !== 'NoSuchUpload')
+  )
+}

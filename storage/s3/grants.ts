@@ -1,0 +1,135 @@
+import type { AssumeRoleCommandOutput, STSClient } from '@aws-sdk/client-sts'
+import type { Grant } from '../../core/documents'
+import { HOUR_MS, SECOND_MS } from '../../core/time'
+import type { Granter, GrantWish } from '../grants'
+import { StoreError } from '../store'
+import { readS3Environment, silenceSdk } from './config'
+import { s3ErrorOf } from './errors'
+import { grantPolicy } from './grant-policy'
+import type { S3Place } from './place'
+
+/** The longest that a role's session may be set to, and that of a role taken on by another role. */
+const SESSION_MS_MAX = 12 * HOUR_MS
+const CHAINED_SESSION_MS_MAX = HOUR_MS
+/** The token service gives no shorter ones. */
+const SESSION_MS_MIN = 900 * SECOND_MS
+
+export interface S3GrantOptions {
+  /**
+   * The role that jobs' machines take on, which may do in the bucket what any job may. Without one the keys that this process has are
+   * narrowed themselves, which the token service does for the keys of a user and not for those of a role.
+   */
+  roleArn?: string | undefined
+  /** Keys that the operator made for machines, for servers without a token service. They are given as they are. */
+  keys?: { keyId: string; secret: string } | undefined
+}
+
+export function makeS3Granter(place: S3Place, { roleArn, keys }: S3GrantOptions): Granter {
+  if (keys === undefined) return new S3Granter(place, roleArn)
+  const grant = { ...keys, sessionToken: null, expiresAtMs: null }
+  return { durationMsMax: Infinity, grant: async () => grant }
+}
+
+/** Grants of the AWS token service, or of a server that has its like (MinIO, Ceph): temporary keys, narrowed to one attempt. */
+export class S3Granter implements Granter {
+  readonly #place: S3Place
+  readonly #roleArn: string | undefined
+  #client: Promise<STSClient> | undefined
+  #durationMsMax = SESSION_MS_MAX
+
+  constructor(place: S3Place, roleArn: string | undefined) {
+    this.#place = place
+    this.#roleArn = roleArn
+  }
+
+  /** Twelve hours, until the token service says that it is less. */
+  get durationMsMax(): number {
+    return this.#durationMsMax
+  }
+
+  async grant(wish: GrantWish): Promise<Grant> {
+    const durationMs = Math.max(SESSION_MS_MIN, Math.min(wish.durationMs, this.#durationMsMax))
+    try {
+      return await this.#ask(wish, durationMs)
+    } catch (error) {
+      if (!isTooLong(error) || durationMs <= CHAINED_SESSION_MS_MAX) throw this.#explained(error)
+    }
+    // The role's own limit may lie between; an hour is what every role allows.
+    this.#durationMsMax = CHAINED_SESSION_MS_MAX
+    return this.#ask(wish, CHAINED_SESSION_MS_MAX).catch((error: unknown) => {
+      throw this.#explained(error)
+    })
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client
+    this.#client = undefined
+    ;(await client)?.destroy()
+  }
+
+  async #ask({ jobId, attempt }: GrantWish, durationMs: number): Promise<Grant> {
+    silenceSdk()
+    const sts = await import('@aws-sdk/client-sts')
+    this.#client ??= Promise.resolve(new sts.STSClient(this.#clientConfig()))
+    const client = await this.#client
+    const input = {
+      DurationSeconds: Math.floor(durationMs / SECOND_MS),
+      Policy: JSON.stringify(grantPolicy(this.#place, { jobId, attempt })),
+    }
+    const answer =
+      this.#roleArn === undefined
+        ? await client.send(new sts.GetFederationTokenCommand({ ...input, Name: nameOf(jobId, attempt, 32) }))
+        : await client.send(
+            new sts.AssumeRoleCommand({
+              ...input,
+              RoleArn: this.#roleArn,
+              RoleSessionName: nameOf(jobId, attempt, 64),
+            }),
+          )
+    return toGrant(answer)
+  }
+
+  #clientConfig() {
+    const { region, endpoint } = this.#place
+    // A server of somebody else has its own token service, at the same address.
+    const own = readS3Environment().tokenEndpoint ?? endpoint
+    return { region: region ?? 'us-east-1', ...(own === undefined ? {} : { endpoint: own }) }
+  }
+
+  #explained(error: unknown): StoreError {
+    const told = s3ErrorOf(error, `get credentials for machines from the token service`)
+    const remedy =
+      this.#roleArn === undefined
+        ? 'Name a role that machines may take on, or let Crucible run with the keys of a user who may call sts:GetFederationToken.'
+        : `Let Crucible take on ${this.#roleArn} (sts:AssumeRole, and the role's trust policy).`
+    if (told.isTransient) return told
+    return new StoreError(`${told.message} ${remedy}`, {
+      isTransient: false,
+      ...(told.code === undefined ? {} : { code: told.code }),
+      cause: error,
+    })
+  }
+}
+
+function toGrant({ Credentials: told }: Pick<AssumeRoleCommandOutput, 'Credentials'>): Grant {
+  if (!told?.AccessKeyId || !told.SecretAccessKey || !told.SessionToken || !told.Expiration)
+    throw new StoreError('The token service gave no credentials.', { isTransient: true })
+  return {
+    keyId: told.AccessKeyId,
+    secret: told.SecretAccessKey,
+    sessionToken: told.SessionToken,
+    expiresAtMs: told.Expiration.getTime(),
+  }
+}
+
+/** Shows in the account's logs who did it. */
+function nameOf(jobId: string, attempt: number, length: number): string {
+  const end = `-${attempt}`
+  return `crucible-${jobId}`.slice(0, length - end.length) + end
+}
+
+/** The role's own limit, or that of a role taken on by a role: only the words tell. */
+function isTooLong(error: unknown): boolean {
+  const { name, message } = error as Error
+  return name === 'ValidationError' && /DurationSeconds/i.test(message)
+}

@@ -1,0 +1,77 @@
+import { StoreError } from '../store'
+
+/** What the URL of a store in S3 says: `s3://bucket/prefix?endpoint=http://host:port&region=eu-west-1`. */
+export interface S3Place {
+  bucket: string
+  /** Stands before every key: empty, or ends with a slash. */
+  prefix: string
+  /** Where nobody says it, it is asked for. */
+  region?: string
+  /** A server other than that of AWS. It is asked for `/bucket/key`, which all of them understand. */
+  endpoint?: string
+}
+
+const PARAMETERS = ['endpoint', 'region'] as const
+const SHAPE =
+  's3://bucket/prefix?region=eu-west-1, with &endpoint=https://host:port where it is not that of AWS'
+/** S3 itself allows less; servers of others more, such as capitals and underscores. */
+const BUCKET_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$/
+
+/** Throws a `StoreError` that says what is wrong with the URL. */
+export function parsePlace(url: URL): S3Place {
+  const complain = (why: string): StoreError =>
+    new StoreError(`Cannot open the object store ${shown(url)}: ${why}; write ${SHAPE}.`, {
+      isTransient: false,
+      code: 'BAD_URL',
+    })
+  const bucket = decodeURIComponent(url.host)
+  if (url.username !== '' || url.password !== '')
+    throw complain(
+      'keys do not belong into it: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile',
+    )
+  if (bucket === '') throw complain('it names no bucket')
+  if (!BUCKET_PATTERN.test(bucket)) throw complain(`${JSON.stringify(bucket)} cannot be a bucket`)
+  const unknown = [...url.searchParams.keys()].find((name) => !PARAMETERS.some((known) => known === name))
+  if (unknown !== undefined) throw complain(`there is no parameter ${JSON.stringify(unknown)}`)
+  if (url.hash !== '' || PARAMETERS.some((name) => url.searchParams.getAll(name).length > 1))
+    throw complain('each parameter stands once')
+  const prefix = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '')
+  if (prefix.split('/').some((segment) => ['.', '..'].includes(segment)) || prefix.includes('//'))
+    throw complain(`its prefix ${JSON.stringify(prefix)} is no plain path`)
+  const endpoint = url.searchParams.get('endpoint')
+  if (endpoint !== null && !isServer(endpoint))
+    throw complain(`its endpoint ${JSON.stringify(endpoint)} must begin with http:// or https://`)
+  const region = url.searchParams.get('region')
+  return {
+    bucket,
+    prefix: prefix === '' ? '' : `${prefix}/`,
+    ...(region === null || region === '' ? {} : { region }),
+    ...(endpoint === null ? {} : { endpoint: endpoint.replace(/\/+$/, '') }),
+  }
+}
+
+/** The same place has the same URL, whoever writes it. */
+export function formatPlace({ bucket, prefix, region, endpoint }: S3Place): string {
+  const path = prefix
+    .split('/')
+    .slice(0, -1)
+    .map((segment) => `/${encodeURIComponent(segment)}`)
+    .join('')
+  const query = new URLSearchParams()
+  if (endpoint !== undefined) query.set('endpoint', endpoint)
+  if (region !== undefined) query.set('region', region)
+  return `s3://${bucket}${path}${query.size === 0 ? '' : `?${query.toString()}`}`
+}
+
+/** Without what somebody may have taken for the place of a password. */
+function shown(url: URL): string {
+  const copy = new URL(url.href)
+  copy.username = copy.password = ''
+  return copy.href
+}
+
+function isServer(endpoint: string): boolean {
+  if (!URL.canParse(endpoint)) return false
+  const { protocol, host, search, hash } = new URL(endpoint)
+  return ['http:', 'https:'].includes(protocol) && host !== '' && search === '' && hash === ''
+}

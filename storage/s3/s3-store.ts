@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto'
+import type { S3Client } from '@aws-sdk/client-s3'
+import { HOUR_MS, SECOND_MS } from '../../core/time'
+import { checkKey, checkPrefix } from '../keys'
+import { StoreError, type ObjectStore, type StoredObject } from '../store'
+import { makeClient, type Sdk } from './client'
+import { isAbsent, s3ErrorOf, statusOf } from './errors'
+import { downloadTo } from './download'
+import { formatPlace, type S3Place } from './place'
+import { abortStaleUploads } from './stale-uploads'
+import { uploadFrom } from './upload'
+
+/** Another put of the same key was under way; it is over soon. */
+const CONFLICTS_MAX = 10
+/** Says who put an object, so that a put whose answer was lost is known for one's own. */
+export const MARK = 'crucible-put'
+/** What a killed process left unfinished is looked for by those who stay, not by a command that lasts a second. */
+const FIRST_SWEEP_AFTER_MS = HOUR_MS
+const SWEEP_EVERY_MS = 24 * HOUR_MS
+
+/** S3 takes no signature that is to hold longer. */
+const URL_SECONDS_MAX = 7 * 24 * 60 * 60
+
+/** One bucket as its files see it. */
+export interface Bucket {
+  sdk: Sdk
+  client: S3Client
+  name: string
+}
+
+/** An object store in S3, or in any server that speaks as S3 does. */
+export class S3Store implements ObjectStore {
+  readonly url: string
+  readonly place: S3Place
+  readonly #now: () => number
+  #sweepAtMs: number
+  #bucket: Promise<Bucket> | undefined
+
+  /** @param now the wall clock, for the age of leftovers */
+  constructor(place: S3Place, now: () => number) {
+    this.place = place
+    this.url = formatPlace(place)
+    this.#now = now
+    this.#sweepAtMs = now() + FIRST_SWEEP_AFTER_MS
+  }
+
+  async get(key: string): Promise<Buffer | undefined> {
+    return this.#existing(key, 'read', async ({ sdk, client, name }, Key) => {
+      const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket: name, Key }))
+      return Buffer.from(await Body!.transformToByteArray())
+    })
+  }
+
+  async head(key: string): Promise<StoredObject | undefined> {
+    return this.#existing(key, 'read', async ({ sdk, client, name }, Key) => {
+      const head = await client.send(new sdk.HeadObjectCommand({ Bucket: name, Key }))
+      return { key, sizeBytes: head.ContentLength ?? 0, modifiedAtMs: head.LastModified?.getTime() ?? 0 }
+    })
+  }
+
+  async put(key: string, body: Buffer | string): Promise<void> {
+    await this.#asking(key, 'write', async ({ sdk, client, name }, Key) => {
+      await client.send(new sdk.PutObjectCommand({ Bucket: name, Key, Body: Buffer.from(body) }))
+    })
+    this.#sweep()
+  }
+
+  async putIfAbsent(key: string, body: Buffer | string): Promise<boolean> {
+    return this.#asking(key, 'write', async (bucket, Key) => {
+      const { sdk, client, name: Bucket } = bucket
+      const mark = randomUUID()
+      const input = { Bucket, Key, Body: Buffer.from(body), IfNoneMatch: '*', Metadata: { [MARK]: mark } }
+      for (let tries = 1; tries <= CONFLICTS_MAX; tries++) {
+        try {
+          await client.send(new sdk.PutObjectCommand(input))
+          return true
+        } catch (error) {
+          if (statusOf(error) !== 412 && statusOf(error) !== 409) throw error
+        }
+        // The SDK repeats a request whose answer was lost; then the key may be taken by this very put.
+        const standing = await this.#markOf(bucket, Key)
+        if (standing !== 'absent') return standing === mark
+      }
+      throw new StoreError(`${key} is put and deleted again by others all the time.`, { isTransient: true })
+    })
+  }
+
+  async putFile(key: string, path: string): Promise<void> {
+    await this.#asking(key, 'write', async (bucket, Key) => {
+      const mark = randomUUID()
+      await uploadFrom(path, { bucket, key: Key, metadata: { [MARK]: mark } }).catch(
+        async (error: unknown) => {
+          // The same, when the SDK repeats the putting together of parts.
+          if (statusOf(error) === undefined || (await this.#markOf(bucket, Key)) !== mark) throw error
+        },
+      )
+    })
+    this.#sweep()
+  }
+
+  async getFile(key: string, path: string): Promise<boolean> {
+    const size = await this.#existing(key, 'read', (bucket, Key) => downloadTo(path, bucket, Key))
+    return size !== undefined
+  }
+
+  async readUrl(key: string, forMs: number): Promise<string> {
+    return this.#asking(key, 'sign a URL for', async ({ sdk, client, name }, Key) => {
+      const { getSignedUrl } = await import('@aws-sdk/s3-request-presigner')
+      // At most a week, and no longer than the credentials that sign it.
+      const expiresIn = Math.min(Math.ceil(forMs / SECOND_MS), URL_SECONDS_MAX)
+      return getSignedUrl(client, new sdk.GetObjectCommand({ Bucket: name, Key }), { expiresIn })
+    })
+  }
+
+  async *list(prefix: string): AsyncGenerator<StoredObject> {
+    checkPrefix(prefix)
+    const doing = `list ${this.#shown(prefix)}`
+    try {
+      const { sdk, client, name: Bucket } = await this.#open()
+      const input = { Bucket, Prefix: this.place.prefix + prefix, EncodingType: 'url' as const }
+      for await (const page of sdk.paginateListObjectsV2({ client }, input)) {
+        for (const { Key, Size, LastModified } of page.Contents ?? []) {
+          const key = decoded(Key).slice(this.place.prefix.length)
+          // Consoles show empty folders by objects whose keys end with a slash.
+          if (key.endsWith('/')) continue
+          yield { key, sizeBytes: Size ?? 0, modifiedAtMs: LastModified?.getTime() ?? 0 }
+        }
+      }
+    } catch (error) {
+      throw s3ErrorOf(error, doing)
+    }
+  }
+
+  async listFolders(prefix: string): Promise<string[]> {
+    checkPrefix(prefix)
+    const begin = (this.place.prefix + prefix).lastIndexOf('/') + 1
+    const names: string[] = []
+    try {
+      const { sdk, client, name: Bucket } = await this.#open()
+      const input = {
+        Bucket,
+        Prefix: this.place.prefix + prefix,
+        Delimiter: '/',
+        EncodingType: 'url' as const,
+      }
+      for await (const page of sdk.paginateListObjectsV2({ client }, input))
+        names.push(...(page.CommonPrefixes ?? []).map(({ Prefix }) => decoded(Prefix).slice(begin, -1)))
+    } catch (error) {
+      throw s3ErrorOf(error, `list ${this.#shown(prefix)}`)
+    }
+    return names
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#existing(key, 'delete', async ({ sdk, client, name }, Key) => {
+      await client.send(new sdk.DeleteObjectCommand({ Bucket: name, Key }))
+      return true
+    })
+  }
+
+  /** Ends connections that are kept open. The store may be used again. */
+  async close(): Promise<void> {
+    const bucket = this.#bucket
+    this.#bucket = undefined
+    ;(await bucket)?.client.destroy()
+  }
+
+  /** One bucket for all requests; made with the first. */
+  async #open(): Promise<Bucket> {
+    this.#bucket ??= makeClient(this.place).then((made) => ({ ...made, name: this.place.bucket }))
+    return this.#bucket
+  }
+
+  /** Who put the object, as far as it says; `absent` when there is none. */
+  async #markOf({ sdk, client, name }: Bucket, Key: string): Promise<string | undefined> {
+    try {
+      const head = await client.send(new sdk.HeadObjectCommand({ Bucket: name, Key }))
+      return head.Metadata?.[MARK]
+    } catch (error) {
+      if (isAbsent(error)) return 'absent'
+      throw error
+    }
+  }
+
+  async #asking<T>(
+    key: string,
+    verb: string,
+    action: (bucket: Bucket, key: string) => Promise<T>,
+  ): Promise<T> {
+    checkKey(key)
+    try {
+      return await action(await this.#open(), this.place.prefix + key)
+    } catch (error) {
+      throw s3ErrorOf(error, `${verb} ${this.#shown(key)}`)
+    }
+  }
+
+  /** Does something with an object; `undefined` when there is none. */
+  async #existing<T>(
+    key: string,
+    verb: string,
+    action: (bucket: Bucket, key: string) => Promise<T>,
+  ): Promise<T | undefined> {
+    return this.#asking(key, verb, async (bucket, Key) => {
+      try {
+        return await action(bucket, Key)
+      } catch (error) {
+        if (isAbsent(error)) return undefined
+        throw error
+      }
+    })
+  }
+
+  #shown(key: string): string {
+    const { bucket, prefix, endpoint } = this.place
+    return `s3://${bucket}/${prefix}${key}${endpoint === undefined ? '' : ` at ${endpoint}`}`
+  }
+
+  /** Once a day, ends uploads that killed processes left unfinished: they cost money and no list shows them. */
+  #sweep(): void {
+    if (this.#now() < this.#sweepAtMs) return
+    this.#sweepAtMs = this.#now() + SWEEP_EVERY_MS
+    // A courtesy: whoever may not do it leaves it to the bucket's own rules.
+    void this.#open()
+      .then((bucket) => abortStaleUploads(bucket, { prefix: this.place.prefix, nowMs: this.#now() }))
+      .catch(() => {})
+  }
+}
+
+function decoded(key: string | undefined): string {
+  return decodeURIComponent((key ?? '').replaceAll('+', ' '))
+}

@@ -1,0 +1,46 @@
+import { createReadStream } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { storeErrorOf } from '../file-errors'
+import type { Bucket } from './s3-store'
+
+/** Smaller files go in one request. */
+const PART_BYTES_MIN = 8 * 1024 * 1024
+/** S3 takes this many parts of an object. */
+const PARTS_MAX = 10_000
+/** Parts on their way at the same time; each is held in memory. */
+const PARALLEL_PARTS = 4
+
+export interface UploadTarget {
+  bucket: Bucket
+  key: string
+  metadata: Record<string, string>
+}
+
+/** Uploads a file in parts, several at a time. What fails leaves no parts behind. */
+export async function uploadFrom(path: string, { bucket, key, metadata }: UploadTarget): Promise<void> {
+  const { size } = await reading(path, () => stat(path))
+  const params = { Bucket: bucket.name, Key: key, Metadata: metadata }
+  if (size <= PART_BYTES_MIN) {
+    const Body = await reading(path, () => readFile(path))
+    await bucket.client.send(new bucket.sdk.PutObjectCommand({ ...params, Body }))
+    return
+  }
+  const { Upload } = await import('@aws-sdk/lib-storage')
+  const file = createReadStream(path)
+  const broken = new Promise<never>((_, reject) =>
+    file.once('error', (error) => reject(storeErrorOf(error, `read ${path} to store it`))),
+  )
+  const upload = new Upload({
+    client: bucket.client,
+    params: { ...params, Body: file },
+    partSize: Math.max(PART_BYTES_MIN, Math.ceil(size / PARTS_MAX)),
+    queueSize: PARALLEL_PARTS,
+  })
+  await Promise.race([upload.done(), broken])
+}
+
+async function reading<T>(path: string, action: () => Promise<T>): Promise<T> {
+  return action().catch((error: unknown) => {
+    throw storeErrorOf(error, `read ${path} to store it`)
+  })
+}

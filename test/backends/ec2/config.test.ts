@@ -1,0 +1,81 @@
+import { describe, expect, it } from '@jest/globals'
+import { EC2_SETTINGS, IMAGE_DEFAULT, parseEc2Config } from '../../../backends/ec2/config'
+
+const problemsOf = (settings: Record<string, string>): string[] => {
+  const parsed = parseEc2Config(settings)
+  return 'problems' in parsed ? parsed.problems : []
+}
+
+describe('the settings of EC2', () => {
+  it('need nothing but a Region', () => {
+    expect(parseEc2Config({ AWS_REGION: 'eu-west-1' })).toEqual({
+      config: {
+        region: 'eu-west-1',
+        subnets: 'default',
+        securityGroups: { name: 'crucible-machine' },
+        profile: 'crucible-machine',
+        image: IMAGE_DEFAULT,
+        types: ['g*', 'p*', 'c7i.*', 'm7i.*', 'r7i.*'],
+        hasSpot: true,
+        diskGiB: 100,
+        registerWithinMs: 600_000,
+        staleForMs: 300_000,
+      },
+    })
+  })
+
+  it('are read, each of them', () => {
+    const written = {
+      CRUCIBLE_EC2_REGION: 'us-west-2',
+      CRUCIBLE_EC2_SUBNETS: 'subnet-1a, subnet-2b',
+      CRUCIBLE_EC2_SECURITY_GROUPS: 'sg-12ab',
+      CRUCIBLE_EC2_PROFILE: 'ml-node',
+      CRUCIBLE_EC2_IMAGE: 'ami-0123456789abcdef0',
+      CRUCIBLE_EC2_TYPES: 'g5.xlarge,p4d.*',
+      CRUCIBLE_EC2_SPOT: 'no',
+      CRUCIBLE_EC2_DISK: '250',
+      CRUCIBLE_EC2_REGISTER_WITHIN: '90s',
+      CRUCIBLE_EC2_STALE_FOR: '2m',
+      AWS_ENDPOINT_URL: 'http://127.0.0.1:4566',
+    }
+    expect(Object.keys(written)).toEqual(EC2_SETTINGS.map(({ name }) => name))
+    expect(parseEc2Config({ ...written, AWS_REGION: 'eu-west-1' })).toEqual({
+      config: {
+        region: 'us-west-2',
+        subnets: ['subnet-1a', 'subnet-2b'],
+        securityGroups: { ids: ['sg-12ab'] },
+        profile: 'ml-node',
+        image: 'ami-0123456789abcdef0',
+        types: ['g5.xlarge', 'p4d.*'],
+        hasSpot: false,
+        diskGiB: 250,
+        registerWithinMs: 90_000,
+        staleForMs: 120_000,
+        endpoint: 'http://127.0.0.1:4566',
+      },
+    })
+  })
+
+  it('complain of all that is wrong at once, each with what to write', () => {
+    const problems = problemsOf({
+      CRUCIBLE_EC2_REGION: 'us-east-1a',
+      CRUCIBLE_EC2_SUBNETS: 'vpc-1',
+      CRUCIBLE_EC2_SECURITY_GROUPS: ',',
+      CRUCIBLE_EC2_PROFILE: 'arn:aws:iam::1:instance-profile/x',
+      CRUCIBLE_EC2_IMAGE: 'ubuntu',
+      CRUCIBLE_EC2_TYPES: 'G5',
+      CRUCIBLE_EC2_SPOT: 'perhaps',
+      CRUCIBLE_EC2_DISK: '0',
+      CRUCIBLE_EC2_REGISTER_WITHIN: '10',
+      CRUCIBLE_EC2_STALE_FOR: '0s',
+      AWS_ENDPOINT_URL: 'localhost:4566',
+    })
+    expect(problems).toHaveLength(EC2_SETTINGS.length)
+    for (const { name } of EC2_SETTINGS)
+      expect(problems.find((problem) => problem.startsWith(`${name} is "`))).toMatch(/: write /)
+  })
+
+  it('ask for a Region where none is named', () => {
+    expect(problemsOf({})).toEqual(['CRUCIBLE_EC2_REGION is missing: name a Region, such as us-east-1'])
+  })
+})

@@ -1,0 +1,291 @@
+import {
+  AwsError,
+  type Ec2Api,
+  type FleetAnswer,
+  type FleetRequest,
+  type Machine,
+} from '../../../backends/ec2/api'
+import type {
+  Bucket,
+  CommandRequest,
+  InvocationResult,
+  TemplateSpec,
+  Volume,
+} from '../../../backends/ec2/api'
+import { FakeMachine } from './fake-machine'
+import { GROUPS, IMAGES, ON_DEMAND_USD, poolKey, SPOT_USD, SUBNETS, TYPES } from './fake-market'
+
+/** Something that goes wrong with the next call of a name, in the place of it or after it. */
+export interface Fault {
+  call: string
+  /** `instead`: it has no effect. `after`: it has, and its answer is lost. `hangs`: it has, and nothing ever answers. */
+  when: 'instead' | 'after' | 'hangs'
+  error?: AwsError
+}
+
+interface SentCommand extends CommandRequest {
+  id: string
+  atMs: number
+  result: InvocationResult
+}
+
+/**
+ * The provider at the boundary of `api.ts`: pools that run dry, tokens that are honoured, lists that lag, agents that
+ * register after a while. What is asked of it is kept.
+ */
+export class FakeAws {
+  readonly calls: { name: string; detail: unknown }[] = []
+  readonly faults: Fault[] = []
+  readonly machines = new Map<string, FakeMachine>()
+  readonly templates = new Map<string, TemplateSpec>()
+  readonly volumes: Volume[] = []
+  readonly quotas = new Map<string, number>()
+  readonly objects = new Set<string>()
+  denied: string[] = []
+  /** Pools without a machine, by `poolKey`; all others have plenty. */
+  readonly empty = new Map<string, string>()
+  /** How long a change takes to show in lists. */
+  staleForMs = 0
+  /** From its launch until a machine's agent registers; `null` for never. */
+  registersAfterMs: number | null = 0
+  isBroken = false
+  defaultRoute: string | undefined = 'igw-1'
+  endpoints: string[] = []
+  profile: { roleName?: string; policies: string[] } | undefined = {
+    roleName: 'machine',
+    policies: ['AmazonSSMManagedInstanceCore'],
+  }
+  bucketRegion: string | undefined = 'us-east-1'
+  keepsPutIfAbsent = true
+  subnets = SUBNETS
+  groups = GROUPS
+  prices: ReadonlyMap<string, string> | undefined = ON_DEMAND_USD
+  spotPrices: typeof SPOT_USD | undefined = SPOT_USD
+  /** What a command does on its machine, where that is of interest. */
+  onCommand: ((machine: FakeMachine, request: CommandRequest) => Partial<InvocationResult>) | undefined
+  readonly #tokens = new Map<string, { body: string; answer: FleetAnswer }>()
+  readonly #commands: SentCommand[] = []
+  #count = 0
+
+  constructor(readonly now: () => number = Date.now) {}
+
+  countOf(name: string): number {
+    return this.calls.filter((call) => call.name === name).length
+  }
+
+  machinesOf(attemptId: string): FakeMachine[] {
+    return [...this.machines.values()].filter(({ tags }) => tags['crucible:attempt'] === attemptId)
+  }
+
+  fail(call: string, code: string, facts: { httpStatus?: number; message?: string } = {}): void {
+    const { httpStatus = 400, message = `it was ${code}` } = facts
+    this.faults.push({
+      call,
+      when: 'instead',
+      error: new AwsError(message, { code, httpStatus, reach: 'answered' }),
+    })
+  }
+
+  /** Buys a machine as a fleet would. */
+  add(request: FleetRequest, pool: { type: string; subnet: string }): FakeMachine {
+    const id = `i-${(++this.#count).toString(16).padStart(17, '0')}`
+    const machine = new FakeMachine({
+      id,
+      type: pool.type,
+      zone: this.subnets.find((subnet) => subnet.id === pool.subnet)!.zone,
+      subnet: pool.subnet,
+      capacityType: request.capacityType,
+      launchedAtMs: this.now(),
+      tags: { ...request.tags },
+      now: this.now,
+    })
+    this.machines.set(id, machine)
+    return machine
+  }
+
+  api(): Ec2Api {
+    return {
+      account: {
+        identity: this.#verb('identity', () => ({ account: '123456789012', arn: ARN })),
+        quota: this.#verb('quota', (code: string) => this.quotas.get(code) ?? 768),
+        deniedActions: this.#verb('deniedActions', (_arn: string, actions: string[]) =>
+          actions.filter((action) => this.denied.includes(action)),
+        ),
+        profile: this.#verb('profile', () => this.profile),
+        parameter: this.#verb('parameter', (name: string) => {
+          const image = IMAGES.find(({ architecture }) => name.includes(`/${architecture}/`))
+          if (image === undefined) throw answered('ParameterNotFound')
+          return image.id
+        }),
+        bucketRegion: this.#verb('bucketRegion', () => this.bucketRegion),
+        putIfAbsent: this.#verb('putIfAbsent', ({ name: bucket }: Bucket, key: string) => {
+          const isTaken = this.keepsPutIfAbsent && this.objects.has(`${bucket}/${key}`)
+          this.objects.add(`${bucket}/${key}`)
+          return !isTaken
+        }),
+        deleteObject: this.#verb('deleteObject', ({ name: bucket }: Bucket, key: string) => {
+          this.objects.delete(`${bucket}/${key}`)
+        }),
+      },
+      market: {
+        types: this.#verb('types', () => TYPES),
+        typeZones: this.#verb('typeZones', () =>
+          TYPES.flatMap(({ name }) => this.subnets.map(({ zone }) => ({ type: name, zone }))),
+        ),
+        onDemandPrices: this.#verb('onDemandPrices', () => new Map(this.#have(this.prices))),
+        spotPrices: this.#verb('spotPrices', () => [...this.#have(this.spotPrices)]),
+        image: this.#verb('image', (id: string) => IMAGES.find((image) => image.id === id)),
+      },
+      network: {
+        subnets: this.#verb('subnets', (wanted: string[] | 'default') =>
+          wanted === 'default' ? this.subnets : this.subnets.filter(({ id }) => wanted.includes(id)),
+        ),
+        securityGroups: this.#verb('securityGroups', () => this.groups),
+        defaultRoute: this.#verb('defaultRoute', () => this.defaultRoute),
+        endpoints: this.#verb('endpoints', () => this.endpoints),
+      },
+      machines: {
+        createFleet: this.#verb('createFleet', (request: FleetRequest) => this.#fleet(request)),
+        createTemplate: this.#verb('createTemplate', (spec: TemplateSpec) => {
+          if (this.templates.has(spec.name))
+            throw answered('InvalidLaunchTemplateName.AlreadyExistsException')
+          this.templates.set(spec.name, spec)
+        }),
+        byId: this.#verb('byId', (ids: string[]) => this.#shown().filter(({ id }) => ids.includes(id))),
+        byTag: this.#verb('byTag', ({ name, value }: { name: string; value: string }) =>
+          this.#shown().filter(({ tags }) => tags[name] === value),
+        ),
+        terminate: this.#verb('terminate', (id: string) => {
+          const machine = this.machines.get(id)
+          if (machine === undefined) throw answered('InvalidInstanceID.NotFound')
+          machine.end({
+            code: 'Client.UserInitiatedShutdown',
+            message: 'Client.UserInitiatedShutdown: User initiated shutdown',
+          })
+        }),
+        looseVolumes: this.#verb('looseVolumes', ({ name, value }: { name: string; value: string }) =>
+          this.volumes.filter(({ tags }) => tags[name] === value),
+        ),
+        deleteVolume: this.#verb('deleteVolume', (id: string) => {
+          const at = this.volumes.findIndex((volume) => volume.id === id)
+          if (at < 0) throw answered('InvalidVolume.NotFound')
+          this.volumes.splice(at, 1)
+        }),
+        console: this.#verb('console', (id: string) => {
+          if (!this.machines.has(id)) throw answered('InvalidInstanceID.NotFound')
+          return 'booted\n'
+        }),
+      },
+      commands: {
+        agent: this.#verb('agent', (id: string) => this.#agent(id)),
+        send: this.#verb('send', (request: CommandRequest) => this.#send(request)),
+        invocations: this.#verb('invocations', (machineId: string) =>
+          this.#commands
+            .filter((command) => command.machineId === machineId)
+            .map(({ id, comment, atMs, result }) => ({
+              ...{ commandId: id, comment, requestedAtMs: atMs },
+              status: result.status,
+            }))
+            .reverse(),
+        ),
+        result: this.#verb(
+          'result',
+          (id: string) => this.#commands.find((command) => command.id === id)?.result,
+        ),
+      },
+    }
+  }
+
+  #have<T>(value: T | undefined): T {
+    if (value === undefined)
+      throw new AwsError('connect ECONNREFUSED', { code: 'ECONNREFUSED', reach: 'unsent' })
+    return value
+  }
+
+  /** One call, with what goes wrong about it. */
+  #verb<A extends unknown[], T>(
+    name: string,
+    effect: (...values: A) => T,
+  ): (...values: unknown[]) => Promise<T> {
+    return async (...values) => {
+      const signal = values.at(-1) as AbortSignal
+      const given = values.slice(0, -1) as unknown as A
+      if (signal.aborted)
+        throw new AwsError('the caller stopped waiting', { code: 'Aborted', reach: 'unsent' })
+      this.calls.push({ name, detail: given[0] })
+      const at = this.faults.findIndex((fault) => fault.call === name)
+      const [fault] = at < 0 ? [] : this.faults.splice(at, 1)
+      if (this.isBroken) throw answered('UnauthorizedOperation', 403)
+      if (fault?.when === 'instead') throw fault.error!
+      let answer: T
+      try {
+        answer = effect(...given)
+      } catch (error) {
+        // An answer is lost of what had an effect.
+        if (fault !== undefined) this.faults.unshift(fault)
+        throw error
+      }
+      if (fault?.when === 'hangs') {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        throw new AwsError('Request aborted', { code: 'AbortError', reach: 'unanswered' })
+      }
+      if (fault !== undefined)
+        throw new AwsError('socket hang up', { code: 'ECONNRESET', reach: 'unanswered' })
+      return answer
+    }
+  }
+
+  #fleet(request: FleetRequest): FleetAnswer {
+    if (!this.templates.has(request.templateName))
+      throw answered('InvalidLaunchTemplateName.NotFoundException')
+    const body = JSON.stringify(request)
+    const known = this.#tokens.get(request.token)
+    if (known !== undefined) {
+      if (known.body !== body) throw answered('IdempotentParameterMismatch')
+      return known.answer
+    }
+    const pool = request.pools.find(
+      ({ type, subnet }) => !this.empty.has(poolKey(request.capacityType, type, subnet)),
+    )
+    const answer: FleetAnswer =
+      pool === undefined
+        ? {
+            machines: [],
+            errors: request.pools.map((one) => {
+              const code = this.empty.get(poolKey(request.capacityType, one.type, one.subnet))!
+              return { code, message: `it was ${code}`, pool: one }
+            }),
+          }
+        : { machines: [{ id: this.add(request, pool).id, pool }], errors: [] }
+    this.#tokens.set(request.token, { body, answer })
+    return answer
+  }
+
+  #shown(): Machine[] {
+    return [...this.machines.values()]
+      .filter(({ launchedAtMs }) => this.now() - launchedAtMs >= this.staleForMs)
+      .map((machine) => machine.view())
+  }
+
+  #agent(id: string): { isOnline: boolean } | undefined {
+    const machine = this.machines.get(id)
+    if (machine === undefined || machine.state !== 'running' || this.registersAfterMs === null)
+      return undefined
+    return this.now() - machine.launchedAtMs >= this.registersAfterMs ? { isOnline: true } : undefined
+  }
+
+  #send(request: CommandRequest): string {
+    if (this.#agent(request.machineId) === undefined) throw answered('InvalidInstanceId')
+    const id = `command-${this.#commands.length}`
+    const told = this.onCommand?.(this.machines.get(request.machineId)!, request) ?? {}
+    const result = { status: 'Success', details: 'Success', exitCode: 0, stdout: '', stderr: '', ...told }
+    this.#commands.push({ ...request, id, atMs: this.now(), result })
+    return id
+  }
+}
+
+const ARN = 'arn:aws:sts::123456789012:assumed-role/crucible/worker'
+
+export function answered(code: string, httpStatus = 400): AwsError {
+  return new AwsError(`it was ${code}`, { code, httpStatus, reach: 'answered' })
+}

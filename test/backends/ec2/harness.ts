@@ -1,0 +1,139 @@
+import type { Backend } from '../../../backends/backend'
+import type { Ec2Config } from '../../../backends/ec2/config'
+import type { Ec2Deps } from '../../../backends/ec2/host'
+import { createBackendOver } from '../../../backends/ec2'
+import type { Order } from '../../../core/plan'
+import { until } from '../../support/until'
+import { patiently, type Harness, type WantedOrder } from '../harness'
+import { issueOrder, makeOrder, type OrderOptions } from '../orders'
+import { MemoryStore } from '../scripted/memory-store'
+import { FakeAws } from './fake-api'
+import { poolKey, SUBNETS, TYPES } from './fake-market'
+
+const STUCK = 'sleep 600'
+const DEPLOYMENT = 'test'
+
+export const CONFIG: Ec2Config = {
+  region: 'us-east-1',
+  subnets: 'default',
+  securityGroups: { name: 'crucible-machine' },
+  profile: 'crucible-machine',
+  image: '/images/{arch}/latest',
+  types: ['*'],
+  hasSpot: true,
+  diskGiB: 100,
+  registerWithinMs: 600_000,
+  staleForMs: 300,
+}
+
+/** The backend over an AWS that behaves, at the boundary of its own terms. */
+export class Ec2Harness implements Harness {
+  readonly aws: FakeAws
+  readonly store = new MemoryStore(Date.now)
+  readonly backend: Backend
+
+  constructor(
+    readonly config: Partial<Ec2Config> = {},
+    readonly deps: Partial<Ec2Deps> = {},
+  ) {
+    this.aws = new FakeAws(deps.clock ?? Date.now)
+    this.aws.onCommand = (machine, { comment }) => {
+      if (comment.startsWith('crucible start ')) machine.startRunner()
+      return {}
+    }
+    this.backend = this.open()
+  }
+
+  open(deps: Partial<Ec2Deps> = {}): Backend {
+    return createBackendOver(
+      this.aws.api(),
+      { ...CONFIG, ...this.config },
+      {
+        clock: Date.now,
+        runnerUrl: async (sha256) => `https://store.example/${sha256}`,
+        ...this.deps,
+        ...deps,
+      },
+    )
+  }
+
+  async reopen(): Promise<Backend> {
+    return this.open()
+  }
+
+  async order(wanted: WantedOrder & Partial<OrderOptions> = {}): Promise<Order> {
+    const { capacityType = 'on-demand', deployment = DEPLOYMENT, isStuck = false, ...rest } = wanted
+    const offers = await this.backend.offers({}, patiently())
+    const order = makeOrder({
+      store: this.store,
+      offers: offers.filter((offer) => offer.capacityType === capacityType && offer.type === 'g5.xlarge'),
+      run: isStuck ? STUCK : 'train',
+      runnerStart: 'after-launch',
+      deployment,
+      ...rest,
+    })
+    await issueOrder(this.store, order, Date.now())
+    if (isStuck) this.#stuck(order.attemptId)
+    return order
+  }
+
+  /** The machine of this attempt never comes up. */
+  #stuck(attemptId: string): void {
+    const add = this.aws.add.bind(this.aws)
+    this.aws.add = (request, pool) => {
+      const machine = add(request, pool)
+      machine.isStuck = request.tags['crucible:attempt'] === attemptId
+      return machine
+    }
+  }
+
+  async startsOf(attemptId: string): Promise<number> {
+    const machines = this.aws.machinesOf(attemptId)
+    await until(() => machines.every(({ state }) => state !== 'pending'))
+    return Math.max(
+      machines.length,
+      machines.reduce((sum, { starts }) => sum + starts, 0),
+    )
+  }
+
+  async runningOf(attemptId: string): Promise<number> {
+    return this.aws.machinesOf(attemptId).filter(({ state }) => state !== 'terminated').length
+  }
+
+  async fill(): Promise<void> {
+    for (const capacityType of ['spot', 'on-demand'])
+      for (const { name } of TYPES)
+        for (const { id } of SUBNETS)
+          this.aws.empty.set(poolKey(capacityType, name, id), 'InsufficientInstanceCapacity')
+  }
+
+  async breakDown(): Promise<void> {
+    this.aws.isBroken = true
+  }
+
+  stall(): void {
+    this.aws.faults.push({ call: 'createFleet', when: 'hangs' })
+  }
+
+  failNextLaunch(): void {
+    this.aws.fail('createFleet', 'RequestLimitExceeded', { httpStatus: 503 })
+  }
+
+  /** A first fleet that finds no template has not been a launch. */
+  launchesSent(): number {
+    return this.aws.countOf('createFleet') - this.aws.countOf('createTemplate')
+  }
+
+  loseNextAnswer(): boolean {
+    this.aws.faults.push({ call: 'createFleet', when: 'after' })
+    return true
+  }
+
+  async duplicate(): Promise<void> {
+    throw new Error('a provider that honours tokens makes none')
+  }
+
+  async dispose(): Promise<void> {
+    // It is all in memory.
+  }
+}

@@ -1,0 +1,113 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import type { Offer } from '../../../core/offer'
+import type { ResourceRequest } from '../../../core/resources'
+import { patiently } from '../harness'
+import { Ec2Harness } from './harness'
+
+describe('offers of EC2', () => {
+  let h: Ec2Harness
+  beforeEach(() => {
+    h = new Ec2Harness()
+  })
+  const offers = (request: ResourceRequest = {}): Promise<Offer[]> => h.backend.offers(request, patiently())
+  const typesOf = (found: Offer[]): string[] => [...new Set(found.map(({ type }) => type))]
+
+  it('are of every zone, in both ways of buying, each with its own price', async () => {
+    const found = (await offers({ accelerators: ['A10G'] })).map(
+      ({ capacityType, place, priceMicroUsdPerHour }) => [capacityType, place, priceMicroUsdPerHour],
+    )
+    expect(found).toEqual([
+      ['on-demand', 'us-east-1a', 1_006_000],
+      ['spot', 'us-east-1a', 301_800],
+      ['on-demand', 'us-east-1b', 1_006_000],
+      ['spot', 'us-east-1b', 402_400],
+    ])
+  })
+
+  it('are not spot where a type or the settings have none', async () => {
+    const kinds = (found: Offer[]) => [...new Set(found.map(({ capacityType }) => capacityType))]
+    expect(kinds(await offers({ accelerators: ['H100'] }))).toEqual(['on-demand'])
+    h = new Ec2Harness({ hasSpot: false })
+    expect(kinds(await offers())).toEqual(['on-demand'])
+    expect(h.backend.capabilities.capacityTypes).toEqual(['on-demand'])
+  })
+
+  it('have machines as the provider describes them, under our names', async () => {
+    const found = await offers({ accelerators: ['A100', 'A100-80GB'] })
+    expect(found.find(({ type }) => type === 'p4d.24xlarge')?.shape).toEqual({
+      ...{ cpus: 96, memoryGiB: 1152, diskGiB: 100 },
+      ...{ gpus: 8, accelerator: 'A100', gpuMemoryGiB: 40 },
+    })
+    expect(found.find(({ type }) => type === 'p4de.24xlarge')?.shape).toMatchObject({
+      accelerator: 'A100-80GB',
+      gpuMemoryGiB: 80,
+    })
+  })
+
+  it('leave out what our image cannot drive', async () => {
+    const types = typesOf(await offers())
+    expect(types).toContain('g5g.xlarge')
+    expect(types).not.toContain('trn1.2xlarge')
+    expect(types).not.toContain('g4ad.xlarge')
+  })
+
+  it('have the image of their architecture and the disk that is asked for', async () => {
+    const [arm] = (await offers({ accelerators: ['T4g'] })).filter(({ type }) => type === 'g5g.xlarge')
+    expect(arm?.data?.image).toBe('ami-0bbbbbbbbbbbbbbbb')
+    const [large] = await offers({ diskGiB: { min: 700 } })
+    expect(large).toMatchObject({ shape: { diskGiB: 750 }, data: { diskGiB: '750' } })
+  })
+
+  it('come from the catalog, and say so, when the price list cannot be reached', async () => {
+    h.aws.prices = undefined
+    const [offer] = await offers({ accelerators: ['A10G'] })
+    expect(offer).toMatchObject({
+      priceMicroUsdPerHour: 1_006_000,
+      priceSource: { kind: 'static', observedAtMs: Date.parse('2026-01-19T13:23:24Z') },
+      note: expect.stringMatching(/price list cannot be reached.*us-east-1 on 2026-01-19/),
+    })
+  })
+
+  it('are priced at most as on demand when spot prices cannot be had', async () => {
+    h.aws.spotPrices = undefined
+    const found = await offers({ accelerators: ['A10G'] })
+    const spot = found.filter(({ capacityType }) => capacityType === 'spot')
+    expect(spot.map(({ priceMicroUsdPerHour }) => priceMicroUsdPerHour)).toEqual([1_006_000, 1_006_000])
+    expect(spot[0]?.note).toMatch(/spot price cannot be had/)
+  })
+
+  it('are without quota where the account may not have even one', async () => {
+    h.aws.quotas.set('L-DB2E81BA', 0)
+    h.aws.quotas.set('L-417A185B', 95)
+    const found = await offers()
+    const barred = found.filter(({ availability }) => availability === 'no-quota')
+    expect(new Set(barred.map(({ type, capacityType }) => `${type} ${capacityType}`))).toEqual(
+      new Set(
+        ['g4dn.xlarge', 'g5.xlarge', 'g5g.xlarge', 'p4d.24xlarge', 'p4de.24xlarge', 'p5.48xlarge'].map(
+          (type) => `${type} on-demand`,
+        ),
+      ),
+    )
+    expect(barred[0]?.note).toMatch(
+      /0 vCPUs of G and VT on-demand machines, this takes 4 \(quota L-DB2E81BA\)/,
+    )
+  })
+
+  it('are as ever where quotas cannot be read', async () => {
+    for (let at = 0; at < 6; at++) h.aws.fail('quota', 'AccessDeniedException')
+    expect((await offers()).filter(({ availability }) => availability === 'no-quota')).toEqual([])
+  })
+
+  it('cost few calls, however often they are asked for', async () => {
+    for (let at = 0; at < 5; at++) await offers()
+    for (const name of ['types', 'typeZones', 'onDemandPrices', 'spotPrices', 'subnets'])
+      expect([name, h.aws.countOf(name)]).toEqual([name, 1])
+  })
+
+  it('are refused with the reason where there is no network', async () => {
+    h.aws.subnets = []
+    await expect(offers()).rejects.toMatchObject({
+      failure: { class: 'invalid', hint: expect.stringContaining('CRUCIBLE_EC2_SUBNETS') },
+    })
+  })
+})

@@ -1,0 +1,127 @@
+import { afterEach, describe, expect, it } from '@jest/globals'
+import type { BackendError } from '../../../backends/errors'
+import type { MachineHandle } from '../../../core/handle'
+import type { Order } from '../../../core/plan'
+import { until } from '../../support/until'
+import { describeBackend } from '../contract'
+import { patiently, settled } from '../harness'
+import { WireHarness } from './wire-harness'
+
+describeBackend('ec2, over the wire,', () => WireHarness.make())
+
+describe('over the wire', () => {
+  let h: WireHarness
+  afterEach(() => h.dispose())
+  const launched = async (order: Order): Promise<MachineHandle> => {
+    const outcome = await h.backend.launch(order, patiently())
+    if (outcome.kind !== 'launched') throw new Error(JSON.stringify(outcome))
+    return outcome.handle
+  }
+  const look = async (handle: MachineHandle) => (await h.backend.observe([handle], patiently()))[0]!
+  const started = (handle: MachineHandle, order: Order) =>
+    until(async () => (await settled(h.backend.start!(handle, order, patiently()))) === 'answer')
+
+  it('a spot machine is bought as such, and seen to be taken back', async () => {
+    h = await WireHarness.make()
+    const order = await h.order({ capacityType: 'spot' })
+    const handle = await launched(order)
+    expect(handle.realised).toMatchObject({ capacityType: 'spot', type: 'g5.xlarge' })
+    await until(async () => (await look(handle)).state === 'running')
+    h.cloud.interrupt(handle.id, { noticeMs: 500 })
+    await until(async () => (await look(handle)).state === 'gone')
+    expect(await look(handle)).toMatchObject({ cause: 'interrupted' })
+  })
+
+  it('a machine whose subnet has no way out never registers, and the diagnosis says so', async () => {
+    const zones = ['us-east-1a']
+    const subnets = [{ zone: 'us-east-1a', egress: 'none' as const, isDefault: true }]
+    h = await WireHarness.make(
+      { regions: { 'us-east-1': { zones, subnets, groups: ['crucible-machine'] } } },
+      { registerWithinMs: 1_000 },
+    )
+    const order = await h.order()
+    const handle = await launched(order)
+    await until(async () => {
+      const failure: unknown = await h.backend.start!(handle, order, patiently()).catch(
+        (error: unknown) => error,
+      )
+      return (failure as BackendError).class === 'unreachable'
+    })
+    await expect(h.backend.start!(handle, order, patiently())).rejects.toMatchObject({
+      failure: { hint: expect.stringMatching(/has no way out.*ssm/) },
+    })
+    expect((await h.backend.check(patiently())).map(({ message }) => message).join()).toMatch(
+      /has no way out/,
+    )
+  })
+
+  it('a command that is delivered twice starts one runner', async () => {
+    h = await WireHarness.make()
+    h.cloud.addFault({ fault: 'command-doubled', times: 1 })
+    const order = await h.order()
+    const handle = await launched(order)
+    await started(handle, order)
+    expect(await h.startsOf(order.attemptId)).toBe(1)
+  })
+
+  it('a runner is started once though the answer to its command was lost', async () => {
+    h = await WireHarness.make()
+    h.cloud.addFault({ fault: 'lost-answer', times: 1, where: { action: 'SendCommand' } })
+    const order = await h.order()
+    const handle = await launched(order)
+    await started(handle, order)
+    expect(await h.startsOf(order.attemptId)).toBe(1)
+    expect(h.cloud.journal.calls({ action: 'SendCommand' })).toHaveLength(1)
+  })
+
+  it('a launch that fails after it was accepted is told with its class', async () => {
+    h = await WireHarness.make()
+    h.cloud.addFault({ fault: 'launch-fails', reason: 'Client.VolumeLimitExceeded' })
+    const handle = await launched(await h.order())
+    await until(async () => (await look(handle)).state === 'gone')
+    expect(await look(handle)).toMatchObject({ cause: 'failed-to-start', failure: { class: 'quota' } })
+  })
+
+  it('an order moves on to the pool that has a machine', async () => {
+    h = await WireHarness.make()
+    h.cloud.addFault({ fault: 'no-capacity', where: { zone: 'us-east-1a' } })
+    const handle = await launched(await h.order())
+    expect(handle.realised.place).toBe('us-east-1b')
+  })
+
+  it('quotas stand in the offers, and in the refusal', async () => {
+    h = await WireHarness.make({ quotas: { 'L-DB2E81BA': 0 } })
+    const offers = await h.backend.offers({ accelerators: ['A10G'] }, patiently())
+    const of = (type: string) => offers.find(({ capacityType }) => capacityType === type)?.availability
+    expect([of('on-demand'), of('spot')]).toEqual(['no-quota', 'unknown'])
+    expect(await h.backend.launch(await h.order(), patiently())).toMatchObject({
+      kind: 'refused',
+      failure: { class: 'quota', code: 'VcpuLimitExceeded' },
+    })
+  })
+
+  it('lists that lag neither hide a machine nor make a second one', async () => {
+    h = await WireHarness.make({ durations: { notFound: [3_000, 3_000] } }, { staleForMs: 60_000 })
+    const order = await h.order()
+    const handle = await launched(order)
+    expect(await look(handle)).toMatchObject({ state: 'pending' })
+    expect((await h.backend.find(order.attemptId, patiently())).kind).toBe('unsettled')
+    await until(async () => (await h.backend.find(order.attemptId, patiently())).kind === 'found')
+    expect(h.cloud.instances()).toHaveLength(1)
+  })
+
+  it('a machine on which nobody begins ends itself', async () => {
+    h = await WireHarness.make()
+    const order = await h.order({ timing: { startWithinMs: -30_000 } })
+    const handle = await launched(order)
+    await until(async () => (await look(handle)).state === 'gone')
+    expect(await look(handle)).toMatchObject({ cause: 'ended' })
+  })
+
+  it('its machines are closed, ask for a token, and end with their disks', async () => {
+    h = await WireHarness.make()
+    await launched(await h.order())
+    const [template] = h.cloud.journal.calls({ action: 'CreateLaunchTemplate' })
+    expect(JSON.stringify(template)).toMatch(/HttpTokens.*required/)
+  })
+})

@@ -1,0 +1,158 @@
+/** Other people's clients against the cloud on real time with real machines: boto3 and the aws CLI, where they are installed. */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { startCloud, type Cloud } from '../../sim/index'
+import { IMAGE_PARAMETER } from './support'
+
+const hasBoto = spawnSync('python3', ['-c', 'import boto3'], { stdio: 'ignore' }).status === 0
+const hasCli = spawnSync('aws', ['--version'], { stdio: 'ignore' }).status === 0
+
+let cloud: Cloud
+
+beforeAll(async () => {
+  cloud = await startCloud({ world: { durations: { statusChecks: 0 } } })
+})
+afterAll(() => cloud.stop())
+
+function environment(): NodeJS.ProcessEnv {
+  const { PATH, LANG } = process.env
+  return {
+    PATH,
+    LANG,
+    HOME: mkdtempSync(join(tmpdir(), 'crucible-aws-home-')),
+    AWS_ENDPOINT_URL: cloud.endpoint,
+    AWS_ACCESS_KEY_ID: cloud.credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: cloud.credentials.secretAccessKey,
+    AWS_REGION: 'us-east-1',
+    AWS_DEFAULT_REGION: 'us-east-1',
+    AWS_MAX_ATTEMPTS: '1',
+    AWS_PAGER: '',
+    AWS_EC2_METADATA_DISABLED: 'true',
+  }
+}
+
+/** Runs a program to its end; the cloud lives in this process, so it must not block. */
+async function run(
+  program: string,
+  words: string[],
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(program, words, { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr]: [string[], string[]] = [[], []]
+  child.stdout.on('data', (chunk) => stdout.push(String(chunk)))
+  child.stderr.on('data', (chunk) => stderr.push(String(chunk)))
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+  return { code, stdout: stdout.join(''), stderr: stderr.join('') }
+}
+
+;(hasBoto ? describe : describe.skip)('boto3', () => {
+  it('launches, waits, commands, reads and ends', async () => {
+    const { code, stdout, stderr } = await run('python3', [join(__dirname, 'python', 'drive.py')])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(JSON.parse(stdout)).toEqual({
+      tags: {
+        job: 'boto <&>',
+        'aws:ec2:fleet-id': expect.any(String),
+        'aws:ec2launchtemplate:id': expect.any(String),
+        'aws:ec2launchtemplate:version': '1',
+      },
+      lifecycle: 'spot',
+      agent: true,
+      output: 'from boto\n',
+      types: expect.any(Number),
+      prices: 3,
+      who: 'arn:aws:iam::111122223333:user/test',
+      role: '2012-10-17',
+      session: 'arn:aws:sts::111122223333:assumed-role/crucible-grant/boto',
+      quota: 768,
+      products: 7,
+      unknown: 'InvalidInstanceID.NotFound',
+      stray: 'UnknownParameter',
+      dry: 'DryRunOperation',
+      ssm: 'InvalidInstanceId',
+    })
+  }, 120_000)
+})
+
+;(hasCli ? describe : describe.skip)('the aws CLI', () => {
+  async function aws(...words: string[]): Promise<string> {
+    const { code, stdout, stderr } = await run('aws', [...words, '--output', 'text'])
+    if (code !== 0) throw new Error(stderr)
+    return stdout.trim()
+  }
+
+  it('launches, waits, commands, reads and ends', async () => {
+    const image = await aws('ssm', 'get-parameter', '--name', IMAGE_PARAMETER, '--query', 'Parameter.Value')
+    const launch = [
+      '--image-id',
+      image,
+      '--instance-type',
+      'g5.xlarge',
+      '--count',
+      '1',
+      '--iam-instance-profile',
+      'Name=crucible-machine',
+    ]
+    const id = await aws('ec2', 'run-instances', ...launch, '--query', 'Instances[0].InstanceId')
+    await aws('ec2', 'wait', 'instance-exists', '--instance-ids', id)
+    const online = '[].[PingStatus]'
+    for (let tries = 0; tries < 30; tries++)
+      if (
+        (await aws('ssm', 'describe-instance-information', '--query', `InstanceInformationList${online}`)) ===
+        'Online'
+      )
+        break
+    const parameters = 'commands=["nvidia-smi -L | cut -c1-18","echo cli >&2"]'
+    const command = await aws(
+      'ssm',
+      'send-command',
+      '--instance-ids',
+      id,
+      '--document-name',
+      'AWS-RunShellScript',
+      '--parameters',
+      parameters,
+      '--query',
+      'Command.CommandId',
+    )
+    await aws('ssm', 'wait', 'command-executed', '--command-id', command, '--instance-id', id)
+    const told = await aws(
+      'ssm',
+      'get-command-invocation',
+      '--command-id',
+      command,
+      '--instance-id',
+      id,
+      '--query',
+      '[Status,ResponseCode,StandardOutputContent,StandardErrorContent]',
+    )
+    expect(told.split(/\s*\t\s*/)).toEqual(['Success', '0', 'GPU 0: NVIDIA A10G', 'cli'])
+    expect(await aws('ec2', 'get-console-output', '--instance-id', id)).toContain('booted')
+    expect(
+      await aws(
+        'ec2',
+        'terminate-instances',
+        '--instance-ids',
+        id,
+        '--query',
+        'TerminatingInstances[].CurrentState.Name',
+      ),
+    ).toBe('shutting-down')
+    const reason = ['--query', 'Reservations[].Instances[].StateReason.Code']
+    expect(await aws('ec2', 'describe-instances', '--instance-ids', id, ...reason)).toBe(
+      'Client.UserInitiatedShutdown',
+    )
+  }, 180_000)
+
+  it('shows errors as it does those of the real services', async () => {
+    await expect(aws('ec2', 'describe-instances', '--instance-ids', 'i-00000000000000000')).rejects.toThrow(
+      'An error occurred (InvalidInstanceID.NotFound) when calling the DescribeInstances operation',
+    )
+    await expect(aws('iam', 'get-role', '--role-name', 'none')).rejects.toThrow(
+      '(NoSuchEntity) when calling the GetRole operation',
+    )
+    await expect(aws('s3', 'ls')).rejects.toThrow('started without an object store')
+  }, 60_000)
+})

@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DAY_MS, HOUR_MS } from '../../core/time'
+import { openStore } from '../../storage/open-store'
+import { S3Store } from '../../storage/s3/s3-store'
+import { parsePlace } from '../../storage/s3/place'
+import { FaultProxy, type Fault } from '../support/fault-proxy'
+import { S3_ENVIRONMENT, S3_REGION, startTestS3, type TestS3 } from '../support/s3'
+import { until } from '../support/until'
+
+const BUCKET = 'store-tests'
+const START_MS = 240_000
+let server: TestS3
+let proxy: FaultProxy
+let folder: string
+const stores: S3Store[] = []
+const before = { ...process.env }
+
+beforeAll(async () => {
+  Object.assign(process.env, S3_ENVIRONMENT)
+  server = await startTestS3(BUCKET)
+  proxy = await FaultProxy.open(server.url)
+  folder = await mkdtemp(join(tmpdir(), 'crucible-s3-files-'))
+}, START_MS)
+afterAll(async () => {
+  for (const store of stores) await store.close()
+  await proxy.close()
+  await server.close()
+  await rm(folder, { recursive: true, force: true })
+  process.env = before
+})
+
+function open(url: string, now?: () => number): S3Store {
+  const store = openStore(url, now) as S3Store
+  stores.push(store)
+  return store
+}
+
+describe('an S3 store on a bad way', () => {
+  let store: S3Store
+  beforeEach(() => {
+    proxy.rules.length = 0
+    proxy.seen.length = 0
+    store = open(`s3://${BUCKET}/${randomUUID()}?endpoint=${proxy.url}`)
+  })
+
+  const wrong = (match: string, fault: Fault, times = 1): number => proxy.rules.push({ match, fault, times })
+  const lost: Fault = { kind: 'lost-answer' }
+
+  it('knows its own put-if-absent though the answer was lost, and no one else’s', async () => {
+    wrong('^PUT', lost, 2)
+    expect(await store.putIfAbsent('a', 'same')).toBe(true)
+    wrong('^PUT', lost)
+    expect(await store.putIfAbsent('a', 'same')).toBe(false)
+  })
+
+  it('puts again after a conflict', async () => {
+    wrong('^PUT', { kind: 'answer', status: 409, code: 'ConditionalRequestConflict' }, 2)
+    expect(await store.putIfAbsent('a', '1')).toBe(true)
+    expect((await store.get('a'))?.toString()).toBe('1')
+  })
+
+  it.each<[string, Fault]>([
+    ['is busy', { kind: 'answer', status: 503, code: 'SlowDown' }],
+    ['fails', { kind: 'answer', status: 500, code: 'InternalError' }],
+    ['loses its answer', lost],
+    ['closes', { kind: 'cut-request', afterBytes: 0 }],
+  ])('bears a server that %s', async (_, fault) => {
+    wrong('^PUT', fault, 2)
+    await store.put('a', '1')
+    expect((await store.get('a'))?.toString()).toBe('1')
+    expect(proxy.seen.filter((line) => line.startsWith('PUT'))).toHaveLength(3)
+  })
+
+  it('uploads and downloads big files in parts, though parts are lost and cut', async () => {
+    const [from, to] = [join(folder, 'from'), join(folder, 'to')]
+    const body = randomBytes(21 * 1024 * 1024 + 5)
+    await writeFile(from, body)
+    wrong('^PUT .*partNumber=2', { kind: 'cut-request', afterBytes: 1_000_000 })
+    wrong('^PUT .*partNumber=3', lost)
+    wrong('^POST .*uploadId', lost)
+    await store.putFile('big', from)
+    wrong('^GET', { kind: 'cut-answer', afterBytes: 3_000_000 }, 3)
+    expect(await store.getFile('big', to)).toBe(true)
+    expect(
+      createHash('sha256')
+        .update(await readFile(to))
+        .digest('hex'),
+    ).toBe(createHash('sha256').update(body).digest('hex'))
+    expect(proxy.seen.filter((line) => line.startsWith('GET')).length).toBeGreaterThanOrEqual(6)
+  })
+
+  it('leaves neither parts nor files behind when a transfer fails', async () => {
+    const from = join(folder, 'failing')
+    await writeFile(from, randomBytes(17 * 1024 * 1024))
+    wrong('^PUT .*partNumber=2', { kind: 'answer', status: 403, code: 'AccessDenied' })
+    await expect(store.putFile('big', from)).rejects.toMatchObject({
+      isTransient: false,
+      code: 'AccessDenied',
+    })
+    expect(await unfinished()).toBe(0)
+    await store.put('small', randomBytes(100))
+    const empty = await mkdtemp(join(folder, 'empty-'))
+    wrong('^GET', { kind: 'answer', status: 403, code: 'AccessDenied' })
+    await expect(store.getFile('small', join(empty, 'to'))).rejects.toThrow(
+      /permission denied: allow s3:GetObject/,
+    )
+    expect(await readdir(empty)).toEqual([])
+  })
+
+  it('ends uploads that were left long ago, once it is old itself, and no others', async () => {
+    let nowMs = Date.now()
+    const old = open(store.url, () => nowMs)
+    await begin('left')
+    await old.put('a', '')
+    expect(await unfinished()).toBe(1)
+    nowMs += 2 * HOUR_MS
+    await old.put('a', '')
+    await until(() => proxy.seen.some((line) => line.startsWith('GET') && line.includes('uploads')))
+    expect(await unfinished()).toBe(1)
+    nowMs += 4 * DAY_MS
+    await old.put('a', '')
+    await until(async () => (await unfinished()) === 0)
+  })
+
+  it.each<[string, Fault, object]>([
+    [
+      'keeps failing',
+      { kind: 'answer', status: 503, code: 'SlowDown' },
+      { isTransient: true, code: 'SlowDown' },
+    ],
+    [
+      'refuses',
+      { kind: 'answer', status: 403, code: 'AccessDenied' },
+      { isTransient: false, code: 'AccessDenied' },
+    ],
+    [
+      'says that the credentials have ended',
+      { kind: 'answer', status: 400, code: 'ExpiredToken' },
+      { isTransient: true, code: 'ExpiredToken' },
+    ],
+  ])('tells whether it may pass when a server %s, and what to do', async (_, fault, expected) => {
+    wrong('^GET', fault, 100)
+    await expect(store.get('a')).rejects.toMatchObject({ name: 'StoreError', ...expected })
+    await expect(store.get('a')).rejects.toThrow(`s3://${BUCKET}/`)
+  })
+
+  it('says of a server that is away that this may pass', async () => {
+    const away = open(`s3://${BUCKET}?endpoint=http://127.0.0.1:1`)
+    await expect(away.get('a')).rejects.toMatchObject({ isTransient: true })
+    await expect(away.get('a')).rejects.toThrow(/ECONNREFUSED/)
+  })
+
+  it('never takes a bucket that is not there for an empty one', async () => {
+    const none = open(`s3://not-there?endpoint=${server.url}`)
+    const asks = [none.get('a'), none.put('a', ''), none.putIfAbsent('a', ''), none.listFolders('')]
+    for (const result of await Promise.allSettled(asks))
+      expect(result).toMatchObject({
+        status: 'rejected',
+        reason: { isTransient: false, code: 'NoSuchBucket' },
+      })
+  })
+
+  async function begin(key: string): Promise<void> {
+    const { CreateMultipartUploadCommand, S3Client } = await import('@aws-sdk/client-s3')
+    const client = new S3Client({ endpoint: server.url, forcePathStyle: true })
+    const Key = store.place.prefix + key
+    await client.send(new CreateMultipartUploadCommand({ Bucket: BUCKET, Key }))
+    client.destroy()
+  }
+
+  async function unfinished(): Promise<number> {
+    const { ListMultipartUploadsCommand, S3Client } = await import('@aws-sdk/client-s3')
+    const client = new S3Client({ endpoint: server.url, forcePathStyle: true })
+    const page = await client.send(
+      new ListMultipartUploadsCommand({ Bucket: BUCKET, Prefix: store.place.prefix }),
+    )
+    client.destroy()
+    return page.Uploads?.length ?? 0
+  }
+})
+
+describe('the URL of an S3 store', () => {
+  it.each([
+    ['s3://data', { bucket: 'data', prefix: '' }],
+    ['s3://data/team%20a/b/?region=eu-west-1', { bucket: 'data', prefix: 'team a/b/', region: 'eu-west-1' }],
+    [
+      's3://data/x?endpoint=http://127.0.0.1:9000/&region=r',
+      { bucket: 'data', prefix: 'x/', region: 'r', endpoint: 'http://127.0.0.1:9000' },
+    ],
+  ])('%s is understood, and written the same by everybody', (url, place) => {
+    expect(parsePlace(new URL(url))).toEqual(place)
+    const written = new S3Store(place, Date.now).url
+    expect(parsePlace(new URL(written))).toEqual(place)
+  })
+
+  it('says what the environment said, so that a machine opens the same store', () => {
+    process.env['AWS_ENDPOINT_URL_S3'] = 'http://127.0.0.1:9000/'
+    try {
+      expect(openStore('s3://data/x').url).toBe(
+        `s3://data/x?endpoint=http%3A%2F%2F127.0.0.1%3A9000&region=${S3_REGION}`,
+      )
+    } finally {
+      delete process.env['AWS_ENDPOINT_URL_S3']
+    }
+  })
+
+  it.each([
+    ['s3://', /names no bucket/],
+    ['s3://a', /"a" cannot be a bucket/],
+    ['s3://key:secret@data', /keys do not belong into it/],
+    ['s3://data?regoin=x', /no parameter "regoin"/],
+    ['s3://data?region=x&region=y', /stands once/],
+    ['s3://data?endpoint=127.0.0.1:9000', /must begin with http/],
+    ['s3://data/a/%2e%2e/../b//c', /no plain path/],
+  ])('says what to write instead of %s', (url, words) => {
+    expect(() => openStore(url)).toThrow(words)
+    expect(() => openStore(url)).not.toThrow(/secret@/)
+  })
+})

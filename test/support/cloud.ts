@@ -1,0 +1,40 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
+import { storeFrontOver } from '../../cli/dev/versitygw/front'
+import { startCloud, type Cloud } from '../../sim'
+import { S3_ENVIRONMENT, testVersitygw } from './s3'
+
+/** A small cloud with an object store; this process asks it, and no other, in the name of its user `test`. */
+export interface TestCloud extends Cloud {
+  /** For files of the test; removed at the end. */
+  folder: string
+}
+
+export async function startTestCloud(bucket: string): Promise<TestCloud> {
+  const before = { ...process.env }
+  const folder = await mkdtemp(join(tmpdir(), 'crucible-cloud-'))
+  const executable = await testVersitygw()
+  const cloud = await startCloud({
+    startFront: storeFrontOver({ executable, directory: join(folder, 'store') }),
+  })
+  const { accessKeyId, secretAccessKey } = cloud.credentials
+  Object.assign(process.env, S3_ENVIRONMENT, {
+    ...{ AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey },
+    ...{ AWS_REGION: cloud.region, AWS_DEFAULT_REGION: cloud.region },
+    ...{ AWS_ENDPOINT_URL: cloud.endpoint, AWS_ENDPOINT_URL_S3: cloud.storeEndpoint },
+  })
+  const client = new S3Client({ forcePathStyle: true })
+  await client.send(new CreateBucketCommand({ Bucket: bucket }))
+  client.destroy()
+  return {
+    ...cloud,
+    folder,
+    async stop() {
+      await cloud.stop()
+      await rm(folder, { recursive: true, force: true })
+      process.env = before
+    },
+  }
+}

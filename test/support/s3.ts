@@ -1,0 +1,55 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { launchVersitygw, type Versitygw } from '../../cli/dev/versitygw/launch'
+import { resolveVersitygw } from '../../cli/dev/versitygw/resolve'
+import { progressOn } from '../../cli/dev/temporal/progress'
+
+export const S3_KEYS = { keyId: 'root-of-tests', secret: 'secret-of-tests' }
+export const S3_REGION = 'eu-west-1'
+
+/** The variables by which every SDK and the runner are let in, and kept away from any real account. */
+export const S3_ENVIRONMENT = {
+  AWS_ACCESS_KEY_ID: S3_KEYS.keyId,
+  AWS_SECRET_ACCESS_KEY: S3_KEYS.secret,
+  AWS_REGION: S3_REGION,
+  AWS_DEFAULT_REGION: S3_REGION,
+  AWS_EC2_METADATA_DISABLED: 'true',
+  AWS_CONFIG_FILE: '/dev/null',
+  AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
+  NO_PROXY: '127.0.0.1',
+  no_proxy: '127.0.0.1',
+}
+
+/** A real S3 server of a test's own, with buckets. */
+export interface TestS3 extends Versitygw {
+  directory: string
+  makeBucket(name: string): Promise<void>
+  close(): Promise<void>
+}
+
+export function testVersitygw(): Promise<string> {
+  return resolveVersitygw({
+    home: process.env['CRUCIBLE_HOME'] ?? join(homedir(), '.crucible'),
+    env: process.env,
+    progress: progressOn(process.stderr, Date.now),
+  })
+}
+
+export async function startTestS3(...buckets: string[]): Promise<TestS3> {
+  const executable = await testVersitygw()
+  const directory = await mkdtemp(join(tmpdir(), 'crucible-s3-'))
+  const server = await launchVersitygw({ executable, directory, ...S3_KEYS, region: S3_REGION })
+  // The server takes every folder for a bucket.
+  const makeBucket = async (name: string): Promise<void> => {
+    await mkdir(join(directory, 'buckets', name))
+  }
+  for (const bucket of buckets) await makeBucket(bucket)
+  return {
+    ...{ ...server, directory, makeBucket },
+    async close() {
+      await server.process.stop()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,48 @@
+// Writes backends/ec2/catalog.json, the prices that are used where the price list cannot be reached, from that list.
+// `node tools/gen-ec2-catalog.mjs [REGION ...]` with AWS credentials; us-east-1 when no Region is named.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { transformSync } from '@swc/core'
+import prettier from 'prettier'
+
+const require = createRequire(import.meta.url)
+// The sources themselves rather than a build, which may be older.
+require.extensions['.ts'] = (module, filename) => {
+  const { code } = transformSync(readFileSync(filename, 'utf8'), {
+    filename,
+    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+    module: { type: 'commonjs' },
+  })
+  module._compile(code, filename)
+}
+const { TYPES_DEFAULT } = require('../backends/ec2/config.ts')
+const { createSdkApi } = require('../backends/ec2/sdk.ts')
+
+/** Beside the types that are offered by default those with other chips, should somebody allow them. */
+const PATTERNS = [...TYPES_DEFAULT, 'inf*', 'trn*']
+const wanted = new RegExp(
+  `^(?:${PATTERNS.map((pattern) => pattern.replaceAll('.', '\\.').replaceAll('*', '.*')).join('|')})$`,
+)
+const LIMIT_MS = 300_000
+
+const regions = process.argv.length > 2 ? process.argv.slice(2) : ['us-east-1']
+const endpoint = process.env.AWS_ENDPOINT_URL
+const usdPerHour = {}
+for (const region of regions) {
+  const { market } = createSdkApi({ region, ...(endpoint && { endpoint }) })
+  const prices = await market.onDemandPrices(region, globalThis.AbortSignal.timeout(LIMIT_MS))
+  const known = [...prices].filter(([type]) => wanted.test(type)).sort(([a], [b]) => (a < b ? -1 : 1))
+  if (known.length === 0) throw new Error(`the price list has nothing for ${region}`)
+  usdPerHour[region] = Object.fromEntries(known.map(([type, price]) => [type, Number(price)]))
+}
+const catalog = {
+  observedAt: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
+  source: 'AWS price list: Linux, shared tenancy, on demand. Made by tools/gen-ec2-catalog.mjs.',
+  usdPerHour,
+}
+const file = new URL('../backends/ec2/catalog.json', import.meta.url)
+const style = await prettier.resolveConfig(file)
+writeFileSync(file, await prettier.format(JSON.stringify(catalog), { ...style, parser: 'json' }))
+process.stdout.write(
+  `${regions.map((region) => `${region}: ${Object.keys(usdPerHour[region]).length} types`).join(', ')}\n`,
+)
