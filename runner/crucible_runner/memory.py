@@ -60,7 +60,7 @@ class Memory:
             "startedWallMs": self.started_wall_ms,
             "leaseUntilMs": lease_until_ms,
         }
-        write_whole(self._path, json.dumps(told).encode("utf-8"))
+        write_whole(self._path, json.dumps(told).encode("utf-8"), is_synced=True)
 
     def _read(self) -> Optional[dict]:
         try:

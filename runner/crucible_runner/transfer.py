@@ -141,12 +141,11 @@ class FileDown:
 
     def _fetch(self, index: int) -> None:
         with self._lock:
-            if self._download is None:
-                self._open()
+            download = self._download or self._open()
         parts = self._entry["parts"]
         if parts:
             offset = index * PART_BYTES
-            data = self._download.read(offset, PART_BYTES)  # type: ignore[union-attr]
+            data = download.read(offset, PART_BYTES)
             if hashlib.sha256(data).hexdigest() != parts[index]:
                 raise Corrupt("part %d of %s has a wrong digest" % (index + 1, self._entry["path"]))
             write_at(self._descriptor, data, offset)
@@ -156,7 +155,7 @@ class FileDown:
                 os.fchmod(self._descriptor, self._entry["mode"] & 0o777 | 0o600)
                 self.close()
 
-    def _open(self) -> None:
+    def _open(self) -> Download:
         download = self._store.download(self._key)
         if download is None:
             raise Corrupt("%s is missing in the store" % self._entry["path"])
@@ -165,6 +164,7 @@ class FileDown:
             raise Corrupt("%s has a wrong size" % self._entry["path"])
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        return download
 
     def close(self) -> None:
         if self._download is not None:

@@ -1,4 +1,5 @@
-"""Runs all tests here and prints one JSON object for each: its name, whether it passed, and what went wrong."""
+"""Runs all tests here, or those of one file (`run.py test_claim`), and prints one JSON object for each: its name, whether it
+passed, and what went wrong."""
 
 import json
 import sys
@@ -31,13 +32,13 @@ class Report(unittest.TestResult):
             self._note(subtest, self._exc_info_to_string(error, test))
 
 
-def main():
+def main(name="test*"):
     report = Report()
-    unittest.defaultTestLoader.discover(HERE).run(report)
+    unittest.defaultTestLoader.discover(HERE, name + ".py").run(report)
     for each in report.seen:
         print(json.dumps(each))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))
