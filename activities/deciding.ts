@@ -1,4 +1,10 @@
-import type { DecideInput, FinishInput, OrchestratorActivities } from '../core/activities'
+import type {
+  DecideInput,
+  FinishInput,
+  OrchestratorActivities,
+  Settlement,
+  WithdrawInput,
+} from '../core/activities'
 import type { Verdict } from '../core/ledger'
 import type { JobResult } from '../core/messages'
 import { formatUsd } from '../core/money'
@@ -28,10 +34,7 @@ export function createDecidingActivities(deps: Deps): DecidingActivities {
   return {
     decide: (input) => decideOnRecord(deps, input),
     drain: async ({ drain, ...at }) => documentsOf(at).putDrain(drain),
-    withdraw: async ({ order }) => {
-      await documentsOf(order).putDrain({ reason: 'superseded', windowMs: 0 })
-      return { isBegun: (await deps.store.head(layout.order(order.jobId, order.attempt))) !== undefined }
-    },
+    withdraw: (input) => withdraw(deps, input, documentsOf(input.order)),
     extend: async ({ limits, ...at }) => documentsOf(at).putLimits(limits),
     finishJob: (input) => finishJob(deps, input),
   }
@@ -50,6 +53,26 @@ async function decideOnRecord({ store, now }: Deps, input: DecideInput): Promise
     data: { facts, verdict },
   })
   return (entry.data as { verdict: Verdict }).verdict
+}
+
+async function withdraw(
+  { store, now }: Deps,
+  { order: { jobId, attempt }, end, recordSeq }: WithdrawInput,
+  documents: AttemptDocuments,
+): Promise<{ settlement: Settlement | null }> {
+  await documents.putDrain({ reason: 'superseded', windowMs: 0 })
+  const isBegun = (await store.head(layout.order(jobId, attempt))) !== undefined
+  if (isBegun) return { settlement: null }
+  const settlement: Settlement = { end, handle: null, costMicroUsd: 0, artifacts: [], phases: [] }
+  const entry = await putRecord(store, jobId, {
+    seq: recordSeq,
+    atMs: now(),
+    kind: 'settled',
+    attempt,
+    summary: `Attempt ${attempt} ended before anything was bought`,
+    data: settlement,
+  })
+  return { settlement: entry.data as Settlement }
 }
 
 async function finishJob({ store, now }: Deps, input: FinishInput): Promise<JobResult> {

@@ -1,6 +1,14 @@
-import type { Beat, Drain, IssuedRunnerOrder, Limits, RunnerOrder, RunnerResult } from '../core/documents'
+import type {
+  Beat,
+  Claim,
+  Drain,
+  IssuedRunnerOrder,
+  Limits,
+  RunnerOrder,
+  RunnerResult,
+} from '../core/documents'
 import type { MachineHandle } from '../core/handle'
-import { parseBeat, parseLease, parseResult } from '../intake/documents'
+import { parseBeat, parseClaim, parseLease, parseResult } from '../intake/documents'
 import { putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import { StoreError, type ObjectStore } from '../storage/store'
@@ -40,11 +48,19 @@ export class AttemptDocuments {
     return readDocument(this.store, key, (text) => JSON.parse(text) as MachineHandle)
   }
 
-  /** The machine that works on the attempt, by the name that it gives itself; undefined before one has said so. */
+  /** The machine that works on the attempt; undefined while none has claimed it, or where nobody understands who has. */
   async readClaimant(): Promise<string | undefined> {
-    const key = layout.claim(this.at.jobId, this.at.attempt)
-    const claim = await readDocument(this.store, key, parseClaim).catch(ignoreBadDocument)
+    const claim = await readDocument(this.store, this.claimKey, parseClaim).catch(ignoreBadDocument)
     return claim?.machine
+  }
+
+  /** Claims the attempt for a machine, unless one has claimed it. */
+  async putClaim(machine: string): Promise<void> {
+    await putDocumentIfAbsent(this.store, this.claimKey, { machine } satisfies Claim)
+  }
+
+  private get claimKey(): string {
+    return layout.claim(this.at.jobId, this.at.attempt)
   }
 
   async putDrain(drain: Omit<Drain, 'requestedAtMs'>): Promise<void> {
@@ -76,10 +92,6 @@ export class AttemptDocuments {
   async putLease(lease: { seq: number; answersBeat: number; ttlMs: number }): Promise<void> {
     await putDocument(this.store, layout.lease(this.at.jobId, this.at.attempt), lease)
   }
-}
-
-function parseClaim(text: string): { machine?: string } {
-  return (JSON.parse(text) ?? {}) as { machine?: string }
 }
 
 /** A document that nobody understands tells as little as none. */

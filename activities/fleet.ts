@@ -11,6 +11,9 @@ const READS_AT_ONCE = 16
 /** Document reads per second that a fleet may cost: a large fleet is read more slowly, its machines' states are not. */
 const READS_PER_SECOND_MAX = 200
 
+/** All watches of a worker wait for one answer of the provider; one that takes longer than this is none. */
+const OBSERVE_LIMIT_MS = 60_000
+
 interface Post {
   input: WatchInput
   sentry: Sentry
@@ -24,6 +27,8 @@ interface Post {
  * at a pace that follows its size, so that a thousand jobs cost about what ten do.
  */
 export class Fleet {
+  /** How long the provider may take for an answer about all machines. */
+  observeLimitMs = OBSERVE_LIMIT_MS
   private readonly posts = new Set<Post>()
   private isLooking = false
   /** Cuts the pause between two looks short when a machine is added. */
@@ -82,12 +87,16 @@ export class Fleet {
   }
 
   private async observe(posts: Post[]): Promise<Observation[] | undefined> {
+    const limit = new AbortController()
+    const timer = setTimeout(() => limit.abort(), this.observeLimitMs)
     try {
       const handles = posts.map(({ input }) => input.handle)
-      return await this.backend.observe(handles, { signal: new AbortController().signal })
+      return await this.backend.observe(handles, { signal: limit.signal })
     } catch {
       // Not an answer about any machine: each sentry notes that the provider did not answer.
       return undefined
+    } finally {
+      clearTimeout(timer)
     }
   }
 

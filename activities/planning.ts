@@ -51,11 +51,11 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
   return {
     resolveJob: (input) => resolveJob(deps, input),
     previewPlan: ({ spec }) => previewPlan(deps, spec),
-    plan: (input) => planOnRecord(deps, input),
+    plan: (input) => planOnRecord(deps, input, { isAskedAgain: false }),
     planWhenAvailable: async (input) => {
       const { attempt, scheduledTimestampMs } = Context.current().info
-      const avoid = stillAvoided(input.avoid, deps.now() - scheduledTimestampMs)
-      const outcome = await planOnRecord(deps, { ...input, avoid })
+      const waitedMs = Math.max(0, deps.now() - scheduledTimestampMs)
+      const outcome = await planOnRecord(deps, askedAfter(input, waitedMs), { isAskedAgain: true })
       if (outcome.kind !== 'wait') return outcome
       throw ApplicationFailure.create({
         type: 'capacity',
@@ -70,10 +70,15 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
 }
 
 /** The question is asked with the same input for as long as it takes; what it says of time has meanwhile passed. */
+function askedAfter(input: PlanInput, waitedMs: number): PlanInput {
+  const { avoid, startsInMs = 0 } = input
+  return { ...input, avoid: stillAvoided(avoid, waitedMs), startsInMs: Math.max(0, startsInMs - waitedMs) }
+}
+
 function stillAvoided(avoid: Avoidance[], waitedMs: number): Avoidance[] {
   return avoid
     .filter(({ forMs }) => forMs > waitedMs)
-    .map((each) => ({ ...each, forMs: each.forMs - Math.max(0, waitedMs) }))
+    .map((each) => ({ ...each, forMs: each.forMs - waitedMs }))
 }
 
 async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<ResolvedJob> {
@@ -125,23 +130,39 @@ function policyOf({ retries }: JobSpec): Policy {
 /** The client's submission is number 0. */
 export const RESOLVED_SEQ = 1
 
-async function planOnRecord(deps: PlanningDeps, input: PlanInput): Promise<PlanOutcome> {
+/**
+ * The plan, on record; what a repeated question was answered first holds. A job that waits says so once: neither is asking again
+ * news, nor that there is nothing where it was asked to move to.
+ */
+async function planOnRecord(
+  deps: PlanningDeps,
+  input: PlanInput,
+  { isAskedAgain }: { isAskedAgain: boolean },
+): Promise<PlanOutcome> {
   const { plan, request } = await planJob(deps, input)
   const outcome = outcomeOf(plan, request, input)
-  // Waiting asks again and again; only an answer that leads somewhere goes on record.
-  if (outcome.kind === 'wait') return outcome
+  const isWaiting = outcome.kind === 'wait'
+  if (isWaiting && (isAskedAgain || input.target !== undefined)) return outcome
   const entry = await putRecord(deps.store, input.jobId, {
     seq: input.recordSeq,
     atMs: deps.now(),
-    kind: 'planned',
+    kind: isWaiting ? 'waiting' : 'planned',
     attempt: input.attempt,
-    summary:
-      outcome.kind === 'place'
-        ? `Attempt ${input.attempt}: ${outcome.words.summary}`
-        : outcome.failure.message,
+    summary: sentenceOf(outcome, input),
     data: { inputs: { ...input, resolved: undefined }, plan, outcome },
   })
   return (entry.data as { outcome: PlanOutcome }).outcome
+}
+
+function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {
+  switch (outcome.kind) {
+    case 'place':
+      return `Attempt ${attempt}: ${outcome.words.summary}`
+    case 'wait':
+      return `Waiting for a machine. ${outcome.reason}`
+    case 'never':
+      return outcome.failure.message
+  }
 }
 
 /** The ranking for a job that there is not yet, as its first attempt would find it. */
@@ -177,7 +198,8 @@ export async function planJob(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now'>,
   input: PlanInput,
 ): Promise<{ plan: Plan; request: PlanRequest }> {
-  const { spec, timing } = input.resolved
+  const { avoid, startsInMs = 0, resolved } = input
+  const { spec, timing } = resolved
   const { answers, silentBackends } = await askAll(deps, input)
   const left = remaining(input)
   const request: PlanRequest = {
@@ -185,7 +207,9 @@ export async function planJob(
     timing,
     answers,
     silentBackends,
-    avoid: input.avoid,
+    // As things will be when the order goes out.
+    avoid: stillAvoided(avoid, startsInMs),
+    startsInMs,
     nowMs: deps.now(),
     ...(input.target === undefined ? {} : { target: input.target }),
     ...(input.deadlineAtMs === undefined ? {} : { deadlineAtMs: input.deadlineAtMs }),
@@ -229,6 +253,14 @@ function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
+/** Who was asked, where nobody had so much as an offer to reject. */
+function whyNoOffer({ spec, target, answers, silentBackends }: PlanRequest): string | undefined {
+  if (silentBackends.length > 0 || answers.some(({ offers }) => offers.length > 0)) return undefined
+  if (answers.length > 0) return `no offer came from ${answers.map(({ backend }) => backend).join(', ')}`
+  const wanted = (target === undefined ? spec.backends : [target]).map(({ backend }) => backend)
+  return `this deployment has no backend ${[...new Set(wanted)].join(' or ')}`.trimEnd()
+}
+
 function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutcome {
   const [best] = plan.placements
   if (best !== undefined) {
@@ -239,7 +271,7 @@ function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutc
       words: { summary: summaryOf(best), reasons: [...best.reasons, ...best.risks] },
     }
   }
-  const message = `No place for this job: ${whyNone(plan)}.`
+  const message = `No place for this job: ${whyNoOffer(request) ?? whyNone(plan)}.`
   switch (outlook(plan)) {
     case 'wait':
       return {

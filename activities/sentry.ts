@@ -6,7 +6,7 @@ import { endFromLoss, endFromResult } from '../planner/ending'
 import { judge, type Evidence } from '../planner/liveness'
 import { thinOutCheckpoints } from '../storage/checkpoints'
 import { StoreError, type ObjectStore } from '../storage/store'
-import { AttemptDocuments } from './documents'
+import { AttemptDocuments, ignoreBadDocument } from './documents'
 
 /** A lease is renewed when this part of it has passed: an outage then finds nearly the whole of it left. */
 const RENEWED_AFTER_PART = 1 / 12
@@ -87,7 +87,7 @@ export class Sentry {
   private async read(evidence: Evidence): Promise<WatchOutcome | undefined> {
     try {
       if (this.leaseSeq === 0) await this.takeUpLease(evidence)
-      const beat = await this.documents.readBeat()
+      const beat = await this.documents.readBeat().catch(ignoreBadDocument)
       const isFresh = beat !== undefined && beat.seq !== this.beat?.seq
       if (isFresh) {
         this.beat = beat

@@ -37,12 +37,13 @@ export interface Backend {
    * Sends the order. The same order sent again, at any time, by any process, yields the same machine: never a second one.
    * `launched` as soon as the provider has accepted it, booted or not. `refused` means that certainly nothing was bought.
    * `unconfirmed` means that it was sent and nobody knows; `find` settles it, not before `findAfterMs`.
-   * A machine launched carries the owner's tags from its first moment.
+   * A machine launched carries the owner's tags from its first moment, and its runner finds the id of its handle in
+   * `machine-id` (docs/runner-protocol.md): by that it claims the attempt, should the provider have made two of one order.
    */
   launch(order: Order, ctx: CallContext): Promise<LaunchOutcome>
 
   /**
-   * Which machines of an attempt exist, duplicates too, the one to keep first; ended ones do not count. `absent` is certain;
+   * Which machines of an attempt exist, duplicates too, the oldest first; ended ones do not count. `absent` is certain;
    * while the provider's lists may be stale the answer is `unsettled`.
    */
   find(attemptId: string, ctx: CallContext): Promise<FindOutcome>

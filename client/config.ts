@@ -44,7 +44,7 @@ function readTemporal(env: Environment, home: Home): ClientConfig['temporal'] & 
   try {
     const defined = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined)
     const profile = loadClientConfigProfile({ overrideEnvVars: Object.fromEntries(defined) })
-    const dev = liveDevNote(home)
+    const dev = readDevNote(home)
     profile.address ??= dev?.address ?? 'localhost:7233'
     const { connectionOptions, namespace = 'default' } = toClientOptions(profile)
     const note = dev?.address === profile.address ? dev : undefined
@@ -54,21 +54,6 @@ function readTemporal(env: Environment, home: Home): ClientConfig['temporal'] & 
       hint: 'Mend the TEMPORAL_* variables or the temporal.toml that they name.',
       cause: error,
     })
-  }
-}
-
-/** The note of a `crucible dev` that still runs; one that was killed leaves its note behind. */
-export function liveDevNote(home: Home): DevNote | undefined {
-  const note = readDevNote(home)
-  return note !== undefined && isAlive(note.pid) ? note : undefined
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 

@@ -15,8 +15,8 @@ export function resultOf(entries: readonly RecordEntry[]): JobResult | undefined
   return (last?.data as { result: JobResult } | undefined)?.result
 }
 
-/** Entries of one attempt, with the plan that it began with: so many of the last ones tell where a job is. */
-export const ENTRIES_PER_ATTEMPT = 5
+/** Entries of one attempt, with the plan that it began with and the wait before: so many of the last ones tell where a job is. */
+export const ENTRIES_PER_ATTEMPT = 6
 
 /**
  * Where a job is as far as its record tells, which is certain for a finished job and the last decision for another. The same
@@ -46,15 +46,17 @@ function firstStatus({ jobId, spec, owner, submittedAtMs }: JobInput): JobStatus
   }
 }
 
-function after(status: JobStatus, { kind, attempt, data }: RecordEntry): JobStatus {
+function after(status: JobStatus, { atMs, kind, attempt, data }: RecordEntry): JobStatus {
   switch (kind) {
     case 'submitted':
     case 'launched':
       return status
     case 'resolved':
       return { ...status, reason: 'planning', message: 'Looking for a place.' }
+    case 'waiting':
+      return afterWaiting(status, data as Planned)
     case 'planned':
-      return afterPlan(status, data as Planned)
+      return afterPlan(status, data as Planned, atMs)
     case 'settled':
       return afterSettlement(status, attempt, data as Settlement)
     case 'decided':
@@ -65,19 +67,26 @@ function after(status: JobStatus, { kind, attempt, data }: RecordEntry): JobStat
 }
 
 interface Planned {
-  inputs: Pick<PlanInput, 'ledger'>
+  inputs: Pick<PlanInput, 'ledger' | 'startsInMs'>
   outcome: PlanOutcome
 }
 
+function afterWaiting(status: JobStatus, { outcome }: Planned): JobStatus {
+  if (outcome.kind !== 'wait') return status
+  return { ...status, reason: 'waiting-for-capacity', message: outcome.reason }
+}
+
 /** What went before is in the plan's own inputs, so that the last few entries of a long record do. */
-function afterPlan(status: JobStatus, { inputs, outcome }: Planned): JobStatus {
+function afterPlan(status: JobStatus, { inputs, outcome }: Planned, atMs: number): JobStatus {
   if (outcome.kind !== 'place') return status
+  const { startsInMs = 0 } = inputs
+  const attempt = attemptOf(outcome.order, startsInMs > 0 ? atMs + startsInMs : undefined)
   return {
     ...status,
     state: 'provisioning',
     reason: 'launching',
     message: 'Getting a machine.',
-    attempts: [...status.attempts, attemptOf(outcome.order)].slice(-ATTEMPTS_SHOWN_MAX),
+    attempts: [...status.attempts, attempt].slice(-ATTEMPTS_SHOWN_MAX),
     attemptsTotal: outcome.order.attempt,
     spentMicroUsd: inputs.ledger.spentMicroUsd,
     placementReasons: outcome.words.reasons,
@@ -98,5 +107,6 @@ function afterSettlement(status: JobStatus, number: number | undefined, settleme
 
 function afterDecision(status: JobStatus, { decision }: Verdict): JobStatus {
   const { reason, message } = decision
-  return { ...status, state: decision.kind === 'finish' ? decision.state : 'recovering', reason, message }
+  if (decision.kind === 'finish') return { ...status, state: decision.state, reason, message }
+  return { ...status, state: 'recovering', reason, message, placementReasons: [] }
 }

@@ -45,7 +45,7 @@ export async function lookAt(context: Context, jobId: string): Promise<JobView> 
     newest,
     checkpoints,
     endedAtMs: endOf(entries, status),
-    uiUrl: uiUrlOf(config, jobWorkflowId(jobId)),
+    uiUrl: uiUrlOf(config, jobWorkflowId(jobId), status.runId),
     nowMs: context.now(),
   })
 }
@@ -54,11 +54,18 @@ function endOf(entries: readonly RecordEntry[], { state, attempts }: JobStatus):
   return resultOf(entries)?.finishedAtMs ?? (isFinal(state) ? attempts.at(-1)?.endedAtMs : undefined)
 }
 
-/** The page of a workflow in Temporal's Web UI, where that is known. */
-export function uiUrlOf(config: Context['config'], workflowId: string): string | undefined {
-  const { temporalUiUrl, temporal } = config
+/**
+ * The page of a workflow in Temporal's Web UI, where that is known: of a run, what the workflow says of itself; else the newest
+ * run's timeline, for the UI has no address of the former without a run.
+ */
+export function uiUrlOf(
+  { temporalUiUrl, temporal }: Context['config'],
+  workflowId: string,
+  runId?: string,
+): string | undefined {
   if (temporalUiUrl === undefined) return undefined
-  return `${temporalUiUrl}/namespaces/${encodeURIComponent(temporal.namespace)}/workflows/${encodeURIComponent(workflowId)}`
+  const workflow = `${temporalUiUrl}/namespaces/${encodeURIComponent(temporal.namespace)}/workflows/${encodeURIComponent(workflowId)}`
+  return runId === undefined ? workflow : `${workflow}/${runId}/user-metadata`
 }
 
 /** The workflow's own status, or `undefined` when nobody answers in time. */

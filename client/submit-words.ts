@@ -12,8 +12,17 @@ const COMMAND_CHARACTERS_MAX = 2_000
 
 /** A job in one line: `char-lm: python3 train.py`. */
 export function summaryOf({ name, run }: JobSpec): string {
-  const [first = ''] = run.trim().split('\n')
-  return cut(`${name}: ${first}`, SUMMARY_CHARACTERS_MAX)
+  return cut(`${name}: ${firstLineOf(run)}`, SUMMARY_CHARACTERS_MAX)
+}
+
+/** The same for Temporal's Web UI, which takes text between two dollar signs for a formula, but not in code. */
+export function summaryInMarkdown({ name, run }: JobSpec): string {
+  const command = cut(firstLineOf(run), SUMMARY_CHARACTERS_MAX - name.length)
+  return `${name}: \`${command.replaceAll('`', "'")}\``
+}
+
+function firstLineOf(run: string): string {
+  return run.trim().split('\n')[0] ?? ''
 }
 
 /** What was asked for, in markdown, for the job's page in Temporal's Web UI. */
@@ -29,10 +38,15 @@ export function detailsOf({ jobId, spec, owner, bundle, from }: JobInput): strin
     ['prefers', spec.optimize],
     ['duration, as estimated', spec.durationMs === undefined ? undefined : formatDuration(spec.durationMs)],
     ['deadline', spec.deadlineAtMs === undefined ? undefined : formatInstant(spec.deadlineAtMs)],
-    // As code: the page takes text between two dollar signs for a formula.
+    // As code, for the dollar sign's sake.
     ['budget', spec.budgetMicroUsd === undefined ? undefined : `\`${formatUsd(spec.budgetMicroUsd)}\``],
     ['secrets', spec.secrets.join(', ') || undefined],
-    ['code', bundle === null ? 'none' : `${bundle.files} files, \`${bundle.sha256.slice(0, 12)}\``],
+    [
+      'code',
+      bundle === null
+        ? 'none'
+        : `${bundle.files} ${bundle.files === 1 ? 'file' : 'files'}, \`${bundle.sha256.slice(0, 12)}\``,
+    ],
   ]
   return [
     `### ${spec.name}`,

@@ -16,7 +16,7 @@ import { checkSameDeployment } from './deployment'
 import { CrucibleError, GRPC, grpcCodeOf, isNamed, messageOf } from './errors'
 import { submissionOf } from './history'
 import { uiUrlOf } from './look'
-import { detailsOf, summaryOf } from './submit-words'
+import { detailsOf, summaryInMarkdown, summaryOf } from './submit-words'
 import { isQueueServed } from './workers'
 
 /** What to submit. `intake` makes a spec of a job file or of flags. */
@@ -64,7 +64,7 @@ export async function submit(context: Context, submission: Submission): Promise<
       ...(from === undefined ? {} : { from }),
     }
     const standing = await enter(context, input)
-    if (standing.isStarted) return await answer(context, id, false)
+    if (standing.isStarted) return await answer(context, id)
     await code.upload(id)
     await seal(context, id, secrets)
     return await answer(context, id, await start(context, standing.input))
@@ -133,12 +133,12 @@ async function seal({ store, config }: Context, jobId: string, values: SecretVal
 
 const NONCE_BYTES = 16
 
-/** False when an earlier call has started it. */
-async function start(context: Context, input: JobInput): Promise<boolean> {
+/** Answers the workflow's run; nothing when an earlier call has started it. */
+async function start(context: Context, input: JobInput): Promise<string | undefined> {
   const client = await context.temporal()
   const { spec, owner } = input
   try {
-    await client.workflow.start(WORKFLOW_TYPES.job, {
+    const { firstExecutionRunId } = await client.workflow.start(WORKFLOW_TYPES.job, {
       workflowId: jobWorkflowId(input.jobId),
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       taskQueue: ORCHESTRATOR_QUEUE,
@@ -150,12 +150,12 @@ async function start(context: Context, input: JobInput): Promise<boolean> {
         { key: ATTRIBUTE_KEYS.reason, value: 'submitted' },
         { key: ATTRIBUTE_KEYS.backend, value: '' },
       ]),
-      staticSummary: summaryOf(spec),
+      staticSummary: summaryInMarkdown(spec),
       staticDetails: detailsOf(input),
     })
-    return true
+    return firstExecutionRunId
   } catch (error) {
-    if (isNamed(error, 'WorkflowExecutionAlreadyStartedError')) return false
+    if (isNamed(error, 'WorkflowExecutionAlreadyStartedError')) return undefined
     if (grpcCodeOf(error) !== GRPC.invalidArgument || !/search attribute/i.test(causesOf(error))) throw error
     throw new CrucibleError('unavailable', 'This Temporal server has never met a Crucible worker.', {
       hint: 'Start one, which makes the server ready (crucible worker), then submit again.',
@@ -169,13 +169,13 @@ function causesOf(error: unknown): string {
   return `${messageOf(error)} ${cause === undefined ? '' : messageOf(cause)}`
 }
 
-async function answer(context: Context, id: string, isNew: boolean): Promise<Submitted> {
+async function answer(context: Context, id: string, runId?: string): Promise<Submitted> {
   const workflowId = jobWorkflowId(id)
   return {
     id,
     workflowId,
-    isNew,
+    isNew: runId !== undefined,
     isServed: await isQueueServed(context, ORCHESTRATOR_QUEUE),
-    uiUrl: uiUrlOf(context.config, workflowId) ?? null,
+    uiUrl: uiUrlOf(context.config, workflowId, runId) ?? null,
   }
 }

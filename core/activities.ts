@@ -23,6 +23,8 @@ export interface PlanInput {
   avoid: Avoidance[]
   /** Where a migration wants to go; overrides the ranking. */
   target?: BackendChoice
+  /** The order goes out only after so long. */
+  startsInMs?: number
   deadlineAtMs?: number
   budgetMicroUsd?: MicroUsd
 }
@@ -61,6 +63,13 @@ export interface DecideInput {
 /** Why a job wants its attempt to stop. */
 export type Wish = 'cancelled' | 'migrated' | 'deadline' | 'budget'
 
+export interface WithdrawInput {
+  order: Order
+  /** Why nothing was bought. */
+  end: AttemptEnd
+  recordSeq: number
+}
+
 export interface FinishInput {
   jobId: string
   recordSeq: number
@@ -73,7 +82,7 @@ export interface FinishInput {
 export interface OrchestratorActivities {
   /** Checks the spec again, fixes policy, timing and runner, and puts them on record. */
   resolveJob(input: JobInput): Promise<ResolvedJob>
-  /** One look at the offers; a local activity. */
+  /** One look at the offers, on record; a local activity. */
   plan(input: PlanInput): Promise<PlanOutcome>
   /** The whole ranking for a job that is not submitted, or not yet: what `crucible plan` shows. Nothing goes on record. */
   previewPlan(input: { spec: JobSpec }): Promise<Plan>
@@ -84,10 +93,10 @@ export interface OrchestratorActivities {
   /** Puts `drain.json`. */
   drain(input: { jobId: string; attempt: number; drain: Omit<Drain, 'requestedAtMs'> }): Promise<void>
   /**
-   * Takes back an order that no worker picked up: puts `drain.json`, and tells whether the launch was begun after all. Where
-   * it was not, nothing was bought and nothing needs to be settled.
+   * Takes back an order that no worker picked up: puts `drain.json`, and the settlement of an attempt that bought nothing on
+   * record. Null when the launch was begun after all: then there is something to settle.
    */
-  withdraw(input: { order: Order }): Promise<{ isBegun: boolean }>
+  withdraw(input: WithdrawInput): Promise<{ settlement: Settlement | null }>
   /** Puts `limits/<seq>.json`. */
   extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
   /** Last record, secrets deleted, old checkpoints thinned out. */

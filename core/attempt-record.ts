@@ -3,9 +3,10 @@ import type { AttemptRecord } from './ledger'
 import { offerKey } from './offer'
 import type { Order } from './plan'
 import { attemptWorkflowId } from './queues'
+import { formatInstant } from './time'
 
-/** An attempt as the job remembers it, from the moment of its order. */
-export function attemptOf(order: Order): AttemptRecord {
+/** An attempt as the job remembers it from its plan on; its order goes out at `startsAtMs`, or at once. */
+export function attemptOf(order: Order, startsAtMs?: number): AttemptRecord {
   const [offer] = order.offers
   return {
     number: order.attempt,
@@ -15,7 +16,7 @@ export function attemptOf(order: Order): AttemptRecord {
     capacityType: order.capacityType,
     offerKey: offer === undefined ? '' : offerKey(offer),
     state: 'provisioning',
-    reason: 'launching',
+    reason: startsAtMs === undefined ? 'launching' : `waits until ${formatInstant(startsAtMs)}`,
     costMicroUsd: 0,
   }
 }

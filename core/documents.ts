@@ -71,6 +71,15 @@ export interface IssuedRunnerOrder extends RunnerOrder {
   issuedAtMs: number
 }
 
+/** `claim.json`: whose the attempt is. Put once, by the first who can tell; never deleted. */
+export interface Claim {
+  /** The provider's id of the machine, as its handle has it; a name of the runner's own where nobody told it that. */
+  machine: string
+}
+
+/** How the name begins that a runner makes up for its machine, which no provider knows. */
+export const UNNAMED_MACHINE = 'unnamed-'
+
 /**
  * `lease.json`: the right to go on. The runner counts `ttlMs` from the moment at which it *sent* beat number
  * `answersBeat`, on its own monotonic clock, so that the control plane, which renews only after reading that beat, knows

@@ -30,7 +30,15 @@ export interface JobCarry {
   status: JobStatus
   ledger: Ledger
   avoid: Avoidance[]
+  pause?: Pause
   recordSeq: number
+}
+
+/** How long the next order is held back, and why, in the words of the decision that holds it back. */
+export interface Pause {
+  forMs: number
+  reason: JobReason
+  message: string
 }
 
 /** The spec, checked again by a worker, with everything that stays fixed for the job's life. */
@@ -45,6 +53,8 @@ export interface ResolvedJob {
 /** Answer of the status query. What changes with every step is not in it: that is the beat's, joined by the client. */
 export interface JobStatus {
   id: string
+  /** The workflow's run that says so, for links to its page. */
+  runId?: string
   name: string
   owner: string
   state: JobState
@@ -85,6 +95,8 @@ export interface JobResult {
 export interface AttemptInput {
   order: Order
   timing: Timing
+  /** From the start of the attempt until its order goes out; until then nothing is bought. */
+  pause?: Pause
   /** Numbers under which the launch and the settlement go on record. */
   launchSeq: number
   settleSeq: number

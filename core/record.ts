@@ -9,6 +9,8 @@ export const RECORD_KINDS = [
   'submitted',
   /** The spec as checked by a worker, with everything that stays fixed for the job's life. */
   'resolved',
+  /** No machine was to be had; from then on the job waited for one. */
+  'waiting',
   /** One look at the offers and what was chosen. */
   'planned',
   /** An order, whole, before it is sent. */

@@ -6,6 +6,7 @@ import {
   RESULT_REASONS,
   RUNNER_PHASES,
   type Beat,
+  type Claim,
   type Drain,
   type IssuedRunnerOrder,
   type Lease,
@@ -71,6 +72,10 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
     z.object({ kind: z.literal('instance-metadata') }),
   ]),
   issuedAtMs: whole,
+})
+
+const claim: z.ZodType<Claim> = z.object({
+  machine: z.string().regex(/^[!-~]{1,255}$/, 'must be 1 to 255 printable ASCII characters without spaces'),
 })
 
 const sealed: z.ZodType<Sealed> = z.object({
@@ -181,6 +186,8 @@ export const parseManifest = (text: string): Manifest => parse('manifest', manif
 export const parseLogLine = (text: string): LogLine => parse('log line', logLine, text)
 /** `order.json` */
 export const parseOrder = (text: string): IssuedRunnerOrder => parse('order', order, text)
+/** `claim.json` */
+export const parseClaim = (text: string): Claim => parse('claim', claim, text)
 /** `lease.json` */
 export const parseLease = (text: string): Lease => parse('lease', lease, text)
 /** `limits/<seq>.json` */

@@ -95,10 +95,10 @@ function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest)
   if (request.spec.image !== undefined && !capabilities.hasCustomImage) {
     return `${offer.backend} cannot run a container image here`
   }
-  if (offer.usableUntilMs !== undefined && offer.usableUntilMs <= request.nowMs) {
+  const { deadlineAtMs, timing, nowMs, startsInMs = 0 } = request
+  if (offer.usableUntilMs !== undefined && offer.usableUntilMs <= nowMs + startsInMs) {
     return 'its reservation has ended'
   }
-  const { deadlineAtMs, timing, nowMs } = request
   if (deadlineAtMs !== undefined && deadlineAtMs - nowMs < timing.drainMs + timing.powerOffMs) {
     return 'the deadline leaves no time to save and stop'
   }

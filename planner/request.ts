@@ -18,4 +18,6 @@ export interface PlanRequest {
   /** What is left of the budget; missing without one. */
   remainingMicroUsd?: MicroUsd
   nowMs: number
+  /** The order goes out only after so long. */
+  startsInMs?: number
 }

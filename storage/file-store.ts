@@ -1,6 +1,18 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { constants, mkdirSync } from 'node:fs'
-import { copyFile, mkdir, open, readFile, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import {
+  copyFile,
+  mkdir,
+  open,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  unlink,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DAY_MS } from '../core/time'
@@ -36,7 +48,7 @@ export class FileStore implements ObjectStore {
     try {
       mkdirSync(root, { recursive: true })
     } catch (error) {
-      throw storeErrorOf(error, `make the folder ${root} of the object store`)
+      throw storeErrorOf(error, `make the folder ${root} of the object store, which CRUCIBLE_STORE names`)
     }
   }
 
@@ -75,17 +87,23 @@ export class FileStore implements ObjectStore {
   }
 
   async getFile(key: string, path: string): Promise<boolean> {
+    if ((await this.head(key)) === undefined) return false
     const partial = `${path}.${randomUUID()}.part`
+    const failed = (error: unknown): never => {
+      throw storeErrorOf(error, `write ${path}`)
+    }
     try {
+      // Made first: whatever may then go wrong with it but a lack of room is the fault of what is read.
+      await writeFile(partial, '', { flag: 'wx' }).catch(failed)
       const copied = await this.#existing(key, 'read', async (source) => {
-        if ((await statOf(source)) === undefined) return undefined
-        await copyFile(source, partial, constants.COPYFILE_FICLONE)
+        await copyFile(source, partial, constants.COPYFILE_FICLONE).catch((error: unknown) => {
+          if (hasCode(error, 'ENOSPC', 'EDQUOT')) failed(error)
+          throw error
+        })
         return true
       })
       if (copied === undefined) return false
-      await rename(partial, path).catch((error: unknown) => {
-        throw storeErrorOf(error, `write ${path}`)
-      })
+      await rename(partial, path).catch(failed)
       return true
     } finally {
       await rm(partial, { force: true })

@@ -40,8 +40,22 @@ export function devNotePath({ directory }: Home): string {
   return join(directory, 'dev', 'running.json')
 }
 
-/** The note of a `crucible dev` that runs, or ran; `undefined` when there is none or it cannot be read. */
+/** The note of a `crucible dev` that runs; one that was killed leaves its note behind, which does not count. */
 export function readDevNote(home: Home): DevNote | undefined {
+  const note = noteIn(home)
+  return note !== undefined && isAlive(note.pid) ? note : undefined
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+function noteIn(home: Home): DevNote | undefined {
   try {
     return JSON.parse(readFileSync(devNotePath(home), 'utf8')) as DevNote
   } catch {
@@ -59,5 +73,5 @@ export function writeDevNote(home: Home, note: DevNote): void {
 
 /** Takes a note away, unless another `crucible dev` has put its own there meanwhile. */
 export function removeDevNote(home: Home, { pid }: DevNote): void {
-  if (readDevNote(home)?.pid === pid) rmSync(devNotePath(home), { force: true })
+  if (noteIn(home)?.pid === pid) rmSync(devNotePath(home), { force: true })
 }

@@ -1,10 +1,13 @@
-import { isAbsolute } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { homedir } from 'node:os'
+import { isAbsolute, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { FileStore } from './file-store'
 import { readS3Environment } from './s3/config'
 import { parsePlace } from './s3/place'
 import { S3Store } from './s3/s3-store'
 import { StoreError, type ObjectStore } from './store'
+
+const EXAMPLE = 'file:///srv/crucible'
 
 /** How each scheme is opened. */
 const OPENERS: Readonly<Record<string, (url: URL, now: () => number) => ObjectStore>> = {
@@ -13,36 +16,34 @@ const OPENERS: Readonly<Record<string, (url: URL, now: () => number) => ObjectSt
 }
 
 /**
- * The object store that a URL names (`file:///srv/crucible`, `s3://bucket/prefix`). Throws a `StoreError` that says what to write when the URL
- * names none.
+ * The object store that a URL names (`file:///srv/crucible`, `s3://bucket/prefix`), which is what CRUCIBLE_STORE says or stands
+ * for. Throws a `StoreError` that names the variable and says what to write when the URL names none.
  *
  * @param now the wall clock, by which leftovers are old enough to be removed
  */
 export function openStore(url: string, now: () => number = Date.now): ObjectStore {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   const opener = parsed && OPENERS[parsed.protocol]
-  if (parsed === undefined || opener === undefined) {
-    const known = Object.keys(OPENERS)
-      .map((scheme) => `${scheme}//`)
-      .join(', ')
-    throw badUrl(url, `it must begin with one of ${known}; for a folder write file:///absolute/path`)
-  }
-  return opener(parsed, now)
+  if (parsed !== undefined && opener !== undefined) return opener(parsed, now)
+  // Whatever has no scheme is meant as a path.
+  const path = parsed === undefined && url !== '' ? resolve(url.replace(/^~(?=\/|$)/, homedir())) : undefined
+  throw badUrl(url, `the store is a folder: write ${path === undefined ? EXAMPLE : pathToFileURL(path).href}`)
 }
 
 function openFolder(url: URL, now: () => number): ObjectStore {
   if (url.host !== '')
-    throw badUrl(url.href, `a folder has three slashes: file:///${url.host}${url.pathname}`)
+    throw badUrl(url.href, `a folder has three slashes: write file:///${url.host}${url.pathname}`)
   if (url.search !== '' || url.hash !== '')
-    throw badUrl(url.href, 'write ? as %3F and # as %23 in a folder name')
+    throw badUrl(url.href, 'in the name of a folder write ? as %3F and # as %23')
   let path: string
   try {
     path = fileURLToPath(url)
   } catch (error) {
-    throw badUrl(url.href, error instanceof Error ? error.message : String(error))
+    const why = error instanceof Error ? error.message : String(error)
+    throw badUrl(url.href, `${why}; write a URL such as ${EXAMPLE}`)
   }
   if (!isAbsolute(path) || path === '/')
-    throw badUrl(url.href, 'name a folder of its own, such as file:///srv/crucible')
+    throw badUrl(url.href, `name a folder of its own, such as ${EXAMPLE}`)
   return new FileStore(path.replace(/\/+$/, ''), now)
 }
 
@@ -60,7 +61,7 @@ function openBucket(url: URL, now: () => number): ObjectStore {
 }
 
 function badUrl(url: string, why: string): StoreError {
-  return new StoreError(`Cannot open the object store ${url}: ${why}.`, {
+  return new StoreError(`CRUCIBLE_STORE is ${JSON.stringify(url)}: ${why}.`, {
     isTransient: false,
     code: 'BAD_URL',
   })

@@ -21,6 +21,14 @@ const STATE = join(CACHE, 'build.json')
 const BUILD_INFO = join(CACHE, 'tsbuildinfo')
 const RUNNER = 'dist/runner/crucible-runner.pyz'
 const BUNDLE = 'dist/workers/workflow-bundle.js'
+/** As cli/quick.ts has it; the code cache is of use to this version of Node only. */
+const QUICK = 'dist/cli/quick-commands'
+const QUICK_OUTPUTS = [
+  `${QUICK}.js`,
+  `${QUICK}.licenses.txt`,
+  `${QUICK}.js.${process.version}-${process.arch}.cache`,
+]
+const QUICK_TOOLS = ['tools/quick.mjs', 'tools/quick-cache.mjs']
 
 /** The folders that are compiled, as tsconfig.json has them. */
 function folders() {
@@ -89,6 +97,14 @@ function steps() {
         runNode(['-e', program, join(ROOT, BUNDLE)], 'The workflows could not be bundled')
       },
     },
+    {
+      name: 'quick commands',
+      inputs: [...sources, ...filesOf(...QUICK_TOOLS, 'tools/lean-proto.mjs'), ...settings],
+      outputs: QUICK_OUTPUTS,
+      run: () => {
+        for (const tool of QUICK_TOOLS) runNode([join(ROOT, tool)], 'The quick commands could not be bundled')
+      },
+    },
   ]
 }
 
@@ -116,6 +132,8 @@ export async function build(say) {
     accessSync(folder, constants.W_OK)
   }
   removeStale()
+  // Until there is a new one, the files that a bundle is made of are there, and are newer.
+  if (pending.some(({ outputs }) => outputs === QUICK_OUTPUTS)) removeQuick()
   for (const { name, hash, run } of pending) {
     say(`Building: ${name}`)
     await run()
@@ -143,11 +161,17 @@ function compile() {
 /** Takes away what was built from files that are gone, so that nothing can still load it. */
 function removeStale() {
   for (const file of filesOf('dist').filter(
-    (name) => /\.(js|js\.map|d\.ts)$/.test(name) && name !== BUNDLE,
+    (name) => /\.(js|js\.map|d\.ts)$/.test(name) && name !== BUNDLE && name !== QUICK_OUTPUTS[0],
   )) {
     const source = file.slice('dist/'.length).replace(/\.(js|js\.map|d\.ts)$/, '.ts')
     if (!existsSync(join(ROOT, source))) rmSync(join(ROOT, file))
   }
+}
+
+/** Code caches of other versions of Node too. */
+function removeQuick() {
+  for (const file of filesOf('dist/cli').filter((name) => name.startsWith(`${QUICK}.`)))
+    rmSync(join(ROOT, file))
 }
 
 function copy(from, to) {

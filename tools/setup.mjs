@@ -38,20 +38,17 @@ function checkNode() {
   )
 }
 
+/** The one that machines of this host will run, as backends/local/config.ts has it. */
 function checkPython() {
-  const found = []
-  for (const name of ['python3', 'python']) {
-    const { stdout, status } = spawnSync(name, ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], {
-      encoding: 'utf8',
-    })
-    if (status !== 0) continue
-    const version = stdout.trim()
-    if (isAtLeast(version.split('.').map(Number), MIN_PYTHON)) return
-    found.push(`${name} is ${version}`)
-  }
+  const name = process.env.CRUCIBLE_LOCAL_PYTHON?.trim() || 'python3'
+  const { stdout, status } = spawnSync(name, ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], {
+    encoding: 'utf8',
+  })
+  const version = status === 0 ? stdout.trim() : undefined
+  if (version !== undefined && isAtLeast(version.split('.').map(Number), MIN_PYTHON)) return
   throw new SetupError(
-    `Crucible's machines run Python ${MIN_PYTHON.join('.')} or newer, and ${found.join(', ') || 'there is no python3 on PATH'}. ` +
-      'Install it (Debian, Ubuntu: apt install python3; macOS: brew install python; else https://www.python.org) and run this again.',
+    `Crucible's machines run Python ${MIN_PYTHON.join('.')} or newer, and ${name} ${version === undefined ? 'cannot be run' : `is ${version}`}. ` +
+      'Install it (Debian, Ubuntu: apt install python3; macOS: brew install python; else https://www.python.org), or name one with CRUCIBLE_LOCAL_PYTHON, and run this again.',
   )
 }
 

@@ -1,4 +1,10 @@
-import { proxyActivities, proxyLocalActivities, type ActivityOptions } from '@temporalio/workflow'
+import {
+  proxyActivities,
+  proxyLocalActivities,
+  type ActivityInterfaceFor,
+  type ActivityOptions,
+  type LocalActivityInterfaceFor,
+} from '@temporalio/workflow'
 import type { BackendActivities, OrchestratorActivities, WatchActivities } from '../core/activities'
 import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
 
@@ -21,21 +27,32 @@ const SERVED_WITHIN = '2 minutes'
 const SERVED_SOME_DAY = '1 day'
 
 /** Documents and records: short, and repeatable as often as it takes. */
-export const orchestrator = proxyActivities<
-  Pick<OrchestratorActivities, 'resolveJob' | 'drain' | 'withdraw' | 'extend' | 'finishJob'>
->({
-  ...EFFECT,
-  taskQueue: ORCHESTRATOR_QUEUE,
-  startToCloseTimeout: '2 minutes',
-  scheduleToStartTimeout: SERVED_SOME_DAY,
-  retry: RETRY,
-})
+const document = (summary: string): ActivityInterfaceFor<OrchestratorActivities> =>
+  proxyActivities<OrchestratorActivities>({
+    ...EFFECT,
+    taskQueue: ORCHESTRATOR_QUEUE,
+    startToCloseTimeout: '2 minutes',
+    scheduleToStartTimeout: SERVED_SOME_DAY,
+    retry: RETRY,
+    summary,
+  })
+
+export const orchestrator = {
+  resolveJob: document('check the job').resolveJob,
+  drain: document('ask the machine to save and stop').drain,
+  withdraw: document('take the order back').withdraw,
+  extend: document('pass the new limits on').extend,
+  finishJob: document('complete the record and clean up').finishJob,
+}
 
 /** Decisions and first looks: no effect but their own record, and cheap: one marker in the history. */
-export const local = proxyLocalActivities<Pick<OrchestratorActivities, 'plan' | 'decide'>>({
-  startToCloseTimeout: '30 seconds',
-  retry: RETRY,
-})
+const marker = (summary: string): LocalActivityInterfaceFor<OrchestratorActivities> =>
+  proxyLocalActivities<OrchestratorActivities>({ startToCloseTimeout: '30 seconds', retry: RETRY, summary })
+
+export const local = {
+  plan: marker('find a place').plan,
+  decide: marker('decide what comes next').decide,
+}
 
 /** Waiting for a machine: Temporal's own retries are the polls, none of which leaves an event. */
 export const waiting = proxyActivities<Pick<OrchestratorActivities, 'planWhenAvailable'>>({
@@ -71,6 +88,7 @@ export function on(backend: string): {
       startToCloseTimeout: '10 minutes',
       scheduleToStartTimeout: SERVED_SOME_DAY,
       retry: RETRY,
+      summary: 'look for the machine',
     }),
     ending: proxyActivities<BackendActivities>({
       ...EFFECT,
@@ -100,6 +118,8 @@ export function starting(backend: string, withinMs: number): Pick<BackendActivit
     ...EFFECT,
     taskQueue: backendQueue(backend),
     startToCloseTimeout: '10 minutes',
+    // A worker that comes while the runner may still start is not too late.
+    scheduleToStartTimeout: withinMs,
     scheduleToCloseTimeout: withinMs,
     retry: { ...RETRY, maximumInterval: '10 seconds' },
     summary: 'start the runner',

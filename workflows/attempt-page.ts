@@ -3,18 +3,34 @@ import type { DrainReason } from '../core/documents'
 import type { Failure } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import { STATUS_QUERY, type AttemptInput, type AttemptOutcome, type AttemptStatus } from '../core/messages'
-import { formatUsd } from '../core/money'
+import type { MicroUsd } from '../core/money'
+import { formatInstant } from '../core/time'
 import { setAttributes } from './attributes'
+import { headline, money, sentence } from './markdown'
 
 const statusQuery = defineQuery<AttemptStatus>(STATUS_QUERY)
 
 /** What an attempt shows of itself: a query, search attributes, and its page in the Temporal UI. */
 export class AttemptPage {
   private readonly status: AttemptStatus = { state: 'provisioning', reason: 'launching', handle: null }
+  private story = ''
   private remark = ''
+  private costMicroUsd: MicroUsd | undefined
 
   constructor(private readonly input: AttemptInput) {
     setHandler(statusQuery, () => this.status, { description: 'State of the attempt.' })
+    const { pause } = input
+    if (pause !== undefined) {
+      this.status.reason = `waits until ${formatInstant(Date.now() + pause.forMs)}`
+      this.story = pause.message
+    }
+    this.show()
+  }
+
+  /** The pause is over: the order goes out. */
+  ordering(): void {
+    this.status.reason = 'launching'
+    this.story = ''
     this.show()
   }
 
@@ -28,11 +44,14 @@ export class AttemptPage {
   }
 
   over(outcome: AttemptOutcome): AttemptOutcome {
-    const { end } = outcome.settlement
+    const { end, costMicroUsd } = outcome.settlement
     this.status.state =
       end.kind === 'failed' && end.failure.class === 'interrupted' ? 'interrupted' : end.kind
     this.status.reason =
       end.kind === 'failed' ? end.failure.class : end.kind === 'stopped' ? end.by : 'completed'
+    this.story = end.kind === 'failed' ? end.failure.message : ''
+    this.remark = ''
+    this.costMicroUsd = costMicroUsd
     setAttributes({ state: this.status.state, reason: this.status.reason })
     this.show()
     return outcome
@@ -54,16 +73,20 @@ export class AttemptPage {
     const { order } = this.input
     const { state, reason, handle } = this.status
     const realised = handle?.realised
-    const lines = [
-      `**${state}** (${reason})`,
-      '',
-      `- asked for: ${order.backend} ${order.capacityType}, at most ${formatUsd(order.priceMaxMicroUsdPerHour)}/h`,
+    const facts = [
+      `asked for: ${order.backend} ${order.capacityType}, at most ${money(order.priceMaxMicroUsdPerHour)} an hour`,
       ...(realised === undefined
         ? []
         : [
-            `- got: ${realised.capacityType} ${realised.type} ${realised.place}, ${formatUsd(realised.priceMicroUsdPerHour)}/h (\`${handle!.id}\`)`,
+            `got: ${realised.capacityType} ${realised.type} ${realised.place}, ${money(realised.priceMicroUsdPerHour)} an hour (\`${handle!.id}\`)`,
           ]),
-      ...(this.remark === '' ? [] : ['', `**Trouble:** ${this.remark}`]),
+      ...(this.costMicroUsd === undefined ? [] : [`cost: ${money(this.costMicroUsd)}`]),
+    ]
+    const lines = [
+      headline({ state, reason, text: this.story }),
+      '',
+      ...facts.map((fact) => `- ${fact}`),
+      ...(this.remark === '' ? [] : ['', `**Trouble:** ${sentence(this.remark)}`]),
     ]
     setCurrentDetails(lines.join('\n'))
   }

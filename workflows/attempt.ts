@@ -5,7 +5,8 @@ import {
   setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { WatchOutcome } from '../core/activities'
+import type { Settlement, WatchOutcome } from '../core/activities'
+import type { DrainReason } from '../core/documents'
 import { failureFrom } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
@@ -27,9 +28,11 @@ export async function attempt(input: AttemptInput): Promise<AttemptOutcome> {
 }
 
 async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<AttemptOutcome> {
-  const { order, timing } = input
-  const draining = obeyDrain(input, page, orders)
   const extending = obeyExtensions(input, orders)
+  await holdBack(input, orders)
+  if (orders.drain !== undefined) return callOff(input, page, { orders, by: orders.drain.reason })
+  page.ordering()
+  const draining = obeyDrain(input, page, orders)
   const launched = await launch(input).catch(failedLaunch)
   if (launched.kind === 'untouched') {
     orders.close()
@@ -38,7 +41,40 @@ async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrder
   const { handle } = launched
   const end = handle === null ? launched.end : await Promise.race([follow(input, page, handle), draining])
   orders.close()
-  const settlement = await forever(
+  const settlement = await settle(input, page, { orders, handle, end })
+  await extending
+  return page.over({ settlement })
+}
+
+/** The pause before the order goes out, cut short when the attempt is told to stop. */
+async function holdBack({ pause }: AttemptInput, orders: AttemptOrders): Promise<void> {
+  if (pause === undefined) return
+  await condition(() => orders.drain !== undefined, pause.forMs, { summary: 'before trying again' })
+}
+
+/** Ends an attempt whose order has not gone out. */
+async function callOff(
+  input: AttemptInput,
+  page: AttemptPage,
+  { orders, by }: { orders: AttemptOrders; by: DrainReason },
+): Promise<AttemptOutcome> {
+  orders.close()
+  const { order, settleSeq } = input
+  const end: AttemptEnd = { kind: 'stopped', by }
+  const { settlement } = await forever(
+    () => orchestrator.withdraw({ order, end, recordSeq: settleSeq }),
+    (failure) => page.trouble(failure),
+  )
+  return page.over({ settlement: settlement ?? (await settle(input, page, { orders, handle: null, end })) })
+}
+
+function settle(
+  input: AttemptInput,
+  page: AttemptPage,
+  { orders, handle, end }: { orders: AttemptOrders; handle: MachineHandle | null; end: AttemptEnd | null },
+): Promise<Settlement> {
+  const { order, timing } = input
+  return forever(
     () =>
       on(order.backend).ending.settle({
         order,
@@ -52,8 +88,6 @@ async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrder
       }),
     (failure) => page.trouble(failure),
   )
-  await extending
-  return page.over({ settlement })
 }
 
 /** Follows the machine until there is nothing more to follow: how its attempt ended. */

@@ -9,17 +9,18 @@ import { backendQueue } from '../core/queues'
  * Temporal Schedule, and by hand.
  */
 export async function garbageCollection(input: GarbageCollectionInput): Promise<GarbageCollectionResult> {
-  const first = await lookEverywhere(input, () => [])
+  const first = await lookEverywhere(input, 'look for what nobody owns', () => [])
   const candidates = first.filter(({ action }) => action === 'would-end')
   if (input.isDryRun || candidates.length === 0) return { verdicts: first }
   await sleep(input.graceMs, { summary: 'grace before anything is ended' })
   const idsOf = (backend: string): string[] =>
     candidates.filter((each) => each.backend === backend).map(({ id }) => id)
-  return { verdicts: await lookEverywhere(input, idsOf) }
+  return { verdicts: await lookEverywhere(input, 'end what still nobody owns', idsOf) }
 }
 
 async function lookEverywhere(
   { backends, deployment, isDryRun }: GarbageCollectionInput,
+  summary: string,
   candidatesOf: (backend: string) => string[],
 ): Promise<GarbageVerdict[]> {
   const looks = backends.map(async (backend) => {
@@ -30,6 +31,7 @@ async function lookEverywhere(
       scheduleToStartTimeout: '5 minutes',
       startToCloseTimeout: '30 minutes',
       retry: { maximumAttempts: 5 },
+      summary,
     })
     try {
       return await collectGarbage({ deployment, backend, candidates: candidatesOf(backend), isDryRun })

@@ -1,58 +1,55 @@
+import { isFinal } from '../core/job'
 import type { AttemptRecord } from '../core/ledger'
 import type { JobStatus } from '../core/messages'
-import { formatUsd } from '../core/money'
 import { formatDuration, formatInstant } from '../core/time'
+import { headline, isSaidBy, money, sentence } from './markdown'
 
 /** Attempts on the page; the server keeps 20,000 bytes of details. */
 const ATTEMPTS_ON_PAGE_MAX = 12
 
 /** The job's page in the Temporal UI, in markdown. Nothing in it changes between two events of the workflow. */
 export function jobDetails(status: JobStatus): string {
-  const { attempts, checkpoint } = status
-  const limits = [
-    ...(status.deadlineAtMs === undefined ? [] : [`deadline ${formatInstant(status.deadlineAtMs)}`]),
-    ...(status.budgetMicroUsd === undefined ? [] : [`budget ${formatUsd(status.budgetMicroUsd)}`]),
-  ]
+  const { state, reason, message, attempts, checkpoint } = status
   const facts = [
-    `spent on ended attempts: ${formatUsd(status.spentMicroUsd)}`,
+    `spent on ended attempts: ${money(status.spentMicroUsd)}`,
     ...(checkpoint === undefined
       ? []
       : [`newest checkpoint: step ${checkpoint.step} (attempt ${checkpoint.attempt})`]),
-    ...limits,
+    ...(status.deadlineAtMs === undefined ? [] : [`deadline: ${formatInstant(status.deadlineAtMs)}`]),
+    ...(status.budgetMicroUsd === undefined ? [] : [`budget: ${money(status.budgetMicroUsd)}`]),
   ]
   return [
-    `**${status.state}** (${status.reason}): ${status.message}`,
+    headline({ state, reason, text: message }),
     '',
     ...facts.map((fact) => `- ${fact}`),
-    ...(status.placementReasons.length === 0
+    ...(isFinal(state) || status.placementReasons.length === 0
       ? []
-      : ['', `**Why here:** ${status.placementReasons.join('; ')}`]),
-    ...(attempts.length === 0 ? [] : ['', ...tableOf(attempts)]),
+      : ['', `**Why here:** ${sentence(status.placementReasons.join('; '))}`]),
+    ...(attempts.length === 0 ? [] : ['', '**Attempts**', '', ...listOf(attempts)]),
     '',
     `Progress and logs: \`crucible show ${status.id}\`, \`crucible logs -f ${status.id}\``,
   ].join('\n')
 }
 
-function tableOf(attempts: AttemptRecord[]): string[] {
-  const shown = attempts.slice(-ATTEMPTS_ON_PAGE_MAX)
-  return [
-    '| # | asked for | got | state | why | time | cost | steps lost |',
-    '|---|---|---|---|---|---|---|---|',
-    ...shown.map(rowOf),
-  ]
+function listOf(attempts: AttemptRecord[]): string[] {
+  return attempts.slice(-ATTEMPTS_ON_PAGE_MAX).map((attempt) => `${attempt.number}. ${lineOf(attempt)}`)
 }
 
-function rowOf(attempt: AttemptRecord): string {
-  const { realised, launchedAtMs, endedAtMs } = attempt
-  const cells = [
-    attempt.number,
-    `${attempt.backend} ${attempt.capacityType}`,
-    realised === undefined ? '' : `${realised.capacityType} ${realised.type}`,
-    attempt.state,
-    attempt.reason.replaceAll('|', '/'),
-    launchedAtMs === undefined || endedAtMs === undefined ? '' : formatDuration(endedAtMs - launchedAtMs),
-    endedAtMs === undefined ? '' : formatUsd(attempt.costMicroUsd),
-    attempt.stepsLost ?? '',
+function lineOf(attempt: AttemptRecord): string {
+  const { state, backend, capacityType, realised, launchedAtMs, endedAtMs, stepsLost } = attempt
+  const facts = [
+    realised === undefined
+      ? `${backend} ${capacityType}`
+      : `${backend} ${realised.capacityType} ${realised.type}`,
+    ...(realised === undefined || realised.capacityType === capacityType
+      ? []
+      : [`asked for ${capacityType}`]),
+    ...(launchedAtMs === undefined || endedAtMs === undefined
+      ? []
+      : [formatDuration(endedAtMs - launchedAtMs), money(attempt.costMicroUsd)]),
+    ...(stepsLost ? [`${stepsLost} steps lost`] : []),
   ]
-  return `| ${cells.join(' | ')} |`
+  // A reason that begins with the state's own word says it once.
+  const why = attempt.reason.replace(`${state}: `, '')
+  return `**${state}** on ${facts.join(', ')}${isSaidBy(state, why) ? '' : `: ${sentence(why)}`}`
 }

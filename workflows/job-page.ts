@@ -1,4 +1,4 @@
-import { defineQuery, setCurrentDetails, setHandler } from '@temporalio/workflow'
+import { defineQuery, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow'
 import type { Settlement } from '../core/activities'
 import { attemptOf, settledAttempt } from '../core/attempt-record'
 import type { DrainReason } from '../core/documents'
@@ -6,7 +6,7 @@ import type { Failure } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import { isFinal, JOB_TRANSITIONS, type JobReason, type JobState } from '../core/job'
 import type { AttemptRecord } from '../core/ledger'
-import { ATTEMPTS_SHOWN_MAX, STATUS_QUERY, type JobInput, type JobStatus } from '../core/messages'
+import { ATTEMPTS_SHOWN_MAX, STATUS_QUERY, type JobInput, type JobStatus, type Pause } from '../core/messages'
 import type { Order } from '../core/plan'
 import { setAttributes } from './attributes'
 import { jobDetails } from './job-details'
@@ -34,6 +34,7 @@ export class JobPage {
       ...(spec.deadlineAtMs === undefined ? {} : { deadlineAtMs: spec.deadlineAtMs }),
       ...(spec.budgetMicroUsd === undefined ? {} : { budgetMicroUsd: spec.budgetMicroUsd }),
     }
+    this.status.runId = workflowInfo().runId
     setHandler(statusQuery, () => this.status, { description: 'Where the job is, and why.' })
     this.show()
   }
@@ -48,6 +49,8 @@ export class JobPage {
     if (status.state !== state && !JOB_TRANSITIONS[status.state].includes(state)) return
     const isNews = status.state !== state || status.reason !== reason
     Object.assign(status, { state, reason, message })
+    // Nowhere, for the moment.
+    if (state === 'recovering') status.placementReasons = []
     if (isNews) setAttributes({ state, reason })
     this.show()
   }
@@ -58,19 +61,23 @@ export class JobPage {
     this.show()
   }
 
-  begin(order: Order, reasons: string[]): void {
+  /** An attempt is placed. During the pause before its order goes out the reason is still that of the pause. */
+  begin(order: Order, reasons: string[], pause?: Pause): void {
     const { status } = this
-    status.attempts = [...status.attempts, attemptOf(order)].slice(-ATTEMPTS_SHOWN_MAX)
+    const attempt = attemptOf(order, pause && Date.now() + pause.forMs)
+    const words: Pick<JobStatus, 'reason' | 'message'> =
+      pause === undefined
+        ? { reason: 'launching', message: 'Getting a machine.' }
+        : {
+            reason: pause.reason,
+            message: `${pause.message} Attempt ${order.attempt} ${attempt.reason}.`,
+          }
+    status.attempts = [...status.attempts, attempt].slice(-ATTEMPTS_SHOWN_MAX)
     status.attemptsTotal += 1
-    Object.assign(status, {
-      state: 'provisioning',
-      reason: 'launching',
-      message: 'Getting a machine.',
-      placementReasons: reasons,
-    })
+    Object.assign(status, { state: 'provisioning', ...words, placementReasons: reasons })
     setAttributes({
       state: 'provisioning',
-      reason: 'launching',
+      reason: words.reason,
       backend: `${order.backend}:${order.capacityType}`,
     })
     this.show()

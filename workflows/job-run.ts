@@ -1,16 +1,14 @@
 import type { Avoidance, Decision, Ledger } from '../core/ledger'
 import { EMPTY_LEDGER } from '../core/ledger'
-import type { JobCarry, JobInput, ResolvedJob } from '../core/messages'
+import type { JobCarry, JobInput, Pause, ResolvedJob } from '../core/messages'
 import { JobPage } from './job-page'
 import { Wishes } from './wishes'
 
 /** Record numbers 0 and 1 are the submission and the resolved spec. */
 const FIRST_FREE_SEQ = 2
 
-/** An avoidance with the workflow's own instant at which it ends. */
-interface Avoided extends Avoidance {
-  untilMs: number
-}
+/** Something for a while, with the workflow's own instant at which it ends. */
+type Until<T> = T & { untilMs: number }
 
 /** Everything that a job carries from one step to the next. */
 export class JobRun {
@@ -19,9 +17,10 @@ export class JobRun {
   ledger: Ledger
   /** Counts up with every new deadline or budget. */
   limitsVersion = 0
-  /** Pause before the next attempt. */
-  waitMs = 0
-  private avoided: Avoided[]
+  /** When the present attempt's order goes out, by the workflow's clock: its machine is paid for, and its runner counts, from there. */
+  orderAtMs = 0
+  private held: Until<Pause> | undefined
+  private avoided: Until<Avoidance>[]
   private recordSeq: number
   private known: ResolvedJob | undefined
 
@@ -32,6 +31,7 @@ export class JobRun {
     this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
     this.known = carry?.resolved
     this.avoided = (carry?.avoid ?? []).map(until)
+    this.held = carry?.pause && until(carry.pause)
   }
 
   get isResolved(): boolean {
@@ -63,24 +63,34 @@ export class JobRun {
     return this.avoided.map(({ untilMs, offerKey, why }) => ({ offerKey, why, forMs: untilMs - nowMs }))
   }
 
+  /** What is left of the pause before the next order. */
+  get pause(): Pause | undefined {
+    if (this.held === undefined) return undefined
+    const { untilMs, reason, message } = this.held
+    const forMs = untilMs - Date.now()
+    return forMs > 0 ? { forMs, reason, message } : undefined
+  }
+
   goOn({ reason, message, afterMs, avoid }: Extract<Decision, { kind: 'again' }>): void {
     const fresh = new Set(avoid.map(({ offerKey }) => offerKey))
     this.avoided = [...this.avoided.filter(({ offerKey }) => !fresh.has(offerKey)), ...avoid.map(until)]
-    this.waitMs = afterMs
+    this.held = until({ forMs: afterMs, reason, message })
     this.page.move('recovering', reason, message)
   }
 
   carry(): JobCarry {
+    const { pause } = this
     return {
       resolved: this.resolved,
       status: this.page.status,
       ledger: this.ledger,
       avoid: this.avoid(),
+      ...(pause === undefined ? {} : { pause }),
       recordSeq: this.recordSeq,
     }
   }
 }
 
-function until(avoidance: Avoidance): Avoided {
-  return { ...avoidance, untilMs: Date.now() + avoidance.forMs }
+function until<T extends { forMs: number }>(it: T): Until<T> {
+  return { ...it, untilMs: Date.now() + it.forMs }
 }

@@ -11,7 +11,7 @@ export type Launched =
   | { kind: 'machine'; handle: MachineHandle }
   /** No machine, as far as anybody knows; the settlement makes sure. */
   | { kind: 'nothing'; handle: null; end: AttemptEnd }
-  /** Nobody ever picked the order up: nothing to settle. */
+  /** The order never reached anybody: settled already. */
   | { kind: 'untouched'; settlement: Settlement }
 
 type Answer = { kind: 'machine'; handle: MachineHandle } | { kind: 'nothing'; handle: null; end: AttemptEnd }
@@ -63,16 +63,15 @@ async function look({ order }: AttemptInput, findAfterMs: number): Promise<Answe
 }
 
 /** Nobody serves the backend: no capacity, as far as the job is concerned. */
-async function unserved({ order }: AttemptInput): Promise<Launched> {
+async function unserved({ order, settleSeq: recordSeq }: AttemptInput): Promise<Launched> {
   const failure: Failure = {
     class: 'capacity',
     message: `No worker serves ${order.backend}.`,
     hint: `Start one: crucible worker ${order.backend}.`,
   }
   const end: AttemptEnd = { kind: 'failed', isLaunched: false, failure }
-  const { isBegun } = await orchestrator.withdraw({ order })
-  if (isBegun) return { kind: 'nothing', handle: null, end }
-  return { kind: 'untouched', settlement: { end, handle: null, costMicroUsd: 0, artifacts: [], phases: [] } }
+  const { settlement } = await orchestrator.withdraw({ order, end, recordSeq })
+  return settlement === null ? { kind: 'nothing', handle: null, end } : { kind: 'untouched', settlement }
 }
 
 /**

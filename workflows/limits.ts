@@ -15,12 +15,16 @@ export function armDeadline(run: JobRun): void {
   })
 }
 
-/** The money left as a durable timer of the running attempt; the runner's own hard stop holds it while we are away. */
+/**
+ * The money left as a durable timer of the running attempt, counted from its order as its runner counts it; the runner's own hard
+ * stop holds it while we are away.
+ */
 export function armBudget(run: JobRun, order: Order): void {
   const runMs = affordable(run, order)
   if (runMs === null) return
   const { drainMs, powerOffMs } = run.resolved.timing
-  run.wishes.arm({ wish: 'budget', inMs: runMs - drainMs - powerOffMs, windowMs: drainMs })
+  const stopAtMs = run.orderAtMs + runMs - drainMs - powerOffMs
+  run.wishes.arm({ wish: 'budget', inMs: stopAtMs - Date.now(), windowMs: drainMs })
 }
 
 /** The limits as they stand now, for a machine that runs. */

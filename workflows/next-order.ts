@@ -1,4 +1,4 @@
-import { CancellationScope, condition, isCancellation } from '@temporalio/workflow'
+import { CancellationScope, condition } from '@temporalio/workflow'
 import type { PlanInput, PlanOutcome, PlanWords } from '../core/activities'
 import type { Decision } from '../core/ledger'
 import type { Order } from '../core/plan'
@@ -15,8 +15,6 @@ type Finish = Extract<Decision, { kind: 'finish' }>
 
 /** The next placement, however long it takes to find one; or why there will be none. */
 export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
-  if (run.waitMs > 0) await condition(() => mustStop(run), run.waitMs, { summary: 'before trying again' })
-  run.waitMs = 0
   if (mustStop(run)) return stopped(run)
   const outcome = await planOrWait(run)
   if (outcome === undefined || mustStop(run)) return stopped(run)
@@ -39,7 +37,7 @@ async function planOrWait(run: JobRun): Promise<Exclude<PlanOutcome, { kind: 'wa
   }
   if (outcome.kind !== 'wait') return outcome
   run.page.move(run.page.status.state, 'waiting-for-capacity', outcome.reason)
-  return wait(run, input)
+  return wait(run, planInput(run))
 }
 
 /** Asks until there is an answer, unless the job is to stop. */
@@ -55,13 +53,13 @@ async function wait(
   ])
   scope.cancel()
   await asking.catch((error: unknown) => {
-    if (!isCancellation(error)) throw error
+    if (!scope.consideredCancelled) throw error
   })
   return outcome
 }
 
 function planInput(run: JobRun): PlanInput {
-  const { input, page, wishes } = run
+  const { input, page, wishes, pause } = run
   const { deadlineAtMs, budgetMicroUsd, spentMicroUsd } = page.status
   return {
     jobId: input.jobId,
@@ -73,6 +71,7 @@ function planInput(run: JobRun): PlanInput {
     ledger: { ...run.ledger, spentMicroUsd },
     avoid: run.avoid(),
     ...(wishes.target === undefined ? {} : { target: wishes.target }),
+    ...(pause === undefined ? {} : { startsInMs: pause.forMs }),
     ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
     ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
   }

@@ -6,7 +6,7 @@ import {
   ChildWorkflowFailure,
   type ChildWorkflowHandle,
 } from '@temporalio/workflow'
-import type { Settlement } from '../core/activities'
+import type { PlanWords, Settlement } from '../core/activities'
 import type { DrainReason } from '../core/documents'
 import { failureFrom } from '../core/failure'
 import type { AttemptEnd } from '../core/ledger'
@@ -25,6 +25,7 @@ import { attributesOf } from './attributes'
 import { forever } from './forever'
 import type { JobRun } from './job-run'
 import { armBudget, limitsNow } from './limits'
+import { sentence } from './markdown'
 import type { Placed } from './next-order'
 
 type Child = ChildWorkflowHandle<typeof attempt>
@@ -34,15 +35,18 @@ type Child = ChildWorkflowHandle<typeof attempt>
  * failed) is settled here: the next attempt starts only when nothing of this one runs.
  */
 export async function runAttempt(run: JobRun, { order, words }: Placed): Promise<Settlement> {
+  const { pause } = run
   const input: AttemptInput = {
     order,
     timing: run.resolved.timing,
+    ...(pause === undefined ? {} : { pause }),
     launchSeq: run.nextSeq(),
     settleSeq: run.nextSeq(),
   }
-  run.page.begin(order, words.reasons)
+  run.page.begin(order, words.reasons, pause)
+  run.orderAtMs = Date.now() + (pause?.forMs ?? 0)
   armBudget(run, order)
-  const settlement = await runChild(run, input, words.summary).catch((error: unknown) =>
+  const settlement = await runChild(run, input, words).catch((error: unknown) =>
     settleHere(run, input, endSeenFrom(error)),
   )
   run.wishes.disarm('budget')
@@ -50,7 +54,11 @@ export async function runAttempt(run: JobRun, { order, words }: Placed): Promise
   return settlement
 }
 
-async function runChild(run: JobRun, input: AttemptInput, summary: string): Promise<Settlement> {
+async function runChild(
+  run: JobRun,
+  input: AttemptInput,
+  { summary, reasons }: PlanWords,
+): Promise<Settlement> {
   const { order } = input
   const child: Child = await startChild<typeof attempt>(WORKFLOW_TYPES.attempt, {
     workflowId: attemptWorkflowId(order.jobId, order.attempt),
@@ -68,6 +76,7 @@ async function runChild(run: JobRun, input: AttemptInput, summary: string): Prom
       backend: `${order.backend}:${order.capacityType}`,
     }),
     staticSummary: `${run.page.status.name}, attempt ${order.attempt}: ${summary}`,
+    staticDetails: reasons.map((reason) => `- ${sentence(reason)}`).join('\n'),
   })
   const life = { isOver: false }
   const result = child.result().finally(() => (life.isOver = true))

@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
 import type { JobView } from '../../client/job-view'
 import { formatUsd } from '../../core/money'
-import { formatDuration } from '../../core/time'
+import { formatDuration, SECOND_MS } from '../../core/time'
 import type { Cli } from '../cli'
 import type { Stage } from '../demo/stage'
 import type { Story } from '../demo/story'
@@ -35,6 +35,9 @@ export function define(command: Command, cli: Cli): void {
     .action((options: { keep?: boolean }) => demo(cli, options.keep === true))
 }
 
+/** From when on people ask what the time went to. */
+const SET_UP_TOLD_MS = 5 * SECOND_MS
+
 async function demo(cli: Cli, isKept: boolean): Promise<void> {
   const startedAtMs = cli.now()
   const progress = progressOn(cli.out.stderr, () => cli.now())
@@ -50,7 +53,7 @@ async function demo(cli: Cli, isKept: boolean): Promise<void> {
     const folder = join(packageRoot(), 'examples', 'char-lm')
     const telling = { stage, folder, progress, signal, now: () => cli.now() }
     const story = await Promise.race([playStory(telling), stage.broken])
-    told = { ...story, tookMs: cli.now() - startedAtMs }
+    told = { ...story, tookMs: cli.now() - startedAtMs - stage.setUpMs, setUpMs: stage.setUpMs }
     tell(cli, told)
     if (isKept) await keep(cli, stage, told)
   } catch (error) {
@@ -62,9 +65,10 @@ async function demo(cli: Cli, isKept: boolean): Promise<void> {
   conclude(cli, told, { left, isKept })
 }
 
-type Told = Story & { tookMs: number }
+/** What happened, how long it took, and how long it took before that to set up what was missing. */
+type Told = Story & { tookMs: number; setUpMs: number }
 
-function tell({ out }: Cli, { moved, undisturbed, weights, tookMs }: Told): void {
+function tell({ out }: Cli, { moved, undisturbed, weights, tookMs, setUpMs }: Told): void {
   const rows = [moved, undisturbed].flatMap((view) => attemptRows(view))
   out.line()
   out.table(['JOB', '#', 'MACHINE', 'WHY IT ENDED', 'STEPS LOST', 'TIME', 'COST'], rows, {
@@ -72,9 +76,10 @@ function tell({ out }: Cli, { moved, undisturbed, weights, tookMs }: Told): void
     flexible: 'WHY IT ENDED',
   })
   const total = moved.cost.spentMicroUsd + undisturbed.cost.spentMicroUsd
+  const before = setUpMs < SET_UP_TOLD_MS ? '' : `, and ${formatDuration(setUpMs)} of setting up before`
   out.line(
     out.paint.dim(
-      `Prices are pretended; ${formatUsd(total)} would have been paid. It took ${formatDuration(tookMs)}.`,
+      `Prices are pretended; ${formatUsd(total)} would have been paid. It took ${formatDuration(tookMs)}${before}.`,
     ),
   )
   out.line()
@@ -123,11 +128,12 @@ async function keep(cli: Cli, { home, broken }: Stage, told: Told): Promise<void
   cli.exitCode = 0
 }
 
-function documentOf({ moved, undisturbed, weights, tookMs }: Told, rest: object): object {
+function documentOf({ moved, undisturbed, weights, tookMs, setUpMs }: Told, rest: object): object {
   return {
     isIdentical: weights.isIdentical,
     weights,
     tookMs,
+    setUpMs,
     uiUrl: moved.uiUrl,
     jobs: [moved, undisturbed],
     ...rest,

@@ -26,6 +26,8 @@ export interface Stage {
   context: Context
   /** The provider, which the demo plays. */
   backend: Backend
+  /** How long it took to get the Temporal server's program, which is long only once. */
+  setUpMs: number
   /** Rejects when server or workers cannot go on. */
   broken: Promise<never>
   /** Ends everything. Answers what is left all the same, for which there is no reason. */
@@ -82,7 +84,9 @@ async function build(
   await checkBackend(backend, signal)
   // The executable comes from the user's own cache, so that it is got once.
   const cache = homeOf(cli.environment).directory
+  const soughtAtMs = cli.now()
   const found = await resolveExecutable({ home: cache, env: { ...cli.environment }, progress, signal })
+  const setUpMs = cli.now() - soughtAtMs
   const server = (parts.server = await startServer({ found, progress, signal, ports: {} }))
   const { connection, namespace, address, uiUrl } = server
   const config = (parts.config = { ...read, temporal: { connection, namespace } })
@@ -102,7 +106,7 @@ async function build(
   })
   // Heard where it is raced against; after the end nobody listens any more.
   broken.catch(() => undefined)
-  return { home, context, backend, broken, close: () => takeDown(parts) }
+  return { home, context, backend, setUpMs, broken, close: () => takeDown(parts) }
 }
 
 /** Before anything is started: a machine without Python cannot show anything. */

@@ -7,8 +7,8 @@ from typing import Dict, List, Tuple
 from .clock import Clock
 from .documents import is_utf8
 from .keys import Keys
-from .retry import Remark, Trouble, persist
-from .store import Store
+from .retry import GaveUp, Pauses, Remark, Trouble
+from .store import Store, StoreError
 from .transfer import Changed, IsOver, upload_whole
 
 
@@ -24,24 +24,31 @@ def find_artifacts(output: str, work: str, patterns: List[str]) -> Tuple[Dict[st
         if not matches:
             remarks.append("there is no output %s" % pattern)
         for match in matches:
-            _add(found, work, match)
+            remarks += _add(found, work, match)
     # The output directory comes last: where both have a name, the place made for artifacts wins.
     for name in sorted(os.listdir(output)) if os.path.isdir(output) else []:
-        _add(found, output, os.path.join(output, name))
+        remarks += _add(found, output, os.path.join(output, name))
     for name in [name for name in found if not is_utf8(name)]:
         remarks.append("the artifact %s is not kept: rename it, its name is no UTF-8" % os.fsencode(name))
         del found[name]
     return found, remarks
 
 
-def _add(found: Dict[str, str], base: str, path: str) -> None:
-    if os.path.isfile(path):
-        found[os.path.relpath(path, base).replace(os.sep, "/")] = path
-    elif os.path.isdir(path):
-        for folder, folders, files in os.walk(path):
-            folders.sort()
-            for name in sorted(files):
-                _add(found, base, os.path.join(folder, name))
+def _add(found: Dict[str, str], base: str, top: str) -> List[str]:
+    """Adds a file, or all files in a folder. Returns a remark for each folder that cannot be read."""
+    remarks = []
+    # Not by recursion: folders can be nested deeper than that goes.
+    waiting = [top]
+    while waiting:
+        path = waiting.pop()
+        if os.path.isfile(path):
+            found[os.path.relpath(path, base).replace(os.sep, "/")] = path
+        elif os.path.isdir(path) and (path == top or not os.path.islink(path)):
+            try:
+                waiting += [os.path.join(path, name) for name in os.listdir(path)]
+            except OSError as error:
+                remarks.append("what is in %s is not kept: %s" % (os.path.relpath(path, base), error))
+    return remarks
 
 
 class Keeper:
@@ -55,15 +62,26 @@ class Keeper:
         self.kept: List[dict] = []
 
     def keep(self, found: Dict[str, str], is_over: IsOver) -> None:
-        """Raises `GaveUp` when time is over."""
-        for name, path in sorted(found.items()):
-            key = self._keys.artifact(name)
-            try:
-                digest = persist(
-                    lambda: upload_whole(self._store, key, path, is_over), is_over, self._trouble
-                )
-                size = os.path.getsize(path)
-            except (OSError, Changed, ValueError) as error:
-                self._remark("the artifact %s is not kept: %s" % (name, error))
-                continue
-            self.kept.append({"path": name, "sizeBytes": size, "sha256": digest})
+        """Raises `GaveUp` when time is over. What the store does not take now comes again after all the others."""
+        pauses = Pauses()
+        waiting = sorted(found.items())
+        while waiting:
+            waiting = [each for each in waiting if not self._is_done(each, is_over)]
+            if waiting:
+                pauses.wait(is_over)
+                if is_over():
+                    raise GaveUp("there was no time left for %d artifacts" % len(waiting))
+        self._trouble.passed()
+
+    def _is_done(self, artifact: Tuple[str, str], is_over: IsOver) -> bool:
+        """Uploads it; false when that is to be tried again."""
+        name, path = artifact
+        try:
+            digest = upload_whole(self._store, self._keys.artifact(name), path, is_over)
+            self.kept.append({"path": name, "sizeBytes": os.path.getsize(path), "sha256": digest})
+        except StoreError as error:
+            self._trouble.happened(error)
+            return False
+        except (OSError, Changed, ValueError) as error:
+            self._remark("the artifact %s is not kept: %s" % (name, error))
+        return True

@@ -1,12 +1,14 @@
 """One attempt on this machine: what all its stages share."""
 
-import importlib.util
+import inspect
 import os
 import signal
 import sys
 import threading
 import time
 from typing import Callable, List, Optional
+
+import crucible_job
 
 from .beats import Beats
 from .checkpoints import Checkpoints, Settings, checkpoint_directory
@@ -217,8 +219,7 @@ class Attempt:
 
 def install_helper(paths: Paths) -> None:
     """Puts `crucible_job.py`, which travels inside the runner, where the workload can import it."""
-    spec = importlib.util.find_spec("crucible_job")
-    source = spec.loader.get_source("crucible_job")  # type: ignore[union-attr]
+    source = inspect.getsource(crucible_job)
     write_whole(os.path.join(paths.helper, "crucible_job.py"), source.encode("utf-8"))
 
 

@@ -86,7 +86,7 @@ class Checkpoints:
         self._looks.end()
         try:
             self._looks.look()
-        except OSError as error:
+        except Exception as error:  # the directory is the workload's and may be anything
             self._remark("the checkpoint directory cannot be read: %s" % error)
         self._final = _Final(is_in_good_order, left_ms)
         self._wake.set()
@@ -143,6 +143,9 @@ class Checkpoints:
 
     def _is_complete(self, seen: Seen) -> bool:
         final, now_ms = self._final, self._clock.mono_ms()
+        if seen.is_doubtful:
+            self._warn(seen, "the checkpoint is not uploaded: the disk was full when it was written")
+            return False
         is_held = seen.directory != self._settings.directory
         is_quiet = seen.until_ms - seen.since_ms >= self._settings.quiet_ms
         if final is not None:
@@ -159,12 +162,17 @@ class Checkpoints:
         open_files = writing(self._pids())
         for path, stamp in seen.selection.files.items():
             if (stamp.device, stamp.inode) in open_files and not is_record(path):
-                waited_ms = now_ms - seen.since_ms
-                if waited_ms > _PATIENCE_MS and self._warned_signature != seen.selection.signature:
-                    self._warned_signature = seen.selection.signature
-                    self._remark("the checkpoint is not uploaded while %s is held open for writing" % path)
+                if now_ms - seen.since_ms > _PATIENCE_MS:
+                    words = "the checkpoint is not uploaded while %s is held open for writing"
+                    self._warn(seen, words % path)
                 return True
         return False
+
+    def _warn(self, seen: Seen, words: str) -> None:
+        """Says it once for each checkpoint."""
+        if self._warned_signature != seen.selection.signature:
+            self._warned_signature = seen.selection.signature
+            self._remark(words)
 
     def _number(self, seen: Seen) -> Tuple[int, bool]:
         """The step, and whether it is known or only a running number. What is newer must have the higher number."""

@@ -4,12 +4,13 @@ import os
 import re
 import uuid
 
-from .documents import CLAIM, dump, parse
+from .documents import CLAIM, MACHINE_ID, dump, parse
 from .paths import write_whole
 from .shapes import DocumentError
 from .store import Store
 
-_ID = re.compile(r"[0-9a-f]{32}")
+# Of a machine that was not told what its provider calls it. Nobody takes such a name for a provider's id.
+_UNNAMED = "unnamed-"
 
 
 class ClaimedElsewhere(Exception):
@@ -17,15 +18,15 @@ class ClaimedElsewhere(Exception):
 
 
 def machine_id(path: str) -> str:
-    """This machine's own id, made at its first start."""
+    """What the provider calls this machine, as the backend has written it down; else a name made at the first start."""
     try:
         with open(path, encoding="ascii") as file:
             told = file.read().strip()
-        if _ID.fullmatch(told):
+        if re.fullmatch(MACHINE_ID, told):
             return told
     except (OSError, ValueError):
-        pass  # a first start, or one that was cut short before it claimed anything
-    made = uuid.uuid4().hex
+        pass  # nobody has told it, or a start was cut short before it claimed anything
+    made = _UNNAMED + uuid.uuid4().hex
     try:
         # On the disk before it is in the store: a machine that forgot its id would take its own claim for another's.
         write_whole(path, made.encode("ascii"), is_synced=True)
@@ -38,7 +39,8 @@ def claim(store: Store, key: str, machine: str) -> None:
     """Puts the claim unless there is one. Raises `ClaimedElsewhere` when the one that is there is not this machine's."""
     if store.put_if_absent(key, dump({"machine": machine})):
         return
-    # Put by a start before this one, or by this one, whose answer was lost. None of ours is ever deleted.
+    # Put by a start before this one, or by this one, whose answer was lost, or for this machine by the control plane.
+    # None is ever deleted.
     body = store.get(key)
     try:
         holder = parse(CLAIM, body or b"")["machine"]

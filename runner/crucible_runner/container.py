@@ -6,6 +6,7 @@ import subprocess
 from typing import Callable, Dict, List, Optional
 
 from .endings import Failed
+from .processes import PASSING_ON, TELLING
 from .retry import Pauses
 
 _CALL_SECONDS = 60.0
@@ -27,6 +28,18 @@ while [ -n "$stopped" ] && kill -0 $child 2>/dev/null; do wait $child; code=$?; 
 while [ -n "$stopped" ] && kill -0 -1 2>/dev/null; do sleep 0.2; done
 exit $code
 """
+
+# What `processes.ask_to_stop` does, for a whole container but its first process.
+ASKING = """
+for process in /proc/[0-9]*; do
+  pid=${process#/proc/}
+  [ "$pid" -gt 1 ] && [ "$pid" -ne $$ ] && read -r name < "$process/comm" && read -r stat < "$process/stat" || continue
+  case "|%s|" in *"|$name|"*) [ -p "$process/fd/0" ] && continue ;; esac
+  set -- ${stat##*) }
+  [ "$pid" -ne "$3" ] && read -r leader < "/proc/$3/comm" && [ "$leader" = %s ] && continue
+  kill -TERM "$pid"
+done
+""" % ("|".join(sorted(PASSING_ON)), TELLING)
 
 
 def find_docker() -> str:
@@ -103,9 +116,9 @@ def gpus_for_docker(has_gpus: bool, visible: Optional[str]) -> Optional[str]:
 
 
 def ask_to_stop(docker: str, name: str) -> None:
-    """SIGTERM to every process in the container but its first. Does not wait: whoever asks has a clock to watch."""
+    """SIGTERM to what runs in the container. Does not wait: whoever asks has a clock to watch."""
     try:
-        subprocess.Popen([docker, "exec", name, "sh", "-c", "kill -TERM -1"], **_QUIET)
+        subprocess.Popen([docker, "exec", name, "sh", "-c", ASKING], **_QUIET)
     except OSError:
         pass
 

@@ -110,7 +110,9 @@ ORDER = record(
     }
 )
 
-CLAIM = record({"machine": pattern(r"[0-9a-f]{32}", "32 hexadecimal digits")})
+# Ids of providers come in many forms; none has a space in it.
+MACHINE_ID = r"[!-~]{1,255}"
+CLAIM = record({"machine": pattern(MACHINE_ID, "1 to 255 printable ASCII characters without spaces")})
 
 SEALED = record({"v": literal(1), "nonce": text, "text": text, "tag": text})
 

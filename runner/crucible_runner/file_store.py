@@ -3,11 +3,11 @@
 import errno
 import hashlib
 import os
-import time
 import uuid
 from typing import Callable, Iterator, List, Optional, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from .file_turn import take_turn
 from .keys import TEMPORARY_FOLDER, check_key
 from .paths import write_at
 from .store import BLOCK_BYTES, Download, Part, Store, StoreError, Upload, part_of
@@ -16,13 +16,19 @@ T = TypeVar("T")
 
 _LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _ABSENT = (errno.ENOENT, errno.EISDIR)
+# Something else stands there, or the file system cannot have such a name: that will not change by itself.
+_NEVER = (
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ENOTEMPTY,
+    errno.ENAMETOOLONG,
+    errno.EINVAL,
+    errno.EILSEQ,
+)
 
 # A put whose folder another process prunes at the same moment makes it again; it loses that race this often at most.
 _FOLDER_TRIES = 100
-
-# A claim is held for one look and one rename; one that stays this long belongs to a process that was killed.
-_CLAIM_PATIENCE_SECONDS = 5.0
-_CLAIM_PAUSE_SECONDS = 0.02
 
 
 def path_of_url(url: str) -> str:
@@ -164,7 +170,7 @@ class FileStore(Store):
         """For file systems without hard links: whoever makes the claim file looks and renames, the others wait."""
         name = hashlib.sha256(key.encode("utf-8")).hexdigest() + ".claim"
         claim = os.path.join(self._root, TEMPORARY_FOLDER, name)
-        _take_claim(claim)
+        take_turn(claim)
         try:
             if os.path.exists(target):
                 return False
@@ -173,8 +179,12 @@ class FileStore(Store):
         finally:
             _remove(claim)
 
-    def _error(self, doing: str, path: str, error: OSError) -> StoreError:
-        return StoreError("could not %s %s: %s" % (doing, path, error.strerror or error))
+    def _error(self, doing: str, path: str, error: OSError) -> Exception:
+        words = "could not %s %s: %s" % (doing, path, error.strerror or error)
+        # Where the store itself is no folder its disk may come back.
+        if doing == "write" and error.errno in _NEVER and os.path.isdir(self._root):
+            return ValueError(words)
+        return StoreError(words)
 
 
 class _FileUpload(Upload):
@@ -257,24 +267,3 @@ def _close(descriptor: int) -> None:
         os.close(descriptor)
     except OSError:
         pass
-
-
-def _take_claim(claim: str) -> None:
-    patience = _CLAIM_PATIENCE_SECONDS
-    seen = None
-    while True:
-        try:
-            os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-            return
-        except FileExistsError:
-            pass
-        try:
-            status = os.stat(claim)
-            now = (status.st_ino, status.st_ctime_ns)
-        except FileNotFoundError:
-            now = None
-        patience = patience - _CLAIM_PAUSE_SECONDS if now == seen else _CLAIM_PATIENCE_SECONDS
-        seen = now
-        if patience <= 0:
-            _remove(claim)
-        time.sleep(_CLAIM_PAUSE_SECONDS)

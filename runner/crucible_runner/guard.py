@@ -51,14 +51,17 @@ class Post(NamedTuple):
 def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments: List[str]) -> int:
     """Runs `run` in a process of its own and ends everything after it. Returns at once when the machine has a runner."""
     _carry_the_machine(options.attempt_id, arguments)
-    os.makedirs(options.root, exist_ok=True)
-    # One lock for both processes, and for the leash: it is free only when nobody is left who may end processes.
-    lock = os.open(os.path.join(options.root, "runner.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        lock = _take_lock(options.root)
+    except BlockingIOError:
         print("another runner is at work in %s" % options.root, file=sys.stderr)
         return 0
+    except OSError as error:
+        print("the machine's directory %s cannot be used: %s" % (options.root, error), file=sys.stderr)
+        # It may have been fit for use when another runner began there.
+        if not processes.of_machine(options.attempt_id, [], [os.getppid()]):
+            power_off(options.power_off)
+        return 1
     processes.become_subreaper()
     listen, speak = os.pipe()
     guard = os.getpid()
@@ -76,6 +79,15 @@ def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments
             os._exit(code)
     os.close(speak)
     return Guard(options, child, listen).wait()
+
+
+def _take_lock(root: str) -> int:
+    """One lock for guard, runner and leash: it is free only when nobody is left who may end processes. Raises
+    `BlockingIOError` when another runner has it."""
+    os.makedirs(root, exist_ok=True)
+    lock = os.open(os.path.join(root, "runner.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return lock
 
 
 class Guard:

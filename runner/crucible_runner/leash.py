@@ -14,7 +14,7 @@ from typing import List, Optional
 from . import processes
 from .container import remove_container
 
-_GROUP_LOOK_SECONDS = 0.05
+_SESSION_LOOK_SECONDS = 0.1
 _READ_BYTES = 4096
 # Exit codes of a program that saved and stopped because it was asked to: 128 + SIGTERM, 128 + SIGINT, and success.
 GOOD_ORDER = (0, 128 + signal.SIGTERM, 128 + signal.SIGINT)
@@ -35,6 +35,7 @@ class Leash:
         self._keep = [guard, os.getppid()]
         self._container = container
         self._is_asked_to_stop = False
+        self._is_told = False
         self._child = 0
         self._status: Optional[int] = None
         self._orphans: List[int] = []
@@ -55,23 +56,27 @@ class Leash:
         self._child = _spawn(command)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         while not self._is_over():
-            timeout = None if self._status is None else _GROUP_LOOK_SECONDS
+            timeout = None if self._status is None else _SESSION_LOOK_SECONDS
             ready, _, _ = select.select([0, wakeup], [], [], timeout)
             if wakeup in ready:
                 os.read(wakeup, _READ_BYTES)
             if 0 in ready and os.read(0, _READ_BYTES) == b"":
                 self._end_everything()
             self._collect()
+            if self._is_asked_to_stop and not self._is_told:
+                self._is_told = True
+                self._tell()
+        # Whoever has ended since then, and so ended the waiting, has a status too.
+        self._collect()
         processes.end_all(self._machine, [os.getpid(), self._child], self._keep)
         return self._worst_status()
 
     def _on_sigterm(self, *_: object) -> None:
         self._is_asked_to_stop = True
-        if self._child and self._status is None:
-            try:
-                os.killpg(self._child, signal.SIGTERM)
-            except ProcessLookupError:
-                os.kill(self._child, signal.SIGTERM)  # it has no group of its own yet
+
+    def _tell(self) -> None:
+        if not processes.ask_to_stop(self._child) and self._status is None:
+            os.kill(self._child, signal.SIGTERM)  # it has no session of its own yet
 
     def _collect(self) -> None:
         for pid, status in processes.reap():
@@ -83,14 +88,8 @@ class Leash:
     def _is_over(self) -> bool:
         if self._status is None:
             return False
-        if not self._is_asked_to_stop:
-            return True
         # A shell dies of the signal at once, while the program that it started is still saving.
-        try:
-            os.killpg(self._child, 0)
-            return False
-        except (ProcessLookupError, PermissionError):
-            return True
+        return not (self._is_asked_to_stop and processes.of_session(self._child))
 
     def _end_everything(self) -> None:
         """The runner is dead. Its guard may be dead too."""

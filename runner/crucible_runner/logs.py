@@ -29,14 +29,15 @@ class Chunk(NamedTuple):
     last: int
     size: int
     path: Optional[str]
-    body: Optional[bytes]
+    body: bytes = b""
+    """Where there is no file."""
     lost: int = 0
     """How many lines this chunk stands for without having them."""
 
     def read(self) -> bytes:
-        if self.body is not None:
+        if self.path is None:
             return self.body
-        with open(self.path, "rb") as file:  # type: ignore[arg-type]
+        with open(self.path, "rb") as file:
             return file.read()
 
     def discard(self) -> None:
@@ -73,7 +74,7 @@ class LogBook:
             if found is None:
                 os.unlink(path)
                 continue
-            self._waiting.append(Chunk(found[0], found[1], os.path.getsize(path), path, None))
+            self._waiting.append(Chunk(found[0], found[1], os.path.getsize(path), path))
             last = max(last, found[1])
         early, self._early = self._early or [], None
         self.lines = last
@@ -133,14 +134,15 @@ class LogBook:
     def _close_chunk(self) -> None:
         body = b"".join(self._open)
         first = self.lines - len(self._open) + 1
-        path: Optional[str] = os.path.join(self._folder, range_name(first, self.lines))
+        chunk = Chunk(first, self.lines, len(body), None, body)
+        path = os.path.join(self._folder, range_name(first, self.lines))
         try:
             # No sync: it must outlive this process, and a machine without power has no one to send it.
-            write_whole(path, body)  # type: ignore[arg-type]
+            write_whole(path, body)
+            chunk = chunk._replace(path=path, body=b"")
         except OSError:
-            path = None
-        kept = body if path is None else None
-        self._waiting.append(Chunk(first, self.lines, len(body), path, kept))
+            pass  # it waits in memory
+        self._waiting.append(chunk)
         self._open = []
         self._open_bytes = 0
         self._open_since_ms = self._clock.mono_ms()
@@ -149,7 +151,7 @@ class LogBook:
     def _drop_oldest(self) -> None:
         """Keeps what waits within its bounds; lines that are lost leave one line that says how many."""
         while True:
-            in_memory = sum(chunk.size for chunk in self._waiting if chunk.body is not None)
+            in_memory = sum(chunk.size for chunk in self._waiting if chunk.path is None)
             in_all = sum(chunk.size for chunk in self._waiting)
             if in_memory <= _MEMORY_BYTES_MAX and in_all <= self._waiting_bytes_max:
                 return

@@ -2,17 +2,21 @@
 
 import os
 import threading
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
+import time
+from typing import Dict, FrozenSet, List, NamedTuple, Optional
 
 from .clock import Clock
 from .documents import HELPER_SAVED, parse
 from .hold import Hold
-from .paths import Paths
+from .paths import Paths, read_plain
 from .progress import Progress
 from .retry import Trouble
 from .scan import Selection, baseline_of, newest_change_ns, scan, scan_declared, select, select_declared
+from .symptoms import is_full
 
 _LOOK_SECONDS_MAX = 1.0
+# Looking at ten thousand files takes a good part of a second: this much of the time it may take, the rest is the workload's.
+_LOOK_SHARE = 0.1
 # A held file that nobody has uploaded after this long makes room for a newer one.
 _HOLD_MS = 10_000
 
@@ -26,11 +30,21 @@ class Seen(NamedTuple):
     until_ms: int
     """The last look that did."""
     progress_step: Optional[int]
-    """The newest step at that look."""
+    """The newest step at the first of them."""
+    is_doubtful: bool
+    """The disk was full then: what could not be written may be missing."""
     is_declared: bool
     """The workload has said that it is complete."""
     directory: str
     """Where its files are."""
+
+
+class _First(NamedTuple):
+    """What was so at the first look that found a checkpoint as it is."""
+
+    at_ms: int
+    progress_step: Optional[int]
+    is_disk_full: bool
 
 
 class _Declaration(NamedTuple):
@@ -51,8 +65,8 @@ class Looks:
         self._progress = progress
         self._lock = threading.Lock()
         self._baseline: FrozenSet[tuple] = frozenset()
-        self._known: Dict[FrozenSet[tuple], Tuple[int, Optional[int]]] = {}
-        self._held_since: Tuple[int, Optional[int]] = (0, None)
+        self._known: Dict[FrozenSet[tuple], _First] = {}
+        self._held_since = _First(0, None, False)
         self._uploaded_since_ms = -1
         self._is_ended = threading.Event()
         self.seen: List[Seen] = []
@@ -67,13 +81,15 @@ class Looks:
         self._is_ended.set()
 
     def _run(self) -> None:
-        pause_seconds = min(_LOOK_SECONDS_MAX, self._quiet_ms / 1000) or 0.1
+        shortest = pause_seconds = min(_LOOK_SECONDS_MAX, self._quiet_ms / 1000) or 0.1
         while not self._is_ended.wait(pause_seconds):
+            began = time.monotonic()
             try:
                 self.look()
                 self._trouble.passed()
             except Exception as error:  # the directory is the workload's and may be anything for a while
                 self._trouble.happened(error)
+            pause_seconds = max(shortest, (time.monotonic() - began) * (1 / _LOOK_SHARE - 1))
 
     def look(self) -> List[Seen]:
         """One look. Raises `OSError` when the directory cannot be read."""
@@ -83,10 +99,10 @@ class Looks:
                 selections = select(scan(self._directory), self._baseline)
             else:
                 selections = self._declared(declaration)
-            now = (self._clock.mono_ms(), self._progress.step())
+            now = _First(self._clock.mono_ms(), self._progress.step(), is_full(self._directory))
             self._known = {each.signature: self._known.get(each.signature, now) for each in selections}
             seen = [
-                self._seen_as(each, self._known[each.signature], now[0], declaration is not None)
+                self._seen_as(each, self._known[each.signature], now.at_ms, declaration is not None)
                 for each in selections
             ]
             if declaration is None:
@@ -111,11 +127,11 @@ class Looks:
         """What is older than this need not be held any more."""
         with self._lock:
             self._uploaded_since_ms = seen.since_ms
-            if self._held_since[0] <= seen.since_ms:
+            if self._held_since.at_ms <= seen.since_ms:
                 self._hold.release()
 
-    def _held(self, seen: List[Seen], now: Tuple[int, Optional[int]]) -> List[Seen]:
-        if not self._hold.is_intact() or now[0] - self._held_since[0] > _HOLD_MS + self._quiet_ms:
+    def _held(self, seen: List[Seen], now: _First) -> List[Seen]:
+        if not self._hold.is_intact() or now.at_ms - self._held_since.at_ms > _HOLD_MS + self._quiet_ms:
             newest = seen[0] if seen else None
             if newest is None or newest.since_ms <= self._uploaded_since_ms:
                 self._hold.release()
@@ -126,12 +142,14 @@ class Looks:
         held = self._hold.selection
         if held is None or any(held.signature == each.selection.signature for each in seen):
             return []
-        return [self._seen_as(held, self._held_since, now[0], False)._replace(directory=self._hold.folder)]
+        as_seen = self._seen_as(held, self._held_since, now.at_ms, False)
+        return [as_seen._replace(directory=self._hold.folder)]
 
-    def _seen_as(
-        self, selection: Selection, since: Tuple[int, Optional[int]], now_ms: int, is_declared: bool
-    ) -> Seen:
-        return Seen(selection, since[0], now_ms, since[1], is_declared, self._directory)
+    def _seen_as(self, selection: Selection, first: _First, now_ms: int, is_declared: bool) -> Seen:
+        is_doubtful = first.is_disk_full and not is_declared
+        return Seen(
+            selection, first.at_ms, now_ms, first.progress_step, is_doubtful, is_declared, self._directory
+        )
 
     def _declared(self, declaration: _Declaration) -> List[Selection]:
         entries = scan_declared(self._directory, declaration.path)
@@ -145,11 +163,9 @@ class Looks:
         for name in os.listdir(self._saved) if os.path.isdir(self._saved) else []:
             path = os.path.join(self._saved, name)
             try:
-                with open(path, "rb") as file:
-                    told = parse(HELPER_SAVED, file.read())
-                    found.append(
-                        _Declaration(os.fstat(file.fileno()).st_mtime_ns, told["step"], told["path"])
-                    )
+                body, status = read_plain(path)
+                told = parse(HELPER_SAVED, body)
+                found.append(_Declaration(status.st_mtime_ns, told["step"], told["path"]))
             except (OSError, ValueError):
                 continue  # not ours, or not whole
         newest = max(found, default=None)

@@ -61,7 +61,7 @@ class Memory:
             "leaseUntilMs": lease_until_ms,
             "hardStopMs": hard_stop_ms,
         }
-        write_whole(self._path, json.dumps(told).encode("utf-8"))
+        write_whole(self._path, json.dumps(told).encode("utf-8"), is_synced=True)
 
     def _read(self) -> Optional[dict]:
         try:

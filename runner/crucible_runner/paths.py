@@ -1,8 +1,14 @@
 """The machine's own directory."""
 
+import errno
 import os
 import shutil
+import stat
 import sys
+from typing import Tuple
+
+# Far more than anybody has to say in a file of `control/`.
+_PLAIN_BYTES_MAX = 64 * 1024
 
 
 class Paths:
@@ -44,7 +50,8 @@ class Paths:
 
 
 def remove_tree(path: str) -> None:
-    """Removes a directory with all that is in it, also what its owner has made read-only; absent is success."""
+    """Removes a directory with all that is in it, also what its owner has made read-only, or whatever stands in its place; of
+    a link to a directory only the link. Absent is success."""
 
     def on_error(remove, inner: str, _info) -> None:
         try:
@@ -54,9 +61,21 @@ def remove_tree(path: str) -> None:
         except FileNotFoundError:
             pass
 
-    if os.path.lexists(path):
+    if os.path.islink(path) or not os.path.isdir(path):
+        if os.path.lexists(path):
+            os.unlink(path)
+    else:
         # The one name is deprecated, the other is not there before 3.12; what is passed third is not used here.
         shutil.rmtree(path, **{"onexc" if sys.version_info >= (3, 12) else "onerror": on_error})
+
+
+def read_plain(path: str) -> Tuple[bytes, os.stat_result]:
+    """A small file that the workload may have put there. Raises `OSError` for what is none: a pipe would keep its reader."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "this is no file", path)
+        return file.read(_PLAIN_BYTES_MAX), status
 
 
 def write_whole(path: str, body: bytes, is_synced: bool = False) -> None:

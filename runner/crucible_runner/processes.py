@@ -6,13 +6,18 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Dict, Iterable, List, NamedTuple, Set
+from typing import Callable, Dict, Iterable, List, NamedTuple, Set
 
 MACHINE_VARIABLE = "CRUCIBLE_MACHINE"
 
 _IS_LINUX = sys.platform.startswith("linux")
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+
+# Programs that only pass on what they read, and so end by themselves with what writes to them.
+PASSING_ON = {"awk", "cat", "gawk", "grep", "mawk", "sed", "tee", "tr", "ts"}
+# A program that passes the signal on to all of the group that it leads. Who is told twice may take that for impatience.
+TELLING = "timeout"
 
 # A process that SIGKILL does not end within this time hangs in the kernel; nobody can end it.
 _PATIENCE_SECONDS = 10.0
@@ -24,6 +29,8 @@ class Process(NamedTuple):
     parent: int
     group: int
     session: int
+    name: str
+    """Of its program, perhaps cut."""
 
 
 def become_subreaper() -> None:
@@ -71,6 +78,44 @@ def end_all(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[int]
             except (ProcessLookupError, PermissionError):
                 pass
         time.sleep(_LOOK_SECONDS)
+
+
+def of_session(session: int) -> List[Process]:
+    """The living processes of a session, of whatever group: shells and `timeout` give their commands groups of their own."""
+    return [process for process in _table().values() if process.session == session]
+
+
+def ask_to_stop(session: int) -> bool:
+    """SIGTERM to the session, as it is now: what somebody starts in order to save hears nothing. What passes on the output of
+    the others is left alone: who writes to it while saving would be ended by that. False when the session has no process."""
+    groups: Dict[int, List[Process]] = {}
+    for process in of_session(session):
+        groups.setdefault(process.group, []).append(process)
+    for group, members in groups.items():
+        leads = [process.pid for process in members if process.pid == group and process.name == TELLING]
+        told = leads or [process.pid for process in members if not _is_passing_on(process)]
+        if len(told) == len(members):
+            _terminate(os.killpg, group)
+        else:
+            for pid in told:
+                _terminate(os.kill, pid)
+    return bool(groups)
+
+
+def _terminate(kill: Callable[[int, int], None], target: int) -> None:
+    try:
+        kill(target, signal.SIGTERM)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _is_passing_on(process: Process) -> bool:
+    if process.name not in PASSING_ON:
+        return False
+    try:
+        return os.readlink("/proc/%d/fd/0" % process.pid).startswith("pipe:")
+    except OSError:
+        return False
 
 
 def reap() -> List[tuple]:
@@ -132,23 +177,24 @@ def _table_of_proc() -> Dict[int, Process]:
             try:
                 with open("/proc/%s/stat" % name, "rb") as file:
                     # The command, in parentheses, may hold anything; the last parenthesis ends it.
-                    fields = file.read().rpartition(b")")[2].split()
+                    head, _, rest = file.read().rpartition(b")")
             except OSError:
                 continue
+            fields = rest.split()
             if fields[0] not in (b"Z", b"X"):
-                pid = int(name)
-                table[pid] = Process(pid, int(fields[1]), int(fields[2]), int(fields[3]))
+                pid, command = int(name), head.partition(b"(")[2].decode("utf-8", "replace")
+                table[pid] = Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), command)
     return table
 
 
 def _table_of_ps() -> Dict[int, Process]:
     table = {}
-    for line in _ps("-axo", "pid=,ppid=,pgid=,stat="):
-        fields = line.split()
-        if len(fields) == 4 and not fields[3].startswith("Z"):
+    for line in _ps("-axo", "pid=,ppid=,pgid=,stat=,ucomm="):
+        fields = line.split(None, 4)
+        if len(fields) == 5 and not fields[3].startswith("Z"):
             # The session is not shown by every ps; a group is the part of a session that matters here.
             pid, parent, group = int(fields[0]), int(fields[1]), int(fields[2])
-            table[pid] = Process(pid, parent, group, group)
+            table[pid] = Process(pid, parent, group, group, fields[4].strip())
     return table
 
 

@@ -8,9 +8,12 @@ from typing import List, Optional
 
 from .clock import Clock
 from .documents import HELPER_PROGRESS, parse
+from .paths import read_plain
 
 # Only the newest figure counts; of a flood of lines the last ones are looked at, so that reading costs little.
 _LINES_PER_LOOK = 20
+# Where a figure would be: searching a long line holds up the whole process.
+_BYTES_PER_LINE = 2048
 
 _NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _OF_TOTAL = rb"(\d{1,12})(?![\d.])(?:\s*(?:/|of)\s*(\d{1,12})(?![\d.]))?"
@@ -19,7 +22,7 @@ _STEP = re.compile(
 )
 _BAR = re.compile(rb"(?<![\d./])(\d{1,12})/(\d{1,12}) \[")
 _EPOCH = re.compile(rb"\bepochs?\b['\"]?[\s:=#\[]*" + _OF_TOTAL, re.IGNORECASE)
-_LOSS = re.compile(rb"\b(?:train(?:ing)?[ _])?loss['\"]?\s*[:=]?\s*(" + _NUMBER + rb")", re.IGNORECASE)
+_LOSS = re.compile(rb"\b(?:train(?:ing)?[ _])?loss['\"]?(?:\s*[:=])?\s*(" + _NUMBER + rb")", re.IGNORECASE)
 # A figure of a better source is not overwritten by one of a worse: bars count anything, epochs are coarse.
 _RANKS = ((_EPOCH, 1), (_BAR, 2), (_STEP, 3))
 _HELPER_RANK = 4
@@ -47,7 +50,8 @@ class Progress:
         """Looks for progress in log lines, oldest first."""
         if self._rank == _HELPER_RANK:
             return
-        for line in lines[-_LINES_PER_LOOK:]:
+        for whole in lines[-_LINES_PER_LOOK:]:
+            line = whole[:_BYTES_PER_LINE]
             if _WORTH_A_LOOK.search(line) is not None:
                 self._see_line(line)
 
@@ -73,8 +77,7 @@ class Progress:
             stamp = (status.st_ino, status.st_mtime_ns)
             if stamp == self._helper_stamp:
                 return
-            with open(self._helper_path, "rb") as file:
-                told = parse(HELPER_PROGRESS, file.read())
+            told = parse(HELPER_PROGRESS, read_plain(self._helper_path)[0])
         except (OSError, ValueError):
             return  # not there, or not whole: the next look tells
         with self._lock:

@@ -91,8 +91,6 @@ class Restorer:
             os.symlink(link["target"], path)
         for name in os.listdir(folder):
             target = os.path.join(directory, name)
-            if os.path.islink(target) or os.path.isfile(target):
-                os.unlink(target)
             remove_tree(target)
             os.rename(os.path.join(folder, name), target)
         return Restored(checkpoint, manifest["resumePath"])

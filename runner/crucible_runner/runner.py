@@ -240,7 +240,7 @@ class Life:
             bounded(lambda: keeper.keep(found, self._is_over(0)), self._is_over(0))
             if len(keeper.kept) < len(found):
                 attempt.remark("%d of %d artifacts are kept" % (len(keeper.kept), len(found)))
-        except OSError as error:
+        except Exception as error:  # folders nested too deeply, or whatever it is: the result must be put
             attempt.remark("artifacts cannot be read: %s" % error)
         self._artifacts = list(keeper.kept)
 

@@ -1,6 +1,7 @@
 """The stages in which the user's commands run."""
 
 import os
+import signal
 from typing import Dict, List, Optional
 
 from . import container
@@ -10,6 +11,7 @@ from .endings import DRAIN_WORDS, Ending, Failed, stopped_early
 from .environment import Facts, container_environment, workload_environment
 from .paths import write_whole
 from .restore import Found
+from .retry import Pauses
 from .stop import Drain
 from .symptoms import is_full, oom_kills, speaks_of_full_disk
 from .verdict import End, failure_words, judge
@@ -18,6 +20,9 @@ from .workload import Machine, Sink, Workload
 _LOOK_SECONDS = 0.1
 # A process that SIGKILL does not end hangs in the kernel; the attempt ends without it.
 _KILL_PATIENCE_MS = 15_000
+_ENDED_BY_REQUEST = (-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT)
+# How far apart the signals of one request may arrive.
+_SHUT_DOWN_MS = 1_000
 # A program that fails for want of room may make room as it ends.
 _FULL_MEMORY_MS = 5_000
 
@@ -127,12 +132,21 @@ class Running:
         kills = oom_kills()
         return End(
             workload.status,
-            workload.is_asked_to_stop,
+            workload.is_asked_to_stop or self._is_shut_down(workload.status),
             workload.is_killed,
             list(workload.error_lines),
             was_full or speaks_of_full_disk(workload.error_lines),
             any(after > before for before, after in zip(self._kills_before, kills)),
         )
+
+    def _is_shut_down(self, status: int) -> bool:
+        """Whether the command was asked to stop by whoever asks us: a system that goes down sends SIGTERM to all at once."""
+        if status in _ENDED_BY_REQUEST:
+            pauses = Pauses()
+            until_ms = self._attempt.clock.mono_ms() + _SHUT_DOWN_MS
+            while not self._attempt.is_signalled and self._attempt.clock.mono_ms() < until_ms:
+                pauses.wait(lambda: self._attempt.is_signalled)
+        return self._attempt.is_signalled
 
     def _note_full_disk(self) -> None:
         if is_full(self._attempt.paths.root):

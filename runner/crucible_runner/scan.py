@@ -129,25 +129,33 @@ def _selection(entries: List[Entry]) -> Selection:
 
 
 def _collect(directory: str, path: str, entry: Entry) -> None:
+    # Not by recursion: folders can be nested deeper than that goes.
+    waiting = [path]
+    while waiting:
+        try:
+            waiting += _note(directory, waiting.pop(), entry)
+        except OSError as error:
+            if error.errno not in _NOWHERE:
+                raise
+
+
+def _note(directory: str, path: str, entry: Entry) -> List[str]:
+    """Adds a file or a link to the entry. Returns what a folder holds."""
     full = os.path.join(directory, path)
-    try:
-        status = os.lstat(full)
-        if stat.S_ISLNK(status.st_mode):
-            target = _inner_target(directory, path)
-            if target is not None:
-                entry.links[path] = target
-                return
-            status = os.stat(full)
-            if stat.S_ISDIR(status.st_mode):
-                return  # a folder somewhere else is not the checkpoint's
-        if stat.S_ISREG(status.st_mode):
-            entry.files[path] = _stamp(status)
-        elif stat.S_ISDIR(status.st_mode):
-            for name in os.listdir(full):
-                _collect(directory, path + "/" + name, entry)
-    except OSError as error:
-        if error.errno not in _NOWHERE:
-            raise
+    status = os.lstat(full)
+    if stat.S_ISLNK(status.st_mode):
+        target = _inner_target(directory, path)
+        if target is not None:
+            entry.links[path] = target
+            return []
+        status = os.stat(full)
+        if stat.S_ISDIR(status.st_mode):
+            return []  # a folder somewhere else is not the checkpoint's
+    if stat.S_ISREG(status.st_mode):
+        entry.files[path] = _stamp(status)
+    elif stat.S_ISDIR(status.st_mode):
+        return [path + "/" + name for name in os.listdir(full)]
+    return []
 
 
 def _stamp(status: os.stat_result) -> FileStamp:

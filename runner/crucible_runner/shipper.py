@@ -6,7 +6,7 @@ from typing import Callable, List, NamedTuple
 from .keys import Keys
 from .logs import CHUNK_BYTES, CHUNK_MS, Chunk, LogBook
 from .retry import Pauses, Trouble
-from .store import Store, StoreError
+from .store import Store
 
 # This many chunks become one file; also the most that is held in memory for it.
 MERGE_COUNT = 32
@@ -54,7 +54,7 @@ class Shipper:
                     self._send(chunks)
                     pauses.reset()
                     self._trouble.passed()
-                except StoreError as error:
+                except Exception as error:  # whatever it is: the lines must be sent again
                     self._trouble.happened(error)
                     pauses.wait(self._is_giving_up.is_set)
             elif is_last:

@@ -19,7 +19,11 @@ def is_full(folder: str) -> bool:
         disk = os.statvfs(folder)
     except OSError:
         return False
-    return disk.f_bavail * disk.f_frsize < _FREE_BYTES_MIN or (disk.f_files > 0 and disk.f_favail == 0)
+    if disk.f_blocks == 0:
+        return False  # a file system in user space that does not say
+    # Some blocks are kept for the superuser, who may use them up.
+    blocks, files = (disk.f_bfree, disk.f_ffree) if os.geteuid() == 0 else (disk.f_bavail, disk.f_favail)
+    return blocks * disk.f_frsize < _FREE_BYTES_MIN or (disk.f_files > 0 and files == 0)
 
 
 def speaks_of_full_disk(lines: Iterable[str]) -> bool:

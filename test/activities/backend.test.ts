@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { LaunchInput } from '../../core/activities'
+import type { Claim } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import type { Order } from '../../core/plan'
 import { layout } from '../../storage/layout'
@@ -145,6 +146,10 @@ describe('find', () => {
       second.launchedAtMs = first.launchedAtMs - 1_000
     })
 
+    const claim = (machine: string) => place.store.put(claimKey(), JSON.stringify({ machine }))
+    const claimKey = () => layout.claim(order.jobId, 1)
+    const claimantOf = async () => (await place.read<Claim>(claimKey()))?.machine
+
     it('keeps the oldest, and has ended the others before it answers', async () => {
       expect(await find(order)).toEqual({ kind: 'found', handles: [second] })
       expect(place.lives()).toEqual(['gone', 'alive'])
@@ -152,9 +157,65 @@ describe('find', () => {
     })
 
     it('keeps the one that has claimed the attempt, however young', async () => {
-      await place.store.put(layout.claim(order.jobId, 1), JSON.stringify({ machine: first.id }))
+      await claim(first.id)
       expect(await find(order)).toEqual({ kind: 'found', handles: [first] })
       expect(place.lives()).toEqual(['alive', 'gone'])
+    })
+
+    it('claims the attempt for the one that it keeps, before it ends another', async () => {
+      place.world.faults.add('terminate', { kind: 'throws', failure: { class: 'transient', message: 'no' } })
+      await expect(find(order)).rejects.toMatchObject({ type: 'transient' })
+      expect(await claimantOf()).toBe(second.id)
+      expect(place.lives()).toEqual(['alive', 'alive'])
+    })
+
+    it('keeps the one that claims the attempt while that is made up', async () => {
+      const { store } = place
+      const putIfAbsent = store.putIfAbsent.bind(store)
+      const quicker = jest.spyOn(store, 'putIfAbsent').mockImplementationOnce(async (key, body) => {
+        await claim(first.id)
+        return putIfAbsent(key, body)
+      })
+      expect(await find(order)).toEqual({ kind: 'found', handles: [first] })
+      expect(quicker.mock.calls[0]![0]).toBe(claimKey())
+      expect(place.lives()).toEqual(['alive', 'gone'])
+    })
+
+    it('ends them all where none of them will ever work, and looks again for the one that does', async () => {
+      await claim('m-77')
+      expect(await find(order)).toEqual({ kind: 'unsettled', againInMs: expect.any(Number) })
+      expect(place.lives()).toEqual(['gone', 'gone'])
+      expect(await find(order)).toEqual({ kind: 'absent' })
+      expect(await machineOf(order)).toBeUndefined()
+    })
+
+    it.each(['unnamed-0123456789abcdef0123456789abcdef', 'two words'])(
+      'keeps the oldest where nobody can tell which has claimed it: %s',
+      async (machine) => {
+        await claim(machine)
+        expect(await find(order)).toEqual({ kind: 'found', handles: [second] })
+        expect(await claimantOf()).toBe(machine)
+      },
+    )
+
+    it('lets none but the one that it keeps work, should others begin before they are ended', async () => {
+      await place.dispose()
+      const capabilities = { idempotency: 'tag', runnerStart: 'after-launch' } as const
+      place = await Place.make({ capabilities, behave: () => ({}) })
+      order = place.order()
+      const issued = { ...order.runner, issuedAtMs: place.now() }
+      await place.store.put(layout.order(order.jobId, 1), JSON.stringify(issued))
+      const oldest = place.world.machine(place.launched(order).handle.id)!
+      const younger = place.world.duplicate(order)
+      await until(() => place.world.machines.every(({ state }) => state === 'running'))
+      place.world.faults.add('terminate', { kind: 'throws', failure: { class: 'transient', message: 'no' } })
+      await expect(find(order)).rejects.toMatchObject({ type: 'transient' })
+      younger.start()
+      await until(() => younger.state === 'gone')
+      oldest.start()
+      await until(() => oldest.workedFromMs !== undefined)
+      expect(younger.workedFromMs).toBeUndefined()
+      expect(await find(order)).toEqual({ kind: 'found', handles: [oldest.handle] })
     })
 
     it('does not answer before the provider confirms the end of the others', async () => {

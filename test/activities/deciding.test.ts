@@ -63,16 +63,25 @@ describe('drain and extend', () => {
 })
 
 describe('withdraw', () => {
+  const STOPPED = { kind: 'stopped', by: 'cancelled' } as const
+
   it('takes an order back that nobody picked up: whoever does it later must not run', async () => {
     const order = place.order({ jobId: 'job-a' })
-    expect(await perform(deciding, 'withdraw', { order })).toEqual({ isBegun: false })
+    const { settlement } = await perform(deciding, 'withdraw', { order, end: STOPPED, recordSeq: 4 })
+    expect(settlement).toEqual({ end: STOPPED, handle: null, costMicroUsd: 0, artifacts: [], phases: [] })
+    expect(await readRecords(place.store, 'job-a')).toMatchObject([
+      { seq: 4, kind: 'settled', attempt: 1, data: settlement },
+    ])
     expect(await place.read(layout.drain('job-a', 1))).toMatchObject({ reason: 'superseded', windowMs: 0 })
   })
 
   it('tells when the launch was begun after all, so that it is settled', async () => {
     const order = place.order({ jobId: 'job-a' })
     await perform(place.verbs(), 'launch', { order, recordSeq: 1 })
-    expect(await perform(deciding, 'withdraw', { order })).toEqual({ isBegun: true })
+    expect(await perform(deciding, 'withdraw', { order, end: STOPPED, recordSeq: 4 })).toEqual({
+      settlement: null,
+    })
+    expect((await readRecords(place.store, 'job-a')).map(({ kind }) => kind)).toEqual(['launched'])
   })
 })
 

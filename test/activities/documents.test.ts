@@ -65,4 +65,10 @@ describe('the documents of an attempt', () => {
     await place.store.put(layout.claim('job-a', 2), claim)
     expect(await documents.readClaimant()).toBe(machine)
   })
+
+  it('claim an attempt for a machine, unless one has claimed it', async () => {
+    await documents.putClaim('m-1')
+    await documents.putClaim('m-2')
+    expect(await documents.readClaimant()).toBe('m-1')
+  })
 })

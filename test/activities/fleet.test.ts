@@ -50,6 +50,18 @@ describe('a fleet', () => {
     expect(fleet.size).toBe(49)
   })
 
+  it('goes on without a provider that never answers', async () => {
+    const fleet = new Fleet(place.backend, place.store, place.now)
+    fleet.observeLimitMs = 20
+    place.world.faults.add('observe', { kind: 'hangs', hasEffect: false }, { times: 2 })
+    const input = watched({ beatMs: 0 })
+    const followed = follow(fleet, input)
+    await until(() => observed() > 3)
+    await place.result(input.order)
+    await until(() => followed.outcome !== undefined)
+    expect(followed.outcome).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
+  })
+
   it('looks at a new machine at once, in the middle of a long pause', async () => {
     const fleet = new Fleet(place.backend, place.store, place.now)
     follow(fleet, watched({ observeMs: 600_000 }))

@@ -138,9 +138,9 @@ export class Place {
 
   async dispose(): Promise<void> {
     this.world.dispose()
-    await Promise.all(
-      [this.root, `${this.root}.aside`].map((path) => rm(path, { recursive: true, force: true })),
-    )
+    // A runner may be in the midst of its last write.
+    const wholly = { recursive: true, force: true, maxRetries: 5 }
+    await Promise.all([this.root, `${this.root}.aside`].map((path) => rm(path, wholly)))
   }
 }
 

@@ -6,6 +6,8 @@ import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import type { JobInput, ResolvedJob } from '../../core/messages'
 import { microUsd } from '../../core/money'
+import { offerKey } from '../../core/offer'
+import { ensureDeployment } from '../../storage/deployment'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import type { Ware } from '../backends/scripted/world'
@@ -76,6 +78,16 @@ describe('resolveJob', () => {
     expect(await readRecords(place.store, 'job-a')).toMatchObject([{ seq: 1, kind: 'resolved' }])
   })
 
+  it('refuses a job whose documents lie in the store of another deployment', async () => {
+    const stored = await ensureDeployment(place.store, () => 'dep-abcdefghij')
+    await expect(perform(planning(), 'resolveJob', JOB)).rejects.toMatchObject({
+      ...{ type: 'invalid', nonRetryable: true },
+      ...{ message: expect.stringMatching(`submitted to deployment dep-0123456789.* of ${stored}`) },
+    })
+    expect(await readRecords(place.store, 'job-a')).toEqual([])
+    expect(await perform(planning(), 'resolveJob', { ...JOB, deployment: stored })).toEqual(resolved())
+  })
+
   it('refuses a spec that is none, for good, and names what is wrong', async () => {
     const spec = { ...SPEC, run: '', env: { '1BAD': 'x' } }
     await expect(perform(planning(), 'resolveJob', { ...JOB, spec })).rejects.toMatchObject({
@@ -141,12 +153,37 @@ describe('plan', () => {
     })
   })
 
-  it('waits for stock, off the record: it may have to ask for weeks', async () => {
+  it('waits for stock, and says on record that it does, and since when', async () => {
     outOfStock()
-    expect(await perform(planning(), 'plan', input())).toMatchObject({
+    const outcome = await perform(planning(), 'plan', input())
+    expect(outcome).toMatchObject({
       ...{ kind: 'wait', retryInMs: 2_000, reason: expect.stringContaining('out of stock') },
     })
+    const records = await readRecords(place.store, 'job-a')
+    expect(records).toMatchObject([{ seq: 2, kind: 'waiting', attempt: 1, data: { outcome } }])
+    expect(records[0]!.summary).toMatch(/^Waiting for a machine\. No place for this job: .*out of stock/)
+    // Asked once more because its answer was lost, when there is a machine after all: what is on record holds.
+    place.world.setStock(SPOT, 1)
+    expect(await perform(planning(), 'plan', input())).toEqual(outcome)
+  })
+
+  it('does not wait where it was only asked to move to', async () => {
+    outOfStock()
+    const target = { backend: 'scripted', capacityType: 'spot' } as const
+    expect(await perform(planning(), 'plan', input({ target }))).toMatchObject({ kind: 'wait' })
     expect(await readRecords(place.store, 'job-a')).toEqual([])
+  })
+
+  it('leaves alone only what is still to be left alone when the order goes out', async () => {
+    const avoid = place.world
+      .offers({})
+      .map((offer) => ({ offerKey: offerKey(offer), forMs: 60_000, why: 'capacity' as const }))
+    expect(await perform(planning(), 'plan', input({ avoid, startsInMs: 59_000 }))).toMatchObject({
+      kind: 'wait',
+    })
+    expect(
+      await perform(planning(), 'plan', input({ avoid, startsInMs: 60_000, recordSeq: 3 })),
+    ).toMatchObject({ kind: 'place', order: { capacityType: 'spot' } })
   })
 
   it('says at once what no offer can ever do, and what only a person can mend', async () => {
@@ -158,6 +195,27 @@ describe('plan', () => {
       reason: 'quota',
       failure: { class: 'quota', hint: expect.stringContaining('raised') },
     })
+  })
+
+  it('names who was asked where there is no offer at all', async () => {
+    await place.dispose()
+    place = await Place.make({ wares: [] })
+    const sentence = async (deps: Partial<PlanningDeps>, over: Partial<PlanInput> = {}, spec = {}) => {
+      const outcome = await perform(planning(deps), 'plan', input({ recordSeq: seq++, ...over }, spec))
+      return outcome.kind === 'never' ? outcome.failure.message : outcome.kind
+    }
+    let seq = 2
+    const askOffers: AskOffers = async (backend) => ({ ...(await ask('scripted', {})), backend })
+    expect(await sentence({ askOffers, backends: ['scripted', 'other'] })).toBe(
+      'No place for this job: no offer came from scripted, other.',
+    )
+    expect(await sentence({}, {}, { backends: [{ backend: 'a' }, { backend: 'b' }, { backend: 'a' }] })).toBe(
+      'No place for this job: this deployment has no backend a or b.',
+    )
+    expect(await sentence({}, { target: { backend: 'c' } })).toBe(
+      'No place for this job: this deployment has no backend c.',
+    )
+    expect(await sentence({ backends: [] })).toBe('No place for this job: this deployment has no backend.')
   })
 
   it('gives the machine a hard stop for the money that is left, not for the whole budget', async () => {

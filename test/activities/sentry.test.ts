@@ -67,6 +67,8 @@ describe('a sentry', () => {
   it('passes over a beat that nobody can read', async () => {
     await place.store.put(layout.beat(order.jobId, 1), '{')
     expect(await sentry().look(RUNNING, true)).toBeUndefined()
+    await place.result(order)
+    expect(await sentry().look(RUNNING, true)).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
   })
 })
 

@@ -23,9 +23,10 @@
  *    refuses only when certainly nothing was bought
  *    is unconfirmed when nobody knows, and find settles it
  *    tags a machine from its first moment
+ *    tells a machine its own id, by which it claims the attempt
  * find
  *    is absent, certainly, for an attempt that has no machine
- *    finds every machine of an attempt, duplicates too, the one to keep first
+ *    finds every machine of an attempt, duplicates too, the oldest first
  *    does not count ended machines
  * start
  *    is there exactly where the runner starts after the launch, and repeating it is harmless
@@ -46,12 +47,12 @@
  *    takes a machine back when its notice has run out
  */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { Backend, CallContext, LogPage } from '../../backends/backend'
+import type { Backend, LogPage } from '../../backends/backend'
 import type { MachineHandle } from '../../core/handle'
-import type { Observation } from '../../core/observation'
 import type { Order } from '../../core/plan'
 import { offerKey } from '../../core/offer'
 import { until } from '../support/until'
+import { deedsOn } from './deeds'
 import { patiently, settled, type Harness } from './harness'
 import { newJobId } from './orders'
 
@@ -73,41 +74,7 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
     })
     afterEach(() => h.dispose())
 
-    const launch = async (order: Order, by: Backend = backend): Promise<MachineHandle> => {
-      const outcome = await by.launch(order, patiently())
-      if (outcome.kind !== 'launched') throw new Error(`not launched: ${JSON.stringify(outcome)}`)
-      return outcome.handle
-    }
-    const find = async (attemptId: string): Promise<MachineHandle[]> => {
-      let handles: MachineHandle[] = []
-      await until(async () => {
-        const outcome = await backend.find(attemptId, patiently())
-        handles = outcome.kind === 'found' ? outcome.handles : []
-        return outcome.kind !== 'unsettled'
-      })
-      return handles
-    }
-    const observe = async (handle: MachineHandle, by: Backend = backend): Promise<Observation> =>
-      (await by.observe([handle], patiently()))[0]!
-    const untilGone = async (handle: MachineHandle): Promise<Observation> => {
-      await until(async () => (await observe(handle)).state === 'gone')
-      return observe(handle)
-    }
-    const owned = async (deployment: string): Promise<string[]> =>
-      (await backend.list(deployment, patiently())).map((resource) => resource.handle.id)
-    /** Every verb once, with what the backend may make of such arguments. */
-    const everyVerb = (order: Order, handle: MachineHandle, ctx: CallContext): Promise<unknown>[] => [
-      backend.check(ctx),
-      backend.offers({}, ctx),
-      backend.launch(order, ctx),
-      backend.find(order.attemptId, ctx),
-      ...(backend.start ? [backend.start(handle, order, ctx)] : []),
-      backend.observe([handle], ctx),
-      ...(backend.logs ? [backend.logs(handle, undefined, ctx)] : []),
-      backend.list(order.deployment, ctx),
-      ...(backend.interrupt ? [backend.interrupt(handle, { noticeMs: null }, ctx)] : []),
-      backend.terminate(handle, ctx),
-    ]
+    const { launch, find, observe, untilGone, begin, claimantOf, owned, everyVerb } = deedsOn(() => h)
     const handleTo = (id: string): MachineHandle => ({
       backend: backend.name,
       kind: 'machine',
@@ -317,6 +284,13 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
         const resources = await backend.list(deployment, patiently())
         expect(resources.map((resource) => resource.owner)).toEqual([{ deployment, jobId, attemptId }])
       })
+
+      it('tells a machine its own id, by which it claims the attempt', async () => {
+        const order = await h.order()
+        const handle = await launch(order)
+        await begin(handle, order)
+        expect(await claimantOf(order)).toBe(handle.id)
+      })
     })
 
     describe('find', () => {
@@ -324,7 +298,7 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
         expect(await find(`${newJobId()}-1`)).toEqual([])
       })
 
-      it('finds every machine of an attempt, duplicates too, the one to keep first', async () => {
+      it('finds every machine of an attempt, duplicates too, the oldest first', async () => {
         const order = await h.order()
         const handle = await launch(order)
         expect(await find(order.attemptId)).toEqual([handle])
@@ -333,6 +307,8 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
         const found = await find(order.attemptId)
         expect(found).toHaveLength(2)
         expect(found[0]).toEqual(handle)
+        for (const one of found) await begin(one, order)
+        expect(found.map(({ id }) => id)).toContain(await claimantOf(order))
         await backend.terminate(found[1]!, patiently())
         await untilGone(found[1]!)
         expect((await observe(handle)).state).not.toBe('gone')
@@ -360,7 +336,7 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
         })
         const order = await h.order()
         const handle = await launch(order)
-        await until(async () => (await settled(start(handle, order))) === 'answer')
+        await begin(handle, order)
         await start(handle, order)
         expect(await h.startsOf(order.attemptId)).toBe(1)
         expect((await observe(handle)).state).toBe('running')

@@ -1,6 +1,7 @@
 import type { Backend, CallContext } from '../../backends/backend'
 import type { CapacityType } from '../../core/offer'
 import type { Order } from '../../core/plan'
+import type { ObjectStore } from '../../storage/store'
 
 export interface WantedOrder {
   capacityType?: CapacityType
@@ -12,6 +13,8 @@ export interface WantedOrder {
 /** A healthy provider with room for a few machines, a backend over it, and ways to look and to meddle behind its back. */
 export interface Harness {
   backend: Backend
+  /** The store that its machines reach. */
+  readonly store: ObjectStore
   /** A backend over the same provider, as another process would have it. */
   reopen(): Promise<Backend>
   /** An order of a new attempt that runs until it is ended. What its machine reads is in place. */

@@ -1,104 +1,26 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { createClient, readClientConfig } from '../../client'
 import type { JobView } from '../../client/job-view'
 import type { JobLogLine } from '../../client/logs'
-import { testServer } from '../support/temporal'
 import { until } from '../support/until'
-import { build, CommandLine, type Running } from './process'
-
-/**
- * Counts to `STEPS`, saves every five steps, and goes on from there: a training as far as Crucible sees. With `GATE`, a folder,
- * each attempt waits after its first ten steps until there is a file of its number.
- */
-const TRAIN = `import json, os, signal, sys, time
-steps, gate = int(os.environ.get("STEPS", "60")), os.environ.get("GATE")
-folder = os.environ["CRUCIBLE_CHECKPOINT_DIR"]
-resume = os.environ.get("CRUCIBLE_RESUME_FROM")
-first = step = json.load(open(resume)) if resume else 0
-def save():
-    path = os.path.join(folder, "step-%04d.json" % step)
-    with open(path + ".tmp", "w") as file: json.dump(step, file)
-    os.replace(path + ".tmp", path)
-def stop(*_):
-    save()
-    sys.exit(143)
-signal.signal(signal.SIGTERM, stop)
-print("secret of %d letters: %s" % (len(os.environ.get("TOKEN", "")), os.environ.get("TOKEN")))
-while step < steps:
-    step += 1
-    print("step %d/%d" % (step, steps))
-    if step % 5 == 0: save()
-    while gate and step == first + 10 and not os.path.exists(os.path.join(gate, os.environ["CRUCIBLE_ATTEMPT"])): time.sleep(0.02)
-open(os.path.join(os.environ["CRUCIBLE_OUTPUT_DIR"], "result.txt"), "w").write("counted to %d" % step)
-`
+import type { CommandLine } from './process'
+import { hasSaved, isOver, Stage } from './stage'
 
 /** Names a server that nobody runs; without it the one at Temporal's usual port would be asked. */
 const NOWHERE = { TEMPORAL_ADDRESS: '127.0.0.1:1' }
 
-let folder: string
-let environment: Record<string, string>
+let stage: Stage
 let crucible: CommandLine
-let dev: Running & { document: Record<string, unknown> }
 
 beforeAll(async () => {
-  build()
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'crucible-e2e-')))
-  writeFileSync(join(folder, 'train.py'), TRAIN)
-  writeFileSync(join(folder, '.crucibleignore'), 'home\n')
-  environment = {
-    CRUCIBLE_HOME: join(folder, 'home'),
-    CRUCIBLE_TEMPORAL_CLI: testServer().executable.path,
-    CRUCIBLE_LOCAL_SPOT: 'yes',
-    CRUCIBLE_LOCAL_SLOTS: '8',
-    CRUCIBLE_LOCAL_PRICE: '4',
-    CRUCIBLE_LOCAL_SPOT_PRICE: '1',
-    TOKEN: 'abcdefgh',
-  }
-  crucible = new CommandLine(environment, folder)
-  dev = await crucible.ready('dev')
+  stage = await Stage.set()
+  crucible = stage.crucible
 }, 120_000)
 
-afterAll(async () => {
-  await crucible.close()
-}, 60_000)
-
-/** A folder for `GATE` that only attempts of these numbers get past. */
-function gate(...open: number[]): string {
-  const path = mkdtempSync(join(folder, 'home', 'gate-'))
-  for (const attempt of open) writeFileSync(join(path, String(attempt)), '')
-  return path
-}
-
-async function submit(...flags: string[]): Promise<string> {
-  const args = ['submit', 'train.py', '--interruptible', '--max-interruptions', '5', ...flags]
-  return (await crucible.json<{ id: string }>(...args)).id
-}
-
-const show = (id: string): Promise<JobView> => crucible.json<JobView>('show', id)
-
-/** Asks through the TypeScript API, which is quicker than a process for each look. */
-async function untilShown(meant: string, isSo: (view: JobView) => boolean): Promise<JobView> {
-  const client = createClient(readClientConfig(environment))
-  try {
-    const id = await client.find(meant)
-    let view = await client.get(id)
-    await until(async () => isSo((view = await client.get(id))), 60_000)
-    return view
-  } finally {
-    await client.close()
-  }
-}
-
-const isOver = ({ state }: JobView): boolean => ['succeeded', 'failed', 'cancelled'].includes(state)
-const hasSaved = (attempt: number) => (view: JobView) =>
-  view.attempts.some(
-    ({ number, checkpoint, state }) => number === attempt && state === 'running' && checkpoint !== null,
-  )
+afterAll(() => stage?.close(), 60_000)
 
 /** The keys of each command's document, as docs/cli.md tells them. */
 function documented(): Map<string, string[]> {
@@ -121,18 +43,18 @@ describe('a job that loses two machines while somebody follows it', () => {
   it('goes on each time, and the follower sees every line once and in order', async () => {
     const follower = crucible.start([
       ...['submit', 'train.py', '--name', 'moved', '--interruptible', '--secret', 'TOKEN'],
-      ...['--env', 'STEPS=60', '--env', `GATE=${gate(3)}`, '-f'],
+      ...['--env', 'STEPS=60', '--env', `GATE=${stage.gate(3)}`, '-f'],
     ])
     await until(() => /Submitted (job-\w+)/.test(follower.stderr()), 30_000)
     id = /Submitted (job-\w+)/.exec(follower.stderr())![1]!
     const logs = crucible.start(['logs', '-f', id, '--json'])
-    await untilShown(id, hasSaved(1))
+    await stage.untilShown(id, hasSaved(1))
     expect(await crucible.json('interrupt', 'moved', '--notice', '3s')).toEqual({
       id,
       attemptId: `${id}-1`,
       noticeMs: 3_000,
     })
-    await untilShown(id, hasSaved(2))
+    await stage.untilShown(id, hasSaved(2))
     expect((await crucible.run('interrupt', id, '--without-notice')).exitCode).toBe(0)
     const { exitCode, stdout, stderr } = await follower.ended
     expect({ exitCode, stderr }).toEqual({
@@ -171,7 +93,7 @@ describe('a job that loses two machines while somebody follows it', () => {
   })
 
   it('shows what was asked for and got, what it cost, and what was lost', async () => {
-    const view = await show(id)
+    const view = await stage.show(id)
     expect(view).toMatchObject({
       id,
       name: 'moved',
@@ -197,7 +119,7 @@ describe('a job that loses two machines while somebody follows it', () => {
   })
 
   it('has its artifacts copied, and its checkpoints compared', async () => {
-    const target = join(folder, 'results')
+    const target = join(stage.folder, 'results')
     expect(await crucible.json('artifacts', id, '--download', 'results')).toMatchObject({
       folder: target,
       artifacts: [{ path: 'result.txt' }],
@@ -206,7 +128,7 @@ describe('a job that loses two machines while somebody follows it', () => {
     await writeFile(join(target, 'result.txt'), 'mine')
     expect((await crucible.run('artifacts', id, '--download', 'results')).exitCode).toBe(2)
     expect(await crucible.json('checkpoints', id, 'verify')).toMatchObject({ isGood: true })
-    const checkpoints = join(folder, 'home', 'store', 'jobs', id, 'checkpoints')
+    const checkpoints = join(stage.folder, 'home', 'store', 'jobs', id, 'checkpoints')
     const newest = (await readdir(checkpoints)).sort().at(-1)!
     const [file] = await readdir(join(checkpoints, newest, 'files'))
     await writeFile(join(checkpoints, newest, 'files', file!), 'nonsense')
@@ -230,7 +152,7 @@ describe('a job that loses two machines while somebody follows it', () => {
       {
         cwd: join(__dirname, '..', '..'),
         encoding: 'utf8',
-        env: { PATH: process.env['PATH'], CRUCIBLE_HOME: join(folder, 'home') },
+        env: { PATH: process.env['PATH'], CRUCIBLE_HOME: join(stage.folder, 'home') },
       },
     )
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
@@ -244,7 +166,7 @@ describe('an owner', () => {
       'train.py',
       '--interruptible',
       '--env',
-      `GATE=${gate()}`,
+      `GATE=${stage.gate()}`,
       '--name',
       'long',
       '-f',
@@ -255,19 +177,19 @@ describe('an owner', () => {
       exitCode: 130,
       stderr: expect.stringMatching(/goes on\. Follow it with/),
     })
-    const { id } = await untilShown('long', hasSaved(1))
+    const { id } = await stage.untilShown('long', hasSaved(1))
 
     expect(await crucible.run('migrate', id, '--to', 'moon')).toMatchObject({
       exitCode: 3,
       stderr: expect.stringContaining('moon is no place of this deployment'),
     })
     expect((await crucible.run('migrate', id, '--to', 'local:on-demand')).exitCode).toBe(0)
-    const moved = await untilShown(id, hasSaved(2))
+    const moved = await stage.untilShown(id, hasSaved(2))
     expect(moved.attempts).toMatchObject([
       { capacityType: 'spot', state: 'stopped', reason: 'migrated' },
       { capacityType: 'on-demand', state: 'running' },
     ])
-    const { cost } = await untilShown(id, (view) => view.cost.estimatedRemainingMicroUsd !== null)
+    const { cost } = await stage.untilShown(id, (view) => view.cost.estimatedRemainingMicroUsd !== null)
     expect(cost.estimatedRemainingMicroUsd).toBeGreaterThan(0)
 
     expect(await crucible.json('extend', id, '--budget', '7', '--deadline', '3h')).toMatchObject({
@@ -277,11 +199,11 @@ describe('an owner', () => {
       exitCode: 1,
       stderr: expect.stringContaining('has passed already'),
     })
-    expect((await show(id)).cost.budgetMicroUsd).toBe(7_000_000)
+    expect((await stage.show(id)).cost.budgetMicroUsd).toBe(7_000_000)
     expect((await crucible.run('interrupt', id, '--notice', '9s')).exitCode).not.toBe(0)
 
     expect((await crucible.run('cancel', id)).exitCode).toBe(0)
-    const { checkpoints, state } = await untilShown(id, isOver)
+    const { checkpoints, state } = await stage.untilShown(id, isOver)
     expect({ state, hasCheckpoint: checkpoints.newest !== null }).toEqual({
       state: 'cancelled',
       hasCheckpoint: true,
@@ -291,17 +213,17 @@ describe('an owner', () => {
   })
 
   it('cancels at once what does not want to stop', async () => {
-    const id = await submit('--env', `GATE=${gate()}`)
-    await untilShown(id, ({ state }) => state === 'running')
+    const id = await stage.submit('--env', `GATE=${stage.gate()}`)
+    await stage.untilShown(id, ({ state }) => state === 'running')
     expect(await crucible.json('cancel', '--now', id)).toMatchObject({ id, message: expect.any(String) })
-    expect((await untilShown(id, isOver)).state).toBe('cancelled')
+    expect((await stage.untilShown(id, isOver)).state).toBe('cancelled')
   })
 })
 
 describe('each command', () => {
   it('prints the JSON that docs/cli.md tells', async () => {
-    const id = await submit('--name', 'table', '--env', 'STEPS=5')
-    await untilShown(id, isOver)
+    const id = await stage.submit('--name', 'table', '--env', 'STEPS=5')
+    await stage.untilShown(id, isOver)
     const cases: [string, ...string[]][] = [
       ['submit', 'train.py', '--id', 'job-table', '--env', 'STEPS=1'],
       ['plan', 'train.py'],
@@ -315,7 +237,7 @@ describe('each command', () => {
       ['gc', '--dry-run'],
       ['doctor'],
       ['completion', 'fish'],
-      ['cancel', '--now', await submit('--env', `GATE=${gate()}`)],
+      ['cancel', '--now', await stage.submit('--env', `GATE=${stage.gate()}`)],
     ]
     const keys = documented()
     const answers: object[] = []
@@ -323,7 +245,7 @@ describe('each command', () => {
     expect(answers.map((answer, index) => [cases[index]![0], Object.keys(answer).sort()])).toEqual(
       cases.map(([command]) => [command, [...keys.get(command)!].sort()]),
     )
-    expect(Object.keys(dev.document).sort()).toEqual([...keys.get('dev')!].sort())
+    expect(Object.keys(stage.dev.document).sort()).toEqual([...keys.get('dev')!].sort())
   })
 
   it('ends with the code that docs/cli.md tells', async () => {
@@ -340,21 +262,21 @@ describe('crucible dev', () => {
   it('runs once for each home', async () => {
     const { exitCode, stderr } = await crucible.run('dev')
     expect(exitCode).toBe(1)
-    expect(stderr).toContain(`(process ${String(dev.document['pid'])}) runs already`)
-    expect(stderr).toContain(String(dev.document['address']))
+    expect(stderr).toContain(`(process ${String(stage.dev.document['pid'])}) runs already`)
+    expect(stderr).toContain(String(stage.dev.document['address']))
   })
 
   it('keeps its state when it is stopped while a job runs, and takes the job up again', async () => {
-    const path = gate()
-    const id = await submit('--env', `GATE=${path}`)
-    await untilShown(id, hasSaved(1))
-    dev.child.kill('SIGINT')
-    expect((await dev.ended).exitCode).toBe(0)
+    const path = stage.gate()
+    const id = await stage.submit('--env', `GATE=${path}`)
+    await stage.untilShown(id, hasSaved(1))
+    stage.dev.child.kill('SIGINT')
+    expect((await stage.dev.ended).exitCode).toBe(0)
     const { stdout } = await crucible.start(['show', id, '--json'], NOWHERE).ended
     expect(JSON.parse(stdout)).toMatchObject({ isLive: false, state: 'running' })
     expect((await crucible.start(['cancel', id], NOWHERE).ended).exitCode).toBe(7)
-    dev = await crucible.ready('dev')
+    stage.dev = await crucible.ready('dev')
     await writeFile(join(path, '1'), '')
-    expect(await untilShown(id, isOver)).toMatchObject({ state: 'succeeded', attemptsTotal: 1 })
+    expect(await stage.untilShown(id, isOver)).toMatchObject({ state: 'succeeded', attemptsTotal: 1 })
   })
 })

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
 import { lookAt } from '../../client/look'
 import type { JobStatus } from '../../core/messages'
+import { formatInstant, MINUTE_MS } from '../../core/time'
 import { layout } from '../../storage/layout'
 import { beatOf, ClientWorld, JOB, NOW, statusOf } from './world'
 
@@ -39,12 +40,13 @@ describe('a look at a job', () => {
 
   it("is the workflow's own word where it answers", async () => {
     await world.submitted()
-    world.client = server('RUNNING', async () => statusOf({ message: 'From the workflow.' })).client
+    const status = statusOf({ message: 'From the workflow.', runId: 'run-2' })
+    world.client = server('RUNNING', async () => status).client
     expect(await lookAt(world.context, JOB)).toMatchObject({
       isLive: true,
       state: 'running',
       message: 'From the workflow.',
-      uiUrl: `http://ui/namespaces/default/workflows/job%2F${JOB}`,
+      uiUrl: `http://ui/namespaces/default/workflows/job%2F${JOB}/run-2/user-metadata`,
     })
   })
 
@@ -61,6 +63,21 @@ describe('a look at a job', () => {
       placement: { backend: 'local', capacityType: 'spot', realised: { type: 'process' } },
       placementReasons: ['it is cheap'],
       attempts: [{ number: 1, workflowId: `job/${JOB}/1`, state: 'running' }],
+      uiUrl: `http://ui/namespaces/default/workflows/job%2F${JOB}`,
+    })
+  })
+
+  it('knows from the record that a job waits for a machine, or for its pause to be over', async () => {
+    await world.submitted()
+    const outcome = { kind: 'wait', reason: 'No place for this job: out of stock.' }
+    await world.record('waiting', { outcome }, 1)
+    expect(await lookAt(world.context, JOB)).toMatchObject({
+      ...{ state: 'pending', reason: 'waiting-for-capacity', message: outcome.reason },
+    })
+    await world.planned(1, 0, 5 * MINUTE_MS)
+    expect(await lookAt(world.context, JOB)).toMatchObject({
+      state: 'provisioning',
+      attempts: [{ state: 'provisioning', reason: `waits until ${formatInstant(NOW + 5 * MINUTE_MS)}` }],
     })
   })
 

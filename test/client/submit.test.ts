@@ -9,6 +9,7 @@ import { ClientWorld, NOW, SPEC } from './world'
 
 const ID = 'job-nightly'
 const VALUE = 'the-value-of-the-secret'
+const RUN = '01a1ff26-e52a-7d78-9de0-360105e41353'
 
 let world: ClientWorld
 /** What the server was asked to start, as it arrived. */
@@ -28,12 +29,16 @@ beforeEach(async () => {
   } as unknown as Partial<Client>
 })
 
-async function startWorkflow(_type: string, options: { workflowId: string }): Promise<void> {
+async function startWorkflow(
+  _type: string,
+  options: { workflowId: string },
+): Promise<{ firstExecutionRunId: string }> {
   if (failure !== undefined) throw failure
   const { workflowId } = options
   if (started.some((each) => each.workflowId === workflowId))
     throw Object.assign(new Error('there'), { name: 'WorkflowExecutionAlreadyStartedError' })
   started.push({ workflowId, options: { ...options } })
+  return { firstExecutionRunId: RUN }
 }
 
 async function describeSchedule(): Promise<object> {
@@ -59,14 +64,14 @@ describe('submit', () => {
       workflowId: `job/${ID}`,
       isNew: true,
       isServed: true,
-      uiUrl: `http://ui/namespaces/default/workflows/job%2F${ID}`,
+      uiUrl: `http://ui/namespaces/default/workflows/job%2F${ID}/${RUN}/user-metadata`,
     })
     expect(started).toHaveLength(1)
     expect(started[0]!.options).toMatchObject({
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       taskQueue: 'crucible',
-      staticSummary: 'train: python3 train.py',
-      staticDetails: expect.stringContaining('- code: 1 files'),
+      staticSummary: 'train: `python3 train.py`',
+      staticDetails: expect.stringContaining('- code: 1 file, `'),
       args: [{ jobId: ID, spec: SPEC, bundle: { files: 1 }, submittedAtMs: NOW, owner: 'somebody' }],
     })
   })
@@ -84,6 +89,7 @@ describe('submit', () => {
     expect(await submit(world.context, { spec: SPEC, directory, id: ID })).toMatchObject({
       id: ID,
       isNew: false,
+      uiUrl: `http://ui/namespaces/default/workflows/job%2F${ID}`,
     })
     expect(started).toHaveLength(1)
     expect(await readRecords(world.store, ID)).toHaveLength(1)

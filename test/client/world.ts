@@ -114,8 +114,8 @@ export class ClientWorld {
     } satisfies JobInput)
   }
 
-  /** An attempt was placed; what was spent before is in the plan's own inputs. */
-  planned(attempt: number, spentMicroUsd = 0): Promise<void> {
+  /** An attempt was placed; what was spent before, and the pause before its order, are in the plan's own inputs. */
+  planned(attempt: number, spentMicroUsd = 0, startsInMs?: number): Promise<void> {
     const order = {
       attemptId: `${JOB}-${attempt}`,
       jobId: JOB,
@@ -127,7 +127,7 @@ export class ClientWorld {
     const outcome = { kind: 'place', order, words: { summary: 'there', reasons: ['it is cheap'] } }
     return this.record(
       'planned',
-      { inputs: { ledger: { ...EMPTY_LEDGER, spentMicroUsd } }, outcome },
+      { inputs: { ledger: { ...EMPTY_LEDGER, spentMicroUsd }, startsInMs }, outcome },
       attempt,
     )
   }

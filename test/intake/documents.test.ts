@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import {
   DocumentError,
   parseBeat,
+  parseClaim,
   parseDrain,
   parseLease,
   parseLimits,
@@ -18,6 +19,7 @@ const GOLDEN = join(__dirname, '..', 'runner', 'golden')
 /** The kinds of golden files that this side reads; the others are the machine's own. */
 const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   beat: parseBeat,
+  claim: parseClaim,
   drain: parseDrain,
   lease: parseLease,
   limits: parseLimits,

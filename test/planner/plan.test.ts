@@ -135,6 +135,13 @@ describe('what a plan leaves out, and why', () => {
     ],
     ['an ended reservation', offer({ usableUntilMs: NOW_MS }), {}, 'unfit', 'its reservation has ended'],
     [
+      'a reservation that ends before the order goes out',
+      offer({ usableUntilMs: NOW_MS + MINUTE_MS }),
+      { startsInMs: MINUTE_MS },
+      'unfit',
+      'its reservation has ended',
+    ],
+    [
       'a deadline too near',
       offer(),
       { deadlineAtMs: NOW_MS + MINUTE_MS },

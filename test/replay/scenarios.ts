@@ -23,6 +23,7 @@ export interface Scenario {
 
 const JOB = 'job/job-test'
 const ATTEMPT = 'job/job-test/1'
+const SECOND_ATTEMPT = 'job/job-test/2'
 const LONG = { behave: () => ({ stepsTotal: 10_000 }) }
 
 const closed = (job: JobHandle): Promise<string> =>
@@ -53,6 +54,15 @@ const ofAttempt =
     return ATTEMPT
   }
 
+/** A job whose second attempt is held back for longer than a scenario lasts. */
+async function paused(deployment: Deployment): Promise<JobHandle> {
+  const failure = { class: 'throttled', message: 'slow down', retryAfterMs: 600_000 } as const
+  deployment.world.faults.add('launch', { kind: 'refuses', failure })
+  const job = await deployment.submit()
+  await until(async () => (await statusOf(job)).attemptsTotal === 2)
+  return job
+}
+
 const CAPACITY = { class: 'capacity', message: 'out of stock' } as const
 const DEPLOYMENT = 'dep-0123456789'
 
@@ -72,6 +82,22 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'job.workload-retried-then-failed',
     wishes: { behave: () => ({ fails: { atStep: 5, exitCode: 1 } }) },
     play: (d) => played(d, { retries: { failures: 1, interruptions: 0 } }),
+  },
+  {
+    name: 'job.cancelled-in-a-pause',
+    play: async (d) => {
+      const job = await paused(d)
+      await job.cancel()
+      return closed(job)
+    },
+  },
+  {
+    name: 'job.migrated-in-a-pause',
+    play: async (d) => {
+      const job = await paused(d)
+      await job.executeUpdate('migrate', { args: [{}] })
+      return closed(job)
+    },
   },
   {
     name: 'job.capacity-then-fallback',
@@ -127,7 +153,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'job.extended',
-    wishes: { behave: () => ({ stepsTotal: 150 }) },
+    wishes: { behave: () => ({ stepsTotal: 500 }) },
     play: (d) =>
       played(d, { budgetMicroUsd: microUsd(1_000) }, (job) =>
         job.executeUpdate('extend', {
@@ -138,14 +164,14 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'job.deadline',
     wishes: LONG,
-    play: (d) => played(d, { deadlineAtMs: Date.now() + 6_000 }),
+    play: (d) => played(d, { deadlineAtMs: Date.now() + 20_000 }),
   },
   {
     name: 'job.budget',
     wishes: { ...LONG, wares: [SPOT] },
     play: (d) =>
       played(d, { budgetMicroUsd: microUsd(10) }, (job) =>
-        job.executeUpdate('extend', { args: [{ budgetMicroUsd: microUsd(0.6) }] }),
+        job.executeUpdate('extend', { args: [{ budgetMicroUsd: microUsd(1.5) }] }),
       ),
   },
   { name: 'job.no-placement', play: (d) => played(d, { resources: { gpus: { min: 64 } } }) },
@@ -189,9 +215,26 @@ export const SCENARIOS: readonly Scenario[] = [
     wishes: { capabilities: { idempotency: 'tag' } },
     play: ofAttempt((d) => {
       d.world.faults.add('launch', { kind: 'loses-answer', hasEffect: false, findAfterMs: 0 })
-      d.world.freezeLists(1_000)
+      d.world.freezeLists(5_000)
       return played(d)
     }),
+  },
+  {
+    name: 'attempt.paused',
+    wishes: { behave: ({ attempt }) => (attempt === 1 ? { fails: { atStep: 5, exitCode: 1 } } : {}) },
+    play: async (d) => {
+      await played(d, { retries: { failures: 1, interruptions: 0 } })
+      return SECOND_ATTEMPT
+    },
+  },
+  {
+    name: 'attempt.called-off-in-its-pause',
+    play: async (d) => {
+      const job = await paused(d)
+      await job.cancel()
+      await closed(job)
+      return SECOND_ATTEMPT
+    },
   },
   { name: 'attempt.drained', wishes: LONG, play: ofAttempt((d) => played(d, {}, (job) => job.cancel())) },
   {
@@ -204,7 +247,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'attempt.extended',
-    wishes: { behave: () => ({ stepsTotal: 150 }) },
+    wishes: { behave: () => ({ stepsTotal: 500 }) },
     play: ofAttempt((d) =>
       played(d, {}, (job) => job.executeUpdate('extend', { args: [{ deadlineAtMs: Date.now() + 600_000 }] })),
     ),

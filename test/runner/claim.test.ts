@@ -79,6 +79,39 @@ describe('a machine whose order is another machine’s', () => {
   })
 })
 
+describe('a machine that was told what its provider calls it', () => {
+  it('claims its order by that name, and knows it again when it is started anew', async () => {
+    const world = createWorld()
+    await world.order({ run: 'sleep 600' })
+    const root = join(world.folder, 'machine-1')
+    mkdirSync(root)
+    writeFileSync(join(root, 'machine-id'), 'i-0f1e2d3c4b5a69788\n')
+    const first = world.start({ root })
+    await first.untilBeat(({ phase }) => phase === 'running')
+    expect(await claimOf(world)).toBe('i-0f1e2d3c4b5a69788')
+    process.kill(first.runner(), 'SIGKILL')
+    await first.exited
+    await world.drain(1, { reason: 'cancelled' })
+    expect(await world.start({ root }).end()).toMatchObject({ outcome: 'stopped', reason: 'cancelled' })
+  })
+
+  it('works where the control plane has claimed the order for it, and only it does', async () => {
+    const world = createWorld()
+    await world.order({ run: 'echo running' })
+    await putClaim(world, 'i-the-oldest')
+    const machines = ['i-the-oldest', 'i-another'].map((id) => {
+      const root = join(world.folder, id)
+      mkdirSync(root)
+      writeFileSync(join(root, 'machine-id'), id)
+      return world.start({ root })
+    })
+    await Promise.all(machines.map(({ exited }) => exited))
+    expect(machines[1]!.console).toContain('belongs to machine i-the-oldest, and this is i-another')
+    expect(await machines[0]!.result()).toMatchObject({ outcome: 'succeeded' })
+    expect(await machines[0]!.output()).toEqual(['running'])
+  })
+})
+
 describe('of two machines that start at once', () => {
   it('one works, and the other does not', async () => {
     const world = createWorld()
@@ -109,7 +142,7 @@ describe('a machine that has claimed its order', () => {
     }
   })
 
-  it('makes itself an id where a crash has left half of one', async () => {
+  it('makes itself a name where nobody has told it one, or a crash has left half of one', async () => {
     const world = createWorld()
     await world.order({})
     const root = join(world.folder, 'machine-1')
@@ -117,7 +150,7 @@ describe('a machine that has claimed its order', () => {
     writeFileSync(join(root, 'machine-id'), '')
     const machine = world.start({ root })
     expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
-    expect(machine.read('machine-id')).toMatch(/^[0-9a-f]{32}$/)
+    expect(machine.read('machine-id')).toMatch(/^unnamed-[0-9a-f]{32}$/)
     expect(await claimOf(world)).toBe(machine.read('machine-id'))
   })
 })

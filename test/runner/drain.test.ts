@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { COUNTER, STUBBORN, sumOf } from './programs'
+import { until } from '../support/until'
+import { COUNTER, STUBBORN, sumOf, TALKATIVE } from './programs'
 import { machineProcesses, useWorlds, type Machine, type World } from './world'
 
 const createWorld = useWorlds()
@@ -122,6 +124,24 @@ describe('a command that is asked to stop', () => {
     expect(result.checkpoint?.step).toBe(result.progress!.step)
   })
 
+  const ways: [string, string][] = [
+    ['by timeout, in a group of its own', 'true; timeout 600 python3 talkative.py; echo never reached'],
+    ['by a shell with job control', "bash -c 'set -m; python3 talkative.py & wait'"],
+    ['into a pipe', 'python3 talkative.py 2>&1 | tee -a log'],
+    ['into two pipes, in the background', 'python3 talkative.py | sed s/a/a/ | tee log & wait'],
+  ]
+  // Elsewhere no session can be seen, and no pipe.
+  const onLinux = process.platform === 'linux' ? it : it.skip
+  onLinux.each(ways)('may save when it was started %s', async (_, run) => {
+    const world = createWorld()
+    const bundle = await world.bundle({ 'talkative.py': TALKATIVE })
+    const machine = await world.launch({ bundle, run })
+    await until(() => existsSync(join(machine.root, 'work/ready')))
+    await world.drain(1, {})
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', exitCode: 143, checkpoint: { step: 7 } })
+    expect(machineProcesses(machine.id)).toEqual([])
+  })
+
   it('that is killed by the signal in the midst of saving leaves no checkpoint', async () => {
     const world = createWorld()
     const machine = await world.launch({
@@ -131,6 +151,22 @@ describe('a command that is asked to stop', () => {
     await world.drain(1, {})
     expect(await machine.end()).toMatchObject({ outcome: 'stopped', signal: 'SIGTERM', checkpoint: null })
     expect(await world.checkpoints()).toEqual([])
+  })
+
+  it.each([
+    ['at once', "exec python3 -c \"import time; open('ready', 'w'); time.sleep(600)\""],
+    ['with code 0', "trap 'exit 0' TERM; touch ready; while :; do sleep 0.05; done"],
+    ['with code 143', "trap 'exit 143' TERM; touch ready; while :; do sleep 0.05; done"],
+  ])('by a system that goes down, and tells all processes, is interrupted: %s', async (_, run) => {
+    for (const order of ['oldest first', 'youngest first']) {
+      const machine = await createWorld().launch({ run })
+      await until(() => existsSync(join(machine.root, 'work/ready')))
+      const pids = machineProcesses(machine.id).map(({ pid }) => pid)
+      pids.sort((a, b) => (order === 'oldest first' ? a - b : b - a))
+      // Those that have gone by then are told nothing.
+      spawnSync('kill', ['-TERM', ...pids.map(String)])
+      expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'interrupted' })
+    }
   })
 
   it('by a signal to the machine is interrupted', async () => {

@@ -45,7 +45,8 @@ describe('the hard stop', () => {
     const world = createWorld()
     const bundle = await world.bundle({ 'stubborn.py': STUBBORN })
     const issuedAtMs = Date.now() - 20_000
-    const limits = { ...NONE, runMs: 28_000 }
+    // Room for two starts on a busy computer.
+    const limits = { ...NONE, runMs: 32_000 }
     const run = 'python3 stubborn.py'
     const first = await world.launch({ ...BRISK, bundle, issuedAtMs, limits, run })
     await first.untilBeat(({ progress, uptimeMs }) => progress !== null && uptimeMs > 2_000)
@@ -54,8 +55,8 @@ describe('the hard stop', () => {
     const second = world.start({ root: first.root })
     expect(await second.end()).toMatchObject({ outcome: 'stopped', reason: 'budget', signal: 'SIGKILL' })
     const ranMs = Date.now() - issuedAtMs
-    expect(ranMs).toBeGreaterThan(26_000)
-    expect(ranMs).toBeLessThan(34_000)
+    expect(ranMs).toBeGreaterThan(30_000)
+    expect(ranMs).toBeLessThan(38_000)
   })
 
   it('that is too near leaves the command unstarted', async () => {

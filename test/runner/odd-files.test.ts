@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { layout } from '../../storage/layout'
 import { JOB, useWorlds } from './world'
@@ -51,6 +51,42 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     const next = await world.launch({ attempt: 2, run: 'cd "$CRUCIBLE_CHECKPOINT_DIR"; cat latest/a host' })
     await next.end()
     expect(await next.output()).toEqual(['1', 'host'])
+  })
+
+  it('may make a folder of what was a file in an attempt before: that is left out, and no machine waits for it', async () => {
+    const world = createWorld()
+    await world.store.put(`${layout.artifacts(JOB)}model`, 'of an attempt before')
+    const machine = await world.launch({
+      run: 'cd "$CRUCIBLE_OUTPUT_DIR"; mkdir model; echo w > model/weights; echo s > sums',
+    })
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', artifacts: [{ path: 'sums' }] })
+    expect(await machine.remarks()).toMatch(/the artifact model\/weights is not kept: .*Not a directory/)
+    expect(await world.artifact('model')).toBe('of an attempt before')
+  })
+
+  it('may leave pipes where the helper puts its files', async () => {
+    const machine = await createWorld().launch({
+      run: 'cd "$CRUCIBLE_CONTROL_DIR"; mkfifo progress.json saved/5.json; echo step 3; sleep 1',
+    })
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', progress: { step: 3 } })
+  })
+
+  it('may put links and files in their places: a runner that is started again begins with new ones', async () => {
+    const world = createWorld()
+    const elsewhere = join(world.folder, 'elsewhere')
+    mkdirSync(elsewhere)
+    const machine = await world.launch({
+      run: `cd ..; if [ -e again ]; then echo "$(ls -A checkpoints output work)"; exit; fi; touch again
+        rm -r checkpoints output work; ln -s ${elsewhere} checkpoints; echo x > output; ln -s nowhere work
+        echo kept > checkpoints/mine; echo step 1; sleep 600`,
+    })
+    await machine.untilBeat(({ progress }) => progress !== null)
+    process.kill(machine.runner(), 'SIGKILL')
+    await machine.exited
+    const again = world.start({ root: machine.root })
+    expect(await again.end()).toMatchObject({ outcome: 'succeeded' })
+    expect((await again.output()).slice(-5)).toEqual(['checkpoints:', '', 'output:', '', 'work:'])
+    expect(readFileSync(join(elsewhere, 'mine'), 'utf8')).toBe('kept\n')
   })
 
   it('may end with last words in colours: what people read is plain', async () => {

@@ -44,6 +44,22 @@ export function sumOf(steps: number): string {
   return sum
 }
 
+/** Makes a file `ready` and runs until it is asked to stop; then it says that it saves, saves, and ends with 143. */
+export const TALKATIVE = `
+import os, signal, sys, time
+
+def save(*_):
+    print("saving", flush=True)
+    with open(os.path.join(os.environ["CRUCIBLE_CHECKPOINT_DIR"], "step-7.pt"), "w") as file:
+        file.write("saved")
+    sys.exit(143)
+
+signal.signal(signal.SIGTERM, save)
+open("ready", "w").close()
+while True:
+    time.sleep(1)
+`
+
 /** Runs until it is killed, and says when it is ready. */
 export const STUBBORN = `
 import signal, time

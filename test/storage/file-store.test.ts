@@ -1,12 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fs from 'node:fs/promises'
 import timers from 'node:timers/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { homedir, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DAY_MS } from '../../core/time'
 import { openStore } from '../../storage/open-store'
 import { StoreError, type ObjectStore } from '../../storage/store'
+import { SmallDisk } from '../chaos/disk'
 import { testStoreContract } from './contract'
 
 /** The contract's tests share a store; each test below has its own. */
@@ -177,6 +178,45 @@ describe('file store', () => {
   })
 })
 
+describe('a download', () => {
+  const SIZE = 64 * 1024 * 1024
+
+  it('tells of a full disk where it is to lie, not where it comes from', async () => {
+    const folder = await fs.mkdtemp(join(root, 'target-'))
+    const disk = SmallDisk.mount(folder)
+    // Only who may mount can have a disk that is really full.
+    if (disk === undefined) return
+    try {
+      await store.put('a', Buffer.alloc(SIZE))
+      const target = join(folder, 'copy')
+      await expect(store.getFile('a', target)).rejects.toMatchObject({
+        message: `Could not write ${target}: the disk is full: free some space there (ENOSPC).`,
+        isTransient: true,
+        code: 'ENOSPC',
+      })
+      expect(await fs.readdir(folder)).toEqual([])
+    } finally {
+      disk.unmount()
+    }
+  })
+
+  it('names what it cannot write, and does not take it for an object that is missing', async () => {
+    await store.put('a', 'x')
+    const target = join(root, 'missing', 'copy')
+    await expect(store.getFile('a', target)).rejects.toThrow(`Could not write ${target}: `)
+    expect(await store.getFile('b', target)).toBe(false)
+  })
+
+  it('names what it cannot read', async () => {
+    await store.put('a', 'x')
+    jest.spyOn(fs, 'copyFile').mockRejectedValue(errno('EIO'))
+    await expect(store.getFile('a', join(root, 'copy'))).rejects.toThrow(
+      `Could not read ${join(root, 'a')}: `,
+    )
+    expect(await fs.readdir(root)).toEqual(['.tmp', 'a'])
+  })
+})
+
 describe('openStore', () => {
   it('makes the folder, whatever is in its name', async () => {
     const path = join(root, 'new folder', 'with %, # and ü')
@@ -187,15 +227,19 @@ describe('openStore', () => {
   })
 
   it.each([
-    ['ftp://host/x', /must begin with one of file:\/\//],
-    ['/srv/crucible', /for a folder write file:\/\/\/absolute\/path/],
-    ['', /must begin with/],
-    ['file://srv/crucible', /three slashes: file:\/\/\/srv\/crucible/],
-    ['file:///', /a folder of its own/],
-    ['file:///a?b', /%3F/],
-    ['file:///a%2Fb', /%2F|encoded/],
-  ])('says what to write instead of %j', (url, words) => {
+    ['ftp://host/x', 'the store is a folder: write file:///srv/crucible.'],
+    ['s3://bucket/prefix', 'the store is a folder: write file:///srv/crucible.'],
+    ['/srv/my store', 'write file:///srv/my%20store.'],
+    ['~/store', `write ${pathToFileURL(join(homedir(), 'store')).href}.`],
+    ['store', `write ${pathToFileURL(resolve('store')).href}.`],
+    ['', 'write file:///srv/crucible.'],
+    ['file://srv/crucible', 'a folder has three slashes: write file:///srv/crucible.'],
+    ['file:///', 'name a folder of its own, such as file:///srv/crucible.'],
+    ['file:///a?b', 'write ? as %3F and # as %23.'],
+    ['file:///a%2Fb', 'write a URL such as file:///srv/crucible.'],
+  ])('names the variable and says what to write instead of %j', (url, words) => {
     expect(() => openStore(url)).toThrow(StoreError)
+    expect(() => openStore(url)).toThrow(`CRUCIBLE_STORE is "${url}": `)
     expect(() => openStore(url)).toThrow(words)
   })
 

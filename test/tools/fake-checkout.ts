@@ -49,6 +49,12 @@ const SOURCES: Record<string, string> = {
     import { mkdirSync, writeFileSync } from 'node:fs'
     mkdirSync('dist/runner', { recursive: true })
     writeFileSync('dist/runner/crucible-runner.pyz', 'zip')`,
+  'tools/quick.mjs': `
+    import { writeFileSync } from 'node:fs'
+    for (const kind of ['js', 'licenses.txt']) writeFileSync('dist/cli/quick-commands.' + kind, kind)`,
+  'tools/quick-cache.mjs': `
+    import { writeFileSync } from 'node:fs'
+    writeFileSync('dist/cli/quick-commands.js.' + process.version + '-' + process.arch + '.cache', 'compiled')`,
   'package.json': '{ "type": "commonjs" }',
   'tsconfig.json': '{ "include": ["core", "workers", "workflows", "cli"] }',
   'tsconfig.build.json': '{}',

@@ -58,14 +58,19 @@ describe('the package', () => {
   afterAll(() => rmSync(outside, { recursive: true, force: true }))
 
   it('holds what it needs, and no tests, sources or caches', () => {
-    const needed = ['dist/cli/main.js', 'dist/runner/crucible-runner.pyz', 'dist/workers/workflow-bundle.js']
+    const needed = [
+      ...['dist/cli/main.js', 'dist/cli/quick-commands.js', 'dist/cli/quick-commands.licenses.txt'],
+      ...['dist/runner/crucible-runner.pyz', 'dist/workers/workflow-bundle.js'],
+    ]
     expect(packed).toEqual(
       expect.arrayContaining([...needed, 'examples/char-lm/job.yaml', 'docs/job.schema.json']),
     )
     expect(packed).toEqual(
       expect.arrayContaining(['README.md', 'LICENSE', 'CHANGELOG.md', 'tools/temporal/go.sum']),
     )
-    const strays = packed.filter((path) => /^test\/|__pycache__|(?<!\.d)\.ts$|^dist\/test/.test(path))
+    const strays = packed.filter((path) =>
+      /^test\/|__pycache__|(?<!\.d)\.ts$|\.cache$|^dist\/test/.test(path),
+    )
     expect(strays).toEqual([])
   })
 
@@ -75,6 +80,14 @@ describe('the package', () => {
       string
     >
     expect(packed).toEqual(expect.arrayContaining([types, main]))
+  })
+
+  it('lists jobs outside of the repository', async () => {
+    const main = join(outside, 'node_modules/crucible-ml/dist/cli/main.js')
+    const { address } = testServer()
+    const env = { ...process.env, CRUCIBLE_HOME: home, TEMPORAL_ADDRESS: address }
+    const { stdout } = await run(process.execPath, [main, 'list', '--json'], { cwd: outside, env })
+    expect(JSON.parse(stdout)).toEqual({ jobs: expect.any(Array) })
   })
 
   it(

@@ -117,9 +117,9 @@ describe('setup', () => {
   })
 
   it.each([
-    ['there is none', undefined, 'there is no python3 on PATH'],
+    ['there is none', undefined, 'python3 cannot be run'],
     ['it is too old', 'echo 3.7', 'python3 is 3.7'],
-    ['it is broken', 'exit 1', 'there is no python3 on PATH'],
+    ['it is broken', 'exit 1', 'python3 cannot be run'],
   ])('says how to get Python when %s', async (_what, script, message) => {
     rmSync(checkout.path('bin/python3'))
     if (script !== undefined) writeScript(checkout.path('bin/python3'), script)
@@ -127,6 +127,24 @@ describe('setup', () => {
     expect(code).toBe(1)
     expect(stderr).toContain(message)
     expect(stderr).toContain('apt install python3')
+  })
+
+  it('looks for Python where machines will', async () => {
+    rmSync(checkout.path('bin/python3'))
+    writeScript(checkout.path('bin/python'), 'echo 3.11')
+    const setUp = (python: string) =>
+      checkout.run(
+        '/usr/bin/env',
+        [`CRUCIBLE_LOCAL_PYTHON=${python}`, process.execPath, 'tools/setup.mjs'],
+        `${checkout.path('bin')}:/bin`,
+      )
+    const mine = checkout.path('my python')
+    expect((await setUp(mine)).stderr).toContain(`${mine} cannot be run`)
+    writeScript(mine, 'echo 3.8')
+    expect((await setUp(mine)).code).toBe(0)
+    // Unset, it is python3 and nothing else.
+    const unset = await checkout.run(process.execPath, ['tools/setup.mjs'], checkout.path('bin'))
+    expect(unset.stderr).toContain('python3 cannot be run')
   })
 
   it.each(['18.20.8', '20.18.3', '25.0.0'])('refuses Node %s and says which to get', async (version) => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -71,6 +72,10 @@ describe('the Temporal server', () => {
     const { directory, ...rest } = read().home
     writeDevNote({ directory, ...rest }, { pid: process.pid, address: 'localhost:1111', uiUrl: '' })
     expect(read().temporal.connection.address).toBe('localhost:1111')
+    // One that was killed leaves its note behind: it is not where a worker should wait.
+    const { pid } = spawnSync('true')
+    writeDevNote({ directory, ...rest }, { pid, address: 'localhost:1111', uiUrl: '' })
+    expect(read().temporal.connection.address).toBe('localhost:7233')
     mkdirSync(join(home, 'profile'))
     const file = join(home, 'profile', 'temporal.toml')
     writeFileSync(file, '[profile.default]\naddress = "there:2222"\nnamespace = "team"\n')

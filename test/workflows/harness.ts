@@ -63,6 +63,9 @@ export const ON_DEMAND = {
   priceMicroUsdPerHour: microUsd(1_080),
 } as const
 
+/** A training that does not end before a test has done with it what it wants to do. */
+export const LONG = { stepsTotal: 10_000 } as const
+
 export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store'>> {
   timing?: Partial<Timing>
   /** Backends beside the scripted one that the deployment has and nobody serves. */
@@ -226,6 +229,20 @@ export type JobHandle = WorkflowHandleWithFirstExecutionRunId & { result(): Prom
 
 export function statusOf(job: JobHandle): Promise<JobStatus> {
   return job.query<JobStatus>('status')
+}
+
+/** Makes tests that have a deployment each, so that all of them run side by side. The connection is there once they run. */
+export function worldsOn(
+  connection: () => TestConnection,
+): (wishes: WorldWishes, test: (deployment: Deployment) => Promise<void>) => () => Promise<void> {
+  return (wishes, test) => async () => {
+    const deployment = await Deployment.start(connection(), wishes)
+    try {
+      await test(deployment)
+    } finally {
+      await deployment.close()
+    }
+  }
 }
 
 /** Bundled once per test file. */

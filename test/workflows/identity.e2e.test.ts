@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { startLeashed } from '../../cli/dev/temporal/leash'
 import { DEV_NAMESPACE, serverArguments } from '../../cli/dev/temporal/launch'
 import { choosePorts } from '../../cli/dev/temporal/ports'
@@ -8,8 +8,10 @@ import { makeId } from '../../core/ids'
 import { attemptIdOf, JOB_ID_PATTERN, parseAttemptId, SEARCH_ATTRIBUTES } from '../../core/queues'
 import { readRecords } from '../../storage/record'
 import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
-import { until } from '../support/until'
-import { Deployment, SPOT, statusOf, type JobHandle, type WorldWishes } from './harness'
+import { Deployment, LONG, SPOT, statusOf, worldsOn, type JobHandle, type WorldWishes } from './harness'
+import { forReason, inState, TEST_LIMIT_MS } from './looks'
+
+jest.setTimeout(TEST_LIMIT_MS)
 
 let at: TestConnection
 
@@ -19,19 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => at.close())
 
-function inWorld(wishes: WorldWishes, test: (deployment: Deployment) => Promise<void>): () => Promise<void> {
-  return async () => {
-    const deployment = await Deployment.start(at, wishes)
-    try {
-      await test(deployment)
-    } finally {
-      await deployment.close()
-    }
-  }
-}
-
-const inState = (job: JobHandle, state: string): Promise<void> =>
-  until(async () => (await statusOf(job)).state === state)
+const inWorld = worldsOn(() => at)
 
 describe('the id of a job', () => {
   it('is legal as a name at every provider, its attempts included, and never the same twice', () => {
@@ -96,15 +86,16 @@ interface Metadata {
 describe("the job's page in the Temporal UI", () => {
   it.concurrent(
     'tells state, place and reasons in the words of the plan, and there is one query',
-    inWorld({ behave: () => ({ stepsTotal: 10_000 }) }, async (deployment) => {
+    inWorld({ behave: () => LONG }, async (deployment) => {
       const job = await deployment.submit({ deadlineAtMs: Date.now() + 600_000 })
       await inState(job, 'running')
       const page = await job.query<Metadata>('__temporal_workflow_metadata')
       const status = await statusOf(job)
-      expect(page.currentDetails).toContain('**running** (training)')
-      expect(page.currentDetails).toContain(`**Why here:** ${status.placementReasons.join('; ')}`)
-      expect(page.currentDetails).toContain('| 1 | scripted spot | spot v100 | running |')
-      expect(page.currentDetails).toContain('- deadline 20')
+      expect(page.currentDetails).toContain('**running**: Training.')
+      const reasons = status.placementReasons.join('; ').replace(/\$[\d.]+/g, (amount) => `\`${amount}\``)
+      expect(page.currentDetails).toContain(`**Why here:** ${reasons}`)
+      expect(page.currentDetails).toContain('\n1. **running** on scripted spot v100\n')
+      expect(page.currentDetails).toContain('- deadline: 20')
       const names = (definitions: { name: string }[]): string[] =>
         definitions.map(({ name }) => name).filter((name) => !name.startsWith('__'))
       expect(names(page.definition.queryDefinitions)).toEqual(['status'])
@@ -130,7 +121,7 @@ describe('a command at the wrong moment', () => {
     'is refused: there is nothing to move while a job waits for a machine',
     inWorld({ wares: [{ ...SPOT, stock: 0 }] }, async (deployment) => {
       const job = await deployment.submit()
-      await until(async () => (await statusOf(job)).reason === 'waiting-for-capacity')
+      await forReason(job, 'waiting-for-capacity')
       expect(await refusal(job, 'migrate')).toBe('There is nothing to move: the job is pending.')
     }),
   )
@@ -138,7 +129,7 @@ describe('a command at the wrong moment', () => {
   it.concurrent(
     'is refused: a job that is being stopped is neither moved nor given more',
     inWorld(
-      { behave: () => ({ stepsTotal: 10_000, isDeaf: true }), timing: { drainMs: 20_000 } },
+      { behave: () => ({ ...LONG, isDeaf: true }), timing: { drainMs: 150_000 } },
       async (deployment) => {
         const job = await deployment.submit()
         await inState(job, 'running')
@@ -198,5 +189,5 @@ describe('a job of many attempts', () => {
       await other.close()
       await server.stop()
     }
-  }, 120_000)
+  })
 })

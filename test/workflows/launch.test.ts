@@ -6,21 +6,28 @@ import type { AttemptInput } from '../../core/messages'
 import type * as Launch from '../../workflows/launch'
 
 const HANDLE = { id: 'm-1' } as MachineHandle
-const INPUT = { order: { backend: 'here', runnerStart: 'with-launch' }, launchSeq: 3 } as AttemptInput
+const INPUT = {
+  order: { backend: 'here', runnerStart: 'with-launch' },
+  ...{ launchSeq: 3, settleSeq: 4 },
+} as AttemptInput
 
-/** What each activity answers or throws, and which were asked. */
+/** What each activity answers or throws, which were asked, and what the last one was told. */
 let answers: Record<string, () => unknown>
 let asked: string[]
+let told: unknown
 
 jest.mock('@temporalio/workflow', () => ({
   ...jest.requireActual<object>('@temporalio/common'),
   sleep: async (durationMs: number) => void asked.push(`sleep ${durationMs}`),
 }))
 jest.mock('../../workflows/activities', () => {
-  const act = (name: string) => async (): Promise<unknown> => {
-    asked.push(name)
-    return answers[name]!()
-  }
+  const act =
+    (name: string) =>
+    async (input: unknown): Promise<unknown> => {
+      asked.push(name)
+      told = input
+      return answers[name]!()
+    }
   const orchestrator = { withdraw: act('withdraw') }
   return { orchestrator, on: () => ({ launching: { launch: act('launch') }, verbs: { find: act('find') } }) }
 })
@@ -73,19 +80,18 @@ describe('a launch', () => {
   })
 
   it('that nobody picks up is no capacity, and is taken back', async () => {
-    answers = { launch: timedOut('SCHEDULE_TO_START'), withdraw: () => ({ isBegun: false }) }
-    expect(await launch(INPUT)).toMatchObject({
-      kind: 'untouched',
-      settlement: {
-        ...{ costMicroUsd: 0, handle: null },
-        end: { failure: { class: 'capacity', hint: 'Start one: crucible worker here.' } },
-      },
+    const settlement = { costMicroUsd: 0 }
+    answers = { launch: timedOut('SCHEDULE_TO_START'), withdraw: () => ({ settlement }) }
+    expect(await launch(INPUT)).toEqual({ kind: 'untouched', settlement })
+    expect(told).toMatchObject({
+      recordSeq: INPUT.settleSeq,
+      end: { failure: { class: 'capacity', hint: 'Start one: crucible worker here.' } },
     })
     expect(asked).toEqual(['launch', 'withdraw'])
   })
 
   it('that somebody had picked up after all is settled', async () => {
-    answers = { launch: timedOut('SCHEDULE_TO_START'), withdraw: () => ({ isBegun: true }) }
+    answers = { launch: timedOut('SCHEDULE_TO_START'), withdraw: () => ({ settlement: null }) }
     expect(await launch(INPUT)).toMatchObject({ kind: 'nothing', end: { failure: { class: 'capacity' } } })
   })
 

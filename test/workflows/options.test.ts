@@ -6,16 +6,14 @@ import type * as Activities from '../../workflows/activities'
 const proxied: ActivityOptions[] = []
 const proxiedLocally: ActivityOptions[] = []
 
-jest.mock('@temporalio/workflow', () => ({
-  proxyActivities: (options: ActivityOptions) => {
-    proxied.push(options)
-    return options
-  },
-  proxyLocalActivities: (options: ActivityOptions) => {
-    proxiedLocally.push(options)
-    return options
-  },
-}))
+/** Every activity of a proxy is the proxy's options. */
+jest.mock('@temporalio/workflow', () => {
+  const proxying = (into: ActivityOptions[]) => (options: ActivityOptions) => {
+    into.push(options)
+    return new Proxy<object>({}, { get: () => options })
+  }
+  return { proxyActivities: proxying(proxied), proxyLocalActivities: proxying(proxiedLocally) }
+})
 
 let activities: typeof Activities
 
@@ -26,36 +24,44 @@ beforeEach(() => {
   activities = jest.requireActual('../../workflows/activities')
 })
 
-/** What a proxy was made with; here every proxy is its options. */
-const optionsOf = (proxy: unknown): ActivityOptions => proxy as ActivityOptions
+/** What an activity's proxy was made with. */
+const optionsOf = <T extends object>(proxy: T, name: keyof T): ActivityOptions =>
+  proxy[name] as ActivityOptions
+
+const DOCUMENTS = ['resolveJob', 'drain', 'withdraw', 'extend', 'finishJob'] as const
 
 const effects = (): [string, ActivityOptions][] => {
   const { launching, verbs, ending, watching } = activities.on('here')
   return [
-    ['documents of the orchestrator', optionsOf(activities.orchestrator)],
-    ['launch', optionsOf(launching)],
-    ['find', optionsOf(verbs)],
-    ['start', optionsOf(activities.starting('here', 60_000))],
-    ['settle', optionsOf(ending)],
-    ['watch', optionsOf(watching)],
+    ...DOCUMENTS.map((name): [string, ActivityOptions] => [name, optionsOf(activities.orchestrator, name)]),
+    ['launch', optionsOf(launching, 'launch')],
+    ['find', optionsOf(verbs, 'find')],
+    ['start', optionsOf(activities.starting('here', 60_000), 'start')],
+    ['settle', optionsOf(ending, 'settle')],
+    ['watch', optionsOf(watching, 'watch')],
   ]
 }
 
 describe('every activity with an effect', () => {
-  it.each([0, 1, 2, 3, 4, 5])('is waited for when it is cancelled, and beats within 20 s: %i', (index) => {
-    const [name, options] = effects()[index]!
-    // By default the SDK would go on at once, and clean up while the machine is still being made.
-    expect([name, options.cancellationType]).toEqual([name, 'WAIT_CANCELLATION_COMPLETED'])
-    expect([name, options.heartbeatTimeout]).toEqual([name, '20 seconds'])
+  it('is waited for when it is cancelled, and beats within 20 s', () => {
+    for (const [name, options] of effects()) {
+      // By default the SDK would go on at once, and clean up while the machine is still being made.
+      expect([name, options.cancellationType]).toEqual([name, 'WAIT_CANCELLATION_COMPLETED'])
+      expect([name, options.heartbeatTimeout]).toEqual([name, '20 seconds'])
+    }
   })
 
   it('does not wait for a worker for ever without anybody being told, but for a watch', () => {
     const waits = effects().map(([name, options]): [string, unknown] => [
       name,
-      options.scheduleToStartTimeout ?? options.scheduleToCloseTimeout,
+      options.scheduleToStartTimeout,
     ])
     expect(Object.fromEntries(waits)).toEqual({
-      'documents of the orchestrator': '1 day',
+      resolveJob: '1 day',
+      drain: '1 day',
+      withdraw: '1 day',
+      extend: '1 day',
+      finishJob: '1 day',
       launch: '2 minutes',
       find: '1 day',
       start: 60_000,
@@ -71,20 +77,28 @@ describe('every activity with an effect', () => {
   })
 
   it('goes to the queue of who does it', () => {
-    expect(effects().map(([, { taskQueue }]) => taskQueue)).toEqual([
-      'crucible',
-      'crucible.here',
-      'crucible.here',
-      'crucible.here',
-      'crucible.here',
-      'crucible.here.watch',
-    ])
+    const queues = effects().map(([name, { taskQueue }]) => [name, taskQueue])
+    expect(Object.fromEntries(queues)).toEqual({
+      resolveJob: 'crucible',
+      drain: 'crucible',
+      withdraw: 'crucible',
+      extend: 'crucible',
+      finishJob: 'crucible',
+      launch: 'crucible.here',
+      find: 'crucible.here',
+      start: 'crucible.here',
+      settle: 'crucible.here',
+      watch: 'crucible.here.watch',
+    })
   })
 })
 
 describe('a watch', () => {
   it('lasts as long as any machine, and a lost watcher is replaced at once and for ever', () => {
-    const { startToCloseTimeout, scheduleToCloseTimeout, retry } = optionsOf(activities.on('here').watching)
+    const { startToCloseTimeout, scheduleToCloseTimeout, retry } = optionsOf(
+      activities.on('here').watching,
+      'watch',
+    )
     expect({ startToCloseTimeout, scheduleToCloseTimeout, retry }).toEqual({
       startToCloseTimeout: '3650 days',
       scheduleToCloseTimeout: undefined,
@@ -95,7 +109,10 @@ describe('a watch', () => {
 
 describe('waiting for a machine', () => {
   it('is done by the retries of Temporal, none of which leaves an event, and can be given up at once', () => {
-    const { retry, cancellationType, scheduleToCloseTimeout } = optionsOf(activities.waiting)
+    const { retry, cancellationType, scheduleToCloseTimeout } = optionsOf(
+      activities.waiting,
+      'planWhenAvailable',
+    )
     expect(retry).toEqual({ initialInterval: '5 seconds', backoffCoefficient: 1 })
     expect({ cancellationType, scheduleToCloseTimeout }).toEqual({})
   })
@@ -103,7 +120,22 @@ describe('waiting for a machine', () => {
 
 describe('plan and decide', () => {
   it('are local: one marker each', () => {
-    expect(proxiedLocally).toEqual([optionsOf(activities.local)])
-    expect(proxied).not.toContain(optionsOf(activities.local))
+    const { local } = activities
+    expect(proxiedLocally).toEqual([optionsOf(local, 'plan'), optionsOf(local, 'decide')])
+    expect(proxied).not.toContain(optionsOf(local, 'plan'))
+  })
+})
+
+describe('every activity', () => {
+  it('says in the Temporal UI what it does, each in words of its own', () => {
+    const { local, waiting } = activities
+    const others = [
+      optionsOf(local, 'plan'),
+      optionsOf(local, 'decide'),
+      optionsOf(waiting, 'planWhenAvailable'),
+    ]
+    const summaries = [...effects().map(([, options]) => options), ...others].map(({ summary }) => summary)
+    expect(summaries).not.toContain(undefined)
+    expect(new Set(summaries).size).toBe(13)
   })
 })

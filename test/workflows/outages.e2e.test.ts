@@ -1,12 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { GarbageCollectionInput, GarbageCollectionResult } from '../../core/messages'
 import { ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import { MINUTE_MS } from '../../core/time'
 import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { connectTo, quietWorkers, skipTime, type TestConnection } from '../support/temporal'
-import { until } from '../support/until'
-import { Deployment, ON_DEMAND, SPOT, statusOf, type JobHandle, type WorldWishes } from './harness'
+import { LONG, ON_DEMAND, SPOT, statusOf, worldsOn, type Deployment, type WorldWishes } from './harness'
+import { beatOf, ended, eventually, observed, running, TEST_LIMIT_MS } from './looks'
+
+jest.setTimeout(TEST_LIMIT_MS)
 
 let at: TestConnection
 
@@ -16,19 +18,10 @@ beforeAll(async () => {
 })
 afterAll(() => at.close())
 
-function inWorld(wishes: WorldWishes, test: (deployment: Deployment) => Promise<void>): () => Promise<void> {
-  return async () => {
-    const deployment = await Deployment.start(at, wishes)
-    try {
-      await test(deployment)
-    } finally {
-      await deployment.close()
-    }
-  }
-}
+const inWorld = worldsOn(() => at)
 
-const running = (job: JobHandle): Promise<void> =>
-  until(async () => (await statusOf(job)).state === 'running')
+const long = { behave: () => LONG }
+const firstLong: WorldWishes = { behave: ({ attempt }) => (attempt === 1 ? LONG : {}) }
 
 const attemptOf = (deployment: Deployment, number = 1) =>
   deployment.client.workflow.getHandle(`job/job-test/${number}`)
@@ -45,7 +38,7 @@ function expectOneAtATime({ world }: Deployment): void {
 describe('an attempt that somebody meddles with', () => {
   it.concurrent(
     'is drained and settled by its job when it is terminated by hand in the middle',
-    inWorld({}, async (deployment) => {
+    inWorld(firstLong, async (deployment) => {
       const job = await deployment.submit()
       await running(job)
       await attemptOf(deployment).terminate('by hand')
@@ -59,7 +52,7 @@ describe('an attempt that somebody meddles with', () => {
 
   it.concurrent(
     'saves and stops when it is cancelled by hand, and its job goes on',
-    inWorld({}, async (deployment) => {
+    inWorld(firstLong, async (deployment) => {
       const job = await deployment.submit()
       await running(job)
       await attemptOf(deployment).cancel()
@@ -71,7 +64,7 @@ describe('an attempt that somebody meddles with', () => {
 
   it.concurrent(
     'saves, stops and ends its machine when its job is terminated by hand',
-    inWorld({ behave: () => ({ stepsTotal: 10_000 }) }, async (deployment) => {
+    inWorld(long, async (deployment) => {
       const job = await deployment.submit()
       await running(job)
       await job.terminate('by hand')
@@ -86,23 +79,25 @@ describe('an attempt that somebody meddles with', () => {
 
   it.concurrent(
     'never runs when it was stopped before its machine came up',
-    inWorld({ bootMs: 2_000, behave: () => ({ stepsTotal: 10_000 }) }, async (deployment) => {
-      const job = await deployment.submit()
-      await until(() => deployment.world.machines.length === 1)
-      await job.cancel()
-      await expect(job.result()).rejects.toThrow()
-      const body = await deployment.store.get(layout.result('job-test', 1))
-      if (body !== undefined)
-        expect(JSON.parse(body.toString())).toMatchObject({ outcome: 'stopped', progress: null })
-      expect(deployment.world.machines.map(({ state }) => state)).toEqual(['gone'])
-    }),
+    inWorld(
+      { ...long, bootMs: 10_000, timing: { drainMs: 60_000, silenceMs: 60_000 } },
+      async (deployment) => {
+        const job = await deployment.submit()
+        await eventually(() => deployment.world.machines.length === 1)
+        await job.cancel()
+        await expect(job.result()).rejects.toThrow()
+        const body = await deployment.store.get(layout.result('job-test', 1))
+        expect(JSON.parse(body!.toString())).toMatchObject({ outcome: 'stopped', progress: null })
+        expect(deployment.world.machines).toMatchObject([{ state: 'gone', workedFromMs: undefined }])
+      },
+    ),
   )
 })
 
 describe('workers that come and go', () => {
   it.concurrent(
     'take up a running job again, which does not notice',
-    inWorld({ behave: () => ({ stepsTotal: 200 }) }, async (deployment) => {
+    inWorld(long, async (deployment) => {
       const job = await deployment.submit()
       await running(job)
       await deployment.stop('orchestrator')
@@ -110,19 +105,24 @@ describe('workers that come and go', () => {
       await deployment.stop('verbs')
       await deployment.startBackend()
       await deployment.startOrchestrator()
-      expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 1 })
+      await observed(deployment, 3)
+      await job.cancel()
+      expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+      const { attempts } = await statusOf(job)
+      expect(attempts).toMatchObject([{ state: 'stopped', reason: 'cancelled', stepsLost: 0 }])
+      expect(deployment.world.machines).toHaveLength(1)
     }),
   )
 
   it.concurrent(
     'find the result of a job that ended while nobody was there',
-    inWorld({}, async (deployment) => {
+    inWorld({ behave: () => ({ stepsTotal: 300 }) }, async (deployment) => {
       const job = await deployment.submit()
-      await running(job)
+      await eventually(() => deployment.world.machines.length === 1)
       await deployment.stop('watches')
       await deployment.stop('verbs')
       await deployment.stop('orchestrator')
-      await until(() => deployment.world.machines.every(({ state }) => state === 'gone'))
+      await eventually(() => deployment.world.machines.every(({ state }) => state === 'gone'))
       await deployment.startBackend()
       await deployment.startOrchestrator()
       expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 1 })
@@ -134,13 +134,13 @@ describe('workers that come and go', () => {
     inWorld(
       {
         timing: { leaseMs: 1_500, drainMs: 500 },
-        behave: ({ attempt }) => (attempt === 1 ? { stepsTotal: 10_000 } : {}),
+        ...firstLong,
       },
       async (deployment) => {
         const job = await deployment.submit()
         await running(job)
         await deployment.stop('watches')
-        await until(() => deployment.world.machines.every(({ state }) => state === 'gone'))
+        await eventually(() => deployment.world.machines.every(({ state }) => state === 'gone'))
         await deployment.stop('verbs')
         await deployment.startBackend()
         await job.result()
@@ -163,17 +163,22 @@ describe('workers that come and go', () => {
 describe('a store or a provider that is down', () => {
   it.concurrent(
     'costs no machine, however long it lasts',
-    inWorld({ timing: { silenceMs: 300 }, behave: () => ({ stepsTotal: 150 }) }, async (deployment) => {
+    inWorld({ timing: { silenceMs: 3_000 }, ...long }, async (deployment) => {
       const job = await deployment.submit()
       await running(job)
       const [machine] = deployment.world.machines
       deployment.store.isDown = true
       // Longer than the silence after which a machine would be given up, had the store answered.
       const fromMs = Date.now()
-      await until(() => Date.now() - fromMs > 1_000)
+      await eventually(() => Date.now() - fromMs > 4_000)
+      await observed(deployment, 3)
       expect(machine!.state).toBe('running')
       deployment.store.isDown = false
-      expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 1 })
+      const { seq } = (await beatOf(deployment))!
+      await eventually(async () => (await beatOf(deployment))!.seq > seq)
+      await observed(deployment, 3)
+      expect(await statusOf(job)).toMatchObject({ state: 'running', attemptsTotal: 1 })
+      expect(deployment.world.machines).toMatchObject([{ state: 'running' }])
     }),
   )
 
@@ -232,15 +237,15 @@ describe('garbage collection', () => {
 
   it.concurrent(
     'ends what nobody owns, after a grace, and nothing else',
-    inWorld({ wares: [SPOT, ON_DEMAND], behave: () => ({ stepsTotal: 1_000 }) }, async (deployment) => {
+    inWorld({ wares: [SPOT, ON_DEMAND], ...long }, async (deployment) => {
       await putDocument(deployment.store, layout.deployment(), { id: DEPLOYMENT })
       const job = await deployment.submit()
       await running(job)
       const dry = await collect(deployment, { isDryRun: true })
       expect(dry.verdicts).toMatchObject([{ action: 'kept', reason: 'attempt 1 of job job-test is running' }])
       // The job and its attempt are gone without any clean-up: the machine is nobody's now.
-      await attemptOf(deployment).terminate()
       await deployment.stop('orchestrator')
+      await attemptOf(deployment).terminate()
       await job.terminate()
       await deployment.startOrchestrator()
       const swept = await collect(deployment)
@@ -251,7 +256,7 @@ describe('garbage collection', () => {
 
   it.concurrent(
     'refuses to end anything when server and store are not of one deployment',
-    inWorld({ behave: () => ({ stepsTotal: 1_000 }) }, async (deployment) => {
+    inWorld({}, async (deployment) => {
       await putDocument(deployment.store, layout.deployment(), { id: 'dep-zzzzzzzzzz' })
       const { verdicts } = await collect(deployment)
       expect(verdicts).toMatchObject([

@@ -305,6 +305,43 @@ class CheckpointsTest(UploadingTest):
         self.assertIsNone(self.checkpoints.newest)
         self.assertIn("denied", self.remarks[-1])
 
+    def test_what_was_written_on_a_full_disk_is_not_trusted_unless_the_program_says_so(self):
+        self.begin()
+        with mock.patch("crucible_runner.looks.is_full", return_value=True):
+            self.save("step-1.pt", "ha")
+            self.tick()
+        # There is room again, and the file is as it was.
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, None])
+        words = "the checkpoint is not uploaded: the disk was full when it was written"
+        self.assertEqual(self.remarks, [words])
+        self.save("step-2.pt", "half")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 2])
+        with mock.patch("crucible_runner.looks.is_full", return_value=True):
+            self.save("step-3.pt", "wh")
+            self.tick()
+            self.save("step-3.pt", "whole")
+            self.write("machine/control/saved/3.json", json.dumps({"path": "step-3.pt", "step": 3}))
+            self.assertEqual(self.tick(), 3)
+            self.save("step-4.pt", "ha")
+            os.unlink(self.at("machine", "control", "saved", "3.json"))
+            self.finish(True)
+        self.assertEqual(self.checkpoints.newest, CheckpointId(3, 2))
+
+    def test_looking_at_many_files_takes_but_a_part_of_the_time(self):
+        self.begin()
+        pauses = []
+
+        class Ending:
+            def wait(self, seconds):
+                pauses.append(seconds)
+                return len(pauses) > 3
+
+        self.looks._is_ended = Ending()
+        times = iter([0, 0.5, 10, 10.01, 20, 23])
+        with mock.patch("crucible_runner.looks.time.monotonic", lambda: next(times)):
+            self.looks._run()
+        self.assertEqual([round(pause, 6) for pause in pauses], [1.0, 4.5, 1.0, 27.0])
+
     def test_names_that_no_manifest_can_hold_are_refused_before_anything_is_sent(self):
         self.begin()
         self.write(os.fsdecode(b"machine/checkpoints/bad\xff.pt"), "x")

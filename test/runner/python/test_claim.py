@@ -12,12 +12,20 @@ from crucible_runner.store import StoreError
 class MachineIdTest(FolderTest):
     def test_is_made_once(self):
         made = machine_id(self.at("machine-id"))
-        self.assertRegex(made, r"^[0-9a-f]{32}$")
+        self.assertRegex(made, r"^unnamed-[0-9a-f]{32}$")
         self.assertEqual(machine_id(self.at("machine-id")), made)
         self.assertNotEqual(machine_id(self.at("another")), made)
 
     def test_a_full_disk_is_told_by_what_comes_after(self):
-        self.assertRegex(machine_id(self.at("missing", "machine-id")), r"^[0-9a-f]{32}$")
+        self.assertRegex(machine_id(self.at("missing", "machine-id")), r"^unnamed-[0-9a-f]{32}$")
+
+    def test_is_what_the_backend_has_written_down(self):
+        self.assertEqual(machine_id(self.write("machine-id", "i-0f1e2d3c4b5a69788\n")), "i-0f1e2d3c4b5a69788")
+        for nothing in ("", "\n", "<html>404 - Not Found</html>", "x" * 256, "i-1\ni-2"):
+            with self.subTest(nothing):
+                made = machine_id(self.write("machine-id", nothing))
+                self.assertRegex(made, r"^unnamed-[0-9a-f]{32}$")
+                self.assertEqual(self.read("machine-id"), made)
 
 
 class ClaimTest(FolderTest):

@@ -10,6 +10,7 @@ from crucible_runner.shapes import DocumentError
 SHAPES = {
     "order": documents.ORDER,
     "limits": documents.LIMITS,
+    "claim": documents.CLAIM,
     "lease": documents.LEASE,
     "drain": documents.DRAIN,
     "grant": documents.GRANT,

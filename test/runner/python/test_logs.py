@@ -219,6 +219,23 @@ class ShipperTest(FolderTest):
         (line,) = self.store.get(self.keys.log_chunk(1, 2)).splitlines()
         self.assertEqual((json.loads(line)["s"], json.loads(line)["lost"]), ("gap", 2))
 
+    def test_sends_again_whatever_went_wrong(self):
+        put, trouble = self.store.put, []
+        self.trouble.happened = trouble.append
+
+        def unwilling(key, body):
+            if not trouble:
+                raise ValueError("something stands there")
+            put(key, body)
+
+        self.store.put = unwilling
+        self.book.add("out", [b"x"])
+        self.shipper.start()
+        with mock.patch("crucible_runner.retry._FIRST_PAUSE_SECONDS", 0):
+            self.shipper.finish(lambda: False)
+        self.assertEqual([str(error) for error in trouble], ["something stands there"])
+        self.assertEqual(self.stored(), ["000000000001-000000000001.ndjson"])
+
     def test_sends_again_what_the_store_did_not_take(self):
         put, failures = self.store.put, [StoreError("away"), StoreError("away")]
 

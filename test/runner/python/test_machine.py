@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 import time
+from unittest import mock
 
 from support import RUNNER, FakeClock, FolderTest
 
@@ -178,6 +179,38 @@ class GpusTest(FolderTest):
 
 
 class ArtifactsTest(FolderTest):
+    def test_folders_may_be_nested_as_deeply_as_paths_can_be_long(self):
+        deep = self.at("output", *(["d"] * 1_500))
+        here = os.getcwd()
+        self.addCleanup(subprocess.call, ["rm", "-rf", self.at("output")])
+        try:
+            os.mkdir(self.at("output"))
+            os.chdir(self.at("output"))
+            for _ in range(1_500):
+                os.mkdir("d")
+                os.chdir("d")
+            with open("file", "w") as file:
+                file.write("x")
+        finally:
+            os.chdir(here)
+        found, remarks = find_artifacts(self.at("output"), self.at("work"), [])
+        self.assertEqual((list(found.values()), remarks), ([os.path.join(deep, "file")], []))
+
+    def test_a_folder_that_cannot_be_read_is_spoken_of_and_all_else_is_kept(self):
+        self.write("output/a/file", "x")
+        self.write("output/b/file", "x")
+        listdir = os.listdir
+
+        def closed(path):
+            if path.endswith("/a"):
+                raise PermissionError(13, "Permission denied", path)
+            return listdir(path)
+
+        with mock.patch("os.listdir", closed):
+            found, remarks = find_artifacts(self.at("output"), self.at("work"), [])
+        self.assertEqual(list(found), ["b/file"])
+        self.assertRegex(remarks[0], "^what is in a is not kept: .*Permission denied")
+
     def test_finds_files_by_pattern_and_all_of_the_output(self):
         for name in (
             "work/a.txt",
@@ -267,6 +300,19 @@ class HelperTest(FolderTest):
 
 
 class PathsTest(FolderTest):
+    def test_removes_whatever_stands_in_the_place_of_a_directory(self):
+        self.write("elsewhere/file", "x")
+        os.chmod(self.at("elsewhere"), 0o755)
+        os.symlink(self.at("elsewhere"), self.at("link"))
+        os.symlink(self.at("nowhere"), self.at("dangling"))
+        os.mkfifo(self.at("pipe"))
+        self.write("file", "x")
+        for name in ("link", "dangling", "pipe", "file"):
+            remove_tree(self.at(name))
+            self.assertFalse(os.path.lexists(self.at(name)), name)
+        self.assertEqual(self.read("elsewhere/file"), "x")
+        self.assertEqual(os.stat(self.at("elsewhere")).st_mode & 0o777, 0o755)
+
     def test_removes_what_was_made_read_only(self):
         self.write("a/b/c", "x")
         os.chmod(self.at("a", "b"), 0o500)

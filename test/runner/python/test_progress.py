@@ -1,4 +1,7 @@
 import json
+import os
+import time
+
 from support import FakeClock, FolderTest
 
 from crucible_runner.progress import Progress
@@ -46,6 +49,13 @@ class ProgressTest(FolderTest):
         self.assertIsNone(self.progress("loss nan").document())
         self.assertIsNone(self.progress("step " + "1" * 10_000).document())
 
+    def test_is_quick_about_long_lines(self):
+        began = time.process_time()
+        for word in ("loss", "loss:", "step", "epoch", "1/2", "train loss", "'loss'"):
+            self.progress(*[(word + " " * 16_000)] * 20)
+        self.assertLess(time.process_time() - began, 2)
+        self.assert_progress("step 7/9 loss 0.5" + " " * 16_000, 7, 9, 0.5)
+
     def test_a_step_is_better_than_a_bar_and_a_bar_than_an_epoch(self):
         progress = self.progress("epoch 9/10", "5/7 [", "step 100", "epoch 10/10", "7/7 [")
         self.assertEqual(progress.document()["step"], 100)
@@ -67,6 +77,13 @@ class ProgressTest(FolderTest):
         self.assertEqual((document["step"], document["stepsTotal"], document["loss"]), (7, 8, None))
         self.write("progress.json", "{")
         self.assertEqual(progress.step(), 7)
+
+    def test_a_pipe_in_the_place_of_the_helpers_file_tells_nothing(self):
+        os.mkfifo(self.at("progress.json"))
+        self.assertIsNone(self.progress().document())
+        writer = os.open(self.at("progress.json"), os.O_RDWR)
+        self.addCleanup(os.close, writer)
+        self.assertIsNone(self.progress().step())
 
     def test_looks_only_at_the_end_of_a_flood(self):
         progress = self.progress(*["step %d" % step for step in range(100_000)])

@@ -69,7 +69,7 @@ class FileStoreTest(FolderTest):
         claim = self.at(".tmp", hashlib.sha256(b"a/b").hexdigest() + ".claim")
         self.write(claim[len(self.folder) + 1 :], "")
         with mock.patch("os.link", side_effect=OSError(errno.EPERM, "no links here")), mock.patch(
-            "crucible_runner.file_store._CLAIM_PATIENCE_SECONDS", 0.1
+            "crucible_runner.file_turn._PATIENCE_SECONDS", 0.1
         ):
             self.assertTrue(self.store.put_if_absent("a/b", b"1"))
 
@@ -125,9 +125,19 @@ class FileStoreTest(FolderTest):
         with mock.patch("os.mkdir", side_effect=FileNotFoundError(errno.ENOENT, "pruned")):
             self.assertRaisesRegex(StoreError, "pruned|No such", self.store.put, "a/b", b"1")
 
-    def test_an_object_in_the_place_of_a_folder_is_an_error(self):
+    def test_what_will_never_work_is_no_reason_to_try_again(self):
         self.store.put("a", b"1")
-        self.assertRaises(StoreError, self.store.put, "a/b/c", b"2")
+        self.store.put("b/c", b"1")
+        self.assertRaisesRegex(ValueError, "Not a directory", self.store.put, "a/b/c", b"2")
+        self.assertRaisesRegex(ValueError, "Is a directory", self.store.put, "b", b"2")
+        self.assertRaisesRegex(ValueError, "name too long", self.store.put, "x" * 256, b"2")
+        with mock.patch("os.rename", side_effect=OSError(errno.EINVAL, "Invalid argument")):
+            self.assertRaisesRegex(ValueError, "Invalid argument", self.store.put, "no:colons", b"2")
+        self.assertEqual(self.left_over(), [])
+
+    def test_a_root_that_is_no_folder_may_become_one_again(self):
+        self.write("file", "")
+        self.assertRaises(StoreError, FileStore(self.at("file")).put, "a", b"1")
 
     def test_a_root_that_vanishes_in_the_midst_is_not_made(self):
         self.store.put("a", b"1")

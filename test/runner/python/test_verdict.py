@@ -87,13 +87,32 @@ class SymptomsTest(FolderTest):
         self.assertFalse(is_full(self.folder))
 
         class Disk:
-            f_bavail, f_frsize, f_files, f_favail = 10, 4096, disk.f_files, 1000
+            f_blocks, f_bavail, f_bfree, f_frsize = 10**9, 10, 10, 4096
+            f_files, f_favail, f_ffree = disk.f_files, 1000, 1000
 
         with mock.patch("os.statvfs", return_value=Disk):
             self.assertTrue(is_full(self.folder))
-        Disk.f_bavail, Disk.f_files, Disk.f_favail = 10**9, 1000, 0
+        Disk.f_bavail = Disk.f_bfree = 10**9
+        Disk.f_files, Disk.f_favail, Disk.f_ffree = 1000, 0, 0
         with mock.patch("os.statvfs", return_value=Disk):
             self.assertTrue(is_full(self.folder))
+
+    def test_what_is_kept_for_the_superuser_is_room_for_it_alone(self):
+        class Disk:
+            f_blocks, f_bavail, f_bfree, f_frsize = 10**9, 0, 10**6, 4096
+            f_files, f_favail, f_ffree = 0, 0, 0
+
+        with mock.patch("os.statvfs", return_value=Disk):
+            for user, is_expected in ((0, False), (1000, True)):
+                with mock.patch("os.geteuid", return_value=user):
+                    self.assertEqual(is_full(self.folder), is_expected)
+
+    def test_a_file_system_that_does_not_say_is_not_full(self):
+        class Disk:
+            f_blocks = f_bavail = f_bfree = f_frsize = f_files = f_favail = f_ffree = 0
+
+        with mock.patch("os.statvfs", return_value=Disk):
+            self.assertFalse(is_full(self.folder))
 
     def test_hears_a_full_disk(self):
         self.assertTrue(speaks_of_full_disk(["x", "OSError: [Errno 28] No space left on device: 'a'"]))

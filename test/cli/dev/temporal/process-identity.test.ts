@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it } from '@jest/globals'
 import { identify, isAlive } from '../../../../cli/dev/temporal/process-identity'
@@ -20,11 +20,15 @@ describe('a process identity', () => {
   })
 
   it.each(platforms)('on %s is not had by a process that only waits to be reaped', async (platform) => {
-    // The shell becomes something that never asks how its child ended.
-    const parent = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], {
+    // The shell becomes something that never asks how its child ended; until then it would.
+    const parent = spawn('/bin/sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     const [line] = (await once(parent.stdout, 'data')) as [Buffer]
+    const command = (): string =>
+      spawnSync('ps', ['-o', 'comm=', '-p', String(parent.pid)], { encoding: 'utf8' }).stdout
+    await until(() => command().includes('sleep'))
+    process.kill(Number(line), 'SIGKILL')
     await until(() => identify(Number(line), platform) === undefined)
     expect(() => process.kill(Number(line), 0)).not.toThrow()
     parent.kill('SIGKILL')

@@ -1,0 +1,53 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { Script } from 'node:vm'
+import type * as start from './start'
+
+const lazily = createRequire(__filename)
+
+/**
+ * The commands that only look, which people and scripts call often. The build puts them into one file with the libraries that they
+ * need: to find and read these one by one takes longer than all else that such a command does. A process has our code from the
+ * bundle or from its own files, never from both, so these commands load nothing of `workers/`.
+ */
+export const QUICK_COMMANDS: readonly string[] = [
+  'artifacts',
+  'checkpoints',
+  'events',
+  'jobs-for-completion',
+  'list',
+  'logs',
+  'show',
+]
+
+export const QUICK_BUNDLE = join(__dirname, 'quick-commands.js')
+/** What V8 made of the bundle at build time, of use to the same V8 only. */
+export const QUICK_CODE_CACHE = `${QUICK_BUNDLE}.${process.version}-${process.arch}.cache`
+
+/** The program as the bundle has it; `undefined` for commands that are not in it, and where nothing was bundled. */
+export function loadQuick(args: readonly string[]): typeof start | undefined {
+  const command = args.find((arg) => !arg.startsWith('-'))
+  if (command === undefined || !QUICK_COMMANDS.includes(command) || !existsSync(QUICK_BUNDLE))
+    return undefined
+  const script = existsSync(QUICK_CODE_CACHE) ? compileQuick(readFileSync(QUICK_CODE_CACHE)) : undefined
+  // Without a cache that fits, Node's own way: since 22.8 it keeps one by itself.
+  const isCompiled = script !== undefined && script.cachedDataRejected !== true
+  return (isCompiled ? runQuick(script) : lazily(QUICK_BUNDLE)) as typeof start
+}
+
+export function compileQuick(cachedData?: Buffer): Script {
+  const source = readFileSync(QUICK_BUNDLE, 'latin1')
+  return new Script(`(function (exports, require, module, __filename, __dirname) { ${source}\n})`, {
+    filename: QUICK_BUNDLE,
+    ...(cachedData === undefined ? {} : { cachedData }),
+  })
+}
+
+/** What the bundle exports. */
+export function runQuick(script: Script): unknown {
+  const loaded = { exports: {} }
+  const wrapper = script.runInThisContext() as (...args: unknown[]) => void
+  wrapper(loaded.exports, createRequire(QUICK_BUNDLE), loaded, QUICK_BUNDLE, __dirname)
+  return loaded.exports
+}

@@ -1,0 +1,69 @@
+import contextlib
+import errno
+import fcntl
+import io
+import os
+import subprocess
+import sys
+import time
+from unittest import mock
+
+from support import FolderTest
+
+from crucible_runner import processes
+from crucible_runner.guard import Options, run_guarded
+
+
+class UnusableDirectoryTest(FolderTest):
+    """The runner proper must never be started where its directory cannot be used."""
+
+    def guard(self, root, job="unit-guard-%d" % os.getpid()):
+        options = Options(
+            store="file://" + self.folder,
+            job=job,
+            attempt=1,
+            root=root,
+            secret_key_file=None,
+            power_off="echo off >> '%s'" % self.at("off"),
+            notice_file=None,
+            has_notice_kill=False,
+        )
+        said = io.StringIO()
+        # As if it had been started with the variable that it would start itself anew to have.
+        with mock.patch.dict(os.environ, {processes.MACHINE_VARIABLE: options.attempt_id}):
+            with contextlib.redirect_stderr(said):
+                code = run_guarded(options, self.fail, [])
+        return code, said.getvalue(), os.path.exists(self.at("off"))
+
+    def test_switches_the_machine_off(self):
+        self.write("file", "")
+        code, said, is_off = self.guard(self.at("file", "root"))
+        self.assertEqual((code, is_off), (1, True))
+        self.assertIn("cannot be used: [Errno 20] Not a directory", said)
+
+    def test_switches_the_machine_off_where_nothing_can_be_locked(self):
+        with mock.patch("fcntl.flock", side_effect=OSError(errno.ENOLCK, "No locks available")):
+            code, said, is_off = self.guard(self.at("root"))
+        self.assertEqual((code, is_off), (1, True))
+        self.assertIn("No locks available", said)
+
+    def test_leaves_a_machine_on_that_has_a_runner(self):
+        os.mkdir(self.at("root"))
+        with open(self.at("root", "runner.lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            code, said, is_off = self.guard(self.at("root"))
+        self.assertEqual((code, is_off), (0, False))
+        self.assertIn("another runner is at work", said)
+
+    def test_leaves_a_machine_on_whose_runner_began_before_the_disk_went_bad(self):
+        job = "unit-bad-disk-%d" % os.getpid()
+        environment = dict(os.environ, CRUCIBLE_MACHINE=job + "-1")
+        living = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], env=environment)
+        self.addCleanup(living.wait)
+        self.addCleanup(living.kill)
+        while living.pid not in processes.of_machine(job + "-1", [], []):
+            time.sleep(0.01)
+        with mock.patch("os.open", side_effect=OSError(errno.EROFS, "Read-only file system")):
+            code, said, is_off = self.guard(self.at("root"), job)
+        self.assertEqual((code, is_off), (1, False))
+        self.assertIn("Read-only file system", said)

@@ -1,0 +1,52 @@
+import os
+from unittest import mock
+
+from support import FakeClock, FolderTest
+
+from crucible_runner.artifacts import Keeper
+from crucible_runner.file_store import FileStore
+from crucible_runner.keys import Keys
+from crucible_runner.retry import GaveUp
+from crucible_runner.store import StoreError
+
+
+class KeeperTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.at("store"))
+        self.store = FileStore(self.at("store"))
+        self.remarks = []
+        self.keeper = Keeper(self.store, Keys("job-a", 1), FakeClock(), self.remarks.append)
+        self.found = {name: self.write("output/" + name, name) for name in ("a", "b", "c")}
+
+    def keep(self, is_over=lambda: False):
+        with mock.patch("crucible_runner.retry._FIRST_PAUSE_SECONDS", 0):
+            self.keeper.keep(self.found, is_over)
+        return [artifact["path"] for artifact in self.keeper.kept]
+
+    def refuse(self, name, times):
+        upload, refusals = self.store.upload, [name] * times
+
+        def refusing(key, size):
+            if key.endswith("/" + name) and refusals:
+                raise StoreError("no room for %s" % refusals.pop())
+            return upload(key, size)
+
+        self.store.upload = refusing
+
+    def test_what_the_store_does_not_take_now_comes_after_all_the_others(self):
+        self.refuse("a", 3)
+        self.assertEqual(self.keep(), ["b", "c", "a"])
+        self.assertEqual(self.store.get("jobs/job-a/artifacts/a"), b"a")
+        self.assertIn("no room for a", self.remarks[0])
+        self.assertRegex(self.remarks[1], "works again")
+
+    def test_others_are_kept_where_one_never_is(self):
+        self.refuse("b", 10**9)
+        self.assertRaises(GaveUp, self.keep, lambda: len(self.keeper.kept) == 2)
+        self.assertEqual([artifact["path"] for artifact in self.keeper.kept], ["a", "c"])
+
+    def test_what_can_have_no_place_is_left_out_at_once(self):
+        self.store.put("jobs/job-a/artifacts/b/of-an-attempt-before", b"")
+        self.assertEqual(self.keep(), ["a", "c"])
+        self.assertRegex("\n".join(self.remarks), "^the artifact b is not kept: .*Is a directory$")

@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { spendOver } from '../../core/meter'
+import { microUsd } from '../../core/money'
+import { layout } from '../../storage/layout'
+import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import { LONG, QUICK, SPOT, statusOf, worldsOn, type WorldWishes } from './harness'
+import {
+  atStep,
+  beatOf,
+  ended,
+  eventually,
+  expectUntouched,
+  forReason,
+  inState,
+  running,
+  TEST_LIMIT_MS,
+} from './looks'
+
+jest.setTimeout(TEST_LIMIT_MS)
+
+let at: TestConnection
+
+beforeAll(async () => {
+  quietWorkers()
+  at = await connectTo()
+})
+afterAll(() => at.close())
+
+const inWorld = worldsOn(() => at)
+
+const firstLong: WorldWishes['behave'] = ({ attempt }) => (attempt === 1 ? LONG : {})
+
+describe('what the owner can tell a job', () => {
+  const long = { behave: () => LONG }
+
+  it.concurrent(
+    'cancels it: the workload saves, the machine ends, the workflow closes as cancelled',
+    inWorld(long, async (deployment) => {
+      const job = await deployment.submit()
+      await atStep(deployment, 25)
+      await job.cancel()
+      expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+      const { attempts, state, checkpoint } = await statusOf(job)
+      expect(state).toBe('cancelled')
+      expect(attempts[0]).toMatchObject({ state: 'stopped', reason: 'cancelled', stepsLost: 0 })
+      expect(checkpoint!.step).toBeGreaterThanOrEqual(25)
+      expect(deployment.world.machines.map((machine) => machine.state)).toEqual(['gone'])
+    }),
+  )
+
+  it.concurrent(
+    'cancels it now: a workload that does not listen has seconds',
+    inWorld(
+      { behave: () => ({ ...LONG, isDeaf: true }), timing: { drainMs: 150_000 } },
+      async (deployment) => {
+        const job = await deployment.submit()
+        await running(job)
+        await job.cancel()
+        await inState(job, 'stopping')
+        const receipt = await job.executeUpdate<{ message: string }, []>('cancelNow')
+        expect(receipt.message).toMatch(/Cancelling/)
+        expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+        expect(deployment.world.machines.map((machine) => machine.state)).toEqual(['gone'])
+      },
+    ),
+  )
+
+  it.concurrent(
+    'cancels it while it waits for a machine',
+    inWorld({ wares: [{ ...SPOT, stock: 0 }] }, async (deployment) => {
+      const job = await deployment.submit()
+      await forReason(job, 'waiting-for-capacity')
+      await job.cancel()
+      expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+      expect(deployment.world.machines).toEqual([])
+    }),
+  )
+
+  it.concurrent(
+    'moves it, with a checkpoint first, to another place',
+    inWorld({ behave: firstLong }, async (deployment) => {
+      const job = await deployment.submit()
+      await atStep(deployment, 25)
+      const receipt = await job.executeUpdate('migrate', {
+        args: [{ to: { backend: 'scripted', capacityType: 'on-demand' } }],
+      })
+      expect(receipt).toEqual({ message: 'Moving to scripted:on-demand; the workload saves first.' })
+      expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 2 })
+      const [from, to] = (await statusOf(job)).attempts
+      expect(from).toMatchObject({ state: 'stopped', reason: 'migrated', stepsLost: 0, capacityType: 'spot' })
+      expect(to).toMatchObject({
+        state: 'succeeded',
+        capacityType: 'on-demand',
+        restoredFrom: from!.checkpoint,
+      })
+    }),
+  )
+
+  it.concurrent(
+    'goes on where it can when there is nothing where it was to move',
+    inWorld({ behave: firstLong }, async (deployment) => {
+      const job = await deployment.submit()
+      await running(job)
+      await job.executeUpdate('migrate', { args: [{ to: { backend: 'nowhere' } }] })
+      expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 2 })
+    }),
+  )
+
+  it.concurrent(
+    'refuses what makes no sense, without a trace',
+    inWorld(long, async (deployment) => {
+      const job = await deployment.submit()
+      await running(job)
+      const refused = async (update: string, argument: unknown): Promise<string> =>
+        job.executeUpdate(update, { args: [argument] }).then(
+          () => 'accepted',
+          (error: { cause?: Error }) => error.cause?.message ?? '',
+        )
+      expect(await refused('extend', {})).toMatch('Give a new deadline or a new budget')
+      expect(await refused('extend', { deadlineAtMs: Date.now() - 1_000 })).toMatch('has passed already')
+      expect(await refused('extend', { budgetMicroUsd: -1 })).toMatch('not above')
+      const { events } = await job.fetchHistory()
+      expect(
+        events!.filter(({ workflowExecutionUpdateAcceptedEventAttributes: accepted }) => accepted),
+      ).toEqual([])
+    }),
+  )
+
+  it.concurrent(
+    'reaches the running machine with a new deadline and a new budget',
+    inWorld(long, async (deployment) => {
+      const job = await deployment.submit({ budgetMicroUsd: microUsd(1_000) })
+      await running(job)
+      const deadlineAtMs = Date.now() + 600_000
+      await job.executeUpdate('extend', { args: [{ deadlineAtMs, budgetMicroUsd: microUsd(2_000) }] })
+      await eventually(async () => (await beatOf(deployment))?.limitsSeq === 1)
+      const limits: unknown = JSON.parse(
+        (await deployment.store.get(layout.limits('job-test', 1, 1)))!.toString(),
+      )
+      // 2,000 dollars at 360 an hour, in whole seconds.
+      expect(limits).toEqual({ seq: 1, deadlineAtMs, runMs: 20_000_000 })
+      await expectUntouched(deployment, job)
+    }),
+  )
+})
+
+describe('limits', () => {
+  it.concurrent(
+    'stops in time for its deadline, with what it has saved',
+    inWorld({ behave: () => LONG }, async (deployment) => {
+      const job = await deployment.submit({ deadlineAtMs: Date.now() + 600_000 })
+      await running(job)
+      const deadlineAtMs = Date.now() + 8_000
+      await job.executeUpdate('extend', { args: [{ deadlineAtMs }] })
+      expect(await ended(job)).toMatchObject({ status: 'FAILED', type: 'deadline-reached' })
+      const [machine] = deployment.world.machines
+      expect(machine!.endedAtMs!).toBeLessThanOrEqual(deadlineAtMs)
+      expect((await statusOf(job)).attempts[0]).toMatchObject({ reason: 'deadline', stepsLost: 0 })
+    }),
+  )
+
+  it.concurrent(
+    'never spends more than its budget, over all its attempts',
+    inWorld(
+      {
+        wares: [SPOT],
+        behave: ({ attempt }) => ({ ...LONG, ...(attempt === 1 ? { diesAtStep: 65 } : {}) }),
+      },
+      async (deployment) => {
+        const job = await deployment.submit({ budgetMicroUsd: microUsd(100) })
+        await running(job, 2)
+        const { spentMicroUsd } = await statusOf(job)
+        expect(spentMicroUsd).toBeGreaterThan(0)
+        // Enough for the second machine until five seconds from now.
+        const order = (await deployment.store.get(layout.order('job-test', 2)))!.toString()
+        const { issuedAtMs } = JSON.parse(order) as { issuedAtMs: number }
+        const second = spendOver(Date.now() + 5_000 - issuedAtMs, SPOT.priceMicroUsdPerHour)
+        const budgetMicroUsd = spentMicroUsd + second
+        await job.executeUpdate('extend', { args: [{ budgetMicroUsd }] })
+        expect(await ended(job)).toMatchObject({ status: 'FAILED', type: 'budget-reached' })
+        expect((await statusOf(job)).spentMicroUsd).toBeLessThanOrEqual(budgetMicroUsd)
+      },
+    ),
+  )
+
+  it.concurrent(
+    'ends a job whose deadline comes while it waits for a machine',
+    inWorld({ wares: [{ ...SPOT, stock: 0 }] }, async (deployment) => {
+      const job = await deployment.submit({ deadlineAtMs: Date.now() + 600_000 })
+      await forReason(job, 'waiting-for-capacity')
+      const deadlineAtMs = Date.now() + QUICK.drainMs + QUICK.powerOffMs + 1_000
+      await job.executeUpdate('extend', { args: [{ deadlineAtMs }] })
+      expect(await ended(job)).toMatchObject({ status: 'FAILED', type: 'deadline-reached' })
+    }),
+  )
+})

@@ -1,0 +1,85 @@
+import { describe, expect, it } from '@jest/globals'
+import type { RealisedOffer } from '../../core/handle'
+import type { AttemptRecord } from '../../core/ledger'
+import type { JobStatus } from '../../core/messages'
+import { microUsd } from '../../core/money'
+import { jobDetails } from '../../workflows/job-details'
+
+const STATUS: JobStatus = {
+  ...{ id: 'job-a', name: 'train', owner: 'me', submittedAtMs: 0, attempts: [], attemptsTotal: 0 },
+  ...{ state: 'running', reason: 'training', message: 'Training.', spentMicroUsd: 0, placementReasons: [] },
+}
+
+function attemptOf(number: number, over: Partial<AttemptRecord> = {}): AttemptRecord {
+  return {
+    ...{ number, attemptId: `job-a-${number}`, workflowId: `job/job-a/${number}`, backend: 'scripted' },
+    ...{ capacityType: 'spot', offerKey: 'scripted/spot/v100/a', costMicroUsd: 0 },
+    ...{ state: 'provisioning', reason: 'launching' },
+    ...over,
+  }
+}
+
+const REALISED: RealisedOffer = {
+  ...{ capacityType: 'spot', type: 'v100', place: 'a', priceMicroUsdPerHour: microUsd(0.36) },
+}
+const ENDED = { realised: REALISED, launchedAtMs: 0, endedAtMs: 90_000, costMicroUsd: microUsd(0.01) }
+
+const linesOf = (status: Partial<JobStatus>): string[] => jobDetails({ ...STATUS, ...status }).split('\n')
+
+describe("a job's page in the Temporal UI", () => {
+  it('has every amount as code: what stands between two dollar signs would be a formula', () => {
+    const page = jobDetails({
+      ...STATUS,
+      message: 'The budget $2.00 is not above the $2.50 spent already.',
+      placementReasons: ['$0.12/h, about $0.000734 in 21s'],
+      budgetMicroUsd: microUsd(2),
+      spentMicroUsd: microUsd(2.5),
+      attempts: [attemptOf(1, { ...ENDED, state: 'failed', reason: 'quota: at most $5.00.' })],
+    })
+    expect(page.match(/`[^`]*`/g)).toEqual([
+      ...['`$2.00`', '`$2.50`', '`$2.50`', '`$2.00`', '`$0.12`', '`$0.000734`', '`$0.01`', '`$5.00`'],
+      ...['`crucible show job-a`', '`crucible logs -f job-a`'],
+    ])
+    expect(page.replace(/`[^`]*`/g, '')).not.toContain('$')
+  })
+
+  it('lists the attempts by their numbers, since the UI knows no tables', () => {
+    const lost = { state: 'interrupted', reason: 'interrupted: The machine was taken back.' } as const
+    const lines = linesOf({
+      attempts: [
+        attemptOf(1, { ...ENDED, ...lost, stepsLost: 5 }),
+        attemptOf(2, { ...ENDED, state: 'stopped', reason: 'migrated', stepsLost: 0 }),
+        attemptOf(3, { ...ENDED, capacityType: 'on-demand', state: 'succeeded', reason: 'completed' }),
+        attemptOf(4),
+      ],
+    })
+    expect(lines.filter((line) => /^\d+\. /.test(line))).toEqual([
+      '1. **interrupted** on scripted spot v100, 1m 30s, `$0.01`, 5 steps lost: The machine was taken back.',
+      '2. **stopped** on scripted spot v100, 1m 30s, `$0.01`: migrated',
+      '3. **succeeded** on scripted spot v100, asked for on-demand, 1m 30s, `$0.01`',
+      '4. **provisioning** on scripted spot: launching',
+    ])
+    expect(lines.join('\n')).not.toContain('|')
+  })
+
+  it('begins the list with the first that it has room for', () => {
+    const attempts = Array.from({ length: 20 }, (_, index) => attemptOf(index + 1))
+    const numbers = linesOf({ attempts }).flatMap((line) => /^(\d+)\. /.exec(line)?.[1] ?? [])
+    expect(numbers).toEqual(['9', '10', '11', '12', '13', '14', '15', '16', '17', '18', '19', '20'])
+  })
+
+  it('says why it is where it is, for as long as it is anywhere', () => {
+    const placementReasons = ['costs nothing', '8 cpus']
+    const why = '**Why here:** costs nothing; 8 cpus'
+    expect(linesOf({ placementReasons })).toContain(why)
+    expect(linesOf({ placementReasons, state: 'succeeded', reason: 'completed' })).not.toContain(why)
+  })
+
+  it('says why only where that is more than the state itself', () => {
+    expect(linesOf({})[0]).toBe('**running**: Training.')
+    const waits = { state: 'provisioning', reason: 'workload-failed', message: 'Exit code 3.' } as const
+    expect(linesOf(waits)[0]).toBe('**provisioning** (workload-failed): Exit code 3.')
+    const message = 'Cancelled by its owner.'
+    expect(linesOf({ state: 'cancelled', reason: 'cancelled', message })[0]).toBe(`**cancelled**: ${message}`)
+  })
+})

@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import type { JobSpec } from '../../core/job'
+import { EMPTY_LEDGER } from '../../core/ledger'
+import type { JobInput, ResolvedJob } from '../../core/messages'
+import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import type * as Runs from '../../workflows/job-run'
+
+jest.mock('@temporalio/workflow', () => ({
+  defineQuery: () => ({}),
+  setHandler: () => undefined,
+  setCurrentDetails: () => undefined,
+  upsertSearchAttributes: () => undefined,
+  workflowInfo: () => ({ runId: 'run-1' }),
+}))
+
+const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job-run')
+
+const NOW_MS = Date.UTC(2026, 10, 21, 12)
+const INPUT: JobInput = {
+  ...{
+    jobId: 'job-a',
+    spec: { name: 'train' } as JobSpec,
+    bundle: null,
+    owner: 'me',
+    deployment: 'dep-0',
+    submittedAtMs: NOW_MS,
+  },
+}
+const WHY = { reason: 'workload-failed', message: 'Exit code 3.' } as const
+
+beforeEach(() => {
+  jest.useFakeTimers({ now: NOW_MS })
+})
+afterEach(() => {
+  jest.useRealTimers()
+})
+
+/** A run after an attempt, that is to wait and to leave an offer alone. */
+function pausedRun(afterMs: number): Runs.JobRun {
+  const run = new JobRun(INPUT)
+  run.resolved = {} as ResolvedJob
+  const avoid = [{ offerKey: 'scripted/spot/v100/a', forMs: 3 * MINUTE_MS, why: 'capacity' as const }]
+  run.goOn({ kind: 'again', ...WHY, afterMs, avoid })
+  return run
+}
+
+describe('the pause before the next order', () => {
+  it('counts from the decision, whatever else takes its time meanwhile', () => {
+    const run = pausedRun(5 * MINUTE_MS)
+    expect(run.pause).toEqual({ ...WHY, forMs: 5 * MINUTE_MS })
+    jest.setSystemTime(NOW_MS + 2 * MINUTE_MS)
+    expect(run.pause).toEqual({ ...WHY, forMs: 3 * MINUTE_MS })
+    jest.setSystemTime(NOW_MS + 5 * MINUTE_MS)
+    expect(run.pause).toBeUndefined()
+  })
+
+  it('is none where the decision wants none', () => {
+    expect(pausedRun(0).pause).toBeUndefined()
+  })
+
+  it('goes on in a fresh history, with what is still to be left alone', () => {
+    const run = pausedRun(5 * MINUTE_MS)
+    jest.setSystemTime(NOW_MS + MINUTE_MS)
+    const carry = run.carry()
+    expect(carry).toMatchObject({ ledger: EMPTY_LEDGER, pause: { ...WHY, forMs: 4 * MINUTE_MS } })
+    jest.setSystemTime(NOW_MS + MINUTE_MS + SECOND_MS)
+    const next = new JobRun({ ...INPUT, carry })
+    expect(next.pause).toEqual({ ...WHY, forMs: 4 * MINUTE_MS })
+    expect(next.avoid()).toMatchObject([{ forMs: 2 * MINUTE_MS }])
+    expect(next.nextSeq()).toBe(run.nextSeq())
+  })
+})

@@ -1,0 +1,82 @@
+// Writes down what V8 makes of the quick commands while one of them runs: listing the only job of a server made up for this.
+//
+//   node tools/quick-cache.mjs
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http2'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+const require = createRequire(import.meta.url)
+const { QUICK_CODE_CACHE, compileQuick, runQuick } = require(join(ROOT, 'dist/cli/quick.js'))
+const { SEARCH_ATTRIBUTES } = require(join(ROOT, 'dist/core/queues.js'))
+const { ListWorkflowExecutionsResponse } = require('@temporalio/proto').temporal.api.workflowservice.v1
+
+const keyword = (text) => ({
+  metadata: { encoding: Buffer.from('json/plain'), type: Buffer.from('Keyword') },
+  data: Buffer.from(JSON.stringify(text)),
+})
+const JOB = {
+  execution: { workflowId: 'job/example' },
+  type: { name: 'job' },
+  status: 1,
+  startTime: {},
+  searchAttributes: { indexedFields: { [SEARCH_ATTRIBUTES.state]: keyword('running') } },
+}
+const JOBS = ListWorkflowExecutionsResponse.encode({ executions: [JOB] }).finish()
+
+/** Answers with jobs, or with nothing in particular. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+function answer(stream, { ':path': path }) {
+  const message = path.endsWith('/ListWorkflowExecutions') ? JOBS : Buffer.alloc(0)
+  const head = Buffer.alloc(5)
+  head.writeUInt32BE(message.length, 1)
+  stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
+  stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+  stream.end(Buffer.concat([head, message]))
+}
+
+// The way to this server is not through a proxy, whatever the environment says.
+process.env.no_grpc_proxy = '127.0.0.1'
+
+/** Has the schemas built that documents of running jobs are checked with: this job has none. */
+function refuseBeat(parseBeat) {
+  try {
+    parseBeat('{}')
+  } catch (error) {
+    if (error.name === 'DocumentError') return
+    throw error
+  }
+  throw new Error('The bundle takes {} for a beat')
+}
+
+const server = createServer().on('stream', answer).listen(0, '127.0.0.1')
+await once(server, 'listening')
+const home = mkdtempSync(join(tmpdir(), 'crucible-build-'))
+try {
+  const script = compileQuick()
+  const { runCli, parseBeat } = runQuick(script)
+  refuseBeat(parseBeat)
+  let output = ''
+  const sink = { write: (text) => (output += text) }
+  const exitCode = await runCli(['list'], {
+    config: {
+      environment: { CRUCIBLE_HOME: home, TEMPORAL_ADDRESS: `127.0.0.1:${server.address().port}` },
+      isColourWanted: false,
+      invocation: 'crucible',
+    },
+    stdout: sink,
+    stderr: sink,
+    signals: process,
+    exit: process.exit,
+    now: Date.now,
+  })
+  if (exitCode !== 0 || !output.includes('example'))
+    throw new Error(`The bundle does not list jobs: ${output}`)
+  writeFileSync(QUICK_CODE_CACHE, script.createCachedData())
+} finally {
+  server.close()
+  rmSync(home, { recursive: true, force: true })
+}

@@ -1,0 +1,25 @@
+/** The markdown of the Temporal UI: it reads two dollar signs on a page as a formula, and knows no tables. */
+import { formatUsd, type MicroUsd } from '../core/money'
+
+/** An amount, as code. */
+export function money(amount: MicroUsd): string {
+  return `\`${formatUsd(amount)}\``
+}
+
+/** Sentences from elsewhere, with their amounts as code. */
+export function sentence(text: string): string {
+  return text.replace(/-?\$\d+(?:\.\d+)?/g, (amount) => `\`${amount}\``)
+}
+
+/** A state, why, and a sentence about it. */
+export function headline({ state, reason, text }: { state: string; reason: string; text: string }): string {
+  const why = isSaidBy(state, reason) ? '' : ` (${reason})`
+  return `**${state}**${why}${text === '' ? '' : `: ${sentence(text)}`}`
+}
+
+/** True when a reason only says the state again. */
+export function isSaidBy(state: string, reason: string): boolean {
+  return reason === state || reason === USUAL_REASON[state]
+}
+
+const USUAL_REASON: Readonly<Record<string, string>> = { running: 'training', succeeded: 'completed' }
