@@ -84,8 +84,3 @@ function explained(error: unknown, port: number | undefined): string {
     return `port ${port} is taken; give another --port, or none for a free one`
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
-
-if (require.main === module)
-  void main(process.argv.slice(2)).then((code) => {
-    process.exitCode = code
-  })

@@ -1,11 +1,12 @@
+import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { FileStore } from './file-store'
-import { readS3Environment } from './s3/config'
-import { parsePlace } from './s3/place'
-import { S3Store } from './s3/s3-store'
+import type * as s3 from './s3/open'
 import { StoreError, type ObjectStore } from './store'
+
+const lazily = createRequire(__filename)
 
 const EXAMPLE = 'file:///srv/crucible'
 
@@ -47,17 +48,9 @@ function openFolder(url: URL, now: () => number): ObjectStore {
   return new FileStore(path.replace(/\/+$/, ''), now)
 }
 
-/** What the URL does not say, the variables that all AWS tools read do; the store's own URL then says it to machines too. */
+/** Loaded where there is a bucket: the SDK that it needs takes longer to load than most commands take. */
 function openBucket(url: URL, now: () => number): ObjectStore {
-  const { region, endpoint } = readS3Environment()
-  const told = parsePlace(url)
-  // A region of this machine's own account says nothing of a server of somebody else.
-  const place = {
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(region === undefined ? {} : { region }),
-    ...told,
-  }
-  return new S3Store(place, now)
+  return (lazily('./s3/open') as typeof s3).openBucket(url, now)
 }
 
 function badUrl(url: string, why: string): StoreError {

@@ -44,7 +44,7 @@ describe.each(PAGES)('%s', (page) => {
   })
 
   it('calls scripts that exist', () => {
-    const scripts = all(text, /npm run ([\w-]+)/g)
+    const scripts = all(text, /npm run (?:--\w+ )*([\w-]+)/g)
     expect(scripts.filter((script) => SCRIPTS[script] === undefined)).toEqual([])
   })
 })

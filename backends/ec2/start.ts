@@ -46,6 +46,7 @@ export async function start(
   const spec = {
     ...specOf(host, order),
     do: 'start',
+    machineId: handle.id,
     seal,
     runnerUrl: await host.deps.runnerUrl(order.runnerSha256),
   }

@@ -61,6 +61,8 @@ def start(spec, root):
             return fail(UNFETCHED, "the runner program cannot be fetched: %s" % error)
         if digest_of(program) != spec["runnerSha256"]:
             return fail(DAMAGED, "what was fetched is not the runner program of the order")
+    # By this name the runner claims the attempt.
+    write(os.path.join(root, "machine-id"), spec["machineId"].encode("ascii") + b"\n", 0o600)
     return run(spec, root, program, key)
 
 
