@@ -7,6 +7,7 @@ import type {
   SettleInput,
   Settlement,
 } from '../core/activities'
+import type { Artifact } from '../core/documents'
 import { formatUsd } from '../core/money'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
@@ -96,7 +97,17 @@ async function onRecord(
     summary: sentenceOf(order.attempt, settlement),
     data: settlement,
   })
-  return entry.data as Settlement
+  const settled = entry.data as Settlement
+  return { ...settled, artifacts: sendable(settled.artifacts) }
+}
+
+/** Temporal refuses answers of more than 2 MB, and keeps this one several times over: the record has all artifacts. */
+const ARTIFACTS_BYTES_MAX = 256 * 1024
+
+/** The first artifacts, as many as may go through the server. */
+function sendable(artifacts: Artifact[]): Artifact[] {
+  let leftBytes = ARTIFACTS_BYTES_MAX
+  return artifacts.filter((artifact) => (leftBytes -= Buffer.byteLength(JSON.stringify(artifact))) >= 0)
 }
 
 /** The failure's own words, which are sentences, come last. */

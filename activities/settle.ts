@@ -1,7 +1,7 @@
 import type { Backend } from '../backends/backend'
 import { BackendError } from '../backends/errors'
 import type { SettleInput, Settlement } from '../core/activities'
-import type { Artifact, RunnerResult } from '../core/documents'
+import type { RunnerResult } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import { spend } from '../core/meter'
@@ -178,21 +178,9 @@ async function conclude(
     ...(checkpoint === undefined ? {} : { checkpoint }),
     ...(progress === undefined ? {} : { progress }),
     stepsLost: stepsLost(progress?.step ?? null, checkpoint?.step ?? 0),
-    artifacts: noted(result?.result?.artifacts ?? []),
+    artifacts: result?.result?.artifacts ?? [],
     phases: result?.result?.phases ?? [],
   }
-}
-
-/**
- * What the server keeps of artifacts, several times over and in all that it answers of the job; it refuses more than 2 MB. The
- * store lists them all.
- */
-const ARTIFACTS_BYTES_MAX = 256 * 1024
-
-/** The first artifacts, as many as may go through the server. */
-function noted(artifacts: Artifact[]): Artifact[] {
-  let leftBytes = ARTIFACTS_BYTES_MAX
-  return artifacts.filter((artifact) => (leftBytes -= Buffer.byteLength(JSON.stringify(artifact))) >= 0)
 }
 
 type ReadResult = { result: RunnerResult } | { result?: undefined; complaint: string } | undefined

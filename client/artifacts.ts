@@ -2,6 +2,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat, mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { Settlement } from '../core/activities'
+import type { RecordEntry } from '../core/record'
 import { checkKey } from '../storage/keys'
 import { layout } from '../storage/layout'
 import { eachOf } from '../storage/parallel'
@@ -24,7 +26,7 @@ export interface ArtifactView {
 export async function listArtifacts(context: Context, jobId: string): Promise<ArtifactView[]> {
   const entries = await readRecords(context.store, jobId)
   if (submissionOf(entries) === undefined) throw noSuchJob(context, jobId)
-  const digests = new Map((resultOf(entries)?.artifacts ?? []).map(({ path, sha256 }) => [path, sha256]))
+  const digests = resultOf(entries) === undefined ? new Map<string, string>() : digestsOf(entries)
   const prefix = layout.artifacts(jobId)
   const artifacts: ArtifactView[] = []
   for await (const { key, sizeBytes } of context.store.list(prefix)) {
@@ -32,6 +34,12 @@ export async function listArtifacts(context: Context, jobId: string): Promise<Ar
     artifacts.push({ path, sizeBytes, sha256: digests.get(path) ?? null })
   }
   return artifacts
+}
+
+/** By path, as the attempts told it; of a file that several of them left it is the last one's that lies there. */
+function digestsOf(entries: readonly RecordEntry[]): Map<string, string> {
+  const told = entries.flatMap(({ kind, data }) => (kind === 'settled' ? (data as Settlement).artifacts : []))
+  return new Map(told.map(({ path, sha256 }) => [path, sha256]))
 }
 
 export interface DownloadOptions {

@@ -128,8 +128,7 @@ export function toCrucibleError(error: unknown): CrucibleError {
 }
 
 function storeError(error: Error & { isTransient: boolean; code?: string }): CrucibleError {
-  if (error.code === 'BAD_URL') {
-    return new CrucibleError('usage', error.message, { hint: 'Correct CRUCIBLE_STORE.', cause: error })
-  }
+  // It says itself what to write instead.
+  if (error.code === 'BAD_URL') return new CrucibleError('usage', error.message, { cause: error })
   return new CrucibleError(error.isTransient ? 'unavailable' : 'failed', error.message, { cause: error })
 }

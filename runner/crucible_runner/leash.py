@@ -15,6 +15,9 @@ from . import processes
 from .container import remove_container
 
 _SESSION_LOOK_SECONDS = 0.1
+# So many looks may find nothing but programs that pass on what others write, once all of those have ended. What keeps them may
+# be a pipe that a process elsewhere holds open.
+_PASSING_ON_LOOKS = 20
 _READ_BYTES = 4096
 # Exit codes of a program that saved and stopped because it was asked to: 128 + SIGTERM, 128 + SIGINT, and success.
 GOOD_ORDER = (0, 128 + signal.SIGTERM, 128 + signal.SIGINT)
@@ -36,6 +39,7 @@ class Leash:
         self._container = container
         self._is_asked_to_stop = False
         self._is_told = False
+        self._looks_left = _PASSING_ON_LOOKS
         self._child = 0
         self._status: Optional[int] = None
         self._orphans: List[int] = []
@@ -88,8 +92,14 @@ class Leash:
     def _is_over(self) -> bool:
         if self._status is None:
             return False
+        if not self._is_asked_to_stop:
+            return True
         # A shell dies of the signal at once, while the program that it started is still saving.
-        return not (self._is_asked_to_stop and processes.of_session(self._child))
+        left = processes.of_session(self._child)
+        if not all(processes.is_passing_on(process) for process in left):
+            return False
+        self._looks_left -= 1
+        return not left or self._looks_left <= 0
 
     def _end_everything(self) -> None:
         """The runner is dead. Its guard may be dead too."""

@@ -93,7 +93,7 @@ def ask_to_stop(session: int) -> bool:
         groups.setdefault(process.group, []).append(process)
     for group, members in groups.items():
         leads = [process.pid for process in members if process.pid == group and process.name == TELLING]
-        told = leads or [process.pid for process in members if not _is_passing_on(process)]
+        told = leads or [process.pid for process in members if not is_passing_on(process)]
         if len(told) == len(members):
             _terminate(os.killpg, group)
         else:
@@ -109,7 +109,8 @@ def _terminate(kill: Callable[[int, int], None], target: int) -> None:
         pass
 
 
-def _is_passing_on(process: Process) -> bool:
+def is_passing_on(process: Process) -> bool:
+    """Whether it only passes on what is written into a pipe."""
     if process.name not in PASSING_ON:
         return False
     try:

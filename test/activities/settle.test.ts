@@ -49,6 +49,22 @@ describe('how an attempt ended', () => {
     })
   })
 
+  it('has as many artifacts as may go through the server, the first ones', async () => {
+    const input = inputOf()
+    const artifacts = Array.from({ length: 25_000 }, (_, n) => ({
+      ...{ path: `ü/${n}`, sizeBytes: n, sha256: '0'.repeat(64) },
+    }))
+    await place.result(input.order, { artifacts })
+    const settlement = await settle(input)
+    const bytes = Buffer.byteLength(JSON.stringify(settlement))
+    // The server takes 2 MB and warns from half of one on.
+    expect(bytes).toBeLessThan(512 * 1024)
+    expect(bytes).toBeGreaterThan(200 * 1024)
+    expect(settlement.artifacts).toEqual(artifacts.slice(0, settlement.artifacts.length))
+    expect(await settle(input)).toEqual(settlement)
+    expect(await readRecords(place.store, input.order.jobId)).toMatchObject([{ data: { artifacts } }])
+  })
+
   it('is what the attempt saw, where the runner wrote nothing', async () => {
     const end = { kind: 'stopped', by: 'lease' } as const
     expect((await settle({ ...inputOf(), end })).end).toEqual(end)

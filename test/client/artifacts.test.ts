@@ -29,7 +29,11 @@ async function finish(digests: Record<string, string> = {}): Promise<void> {
     sizeBytes: text.length,
     sha256: digests[path] ?? sha256(text),
   }))
-  await world.record('finished', { status: {}, result: { finishedAtMs: NOW, artifacts } })
+  // An attempt before has left another file under the name; the result has only the first of a long list.
+  const [first] = artifacts
+  await world.settled(1, { artifacts: [{ path: 'weights.json', sizeBytes: 3, sha256: sha256('old') }] })
+  await world.settled(2, { artifacts })
+  await world.record('finished', { status: {}, result: { finishedAtMs: NOW, artifacts: [first] } })
 }
 
 async function filesThere(): Promise<string[]> {

@@ -111,7 +111,7 @@ describe('a store that hangs', () => {
     const wanted = { bundle, leaseMs: 500, drainMs: 500, powerOffMs: 500 }
     const machine = await world.launch(wanted, '--power-off', `echo off > ${mark}`)
     expect(await machine.exited).toBe(1)
-    expect(machine.console).toContain('overdue')
+    await machine.says('overdue')
     expect(machine.read('../off')).toBe('off\n')
     expect((await machine.beat())!.uptimeMs).toBeGreaterThan(1_400)
   })

@@ -58,6 +58,13 @@ export class Machine {
     this.exited = new Promise((resolve) => this.guard.once('exit', (code) => resolve(code)))
   }
 
+  /** What it has said may come after its end. */
+  async says(words: string): Promise<void> {
+    await until(() => this.console.includes(words)).catch((error: unknown) => {
+      throw new Error(`it said ${JSON.stringify(this.console)}, not ${words}`, { cause: error })
+    })
+  }
+
   get id(): string {
     return `${JOB}-${this.attempt}`
   }
