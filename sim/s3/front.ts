@@ -26,6 +26,7 @@ const DOCUMENT_BYTES_MAX = 256 * 1024
 const SIGNING_PARAMETERS =
   /^X-Amz-(Algorithm|Credential|Date|Expires|SignedHeaders|Signature|Security-Token)$/i
 /** What the server behind says when a folder of its own vanished under it: S3 has no folders, and would have obeyed. */
+const STUMBLES_MAX = 20
 const FOLDER_TROUBLE = ['ExistingObjectIsDirectory', 'ObjectParentIsFile']
 
 /** Starts a front before a server that runs already; the caller ends that server. */
@@ -89,7 +90,9 @@ class Front implements StoreFront {
     if (operation.name === 'CreateBucket') return this.createBucket(request, response, operation)
     if (operation.key === '' && operation.subresource && this.buckets.isSetting(operation.subresource))
       return this.configure(request, response, operation)
-    const answer = await this.pass(request)
+    const answer = isSmallPut(request, operation)
+      ? await this.passAgain(request, await readDocument(request))
+      : await this.pass(request)
     if (lost !== undefined) {
       await drained(answer)
       if (lost.instead === 'reset') return void request.socket.destroy()
@@ -164,6 +167,15 @@ class Front implements StoreFront {
     })
   }
 
+  /** A small body can be sent again where the server behind stumbles. */
+  private async passAgain(request: IncomingMessage, body: Buffer): Promise<IncomingMessage> {
+    for (let tries = 1; ; tries++) {
+      const answer = await this.pass(request, body)
+      if (answer.statusCode !== 409 || tries === STUMBLES_MAX) return answer
+      await drained(answer)
+    }
+  }
+
   private async giveBack(
     answer: IncomingMessage,
     response: ServerResponse,
@@ -236,6 +248,11 @@ class Front implements StoreFront {
     if (answer.statusCode === 404)
       throw new StoreProblem('NoSuchBucket', 404, `The specified bucket does not exist: ${bucket}`)
   }
+}
+
+function isSmallPut({ headers }: IncomingMessage, { name }: Operation): boolean {
+  const isWhole = !String(headers['x-amz-content-sha256']).startsWith('STREAMING')
+  return name === 'PutObject' && isWhole && Number(headers['content-length']) <= DOCUMENT_BYTES_MAX
 }
 
 async function readDocument(request: IncomingMessage): Promise<Buffer> {

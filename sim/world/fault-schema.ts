@@ -2,21 +2,30 @@
 import { z } from 'zod'
 import { duration } from './durations'
 
-/** Where a rule holds; everything that is written must fit. `*` stands for anything in a text. */
-const where = z.strictObject({
+/** Which calls a rule is about; everything that is written must fit. `*` stands for anything in a text. */
+const calls = z.strictObject({
   service: z.enum(['ec2', 'ssm', 'sts', 'iam', 'pricing', 'servicequotas', 's3']).optional(),
   action: z.string().optional(),
+  region: z.string().optional(),
+})
+
+const pools = z.strictObject({
   region: z.string().optional(),
   zone: z.string().optional(),
   type: z.string().optional(),
   capacity: z.enum(['spot', 'on-demand']).optional(),
-  /** Tags that the instance must have. */
-  tags: z.record(z.string(), z.string()).optional(),
-  instance: z.string().optional(),
 })
 
+const machines = pools.extend({
+  instance: z.string().optional(),
+  /** Tags that the instance must have. */
+  tags: z.record(z.string(), z.string()).optional(),
+})
+
+/** Which fleets: a fleet has no zone and no type before it is filled. */
+const fleets = pools.pick({ region: true, capacity: true })
+
 const common = {
-  where: where.default({}),
   /** How often it happens at most; without limit when missing. */
   times: z.int().positive().optional(),
   /** How many occasions pass before the first. */
@@ -29,6 +38,11 @@ const common = {
   until: duration.optional(),
 }
 
+const ofCalls = { where: calls.default({}), ...common }
+const ofPools = { where: pools.default({}), ...common }
+const ofFleets = { where: fleets.default({}), ...common }
+const ofMachines = { where: machines.default({}), ...common }
+
 const status = z.int().min(400).max(599)
 
 export const faultSchema = z.discriminatedUnion('fault', [
@@ -38,26 +52,26 @@ export const faultSchema = z.discriminatedUnion('fault', [
     code: z.string(),
     message: z.string().optional(),
     status: status.optional(),
-    ...common,
+    ...ofCalls,
   }),
   /** The call has its effect and the answer never arrives: the connection is cut, or an error comes instead. */
   z.strictObject({
     fault: z.literal('lost-answer'),
     instead: z.enum(['reset', 'internal-error', 'unavailable', 'silence']).default('reset'),
-    ...common,
+    ...ofCalls,
   }),
   /** The answer comes late. */
-  z.strictObject({ fault: z.literal('slow'), by: duration, ...common }),
+  z.strictObject({ fault: z.literal('slow'), by: duration, ...ofCalls }),
   /** A pool says that it has no capacity, whatever its stock. */
-  z.strictObject({ fault: z.literal('no-capacity'), ...common }),
+  z.strictObject({ fault: z.literal('no-capacity'), ...ofPools }),
   /** A fleet gets no more than this many machines. */
-  z.strictObject({ fault: z.literal('partial-fleet'), most: z.int().min(0), ...common }),
+  z.strictObject({ fault: z.literal('partial-fleet'), most: z.int().min(0), ...ofFleets }),
   /** A launch is accepted and ends by itself, pending to terminated. */
   z.strictObject({
     fault: z.literal('launch-fails'),
     reason: z.string().default('Server.InternalError'),
     after: duration.default(0),
-    ...common,
+    ...ofMachines,
   }),
   /** A spot machine is taken, `after` its start, with a notice (`durations.notice` when missing) or `silently`. */
   z.strictObject({
@@ -67,27 +81,27 @@ export const faultSchema = z.discriminatedUnion('fault', [
     isSilent: z.boolean().default(false),
     /** A rebalance recommendation this long before the notice. */
     rebalanceBefore: duration.optional(),
-    ...common,
+    ...ofMachines,
   }),
   /** A rebalance recommendation, and nothing after it. */
-  z.strictObject({ fault: z.literal('rebalance'), after: duration, ...common }),
+  z.strictObject({ fault: z.literal('rebalance'), after: duration, ...ofMachines }),
   /** The hardware fails: the machine is gone and the instance ends with `Server.InternalError`. */
-  z.strictObject({ fault: z.literal('crash'), after: duration, ...common }),
+  z.strictObject({ fault: z.literal('crash'), after: duration, ...ofMachines }),
   /** The machine falls silent: all of it stops, and EC2 goes on to call it running, its status impaired. */
-  z.strictObject({ fault: z.literal('hang'), after: duration, ...common }),
+  z.strictObject({ fault: z.literal('hang'), after: duration, ...ofMachines }),
   /** The SSM agent never registers. */
-  z.strictObject({ fault: z.literal('no-agent'), ...common }),
+  z.strictObject({ fault: z.literal('no-agent'), ...ofMachines }),
   /** The SSM agent is lost `after` its registration; the machine goes on. */
-  z.strictObject({ fault: z.literal('agent-lost'), after: duration, ...common }),
+  z.strictObject({ fault: z.literal('agent-lost'), after: duration, ...ofMachines }),
   /** The instance never boots: running for EC2, and silent. */
-  z.strictObject({ fault: z.literal('no-boot'), ...common }),
+  z.strictObject({ fault: z.literal('no-boot'), ...ofMachines }),
   /** `shutting-down` lasts this long. */
-  z.strictObject({ fault: z.literal('stuck-shutting-down'), for: duration, ...common }),
+  z.strictObject({ fault: z.literal('stuck-shutting-down'), for: duration, ...ofMachines }),
   /** An SSM command reaches the machine twice, never, late, or with its output cut. */
-  z.strictObject({ fault: z.literal('command-doubled'), ...common }),
-  z.strictObject({ fault: z.literal('command-lost'), ...common }),
-  z.strictObject({ fault: z.literal('command-late'), by: duration, ...common }),
-  z.strictObject({ fault: z.literal('command-truncated'), chars: z.int().min(0), ...common }),
+  z.strictObject({ fault: z.literal('command-doubled'), ...ofMachines }),
+  z.strictObject({ fault: z.literal('command-lost'), ...ofMachines }),
+  z.strictObject({ fault: z.literal('command-late'), by: duration, ...ofMachines }),
+  z.strictObject({ fault: z.literal('command-truncated'), chars: z.int().min(0), ...ofMachines }),
 ])
 
 /** A rule as it is written, in a world file or over the control door. */

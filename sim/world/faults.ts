@@ -14,6 +14,10 @@ export interface Occasion {
   tags?: ReadonlyMap<string, string>
 }
 
+type Occasions = Partial<Record<keyof Omit<Occasion, 'tags'>, string | undefined>> & {
+  tags?: Readonly<Record<string, string>> | undefined
+}
+
 interface Entry {
   rule: FaultRule
   /** Stable name for its draws. */
@@ -72,7 +76,8 @@ export class Faults {
   }
 }
 
-function fits({ tags, ...texts }: FaultRule['where'], occasion: Occasion): boolean {
+function fits(where: FaultRule['where'], occasion: Occasion): boolean {
+  const { tags, ...texts }: Occasions = where
   const textsFit = Object.entries(texts).every(([name, pattern]) =>
     matches(pattern, occasion[name as keyof typeof texts]),
   )

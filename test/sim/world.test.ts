@@ -67,6 +67,10 @@ describe('a world file', () => {
     ['stock:\n  - type: g5.xlarge\n', /:2:5: stock\.0: needs exactly one of count, changes, trace/],
     ['faults:\n  - fault: explosion\n', /:2:\d+: faults\.0\.fault: /],
     ['faults:\n  - fault: error\n', /:2:\d+: faults\.0(\.code)?: /],
+    [
+      'faults:\n  - fault: error\n    code: A\n    where: { zone: us-east-1a }\n',
+      /faults\.0\.where\.zone: there is no field zone here/,
+    ],
     ['quotas:\n  G: 3\n', /quotas\.G: /],
   ])('%j is refused with its place and the way out', (text, words) => {
     const path = file('world.yaml', text)

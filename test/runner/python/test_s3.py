@@ -341,10 +341,12 @@ class ProxyTest(unittest.TestCase):
         thread.start()
         listener.settimeout(5)
         connection, _ = listener.accept()
-        heard = connection.recv(65536).decode().split("\r\n")
+        heard = b""
+        while b"\r\n\r\n" not in heard:
+            heard += connection.recv(65536)
         connection.close()
         thread.join()
-        return heard
+        return heard.decode().split("\r\n")
 
     def test_plain_requests_name_the_whole_address(self):
         heard = self.asked_through("http", {"http_proxy": None, "no_proxy": ""})

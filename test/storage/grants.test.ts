@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { HOUR_MS } from '../../core/time'
+import { parseLease } from '../../intake/documents'
+import { FileStore } from '../../storage/file-store'
+import { openGrant, sealGrant } from '../../storage/grants'
+import { openGranter } from '../../storage/open-granter'
+import { openStore } from '../../storage/open-store'
+import { grantPolicy } from '../../storage/s3/grant-policy'
+import { S3_ENVIRONMENT } from '../support/s3'
+
+const GOLDEN = join(__dirname, '..', 'runner', 'golden')
+const GRANT = { keyId: 'ASIA', secret: 's', sessionToken: 't', expiresAtMs: 1_795_503_600_000 }
+const WISH = { jobId: 'job-a', attempt: 1, durationMs: 12 * HOUR_MS }
+/** What the token service lets a session last. */
+let secondsMax = 43_200
+let asked: URLSearchParams[] = []
+let server: Server
+const before = { ...process.env }
+
+/** A token service, as far as its answers go. */
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => (body += String(chunk)))
+    request.on('end', () => {
+      const form = new URLSearchParams(body)
+      asked.push(form)
+      const action = form.get('Action')!
+      if (Number(form.get('DurationSeconds')) > secondsMax) {
+        response.writeHead(400)
+        response.end(
+          '<ErrorResponse><Error><Code>ValidationError</Code><Message>The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining.</Message></Error></ErrorResponse>',
+        )
+        return
+      }
+      const credentials =
+        '<Credentials><AccessKeyId>ASIA</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>' +
+        `<Expiration>${new Date(GRANT.expiresAtMs).toISOString()}</Expiration></Credentials>`
+      response.end(
+        `<${action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><${action}Result>${credentials}</${action}Result></${action}Response>`,
+      )
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  Object.assign(process.env, S3_ENVIRONMENT, {
+    AWS_ENDPOINT_URL_STS: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  })
+})
+afterAll(async () => {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+  process.env = before
+})
+beforeEach(() => {
+  secondsMax = 43_200
+  asked = []
+})
+
+const store = openStore('s3://bucket/team')
+
+describe('a grant', () => {
+  it('comes from a role, for one attempt', async () => {
+    const granter = openGranter(store, { roleArn: 'arn:aws:iam::1:role/machines' })!
+    expect(await granter.grant(WISH)).toEqual(GRANT)
+    expect(asked[0]!.get('Action')).toBe('AssumeRole')
+    expect(asked[0]!.get('RoleSessionName')).toBe('crucible-job-a-1')
+    expect(asked[0]!.get('DurationSeconds')).toBe('43200')
+  })
+
+  it('is shorter where the token service allows no more, and asked for so from then on', async () => {
+    secondsMax = 3_600
+    const granter = openGranter(store, { roleArn: 'arn:aws:iam::1:role/machines' })!
+    expect(granter.durationMsMax).toBe(12 * HOUR_MS)
+    await granter.grant(WISH)
+    expect(granter.durationMsMax).toBe(HOUR_MS)
+    await granter.grant(WISH)
+    expect(asked.map((form) => form.get('DurationSeconds'))).toEqual(['43200', '3600', '3600'])
+    secondsMax = 100
+    await expect(granter.grant(WISH)).rejects.toThrow(/Let Crucible take on arn:aws:iam::1:role\/machines/)
+  })
+
+  it('comes from the keys of a user where there is no role', async () => {
+    expect(await openGranter(store, {})!.grant(WISH)).toEqual(GRANT)
+    expect(asked[0]!.get('Action')).toBe('GetFederationToken')
+    expect(asked[0]!.get('Name')!.length).toBeLessThanOrEqual(32)
+  })
+
+  it('is what the operator made where there is no token service, and nothing where the store asks for none', async () => {
+    const keys = { keyId: 'AKIA', secret: 's' }
+    const made = await openGranter(store, { keys })!.grant(WISH)
+    expect(made).toEqual({ ...keys, sessionToken: null, expiresAtMs: null })
+    expect(asked).toEqual([])
+    expect(openGranter(new FileStore('/tmp', Date.now), {})).toBeUndefined()
+  })
+
+  it('travels sealed, as the other side expects it', () => {
+    const key = Buffer.alloc(32, 7)
+    expect(openGrant(key, sealGrant(key, GRANT))).toEqual(GRANT)
+    expect(() => openGrant(Buffer.alloc(32, 8), sealGrant(key, GRANT))).toThrow(/another key/)
+    const lease = parseLease(readFileSync(join(GOLDEN, 'lease-with-grant.json'), 'utf8'))
+    const golden: unknown = JSON.parse(readFileSync(join(GOLDEN, 'grant-of-a-session.json'), 'utf8'))
+    expect(openGrant(key, lease.grant!)).toEqual(golden)
+  })
+
+  it('has a policy that the token service takes, however long the names are', () => {
+    const place = { bucket: 'b'.repeat(63), prefix: `${'p'.repeat(60)}/`, region: 'us-gov-west-1' }
+    const policy = JSON.stringify(grantPolicy(place, { jobId: 'j'.repeat(60), attempt: 100 }))
+    expect(policy.length).toBeLessThan(2_048)
+    expect(policy).toContain('arn:aws-us-gov:s3:::')
+  })
+})
