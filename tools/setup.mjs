@@ -169,19 +169,23 @@ async function setUp() {
       await build(say)
     })
   }
-  if (process.argv.includes('--test')) await getTemporal()
+  if (process.argv.includes('--test')) await getServers()
 }
 
-async function getTemporal() {
+/** The servers that the tests run against, each of which takes minutes to get the first time. */
+async function getServers() {
   const require = createRequire(import.meta.url)
   const { resolveExecutable } = require('../dist/cli/dev/temporal/resolve.js')
+  const { resolveVersitygw } = require('../dist/cli/dev/versitygw/resolve.js')
   const { progressOn } = require('../dist/cli/dev/temporal/progress.js')
-  const { version, path } = await resolveExecutable({
+  const options = {
     home: process.env.CRUCIBLE_HOME ?? join(homedir(), '.crucible'),
     env: process.env,
     progress: progressOn(process.stderr, Date.now),
-  })
+  }
+  const { version, path } = await resolveExecutable(options)
   say(`Temporal ${version}: ${path}`)
+  say(`S3 server: ${await resolveVersitygw(options)}`)
 }
 
 setUp().catch((error) => {

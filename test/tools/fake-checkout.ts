@@ -43,6 +43,7 @@ const SOURCES: Record<string, string> = {
     require('node:fs').writeFileSync(file, 'bundle')
   }`,
   'cli/dev/temporal/resolve.ts': `exports.resolveExecutable = async () => ({ version: '1.9.1', path: '/bin/temporal' })`,
+  'cli/dev/versitygw/resolve.ts': `exports.resolveVersitygw = async () => '/bin/versitygw'`,
   'cli/dev/temporal/progress.ts': 'exports.progressOn = () => ({})',
   'runner/__main__.py': 'pass',
   'tools/runner-zip.mjs': `

@@ -175,5 +175,6 @@ describe('setup', () => {
     const { code, stderr } = await setUp('--test')
     expect(code).toBe(0)
     expect(stderr).toContain('Temporal 1.9.1: /bin/temporal')
+    expect(stderr).toContain('S3 server: /bin/versitygw')
   })
 })
