@@ -1,12 +1,10 @@
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
-import { isAbsolute, resolve } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { FileStore } from './file-store'
 import type * as s3 from './s3/open'
 import { StoreError, type ObjectStore } from './store'
-
-const lazily = createRequire(__filename)
 
 const EXAMPLE = 'file:///srv/crucible'
 
@@ -28,7 +26,8 @@ export function openStore(url: string, now: () => number = Date.now): ObjectStor
   if (parsed !== undefined && opener !== undefined) return opener(parsed, now)
   // Whatever has no scheme is meant as a path.
   const path = parsed === undefined && url !== '' ? resolve(url.replace(/^~(?=\/|$)/, homedir())) : undefined
-  throw badUrl(url, `the store is a folder: write ${path === undefined ? EXAMPLE : pathToFileURL(path).href}`)
+  const folder = path === undefined ? EXAMPLE : pathToFileURL(path).href
+  throw badUrl(url, `the store is a folder or a bucket: write ${folder} or s3://bucket/prefix`)
 }
 
 function openFolder(url: URL, now: () => number): ObjectStore {
@@ -48,9 +47,13 @@ function openFolder(url: URL, now: () => number): ObjectStore {
   return new FileStore(path.replace(/\/+$/, ''), now)
 }
 
-/** Loaded where there is a bucket: the SDK that it needs takes longer to load than most commands take. */
+/**
+ * Loaded where there is a bucket: the SDK that it needs takes longer to load than most commands take. Found from the folder of the
+ * bundle of quick commands as well, which does not hold it.
+ */
 function openBucket(url: URL, now: () => number): ObjectStore {
-  return (lazily('./s3/open') as typeof s3).openBucket(url, now)
+  const path = join(__dirname, '..', 'storage', 's3', 'open')
+  return (createRequire(__filename)(path) as typeof s3).openBucket(url, now)
 }
 
 function badUrl(url: string, why: string): StoreError {

@@ -56,17 +56,17 @@ def run_parallel(tasks: Iterable[Callable[[], None]], is_over: IsOver, threads: 
         raise errors[0]
 
 
-def _persist_part(action: Callable[[], None], is_over: IsOver) -> None:
+def _persist_part(action: Callable[[], None], is_over: IsOver, patience: float = _PATIENCE_SECONDS) -> None:
     """Does it again after trouble, so that what has been moved of a big file is not moved again."""
     pauses = Pauses()
-    until = time.monotonic() + _PATIENCE_SECONDS
+    until = time.monotonic() + patience
     while True:
         try:
             return action()
         except Stale:
             raise
         except StoreError:
-            if time.monotonic() > until:
+            if time.monotonic() >= until:
                 raise
         pauses.wait(is_over)
         if is_over():
@@ -76,11 +76,14 @@ def _persist_part(action: Callable[[], None], is_over: IsOver) -> None:
 class FileUp:
     """One file on its way up: parts in any order, then `parts` and `digest` tell what was sent."""
 
-    def __init__(self, store: Store, key: str, path: str, size: int) -> None:
+    def __init__(
+        self, store: Store, key: str, path: str, size: int, patience: float = _PATIENCE_SECONDS
+    ) -> None:
         self._store = store
         self._key = key
         self._path = path
         self.size = size
+        self._patience = patience
         self._part_bytes = store.part_bytes(size)
         self._digests: List[bytes] = [b""] * -(-size // PART_BYTES)
         self._count = max(1, -(-size // self._part_bytes))
@@ -101,13 +104,13 @@ class FileUp:
     def _send(self, index: int, is_over: IsOver) -> None:
         offset = index * self._part_bytes
         length = min(self._part_bytes, self.size - offset)
-        _persist_part(lambda: self._put(offset, length), is_over)
+        _persist_part(lambda: self._put(offset, length), is_over, self._patience)
         with self._lock:
             self._left -= 1
             self.sent_bytes += length
             is_last = self._left == 0
         if is_last:
-            _persist_part(self._begun().commit, is_over)
+            _persist_part(self._begun().commit, is_over, self._patience)
             self.close()
 
     def _begun(self) -> Upload:
@@ -254,7 +257,8 @@ def upload_whole(store: Store, key: str, path: str, is_over: IsOver) -> str:
     """Uploads one file. Returns the SHA-256 of its content."""
     before = os.stat(path)
     digest = _sha256_of(path, is_over)
-    upload_files([FileUp(store, key, path, before.st_size)], is_over)
+    # Whoever calls has other files, and tries this one again after those.
+    upload_files([FileUp(store, key, path, before.st_size, patience=0)], is_over)
     after = os.stat(path)
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise Changed("%s was written while it was uploaded" % path)

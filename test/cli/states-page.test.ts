@@ -90,7 +90,14 @@ function decisionAbout(failureClass: FailureClass, ledger: Ledger): { decision: 
 }
 
 /** A ledger in which one more of anything is too much. */
-const WORN: Ledger = { ...EMPTY_LEDGER, failures: 1, interruptions: 1, unclassified: 1, unreachable: 1, misses: 100 }
+const WORN: Ledger = {
+  ...EMPTY_LEDGER,
+  failures: 1,
+  interruptions: 1,
+  unclassified: 1,
+  unreachable: 1,
+  misses: 100,
+}
 
 function countedAs({ failures, interruptions, unclassified, unreachable = 0 }: Ledger): string {
   if (interruptions > 0) return 'an interruption'

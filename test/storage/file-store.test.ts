@@ -227,12 +227,11 @@ describe('openStore', () => {
   })
 
   it.each([
-    ['ftp://host/x', 'the store is a folder: write file:///srv/crucible.'],
-    ['s3://bucket/prefix', 'the store is a folder: write file:///srv/crucible.'],
-    ['/srv/my store', 'write file:///srv/my%20store.'],
-    ['~/store', `write ${pathToFileURL(join(homedir(), 'store')).href}.`],
-    ['store', `write ${pathToFileURL(resolve('store')).href}.`],
-    ['', 'write file:///srv/crucible.'],
+    ['ftp://host/x', 'the store is a folder or a bucket: write file:///srv/crucible or s3://bucket/prefix.'],
+    ['/srv/my store', 'write file:///srv/my%20store or '],
+    ['~/store', `write ${pathToFileURL(join(homedir(), 'store')).href} or `],
+    ['store', `write ${pathToFileURL(resolve('store')).href} or `],
+    ['', 'write file:///srv/crucible or '],
     ['file://srv/crucible', 'a folder has three slashes: write file:///srv/crucible.'],
     ['file:///', 'name a folder of its own, such as file:///srv/crucible.'],
     ['file:///a?b', 'write ? as %3F and # as %23.'],

@@ -239,7 +239,7 @@ describe('a job whose launch goes wrong', () => {
     inWorld({ capabilities: { runnerStart: 'after-launch' } }, async (deployment) => {
       const { world } = deployment
       const failure = { class: 'unreachable', message: 'The agent never came.' } as const
-      for (const _ of [1, 2]) world.faults.add('start', { kind: 'throws', failure })
+      for (let machine = 1; machine <= 2; machine++) world.faults.add('start', { kind: 'throws', failure })
       const { type, message } = await ended(await deployment.submit())
       expect({ type, message }).toEqual({ type: 'unreachable', message: 'The agent never came.' })
       expect(world.machines.map(({ state }) => state)).toEqual(['gone', 'gone'])

@@ -6,6 +6,7 @@ import type { Order } from '../../../core/plan'
 import { until } from '../../support/until'
 import { patiently, type Harness, type WantedOrder } from '../harness'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
+import { layout } from '../../../storage/layout'
 import { MemoryStore } from '../scripted/memory-store'
 import { FakeAws } from './fake-api'
 import { poolKey, SUBNETS, TYPES } from './fake-market'
@@ -26,6 +27,12 @@ export const CONFIG: Ec2Config = {
   staleForMs: 300,
 }
 
+interface Spec {
+  jobId: string
+  attempt: number
+  machineId: string
+}
+
 /** The backend over an AWS that behaves, at the boundary of its own terms. */
 export class Ec2Harness implements Harness {
   readonly aws: FakeAws
@@ -37,11 +44,21 @@ export class Ec2Harness implements Harness {
     readonly deps: Partial<Ec2Deps> = {},
   ) {
     this.aws = new FakeAws(deps.clock ?? Date.now)
-    this.aws.onCommand = (machine, { comment }) => {
-      if (comment.startsWith('crucible start ')) machine.startRunner()
+    this.aws.onCommand = (machine, { comment, lines }) => {
+      if (comment.startsWith('crucible start ')) {
+        machine.startRunner()
+        void this.#claim(lines.join('\n'))
+      }
       return {}
     }
     this.backend = this.open()
+  }
+
+  /** As the runner does, by the id that it is told. */
+  async #claim(script: string): Promise<void> {
+    const [, text] = /b64decode\("([^"]+)"\)/.exec(script)!
+    const { jobId, attempt, machineId } = JSON.parse(Buffer.from(text!, 'base64').toString()) as Spec
+    await this.store.putIfAbsent(layout.claim(jobId, attempt), JSON.stringify({ machine: machineId }))
   }
 
   open(deps: Partial<Ec2Deps> = {}): Backend {

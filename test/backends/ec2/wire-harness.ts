@@ -41,9 +41,23 @@ const WORLD: WorldText = {
   throttling: 'off',
 }
 
+/** The machines reach no store of this process; what the runner would claim there is on their disks. */
+class ClaimedStore extends MemoryStore {
+  constructor(private readonly claimOf: (attemptId: string) => string | undefined) {
+    super(Date.now)
+  }
+
+  override async get(key: string): Promise<Buffer | undefined> {
+    const [, jobId, attempt] = /^jobs\/([^/]+)\/attempts\/(\d+)\/claim\.json$/.exec(key) ?? []
+    if (jobId === undefined) return super.get(key)
+    const machine = this.claimOf(`${jobId}-${attempt}`)
+    return machine === undefined ? undefined : Buffer.from(JSON.stringify({ machine }))
+  }
+}
+
 /** The backend over the SDK, and that over the wire, to a cloud whose machines really run what they are sent. */
 export class WireHarness implements Harness {
-  readonly store = new MemoryStore(Date.now)
+  readonly store = new ClaimedStore((attemptId) => this.#claimOf(attemptId))
   #hasTemplate = false
 
   private constructor(
@@ -115,10 +129,20 @@ export class WireHarness implements Harness {
   }
 
   #runnersOn(machineId: string, attemptId: string): number {
+    return this.#read(machineId, attemptId, 'starts').length
+  }
+
+  /** What the machine of an attempt was told that it is, where the stand-in runs there. */
+  #claimOf(attemptId: string): string | undefined {
+    const machine = this.#instancesOf(attemptId).find(({ id }) => this.#runnersOn(id, attemptId) > 0)
+    return machine && this.#read(machine.id, attemptId, 'machine-id').trim()
+  }
+
+  #read(machineId: string, attemptId: string, name: string): string {
     try {
-      return readFileSync(join(this.directory, machineId, 'var/lib/crucible', attemptId, 'starts')).length
+      return readFileSync(join(this.directory, machineId, 'var/lib/crucible', attemptId, name), 'utf8')
     } catch {
-      return 0
+      return ''
     }
   }
 

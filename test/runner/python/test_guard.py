@@ -24,6 +24,7 @@ class UnusableDirectoryTest(FolderTest):
             attempt=1,
             root=root,
             secret_key_file=None,
+            grant_file=None,
             power_off="echo off >> '%s'" % self.at("off"),
             notice_file=None,
             has_notice_kill=False,
