@@ -76,9 +76,7 @@ def _persist_part(action: Callable[[], None], is_over: IsOver, patience: float =
 class FileUp:
     """One file on its way up: parts in any order, then `parts` and `digest` tell what was sent."""
 
-    def __init__(
-        self, store: Store, key: str, path: str, size: int, patience: float = _PATIENCE_SECONDS
-    ) -> None:
+    def __init__(self, store: Store, key: str, path: str, size: int, patience: float = _PATIENCE_SECONDS):
         self._store = store
         self._key = key
         self._path = path

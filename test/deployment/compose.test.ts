@@ -144,7 +144,7 @@ describe("Crucible's own services", () => {
     expect(services['temporal']!.ports).toContain('127.0.0.1:7233:7233')
     // Throws unless it is a kind of store that there is.
     expect(config.home.storeUrl).toMatch(/^file:\/\/\/srv\/crucible\//)
-    expect(() => openStore(config.home.storeUrl.replace('file:///', 's3://'))).toThrow('file://')
+    expect(() => openStore(config.home.storeUrl.replace('file:', 'ftp:'))).toThrow('file://')
     expect(readClientConfig(environment).home).toEqual(config.home)
     expect(config.home.secretKeyFile.startsWith('/srv/crucible/')).toBe(true)
     expect([...config.backends.keys()].every((backend) => backend in BACKENDS)).toBe(true)
