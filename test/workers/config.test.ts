@@ -99,7 +99,7 @@ describe('a bad value', () => {
       { CRUCIBLE_BEAT: '2m', CRUCIBLE_LEASE: '6m' },
       /^CRUCIBLE_LEASE must be more than three times CRUCIBLE_BEAT/,
     ],
-    [{ CRUCIBLE_BACKENDS: 'moon' }, /^CRUCIBLE_BACKENDS names "moon": there are local$/],
+    [{ CRUCIBLE_BACKENDS: 'moon' }, /^CRUCIBLE_BACKENDS names "moon": there are local, ec2$/],
     [{ CRUCIBLE_BACKENDS: ' , ' }, /^CRUCIBLE_BACKENDS is empty: name at least one, such as local$/],
     [{ CRUCIBLE_LOG: 'loud' }, /^CRUCIBLE_LOG is "loud": write one of debug, info, warn, error$/],
     [{ CRUCIBLE_LOCAL_SLOTS: 'many' }, /^CRUCIBLE_LOCAL_SLOTS is "many": write a whole number from 1/],
