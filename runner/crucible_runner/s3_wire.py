@@ -72,8 +72,7 @@ class Reply:
         self._response = response
         self.status = response.status
         self.headers = response.headers
-        length = response.headers.get("Content-Length", "")
-        self.length = int(length) if length.isdigit() else None
+        self.length = response.length  # 0 where an answer has no body, whatever its headers say
         line.due = time.monotonic() + _allowance(self.length or 0)
 
     def blocks(self) -> Iterator[bytes]:
@@ -86,7 +85,7 @@ class Reply:
                     break
                 received += len(block)
                 yield block
-            if self.length is not None and received < self.length and not self._has_no_body():
+            if self.length is not None and received < self.length:
                 raise OSError("the connection ended after %d of %d bytes" % (received, self.length))
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise Broken(self._line.words(error), False) from error
@@ -106,9 +105,6 @@ class Reply:
     def close(self) -> None:
         """Gives the connection back if it can be used again."""
         self._wire.release(self._line, self._response.isclosed() and not self._response.will_close)
-
-    def _has_no_body(self) -> bool:
-        return self.status in (204, 304) or self._response._method == "HEAD"  # type: ignore[attr-defined]
 
 
 class Wire:

@@ -56,10 +56,10 @@ def run_parallel(tasks: Iterable[Callable[[], None]], is_over: IsOver, threads: 
         raise errors[0]
 
 
-def _persist_part(action: Callable[[], None], is_over: IsOver, patience: float = _PATIENCE_SECONDS) -> None:
+def _persist_part(action: Callable[[], None], is_over: IsOver, patience: Optional[float] = None) -> None:
     """Does it again after trouble, so that what has been moved of a big file is not moved again."""
     pauses = Pauses()
-    until = time.monotonic() + patience
+    until = time.monotonic() + (_PATIENCE_SECONDS if patience is None else patience)
     while True:
         try:
             return action()
@@ -76,7 +76,7 @@ def _persist_part(action: Callable[[], None], is_over: IsOver, patience: float =
 class FileUp:
     """One file on its way up: parts in any order, then `parts` and `digest` tell what was sent."""
 
-    def __init__(self, store: Store, key: str, path: str, size: int, patience: float = _PATIENCE_SECONDS):
+    def __init__(self, store: Store, key: str, path: str, size: int, patience: Optional[float] = None):
         self._store = store
         self._key = key
         self._path = path

@@ -1,10 +1,9 @@
 /** Other people's clients against the cloud on real time with real machines: boto3 and the aws CLI, where they are installed. */
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { startCloud, type Cloud } from '../../sim/index'
+import { testFolder } from '../support/folders'
 import { IMAGE_PARAMETER } from './support'
 
 const hasBoto = spawnSync('python3', ['-c', 'import boto3'], { stdio: 'ignore' }).status === 0
@@ -22,7 +21,7 @@ function environment(): NodeJS.ProcessEnv {
   return {
     PATH,
     LANG,
-    HOME: mkdtempSync(join(tmpdir(), 'crucible-aws-home-')),
+    HOME: testFolder('aws-home'),
     AWS_ENDPOINT_URL: cloud.endpoint,
     AWS_ACCESS_KEY_ID: cloud.credentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: cloud.credentials.secretAccessKey,

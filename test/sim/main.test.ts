@@ -1,13 +1,13 @@
 /** The cloud as a program of its own. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RunInstancesCommand } from '@aws-sdk/client-ec2'
 import { SendCommandCommand } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts'
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { testFolder } from '../support/folders'
 import { until } from '../support/until'
 import { clientsOf, IMAGE } from './support'
 
@@ -25,7 +25,7 @@ interface Sim {
 }
 
 function start(...words: string[]): Sim {
-  const disks = mkdtempSync(join(tmpdir(), 'crucible-sim-test-'))
+  const disks = testFolder('sim-test')
   const script =
     'require("./sim/main.ts").main(process.argv.slice(1)).then((code) => { process.exitCode = code })'
   const child = spawn(
@@ -120,7 +120,7 @@ describe('npm run sim', () => {
   })
 
   it('says what is wrong with its arguments and its world', async () => {
-    const world = join(mkdtempSync(join(tmpdir(), 'crucible-world-')), 'w.yaml')
+    const world = join(testFolder('world'), 'w.yaml')
     writeFileSync(world, 'durations:\n  boot: soon\n')
     const [argument, file] = [start('--porto', '1'), start('--world', world)]
     expect([await argument.ended, argument.stderr()]).toEqual([

@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import {
@@ -16,12 +15,13 @@ import { readTrace } from '../../sim/world/traces'
 import { makeWorld } from '../../sim/world/world'
 import { Market } from '../../sim/world/market'
 import { DrivenClock } from '../../sim/clock'
+import { testFolder } from '../support/folders'
 import { stopClouds, testCloud } from './support'
 
 afterEach(stopClouds)
 
 function file(name: string, text: string | Buffer): string {
-  const path = join(mkdtempSync(join(tmpdir(), 'crucible-world-')), name)
+  const path = join(testFolder('world'), name)
   writeFileSync(path, text)
   return path
 }

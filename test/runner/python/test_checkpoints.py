@@ -242,7 +242,8 @@ class CheckpointsTest(UploadingTest):
         upload = self.store.upload
         self.store.upload = self.refuse
         self.tick(), self.tick()
-        self.assertRaises(StoreError, self.tick)
+        with mock.patch("crucible_runner.transfer._PATIENCE_SECONDS", 0):
+            self.assertRaises(StoreError, self.tick)
         self.assertIsNone(self.store.get(self.keys.manifest(CheckpointId(5, 2))))
         self.store.upload = upload
         self.assertEqual(self.tick(), 5)

@@ -25,11 +25,11 @@ class KeeperTest(FolderTest):
         return [artifact["path"] for artifact in self.keeper.kept]
 
     def refuse(self, name, times):
-        upload, refusals = self.store.upload, [name] * times
+        upload, refusals = self.store.upload, iter(range(times))
 
         def refusing(key, size):
-            if key.endswith("/" + name) and refusals:
-                raise StoreError("no room for %s" % refusals.pop())
+            if key.endswith("/" + name) and next(refusals, None) is not None:
+                raise StoreError("no room for %s" % name)
             return upload(key, size)
 
         self.store.upload = refusing
