@@ -14,6 +14,9 @@ const READS_PER_SECOND_MAX = 200
 /** All watches of a worker wait for one answer of the provider; one that takes longer than this is none. */
 const OBSERVE_LIMIT_MS = 60_000
 
+/** A look at one machine holds up the others for so long at most. */
+const LOOK_LIMIT_MS = 30_000
+
 interface Post {
   input: WatchInput
   sentry: Sentry
@@ -29,7 +32,11 @@ interface Post {
 export class Fleet {
   /** How long the provider may take for an answer about all machines. */
   observeLimitMs = OBSERVE_LIMIT_MS
+  /** How long the store may take about one machine before the others are looked at without waiting for it. */
+  lookLimitMs = LOOK_LIMIT_MS
   private readonly posts = new Set<Post>()
+  /** Those whose last look is not over. */
+  private readonly held = new Set<Post>()
   private isLooking = false
   /** Cuts the pause between two looks short when a machine is added. */
   private wake: AbortController = new AbortController()
@@ -75,12 +82,13 @@ export class Fleet {
     this.isLooking = false
   }
 
-  private async look(posts: Post[]): Promise<void> {
+  private async look(all: Post[]): Promise<void> {
+    const posts = all.filter((post) => !this.held.has(post))
     const observations = await this.observe(posts)
     const queue = posts.map((post, index) => ({ post, observation: observations?.[index] }))
     const next = async (): Promise<void> => {
       for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
-        await this.consider(item.post, item.observation)
+        await this.considerAside(item.post, item.observation)
       }
     }
     await Promise.all(Array.from({ length: READS_AT_ONCE }, next))
@@ -98,6 +106,15 @@ export class Fleet {
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  /** Resolves when the look is over, or takes too long to wait for. */
+  private async considerAside(post: Post, observation: Observation | undefined): Promise<void> {
+    this.held.add(post)
+    const look = this.consider(post, observation).finally(() => this.held.delete(post))
+    const limit = new AbortController()
+    await Promise.race([look, pause(this.lookLimitMs, limit.signal).catch(() => undefined)])
+    limit.abort()
   }
 
   private async consider(post: Post, observation: Observation | undefined): Promise<void> {

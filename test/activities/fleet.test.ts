@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Fleet } from '../../activities/fleet'
 import type { WatchInput } from '../../core/activities'
 import type { Timing } from '../../core/timing'
+import { layout } from '../../storage/layout'
 import { until } from '../support/until'
 import { Place, QUICK, SPOT } from './place'
 
@@ -60,6 +61,29 @@ describe('a fleet', () => {
     await place.result(input.order)
     await until(() => followed.outcome !== undefined)
     expect(followed.outcome).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
+  })
+
+  it('goes on with the others while the store never answers about one', async () => {
+    const [other, stuck] = ['job-a', 'job-b'].map((jobId) => ({
+      ...place.launched(place.order({ jobId })),
+      timing: { ...QUICK, beatMs: 0 },
+      isRunning: false,
+    })) as [WatchInput, WatchInput]
+    let asked = 0
+    const get = place.store.get.bind(place.store)
+    place.store.get = (key) => {
+      if (!key.startsWith(layout.attempts('job-b'))) return get(key)
+      asked += 1
+      return new Promise(() => undefined)
+    }
+    const fleet = new Fleet(place.backend, place.store, place.now)
+    fleet.lookLimitMs = 20
+    const [followed, held] = [follow(fleet, other), follow(fleet, stuck)]
+    await until(() => asked > 0 && observed() > 3)
+    await place.result(other.order)
+    await until(() => followed.outcome !== undefined)
+    expect(followed.outcome).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
+    expect([held.outcome, asked]).toEqual([undefined, 1])
   })
 
   it('looks at a new machine at once, in the middle of a long pause', async () => {
