@@ -97,6 +97,7 @@ export class Control {
       })
     },
     'GET instances': () => this.instances(),
+    'GET faults': () => this.parts.faults.told(),
     'POST faults': (_, body) => {
       this.parts.faults.add(faultSchema.parse(body))
       return {}

@@ -29,6 +29,7 @@ export interface Aftermath {
 export async function breaches(after: Aftermath): Promise<string[]> {
   return [
     ...endedAsItShould(after),
+    ...struck(after),
     ...oneAtWork(after),
     ...nothingLeft(after),
     ...boughtOnce(after),
@@ -39,6 +40,12 @@ export async function breaches(after: Aftermath): Promise<string[]> {
     ...newestOnRecord(after),
     ...(await breachesOnRecord(after.deployment, after.status, STEADY.stepsTotal)),
   ]
+}
+
+/** A fault that never had its occasion proves nothing. */
+function struck({ deployment: { cloud }, world: { isSureToStrike } }: Aftermath): string[] {
+  if (!isSureToStrike) return []
+  return cloud.faults().flatMap(({ rule, struck }) => (struck > 0 ? [] : [`${rule.fault} never struck`]))
 }
 
 function endedAsItShould({ status: { state, reason, message }, world: { mayEnd } }: Aftermath): string[] {

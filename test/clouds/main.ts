@@ -1,4 +1,4 @@
-/** `npm run clouds -- [--from SEED] [--count N] [--at-once N] [--each]` (docs/clouds.md). */
+/** `npm run clouds -- [--from SEED] [--count N] [--at-once N] [--each] [--story]` (docs/clouds.md). */
 import { parseArgs } from 'node:util'
 import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
@@ -14,12 +14,18 @@ async function main(): Promise<void> {
       count: { type: 'string', default: '100' },
       'at-once': { type: 'string', default: '6' },
       each: { type: 'boolean', default: false },
+      only: { type: 'string', default: '' },
+      story: { type: 'boolean', default: false },
     },
   })
   const first = Number(values.from)
   const seeds = Array.from({ length: Number(values.count) }, (_, index) => first + index)
   const worlds = seeds.flatMap((seed) =>
-    values.each ? FAULT_KINDS.map((kind) => lonelyFault(kind, seed)) : [seededCloud(seed)],
+    values.each
+      ? FAULT_KINDS.filter((kind) => values.only === '' || values.only === kind).map((kind) =>
+          lonelyFault(kind, seed),
+        )
+      : [seededCloud(seed)],
   )
   await setUp()
   quietWorkers()
@@ -29,7 +35,7 @@ async function main(): Promise<void> {
     for (let world = worlds.shift(); world !== undefined; world = worlds.shift()) {
       const report = await runCloud(at, world).catch((error: Error) => crashed(world!, error))
       reports.push(report)
-      tell(report)
+      tell(report, values.story)
     }
   }
   try {
@@ -45,12 +51,15 @@ function crashed({ name, story }: CloudWorld, error: Error): CloudReport {
   return { name, state: 'crashed', attempts: 0, breaches: [error.stack ?? error.message], story, lastedMs: 0 }
 }
 
-function tell({ name, state, attempts, breaches, story, lastedMs }: CloudReport): void {
+function tell(
+  { name, state, attempts, breaches, story, lastedMs }: CloudReport,
+  isStoryWanted: boolean,
+): void {
   const seconds = (lastedMs / 1_000).toFixed(1)
   process.stdout.write(
     `${name}: ${state}, ${attempts} attempts, ${seconds} s${breaches.length === 0 ? '' : ', BROKEN'}\n`,
   )
-  if (breaches.length === 0) return
+  if (breaches.length === 0 && !isStoryWanted) return
   for (const line of [...breaches.map((breach) => `! ${breach}`), ...story])
     process.stdout.write(`    ${line}\n`)
 }

@@ -52,10 +52,14 @@ export async function runCloud(at: TestConnection, world: CloudWorld): Promise<C
       breaches: isOver
         ? await breaches(after)
         : [`the job was not over after ${WORLD_MAX_MS / 1_000} s: ${status.message}`],
-      story: [...world.story, ...(await deployment.journal(startedAtMs))],
+      story: [...world.story, ...strikesIn(deployment), ...(await deployment.journal(startedAtMs))],
       lastedMs: Date.now() - startedAtMs,
     }
   } finally {
     await deployment.close()
   }
+}
+
+function strikesIn({ cloud }: CloudDeployment): string[] {
+  return cloud.faults().map(({ rule, struck }) => `${rule.fault} struck ${struck} times`)
 }

@@ -23,6 +23,8 @@ export interface CloudWorld {
   happenings: Happening[]
   /** How the job may end, by what it has to go through. */
   mayEnd: JobReason[]
+  /** Every fault must have had its occasion. */
+  isSureToStrike: boolean
   /** Somebody ends an attempt's workflow. */
   isEndedByHand: boolean
   /** How far behind the cloud's words may be. */
@@ -52,6 +54,7 @@ export function lonelyFault(kind: FaultKind, seed: number): CloudWorld {
     spec: SPEC,
     happenings: [],
     mayEnd: ['completed'],
+    isSureToStrike: true,
     isEndedByHand: false,
     lagMs: LOOK_MS,
     story: [JSON.stringify(fault)],
@@ -83,6 +86,7 @@ export function seededCloud(seed: number): CloudWorld {
     spec: { ...SPEC, ...budget },
     happenings,
     mayEnd: endsOf(faults, happenings, { hasBudget: budget.budgetMicroUsd !== undefined }),
+    isSureToStrike: false,
     isEndedByHand: happenings.some(({ name }) => name === BY_HAND),
     lagMs: LOOK_MS + (durations.staleList?.[1] ?? 0) + (durations.notFound?.[1] ?? 0),
     story: [
