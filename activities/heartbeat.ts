@@ -5,6 +5,8 @@ const BEAT_EVERY_MS = 5_000
 
 /** A call to the outside must be over this long before its activity's time is, so that its answer still counts. */
 const ANSWER_MARGIN_MS = 5_000
+/** The last try before a limit may have seconds: the most of them is for the call. */
+const ANSWER_MARGIN_SHARE = 0.2
 
 /**
  * Runs an activity's work while beating from a timer, so that the server learns within seconds when this process dies. The
@@ -35,11 +37,11 @@ export async function beating<T>(
 function limitOf(context: Context): { signal: AbortSignal; timer?: NodeJS.Timeout } {
   const { startToCloseTimeoutMs } = context.info
   if (startToCloseTimeoutMs > TIMEOUT_MAX_MS) return { signal: context.cancellationSignal }
-  const timeLeftMs = Math.max(0, startToCloseTimeoutMs - ANSWER_MARGIN_MS)
+  const marginMs = Math.min(ANSWER_MARGIN_MS, startToCloseTimeoutMs * ANSWER_MARGIN_SHARE)
   // Held by its timer: Node forgets an `AbortSignal.timeout` that only `AbortSignal.any` knows, and it never fires.
   const limit = new AbortController()
   const timeIsUp = new DOMException('The time of the activity is nearly up.', 'TimeoutError')
-  const timer = setTimeout(() => limit.abort(timeIsUp), timeLeftMs)
+  const timer = setTimeout(() => limit.abort(timeIsUp), startToCloseTimeoutMs - marginMs)
   return { signal: AbortSignal.any([context.cancellationSignal, limit.signal]), timer }
 }
 

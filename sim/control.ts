@@ -1,5 +1,6 @@
 /** The door beside the wire: what those who run a cloud may ask of it and do to it, below `/_sim/`. */
 import { z } from 'zod'
+import { billOf, type Bill } from './ec2/bill'
 import type { Ec2 } from './ec2/ec2'
 import type { Life } from './ec2/life'
 import { stateOf, type Instance } from './ec2/model'
@@ -33,6 +34,8 @@ export interface InstanceSummary {
   launchedAtMs: number
   isImpaired: boolean
   reason?: string
+  /** So far. */
+  bill: Bill
 }
 
 export class Control {
@@ -63,7 +66,8 @@ export class Control {
   }
 
   instances(): InstanceSummary[] {
-    return [...this.parts.ec2.instances()].map(summaryOf)
+    const { ec2 } = this.parts
+    return [...ec2.instances()].map((instance) => summaryOf(ec2, instance))
   }
 
   interrupt(wish: unknown): void {
@@ -93,6 +97,7 @@ export class Control {
       })
     },
     'GET instances': () => this.instances(),
+    'GET faults': () => this.parts.faults.told(),
     'POST faults': (_, body) => {
       this.parts.faults.add(faultSchema.parse(body))
       return {}
@@ -104,7 +109,7 @@ export class Control {
   }
 }
 
-function summaryOf(instance: Instance): InstanceSummary {
+function summaryOf(ec2: Ec2, instance: Instance): InstanceSummary {
   const reason = instance.history.at(-1)?.reason?.code
   return {
     id: instance.id,
@@ -116,6 +121,7 @@ function summaryOf(instance: Instance): InstanceSummary {
     launchedAtMs: instance.launchedAtMs,
     isImpaired: instance.isImpaired,
     ...(reason === undefined ? {} : { reason }),
+    bill: billOf(ec2, instance),
   }
 }
 

@@ -10,7 +10,7 @@ import type { Journal } from './journal'
 import type { Machine, MachineSpec } from './machines/machine'
 import type { StartFront } from './store-front'
 import { WireServer } from './wire/server'
-import { faultSchema, type FaultText } from './world/fault-schema'
+import { faultSchema, type FaultRule, type FaultText } from './world/fault-schema'
 import { loadWorld, planWorld } from './world/load'
 import type { WorldText } from './world/schema'
 import { makeWorld } from './world/world'
@@ -49,6 +49,8 @@ export interface Cloud {
   readonly credentials: { accessKeyId: string; secretAccessKey: string }
   readonly journal: Journal
   addFault(rule: FaultText): void
+  /** Every rule of the world and of `addFault`, and how often it has struck. */
+  faults(): { rule: FaultRule; struck: number }[]
   instances(): InstanceSummary[]
   /** Takes a spot machine back: after a notice, or at once without one. */
   interrupt(
@@ -116,6 +118,7 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
     credentials: { ...TEST_CREDENTIALS },
     journal,
     addFault: (rule) => faults.add(faultSchema.parse(rule)),
+    faults: () => faults.told(),
     instances: () => control.instances(),
     interrupt: (instance, { noticeMs, isSilent, rebalanceBeforeMs } = {}) =>
       control.interrupt({ instance, notice: noticeMs, isSilent, rebalanceBefore: rebalanceBeforeMs }),

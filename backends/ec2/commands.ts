@@ -11,6 +11,8 @@ export interface MachineCommand {
   lines: string[]
   /** Whether an answer from a while ago is as good as a new one, and how old it may be. */
   goodForMs: number
+  /** Whether an answer is whole: one that was cut short on its way is asked for again. */
+  isWhole?: (answer: CommandAnswer) => boolean
 }
 
 /** What a command answered. */
@@ -40,20 +42,21 @@ export async function runOnMachine(
   command: MachineCommand,
   signal: AbortSignal,
 ): Promise<CommandAnswer> {
-  const { machineId, comment, lines } = command
+  const { machineId, comment, lines, isWhole = () => true } = command
   const before = (await host.api.commands.invocations(machineId, signal)).find(
     (one) => one.comment === comment,
   )
-  const id =
-    before !== undefined && isStillGood(before, command, host.deps.clock())
-      ? before.commandId
-      : await host.api.commands.send(
-          {
-            ...{ machineId, comment, lines },
-            ...{ deliveryTimeoutMs: DELIVERY_TIMEOUT_MS, runTimeoutMs: RUN_TIMEOUT_MS },
-          },
-          signal,
-        )
+  if (before !== undefined && isStillGood(before, command, host.deps.clock())) {
+    const answer = answerOf(await waitFor(host, { id: before.commandId, machineId }, signal))
+    if (isWhole(answer)) return answer
+  }
+  const id = await host.api.commands.send(
+    {
+      ...{ machineId, comment, lines },
+      ...{ deliveryTimeoutMs: DELIVERY_TIMEOUT_MS, runTimeoutMs: RUN_TIMEOUT_MS },
+    },
+    signal,
+  )
   return answerOf(await waitFor(host, { id, machineId }, signal))
 }
 

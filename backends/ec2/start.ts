@@ -106,14 +106,17 @@ async function publicNumberOf(
       comment: `crucible prepare ${order.attemptId}`,
       lines: script({ attemptId: order.attemptId, do: 'prepare' }),
       goodForMs: PREPARED_MS,
+      isWhole: isNumber,
     },
     signal,
   )
   assertDone(answer)
-  const number = answer.stdout.trim()
-  if (!/^[0-9a-f]{400,512}$/.test(number))
-    throw transient('the machine answered nothing that can be sealed for')
-  return number
+  if (!isNumber(answer)) throw transient('the machine answered nothing that can be sealed for')
+  return answer.stdout.trim()
+}
+
+function isNumber({ stdout }: CommandAnswer): boolean {
+  return /^[0-9a-f]{400,512}$/.test(stdout.trim())
 }
 
 function assertDone({ exitCode, stdout, stderr }: CommandAnswer): void {

@@ -61,6 +61,8 @@ export const DURATIONS = {
   profileCredentials: [6 * 60 * M, 6 * 60 * M],
   /** From `GetConsoleOutput` being possible at all. */
   consoleLag: [0, 0],
+  /** What an instance is charged for at least, once it runs. */
+  billedAtLeast: [M, M],
 } as const satisfies Record<string, Range>
 
 export type DurationName = keyof typeof DURATIONS

@@ -46,6 +46,11 @@ export class Faults {
     this.entries.push({ rule, name: `fault/${this.entries.length}`, sinceMs, occasions: 0, happened: 0 })
   }
 
+  /** Every rule, and how often it has struck. */
+  told(): { rule: FaultRule; struck: number }[] {
+    return this.entries.map(({ rule, happened }) => ({ rule, struck: happened }))
+  }
+
   /** All rules of the kind that strike on this occasion. Each asking counts as one occasion. */
   strike<K extends FaultKind>(kind: K, occasion: Occasion): FaultOf<K>[] {
     return this.entries

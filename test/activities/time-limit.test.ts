@@ -9,7 +9,7 @@ setFlagsFromString('--expose_gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
 it('the end of an activity’s time is not forgotten when memory is tidied up', async () => {
-  const env = surroundings({ startToCloseTimeoutMs: 5_500 })
+  const env = surroundings({ startToCloseTimeoutMs: 600 })
   await env.run(() =>
     beating(async (signal) => {
       for (let times = 0; times < 3; times++) {

@@ -5,6 +5,7 @@ import { bundleWorkflowCode } from '@temporalio/worker'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
+import type { Backend } from '../../backends/backend'
 import type { JobSpec } from '../../core/job'
 import type { JobInput, JobResult, JobStatus } from '../../core/messages'
 import { microUsd } from '../../core/money'
@@ -14,6 +15,7 @@ import { createVerbsWorker, createWatchWorker, type BackendWorkerDeps } from '..
 import { offersThroughWorkers } from '../../workers/offers'
 import { RealClock } from '../backends/scripted/clock'
 import { MemoryStore } from '../backends/scripted/memory-store'
+import type { ObjectStore } from '../../storage/store'
 import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { ScriptedWorld, type WorldOptions } from '../backends/scripted/world'
 import { freshNamespace } from '../support/namespace'
@@ -74,37 +76,33 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
 
 export type WorkerName = 'orchestrator' | 'verbs' | 'watches'
 
-/** A whole deployment for one test: its own namespace, a store in memory, a scripted provider, and the real workers. */
-export class Deployment {
-  readonly store = new MemoryStore(Date.now)
+export const DEPLOYMENT_ID = 'dep-0123456789'
+
+/** What the workers of a deployment work with. */
+export interface Ground {
+  store: ObjectStore
+  backend: () => Backend
+  /** Names of all backends that the deployment has. */
+  backends: string[]
+  timing: Timing
+}
+
+/** The real workers of a deployment, in a namespace of its own. */
+export class ControlPlane {
   readonly client: Client
-  readonly world: ScriptedWorld
   private readonly workers = new Map<WorkerName, { worker: Worker; run: Promise<void> }>()
 
-  private constructor(
+  constructor(
     private readonly at: TestConnection,
     readonly namespace: string,
-    private readonly wishes: WorldWishes,
+    private readonly ground: Ground,
   ) {
     this.client = new Client({ connection: at.client.connection, namespace })
-    this.world = new ScriptedWorld({
-      clock: new RealClock(),
-      store: this.store,
-      wares: [SPOT, ON_DEMAND],
-      ...wishes,
-    })
-  }
-
-  static async start(at: TestConnection, wishes: WorldWishes = {}): Promise<Deployment> {
-    const namespace = await freshNamespace(at.client.connection as never)
-    const deployment = new Deployment(at, namespace, wishes)
-    await deployment.startOrchestrator()
-    await deployment.startBackend()
-    return deployment
   }
 
   async startOrchestrator(): Promise<void> {
-    const { store, client, namespace, wishes } = this
+    const { client, namespace } = this
+    const { store, backends, timing } = this.ground
     const now = Date.now
     const worker = await Worker.create({
       connection: this.at.nativeConnection,
@@ -113,11 +111,8 @@ export class Deployment {
       workflowBundle: await bundle(),
       activities: {
         ...createPlanningActivities({
-          store,
-          backends: [this.world.name, ...(wishes.unserved ?? [])],
+          ...{ store, backends, now, timing },
           askOffers: offersThroughWorkers(client, now),
-          now,
-          timing: { ...QUICK, ...wishes.timing },
           publishRunner: () => Promise.resolve('0'.repeat(64)),
         }),
         ...createDecidingActivities({ store, now }),
@@ -141,13 +136,12 @@ export class Deployment {
   }
 
   private backendDeps(): BackendWorkerDeps {
-    const { store, client, namespace } = this
+    const { client, namespace } = this
+    const { store, backend } = this.ground
     return {
       connection: this.at.nativeConnection,
-      namespace,
-      client,
-      store,
-      backend: createScriptedBackend(this.world),
+      ...{ namespace, client, store },
+      backend: backend(),
       secrets: { handOver: async () => undefined },
     }
   }
@@ -166,22 +160,14 @@ export class Deployment {
     }
   }
 
-  /** Terminates the running attempt, as somebody might in the Temporal UI. */
-  async terminateAttempt(): Promise<void> {
-    const { attemptId } = this.world.machines.at(-1)?.handle ?? {}
+  /** Terminates an attempt, as somebody might in the Temporal UI. */
+  async terminate(attemptId: string | undefined): Promise<void> {
     if (attemptId === undefined) return
     const workflowId = `job/${attemptId.replace(/-(\d+)$/, '/$1')}`
     await this.client.workflow
       .getHandle(workflowId)
       .terminate('by hand')
       .catch(() => undefined)
-  }
-
-  /** The store answers nobody for a while. */
-  async storeOutage(durationMs: number): Promise<void> {
-    this.store.isDown = true
-    await sleep(durationMs)
-    this.store.isDown = false
   }
 
   private run(name: WorkerName, worker: Worker): void {
@@ -198,7 +184,6 @@ export class Deployment {
   }
 
   async close(): Promise<void> {
-    this.world.dispose()
     await Promise.all((['orchestrator', 'verbs', 'watches'] as const).map((name) => this.stop(name)))
   }
 
@@ -215,13 +200,58 @@ export class Deployment {
           spec: { ...SPEC, ...spec },
           bundle: null,
           owner: 'somebody',
-          deployment: 'dep-0123456789',
+          deployment: DEPLOYMENT_ID,
           submittedAtMs: Date.now(),
           ...input,
         } satisfies JobInput,
       ],
     })
     return handle as JobHandle
+  }
+}
+
+/** A whole deployment for one test: its own namespace, a store in memory, a scripted provider, and the real workers. */
+export class Deployment extends ControlPlane {
+  private constructor(
+    at: TestConnection,
+    namespace: string,
+    readonly world: ScriptedWorld,
+    readonly store: MemoryStore,
+    wishes: WorldWishes,
+  ) {
+    super(at, namespace, {
+      store,
+      backend: () => createScriptedBackend(world),
+      backends: [world.name, ...(wishes.unserved ?? [])],
+      timing: { ...QUICK, ...wishes.timing },
+    })
+  }
+
+  static async start(at: TestConnection, wishes: WorldWishes = {}): Promise<Deployment> {
+    const namespace = await freshNamespace(at.client.connection as never)
+    const store = new MemoryStore(Date.now)
+    const world = new ScriptedWorld({ clock: new RealClock(), store, wares: [SPOT, ON_DEMAND], ...wishes })
+    const deployment = new Deployment(at, namespace, world, store, wishes)
+    await deployment.startOrchestrator()
+    await deployment.startBackend()
+    return deployment
+  }
+
+  /** Terminates the running attempt, as somebody might in the Temporal UI. */
+  terminateAttempt(): Promise<void> {
+    return this.terminate(this.world.machines.at(-1)?.handle.attemptId)
+  }
+
+  /** The store answers nobody for a while. */
+  async storeOutage(durationMs: number): Promise<void> {
+    this.store.isDown = true
+    await sleep(durationMs)
+    this.store.isDown = false
+  }
+
+  override async close(): Promise<void> {
+    this.world.dispose()
+    await super.close()
   }
 }
 

@@ -7,6 +7,7 @@ import { parseLogLine } from '../../intake/documents'
 import { layout } from '../../storage/layout'
 import { readLines } from '../../storage/logs'
 import { readRecords } from '../../storage/record'
+import type { ObjectStore } from '../../storage/store'
 import { WEIGHTS_ARTIFACT } from '../backends/scripted/scripted-runner'
 import { weightsAfter } from '../backends/scripted/checkpoints'
 import type { Deployment } from '../workflows/harness'
@@ -20,19 +21,28 @@ export async function breaches(
   stepsTotal: number,
 ): Promise<string[]> {
   return [
-    ...endedAsItShould(deployment, status),
-    ...(await oneLiveAttempt(deployment)),
+    ...endedAsItShould(status),
+    ...oneLiveAttempt(deployment),
     ...noLeak(deployment),
     ...withinBudget(deployment, status),
-    ...(await resumedFromNewest(deployment, status.attempts)),
-    ...bothTypesOnRecord(status.attempts),
-    ...(await sameWeights(deployment, status, stepsTotal)),
-    ...(await wholeLog(deployment, status.attempts)),
-    ...(await explained(deployment, status)),
+    ...(await breachesOnRecord(deployment, status, stepsTotal)),
   ]
 }
 
-function endedAsItShould(_deployment: Deployment, { state, reason }: JobStatus): string[] {
+/** What store and status tell by themselves, whatever provider the machines came from. */
+export async function breachesOnRecord(at: Stored, status: JobStatus, stepsTotal: number): Promise<string[]> {
+  return [
+    ...(await resumedFromNewest(at, status.attempts)),
+    ...bothTypesOnRecord(status.attempts),
+    ...(await sameWeights(at, status, stepsTotal)),
+    ...(await wholeLog(at, status.attempts)),
+    ...(await explained(at, status)),
+  ]
+}
+
+type Stored = { store: ObjectStore }
+
+function endedAsItShould({ state, reason }: JobStatus): string[] {
   const ends = ['succeeded', 'cancelled', 'failed']
   if (!ends.includes(state)) return [`the job is ${state}`]
   const expected = ['workload-failed', 'budget-reached', 'no-placement', 'unclassified']
@@ -42,15 +52,26 @@ function endedAsItShould(_deployment: Deployment, { state, reason }: JobStatus):
 }
 
 /** Two machines of a job may both be paid for a moment, but only one may ever run its workload. */
-async function oneLiveAttempt({ world, store }: Deployment): Promise<string[]> {
-  const worked: { attempt: number; fromMs: number; toMs: number }[] = []
+function oneLiveAttempt({ world }: Deployment): string[] {
+  const worked: Stretch[] = []
   for (const machine of world.machines) {
     if (machine.workedFromMs === undefined) continue
     const { attempt } = machine.order
     worked.push({ attempt, fromMs: machine.workedFromMs, toMs: machine.endedAtMs ?? Infinity })
   }
-  void store
-  worked.sort((a, b) => a.fromMs - b.fromMs)
+  return overlaps(worked)
+}
+
+/** When the workload of an attempt ran on a machine. */
+export interface Stretch {
+  attempt: number
+  fromMs: number
+  toMs: number
+}
+
+/** Two machines at work at once. */
+export function overlaps(stretches: Stretch[]): string[] {
+  const worked = [...stretches].sort((a, b) => a.fromMs - b.fromMs)
   return worked.slice(1).flatMap((next, index) => {
     const before = worked[index]!
     return next.fromMs < before.toMs
@@ -97,7 +118,7 @@ function withinBudget(
 }
 
 /** Each attempt began from the newest checkpoint that was whole when it began. */
-async function resumedFromNewest({ store }: Deployment, attempts: AttemptRecord[]): Promise<string[]> {
+async function resumedFromNewest({ store }: Stored, attempts: AttemptRecord[]): Promise<string[]> {
   const wrong: string[] = []
   let newest = 0
   for (const { number, restoredFrom } of attempts) {
@@ -125,18 +146,14 @@ function bothTypesOnRecord(attempts: AttemptRecord[]): string[] {
     )
 }
 
-async function sameWeights(
-  { store }: Deployment,
-  { state }: JobStatus,
-  stepsTotal: number,
-): Promise<string[]> {
+async function sameWeights({ store }: Stored, { state }: JobStatus, stepsTotal: number): Promise<string[]> {
   if (state !== 'succeeded') return []
   const weights = await store.get(`${layout.artifacts(JOB_ID)}${WEIGHTS_ARTIFACT}`)
   if (weights === undefined) return ['the job succeeded and left no weights']
   return weights.equals(weightsAfter(stepsTotal)) ? [] : ['the weights are not those of an undisturbed run']
 }
 
-async function wholeLog({ store }: Deployment, attempts: AttemptRecord[]): Promise<string[]> {
+async function wholeLog({ store }: Stored, attempts: AttemptRecord[]): Promise<string[]> {
   const wrong: string[] = []
   for (const { number } of attempts) {
     let last = 0
@@ -154,7 +171,7 @@ async function wholeLog({ store }: Deployment, attempts: AttemptRecord[]): Promi
 }
 
 /** Every attempt's plan, order, settlement and decision can be read afterwards. */
-async function explained({ store }: Deployment, { attempts }: JobStatus): Promise<string[]> {
+async function explained({ store }: Stored, { attempts }: JobStatus): Promise<string[]> {
   const records = await readRecords(store, JOB_ID)
   return attempts.flatMap(({ number }) =>
     (['planned', 'settled', 'decided'] as const)

@@ -63,7 +63,7 @@ export function seededWorld(seed: number): SeededWorld {
 }
 
 /** What is wrong with one machine or its workload; most often nothing. */
-function behaviourOf(dice: Dice): Partial<Behaviour> {
+export function behaviourOf(dice: Dice): Partial<Behaviour> {
   const atStep = dice.between(1, STEPS - 1)
   const troubles: Partial<Behaviour>[] = [
     { diesAtStep: atStep },

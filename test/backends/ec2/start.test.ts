@@ -153,6 +153,19 @@ describe('the start of a runner on EC2', () => {
     expect(sent().map(({ comment }) => comment.split(' ')[1])).toEqual(['prepare', 'start'])
   })
 
+  it('asks once more where an answer was cut short on its way', async () => {
+    let isCut = true
+    h.aws.onCommand = (_machine, request) => {
+      const answer = run(request)
+      if (isCut) answer.stdout = answer.stdout.slice(0, 100)
+      isCut = false
+      return answer
+    }
+    await expect(h.backend.start!(handle, order, patiently())).rejects.toMatchObject({ class: 'transient' })
+    await h.backend.start!(handle, order, patiently())
+    expect(sent().map(({ comment }) => comment.split(' ')[1])).toEqual(['prepare', 'prepare', 'start'])
+  })
+
   it('goes on where nothing of secrets is known', async () => {
     h = Object.assign(h, { deps: { runnerUrl: async () => programUrl } })
     await h.open().start!(handle, order, patiently())

@@ -1,0 +1,183 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createBackendOver } from '../../backends/ec2'
+import { PROFILE_DEFAULT, type Ec2Config } from '../../backends/ec2/config'
+import { createSdkApi } from '../../backends/ec2/sdk'
+import { parseCheckpointId, type Checkpoint } from '../../core/checkpoint'
+import type { GarbageCollectionInput, GarbageCollectionResult } from '../../core/messages'
+import { ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
+import type { Timing } from '../../core/timing'
+import { startCloud, type Cloud, type WorldText } from '../../sim'
+import { ensureDeployment } from '../../storage/deployment'
+import { MANIFEST_NAME } from '../../storage/layout'
+import { readRecords } from '../../storage/record'
+import { CONFIG } from '../backends/ec2/harness'
+import { STEADY, type Behaviour } from '../backends/scripted/behaviour'
+import { RealClock } from '../backends/scripted/clock'
+import { MemoryStore } from '../backends/scripted/memory-store'
+import { freshNamespace } from '../support/namespace'
+import { S3_ENVIRONMENT } from '../support/s3'
+import type { TestConnection } from '../support/temporal'
+import { ControlPlane, DEPLOYMENT_ID, QUICK } from '../workflows/harness'
+import { CloudMachine } from './machine'
+
+export const ZONES = ['us-east-1a', 'us-east-1b']
+export const TYPES = ['g5.xlarge', 'g5.2xlarge']
+const IMAGE = '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
+
+const at = (ms: number): [number, number] => [ms, ms]
+
+/** A cloud of two zones that is quick and in good health, whose bill runs by the second. */
+const CALM: WorldText = {
+  regions: { 'us-east-1': { zones: ZONES, groups: [PROFILE_DEFAULT] } },
+  roles: {
+    [PROFILE_DEFAULT]: {
+      ...{ managed: ['AmazonSSMManagedInstanceCore'], hasProfile: true, trusts: ['ec2.amazonaws.com'] },
+    },
+  },
+  durations: {
+    ...{ pending: at(50), boot: at(20), register: at(50), delivery: at(20), shuttingDown: at(50) },
+    ...{ osShutdown: at(400), statusChecks: at(10), connectionLost: at(300), billedAtLeast: at(0) },
+  },
+  throttling: 'off',
+}
+
+/** Names of machines are wanted that have one GPU: the dear type is there for when the cheap one is not. */
+const CLOUD_CONFIG: Ec2Config = {
+  ...CONFIG,
+  ...{ image: IMAGE, types: TYPES, registerWithinMs: 2_500, staleForMs: 1_500 },
+}
+
+export interface CloudWishes {
+  world: WorldText
+  behave?: (attempt: number) => Partial<Behaviour>
+  timing?: Partial<Timing>
+}
+
+/** Remembers every checkpoint that was ever complete, removed ones too. */
+class WitnessedStore extends MemoryStore {
+  readonly completed: Checkpoint[] = []
+
+  override async putIfAbsent(key: string, body: Buffer | string): Promise<boolean> {
+    const [, id] = new RegExp(`/checkpoints/([^/]+)/${MANIFEST_NAME}$`).exec(key) ?? []
+    const checkpoint = id === undefined ? undefined : parseCheckpointId(id)
+    if (checkpoint !== undefined) this.completed.push(checkpoint)
+    return super.putIfAbsent(key, body)
+  }
+}
+
+/** The real workers over the real backend and its SDK, by the wire to a small cloud whose machines are scripted. */
+export class CloudDeployment extends ControlPlane {
+  private constructor(
+    at: TestConnection,
+    namespace: string,
+    readonly cloud: Cloud,
+    readonly machines: CloudMachine[],
+    readonly store: WitnessedStore,
+    private readonly folder: string,
+    wishes: CloudWishes,
+  ) {
+    super(at, namespace, {
+      store,
+      backend: () => backendOver(cloud),
+      backends: ['ec2'],
+      timing: { ...QUICK, ...wishes.timing },
+    })
+  }
+
+  static async start(at: TestConnection, wishes: CloudWishes): Promise<CloudDeployment> {
+    // Where the SDK looks, whichever cloud it speaks to.
+    Object.assign(process.env, S3_ENVIRONMENT, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
+    const store = new WitnessedStore(Date.now)
+    const clock = new RealClock()
+    const machines: CloudMachine[] = []
+    const behave = (attempt: number): Behaviour => ({ ...STEADY, ...wishes.behave?.(attempt) })
+    const folder = await mkdtemp(join(tmpdir(), 'crucible-clouds-'))
+    const cloud = await startCloud({
+      world: { ...CALM, ...wishes.world, durations: { ...CALM.durations, ...wishes.world.durations } },
+      directory: folder,
+      createMachine: (spec) => {
+        const machine = new CloudMachine(spec, { clock, store, behave })
+        machines.push(machine)
+        return machine
+      },
+    })
+    await ensureDeployment(store, () => DEPLOYMENT_ID)
+    const namespace = await freshNamespace(at.client.connection as never)
+    const deployment = new CloudDeployment(at, namespace, cloud, machines, store, folder, wishes)
+    await deployment.startOrchestrator()
+    await deployment.startBackend()
+    return deployment
+  }
+
+  /** One sweep, as the schedule of a deployment makes it. */
+  collectGarbage(graceMs: number): Promise<GarbageCollectionResult> {
+    const input: GarbageCollectionInput = {
+      ...{ deployment: DEPLOYMENT_ID, backends: ['ec2'], graceMs, isDryRun: false },
+    }
+    return this.client.workflow.execute<(input: GarbageCollectionInput) => Promise<GarbageCollectionResult>>(
+      WORKFLOW_TYPES.garbageCollection,
+      { workflowId: WORKFLOW_TYPES.garbageCollection, taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
+    )
+  }
+
+  /** Terminates the running attempt, as somebody might in the Temporal UI. */
+  terminateAttempt(): Promise<void> {
+    return this.terminate(this.cloud.instances().at(-1)?.tags['crucible:attempt'])
+  }
+
+  /** The store answers nobody for a while. */
+  async storeOutage(durationMs: number): Promise<void> {
+    this.store.isDown = true
+    await sleep(durationMs)
+    this.store.isDown = false
+  }
+
+  /** What was asked of the cloud, what it had, and what the job decided, in the order in which it happened. */
+  async journal(sinceMs: number): Promise<string[]> {
+    const calls = this.cloud.journal
+      .calls()
+      .filter(({ isMutating, outcome, isAnswerLost }) => isMutating || outcome !== 'ok' || isAnswerLost)
+      .map(({ atMs, action, outcome, isAnswerLost }) => ({
+        atMs,
+        words: `${action}: ${outcome}${isAnswerLost ? ', answer lost' : ''}`,
+      }))
+    const machines = this.cloud.instances().flatMap(({ id, tags, launchedAtMs, bill, ...one }) => {
+      const words = `${id} of ${tags['crucible:attempt']}, ${one.capacity} ${one.type} ${one.zone}`
+      const { fromMs, untilMs } = bill
+      return [
+        { atMs: launchedAtMs, words: `${words} launched` },
+        ...(fromMs === undefined ? [] : [{ atMs: fromMs, words: `${words} runs` }]),
+        ...(untilMs === undefined ? [] : [{ atMs: untilMs, words: `${words} ends: ${one.reason}` }]),
+      ]
+    })
+    const records = (await readRecords(this.store, 'job-test')).map(({ atMs, kind, summary }) => ({
+      atMs,
+      words: `${kind}: ${summary}`,
+    }))
+    return [...calls, ...machines, ...records]
+      .sort((a, b) => a.atMs - b.atMs)
+      .map(({ atMs, words }) => `${String(atMs - sinceMs).padStart(6)} ms  ${words}`)
+  }
+
+  override async close(): Promise<void> {
+    await super.close()
+    await this.cloud.stop()
+    await rm(this.folder, { recursive: true, force: true })
+  }
+}
+
+function backendOver({ endpoint }: Cloud) {
+  return createBackendOver(
+    createSdkApi({ region: CLOUD_CONFIG.region, endpoint }),
+    { ...CLOUD_CONFIG, endpoint },
+    {
+      clock: Date.now,
+      deployment: DEPLOYMENT_ID,
+      secretKeyOf: () => '5'.repeat(64),
+      runnerUrl: () => Promise.resolve('data:,'),
+    },
+  )
+}

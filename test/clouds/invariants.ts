@@ -1,0 +1,196 @@
+import { byNewest } from '../../core/checkpoint'
+import type { Drain, RunnerResult } from '../../core/documents'
+import type { JobStatus } from '../../core/messages'
+import { SECOND_MS } from '../../core/time'
+import type { Cloud } from '../../sim'
+import { layout } from '../../storage/layout'
+import { STEADY } from '../backends/scripted/behaviour'
+import { breachesOnRecord, overlaps } from '../worlds/invariants'
+import type { CloudDeployment } from './cloud'
+import type { CloudMachine } from './machine'
+import type { CloudWorld } from './world'
+
+const JOB_ID = 'job-test'
+
+type Instance = ReturnType<Cloud['instances']>[number]
+
+/** What is known of a run that is over. */
+export interface Aftermath {
+  deployment: CloudDeployment
+  world: CloudWorld
+  status: JobStatus
+  /** As the cloud knew them when the job was over, before any sweep. */
+  left: Instance[]
+  /** As the cloud knows them at last. */
+  instances: Instance[]
+}
+
+/** Every breach of the invariants, in words, by what really ran and what it cost; empty when all of them held. */
+export async function breaches(after: Aftermath): Promise<string[]> {
+  return [
+    ...endedAsItShould(after),
+    ...struck(after),
+    ...oneAtWork(after),
+    ...nothingLeft(after),
+    ...boughtOnce(after),
+    ...withinBudget(after),
+    ...costAgrees(after),
+    ...realisedOnRecord(after),
+    ...(await onlyTheIllEnded(after)),
+    ...newestOnRecord(after),
+    ...(await breachesOnRecord(after.deployment, after.status, STEADY.stepsTotal)),
+  ]
+}
+
+/** A fault that never had its occasion proves nothing. */
+function struck({ deployment: { cloud }, world: { isSureToStrike } }: Aftermath): string[] {
+  if (!isSureToStrike) return []
+  return cloud.faults().flatMap(({ rule, struck }) => (struck > 0 ? [] : [`${rule.fault} never struck`]))
+}
+
+function endedAsItShould({ status: { state, reason, message }, world: { mayEnd } }: Aftermath): string[] {
+  return mayEnd.includes(reason) ? [] : [`the job ended as ${state} (${reason}): ${message}`]
+}
+
+function oneAtWork({ deployment: { machines } }: Aftermath): string[] {
+  return overlaps(
+    machines
+      .filter(({ workedFromMs }) => workedFromMs !== undefined)
+      .map(({ attempt, workedFromMs, workedToMs = Infinity }) => ({
+        attempt: attempt!,
+        fromMs: workedFromMs!,
+        toMs: workedToMs,
+      })),
+  )
+}
+
+/** The sweep after a job has nothing to find, since every attempt has settled; and after it nothing is there at all. */
+function nothingLeft({ left, instances }: Aftermath): string[] {
+  return [
+    ...left.filter(isBilled).map(({ id, tags }) => `${nameOf(tags)} was left to garbage collection: ${id}`),
+    ...instances.filter(isBilled).map(({ id, tags, state }) => `${nameOf(tags)} is left: ${id}, ${state}`),
+  ]
+}
+
+function isBilled({ state }: Instance): boolean {
+  return state === 'pending' || state === 'running'
+}
+
+function nameOf(tags: Instance['tags']): string {
+  return tags['crucible:attempt'] ?? 'something without an owner'
+}
+
+/** One machine for each attempt, and the very same order however often it was sent. */
+function boughtOnce({ deployment: { cloud }, instances }: Aftermath): string[] {
+  const wrong: string[] = []
+  for (const [attemptId, bought] of groupBy(instances, ({ tags }) => nameOf(tags)))
+    if (bought.length > 1) wrong.push(`${attemptId} got ${bought.map(({ id }) => id).join(' and ')}`)
+  const sent = cloud.journal.calls({ action: 'CreateFleet' })
+  for (const [attemptId, calls] of groupBy(sent, ({ parameters }) => attemptIn(parameters)))
+    if (
+      new Set(calls.map(({ clientToken, parameters }) => JSON.stringify([clientToken, parameters]))).size > 1
+    )
+      wrong.push(`${attemptId} was ordered in different words`)
+  return wrong
+}
+
+function attemptIn(parameters: unknown): string {
+  return /"crucible:attempt","Value":"([^"]+)"/.exec(JSON.stringify(parameters))?.[1] ?? 'something'
+}
+
+function groupBy<T>(all: T[], keyOf: (one: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const one of all) groups.set(keyOf(one), [...(groups.get(keyOf(one)) ?? []), one])
+  return groups
+}
+
+function withinBudget({ instances, status: { budgetMicroUsd = Infinity } }: Aftermath): string[] {
+  const spent = sum(instances.map(microUsdOf))
+  return spent <= budgetMicroUsd ? [] : [`the cloud's bill is ${spent} of a budget of ${budgetMicroUsd}`]
+}
+
+/** What no provider tells to the millisecond: an end is told in whole seconds, and a bill by the started one. */
+const ROUNDING_MS = 2 * SECOND_MS
+
+/** Ours is the bill for the time from a machine's launch to its end; the cloud's begins when it runs. */
+function costAgrees({ status: { attempts }, instances, world: { lagMs } }: Aftermath): string[] {
+  return attempts.flatMap(({ attemptId, costMicroUsd, endedAtMs }) => {
+    const bought = instances.filter(({ tags }) => nameOf(tags) === attemptId)
+    const billed = sum(bought.map(microUsdOf))
+    const [one] = bought
+    if (one === undefined)
+      return costMicroUsd > 0 ? [`${attemptId} cost ${costMicroUsd} without a machine`] : []
+    const { fromMs, untilMs = Infinity } = one.bill
+    const perMs = fromMs === undefined ? 0 : billed / Math.max(SECOND_MS, untilMs - fromMs)
+    const earlyMs = fromMs === undefined ? 0 : fromMs - one.launchedAtMs
+    const isOver = costMicroUsd > billed + perMs * (earlyMs + ROUNDING_MS + lagMs) && fromMs !== undefined
+    const isUnder = costMicroUsd < billed - perMs * ROUNDING_MS
+    const words = `${attemptId} cost ${costMicroUsd} by our meter and ${billed} by the cloud's`
+    return isOver || isUnder ? [`${words} (${fromMs} to ${untilMs}, we saw its end at ${endedAtMs})`] : []
+  })
+}
+
+function microUsdOf({ bill: { usd } }: Instance): number {
+  return Math.round(usd * 1e6)
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, one) => total + one, 0)
+}
+
+/** What was got is on record as the cloud knows it, and was what was asked for. */
+function realisedOnRecord({ status: { attempts }, instances }: Aftermath): string[] {
+  return attempts.flatMap(({ attemptId, capacityType, realised }) => {
+    const one = instances.find(({ tags }) => nameOf(tags) === attemptId)
+    if (one === undefined || realised === undefined) return []
+    const really = `${one.capacity} ${one.type} ${one.zone}`
+    const told = `${realised.capacityType} ${realised.type} ${realised.place}`
+    return [
+      ...(really === told ? [] : [`${attemptId} got ${really}, and on record is ${told}`]),
+      ...(one.capacity === capacityType
+        ? []
+        : [`${attemptId} asked for ${capacityType} and got ${one.capacity}`]),
+    ]
+  })
+}
+
+/** A machine that was well and at work ends by its owner's wish, or by the cloud, and by nothing of ours. */
+async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
+  const { deployment, instances } = after
+  const wrong: string[] = []
+  for (const machine of deployment.machines) {
+    const reason = instances.find(({ id }) => id === machine.id)?.reason
+    const drain = await read<Drain>(deployment, layout.drain(JOB_ID, machine.attempt ?? 0))
+    const result = await read<RunnerResult>(deployment, layout.result(JOB_ID, machine.attempt ?? 0))
+    const isOurs = machine.shutDownAtWorkAtMs !== undefined && reason === 'Client.UserInitiatedShutdown'
+    const isGivenUp =
+      machine.workedFromMs !== undefined && ['superseded', 'lease'].includes(result?.reason ?? '')
+    if (!isOurs && !isGivenUp) continue
+    if (!isWished(after, machine, drain))
+      wrong.push(`attempt ${machine.attempt}: a machine at work was ended, drain: ${JSON.stringify(drain)}`)
+  }
+  return wrong
+}
+
+function isWished({ world: { isEndedByHand } }: Aftermath, machine: CloudMachine, drain?: Drain): boolean {
+  if (drain === undefined) return false
+  if (drain.reason === 'superseded') return isEndedByHand
+  const { shutDownAtWorkAtMs = Infinity } = machine
+  return shutDownAtWorkAtMs >= drain.requestedAtMs + drain.windowMs
+}
+
+/** What is on record as the newest checkpoint is the newest that had its manifest when the attempt ended. */
+function newestOnRecord({ deployment, status }: Aftermath): string[] {
+  return status.attempts.flatMap(({ number, checkpoint }) => {
+    const [newest] = deployment.store.completed.filter(({ attempt }) => attempt <= number).sort(byNewest)
+    if (checkpoint?.id === newest?.id) return []
+    return [
+      `attempt ${number}: on record is ${checkpoint?.id ?? 'no checkpoint'}, complete was ${newest?.id ?? 'none'}`,
+    ]
+  })
+}
+
+async function read<T>({ store }: CloudDeployment, key: string): Promise<T | undefined> {
+  const body = await store.get(key)
+  return body && (JSON.parse(body.toString()) as T)
+}

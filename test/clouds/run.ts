@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TestConnection } from '../support/temporal'
+import { statusOf } from '../workflows/harness'
+import { CloudDeployment } from './cloud'
+import { breaches } from './invariants'
+import type { CloudWorld } from './world'
+
+export interface CloudReport {
+  name: string
+  state: string
+  attempts: number
+  /** Empty when every invariant held. */
+  breaches: string[]
+  /** What the world was, and what was done in it. */
+  story: string[]
+  lastedMs: number
+}
+
+/** A world of seconds whose job is not over by then has stuck. */
+const WORLD_MAX_MS = 120_000
+const GRACE_MS = 500
+
+/** Lives through one world and checks every invariant against what the cloud knows when it is over. */
+export async function runCloud(at: TestConnection, world: CloudWorld): Promise<CloudReport> {
+  const startedAtMs = Date.now()
+  const deployment = await CloudDeployment.start(at, world.wishes)
+  try {
+    const job = await deployment.submit(world.spec)
+    const happenings = world.happenings.map(async ({ atMs, happen }) => {
+      await sleep(atMs)
+      await happen({ deployment, job })
+    })
+    const patience = new AbortController()
+    const isOver = await Promise.race([
+      job.result().then(
+        () => true,
+        () => true,
+      ),
+      sleep(WORLD_MAX_MS, false, { signal: patience.signal }),
+    ])
+    patience.abort()
+    await Promise.all(happenings)
+    const status = await statusOf(job)
+    const left = deployment.cloud.instances()
+    if (isOver) await deployment.collectGarbage(GRACE_MS)
+    else await job.terminate()
+    const after = { deployment, world, status, left, instances: deployment.cloud.instances() }
+    return {
+      name: world.name,
+      state: `${status.state} (${status.reason})`,
+      attempts: status.attemptsTotal,
+      breaches: isOver
+        ? await breaches(after)
+        : [`the job was not over after ${WORLD_MAX_MS / 1_000} s: ${status.message}`],
+      story: [...world.story, ...strikesIn(deployment), ...(await deployment.journal(startedAtMs))],
+      lastedMs: Date.now() - startedAtMs,
+    }
+  } finally {
+    await deployment.close()
+  }
+}
+
+function strikesIn({ cloud }: CloudDeployment): string[] {
+  return cloud.faults().map(({ rule, struck }) => `${rule.fault} struck ${struck} times`)
+}

@@ -1,0 +1,184 @@
+import type { JobSpec } from '../../core/job'
+import type { JobReason } from '../../core/job'
+import { microUsd } from '../../core/money'
+import type { FaultText, WorldText } from '../../sim'
+import { Dice } from '../worlds/dice'
+import { behaviourOf } from '../worlds/world'
+import type { JobHandle } from '../workflows/harness'
+import type { CloudDeployment, CloudWishes } from './cloud'
+import { drawFault, FAULT_KINDS, type FaultKind } from './faults'
+
+/** Something that happens to a running job, some time after its start. */
+interface Happening {
+  atMs: number
+  name: string
+  happen: (at: { deployment: CloudDeployment; job: JobHandle }) => Promise<unknown> | void
+}
+
+/** Everything about one run that its name decides. */
+export interface CloudWorld {
+  name: string
+  wishes: CloudWishes
+  spec: Partial<JobSpec>
+  happenings: Happening[]
+  /** How the job may end, by what it has to go through. */
+  mayEnd: JobReason[]
+  /** Every fault must have had its occasion. */
+  isSureToStrike: boolean
+  /** Somebody ends an attempt's workflow. */
+  isEndedByHand: boolean
+  /** How far behind the cloud's words may be. */
+  lagMs: number
+  /** What was chosen, in words, for when it goes wrong. */
+  story: string[]
+}
+
+/** The last happening is over by then; a job takes two seconds of training. */
+const HAPPENINGS_UNTIL_MS = 5_000
+const FAULTS_MAX = 4
+/** Attempts whose workloads may have trouble of their own. */
+const TROUBLES_MAX = 3
+
+const TIMING = { silenceMs: 2_000, drainMs: 700, leaseMs: 20_000 }
+const SPEC: Partial<JobSpec> = {
+  resources: { gpus: { min: 1 } },
+  retries: { failures: 3, interruptions: 20 },
+}
+
+/** One fault and nothing else: the job gets over it. */
+export function lonelyFault(kind: FaultKind, seed: number): CloudWorld {
+  const fault = drawFault(new Dice(seed), kind)
+  return {
+    name: `${kind} ${seed}`,
+    wishes: { world: { seed, faults: [fault] }, timing: TIMING },
+    spec: SPEC,
+    happenings: [],
+    mayEnd: ['completed'],
+    isSureToStrike: true,
+    isEndedByHand: false,
+    lagMs: LOOK_MS,
+    story: [JSON.stringify(fault)],
+  }
+}
+
+/** What settling takes to see that a machine is gone. */
+const LOOK_MS = 1_500
+
+/** A mix of everything that a seed draws. */
+export function seededCloud(seed: number): CloudWorld {
+  const dice = new Dice(seed)
+  const faults = Array.from({ length: dice.between(0, FAULTS_MAX) }, () =>
+    drawFault(dice, dice.oneOf(FAULT_KINDS)),
+  )
+  const durations = durationsOf(dice)
+  const throttling = dice.chance(0.3) ? TIGHT : 'off'
+  const stock = stockOf(dice)
+  const behaviours = Array.from({ length: TROUBLES_MAX }, () => (dice.chance(0.4) ? behaviourOf(dice) : {}))
+  const budget = dice.chance(0.3) ? { budgetMicroUsd: microUsd(dice.between(30_000, 90_000) / 1e6) } : {}
+  const happenings = happeningsOf(dice)
+  return {
+    name: `seed ${seed}`,
+    wishes: {
+      world: { seed, faults, durations, throttling, stock },
+      behave: (attempt) => behaviours[attempt - 1] ?? {},
+      timing: TIMING,
+    },
+    spec: { ...SPEC, ...budget },
+    happenings,
+    mayEnd: endsOf(faults, happenings, { hasBudget: budget.budgetMicroUsd !== undefined }),
+    isSureToStrike: false,
+    isEndedByHand: happenings.some(({ name }) => name === BY_HAND),
+    lagMs: LOOK_MS + (durations.staleList?.[1] ?? 0) + (durations.notFound?.[1] ?? 0),
+    story: [
+      ...faults.map((fault) => JSON.stringify(fault)),
+      `durations ${JSON.stringify(durations)}, throttling ${JSON.stringify(throttling)}`,
+      `stock ${JSON.stringify(stock)}, ${JSON.stringify(budget)}`,
+      ...behaviours.map((behaviour, index) => `attempt ${index + 1}: ${JSON.stringify(behaviour)}`),
+      ...happenings.map(({ atMs, name }) => `at ${atMs} ms: ${name}`),
+    ],
+  }
+}
+
+type Range = [number, number]
+
+/** How far behind lists and objects are, and how slow machines; never beyond what the backend is told to expect. */
+function durationsOf(
+  dice: Dice,
+): Partial<
+  Record<'notFound' | 'staleList' | 'objectHidden' | 'invocationHidden' | 'pending' | 'register', Range>
+> {
+  const upTo = (mostMs: number): Range => [0, dice.between(0, mostMs)]
+  if (dice.chance(0.4)) return {}
+  return {
+    ...{ notFound: upTo(1_000), staleList: upTo(1_000), objectHidden: upTo(1_000) },
+    ...{ invocationHidden: upTo(500), pending: upTo(600), register: upTo(600) },
+  }
+}
+
+/** Buckets that a job alone can empty. */
+const TIGHT: WorldText['throttling'] = {
+  ...{
+    describe: { size: 10, perSecond: 5 },
+    mutate: { size: 2, perSecond: 1 },
+    ssm: { size: 4, perSecond: 2 },
+  },
+}
+
+function stockOf(dice: Dice): NonNullable<WorldText['stock']> {
+  if (dice.chance(0.5)) return []
+  return [
+    { capacity: 'spot', zone: 'us-east-1a', count: dice.between(0, 2) },
+    {
+      capacity: 'spot',
+      zone: 'us-east-1b',
+      changes: [
+        [0, dice.between(0, 2)],
+        [dice.between(500, 3_000), 0],
+      ],
+    },
+  ]
+}
+
+const BY_HAND = 'attempt terminated by hand'
+const CANCEL = 'cancel'
+
+function happeningsOf(dice: Dice): Happening[] {
+  const restart =
+    (name: 'orchestrator' | 'verbs' | 'watches'): Happening['happen'] =>
+    ({ deployment }) =>
+      deployment.restart(name)
+  const choices: Omit<Happening, 'atMs'>[] = [
+    { name: 'orchestrator restarted', happen: restart('orchestrator') },
+    { name: 'verbs restarted', happen: restart('verbs') },
+    { name: 'watches restarted', happen: restart('watches') },
+    { name: 'store down for a while', happen: ({ deployment }) => deployment.storeOutage(700) },
+    {
+      name: 'migrate',
+      happen: ({ job }) => job.executeUpdate('migrate', { args: [{}] }).catch(() => undefined),
+    },
+    { name: BY_HAND, happen: ({ deployment }) => deployment.terminateAttempt() },
+    { name: CANCEL, happen: ({ job }) => job.cancel() },
+  ]
+  return Array.from({ length: dice.between(0, 2) }, () => ({
+    ...dice.oneOf(choices),
+    atMs: dice.between(0, HAPPENINGS_UNTIL_MS),
+  }))
+}
+
+/** Faults by which nobody can speak to a machine. */
+const MUTE: FaultKind[] = ['no-agent', 'no-boot']
+
+function endsOf(
+  faults: FaultText[],
+  happenings: Happening[],
+  { hasBudget }: { hasBudget: boolean },
+): JobReason[] {
+  const mute = faults.filter(({ fault }) => MUTE.includes(fault)).length
+  return [
+    'completed',
+    ...(happenings.some(({ name }) => name === CANCEL) ? (['cancelled'] as const) : []),
+    // Two machines in a row with which nobody could speak are the network's fault, as far as a job can tell.
+    ...(mute > 1 ? (['unreachable'] as const) : []),
+    ...(hasBudget ? (['budget-reached', 'no-placement'] as const) : []),
+  ]
+}
