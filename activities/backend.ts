@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity'
 import type { Backend } from '../backends/backend'
+import { BackendError } from '../backends/errors'
 import type {
   BackendActivities,
   LaunchInput,
@@ -7,13 +8,16 @@ import type {
   SettleInput,
   Settlement,
 } from '../core/activities'
-import type { Artifact } from '../core/documents'
+import type { Artifact, RunnerOrder } from '../core/documents'
 import { formatUsd } from '../core/money'
+import { formatDuration } from '../core/time'
+import { leaseMsWithin } from '../planner/liveness'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
 import { endMachine, findMachine } from './backend-machines'
 import { AttemptDocuments } from './documents'
 import { collectGarbage, type OwnerLookup } from './garbage'
+import type { GrantSource } from './grants'
 import { beating } from './heartbeat'
 import { settleAttempt } from './settle'
 
@@ -25,6 +29,8 @@ export interface BackendDeps {
   /** Seals the job's secrets anew for one attempt; does nothing for a job without any. */
   handOverSecrets: (order: LaunchInput['order']) => Promise<void>
   owners: OwnerLookup
+  /** Where the machines' credentials for the store come from; none where they have their own. */
+  grants?: GrantSource | undefined
 }
 
 /** A backend's verbs as activities. Errors are turned into failures by `failureInterceptor`. */
@@ -63,7 +69,7 @@ async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal
   const { backend, store, now } = deps
   const { order } = input
   const documents = new AttemptDocuments(store, order, now)
-  await documents.putOrder(order.runner)
+  await documents.putOrder({ ...order.runner, leaseMs: await firstLeaseMs(deps, input) })
   await putRecord(store, order.jobId, {
     seq: input.recordSeq,
     atMs: now(),
@@ -81,6 +87,24 @@ async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal
   const outcome = await backend.launch(order, { signal })
   if (outcome.kind === 'launched') await documents.putMachine(outcome.handle)
   return outcome
+}
+
+/**
+ * A lease that the machine's first credentials outlive. Where nobody gives any, this is where it shows, before a machine is paid
+ * for that could reach nothing.
+ */
+async function firstLeaseMs({ grants }: BackendDeps, { order }: LaunchInput): Promise<number> {
+  const { runner }: { runner: RunnerOrder } = order
+  if (grants === undefined) return runner.leaseMs
+  const holdsForMs = await grants.learnHoldsForMs(order)
+  const leaseMs = leaseMsWithin(runner, holdsForMs)
+  if (leaseMs > 0) return leaseMs
+  const [grant, drain] = [holdsForMs, runner.drainMs].map(formatDuration)
+  throw new BackendError({
+    class: 'invalid',
+    message: `The machines' credentials for the store hold for ${grant}, and a drain alone takes ${drain}.`,
+    hint: 'Let the sessions of CRUCIBLE_GRANT_ROLE last longer, or set a shorter CRUCIBLE_DRAIN.',
+  })
 }
 
 /** What was settled first holds, should the activity be repeated after its answer was lost. */

@@ -3,6 +3,7 @@ import type {
   Claim,
   Drain,
   IssuedRunnerOrder,
+  Lease,
   Limits,
   RunnerOrder,
   RunnerResult,
@@ -82,14 +83,14 @@ export class AttemptDocuments {
   }
 
   /** The lease as last renewed, and when that was by the store's clock. */
-  async readLease(): Promise<{ seq: number; renewedAtMs: number } | undefined> {
+  async readLease(): Promise<{ lease: Lease; renewedAtMs: number } | undefined> {
     const key = layout.lease(this.at.jobId, this.at.attempt)
     const [lease, head] = await Promise.all([readDocument(this.store, key, parseLease), this.store.head(key)])
     if (lease === undefined || head === undefined) return undefined
-    return { seq: lease.seq, renewedAtMs: head.modifiedAtMs }
+    return { lease, renewedAtMs: head.modifiedAtMs }
   }
 
-  async putLease(lease: { seq: number; answersBeat: number; ttlMs: number }): Promise<void> {
+  async putLease(lease: Lease): Promise<void> {
     await putDocument(this.store, layout.lease(this.at.jobId, this.at.attempt), lease)
   }
 }

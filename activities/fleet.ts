@@ -2,6 +2,7 @@ import type { Backend } from '../backends/backend'
 import type { WatchInput, WatchOutcome } from '../core/activities'
 import type { Observation } from '../core/observation'
 import type { ObjectStore } from '../storage/store'
+import type { GrantSource } from './grants'
 import { pause } from './heartbeat'
 import { Sentry } from './sentry'
 
@@ -45,12 +46,14 @@ export class Fleet {
     private readonly backend: Backend,
     private readonly store: ObjectStore,
     private readonly now: () => number,
+    /** Where the machines' credentials for the store come from; none where they have their own. */
+    private readonly grants?: GrantSource,
   ) {}
 
   /** Resolves when something must be done about the machine; rejects when the signal aborts. */
   watch(input: WatchInput, signal: AbortSignal): Promise<WatchOutcome> {
     return new Promise<WatchOutcome>((resolve, reject) => {
-      const sentry = new Sentry(this.store, input, this.now)
+      const sentry = new Sentry(this.store, input, this.now, this.grants)
       const post: Post = { input, sentry, resolve, reject, readDueAtMs: 0 }
       const leave = (): void => {
         this.posts.delete(post)

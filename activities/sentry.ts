@@ -3,10 +3,11 @@ import type { Beat } from '../core/documents'
 import type { AttemptEnd } from '../core/ledger'
 import type { Observation } from '../core/observation'
 import { endFromLoss, endFromResult } from '../planner/ending'
-import { judge, type Evidence } from '../planner/liveness'
+import { judge, leaseMsWithin, type Evidence } from '../planner/liveness'
 import { thinOutCheckpoints } from '../storage/checkpoints'
 import { StoreError, type ObjectStore } from '../storage/store'
 import { AttemptDocuments, ignoreBadDocument } from './documents'
+import { LeaseGrants, type GrantSource } from './grants'
 
 /** A lease is renewed when this part of it has passed: an outage then finds nearly the whole of it left. */
 const RENEWED_AFTER_PART = 1 / 12
@@ -23,17 +24,24 @@ export class Sentry {
   private evidence: Evidence | undefined
   private beat: Beat | undefined
   private leaseSeq = 0
+  /** Of the newest lease. */
+  private ttlMs: number
   private lookedAtMs = 0
   private thinnedAtId: string | undefined
   private isRunning: boolean
+  private readonly grants: LeaseGrants | undefined
 
+  /** @param source where the machine's credentials for the store come from; none where it has its own */
   constructor(
     private readonly store: ObjectStore,
     private readonly input: WatchInput,
     private readonly now: () => number,
+    source?: GrantSource,
   ) {
     const { jobId, attempt } = input.order
     this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
+    this.grants = source && new LeaseGrants(source, input.order, now)
+    this.ttlMs = input.timing.leaseMs
     this.isRunning = input.isRunning
   }
 
@@ -119,22 +127,34 @@ export class Sentry {
 
   /** Goes on from the lease that an earlier watch left. */
   private async takeUpLease(evidence: Evidence): Promise<void> {
-    const lease = await this.documents.readLease()
-    if (lease === undefined) return
-    this.leaseSeq = lease.seq
-    evidence.renewedAtMs = lease.renewedAtMs
+    const found = await this.documents.readLease()
+    if (found === undefined) return
+    this.leaseSeq = found.lease.seq
+    this.ttlMs = found.lease.ttlMs
+    this.grants?.takeUp(found.lease.grant)
+    evidence.renewedAtMs = found.renewedAtMs
     evidence.isLeaseFirst = false
   }
 
   private async renew(evidence: Evidence, beat: Beat): Promise<void> {
-    const { leaseMs } = this.input.timing
-    const isDue = evidence.isLeaseFirst || this.now() - evidence.renewedAtMs >= leaseMs * RENEWED_AFTER_PART
-    if (!isDue || beat.phase === 'draining' || beat.phase === 'finishing') return
+    if (beat.phase === 'draining' || beat.phase === 'finishing') return
+    const grant = await this.grants?.next()
+    if (this.grants !== undefined && grant === undefined) return
+    const nowMs = this.now()
+    const { timing } = this.input
+    const ttlMs = grant === undefined ? timing.leaseMs : leaseMsWithin(timing, grant.endsAtMs - nowMs)
+    const passedMs = nowMs - evidence.renewedAtMs
+    const isDue = passedMs >= this.ttlMs * RENEWED_AFTER_PART && passedMs + ttlMs > this.ttlMs
+    if (!isDue && !evidence.isLeaseFirst && grant?.isNew !== true) return
     // Noted before the write: should its answer be lost, the lease counts as renewed, which only makes us wait longer.
-    evidence.renewedAtMs = this.now()
+    evidence.renewedAtMs = nowMs
     evidence.isLeaseFirst = false
     this.leaseSeq += 1
-    await this.documents.putLease({ seq: this.leaseSeq, answersBeat: beat.seq, ttlMs: leaseMs })
+    this.ttlMs = Math.max(0, ttlMs)
+    await this.documents.putLease({
+      ...{ seq: this.leaseSeq, answersBeat: beat.seq, ttlMs: this.ttlMs },
+      ...(grant && { grant: grant.sealed }),
+    })
   }
 
   /** After each new checkpoint the oldest go, but for what this attempt was restored from. */

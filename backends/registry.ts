@@ -1,4 +1,5 @@
 import type { BackendName } from '../core/offer'
+import type { Order } from '../core/plan'
 import type { Backend } from './backend'
 import { createEc2Backend } from './ec2'
 import { EC2_SETTINGS, parseEc2Config } from './ec2/config'
@@ -26,10 +27,21 @@ export interface BackendDeps {
   storeUrl?: string
   /** The attempt's key for its sealed secrets, 64 hex digits. */
   secretKeyOf?(attemptId: string): string
+  /**
+   * New credentials for the store, sealed with the attempt's key: the text of a file for the runner's `--grant-file`. Missing
+   * where a store asks for none. Throws a `BackendError`.
+   */
+  grantFile?(attempt: Pick<Order, 'jobId' | 'attempt' | 'attemptId'>): Promise<string>
 }
 
 /** Settings that were read: a backend ready to be made, or every problem with them at once. */
-export type ReadSettings = { create(deps: BackendDeps): Promise<Backend> } | { problems: string[] }
+export type ReadSettings =
+  | {
+      create(deps: BackendDeps): Promise<Backend>
+      /** Whether its machines get their credentials for the store from us, having none of their own. */
+      needsGrants: boolean
+    }
+  | { problems: string[] }
 
 export interface RegisteredBackend {
   settings: readonly Setting[]
@@ -39,23 +51,32 @@ export interface RegisteredBackend {
 
 /** Every backend there is. The order is that of the documentation. */
 export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
-  local: register({ settings: LOCAL_SETTINGS, parse: parseLocalConfig, create: createLocalBackend }),
-  ec2: register({ settings: EC2_SETTINGS, parse: parseEc2Config, create: createEc2Backend }),
+  local: register({
+    ...{ settings: LOCAL_SETTINGS, parse: parseLocalConfig, create: createLocalBackend },
+    needsGrants: () => true,
+  }),
+  ec2: register({
+    ...{ settings: EC2_SETTINGS, parse: parseEc2Config, create: createEc2Backend },
+    needsGrants: ({ hasGrants }) => hasGrants,
+  }),
 }
 
 interface Registration<Config> {
   settings: readonly Setting[]
   parse: (settings: Record<string, string | undefined>) => { config: Config } | { problems: string[] }
   create: (config: Config, deps: BackendDeps) => Promise<Backend>
+  needsGrants: (config: Config) => boolean
 }
 
 /** Keeps a backend's own type of config between its parser and its factory. */
-function register<Config>({ settings, parse, create }: Registration<Config>): RegisteredBackend {
+function register<Config>({ settings, parse, create, needsGrants }: Registration<Config>): RegisteredBackend {
   return {
     settings,
     read: (values) => {
       const parsed = parse(values)
-      return 'problems' in parsed ? parsed : { create: (deps) => create(parsed.config, deps) }
+      if ('problems' in parsed) return parsed
+      const { config } = parsed
+      return { create: (deps) => create(config, deps), needsGrants: needsGrants(config) }
     },
   }
 }

@@ -8,9 +8,10 @@ import type { Context } from '../client/context'
 import { toCrucibleError } from '../client/errors'
 import { pollersOf } from '../client/workers'
 import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
-import { SECOND_MS } from '../core/time'
+import { formatDuration, SECOND_MS } from '../core/time'
 import type { WorkerConfig } from '../workers/config'
 import { deploymentOf, knownDeployment } from '../workers/deployment'
+import { tryGrants } from '../workers/grants'
 import { makeBackend } from '../workers/make-backend'
 import { cachedPath, isCacheIntact } from './dev/temporal/cache'
 
@@ -51,6 +52,7 @@ const CHECKS: readonly Check[] = [
   { name: 'home', run: checkHome },
   { name: 'disk', run: checkDisk },
   { name: 'store', run: checkStore },
+  { name: 'grants', run: checkGrants },
   { name: 'secret key', run: checkSecretKey },
   { name: 'Temporal server', run: checkTemporal },
   { name: 'deployment', run: checkDeployment, needsServer: true },
@@ -144,6 +146,24 @@ async function existing(folder: string): Promise<string> {
 async function checkStore({ context }: Patient): Promise<Told[]> {
   await tryStore(context)
   return [ok(context.store.url)]
+}
+
+async function checkGrants({ context: { store }, config }: Patient): Promise<Told[]> {
+  const tried = await tryGrants(config, store)
+  if (tried === undefined) return [ok('no machine needs one')]
+  const { holdForMs } = tried
+  const leaseMs = Math.floor(tried.leaseMs / SECOND_MS) * SECOND_MS
+  const message = `machines get credentials that hold for ${formatDuration(holdForMs)}`
+  if (tried.leaseMs === config.timing.leaseMs)
+    return [ok(holdForMs === Infinity ? 'machines get keys that do not end' : message)]
+  const remedy = `Let the sessions of the role last longer (MaxSessionDuration; an hour is the most where workers have a role themselves), or set a CRUCIBLE_LEASE of ${formatDuration(leaseMs)}.`
+  if (leaseMs <= 0) return [error(`${message}, which is too short for a drain`, remedy)]
+  return [
+    warning(
+      `${message}: without workers they go on for ${formatDuration(leaseMs)}, not for ${formatDuration(config.timing.leaseMs)}`,
+      remedy,
+    ),
+  ]
 }
 
 async function checkSecretKey({ context }: Patient): Promise<Told[]> {

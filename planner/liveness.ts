@@ -50,6 +50,14 @@ export function judge(evidence: Evidence, nowMs: number): Liveness {
   return silentMs >= timing.silenceMs ? { kind: 'silent', silentMs } : { kind: 'alive' }
 }
 
+/** The longest lease, up to the usual one, after whose end a drain still fits into what credentials hold for. */
+export function leaseMsWithin(
+  { leaseMs, drainMs, powerOffMs }: Pick<Timing, 'leaseMs' | 'drainMs' | 'powerOffMs'>,
+  credentialsMs: number,
+): number {
+  return Math.min(leaseMs, Math.floor(credentialsMs - drainMs - powerOffMs))
+}
+
 /**
  * When a lease has certainly run out, drain and power-off included. A renewal answers a beat sent before it, and the runner
  * counts from that beat, so renewal + ttl is late enough; a first lease runs from a start that may come `startWithinMs` after

@@ -1,4 +1,6 @@
-import type { Granter } from './grants'
+import type { Grant } from '../core/documents'
+import type { Granter, GrantWish } from './grants'
+import { layout } from './layout'
 import { makeS3Granter, type S3GrantOptions } from './s3/grants'
 import { S3Store } from './s3/s3-store'
 import type { ObjectStore } from './store'
@@ -6,4 +8,17 @@ import type { ObjectStore } from './store'
 /** Who gives machines credentials for a store; `undefined` for stores that ask for none. */
 export function openGranter(store: ObjectStore, options: S3GrantOptions): Granter | undefined {
   return store instanceof S3Store ? makeS3Granter(store.place, options) : undefined
+}
+
+/** Asks for a grant and looks at the store with it, as a machine would. Throws a `StoreError` where either does not work. */
+export async function tryGrant(store: ObjectStore, granter: Granter, wish: GrantWish): Promise<Grant> {
+  const grant = await granter.grant(wish)
+  if (!(store instanceof S3Store)) return grant
+  const asMachine = new S3Store(store.place, Date.now, grant)
+  try {
+    await asMachine.listFolders(layout.checkpoints(wish.jobId))
+    return grant
+  } finally {
+    await asMachine.close()
+  }
 }

@@ -3,6 +3,7 @@ import { Worker, type NativeConnection } from '@temporalio/worker'
 import { createBackendActivities } from '../activities/backend'
 import { failureInterceptor } from '../activities/failures'
 import { Fleet } from '../activities/fleet'
+import type { GrantSource } from '../activities/grants'
 import { createWatchActivities } from '../activities/watch'
 import type { Backend } from '../backends/backend'
 import { backendQueue, watchQueue } from '../core/queues'
@@ -17,6 +18,8 @@ export interface BackendWorkerDeps {
   store: ObjectStore
   backend: Backend
   secrets: Pick<SecretsDesk, 'handOver'>
+  /** Missing where the store asks for no credentials, or the machines have their own. */
+  grants?: GrantSource | undefined
 }
 
 /** Watches at once in one process: an entry in a set each, looked at together. */
@@ -28,7 +31,7 @@ export async function createBackendWorkers(deps: BackendWorkerDeps): Promise<Wor
 }
 
 export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
-  const { connection, namespace, client, store, backend, secrets } = deps
+  const { connection, namespace, client, store, backend, secrets, grants } = deps
   return Worker.create({
     connection,
     namespace,
@@ -39,6 +42,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
       now: Date.now,
       handOverSecrets: (order) => secrets.handOver(order),
       owners: ownersThrough(client),
+      grants,
     }),
     interceptors: FAILURES,
     // A launch under way is given time to answer; a settlement is taken up by another worker.
@@ -51,12 +55,13 @@ export function createWatchWorker({
   namespace,
   store,
   backend,
+  grants,
 }: BackendWorkerDeps): Promise<Worker> {
   return Worker.create({
     connection,
     namespace,
     taskQueue: watchQueue(backend.name),
-    activities: createWatchActivities(new Fleet(backend, store, Date.now)),
+    activities: createWatchActivities(new Fleet(backend, store, Date.now, grants)),
     interceptors: FAILURES,
     maxConcurrentActivityTaskExecutions: WATCHES_MAX,
     // Watches are handed over at once.

@@ -10,9 +10,18 @@ export interface WorkerConfig {
   home: Home
   temporal: { connection: ClientConnectConfig['connectionOptions']; namespace: string }
   timing: Timing
+  /** Where machines without credentials of their own get theirs for the store. */
+  grants: GrantSettings
   /** The backends of the deployment, each ready to be made. */
   backends: ReadonlyMap<BackendName, Extract<ReadSettings, { create: unknown }>>
   logLevel: LogLevel
+}
+
+export interface GrantSettings {
+  /** The role that they take on; the keys of this process are narrowed where there is none. */
+  roleArn?: string
+  /** Keys that were made for them, for a server without a token service. */
+  keys?: { keyId: string; secret: string }
 }
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
@@ -75,6 +84,7 @@ export function readWorkerConfig(env: Environment = process.env): WorkerConfig {
     home,
     temporal: attempt(() => readTemporal(env, home), { connection: {}, namespace: 'default' }),
     timing: attempt(() => readTiming(env, home), DEFAULT_TIMING),
+    grants: attempt(() => readGrants(env), {}),
     backends: attempt(() => readBackends(env, home), new Map()),
     logLevel: attempt(() => readLogLevel(env), 'info'),
   }
@@ -136,6 +146,29 @@ function setDuration(timing: Timing, key: keyof Timing, text: string): string | 
     return error instanceof UnitError ? error.remedy : (error as Error).message
   }
   return timing[key] > 0 ? undefined : 'write more than nothing, such as 5s'
+}
+
+/** As token services have them: those that are not of AWS leave parts of it empty. */
+const ROLE_ARN_PATTERN = /^arn:[\w-]*:iam:[\w-]*:\w*:role\/[\w+=,.@/-]+$/
+
+function readGrants(env: Environment): GrantSettings {
+  const told = (name: string): string | undefined => env[name]?.trim() || undefined
+  const roleArn = told('CRUCIBLE_GRANT_ROLE')
+  const [keyId, secret] = [told('CRUCIBLE_GRANT_ACCESS_KEY_ID'), told('CRUCIBLE_GRANT_SECRET_ACCESS_KEY')]
+  if (roleArn !== undefined && !ROLE_ARN_PATTERN.test(roleArn))
+    throw new ConfigError([
+      `CRUCIBLE_GRANT_ROLE is "${roleArn}": write the ARN of a role, such as arn:aws:iam::123456789012:role/crucible-grant`,
+    ])
+  if (keyId === undefined && secret === undefined) return roleArn === undefined ? {} : { roleArn }
+  if (roleArn !== undefined)
+    throw new ConfigError([
+      'CRUCIBLE_GRANT_ROLE and CRUCIBLE_GRANT_ACCESS_KEY_ID are both set: keep the keys only where there is no token service',
+    ])
+  if (keyId === undefined || secret === undefined)
+    throw new ConfigError([
+      'CRUCIBLE_GRANT_ACCESS_KEY_ID and CRUCIBLE_GRANT_SECRET_ACCESS_KEY belong together: set both, or neither',
+    ])
+  return { keys: { keyId, secret } }
 }
 
 function readBackends(env: Environment, { directory }: Home): WorkerConfig['backends'] {

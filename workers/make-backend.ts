@@ -1,8 +1,10 @@
+import type { Grantee } from '../activities/grants'
 import type { Backend } from '../backends/backend'
 import { BACKENDS } from '../backends/registry'
 import type { BackendName } from '../core/offer'
 import type { ObjectStore } from '../storage/store'
 import { ConfigError, type WorkerConfig } from './config'
+import type { GrantsDesk } from './grants'
 import { runnerFetcher, runnerLinker } from './runner-program'
 import type { SecretsDesk } from './secrets'
 
@@ -10,14 +12,14 @@ import type { SecretsDesk } from './secrets'
 export async function makeBackend(
   config: WorkerConfig,
   name: BackendName,
-  at: { store: ObjectStore; deployment: string; secrets?: SecretsDesk },
+  at: { store: ObjectStore; deployment: string; secrets?: SecretsDesk; grants?: GrantsDesk | undefined },
 ): Promise<Backend> {
   const read = config.backends.get(name)
   if (read === undefined) {
     const known = Object.keys(BACKENDS).join(', ')
     throw new ConfigError([`There is no backend "${name}" in CRUCIBLE_BACKENDS; Crucible knows ${known}.`])
   }
-  const { secrets } = at
+  const { secrets, grants } = at
   return read.create({
     fetchRunner: runnerFetcher(at.store),
     runnerUrl: runnerLinker(at.store),
@@ -25,5 +27,6 @@ export async function makeBackend(
     clock: Date.now,
     deployment: at.deployment,
     ...(secrets === undefined ? {} : { secretKeyOf: (attemptId: string) => secrets.keyOf(attemptId) }),
+    ...(grants === undefined ? {} : { grantFile: (attempt: Grantee) => grants.grantFile(attempt) }),
   })
 }

@@ -7,6 +7,7 @@ import { createBackendWorkers } from './backend'
 import type { WorkerConfig } from './config'
 import { connect, untilAnswered } from './connect'
 import { deploymentOf, ensureGarbageCollection, ensureSearchAttributes } from './deployment'
+import { GrantsDesk, granterFor } from './grants'
 import { makeBackend } from './make-backend'
 import { offersThroughWorkers } from './offers'
 import { createOrchestrator } from './orchestrator'
@@ -62,7 +63,10 @@ async function createRole(at: Composition, role: Role): Promise<Worker[]> {
   const { config, store, connection, client, deployment, logger } = at
   if (role !== ORCHESTRATOR_ROLE) {
     const secrets = await SecretsDesk.open(store, config.home.secretKeyFile)
-    const backend = await makeBackend(config, role, { store, deployment, secrets })
+    const granter = granterFor(config, role, store)
+    const { timing } = config
+    const grants = granter && new GrantsDesk({ granter, keys: secrets, timing, now: Date.now, logger })
+    const backend = await makeBackend(config, role, { store, deployment, secrets, grants })
     return createBackendWorkers({
       connection,
       namespace: config.temporal.namespace,
@@ -70,6 +74,7 @@ async function createRole(at: Composition, role: Role): Promise<Worker[]> {
       store,
       backend,
       secrets,
+      grants,
     })
   }
   const backends = [...config.backends.keys()]

@@ -18,6 +18,8 @@ export interface Ec2Config {
   diskGiB: number
   /** A machine whose agent has not registered after this long is given up. */
   registerWithinMs: number
+  /** Whether machines get credentials for their own attempt's part of the store, rather than use those of their profile. */
+  hasGrants: boolean
   /** For how long after a change the provider's lists may not show it. */
   staleForMs: number
   /** Another server in the place of AWS. */
@@ -88,6 +90,12 @@ export const EC2_SETTINGS = [
     meaning: 'for how long the lists of EC2 may not show what was just made',
   },
   {
+    name: 'CRUCIBLE_EC2_GRANTS',
+    default: 'no',
+    meaning:
+      "`yes` gives each machine credentials for its own attempt's part of the store; its profile needs no right there",
+  },
+  {
     name: 'AWS_ENDPOINT_URL',
     default: 'AWS itself',
     meaning: 'another server that speaks as AWS does; credentials and all else are read as the AWS tools do',
@@ -123,6 +131,7 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     diskGiB: read('CRUCIBLE_EC2_DISK', DISK_DEFAULT_GIB, parseDisk),
     registerWithinMs: read('CRUCIBLE_EC2_REGISTER_WITHIN', REGISTER_DEFAULT_MS, parseDuration),
     staleForMs: read('CRUCIBLE_EC2_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
+    hasGrants: read('CRUCIBLE_EC2_GRANTS', false, parseYesNo),
     ...(endpoint === '' ? {} : { endpoint }),
   }
   return problems.length > 0 ? { problems } : { config }

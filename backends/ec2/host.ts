@@ -1,4 +1,5 @@
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
+import type { Order } from '../../core/plan'
 import type { Ec2Api } from './api'
 import { cached, type Cached } from './calls'
 import type { Ec2Config } from './config'
@@ -16,6 +17,8 @@ export interface Ec2Deps {
   deployment?: string
   /** The attempt's key for its sealed secrets, 64 hex digits; missing where there are no secrets. */
   secretKeyOf?(attemptId: string): string
+  /** Credentials for the store, as the text of a file for the runner; missing where the store asks for none. */
+  grantFile?(order: Order): Promise<string>
   /** A URL under which a machine can read the runner program of this digest within the next minutes. */
   runnerUrl(sha256: string): Promise<string>
   /** The object store, where it is worth checking from here. */

@@ -48,6 +48,7 @@ export async function start(
     do: 'start',
     machineId: handle.id,
     seal,
+    grant: (await host.deps.grantFile?.(order)) ?? null,
     runnerUrl: await host.deps.runnerUrl(order.runnerSha256),
   }
   const answer = await runOnMachine(

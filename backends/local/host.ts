@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism, hostname } from 'node:os'
+import type { Order } from '../../core/plan'
 import { createExclusive, type Exclusive } from './calls'
 import { machineEnvironment, NOTICE_DEFAULT_MS, PYTHON_DEFAULT, type LocalConfig } from './config'
 import { readGpus, type GpuInventory } from './gpus'
@@ -18,6 +19,8 @@ export interface LocalDeps {
   deployment?: string
   /** The attempt's key for its sealed secrets, 64 hex digits; missing where there are no secrets. */
   secretKeyOf?(attemptId: string): string
+  /** Credentials for the store, as the text of a file for the runner; missing where the store asks for none. */
+  grantFile?(order: Order): Promise<string>
 }
 
 /** This host as the verbs see it. */

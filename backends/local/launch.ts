@@ -56,6 +56,8 @@ async function make(host: Host, order: Order, signal: AbortSignal): Promise<Mach
     await fetchRunner(host, { order, path: join(staged, FILES.runner), signal })
     const key = host.deps.secretKeyOf?.(order.attemptId)
     if (key !== undefined) await writeFile(join(staged, FILES.secretKey), key, { mode: 0o600 })
+    const grant = await host.deps.grantFile?.(order)
+    if (grant !== undefined) await writeFile(join(staged, FILES.grant), grant, { mode: 0o600 })
     await writeFile(join(staged, FILES.machineId), order.attemptId)
     // Two launches must not both find the same slot free.
     return await host.exclusive(SLOTS, signal, async () => {

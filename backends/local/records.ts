@@ -53,6 +53,7 @@ export const FILES = {
   notice: 'notice.json',
   runner: 'runner.pyz',
   secretKey: 'secret.key',
+  grant: 'grant.json',
   /** Read by the runner, which claims the attempt by what stands there. */
   machineId: 'machine-id',
   console: 'console.log',

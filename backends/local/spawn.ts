@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Host } from './host'
+import type { Host, LocalDeps } from './host'
 import { MARKER } from './processes'
 import { FILES, writeJson, type MachineRecord } from './records'
 
@@ -14,16 +14,12 @@ export async function startRunner(host: Host, machine: MachineRecord): Promise<v
   const directory = host.paths.machine(machine.owner.attemptId)
   const console = await open(join(directory, FILES.console), 'a')
   try {
-    const child = spawn(
-      host.config.python,
-      runnerArguments(directory, machine, host.deps.secretKeyOf !== undefined),
-      {
-        cwd: directory,
-        env: environmentOf(host, machine),
-        detached: true,
-        stdio: ['ignore', console.fd, console.fd],
-      },
-    )
+    const child = spawn(host.config.python, runnerArguments(directory, machine, host.deps), {
+      cwd: directory,
+      env: environmentOf(host, machine),
+      detached: true,
+      stdio: ['ignore', console.fd, console.fd],
+    })
     await once(child, 'spawn')
     child.unref()
     const pid = child.pid!
@@ -35,13 +31,18 @@ export async function startRunner(host: Host, machine: MachineRecord): Promise<v
   }
 }
 
-function runnerArguments(directory: string, machine: MachineRecord, hasSecretKey: boolean): string[] {
+function runnerArguments(
+  directory: string,
+  machine: MachineRecord,
+  { secretKeyOf, grantFile }: LocalDeps,
+): string[] {
   const { owner, attempt, storeUrl, realised } = machine
   const at = (name: string): string => join(directory, name)
   return [
     ...[at(FILES.runner), 'run', '--store', storeUrl, '--job', owner.jobId, '--attempt', String(attempt)],
     ...['--root', directory],
-    ...(hasSecretKey ? ['--secret-key-file', at(FILES.secretKey)] : []),
+    ...(secretKeyOf === undefined ? [] : ['--secret-key-file', at(FILES.secretKey)]),
+    ...(grantFile === undefined ? [] : ['--grant-file', at(FILES.grant)]),
     ...(realised.capacityType === 'spot' ? ['--notice-file', at(FILES.notice), '--notice-kill'] : []),
   ]
 }

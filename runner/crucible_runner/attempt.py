@@ -14,7 +14,7 @@ from .beats import Beats
 from .checkpoints import Checkpoints, Settings, checkpoint_directory
 from .claim import ClaimedElsewhere, claim, machine_id
 from .clock import Clock
-from .documents import GRANT, dump, parse
+from .documents import dump
 from .gpus import Gpus
 from .guard import Options, Post
 from .keys import CheckpointId, Keys, parse_range
@@ -28,7 +28,7 @@ from .paths import Paths, write_whole
 from .phases import Phases
 from .progress import Progress
 from .retry import GaveUp, Patience, Trouble, persist
-from .seals import read_key, unseal
+from .seals import unseal_grant
 from .shipper import Shipper
 from .stop import Stop
 from .store import Store, open_store
@@ -48,7 +48,7 @@ class Attempt:
         self.clock = clock
         self.paths = Paths(options.root)
         self.memory = Memory(self.paths.memory, options.attempt_id, clock, boot_id())
-        self.store: Store = open_store(options.store, options.grant_file)
+        self.store: Store = open_store(options.store, options.grant_file, options.secret_key_file)
         self.keys = Keys(options.job, options.attempt)
         self.paths.make()
         self.book = LogBook(self.paths.logs, clock)
@@ -195,10 +195,7 @@ class Attempt:
 
     def _take_grant(self, sealed: dict) -> None:
         """Raises `ValueError` or `OSError` that says why it cannot be used."""
-        if self.options.secret_key_file is None:
-            raise ValueError("the machine was given no key to open it")
-        opened = unseal(dump(sealed), read_key(self.options.secret_key_file))
-        self.store.take_grant(parse(GRANT, opened.get("grant", "").encode("utf-8")))
+        self.store.take_grant(unseal_grant(dump(sealed), self.options.secret_key_file))
 
     def _beat(self) -> dict:
         clock = self.clock

@@ -8,10 +8,11 @@ from datetime import datetime, timezone
 from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 from .clock import Clock
-from .documents import GRANT, parse
+from .documents import GRANT, SEALED, parse
 from .endings import Failed
 from .imds import Metadata
 from .s3_access import find_access
+from .seals import unseal_grant
 from .shapes import DocumentError
 from .sigv4 import Credentials
 from .store import StoreError
@@ -33,10 +34,11 @@ class Source(ABC):
 
 
 class Grants(Source):
-    """What the control plane gives: at first in a file, later in the lease."""
+    """What the control plane gives: at first in a file, plain or sealed with the attempt's key, later in the lease."""
 
-    def __init__(self, path: Optional[str]) -> None:
+    def __init__(self, path: Optional[str], key_path: Optional[str] = None) -> None:
         self._path = path
+        self._key_path = key_path
         self._taken: Optional[Credentials] = None
         self._stamp: Optional[Tuple[int, int]] = None
         self._read: Optional[Credentials] = None
@@ -55,10 +57,11 @@ class Grants(Source):
         stamp = (status.st_mtime_ns, status.st_size)
         if stamp != self._stamp:
             with open(self._path, "rb") as file:
-                try:
-                    grant = parse(GRANT, file.read())
-                except DocumentError as error:
-                    raise ValueError("the grant file %s is no grant: %s" % (self._path, error)) from error
+                body = file.read()
+            try:
+                grant = unseal_grant(body, self._key_path) if _is_sealed(body) else parse(GRANT, body)
+            except ValueError as error:
+                raise ValueError("the grant file %s is no grant: %s" % (self._path, error)) from error
             self._read, self._stamp = _from_grant(grant, "the grant in %s" % self._path), stamp
         return self._read
 
@@ -177,6 +180,14 @@ class Keyring:
         now_ms = self._now_ms()
         is_over = credentials.expires_at_ms is not None and credentials.expires_at_ms <= now_ms
         return not is_over and self._refused.get(_name_of(credentials), 0) <= now_ms
+
+
+def _is_sealed(body: bytes) -> bool:
+    try:
+        parse(SEALED, body)
+        return True
+    except DocumentError:
+        return False
 
 
 def _name_of(credentials: Credentials) -> str:

@@ -115,11 +115,11 @@ class S3Store(Store):
                 return
 
 
-def open_s3_store(url: str, grant_file: Optional[str]) -> S3Store:
+def open_s3_store(url: str, grant_file: Optional[str], key_file: Optional[str]) -> S3Store:
     """Asks with a grant, else with the keys of this machine's user, else with the machine's role. Raises `ValueError` that
     says what is wrong with the URL."""
     place, clock = parse_store_url(url), Clock()
-    grants = Grants(grant_file)
+    grants = Grants(grant_file, key_file)
     environment: Mapping[str, str] = os.environ
     sources = [
         grants,

@@ -1,12 +1,12 @@
-"""Opens `secrets.sealed` (docs/runner-protocol.md, "Secrets")."""
+"""Opens what was sealed for this attempt (docs/runner-protocol.md, "Secrets" and "Grants")."""
 
 import base64
 import hashlib
 import hmac
 import json
-from typing import Dict
+from typing import Dict, Optional
 
-from .documents import SEALED, parse
+from .documents import GRANT, SEALED, parse
 
 _KEY_BYTES = 32
 _BLOCK_BYTES = 32
@@ -35,6 +35,13 @@ def unseal(body: bytes, key: bytes) -> Dict[str, str]:
     )
     values = json.loads(bytes(a ^ b for a, b in zip(text, stream)).decode("utf-8"))
     return {str(name): str(value) for name, value in values.items()}
+
+
+def unseal_grant(body: bytes, key_path: Optional[str]) -> dict:
+    """Raises `ValueError` or `OSError` that says why there is none in it."""
+    if key_path is None:
+        raise ValueError("the machine was given no key to open it")
+    return parse(GRANT, unseal(body, read_key(key_path)).get("grant", "").encode("utf-8"))
 
 
 def _mac(key: bytes, message: bytes) -> bytes:

@@ -109,25 +109,27 @@ class Store(ABC):
         """Removes the object; absent is success."""
 
 
-def _open_folder(url: str, _grant_file: Optional[str]) -> Store:
+def _open_folder(url: str, _grant_file: Optional[str], _key_file: Optional[str]) -> Store:
     from .file_store import FileStore, path_of_url
 
     return FileStore(path_of_url(url))
 
 
-def _open_s3(url: str, grant_file: Optional[str]) -> Store:
+def _open_s3(url: str, grant_file: Optional[str], key_file: Optional[str]) -> Store:
     from .s3_store import open_s3_store
 
-    return open_s3_store(url, grant_file)
+    return open_s3_store(url, grant_file, key_file)
 
 
-_SCHEMES: Dict[str, Callable[[str, Optional[str]], Store]] = {"file": _open_folder, "s3": _open_s3}
+_Opener = Callable[[str, Optional[str], Optional[str]], Store]
+_SCHEMES: Dict[str, _Opener] = {"file": _open_folder, "s3": _open_s3}
 
 
-def open_store(url: str, grant_file: Optional[str] = None) -> Store:
-    """The store that a URL names; `grant_file` has credentials for it. Raises `ValueError` that says what is wrong."""
+def open_store(url: str, grant_file: Optional[str] = None, key_file: Optional[str] = None) -> Store:
+    """The store that a URL names; `grant_file` has credentials for it, perhaps sealed with the key in `key_file`. Raises
+    `ValueError` that says what is wrong."""
     opener = _SCHEMES.get(urlsplit(url).scheme)
     if opener is None:
         known = ", ".join(scheme + "://" for scheme in sorted(_SCHEMES))
         raise ValueError("Cannot open the store %r: its URL must begin with one of: %s" % (url, known))
-    return opener(url, grant_file)
+    return opener(url, grant_file, key_file)

@@ -37,6 +37,8 @@ export interface Role {
   policies: readonly Policy[]
 }
 
+export type Session = Credentials & { expiresAtMs: number; principal: Principal }
+
 interface Holder {
   credentials: Credentials
   principal: Principal
@@ -100,22 +102,36 @@ export class Identities {
   /** Credentials of a session of a role, for a time, narrowed to a policy where one is given. */
   openSession(
     role: Role,
-    session: { name: string; durationMs: number; policy?: Policy },
-  ): Credentials & { expiresAtMs: number; principal: Principal } {
+    { name, durationMs, policy }: { name: string; durationMs: number; policy?: Policy },
+  ): Session {
+    return this.giveOut(durationMs, {
+      arn: `arn:aws:sts::${this.world.account}:assumed-role/${role.name}/${name}`,
+      userId: `${role.id}:${name}`,
+      role,
+      policies: [role.policies, ...(policy === undefined ? [] : [[policy]])],
+    })
+  }
+
+  /** Credentials in the name of a user, for a time, narrowed to a policy; without one they allow nothing. */
+  openFederated(
+    user: Principal,
+    { name, durationMs, policy }: { name: string; durationMs: number; policy?: Policy },
+  ): Session {
+    return this.giveOut(durationMs, {
+      arn: `arn:aws:sts::${this.world.account}:federated-user/${name}`,
+      userId: `${this.world.account}:${name}`,
+      policies: [...user.policies, policy === undefined ? [] : [policy]],
+    })
+  }
+
+  private giveOut(durationMs: number, who: Omit<Principal, 'accessKeyId' | 'isSession'>): Session {
     const credentials = {
       accessKeyId: this.ids.sessionKey(),
       secretAccessKey: this.ids.secret(),
       sessionToken: this.ids.sessionToken(),
-      expiresAtMs: this.clock.nowMs() + session.durationMs,
+      expiresAtMs: this.clock.nowMs() + durationMs,
     }
-    const principal: Principal = {
-      arn: `arn:aws:sts::${this.world.account}:assumed-role/${role.name}/${session.name}`,
-      userId: `${role.id}:${session.name}`,
-      accessKeyId: credentials.accessKeyId,
-      role,
-      isSession: true,
-      policies: [role.policies, ...(session.policy === undefined ? [] : [[session.policy]])],
-    }
+    const principal: Principal = { ...who, accessKeyId: credentials.accessKeyId, isSession: true }
     this.holders.set(credentials.accessKeyId, { credentials, principal })
     return { ...credentials, principal }
   }

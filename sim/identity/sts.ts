@@ -1,10 +1,10 @@
-/** STS: who somebody is, and sessions of roles. */
+/** STS: who somebody is, and sessions of roles and of users. */
 import { z } from 'zod'
-import type { World } from '../world/world'
+import { drawMs, type World } from '../world/world'
 import { ApiError } from '../wire/errors'
 import { integer, text } from '../wire/query'
 import { action, type Call, type Service } from '../wire/service'
-import type { Identities, Role } from './identities'
+import type { Identities, Principal, Role, Session } from './identities'
 import { readPolicy, type Policy } from './policy'
 
 export const STS_NAMESPACE = 'https://sts.amazonaws.com/doc/2011-06-15/'
@@ -14,6 +14,7 @@ const POLICY_CHARS_MAX = 2048
 const SESSION_SECONDS_MIN = 900
 const SESSION_SECONDS = 3600
 const SESSION_SECONDS_MAX = 43_200
+const FEDERATION_SECONDS_MAX = 129_600
 /** What a session of a role that was taken by another session may last. */
 const CHAINED_SECONDS_MAX = 3600
 
@@ -23,6 +24,14 @@ const assumeInput = z.strictObject({
   DurationSeconds: integer
     .pipe(z.int().min(SESSION_SECONDS_MIN).max(SESSION_SECONDS_MAX))
     .default(SESSION_SECONDS),
+  Policy: text.optional(),
+})
+
+const federationInput = z.strictObject({
+  Name: text.regex(/^[\w+=,.@-]{2,32}$/, 'must be 2 to 32 letters, digits or =,.@-_'),
+  DurationSeconds: integer
+    .pipe(z.int().min(SESSION_SECONDS_MIN).max(FEDERATION_SECONDS_MAX))
+    .default(SESSION_SECONDS_MAX),
   Policy: text.optional(),
 })
 
@@ -41,29 +50,64 @@ export function stsService(world: World, identities: Identities): Service {
         run({ RoleArn, RoleSessionName: name, DurationSeconds, Policy: document }, call) {
           const role = roleFor(identities, call, RoleArn)
           checkDuration(role, call, DurationSeconds)
-          const policy = document === undefined ? undefined : sessionPolicy(document)
-          const durationMs = DurationSeconds * 1000
           const session = identities.openSession(role, {
-            name,
-            durationMs,
-            ...(policy === undefined ? {} : { policy }),
+            ...{ name, durationMs: lasting(world, DurationSeconds) },
+            ...sessionPolicy(document),
           })
-          return {
-            Credentials: {
-              AccessKeyId: session.accessKeyId,
-              SecretAccessKey: session.secretAccessKey,
-              SessionToken: session.sessionToken,
-              Expiration: new Date(session.expiresAtMs),
-            },
-            AssumedRoleUser: { AssumedRoleId: session.principal.userId, Arn: session.principal.arn },
-            ...(document === undefined
-              ? {}
-              : { PackedPolicySize: Math.ceil((100 * document.length) / POLICY_CHARS_MAX) }),
-          }
+          const { userId: AssumedRoleId, arn: Arn } = session.principal
+          return { ...given(session, document), AssumedRoleUser: { AssumedRoleId, Arn } }
+        },
+      }),
+      GetFederationToken: action({
+        input: federationInput,
+        run({ Name: name, DurationSeconds, Policy: document }, { principal }) {
+          checkFederates(world, identities, { principal, name })
+          const session = identities.openFederated(principal, {
+            ...{ name, durationMs: lasting(world, DurationSeconds) },
+            ...sessionPolicy(document),
+          })
+          const { userId: FederatedUserId, arn: Arn } = session.principal
+          return { ...given(session, document), FederatedUser: { FederatedUserId, Arn } }
         },
       }),
     },
   }
+}
+
+/** As the world has it: sessions of seconds let a test outlive several. */
+function lasting(world: World, seconds: number): number {
+  return Math.min(seconds * 1000, drawMs(world, 'session'))
+}
+
+function given(session: Session, document: string | undefined): object {
+  return {
+    Credentials: {
+      AccessKeyId: session.accessKeyId,
+      SecretAccessKey: session.secretAccessKey,
+      SessionToken: session.sessionToken,
+      Expiration: new Date(session.expiresAtMs),
+    },
+    ...(document === undefined
+      ? {}
+      : { PackedPolicySize: Math.ceil((100 * document.length) / POLICY_CHARS_MAX) }),
+  }
+}
+
+/** Only those who have keys of their own may; a session may not. */
+function checkFederates(
+  world: World,
+  identities: Identities,
+  { principal, name }: { principal: Principal; name: string },
+): void {
+  if (principal.isSession)
+    throw new ApiError('AccessDenied', 'Cannot call GetFederationToken with session credentials', 403)
+  const resource = `arn:aws:sts::${world.account}:federated-user/${name}`
+  if (identities.judge(principal, { action: 'sts:GetFederationToken', resource }) === 'allowed') return
+  throw new ApiError(
+    'AccessDenied',
+    `User: ${principal.arn} is not authorized to perform: sts:GetFederationToken on resource: ${resource}`,
+    403,
+  )
 }
 
 /** Whether the role exists, trusts the caller, and the caller may take it is one answer: access denied. */
@@ -93,7 +137,8 @@ function checkDuration(role: Role, { principal }: Call, seconds: number): void {
     )
 }
 
-function sessionPolicy(document: string): Policy {
+function sessionPolicy(document: string | undefined): { policy?: Policy } {
+  if (document === undefined) return {}
   if (document.length > POLICY_CHARS_MAX)
     throw new ApiError(
       'ValidationError',
@@ -102,7 +147,7 @@ function sessionPolicy(document: string): Policy {
   const policy = readPolicy(parsed(document))
   if ('problem' in policy)
     throw new ApiError('MalformedPolicyDocument', `Syntax errors in policy: ${policy.problem}`)
-  return policy
+  return { policy }
 }
 
 function parsed(document: string): unknown {

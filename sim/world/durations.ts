@@ -59,6 +59,8 @@ export const DURATIONS = {
   connectionLost: [5 * M, 5 * M],
   /** Lifetime of the credentials of an instance profile. Really 6 hours. */
   profileCredentials: [6 * 60 * M, 6 * 60 * M],
+  /** The most that a session of the token service lasts, however long was asked for. Really what was asked for. */
+  session: [36 * 60 * M, 36 * 60 * M],
   /** From `GetConsoleOutput` being possible at all. */
   consoleLag: [0, 0],
   /** What an instance is charged for at least, once it runs. */

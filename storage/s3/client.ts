@@ -1,5 +1,6 @@
 import type * as SdkTypes from '@aws-sdk/client-s3'
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
+import type { Grant } from '../../core/documents'
 import { silenceSdk } from './config'
 import type { S3Place } from './place'
 
@@ -43,7 +44,12 @@ export function clientConfig({ region, endpoint }: S3Place): S3ClientConfig {
   }
 }
 
-export async function makeClient(place: S3Place): Promise<{ sdk: Sdk; client: S3Client }> {
+/** @param grant in whose name to ask; that of this process where it is missing */
+export async function makeClient(place: S3Place, grant?: Grant): Promise<{ sdk: Sdk; client: S3Client }> {
   const sdk = await loadSdk()
-  return { sdk, client: new sdk.S3Client(clientConfig(place)) }
+  const credentials = grant && {
+    ...{ accessKeyId: grant.keyId, secretAccessKey: grant.secret },
+    ...(grant.sessionToken === null ? {} : { sessionToken: grant.sessionToken }),
+  }
+  return { sdk, client: new sdk.S3Client({ ...clientConfig(place), ...(credentials && { credentials }) }) }
 }

@@ -13,6 +13,10 @@ const SESSION_MS_MAX = 12 * HOUR_MS
 const CHAINED_SESSION_MS_MAX = HOUR_MS
 /** The token service gives no shorter ones. */
 const SESSION_MS_MIN = 900 * SECOND_MS
+/** Watches wait for the answer, and whoever asks comes again. */
+const CONNECT_MS = 2 * SECOND_MS
+const ANSWER_MS = 5 * SECOND_MS
+const TRIES = 2
 
 export interface S3GrantOptions {
   /**
@@ -93,17 +97,28 @@ export class S3Granter implements Granter {
     const { region, endpoint } = this.#place
     // A server of somebody else has its own token service, at the same address.
     const own = readS3Environment().tokenEndpoint ?? endpoint
-    return { region: region ?? 'us-east-1', ...(own === undefined ? {} : { endpoint: own }) }
+    return {
+      region: region ?? 'us-east-1',
+      maxAttempts: TRIES,
+      requestHandler: {
+        connectionTimeout: CONNECT_MS,
+        requestTimeout: ANSWER_MS,
+        throwOnRequestTimeout: true,
+      },
+      ...(own === undefined ? {} : { endpoint: own }),
+    }
   }
 
   #explained(error: unknown): StoreError {
-    const told = s3ErrorOf(error, `get credentials for machines from the token service`)
+    const told = s3ErrorOf(error, 'get credentials for machines from the token service')
+    if (told.isTransient) return told
     const remedy =
       this.#roleArn === undefined
-        ? 'Name a role that machines may take on, or let Crucible run with the keys of a user who may call sts:GetFederationToken.'
+        ? 'Name a role that machines may take on (CRUCIBLE_GRANT_ROLE), or let Crucible run with the keys of a user who may call sts:GetFederationToken.'
         : `Let Crucible take on ${this.#roleArn} (sts:AssumeRole, and the role's trust policy).`
-    if (told.isTransient) return told
-    return new StoreError(`${told.message} ${remedy}`, {
+    // What the store would need to be allowed is no help here.
+    const { message } = error as Error
+    return new StoreError(`The token service gives no credentials for machines: ${message}. ${remedy}`, {
       isTransient: false,
       ...(told.code === undefined ? {} : { code: told.code }),
       cause: error,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { S3Client } from '@aws-sdk/client-s3'
+import type { Grant } from '../../core/documents'
 import { HOUR_MS, SECOND_MS } from '../../core/time'
 import { checkKey, checkPrefix } from '../keys'
 import { StoreError, type ObjectStore, type StoredObject } from '../store'
@@ -33,12 +34,17 @@ export class S3Store implements ObjectStore {
   readonly url: string
   readonly place: S3Place
   readonly #now: () => number
+  readonly #grant: Grant | undefined
   #sweepAtMs: number
   #bucket: Promise<Bucket> | undefined
 
-  /** @param now the wall clock, for the age of leftovers */
-  constructor(place: S3Place, now: () => number) {
+  /**
+   * @param now the wall clock, for the age of leftovers
+   * @param grant in whose name to ask; that of this process where it is missing
+   */
+  constructor(place: S3Place, now: () => number, grant?: Grant) {
     this.place = place
+    this.#grant = grant
     this.url = formatPlace(place)
     this.#now = now
     this.#sweepAtMs = now() + FIRST_SWEEP_AFTER_MS
@@ -167,7 +173,10 @@ export class S3Store implements ObjectStore {
 
   /** One bucket for all requests; made with the first. */
   async #open(): Promise<Bucket> {
-    this.#bucket ??= makeClient(this.place).then((made) => ({ ...made, name: this.place.bucket }))
+    this.#bucket ??= makeClient(this.place, this.#grant).then((made) => ({
+      ...made,
+      name: this.place.bucket,
+    }))
     return this.#bucket
   }
 

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import type { GrantSource } from '../../activities/grants'
+import { BackendError } from '../../backends/errors'
 import type { LaunchInput } from '../../core/activities'
-import type { Claim } from '../../core/documents'
+import type { Claim, RunnerOrder } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import type { Order } from '../../core/plan'
 import { layout } from '../../storage/layout'
@@ -19,6 +21,15 @@ afterEach(() => place.dispose())
 async function anew(capabilities: Partial<Capabilities>): Promise<void> {
   await place.dispose()
   place = await Place.make({ behave: () => ({ neverStarts: true }), capabilities })
+}
+
+/** Nobody asks for a grant before there is a machine. */
+const NO_GRANTS: Omit<GrantSource, 'learnHoldsForMs'> = {
+  holdsForMs: 0,
+  grant: () => Promise.reject(new Error('not asked for')),
+  recall: () => {
+    throw new Error('not asked for')
+  },
 }
 
 const input = (order: Order = place.order()): LaunchInput => ({ order, recordSeq: 3 })
@@ -48,6 +59,34 @@ describe('launch', () => {
   it('sends nothing when the secrets cannot be handed over', async () => {
     const handOverSecrets = (): Promise<void> => Promise.reject(new Error('no key'))
     await expect(launch(input(), 1, place.verbs({ handOverSecrets }))).rejects.toThrow('no key')
+    expect(place.world.calls).toEqual([])
+  })
+
+  it('gives a machine that lives on grants a first lease that its first grant outlives', async () => {
+    const from = input()
+    const { leaseMs, drainMs, powerOffMs } = from.order.runner
+    const leaseWhen = async (holdsForMs: number): Promise<unknown> => {
+      const order = { ...from.order, jobId: `${from.order.jobId}-${holdsForMs}` }
+      await launch(
+        { ...from, order },
+        1,
+        place.verbs({ grants: { ...NO_GRANTS, learnHoldsForMs: async () => holdsForMs } }),
+      )
+      return (await place.read<RunnerOrder>(layout.order(order.jobId, 1)))?.leaseMs
+    }
+    expect(await leaseWhen(Infinity)).toBe(leaseMs)
+    expect(await leaseWhen(60_000)).toBe(60_000 - drainMs - powerOffMs)
+  })
+
+  it('buys nothing for which there would be no grant, or none that a drain fits into', async () => {
+    const refused = new BackendError({ class: 'transient', message: 'no token service' })
+    const refusing = place.verbs({ grants: { ...NO_GRANTS, learnHoldsForMs: () => Promise.reject(refused) } })
+    await expect(launch(input(), 1, refusing)).rejects.toMatchObject({
+      type: 'transient',
+      nonRetryable: false,
+    })
+    const short = place.verbs({ grants: { ...NO_GRANTS, learnHoldsForMs: async () => QUICK.drainMs } })
+    await expect(launch(input(), 1, short)).rejects.toMatchObject({ type: 'invalid' })
     expect(place.world.calls).toEqual([])
   })
 

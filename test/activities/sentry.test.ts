@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Sentry } from '../../activities/sentry'
 import type { WatchInput } from '../../core/activities'
-import type { Lease } from '../../core/documents'
+import type { GrantSource } from '../../activities/grants'
+import type { Lease, Sealed } from '../../core/documents'
 import type { Observation } from '../../core/observation'
 import type { Order } from '../../core/plan'
 import { CLOCK_SLACK_MS } from '../../core/time'
@@ -107,6 +108,114 @@ describe('the lease', () => {
     await place.beat(order, { seq: 2 })
     await next.look(RUNNING, true)
     expect(await lease()).toMatchObject({ seq: 2, answersBeat: 2 })
+  })
+})
+
+describe('the lease of a machine that lives on grants', () => {
+  const HOLDS_MS = 40_000
+  /** Numbered as they were given; one is refused while the reason is set. */
+  let given: number
+  let asked: number
+  let trouble: Error | undefined
+  const sealed = (number: number): Sealed => ({ v: 1, nonce: String(number), text: '', tag: '' })
+  const endOf = new Map<number, number>()
+  const source: GrantSource = {
+    holdsForMs: HOLDS_MS,
+    learnHoldsForMs: async () => HOLDS_MS,
+    grant: async () => {
+      asked += 1
+      if (trouble !== undefined) throw trouble
+      given += 1
+      endOf.set(given, nowMs + HOLDS_MS)
+      return { sealed: sealed(given), endsAtMs: nowMs + HOLDS_MS }
+    },
+    recall: (_, { nonce, ...rest }) => {
+      if (nonce === 'of another key') throw new Error('another key')
+      return { sealed: { nonce, ...rest }, endsAtMs: endOf.get(Number(nonce))! }
+    },
+  }
+  const granted = (): Sentry =>
+    new Sentry(
+      place.store,
+      { ...input, timing: { ...TIMING, drainMs: 3_000, powerOffMs: 1_000 } },
+      () => nowMs,
+      source,
+    )
+  let seq = 0
+  const beatAndLook = async (one: Sentry, afterMs = 0): Promise<Lease | undefined> => {
+    nowMs += afterMs
+    await place.beat(order, { seq: ++seq })
+    await one.look(RUNNING, true)
+    return lease()
+  }
+  beforeEach(() => {
+    given = asked = 0
+    trouble = undefined
+    endOf.clear()
+  })
+
+  it('carries one from the first on, and asks for another only when half of it is over', async () => {
+    const one = granted()
+    expect(await beatAndLook(one)).toMatchObject({ seq: 1, ttlMs: 12_000, grant: sealed(1) })
+    expect(await beatAndLook(one, 900)).toMatchObject({ seq: 1 })
+    for (let passedMs = 900; passedMs < HOLDS_MS / 2; passedMs += 1_000) await beatAndLook(one, 1_000)
+    expect(asked).toBe(2)
+    expect(await lease()).toMatchObject({ ttlMs: 12_000, grant: sealed(2) })
+  })
+
+  it('is renewed at once with a new one, though it is not due by itself', async () => {
+    const one = granted()
+    await beatAndLook(one)
+    const before = await beatAndLook(one, 19_500)
+    expect(before).toMatchObject({ seq: 2, grant: sealed(1) })
+    expect(await beatAndLook(one, 600)).toMatchObject({ seq: 3, grant: sealed(2) })
+  })
+
+  it('reaches no further than the present one less a drain while there is no new one, and never shrinks', async () => {
+    const one = granted()
+    await beatAndLook(one)
+    const endsAtMs = nowMs + HOLDS_MS
+    trouble = new Error('the token service does not answer')
+    let lapsesAtMs = 0
+    while (nowMs < endsAtMs) {
+      const { seq: was } = (await lease())!
+      const { seq: now, ttlMs, grant } = (await beatAndLook(one, 500))!
+      expect(grant).toEqual(sealed(1))
+      if (now === was) continue
+      expect(nowMs + ttlMs).toBeLessThanOrEqual(endsAtMs - 4_000)
+      expect(nowMs + ttlMs).toBeGreaterThan(lapsesAtMs)
+      lapsesAtMs = nowMs + ttlMs
+    }
+    // To the very end of what the grant allows.
+    expect(lapsesAtMs).toBe(endsAtMs - 4_000)
+    trouble = undefined
+    expect(await beatAndLook(one, 500)).toMatchObject({ ttlMs: 12_000, grant: sealed(2) })
+  })
+
+  it('is left alone while nobody knows how long the first one holds', async () => {
+    const one = granted()
+    trouble = new Error('the token service does not answer')
+    expect(await beatAndLook(one)).toBeUndefined()
+    trouble = undefined
+    expect(await beatAndLook(one, 500)).toMatchObject({ seq: 1, grant: sealed(1) })
+  })
+
+  it('goes on with the one that an earlier watch left, and asks for another where that cannot be opened', async () => {
+    await beatAndLook(granted())
+    expect(await beatAndLook(granted(), 5_000)).toMatchObject({ seq: 2, grant: sealed(1) })
+    expect(asked).toBe(1)
+    const foreign = { ...sealed(1), nonce: 'of another key' }
+    await place.store.put(
+      layout.lease(order.jobId, 1),
+      JSON.stringify({ ...(await lease()), grant: foreign }),
+    )
+    expect(await beatAndLook(granted(), 5_000)).toMatchObject({ seq: 3, grant: sealed(2) })
+  })
+
+  it('carries none to a runner that ends', async () => {
+    await place.beat(order, { seq: ++seq, phase: 'draining' })
+    await granted().look(RUNNING, true)
+    expect(asked).toBe(0)
   })
 })
 

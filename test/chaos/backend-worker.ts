@@ -20,7 +20,7 @@ const { local } = BACKENDS as { local: Registered }
   settings: local.settings,
   read: (settings) => {
     const read = local.read(settings)
-    return 'problems' in read ? read : { create: async (deps) => disturbed(await read.create(deps)) }
+    return 'problems' in read ? read : { ...read, create: async (deps) => disturbed(await read.create(deps)) }
   },
 }
 

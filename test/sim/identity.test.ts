@@ -11,7 +11,14 @@ import {
   RequestServiceQuotaIncreaseCommand,
 } from '@aws-sdk/client-service-quotas'
 import { DescribeInstanceInformationCommand } from '@aws-sdk/client-ssm'
-import { AssumeRoleCommand, GetCallerIdentityCommand, type AssumeRoleCommandInput } from '@aws-sdk/client-sts'
+import {
+  AssumeRoleCommand,
+  GetCallerIdentityCommand,
+  GetFederationTokenCommand,
+  type AssumeRoleCommandInput,
+  type Credentials,
+  type GetFederationTokenCommandInput,
+} from '@aws-sdk/client-sts'
 import { paginateGetProducts } from '@aws-sdk/client-pricing'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import {
@@ -164,6 +171,40 @@ describe('sessions', () => {
     ['ValidationError', { ExternalId: 'one' }],
   ])('are refused with %s', async (code, more) => {
     expect((await refusal(assume(await testCloud(), more))).code).toBe(code)
+  })
+})
+
+describe('federated users', () => {
+  const federate = async (clients: Clients, more: Partial<GetFederationTokenCommandInput> = {}) => {
+    const command = new GetFederationTokenCommand({ Name: 'job-1', ...more })
+    return (await clients.sts.send(command)).Credentials!
+  }
+  const as = (test: TestCloud, { AccessKeyId, SecretAccessKey, SessionToken }: Credentials): Clients =>
+    clientsOf(test.cloud.endpoint, {
+      ...{ accessKeyId: AccessKeyId!, secretAccessKey: SecretAccessKey!, sessionToken: SessionToken! },
+    })
+
+  it('may do what both the user and the policy allow, and without a policy nothing', async () => {
+    const test = await testCloud()
+    const Policy = JSON.stringify({
+      Statement: { Effect: 'Allow', Action: 'ec2:Describe*', Resource: '*' },
+    })
+    const { ec2, ssm } = as(test, await federate(test.clients, { Policy }))
+    await ec2.send(new DescribeRegionsCommand({}))
+    expect((await refusal(ssm.send(new DescribeInstanceInformationCommand({})))).code).toBe(
+      'AccessDeniedException',
+    )
+    const bare = as(test, await federate(test.clients))
+    expect((await refusal(bare.ec2.send(new DescribeRegionsCommand({})))).code).toBe('UnauthorizedOperation')
+    const { Arn } = await bare.sts.send(new GetCallerIdentityCommand({}))
+    expect(Arn).toBe('arn:aws:sts::111122223333:federated-user/job-1')
+  })
+
+  it('come from users only, and last as the world has it', async () => {
+    const test = await testCloud({ durations: { session: '10s' } })
+    const { Expiration } = await federate(test.clients, { DurationSeconds: 900 })
+    expect(Expiration!.getTime() - Date.now()).toBeLessThan(11_000)
+    expect((await refusal(federate(await assume(test)))).code).toBe('AccessDenied')
   })
 })
 

@@ -7,6 +7,7 @@ import { DEFAULT_TIMING, FILE_STORE_PACE } from '../../core/timing'
 import { writeDevNote, type Environment } from '../../storage/home'
 import { ConfigError, readWorkerConfig, TIMING_SETTINGS } from '../../workers/config'
 
+const ROLE = 'arn:aws:iam::123456789012:role/crucible-grant'
 let home: string
 /** Nothing of the person who runs the tests reaches them. */
 let env: Environment
@@ -61,6 +62,13 @@ describe('the configuration of a worker', () => {
     expect(read({ CRUCIBLE_STORE: 's3://bucket' }).timing).toEqual(DEFAULT_TIMING)
   })
 
+  it('says where machines get their credentials', () => {
+    expect(read().grants).toEqual({})
+    expect(read({ CRUCIBLE_GRANT_ROLE: ROLE }).grants).toEqual({ roleArn: ROLE })
+    const keys = { CRUCIBLE_GRANT_ACCESS_KEY_ID: 'AKIA', CRUCIBLE_GRANT_SECRET_ACCESS_KEY: 's' }
+    expect(read(keys).grants).toEqual({ keys: { keyId: 'AKIA', secret: 's' } })
+  })
+
   it('gives the backend a place under the home, unless it is told another', () => {
     expect(problemsOf({ CRUCIBLE_LOCAL_ROOT: join(home, 'elsewhere') })).toEqual([])
     expect([...read({ CRUCIBLE_BACKENDS: ' local , ' }).backends.keys()]).toEqual(['local'])
@@ -101,6 +109,21 @@ describe('a bad value', () => {
     ],
     [{ CRUCIBLE_BACKENDS: 'moon' }, /^CRUCIBLE_BACKENDS names "moon": there are local, ec2$/],
     [{ CRUCIBLE_BACKENDS: ' , ' }, /^CRUCIBLE_BACKENDS is empty: name at least one, such as local$/],
+    [
+      { CRUCIBLE_GRANT_ROLE: 'crucible-grant' },
+      /^CRUCIBLE_GRANT_ROLE is "crucible-grant": write the ARN of a role, such as arn:aws:iam::/,
+    ],
+    [
+      { CRUCIBLE_GRANT_ACCESS_KEY_ID: 'AKIA' },
+      /^CRUCIBLE_GRANT_ACCESS_KEY_ID and CRUCIBLE_GRANT_SECRET_ACCESS_KEY belong together: set both, or neither$/,
+    ],
+    [
+      {
+        ...{ CRUCIBLE_GRANT_ROLE: ROLE, CRUCIBLE_GRANT_ACCESS_KEY_ID: 'AKIA' },
+        CRUCIBLE_GRANT_SECRET_ACCESS_KEY: 's',
+      },
+      /^CRUCIBLE_GRANT_ROLE and CRUCIBLE_GRANT_ACCESS_KEY_ID are both set: keep the keys only where/,
+    ],
     [{ CRUCIBLE_LOG: 'loud' }, /^CRUCIBLE_LOG is "loud": write one of debug, info, warn, error$/],
     [{ CRUCIBLE_LOCAL_SLOTS: 'many' }, /^CRUCIBLE_LOCAL_SLOTS is "many": write a whole number from 1/],
     [{ CRUCIBLE_LOCAL_SPOT: 'perhaps' }, /^CRUCIBLE_LOCAL_SPOT is "perhaps": write yes or no$/],

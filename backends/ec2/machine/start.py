@@ -61,12 +61,17 @@ def start(spec, root):
             return fail(UNFETCHED, "the runner program cannot be fetched: %s" % error)
         if digest_of(program) != spec["runnerSha256"]:
             return fail(DAMAGED, "what was fetched is not the runner program of the order")
+    grant = None
+    if spec.get("grant") is not None:
+        # Sealed with the key above.
+        grant = os.path.join(root, "grant.json")
+        write(grant, spec["grant"].encode("ascii"), 0o600)
     # By this name the runner claims the attempt.
     write(os.path.join(root, "machine-id"), spec["machineId"].encode("ascii") + b"\n", 0o600)
-    return run(spec, root, program, key)
+    return run(spec, root, program, key, grant)
 
 
-def run(spec, root, program, key):
+def run(spec, root, program, key, grant):
     command = ["systemd-run", "--unit=" + UNIT, "--collect"]
     command += ["--property=" + each for each in spec["properties"]]
     environment = {name: os.environ[name] for name in PASSED if os.environ.get(name)}
@@ -78,6 +83,8 @@ def run(spec, root, program, key):
     command += ["--root", root, "--power-off", "shutdown -h now"]
     if key is not None:
         command += ["--secret-key-file", key]
+    if grant is not None:
+        command += ["--grant-file", grant]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode != 0:
         return fail(UNSTARTED, "systemd-run: %s" % done.stdout.decode("utf-8", "replace").strip())

@@ -22,6 +22,7 @@ export const CONFIG: Ec2Config = {
   image: '/images/{arch}/latest',
   types: ['*'],
   hasSpot: true,
+  hasGrants: false,
   diskGiB: 100,
   registerWithinMs: 600_000,
   staleForMs: 300,

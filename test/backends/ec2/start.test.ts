@@ -122,6 +122,25 @@ describe('the start of a runner on EC2', () => {
     expect(specIn(sent().at(-1)!.lines)).toMatch(/"seal":\{"public"/)
   })
 
+  it('hands credentials for the store over, sealed, and newer ones to a runner that is started again', async () => {
+    let [grant, nowMs] = ['{"sealed": 1}', Date.now()]
+    const deps = { runnerUrl: async () => programUrl, secretKeyOf: () => KEY, grantFile: async () => grant }
+    h = new Ec2Harness({}, { ...deps, clock: () => nowMs })
+    h.aws.onCommand = (_machine, request) => run(request)
+    order = await h.order({ runnerSha256: sha256(PROGRAM) })
+    handle = await launched()
+    const file = join(root(), 'grant.json')
+    await start()
+    const told = readFileSync(join(folder, 'systemd-run'), 'utf8').trim().split('\n')
+    expect(told.slice(-2)).toEqual(['--grant-file', file])
+    expect(readFileSync(file, 'utf8')).toBe(grant)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    grant = '{"sealed": 2}'
+    nowMs += 60_000
+    await start()
+    expect(readFileSync(file, 'utf8')).toBe(grant)
+  })
+
   function specIn(lines: string[]): string {
     const [, text] = /b64decode\("([^"]+)"\)/.exec(lines.join('\n'))!
     return Buffer.from(text!, 'base64').toString('utf8')

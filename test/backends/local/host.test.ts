@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
@@ -13,11 +13,12 @@ import { createPsReader, parsePs } from '../../../backends/local/processes-ps'
 import { runProgram } from '../../../backends/local/programs'
 import type { MachineRecord } from '../../../backends/local/records'
 import type { LaunchOutcome } from '../../../core/activities'
+import type { Order } from '../../../core/plan'
 import { until } from '../../support/until'
 import { patiently } from '../harness'
 import type { WantedOrder } from '../harness'
 import { newJobId, type OrderOptions } from '../orders'
-import { LocalHarness } from './harness'
+import { LocalHarness, processesMarked } from './harness'
 import { STAND_IN } from './runners'
 
 let h: LocalHarness
@@ -299,6 +300,23 @@ describe('the runner program', () => {
 })
 
 describe('the runner', () => {
+  it('gets its first credentials for the store in a file that only we can read, and is told where', async () => {
+    const asked: string[] = []
+    const grantFile = async ({ attemptId }: Order): Promise<string> => {
+      asked.push(attemptId)
+      return 'sealed'
+    }
+    const outcome = await launch(await h.reopen({}, { grantFile }))
+    if (outcome.kind !== 'launched') throw new Error(outcome.kind)
+    const path = join(h.root, 'machines', outcome.handle.id, 'grant.json')
+    expect(readFileSync(path, 'utf8')).toBe('sealed')
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    expect(asked).toEqual([outcome.handle.attemptId])
+    const [pid] = processesMarked(outcome.handle.attemptId)
+    const command = execFileSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' })
+    expect(command).toContain(`--grant-file ${path}`)
+  })
+
   it('sees nothing of our environment but what helps to find programs and the network', async () => {
     const file = join(h.directory, 'environment')
     const order = await h.order({ run: `env > '${file}.part'; mv '${file}.part' '${file}'; exec sleep 600` })

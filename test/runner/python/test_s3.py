@@ -1,5 +1,6 @@
 import io
 import json
+import os
 import socket
 import threading
 import unittest
@@ -7,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from unittest import mock
 from urllib.error import HTTPError
 
-from support import FakeClock, FolderTest
+from support import GOLDEN, FakeClock, FolderTest
 
 from crucible_runner.endings import Failed
 from crucible_runner.imds import Metadata
@@ -314,6 +315,19 @@ class KeyringTest(FolderTest):
         self.assertEqual(self.ring.get().key_id, "OWN")
         ring = Keyring([self.grants], self.clock.wall_ms)
         self.assertRaisesRegex(StoreError, "grant.json is no grant: keyId is missing", ring.get)
+
+    def test_a_grant_file_may_be_sealed_with_the_key_of_the_attempt(self):
+        with open(os.path.join(GOLDEN, "lease-with-grant.json"), "rb") as file:
+            sealed = json.load(file)["grant"]
+        self.write("grant.json", json.dumps(sealed))
+        key = self.write("key", "07" * 32)
+        with open(os.path.join(GOLDEN, "grant-of-a-session.json"), "rb") as file:
+            grant = json.load(file)
+        found = Grants(self.path, key).find(False)
+        self.assertEqual((found.key_id, found.secret, found.token), (grant["keyId"], grant["secret"], grant["sessionToken"]))
+        for wrong, words in ((None, "no key to open it"), (self.write("other", "08" * 32), "another key")):
+            ring = Keyring([Grants(self.path, wrong)], self.clock.wall_ms)
+            self.assertRaisesRegex(StoreError, "grant.json is no grant: .*" + words, ring.get)
 
     def test_without_anything_it_says_what_there_could_be(self):
         ring = Keyring([Grants(None), OwnKeys({}, None)], self.clock.wall_ms)

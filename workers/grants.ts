@@ -1,0 +1,134 @@
+import type { Logger } from 'pino'
+import type { Grantee, GrantSource, SealedGrant } from '../activities/grants'
+import { BackendError } from '../backends/errors'
+import type { Grant, Sealed } from '../core/documents'
+import type { BackendName } from '../core/offer'
+import { CLOCK_SLACK_MS, SECOND_MS } from '../core/time'
+import type { Timing } from '../core/timing'
+import { leaseMsWithin } from '../planner/liveness'
+import { openGrant, sealGrant, type Granter } from '../storage/grants'
+import { openGranter, tryGrant } from '../storage/open-granter'
+import { StoreError, type ObjectStore } from '../storage/store'
+import type { WorkerConfig } from './config'
+import type { SecretsDesk } from './secrets'
+
+/** After a refusal nobody is asked for this part of what a grant holds: hundreds of tries fit, and none of them holds up a watch. */
+const ASK_AGAIN_PART = 1 / 200
+const ASK_AGAIN_MS_MAX = 10 * SECOND_MS
+/** Of what a grant holds, this part at most is given away for clocks that differ and for the way to the machine. */
+const SLACK_PART = 1 / 10
+
+export interface GrantsDeps {
+  granter: Granter
+  keys: Pick<SecretsDesk, 'keyOf'>
+  timing: Timing
+  now: () => number
+  logger: Pick<Logger, 'warn' | 'info'>
+}
+
+/** The credentials of machines for the store, from the granter to each attempt, sealed with its key. */
+export class GrantsDesk implements GrantSource {
+  /** As the token service last had it. */
+  #heldForMs: number | undefined
+  #trouble: BackendError | undefined
+  #askAgainAtMs = -Infinity
+
+  constructor(private readonly deps: GrantsDeps) {}
+
+  get holdsForMs(): number {
+    const { durationMsMax } = this.deps.granter
+    return withoutSlack(this.#heldForMs ?? Math.min(wishMs(this.deps.timing), durationMsMax))
+  }
+
+  async learnHoldsForMs(grantee: Grantee): Promise<number> {
+    if (this.#heldForMs === undefined) await this.#ask(grantee)
+    return this.holdsForMs
+  }
+
+  async grant(grantee: Grantee): Promise<SealedGrant> {
+    const grant = await this.#ask(grantee)
+    return { sealed: sealGrant(this.#keyOf(grantee), grant), endsAtMs: this.#endOf(grant) }
+  }
+
+  /** The text of the file that a machine begins with. */
+  async grantFile(grantee: Grantee): Promise<string> {
+    return `${JSON.stringify((await this.grant(grantee)).sealed)}\n`
+  }
+
+  recall(grantee: Grantee, sealed: Sealed): SealedGrant {
+    return { sealed, endsAtMs: this.#endOf(openGrant(this.#keyOf(grantee), sealed)) }
+  }
+
+  async #ask({ jobId, attempt }: Grantee): Promise<Grant> {
+    const { granter, now, logger } = this.deps
+    const askedAtMs = now()
+    if (this.#trouble !== undefined && askedAtMs < this.#askAgainAtMs) throw this.#trouble
+    try {
+      const grant = await granter.grant({ jobId, attempt, durationMs: wishMs(this.deps.timing) })
+      this.#heldForMs = grant.expiresAtMs === null ? Infinity : grant.expiresAtMs - askedAtMs
+      if (this.#trouble !== undefined) logger.info('machines get credentials for the store again')
+      this.#trouble = undefined
+      return grant
+    } catch (error) {
+      const pauseMs = Math.min(ASK_AGAIN_MS_MAX, this.holdsForMs * ASK_AGAIN_PART)
+      this.#askAgainAtMs = now() + pauseMs
+      const trouble = troubleOf(error)
+      if (this.#trouble?.message !== trouble.message)
+        logger.warn(
+          { error: trouble.message },
+          'machines get no new credentials for the store; they go on with what they have',
+        )
+      throw (this.#trouble = trouble)
+    }
+  }
+
+  #endOf({ expiresAtMs }: Grant): number {
+    if (expiresAtMs === null) return Infinity
+    const heldForMs = this.#heldForMs ?? wishMs(this.deps.timing)
+    return expiresAtMs - (heldForMs - withoutSlack(heldForMs))
+  }
+
+  #keyOf({ attemptId }: Grantee): Buffer {
+    return Buffer.from(this.deps.keys.keyOf(attemptId), 'hex')
+  }
+}
+
+/** Twice what a machine may go on for by itself: at half of it, when a grant is renewed, a whole lease still fits. */
+function wishMs({ leaseMs, drainMs, powerOffMs }: Timing): number {
+  return 2 * (leaseMs + drainMs + powerOffMs + CLOCK_SLACK_MS)
+}
+
+function withoutSlack(heldForMs: number): number {
+  return heldForMs - Math.min(CLOCK_SLACK_MS, heldForMs * SLACK_PART)
+}
+
+function troubleOf(error: unknown): BackendError {
+  const { message } = error as Error
+  const isTransient = error instanceof StoreError && error.isTransient
+  return new BackendError({ class: isTransient ? 'transient' : 'auth', message }, { cause: error })
+}
+
+/** Whoever gives the machines of a backend their credentials; nobody where the store asks for none, or the machines have their own. */
+export function granterFor(config: WorkerConfig, name: BackendName, store: ObjectStore): Granter | undefined {
+  return config.backends.get(name)?.needsGrants === true ? openGranter(store, config.grants) : undefined
+}
+
+/** Names nobody's job. */
+const PROBE = { jobId: 'job-probe', attempt: 1 }
+
+/**
+ * Gets credentials as a machine would get them and looks at the store with them: for how long they can be counted on, and the
+ * lease that leaves. Nothing where no machine of the deployment needs any. Throws a `StoreError`.
+ */
+export async function tryGrants(
+  config: WorkerConfig,
+  store: ObjectStore,
+): Promise<{ holdForMs: number; leaseMs: number } | undefined> {
+  const [granter] = [...config.backends.keys()].flatMap((name) => granterFor(config, name, store) ?? [])
+  if (granter === undefined) return undefined
+  const { timing } = config
+  const askedAtMs = Date.now()
+  const { expiresAtMs } = await tryGrant(store, granter, { ...PROBE, durationMs: wishMs(timing) })
+  const holdForMs = expiresAtMs === null ? Infinity : withoutSlack(expiresAtMs - askedAtMs)
+  return { holdForMs, leaseMs: leaseMsWithin(timing, holdForMs) }
+}
