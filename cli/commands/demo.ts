@@ -119,13 +119,13 @@ function part(amount: number, whole: number): string {
 
 function attemptRows({ name, attempts }: JobView): string[][] {
   return attempts.map((attempt) => {
-    const { number, capacityType, realised, stepsLost, costMicroUsd } = attempt
+    const { number, capacityType, place, stepsLost, costMicroUsd } = attempt
     // The first half of the sentence says it.
     const [why = ''] = attemptReason(attempt).split(';')
     return [
       name,
       String(number),
-      [realised?.type, capacityType, realised?.place].filter(Boolean).join(' '),
+      [capacityType, place].filter(Boolean).join(' '),
       why.replace(/\.$/, ''),
       stepsLost === null ? NOTHING : String(stepsLost),
       attemptTime(attempt, 0),
