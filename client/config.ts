@@ -11,6 +11,7 @@ import {
 } from '../storage/home'
 export {
   homeOf,
+  readDevNote,
   removeDevNote,
   writeDevNote,
   type DevNote,

@@ -128,8 +128,8 @@ function unusable(directory: string, error: unknown): CrucibleError {
 /** Where the small cloud of a home keeps what outlives it. */
 const placeOfCloud = ({ directory }: Home): string => join(directory, 'dev', 'sim')
 
-/** Where it listens, unless something else does. */
-const CLOUD_PORT = 4566
+/** Where it and its store listen, unless something else does. */
+const CLOUD_PORTS = { port: 4566, storePort: 4567 }
 
 async function cloudFor(
   cli: Cli,
@@ -146,11 +146,13 @@ async function cloudFor(
   const { portOrFree } = lazily('../dev/server') as typeof devServer
   const progress = progressOn(cli.out.stderr, () => cli.now())
   progress.note('Starting the small cloud.')
-  const port = await portOrFree(CLOUD_PORT, progress)
+  const port = await portOrFree(CLOUD_PORTS.port, progress)
+  const storePort = await portOrFree(CLOUD_PORTS.storePort, progress)
   const place = placeOfCloud(home)
   return startDevCloud({
     ...(sim === true ? {} : { world: sim }),
     ...(port === undefined ? {} : { port }),
+    ...(storePort === undefined ? {} : { storePort }),
     storeDirectory: join(place, 'store'),
     machines: { link: join(place, 'machines') },
     server: { home: home.directory, env: { ...cli.environment }, progress, signal },

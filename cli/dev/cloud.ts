@@ -8,7 +8,7 @@ import type { ObtainOptions } from './programs/obtain'
 import { storeFrontOver } from './versitygw/front'
 import { resolveVersitygw } from './versitygw/resolve'
 
-export interface DevCloudOptions extends Pick<CloudOptions, 'world' | 'port'> {
+export interface DevCloudOptions extends Pick<CloudOptions, 'world' | 'port' | 'storePort'> {
   /** Where the objects of its store are kept, which outlive the cloud. */
   storeDirectory: string
   /** Folder of its machines' disks, which it removes at its end. A temporary one when missing, and then a link leads there. */
@@ -28,13 +28,15 @@ export interface DevCloud {
 
 const BUCKET = 'crucible'
 
-/** All of it is on this machine: looking often costs nothing, and what has happened is seen at once. */
+/** All of it is on this machine: looking often costs nothing, what has happened is seen at once, and machines come up in seconds. */
 const PACE = {
   CRUCIBLE_BEAT: '1s',
   CRUCIBLE_OBSERVE: '0.5s',
   CRUCIBLE_CHECKPOINT_QUIET: '1s',
   CRUCIBLE_GONE_CONFIRM: '1s',
+  CRUCIBLE_SILENCE: '2m',
   CRUCIBLE_EC2_STALE_FOR: '3s',
+  CRUCIBLE_EC2_REGISTER_WITHIN: '2m',
 }
 
 /**
@@ -42,7 +44,7 @@ const PACE = {
  * stopped. Throws a `CrucibleError` where the world is none, or there is no server for the store.
  */
 export async function startDevCloud(options: DevCloudOptions): Promise<DevCloud> {
-  const { world, port, storeDirectory, machines, server } = options
+  const { storeDirectory, machines, server, ...rest } = options
   await checkHost().catch((error: unknown) => {
     throw new CrucibleError('failed', messageOf(error), { cause: error })
   })
@@ -50,9 +52,8 @@ export async function startDevCloud(options: DevCloudOptions): Promise<DevCloud>
   const remove = (): Promise<void> => rm(directory, { recursive: true, force: true, maxRetries: 5 })
   try {
     const cloud = await startCloud({
+      ...rest,
       directory,
-      ...(world === undefined ? {} : { world }),
-      ...(port === undefined ? {} : { port }),
       startFront: storeFront({ directory: storeDirectory, server }),
     })
     const environment = environmentIn(cloud)
