@@ -31,6 +31,8 @@ export function toApplicationFailure(error: unknown): ApplicationFailure {
     details: [failure],
     nonRetryable: !RETRIED.includes(failure.class),
     ...(failure.retryAfterMs === undefined ? {} : { nextRetryDelay: failure.retryAfterMs }),
+    // Waiting for what takes its time is nothing to warn of.
+    ...(failure.class === 'transient' && failure.retryAfterMs !== undefined ? { category: 'BENIGN' } : {}),
     ...(error instanceof Error ? { cause: error } : {}),
   })
 }

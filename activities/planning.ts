@@ -136,9 +136,11 @@ export const RESOLVED_SEQ = 1
  */
 async function planOnRecord(
   deps: PlanningDeps,
-  input: PlanInput,
+  given: PlanInput,
   { isAskedAgain }: { isAskedAgain: boolean },
 ): Promise<PlanOutcome> {
+  // A server of the store may have moved since the job was resolved.
+  const input = { ...given, resolved: { ...given.resolved, storeUrl: deps.store.url } }
   const { plan, request } = await planJob(deps, input)
   const outcome = outcomeOf(plan, request, input)
   const isWaiting = outcome.kind === 'wait'

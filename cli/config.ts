@@ -1,4 +1,5 @@
 import type { Environment } from '../client/config'
+import { replaceAws, withDevEnvironment } from '../storage/home'
 
 /** What the command line takes from the environment besides what client and workers read of it. */
 export interface CliConfig {
@@ -9,11 +10,18 @@ export interface CliConfig {
   invocation: string
 }
 
-export function readCliConfig(environment: Environment = process.env): CliConfig {
+export function readCliConfig(own: Environment = process.env): CliConfig {
+  const environment = withDevEnvironment(own)
+  if (environment !== own) adoptAws(environment)
   const { NO_COLOR, TERM, npm_lifecycle_event: npmScript } = environment
   return {
     environment,
     isColourWanted: (NO_COLOR ?? '') === '' && TERM !== 'dumb',
     invocation: npmScript === undefined ? 'crucible' : 'npm run crucible --',
   }
+}
+
+/** Makes the AWS variables of an environment those of this process, for the SDKs, which look there. Answers what undoes it. */
+export function adoptAws(environment: Environment): () => void {
+  return replaceAws(environment, process.env)
 }

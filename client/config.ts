@@ -1,8 +1,17 @@
 import { userInfo } from 'node:os'
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
-import { homeOf, readDevNote, type DevNote, type Environment, type Home } from '../storage/home'
+import {
+  homeOf,
+  readDevNote,
+  replaceAws,
+  withDevEnvironment,
+  type DevNote,
+  type Environment,
+  type Home,
+} from '../storage/home'
 export {
   homeOf,
+  readDevNote,
   removeDevNote,
   writeDevNote,
   type DevNote,
@@ -27,7 +36,10 @@ export interface ClientConfig {
  * Reads the configuration from an environment. The Temporal server is the one that `TEMPORAL_ADDRESS` or `temporal.toml` names,
  * else the one of a running `crucible dev`, else Temporal's default. Throws a `CrucibleError` of kind `usage`.
  */
-export function readClientConfig(env: Environment = process.env): ClientConfig {
+export function readClientConfig(own: Environment = process.env): ClientConfig {
+  const env = withDevEnvironment(own)
+  // The store's SDK looks there by itself.
+  if (env !== own) replaceAws(env, process.env)
   const home = homeOf(env)
   const { note, ...temporal } = readTemporal(env, home)
   const temporalUiUrl = env.CRUCIBLE_TEMPORAL_UI?.trim().replace(/\/+$/, '') || note?.uiUrl

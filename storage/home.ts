@@ -34,6 +34,10 @@ export interface DevNote {
   pid: number
   address: string
   uiUrl: string
+  /** What client and workers of its deployment need in their environment; missing where that is nothing. */
+  environment?: Record<string, string>
+  /** Address of the small cloud that runs with it. */
+  cloudUrl?: string
 }
 
 export function devNotePath({ directory }: Home): string {
@@ -44,6 +48,32 @@ export function devNotePath({ directory }: Home): string {
 export function readDevNote(home: Home): DevNote | undefined {
   const note = noteIn(home)
   return note !== undefined && isAlive(note.pid) ? note : undefined
+}
+
+/** Of all that reaches AWS only what the deployment says counts: a key of one account is none of another. */
+const AWS = /^AWS_/
+
+/**
+ * An environment with that of a running `crucible dev` added, where it has one and the environment names neither another server
+ * nor another store. The environment itself where there is nothing to add.
+ */
+export function withDevEnvironment(env: Environment): Environment {
+  const { environment: added, address } = readDevNote(homeOf(env)) ?? {}
+  const wanted = env.TEMPORAL_ADDRESS?.trim() || address
+  if (added === undefined || wanted !== address || env.CRUCIBLE_STORE?.trim()) return env
+  return { ...added, ...Object.fromEntries(Object.entries(env).filter(([name]) => !AWS.test(name))) }
+}
+
+/** Makes the AWS variables of `settings` those of `env`, and no others. Answers what undoes it. */
+export function replaceAws(settings: Environment, env: NodeJS.ProcessEnv): () => void {
+  const replace = (by: Environment): void => {
+    for (const name of Object.keys(env)) if (AWS.test(name)) delete env[name]
+    for (const [name, value] of Object.entries(by))
+      if (AWS.test(name) && value !== undefined) env[name] = value
+  }
+  const before = { ...env }
+  replace(settings)
+  return () => replace(before)
 }
 
 function isAlive(pid: number): boolean {

@@ -1,9 +1,12 @@
+import { setMaxListeners } from 'node:events'
 import type { CallContext } from '../backend'
 import { ec2Error, transient } from './errors'
 
 /** Runs a verb: not at all when the caller has already left, and with nothing but `BackendError` coming out. */
 export async function verb<T>(ctx: CallContext, task: () => Promise<T>): Promise<T> {
   throwIfAborted(ctx.signal)
+  // Every call of the SDK that a verb makes listens to the same one.
+  setMaxListeners(0, ctx.signal)
   try {
     return await task()
   } catch (error) {

@@ -17,6 +17,10 @@ const STARTED_JUST_NOW_MS = 20 * SECOND_MS
 /** A machine's half of the secret stays the same until it is used, and is asked for no more after that. */
 const PREPARED_MS = HOUR_MS
 
+/** After this part of the time that it has taken so far a machine is asked for again: it is never kept waiting for much longer. */
+const ASKED_AGAIN_PART = 1 / 4
+const ASKED_AGAIN_MS = { min: SECOND_MS / 4, max: 5 * SECOND_MS }
+
 /** What the exit codes of `machine/start.py` stand for. */
 const MEANINGS: Readonly<Record<number, { class: FailureClass; hint?: string }>> = {
   10: {
@@ -132,6 +136,11 @@ function assertDone({ exitCode, stdout, stderr }: CommandAnswer): void {
   })
 }
 
+function askAgainInMs(waitedMs: number): number {
+  const againInMs = Math.round(waitedMs * ASKED_AGAIN_PART)
+  return Math.min(ASKED_AGAIN_MS.max, Math.max(ASKED_AGAIN_MS.min, againInMs))
+}
+
 /** Throws `transient` while the machine comes up, and says why when it never will. */
 async function assertReachable(host: Host, handle: MachineHandle, signal: AbortSignal): Promise<void> {
   if (!isMachineId(handle.id)) throw invalid(`"${handle.id}" is no machine of EC2`, 'Plan the job again.')
@@ -150,6 +159,6 @@ async function assertReachable(host: Host, handle: MachineHandle, signal: AbortS
   const waitedMs = host.deps.clock() - handle.launchedAtMs
   // One that was there once is silent for another reason, and the watch judges that.
   if (agent !== undefined || waitedMs < host.config.registerWithinMs)
-    throw transient(`the agent of ${handle.id} is not there yet`)
+    throw transient(`the agent of ${handle.id} is not there yet`, askAgainInMs(waitedMs))
   throw await diagnose(host, handle, signal)
 }

@@ -3,11 +3,10 @@ import { join, relative } from 'node:path'
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
 import type { JobView } from '../../client/job-view'
-import { formatUsd } from '../../core/money'
 import { formatDuration, SECOND_MS } from '../../core/time'
 import type { Cli } from '../cli'
 import type { Stage } from '../demo/stage'
-import type { Story } from '../demo/story'
+import type { Bill, Story } from '../demo/story'
 import { progressOn } from '../dev/temporal/progress'
 import { examples } from '../examples'
 import { packageRoot } from '../package'
@@ -18,12 +17,19 @@ import type * as stories from '../demo/story'
 /** Loaded by who runs the command: help and completion need none of it. */
 const lazily = createRequire(__filename)
 
+interface Options {
+  keep?: boolean
+  local?: boolean
+}
+
 export function define(command: Command, cli: Cli): void {
   command
     .description(
       'Watch a training job lose its machine twice, once with notice and once without, and end with the very same weights as ' +
-        'undisturbed. Everything happens on this machine, in a temporary folder; prices are pretended.',
+        'undisturbed. It runs on spot machines of a small cloud, in two zones; everything happens on this machine, in a ' +
+        'temporary folder, and nobody pays.',
     )
+    .option('--local', 'without the small cloud: on machines that are processes of this host')
     .option('--keep', 'leave everything up to look at, until Ctrl-C')
     .addHelpText(
       'after',
@@ -32,13 +38,13 @@ export function define(command: Command, cli: Cli): void {
         ['crucible demo --keep', 'then look at the job with the commands that it prints'],
       ),
     )
-    .action((options: { keep?: boolean }) => demo(cli, options.keep === true))
+    .action((options: Options) => demo(cli, options))
 }
 
 /** From when on people ask what the time went to. */
 const SET_UP_TOLD_MS = 5 * SECOND_MS
 
-async function demo(cli: Cli, isKept: boolean): Promise<void> {
+async function demo(cli: Cli, { keep: isKept = false, local: isLocal = false }: Options): Promise<void> {
   const startedAtMs = cli.now()
   const progress = progressOn(cli.out.stderr, () => cli.now())
   const signal = cli.interruption(() => progress.note('Still cleaning up; nothing is to be left behind.'))
@@ -46,10 +52,11 @@ async function demo(cli: Cli, isKept: boolean): Promise<void> {
   let told: Told | undefined
   let left: string[]
   try {
-    progress.note('Starting a Temporal server and workers in a temporary folder.')
+    const what = isLocal ? 'a Temporal server and workers' : 'a small cloud, a Temporal server and workers'
+    progress.note(`Starting ${what} in a temporary folder.`)
     const { setStage } = lazily('../demo/stage') as typeof stages
     const { playStory } = lazily('../demo/story') as typeof stories
-    stage = await setStage(cli, progress, signal)
+    stage = await setStage(cli, { progress, signal, isLocal })
     const folder = join(packageRoot(), 'examples', 'char-lm')
     const telling = { stage, folder, progress, signal, now: () => cli.now() }
     const story = await Promise.race([playStory(telling), stage.broken])
@@ -68,20 +75,18 @@ async function demo(cli: Cli, isKept: boolean): Promise<void> {
 /** What happened, how long it took, and how long it took before that to set up what was missing. */
 type Told = Story & { tookMs: number; setUpMs: number }
 
-function tell({ out }: Cli, { moved, undisturbed, weights, tookMs, setUpMs }: Told): void {
+function tell({ out }: Cli, told: Told): void {
+  const { moved, undisturbed, weights, tookMs, setUpMs } = told
   const rows = [moved, undisturbed].flatMap((view) => attemptRows(view))
   out.line()
   out.table(['JOB', '#', 'MACHINE', 'WHY IT ENDED', 'STEPS LOST', 'TIME', 'COST'], rows, {
     right: ['#', 'STEPS LOST', 'TIME', 'COST'],
     flexible: 'WHY IT ENDED',
   })
-  const total = moved.cost.spentMicroUsd + undisturbed.cost.spentMicroUsd
+  out.line()
+  out.table(['', 'JOB TOOK', 'MACHINES', 'COST'], billRows(told), { right: ['JOB TOOK', 'MACHINES', 'COST'] })
   const before = setUpMs < SET_UP_TOLD_MS ? '' : `, and ${formatDuration(setUpMs)} of setting up before`
-  out.line(
-    out.paint.dim(
-      `Prices are pretended; ${formatUsd(total)} would have been paid. It took ${formatDuration(tookMs)}${before}.`,
-    ),
-  )
+  out.line(out.paint.dim(`Nobody pays. The demo took ${formatDuration(tookMs)}${before}.`))
   out.line()
   const { path, sizeBytes, sha256, isIdentical } = weights
   out.line(
@@ -91,15 +96,36 @@ function tell({ out }: Cli, { moved, undisturbed, weights, tookMs, setUpMs }: To
   )
 }
 
+/** Money and time on spot machines against the same work, undisturbed, on demand. */
+function billRows({ spot, onDemand }: Story): string[][] {
+  const row = (name: string, { tookMs, machineMs, costMicroUsd }: Bill): string[] => [
+    name,
+    formatDuration(tookMs),
+    formatDuration(machineMs),
+    usd(costMicroUsd),
+  ]
+  const parts = [part(spot.tookMs, onDemand.tookMs), part(spot.machineMs, onDemand.machineMs)]
+  return [
+    row('spot, two machines lost', spot),
+    row('on demand, undisturbed', onDemand),
+    ['spot, of what it is on demand', ...parts, part(spot.costMicroUsd, onDemand.costMicroUsd)],
+  ]
+}
+
+/** `59 %` */
+function part(amount: number, whole: number): string {
+  return whole === 0 ? NOTHING : `${Math.round((100 * amount) / whole)} %`
+}
+
 function attemptRows({ name, attempts }: JobView): string[][] {
   return attempts.map((attempt) => {
-    const { number, backend, capacityType, stepsLost, costMicroUsd } = attempt
+    const { number, capacityType, place, stepsLost, costMicroUsd } = attempt
     // The first half of the sentence says it.
     const [why = ''] = attemptReason(attempt).split(';')
     return [
       name,
       String(number),
-      `${backend} ${capacityType}`,
+      [capacityType, place].filter(Boolean).join(' '),
       why.replace(/\.$/, ''),
       stepsLost === null ? NOTHING : String(stepsLost),
       attemptTime(attempt, 0),
@@ -128,10 +154,15 @@ async function keep(cli: Cli, { home, broken }: Stage, told: Told): Promise<void
   cli.exitCode = 0
 }
 
-function documentOf({ moved, undisturbed, weights, tookMs, setUpMs }: Told, rest: object): object {
+function documentOf(
+  { moved, undisturbed, weights, spot, onDemand, tookMs, setUpMs }: Told,
+  rest: object,
+): object {
   return {
     isIdentical: weights.isIdentical,
     weights,
+    spot,
+    onDemand,
     tookMs,
     setUpMs,
     uiUrl: moved.uiUrl,

@@ -1,17 +1,19 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { removeDevNote, writeDevNote, type DevNote, type Home } from '../../client/config'
+import { removeDevNote, writeDevNote, type DevNote, type Environment, type Home } from '../../client/config'
 import { CrucibleError, toCrucibleError } from '../../client/errors'
 import type { WorkerConfig } from '../../workers/config'
 import { countArgument } from '../arguments'
 import type { Cli } from '../cli'
+import type { DevCloud } from '../dev/cloud'
 import type { Server } from '../dev/server'
 import { acquireLock, type Lock } from '../dev/temporal/lock'
 import { progressOn } from '../dev/temporal/progress'
 import { examples } from '../examples'
 import type * as workerConfig from '../../workers/config'
 import type * as resolving from '../dev/temporal/resolve'
+import type * as devCloud from '../dev/cloud'
 import type * as devServer from '../dev/server'
 import type * as logging from '../../workers/logging'
 import type * as running from '../../workers/run'
@@ -25,6 +27,8 @@ const PORT_MAX = 65_535
 interface Options {
   port?: number
   uiPort?: number
+  /** A world file, or `true` for the usual world. */
+  sim?: string | true
 }
 
 export function define(command: Command, cli: Cli): void {
@@ -43,11 +47,18 @@ export function define(command: Command, cli: Cli): void {
       "port of Temporal's Web UI (usually 8233, or a free one)",
       countArgument(PORT_MAX),
     )
+    .option(
+      '--sim [world]',
+      'with a small cloud of its own, as real for Crucible as AWS: EC2 machines, on demand and spot, and a store in S3; ' +
+        'WORLD is a file that says what it is like and what goes wrong in it',
+    )
     .addHelpText(
       'after',
       examples(
         ['crucible dev', 'in a terminal of its own'],
         ['CRUCIBLE_LOCAL_SPOT=yes crucible dev', 'with spot machines, to try interruptions'],
+        ['crucible dev --sim', 'jobs run on EC2 machines of a small cloud'],
+        ['crucible dev --sim world.yaml', 'of which a file says what it is like'],
         ['TEMPORAL_ADDRESS=host:7233 crucible dev', 'workers only, for a server that runs elsewhere'],
       ),
     )
@@ -59,18 +70,26 @@ async function dev(cli: Cli, options: Options): Promise<void> {
   const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
   const config = readWorkerConfig(cli.environment)
   const lock = await takeHome(config.home, signal)
+  let cloud: DevCloud | undefined
   let server: Server | undefined
   try {
+    cloud = await cloudFor(cli, config, { options, signal })
     server = await serverFor(cli, config, { options, signal })
     lock.update({ address: server.address, uiUrl: server.uiUrl ?? '' })
-    await runWith(cli, config, server)
+    const environment = cloud && { ...cloud.environment, ...withoutAccount(cli.environment) }
+    await runWith(cli, environment ? readWorkerConfig(environment) : config, { server, cloud, environment })
   } catch (error) {
     // Told to stop while it was still starting.
     if (!signal.aborted) throw error
   } finally {
-    await server?.stop()
+    await Promise.all([server?.stop(), cloud?.stop()])
     lock.release()
   }
+}
+
+/** Settings of the user's that hold in a small cloud, too. */
+function withoutAccount(environment: Environment): Environment {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('AWS_')))
 }
 
 type DevInfo = Partial<Pick<DevNote, 'address' | 'uiUrl'>>
@@ -106,6 +125,40 @@ function unusable(directory: string, error: unknown): CrucibleError {
   })
 }
 
+/** Where the small cloud of a home keeps what outlives it. */
+const placeOfCloud = ({ directory }: Home): string => join(directory, 'dev', 'sim')
+
+/** Where it and its store listen, unless something else does. */
+const CLOUD_PORTS = { port: 4566, storePort: 4567 }
+
+async function cloudFor(
+  cli: Cli,
+  { home }: WorkerConfig,
+  { options: { sim }, signal }: { options: Options; signal: AbortSignal },
+): Promise<DevCloud | undefined> {
+  if (sim === undefined) return undefined
+  if ((cli.environment.CRUCIBLE_STORE ?? '') !== '') {
+    throw new CrucibleError('usage', 'CRUCIBLE_STORE is set, and --sim brings a store of its own.', {
+      hint: 'Unset CRUCIBLE_STORE, or leave --sim out.',
+    })
+  }
+  const { startDevCloud } = lazily('../dev/cloud') as typeof devCloud
+  const { portOrFree } = lazily('../dev/server') as typeof devServer
+  const progress = progressOn(cli.out.stderr, () => cli.now())
+  progress.note('Starting the small cloud.')
+  const port = await portOrFree(CLOUD_PORTS.port, progress)
+  const storePort = await portOrFree(CLOUD_PORTS.storePort, progress)
+  const place = placeOfCloud(home)
+  return startDevCloud({
+    ...(sim === true ? {} : { world: sim }),
+    ...(port === undefined ? {} : { port }),
+    ...(storePort === undefined ? {} : { storePort }),
+    storeDirectory: join(place, 'store'),
+    machines: { link: join(place, 'machines') },
+    server: { home: home.directory, env: { ...cli.environment }, progress, signal },
+  })
+}
+
 async function serverFor(
   cli: Cli,
   { home }: WorkerConfig,
@@ -115,14 +168,26 @@ async function serverFor(
   const { devPorts, startServer } = lazily('../dev/server') as typeof devServer
   const progress = progressOn(cli.out.stderr, () => cli.now())
   const { directory } = home
+  const place = options.sim === undefined ? join(directory, 'dev') : placeOfCloud(home)
   const found = await resolveTemporal({ home: directory, env: { ...cli.environment }, progress, signal })
   const isOurs = found.kind === 'executable'
   if (isOurs) progress.note('Starting the Temporal server and the workers.')
   const ports = isOurs ? await devPorts({ grpc: options.port, ui: options.uiPort }, progress) : {}
-  return startServer({ found, progress, signal, ports, dataFile: join(directory, 'dev', 'temporal.db') })
+  return startServer({ found, progress, signal, ports, dataFile: join(place, 'temporal.db') })
 }
 
-async function runWith(cli: Cli, read: WorkerConfig, server: Server): Promise<void> {
+interface Surroundings {
+  server: Server
+  cloud: DevCloud | undefined
+  /** That of the deployment, where it is not that of everything else. */
+  environment: Environment | undefined
+}
+
+async function runWith(
+  cli: Cli,
+  read: WorkerConfig,
+  { server, cloud, environment }: Surroundings,
+): Promise<void> {
   const { createLogger, installRuntime } = lazily('../../workers/logging') as typeof logging
   const { rolesOf } = lazily('../../workers/run') as typeof running
   const { startWorkers } = lazily('../dev/workers') as typeof devWorkers
@@ -137,19 +202,31 @@ async function runWith(cli: Cli, read: WorkerConfig, server: Server): Promise<vo
   installRuntime(logger)
   const roles = rolesOf(config)
   const workers = await startWorkers({ config, roles, logger, signal })
-  const note: DevNote = { pid: process.pid, address, uiUrl: server.uiUrl ?? '' }
+  const note: DevNote = {
+    ...{ pid: process.pid, address, uiUrl: server.uiUrl ?? '' },
+    ...(cloud && { cloudUrl: cloud.cloud.endpoint, environment: settingsOf(cloud, environment) }),
+  }
   try {
     writeDevNote(config.home, note)
-    tellReady(cli, config, server)
+    tellReady(cli, config, { server, cloud })
     const reason = await Promise.race([aborted(signal), workers.ended, server.ended])
     if (!signal.aborted) throw new CrucibleError('unavailable', reason ?? 'The workers have ended.')
-    cli.out.note('Stopping; jobs go on on their machines. Once more to end at once.')
+    const meanwhile = cloud
+      ? 'the machines of the small cloud end, and their jobs go on at the next start'
+      : 'jobs go on on their machines'
+    cli.out.note(`Stopping; ${meanwhile}. Once more to end at once.`)
     // This is how it is meant to end.
     cli.exitCode = 0
   } finally {
     removeDevNote(config.home, note)
     await workers.stop()
   }
+}
+
+/** What a client needs, as it is in effect here. */
+function settingsOf({ environment }: DevCloud, effective: Environment = {}): Record<string, string> {
+  const entries = Object.entries(environment).map(([name, value]) => [name, effective[name] ?? value])
+  return Object.fromEntries(entries) as Record<string, string>
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
@@ -159,7 +236,22 @@ function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
-function tellReady(cli: Cli, { home, backends }: WorkerConfig, { address, namespace, uiUrl }: Server): void {
+type Row = [name: string, value: string]
+
+function rowsOfCloud({ cloud }: DevCloud, { storeUrl }: Home): Row[] {
+  const { endpoint, region, credentials } = cloud
+  const keys = `AWS_ACCESS_KEY_ID=${credentials.accessKeyId} AWS_SECRET_ACCESS_KEY=${credentials.secretAccessKey}`
+  return [
+    ['cloud', `${endpoint}, ${region} (aws --endpoint-url ${endpoint} --region ${region}, with ${keys})`],
+    ['store', storeUrl],
+  ]
+}
+
+function tellReady(
+  cli: Cli,
+  { home, backends }: WorkerConfig,
+  { server: { address, namespace, uiUrl }, cloud }: Pick<Surroundings, 'server' | 'cloud'>,
+): void {
   const { out } = cli
   out.jsonLine({
     pid: process.pid,
@@ -168,12 +260,14 @@ function tellReady(cli: Cli, { home, backends }: WorkerConfig, { address, namesp
     uiUrl,
     home: home.directory,
     backends: [...backends.keys()],
+    ...(cloud && { cloud: cloud.cloud.endpoint, store: home.storeUrl }),
   })
-  const rows: [string, string][] = [
+  const rows: Row[] = [
     ['Temporal', `${address} (namespace ${namespace})`],
-    ...(uiUrl === null ? [] : [['Web UI', uiUrl] as [string, string]]),
+    ...(uiUrl === null ? [] : [['Web UI', uiUrl] as Row]),
     ['backends', [...backends.keys()].join(', ')],
     ['home', home.directory],
+    ...(cloud === undefined ? [] : rowsOfCloud(cloud, home)),
   ]
   out.line(out.paint.bold('Crucible is ready.'))
   for (const [name, value] of rows) out.line(`  ${out.paint.dim(name.padEnd(8))}  ${value}`)

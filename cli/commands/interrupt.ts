@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Command } from 'commander'
+import { readDevNote } from '../../client/config'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
 import { lookAt, readMachine } from '../../client/look'
@@ -29,7 +30,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .description(
       'Take the spot machine of a running job back, as a provider would, to live through it without a cloud. ' +
-        'Only machines of this host (CRUCIBLE_LOCAL_SPOT=yes) can be taken back so.',
+        'Only spot machines of the small cloud (crucible dev --sim) and of this host (CRUCIBLE_LOCAL_SPOT=yes) can be taken back so.',
     )
     .argument('<job>', 'id, beginning of an id, or name')
     .option(
@@ -55,7 +56,10 @@ async function interrupt(cli: Cli, meant: string, { notice, withoutNotice }: Opt
   const id = await findJob(cli.context(), meant)
   const machine = await runningMachine(cli, id)
   const noticeMs = withoutNotice === true ? null : (notice ?? NOTICE_DEFAULT_MS)
-  await takeBack(cli, machine, noticeMs)
+  const { home } = cli.context().config
+  const cloudUrl = readDevNote(home)?.cloudUrl
+  if (cloudUrl !== undefined && machine.backend === 'ec2') await askCloud(cloudUrl, machine, noticeMs)
+  else await takeBack(cli, machine, noticeMs)
   cli.out.json({ id, attemptId: machine.attemptId, noticeMs })
   const how =
     noticeMs === null
@@ -77,6 +81,20 @@ async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
   throw new CrucibleError('failed', `${id} has no machine now: it is ${state}.`)
 }
 
+/** The small cloud has a door for those who run it (docs/small-cloud.md). */
+async function askCloud(cloudUrl: string, { id }: MachineHandle, noticeMs: number | null): Promise<void> {
+  const wish = { instance: id, ...(noticeMs === null ? { isSilent: true } : { notice: noticeMs }) }
+  const answer = await fetch(`${cloudUrl}/_sim/interrupt`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(wish),
+    signal: AbortSignal.timeout(CALL_LIMIT_MS),
+  })
+  if (answer.ok) return
+  const { error } = (await answer.json()) as { error: string }
+  throw new CrucibleError('failed', `The small cloud refuses: ${error.replace(/^Error: /, '')}.`)
+}
+
 async function takeBack(cli: Cli, machine: MachineHandle, noticeMs: number | null): Promise<void> {
   const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
   const { deploymentOf } = lazily('../../workers/deployment') as typeof deployments
@@ -89,7 +107,7 @@ async function takeBack(cli: Cli, machine: MachineHandle, noticeMs: number | nul
       'usage',
       `${machine.backend} takes its machines back when it likes, not when we do.`,
       {
-        hint: 'Interruptions can be tried with spot machines of this host: CRUCIBLE_LOCAL_SPOT=yes crucible dev.',
+        hint: 'Interruptions can be tried with spot machines of a small cloud: `crucible dev --sim`.',
       },
     )
   }

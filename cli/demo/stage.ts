@@ -1,32 +1,28 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, realpath, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { homeOf, removeDevNote, writeDevNote, type DevNote, type Environment } from '../../client/config'
-import { Context } from '../../client/context'
-import { CrucibleError } from '../../client/errors'
-import { SECOND_MS } from '../../core/time'
+import type { Context } from '../../client/context'
 import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
-import { deploymentOf } from '../../workers/deployment'
 import { createLogger, installRuntime } from '../../workers/logging'
-import { makeBackend } from '../../workers/make-backend'
 import { rolesOf } from '../../workers/run'
 import type { Cli } from '../cli'
 import { startServer, type Server } from '../dev/server'
 import type { Progress } from '../dev/temporal/progress'
 import { resolveExecutable } from '../dev/temporal/resolve'
+import { resolveVersitygw } from '../dev/versitygw/resolve'
 import { startWorkers, type RunningWorkers } from '../dev/workers'
-
-type Backend = Awaited<ReturnType<typeof makeBackend>>
+import { smallCloud, thisHost, type Scenery } from './scenery'
 
 /** A whole Crucible of its own in a temporary folder: nothing of the user's is touched. */
 export interface Stage {
   home: string
   context: Context
-  /** The provider, which the demo plays. */
-  backend: Backend
-  /** How long it took to get the Temporal server's program, which is long only once. */
+  /** Of the provider, which the demo plays. */
+  interrupt: Scenery['interrupt']
+  /** How long it took to get the programs of the servers, which is long only once. */
   setUpMs: number
   /** Rejects when server or workers cannot go on. */
   broken: Promise<never>
@@ -34,24 +30,23 @@ export interface Stage {
   close(): Promise<string[]>
 }
 
-/** Machines of this host at prices that nobody pays, as a cloud might ask for a small one. */
-const PRETENDED = {
-  CRUCIBLE_LOCAL_SPOT: 'yes',
-  CRUCIBLE_LOCAL_PRICE: '0.40',
-  CRUCIBLE_LOCAL_SPOT_PRICE: '0.12',
-  // Two jobs are shown, of one cpu each.
-  CRUCIBLE_LOCAL_SLOTS: '2',
+export interface StageOptions {
+  progress: Progress
+  signal: AbortSignal
+  /** On machines of this host instead of those of a small cloud. */
+  isLocal: boolean
 }
 
-const BACKEND = 'local'
 const OWNER = 'demo'
 
 /** Builds the stage; when that fails, or the signal aborts before it is done, nothing of it is left. */
-export async function setStage(cli: Cli, progress: Progress, signal: AbortSignal): Promise<Stage> {
+export async function setStage(cli: Cli, options: StageOptions): Promise<Stage> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'crucible-demo-')))
+  // Machines of root run as somebody else.
+  await chmod(home, 0o711)
   const parts: Parts = { home }
   try {
-    return await build(cli, parts, { progress, signal })
+    return await build(cli, parts, options)
   } catch (error) {
     await takeDown(parts)
     throw error
@@ -61,39 +56,36 @@ export async function setStage(cli: Cli, progress: Progress, signal: AbortSignal
 /** What there is so far, to be taken down in the opposite order. */
 interface Parts {
   home: string
+  scenery?: Scenery
   server?: Server
   config?: WorkerConfig
   workers?: RunningWorkers
   context?: Context
-  backend?: Backend
-  deployment?: string
   note?: DevNote
 }
 
-async function build(
-  cli: Cli,
-  parts: Parts,
-  { progress, signal }: { progress: Progress; signal: AbortSignal },
-): Promise<Stage> {
+async function build(cli: Cli, parts: Parts, { progress, signal, isLocal }: StageOptions): Promise<Stage> {
   const { home } = parts
-  const environment = environmentOf(cli.environment, home)
-  const read = readWorkerConfig(environment)
-  const { store } = new Context({ ...read, owner: OWNER, environment }, () => cli.now())
-  const at = { store, deployment: (parts.deployment = await deploymentOf(store)) }
-  const backend = (parts.backend = await makeBackend(read, BACKEND, at))
-  await checkBackend(backend, signal)
-  // The executable comes from the user's own cache, so that it is got once.
-  const cache = homeOf(cli.environment).directory
+  // The programs come from the user's own cache, so that they are got once.
+  const seeking = { home: homeOf(cli.environment).directory, env: { ...cli.environment }, progress, signal }
+  const own = environmentOf(cli.environment, home)
   const soughtAtMs = cli.now()
-  const found = await resolveExecutable({ home: cache, env: { ...cli.environment }, progress, signal })
+  if (!isLocal) await resolveVersitygw(seeking).catch(() => undefined)
+  const found = await resolveExecutable(seeking)
   const setUpMs = cli.now() - soughtAtMs
+  const scenery = (parts.scenery = isLocal ? await thisHost(own, signal) : await smallCloud(home, seeking))
+  const environment = { ...own, ...scenery.environment }
+  const read = readWorkerConfig(environment)
   const server = (parts.server = await startServer({ found, progress, signal, ports: {} }))
   const { connection, namespace, address, uiUrl } = server
   const config = (parts.config = { ...read, temporal: { connection, namespace } })
   const logger = createLogger({ level: 'error', isPretty: cli.out.stderr.isTTY === true })
   installRuntime(logger)
   parts.workers = await startWorkers({ config, roles: rolesOf(config), logger, signal })
-  parts.note = { pid: process.pid, address, uiUrl: uiUrl ?? '' }
+  parts.note = {
+    ...{ pid: process.pid, address, uiUrl: uiUrl ?? '' },
+    environment: scenery.environment as Record<string, string>,
+  }
   writeDevNote(config.home, parts.note)
   const context = (parts.context = cli.context({
     ...config,
@@ -106,41 +98,23 @@ async function build(
   })
   // Heard where it is raced against; after the end nobody listens any more.
   broken.catch(() => undefined)
-  return { home, context, backend, setUpMs, broken, close: () => takeDown(parts) }
+  const { interrupt } = scenery
+  return { home, context, interrupt, setUpMs, broken, close: () => takeDown(parts) }
 }
 
-/** Before anything is started: a machine without Python cannot show anything. */
-async function checkBackend(backend: Backend, signal: AbortSignal): Promise<void> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(CALL_LIMIT_MS)])
-  const problem = (await backend.check({ signal: limit })).find(({ severity }) => severity === 'error')
-  if (problem === undefined) return
-  throw new CrucibleError('failed', `The demo cannot run here: ${problem.message}.`, { hint: problem.remedy })
-}
-
-/** The user's environment without anything that leads to a Crucible or a Temporal of the user's. */
+/** The user's environment without anything that leads to a Crucible, a Temporal or an account of the user's. */
 function environmentOf(environment: Environment, home: string): Environment {
   const kept = Object.entries(environment).filter(
-    ([name]) => !/^(?:CRUCIBLE|TEMPORAL)_/.test(name) || name === 'CRUCIBLE_LOCAL_PYTHON',
+    ([name]) => !/^(?:CRUCIBLE|TEMPORAL|AWS)_/.test(name) || name === 'CRUCIBLE_LOCAL_PYTHON',
   )
-  return { ...Object.fromEntries(kept), ...PRETENDED, CRUCIBLE_HOME: home }
+  return { ...Object.fromEntries(kept), CRUCIBLE_HOME: home }
 }
 
-const CALL_LIMIT_MS = 30 * SECOND_MS
-
-async function takeDown({
-  home,
-  server,
-  config,
-  workers,
-  context,
-  backend,
-  deployment,
-  note,
-}: Parts): Promise<string[]> {
+async function takeDown({ home, scenery, server, config, workers, context, note }: Parts): Promise<string[]> {
   if (config !== undefined && note !== undefined) removeDevNote(config.home, note)
   await workers?.stop().catch(() => undefined)
   // Nobody launches any more: what is there now is all.
-  if (backend !== undefined && deployment !== undefined) await endMachines(backend, deployment)
+  await scenery?.close()
   await context?.close()
   await server?.stop()
   const left = await processesOf(home)
@@ -148,16 +122,14 @@ async function takeDown({
   return left
 }
 
-async function endMachines(backend: Backend, deployment: string): Promise<void> {
-  const signal = AbortSignal.timeout(CALL_LIMIT_MS)
-  for (const { handle } of await backend.list(deployment, { signal }))
-    await backend.terminate(handle, { signal })
-}
-
-/** Processes that were started with a path of the folder. */
+/** Processes that were started by this one, or with a path of the folder. */
 async function processesOf(folder: string): Promise<string[]> {
-  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,args='], {
+  const listing = promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,args='], {
     maxBuffer: 64 * 1024 * 1024,
   })
-  return stdout.split('\n').filter((line) => line.includes(folder))
+  const { stdout } = await listing
+  return stdout.split('\n').filter((line) => {
+    const [pid, parent] = line.trim().split(/\s+/).map(Number)
+    return line.includes(folder) || (parent === process.pid && pid !== listing.child.pid)
+  })
 }

@@ -9,6 +9,8 @@ import type { JobView } from '../../client/job-view'
 import { lookAt, readAttempt } from '../../client/look'
 import { submit } from '../../client/submit'
 import { isFinal, type JobSpec } from '../../core/job'
+import type { MachineHandle } from '../../core/handle'
+import type { MicroUsd } from '../../core/money'
 import { SECOND_MS } from '../../core/time'
 import type { Progress } from '../dev/temporal/progress'
 import { progressInWords } from '../words'
@@ -25,6 +27,17 @@ export interface Story {
   moved: JobView
   undisturbed: JobView
   weights: { path: string; sizeBytes: number; sha256: string; isIdentical: boolean }
+  spot: Bill
+  onDemand: Bill
+}
+
+/** What a job took and cost. */
+export interface Bill {
+  /** From its submission to its end. */
+  tookMs: number
+  /** Of all its machines together. */
+  machineMs: number
+  costMicroUsd: MicroUsd
 }
 
 export interface StoryTelling {
@@ -41,21 +54,29 @@ export async function playStory(telling: StoryTelling): Promise<Story> {
   const { stage, progress } = telling
   const spec = await specOf(telling)
   const moved = await start(telling, spec)
-  progress.note(
-    `Submitted ${spec.name} as ${moved}: a language model in plain Python, on a pretended spot machine.`,
-  )
+  progress.note(`Submitted ${spec.name} as ${moved}: a language model in plain Python, on a spot machine.`)
   const { uiUrl } = await lookAt(stage.context, moved)
   if (uiUrl !== null) progress.note(`Its page in the Temporal Web UI, while this runs: ${uiUrl}`)
   await lose(telling, { id: moved, attempt: 1, ...FIRST_LOSS })
   await tellStart(telling, moved, 2)
   // Beside the other one, to save the time of whoever watches.
-  const undisturbed = await start(telling, { ...spec, name: `${spec.name}-calm` })
-  progress.note(`On a machine beside it, the same job undisturbed, as ${undisturbed}.`)
+  const undisturbed = await start(telling, { ...spec, name: `${spec.name}-calm`, isInterruptible: false })
+  progress.note(`Beside it, undisturbed on a machine on demand, the same job as ${undisturbed}.`)
   await lose(telling, { id: moved, attempt: 2, ...SECOND_LOSS })
   await tellStart(telling, moved, 3)
   const [first, second] = [await end(telling, moved), await end(telling, undisturbed)]
   progress.note('Both jobs are done.')
-  return { moved: first, undisturbed: second, weights: await compare(telling, moved, undisturbed) }
+  const weights = await compare(telling, moved, undisturbed)
+  return { moved: first, undisturbed: second, weights, spot: billOf(first), onDemand: billOf(second) }
+}
+
+function billOf({ submittedAtMs, endedAtMs, attempts, cost }: JobView): Bill {
+  const times = attempts.map((attempt) => (attempt.endedAtMs ?? 0) - (attempt.launchedAtMs ?? 0))
+  return {
+    tookMs: (endedAtMs ?? submittedAtMs) - submittedAtMs,
+    machineMs: times.reduce((sum, each) => sum + each, 0),
+    costMicroUsd: cost.spentMicroUsd,
+  }
 }
 
 async function specOf({ folder, now }: StoryTelling): Promise<JobSpec> {
@@ -83,22 +104,28 @@ async function lose(telling: StoryTelling, { noticeMs, ...at }: Loss): Promise<v
   const { machine } = await readAttempt(stage.context.store, at.id, at.attempt)
   if (machine === undefined)
     throw new CrucibleError('failed', `The machine of attempt ${at.attempt} is not known.`)
-  await stage.backend.interrupt?.(machine, { noticeMs }, { signal })
+  await stage.interrupt(machine, noticeMs, signal)
   progress.note(
     noticeMs === null
-      ? `Machine ${at.attempt} was killed without notice at step ${step}.`
-      : `Machine ${at.attempt} got notice at step ${step}: it is taken back in ${noticeMs / SECOND_MS} s.`,
+      ? `Machine ${at.attempt}${where(machine)} was killed without notice at step ${step}.`
+      : `Machine ${at.attempt}${where(machine)} got notice at step ${step}: it is taken back in ${noticeMs / SECOND_MS} s.`,
   )
 }
 
 /** From where an attempt goes on, as soon as its workload has told a step. */
 async function tellStart(telling: StoryTelling, id: string, attempt: number): Promise<void> {
   await untilStep(telling, { id, attempt, afterPart: 0 })
-  const { beat } = await readAttempt(telling.stage.context.store, id, attempt)
+  const { beat, machine } = await readAttempt(telling.stage.context.store, id, attempt)
   const step = beat?.restoredFrom?.step
   telling.progress.note(
-    `Machine ${attempt} goes on from ${step === undefined ? 'the start' : `step ${step}`}.`,
+    `Machine ${attempt}${where(machine)} goes on from ${step === undefined ? 'the start' : `step ${step}`}.`,
   )
+}
+
+/** ` in us-east-1a`; nothing where there is only one place. */
+function where(machine: MachineHandle | undefined): string {
+  const place = machine?.realised.place ?? ''
+  return place === '' ? '' : ` in ${place}`
 }
 
 const LOOK_EVERY_MS = 100

@@ -76,14 +76,18 @@ export async function devPorts(asked: WantedPorts, progress: Progress): Promise<
   return { grpc, ui }
 }
 
-async function usual(which: keyof typeof DEFAULT_PORTS, progress: Progress): Promise<number | undefined> {
-  const port = DEFAULT_PORTS[which]
+/** The port, or none, with a remark, where it is taken. */
+export async function portOrFree(port: number, progress: Progress, choose = ''): Promise<number | undefined> {
   try {
-    await choosePorts({ [which]: port })
+    await choosePorts({ grpc: port })
     return port
   } catch {
-    const flag = which === 'grpc' ? '--port' : '--ui-port'
-    progress.note(`Port ${port} is taken by another program; using a free one (choose with ${flag}).`)
+    progress.note(`Port ${port} is taken by another program; using a free one${choose}.`)
     return undefined
   }
+}
+
+function usual(which: keyof typeof DEFAULT_PORTS, progress: Progress): Promise<number | undefined> {
+  const flag = which === 'grpc' ? '--port' : '--ui-port'
+  return portOrFree(DEFAULT_PORTS[which], progress, ` (choose with ${flag})`)
 }

@@ -1,6 +1,9 @@
+import { machineUser } from './host'
 import type { MachineMetadata } from './metadata'
+import { namespacesFor } from './namespaces'
 import type { SimulatedGpu } from './nvidia-smi'
 import { RunningMachine } from './running-machine'
+import { findPython } from './toolbox'
 
 /** What a container registry and engine on the machine do; see `programs/docker.py`. */
 export interface DockerWorld {
@@ -83,4 +86,10 @@ export interface Machine {
 
 export function createMachine(spec: MachineSpec): Machine {
   return new RunningMachine(spec)
+}
+
+/** Throws, saying what to do, where this host lacks what a machine needs. */
+export async function checkHost(): Promise<void> {
+  const namespaces = await namespacesFor('probe', '/', await machineUser())
+  await findPython(namespaces?.hidden ?? [])
 }

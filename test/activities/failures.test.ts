@@ -46,6 +46,14 @@ describe('what went wrong below', () => {
     )
   })
 
+  it('is nothing to warn of when it only takes its time', () => {
+    const categoryOf = (failure: Failure): string =>
+      toApplicationFailure(new BackendError(failure)).category as string
+    expect(categoryOf({ class: 'transient', message: 'not yet', retryAfterMs: 500 })).toBe('BENIGN')
+    expect(categoryOf({ class: 'transient', message: 'no answer' })).not.toBe('BENIGN')
+    expect(categoryOf({ class: 'throttled', message: 'slow down', retryAfterMs: 500 })).not.toBe('BENIGN')
+  })
+
   it('is tried again when the store may come back, and not when it never can work', () => {
     const away = new StoreError('no answer', { isTransient: true, code: 'EIO' })
     expect(toApplicationFailure(away)).toMatchObject({

@@ -244,9 +244,12 @@ describe('a machine whose agent is not there', () => {
   })
   const start = (): Promise<void> => h.backend.start!(handle, order, patiently())
 
-  it('is waited for', async () => {
+  it('is waited for, and asked for again soon while it is young', async () => {
+    await expect(start()).rejects.toMatchObject({ failure: { class: 'transient', retryAfterMs: 250 } })
+    nowMs = handle.launchedAtMs + 4_000
+    await expect(start()).rejects.toMatchObject({ failure: { class: 'transient', retryAfterMs: 1_000 } })
     nowMs += 9 * MINUTE_MS
-    await expect(start()).rejects.toMatchObject({ failure: { class: 'transient' } })
+    await expect(start()).rejects.toMatchObject({ failure: { class: 'transient', retryAfterMs: 5_000 } })
     h.aws.registersAfterMs = 0
     await start()
     expect(h.aws.machinesOf(order.attemptId)[0]!.starts).toBe(1)
