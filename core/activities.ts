@@ -1,6 +1,6 @@
 /** The activities by name: workflows call them through these interfaces, `activities/` implements them. */
 import type { Checkpoint } from './checkpoint'
-import type { Artifact, Drain, Limits, Phase, Progress } from './documents'
+import type { Artifact, Drain, DrainReason, Limits, Phase, Progress } from './documents'
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
 import type { JobReason, JobSpec } from './job'
@@ -152,6 +152,18 @@ export interface SettleInput {
   recordSeq: number
 }
 
+/** Instants of an attempt that tell where the time of a recovery goes; null where nobody wrote one down. */
+export interface AttemptTimes {
+  /** Of the runner's clock, as in `RunnerTimes`. */
+  firstStepAtMs: number | null
+  noNoticeAtMs: number | null
+  /** The runner's last beat, and its result, by its clock. */
+  lastBeatAtMs: number | null
+  finishedAtMs: number | null
+  /** `drain.json`: when it was asked to stop, and why; `superseded` is put once its end is known to us without that. */
+  drain: { reason: DrainReason; atMs: number } | null
+}
+
 /** What is certain about an attempt whose machine is ended or has fenced itself off. */
 export interface Settlement {
   end: AttemptEnd
@@ -164,6 +176,8 @@ export interface Settlement {
   stepsLost?: number | null
   artifacts: Artifact[]
   phases: Phase[]
+  /** Missing in records of before there were any. */
+  times?: AttemptTimes
 }
 
 /** Activities of a backend's worker, on `backendQueue(name)`. */

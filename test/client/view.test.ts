@@ -12,6 +12,7 @@ function facts(given: Partial<JobFacts> = {}): JobFacts {
     nowMs: NOW + HOUR_MS,
     isLive: true,
     checkpoints: [],
+    recoveries: [],
     uiUrl: undefined,
     ...given,
   }
