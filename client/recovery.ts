@@ -94,9 +94,7 @@ function recovery(before: Life, lives: readonly Life[]): RecoveryView {
 
 /** Only what has worked is something to recover, or has recovered it. */
 function hasWorked({ phases, firstStepAtMs, settlement }: Life): boolean {
-  return (
-    beginOf(phases, 'running') !== null || firstStepAtMs !== null || settlement?.progress !== undefined
-  )
+  return beginOf(phases, 'running') !== null || firstStepAtMs !== null || settlement?.progress !== undefined
 }
 
 function endOf(phases: readonly Phase[], { end, times }: Settlement): Ended {
@@ -113,8 +111,7 @@ function endOf(phases: readonly Phase[], { end, times }: Settlement): Ended {
       drainedAtMs: finishedAtMs ?? lostAtMs,
     }
   }
-  if (finishedAtMs === null)
-    return { wellAtMs: lastBeatAtMs, noticedAtMs: lostAtMs, drainedAtMs: lostAtMs }
+  if (finishedAtMs === null) return { wellAtMs: lastBeatAtMs, noticedAtMs: lostAtMs, drainedAtMs: lostAtMs }
   // The workload ended by itself, and the runner was there.
   const endedAtMs = beginOf(phases, 'finishing')
   return { wellAtMs: endedAtMs, noticedAtMs: endedAtMs, drainedAtMs: finishedAtMs }

@@ -10,6 +10,7 @@ import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName } from './offer'
 import type { BackendAnswer, Order, Plan, SilentBackend } from './plan'
 import type { ResourceRequest } from './resources'
+import type { SavedBefore } from './saving'
 import type { Timing } from './timing'
 
 export interface PlanInput {
@@ -85,7 +86,7 @@ export interface OrchestratorActivities {
   /** One look at the offers, on record; a local activity. */
   plan(input: PlanInput): Promise<PlanOutcome>
   /** The whole ranking for a job that is not submitted, or not yet: what `crucible plan` shows. Nothing goes on record. */
-  previewPlan(input: { spec: JobSpec }): Promise<Plan>
+  previewPlan(input: { spec: JobSpec; savedBefore?: SavedBefore }): Promise<Plan>
   /** The same, asked again and again by Temporal's retries until the answer is not `wait`. */
   planWhenAvailable(input: PlanInput): Promise<Exclude<PlanOutcome, { kind: 'wait' }>>
   /** What next, and on record; a local activity. */

@@ -17,6 +17,9 @@ const STARTED_JUST_NOW_MS = 20 * SECOND_MS
 /** A machine's half of the secret stays the same until it is used, and is asked for no more after that. */
 const PREPARED_MS = HOUR_MS
 
+/** Pace at which a machine that comes up is asked whether its agent is there: every second of it is one of the recovery. */
+const AGENT_LOOK_MS = 2 * SECOND_MS
+
 /** What the exit codes of `machine/start.py` stand for. */
 const MEANINGS: Readonly<Record<number, { class: FailureClass; hint?: string }>> = {
   10: {
@@ -145,7 +148,8 @@ async function assertReachable(host: Host, handle: MachineHandle, signal: AbortS
   }
   const waitedMs = host.deps.clock() - handle.launchedAtMs
   // One that was there once is silent for another reason, and the watch judges that.
-  if (agent !== undefined || waitedMs < host.config.registerWithinMs)
-    throw transient(`the agent of ${handle.id} is not there yet`)
+  const isComing = waitedMs < host.config.registerWithinMs
+  if (agent !== undefined || isComing)
+    throw transient(`the agent of ${handle.id} is not there yet`, isComing ? AGENT_LOOK_MS : undefined)
   throw await diagnose(host, handle, signal)
 }

@@ -164,6 +164,7 @@ describe('a job joined from workflow, record and beat', () => {
       isLive: true,
       checkpoints: { newest: null, count: 0 },
       attempts: [],
+      recoveries: [],
       placementReasons: [],
       uiUrl: null,
     })

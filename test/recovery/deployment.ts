@@ -81,7 +81,11 @@ export class CloudDeployment {
     const code = join(this.cloud.folder, 'code')
     mkdirSync(code, { recursive: true })
     copyFileSync(join(__dirname, 'train.py'), join(code, 'train.py'))
-    const env = { EVERY: String(every), LAST_ATTEMPT: String(lastAttempt), ...(isDeaf ? { IS_DEAF: '1' } : {}) }
+    const env = {
+      EVERY: String(every),
+      LAST_ATTEMPT: String(lastAttempt),
+      ...(isDeaf ? { IS_DEAF: '1' } : {}),
+    }
     const { id } = await this.client.submit({
       spec: { ...SPEC, run: 'exec python3 train.py', env, ...spec },
       directory: code,
@@ -159,7 +163,14 @@ async function composed(
   const backends = await Promise.all(
     names.map(async (name) => {
       const backend = await makeBackend(config, name, { store, deployment, secrets })
-      return createBackendWorkers({ connection: nativeConnection, namespace, client, store, backend, secrets })
+      return createBackendWorkers({
+        connection: nativeConnection,
+        namespace,
+        client,
+        store,
+        backend,
+        secrets,
+      })
     }),
   )
   return { workers: [orchestrator, ...backends.flat()], config }
