@@ -9,7 +9,7 @@ import type {
   RunnerResult,
 } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
-import { parseBeat, parseClaim, parseLease, parseResult } from '../intake/documents'
+import { parseBeat, parseClaim, parseDrain, parseLease, parseResult } from '../intake/documents'
 import { putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import { StoreError, type ObjectStore } from '../storage/store'
@@ -67,6 +67,12 @@ export class AttemptDocuments {
   async putDrain(drain: Omit<Drain, 'requestedAtMs'>): Promise<void> {
     const document: Drain = { ...drain, requestedAtMs: this.now() }
     await putDocumentIfAbsent(this.store, layout.drain(this.at.jobId, this.at.attempt), document)
+  }
+
+  /** The request to stop, if there is one that anybody understands. */
+  async readDrain(): Promise<Drain | undefined> {
+    const key = layout.drain(this.at.jobId, this.at.attempt)
+    return readDocument(this.store, key, parseDrain).catch(ignoreBadDocument)
   }
 
   async putLimits(limits: Limits): Promise<void> {

@@ -8,14 +8,17 @@ import type { JobInput, ResolvedJob } from '../core/messages'
 import type { BackendName } from '../core/offer'
 import type { BackendAnswer, Plan, SilentBackend } from '../core/plan'
 import type { ResourceRequest } from '../core/resources'
+import type { SavedBefore } from '../core/saving'
 import { SECOND_MS } from '../core/time'
 import type { Timing } from '../core/timing'
+import { parseManifest } from '../intake/documents'
 import { checkJobSpec } from '../intake/job-spec'
 import { formatProblem } from '../intake/problem'
 import { summaryOf, whyNone } from '../planner/explain'
 import { makeOrder, remaining } from '../planner/order'
 import { makePlan, outlook } from '../planner/plan'
 import type { PlanRequest } from '../planner/request'
+import { readNewestManifest } from '../storage/checkpoints'
 import { readDeployment } from '../storage/deployment'
 import { putDocumentIfAbsent } from '../storage/json'
 import { layout } from '../storage/layout'
@@ -50,7 +53,7 @@ type PlanningActivities = Pick<
 export function createPlanningActivities(deps: PlanningDeps): PlanningActivities {
   return {
     resolveJob: (input) => resolveJob(deps, input),
-    previewPlan: ({ spec }) => previewPlan(deps, spec),
+    previewPlan: (input) => previewPlan(deps, input),
     plan: (input) => planOnRecord(deps, input, { isAskedAgain: false }),
     planWhenAvailable: async (input) => {
       const { attempt, scheduledTimestampMs } = Context.current().info
@@ -170,11 +173,11 @@ function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {
 /** The ranking for a job that there is not yet, as its first attempt would find it. */
 export async function previewPlan(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing'>,
-  written: JobSpec,
+  { spec: written, savedBefore }: Parameters<OrchestratorActivities['previewPlan']>[0],
 ): Promise<Plan> {
   const spec = checked(written)
   const { deadlineAtMs, budgetMicroUsd } = spec
-  const { plan } = await planJob(deps, {
+  const input: PlanInput = {
     jobId: '',
     deployment: '',
     recordSeq: 0,
@@ -191,19 +194,24 @@ export async function previewPlan(
     avoid: [],
     ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
     ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
-  })
-  return plan
+  }
+  return (await planJob(deps, input, savedBefore)).plan
 }
 
 /** The ranking for a job now. */
 export async function planJob(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now'>,
   input: PlanInput,
+  before?: SavedBefore,
 ): Promise<{ plan: Plan; request: PlanRequest }> {
   const { avoid, startsInMs = 0, resolved } = input
   const { spec, timing } = resolved
   const { answers, silentBackends } = await askAll(deps, input)
   const left = remaining(input)
+  // A first attempt has nothing to go on from.
+  const savedBefore =
+    before ??
+    (input.attempt > 1 ? await readNewestManifest(deps.store, input.jobId, parseManifest) : undefined)
   const request: PlanRequest = {
     spec,
     timing,
@@ -216,6 +224,7 @@ export async function planJob(
     ...(input.target === undefined ? {} : { target: input.target }),
     ...(input.deadlineAtMs === undefined ? {} : { deadlineAtMs: input.deadlineAtMs }),
     ...(left === undefined ? {} : { remainingMicroUsd: left }),
+    ...(savedBefore === undefined ? {} : { savedBefore }),
   }
   const digests = await Promise.all(answers.map((answer) => keepOffers(deps.store, answer)))
   return { plan: makePlan(request, sha256(digests.join('\n'))), request }

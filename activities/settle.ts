@@ -1,7 +1,7 @@
 import type { Backend } from '../backends/backend'
 import { BackendError } from '../backends/errors'
-import type { SettleInput, Settlement } from '../core/activities'
-import type { RunnerResult } from '../core/documents'
+import type { AttemptTimes, SettleInput, Settlement } from '../core/activities'
+import type { Beat, Drain, RunnerResult } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import { spend } from '../core/meter'
@@ -150,10 +150,11 @@ async function conclude(
   facts: { documents: AttemptDocuments; machines: MachineHandle[]; lasts: Observation[] },
 ): Promise<Settlement> {
   const { documents, machines, lasts } = facts
-  const [result, beat, checkpoints] = await Promise.all([
+  const [result, beat, checkpoints, drain] = await Promise.all([
     readResult(documents),
     documents.readBeat().catch(ignoreBadDocument),
     listCheckpoints(store, input.order.jobId),
+    documents.readDrain(),
   ])
   const [checkpoint] = checkpoints
   const nowMs = now()
@@ -179,7 +180,23 @@ async function conclude(
     ...(progress === undefined ? {} : { progress }),
     stepsLost: stepsLost(progress?.step ?? null, checkpoint?.step ?? 0),
     artifacts: result?.result?.artifacts ?? [],
-    phases: result?.result?.phases ?? [],
+    phases: result?.result?.phases ?? beat?.phases ?? [],
+    times: timesOf(result?.result, beat, drain),
+  }
+}
+
+/** What the runner said last counts: a machine that was lost has left no result, and its last beat tells. */
+function timesOf(
+  result: RunnerResult | undefined,
+  beat: Beat | undefined,
+  drain: Drain | undefined,
+): AttemptTimes {
+  return {
+    firstStepAtMs: result?.firstStepAtMs ?? beat?.firstStepAtMs ?? null,
+    noNoticeAtMs: result?.noNoticeAtMs ?? beat?.noNoticeAtMs ?? null,
+    lastBeatAtMs: beat?.clockMs ?? null,
+    finishedAtMs: result?.finishedAtMs ?? null,
+    drain: drain === undefined ? null : { reason: drain.reason, atMs: drain.requestedAtMs },
   }
 }
 

@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module'
 import { toCrucibleError } from '../client/errors'
 import { planThroughWorkers } from '../client/plan'
-import type { JobSpec } from '../core/job'
+import { savedBefore } from '../client/saved'
+import type { Submission } from '../client/submit'
 import { formatUsd } from '../core/money'
 import type { Placement, Plan, Rejection } from '../core/plan'
 import { formatShape } from '../core/resources'
@@ -20,14 +21,15 @@ export interface FoundPlan {
 }
 
 /** The ranking for a job: the orchestrator's own, or the same code in this process when none answers. */
-export async function findPlan(cli: Cli, spec: JobSpec): Promise<FoundPlan> {
+export async function findPlan(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
+  const before = await savedBefore(cli.context(), { name: spec.name, from })
   try {
-    return { plan: await planThroughWorkers(cli.context(), spec), plannedBy: 'worker' }
+    return { plan: await planThroughWorkers(cli.context(), spec, before), plannedBy: 'worker' }
   } catch (error) {
     const known = toCrucibleError(error)
     if (known.kind !== 'unavailable') throw known
     const { planHere } = lazily('../workers/plan-here') as typeof workerPlanning
-    const plan = await planHere(cli.environment, spec)
+    const plan = await planHere(cli.environment, spec, before)
     cli.out.note(`${known.message} Planned here, with the settings of this terminal.`)
     return { plan, plannedBy: 'here' }
   }

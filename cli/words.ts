@@ -3,6 +3,7 @@ import type { AttemptView, JobSummary, ProgressView } from '../client/job-view'
 import type { JobState } from '../core/job'
 import { formatUsd } from '../core/money'
 import { formatDuration } from '../core/time'
+export { formatBytes as bytes } from '../core/resources'
 
 /** Stands where nothing is known. */
 export const NOTHING = '-'
@@ -67,11 +68,4 @@ export function clip(text: string, width: number): string {
 
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
-}
-
-/** `1.5 MB` */
-export function bytes(count: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB']
-  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3))
-  return `${Number((count / 1000 ** power).toFixed(1))} ${units[power]}`
 }

@@ -16,6 +16,7 @@ import { listJobs, type ListFilter } from './list'
 import { readLogs, type JobLogLine, type LogOptions } from './logs'
 import { lookAt } from './look'
 import { planThroughWorkers } from './plan'
+import { savedBefore } from './saved'
 import { submit, type Submission, type Submitted } from './submit'
 import { cancel, extend, migrate } from './updates'
 import { watchJob, type WatchOptions } from './watch'
@@ -38,7 +39,7 @@ export class Crucible {
 
   /** Where a job would run now, best first, and why not elsewhere. Starts nothing. */
   plan(spec: JobSpec): Promise<Plan> {
-    return ours(() => planThroughWorkers(this.#context, spec))
+    return ours(async () => planThroughWorkers(this.#context, spec, await savedBefore(this.#context, spec)))
   }
 
   /** Jobs that match, newest first. */

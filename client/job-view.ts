@@ -34,6 +34,8 @@ export interface JobView extends JobSummary {
   checkpoints: { newest: Checkpoint | null; count: number }
   /** Oldest first; only the newest fifty of a job that went through more. */
   attempts: AttemptView[]
+  /** Oldest first; of the same attempts. */
+  recoveries: RecoveryView[]
   /** Why it is where it is, from the plan. */
   placementReasons: string[]
   /** The job's page in Temporal's Web UI. */
@@ -81,4 +83,35 @@ export interface AttemptView extends PlacementView {
   /** Steps done and in no checkpoint when it ended. */
   stepsLost: number | null
   phases: Phase[]
+}
+
+/**
+ * From the end of an attempt's work to the first step of the next attempt that worked, in milliseconds. Each part begins where the
+ * one before ends (docs/failures.md defines them). What nobody wrote down, or is not over, is null: nothing is guessed.
+ */
+export interface RecoveryView {
+  /** Number of the attempt that ended. */
+  from: number
+  /** Number of the attempt that went on, or is to; null while there is none. */
+  to: number | null
+  /** Failure class of the end, or who asked for it. */
+  cause: string
+  /** From the last sign that all was well until the machine began to drain, or was known to be lost. */
+  detectMs: number | null
+  /** Until the runner had put its result. */
+  drainMs: number | null
+  /** Until the provider had launched the next machine. */
+  acquireMs: number | null
+  /** Until the runner ran there. */
+  bootMs: number | null
+  /** Until the workload was started: code, inputs, checkpoint, image, set-up. */
+  restoreMs: number | null
+  /** Until the first step beyond the restored one. */
+  firstStepMs: number | null
+  /** All of it. */
+  totalMs: number | null
+  /** All of it but the boot, which is the provider's. */
+  overheadMs: number | null
+  /** Steps done again. */
+  stepsLost: number | null
 }

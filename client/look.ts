@@ -17,6 +17,7 @@ import type { Context } from './context'
 import { CrucibleError, isNamed } from './errors'
 import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobView } from './job-view'
+import { recoveriesOf } from './recovery'
 import { joinView, type AttemptDocumentsRead } from './view'
 
 /** Schemas take longer to load than most commands take in all; a job that does not run needs none. */
@@ -44,6 +45,7 @@ export async function lookAt(context: Context, jobId: string): Promise<JobView> 
     spec: submissionOf(entries)?.spec,
     newest,
     checkpoints,
+    recoveries: recoveriesOf(entries, newest),
     endedAtMs: endOf(entries, status),
     uiUrl: uiUrlOf(config, jobWorkflowId(jobId), status.runId),
     nowMs: context.now(),

@@ -2,21 +2,26 @@ import { randomUUID } from 'node:crypto'
 import { failureFrom } from '../core/failure'
 import type { JobSpec } from '../core/job'
 import type { Plan } from '../core/plan'
+import type { SavedBefore } from '../core/saving'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
 import type { Context } from './context'
 import { CrucibleError, errorFromFailure, toCrucibleError } from './errors'
 
 /**
  * Where a job would run now, ranked as the orchestrator ranks it when a job is placed. Nothing is started and nothing goes on
- * record. Throws `unavailable` when there is no server, or no worker behind it that answers within seconds.
+ * record. `before`: a checkpoint by which to judge whether one can be saved within a notice. Throws `unavailable` when there is no server, or no worker behind it that answers within seconds.
  */
-export async function planThroughWorkers(context: Context, spec: JobSpec): Promise<Plan> {
+export async function planThroughWorkers(
+  context: Context,
+  spec: JobSpec,
+  before?: SavedBefore,
+): Promise<Plan> {
   const client = await context.temporal()
   try {
     return await client.activity.execute<Plan>('previewPlan', {
       id: `plan/${randomUUID()}`,
       taskQueue: ORCHESTRATOR_QUEUE,
-      args: [{ spec }],
+      args: [{ spec, ...(before === undefined ? {} : { savedBefore: before }) }],
       scheduleToStartTimeout: '3 seconds',
       // Backends that are asked have their own, shorter limits.
       startToCloseTimeout: '40 seconds',

@@ -16,6 +16,7 @@ import { checkSameDeployment } from './deployment'
 import { CrucibleError, GRPC, grpcCodeOf, isNamed, messageOf } from './errors'
 import { submissionOf } from './history'
 import { uiUrlOf } from './look'
+import { warningsFor } from './saved'
 import { detailsOf, summaryInMarkdown, summaryOf } from './submit-words'
 import { isQueueServed } from './workers'
 
@@ -39,6 +40,8 @@ export interface Submitted {
   isServed: boolean
   /** The job's page in Temporal's Web UI, where that is known. */
   uiUrl: string | null
+  /** What its owner should know beforehand, in sentences. */
+  warnings: string[]
 }
 
 /**
@@ -65,9 +68,10 @@ export async function submit(context: Context, submission: Submission): Promise<
     }
     const standing = await enter(context, input)
     if (standing.isStarted) return await answer(context, id)
+    const warnings = await warningsFor(context, spec, from)
     await code.upload(id)
     await seal(context, id, secrets)
-    return await answer(context, id, await start(context, standing.input))
+    return { ...(await answer(context, id, await start(context, standing.input))), warnings }
   } finally {
     await code.remove()
   }
@@ -177,5 +181,6 @@ async function answer(context: Context, id: string, runId?: string): Promise<Sub
     isNew: runId !== undefined,
     isServed: await isQueueServed(context, ORCHESTRATOR_QUEUE),
     uiUrl: uiUrlOf(context.config, workflowId, runId) ?? null,
+    warnings: [],
   }
 }

@@ -7,7 +7,7 @@ import { spend, spendOver } from '../core/meter'
 import type { JobStatus } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import { jobWorkflowId } from '../core/queues'
-import type { AttemptView, CostView, JobSummary, JobView, ProgressView } from './job-view'
+import type { AttemptView, CostView, JobSummary, JobView, ProgressView, RecoveryView } from './job-view'
 
 /** The newest attempt's own documents, which are newer than what the job was told. */
 export interface AttemptDocumentsRead {
@@ -29,12 +29,13 @@ export interface SummaryFacts {
 export interface JobFacts extends SummaryFacts {
   isLive: boolean
   checkpoints: Checkpoint[]
+  recoveries: RecoveryView[]
   uiUrl: string | undefined
 }
 
 /** Joins what the job's workflow, its record and its runner say. Pure. */
 export function joinView(facts: JobFacts): JobView {
-  const { status, checkpoints, isLive, uiUrl } = facts
+  const { status, checkpoints, recoveries, isLive, uiUrl } = facts
   const attempts = attemptsOf(facts)
   return {
     ...joinSummary(facts, attempts),
@@ -42,6 +43,7 @@ export function joinView(facts: JobFacts): JobView {
     isLive,
     checkpoints: { newest: checkpoints[0] ?? null, count: checkpoints.length },
     attempts,
+    recoveries,
     placementReasons: status.placementReasons,
     uiUrl: uiUrl ?? null,
   }

@@ -1,6 +1,6 @@
 /** The activities by name: workflows call them through these interfaces, `activities/` implements them. */
 import type { Checkpoint } from './checkpoint'
-import type { Artifact, Drain, Limits, Phase, Progress } from './documents'
+import type { Artifact, Drain, DrainReason, Limits, Phase, Progress } from './documents'
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
 import type { JobReason, JobSpec } from './job'
@@ -10,6 +10,7 @@ import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName } from './offer'
 import type { BackendAnswer, Order, Plan, SilentBackend } from './plan'
 import type { ResourceRequest } from './resources'
+import type { SavedBefore } from './saving'
 import type { Timing } from './timing'
 
 export interface PlanInput {
@@ -85,7 +86,7 @@ export interface OrchestratorActivities {
   /** One look at the offers, on record; a local activity. */
   plan(input: PlanInput): Promise<PlanOutcome>
   /** The whole ranking for a job that is not submitted, or not yet: what `crucible plan` shows. Nothing goes on record. */
-  previewPlan(input: { spec: JobSpec }): Promise<Plan>
+  previewPlan(input: { spec: JobSpec; savedBefore?: SavedBefore }): Promise<Plan>
   /** The same, asked again and again by Temporal's retries until the answer is not `wait`. */
   planWhenAvailable(input: PlanInput): Promise<Exclude<PlanOutcome, { kind: 'wait' }>>
   /** What next, and on record; a local activity. */
@@ -152,6 +153,18 @@ export interface SettleInput {
   recordSeq: number
 }
 
+/** Instants of an attempt that tell where the time of a recovery goes; null where nobody wrote one down. */
+export interface AttemptTimes {
+  /** Of the runner's clock, as in `RunnerTimes`. */
+  firstStepAtMs: number | null
+  noNoticeAtMs: number | null
+  /** The runner's last beat, and its result, by its clock. */
+  lastBeatAtMs: number | null
+  finishedAtMs: number | null
+  /** `drain.json`: when it was asked to stop, and why; `superseded` is put once its end is known to us without that. */
+  drain: { reason: DrainReason; atMs: number } | null
+}
+
 /** What is certain about an attempt whose machine is ended or has fenced itself off. */
 export interface Settlement {
   end: AttemptEnd
@@ -164,6 +177,8 @@ export interface Settlement {
   stepsLost?: number | null
   artifacts: Artifact[]
   phases: Phase[]
+  /** Missing in records of before there were any. */
+  times?: AttemptTimes
 }
 
 /** Activities of a backend's worker, on `backendQueue(name)`. */

@@ -32,6 +32,8 @@ export interface Manifest {
   isStepKnown: boolean
   createdAtMs: number
   totalBytes: number
+  /** How long its files took on their way up; missing from runners of before. */
+  uploadMs?: number
   files: ManifestFile[]
   /** Made again after the files; missing when there are none. */
   links?: ManifestLink[]

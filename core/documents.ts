@@ -160,8 +160,16 @@ export interface GpuUse {
   memoryTotalMiB: number
 }
 
+/** Instants by the runner's wall clock that tell where the time of a recovery goes; missing from runners of before. */
+export interface RunnerTimes {
+  /** When the first step beyond the restored one was seen; null before, and where the workload tells no steps. */
+  firstStepAtMs?: number | null
+  /** The last look for the provider's notice that found none; null where nobody looks for one. */
+  noNoticeAtMs?: number | null
+}
+
 /** `beat.json`: the runner is alive. Overwritten every `beatMs`. */
-export interface Beat {
+export interface Beat extends RunnerTimes {
   attemptId: string
   /** Counts up from 1 with every beat. */
   seq: number
@@ -178,6 +186,8 @@ export interface Beat {
   clockMs: number
   /** Milliseconds since the runner started, monotonic. */
   uptimeMs: number
+  /** Up to now; missing from runners of before. */
+  phases?: Phase[]
 }
 
 /** Why the runner ended the attempt. */
@@ -213,7 +223,7 @@ export interface Artifact {
 }
 
 /** `result.json`: how the attempt ended, put once by the runner as its last act. */
-export interface RunnerResult {
+export interface RunnerResult extends RunnerTimes {
   version: 1
   attemptId: string
   /** `succeeded`: exit code 0 and not asked to stop. `stopped`: asked to stop before it was done. `failed`: the rest. */

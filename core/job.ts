@@ -23,7 +23,12 @@ export interface JobSpec {
   durationMs?: number
   /** True when the job may run on capacity that can be taken back. */
   isInterruptible: boolean
-  checkpoint: { directory?: string; everyMs?: number }
+  checkpoint: {
+    directory?: string
+    everyMs?: number
+    /** The user's estimate of how big one is. */
+    sizeBytes?: number
+  }
   /** By when the job must be over; the machine is off by then. */
   deadlineAtMs?: number
   /** What the job may cost in all, over all its attempts. */

@@ -62,3 +62,10 @@ export function formatShape(shape: MachineShape): string {
 function round1(value: number): number {
   return Math.round(value * 10) / 10
 }
+
+/** `1.5 MB` */
+export function formatBytes(count: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB']
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3))
+  return `${Number((count / 1000 ** power).toFixed(1))} ${units[power]}`
+}

@@ -113,6 +113,13 @@ const gpuUse = z.object({
   memoryTotalMiB: z.number(),
 })
 
+const phases = z.array(z.object({ name: z.enum(RUNNER_PHASES), startedAtMs: whole, durationMs: whole }))
+
+const times = {
+  firstStepAtMs: whole.nullable().exactOptional(),
+  noNoticeAtMs: whole.nullable().exactOptional(),
+}
+
 const beat: z.ZodType<Beat> = z.object({
   attemptId: z.string(),
   seq: fromOne,
@@ -126,6 +133,8 @@ const beat: z.ZodType<Beat> = z.object({
   logLines: whole,
   clockMs: whole,
   uptimeMs: whole,
+  phases: phases.exactOptional(),
+  ...times,
 })
 
 const result: z.ZodType<RunnerResult> = z.object({
@@ -140,9 +149,10 @@ const result: z.ZodType<RunnerResult> = z.object({
   checkpoint: checkpoint.nullable(),
   restoredFrom: checkpoint.nullable(),
   artifacts: z.array(z.object({ path: innerPath, sizeBytes: whole, sha256 })),
-  phases: z.array(z.object({ name: z.enum(RUNNER_PHASES), startedAtMs: whole, durationMs: whole })),
+  phases,
   logLines: whole,
   finishedAtMs: whole,
+  ...times,
 })
 
 const manifestFile = z
@@ -165,6 +175,7 @@ const manifest: z.ZodType<Manifest> = z.object({
   isStepKnown: z.boolean(),
   createdAtMs: whole,
   totalBytes: whole,
+  uploadMs: whole.exactOptional(),
   files: z.array(manifestFile),
   links: z.array(manifestLink).exactOptional(),
   resumePath: z.union([z.literal('.'), innerPath], 'must be "." or a relative path without ".."'),

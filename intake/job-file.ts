@@ -140,7 +140,11 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
     }),
     ...defined({ durationMs: file.duration }),
     isInterruptible: file.interruptible,
-    checkpoint: defined({ directory: checkpoint.directory, everyMs: checkpoint.every }),
+    checkpoint: defined({
+      directory: checkpoint.directory,
+      everyMs: checkpoint.every,
+      sizeBytes: checkpoint.size && Math.round(checkpoint.size * 2 ** 30),
+    }),
     ...defined({
       deadlineAtMs: deadline && ('atMs' in deadline ? deadline.atMs : nowMs + deadline.afterMs),
       budgetMicroUsd: file.budget,

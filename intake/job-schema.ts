@@ -95,6 +95,11 @@ const checkpoint = z.strictObject({
     'Keep a checkpoint at most this often; each one is kept when left out. Before the machine stops, the newest is kept in any case.',
     '10m',
   ).exactOptional(),
+  size: field(
+    as.size,
+    'How big one is, about: `plan` then warns where it cannot be saved between the notice of an interruption and its end. Without it the last checkpoints of a job of this name tell.',
+    '12GB',
+  ).exactOptional(),
 })
 
 const retries = z.strictObject({

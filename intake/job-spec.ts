@@ -72,7 +72,15 @@ const jobSpec = z.strictObject({
   durationMs: durationMs.exactOptional(),
   isInterruptible: z.boolean().default(DEFAULTS.interruptible),
   checkpoint: z
-    .strictObject({ directory: innerPath.exactOptional(), everyMs: durationMs.exactOptional() })
+    .strictObject({
+      directory: innerPath.exactOptional(),
+      everyMs: durationMs.exactOptional(),
+      sizeBytes: z
+        .int()
+        .min(0)
+        .max(LIMITS.sizeGiB * 2 ** 30)
+        .exactOptional(),
+    })
     .default({}),
   deadlineAtMs: z.int().min(0).exactOptional(),
   budgetMicroUsd: z.int().min(1).max(LIMITS.budgetMicroUsd).exactOptional(),

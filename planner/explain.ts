@@ -3,6 +3,7 @@ import { formatUsd } from '../core/money'
 import type { Offer } from '../core/offer'
 import type { Placement, Plan } from '../core/plan'
 import { formatShape } from '../core/resources'
+import { lossDespiteNotice, type Saving } from '../core/saving'
 import { formatDuration, HOUR_MS } from '../core/time'
 import type { Estimate } from './price'
 
@@ -33,7 +34,11 @@ const HOW_BOUGHT: Readonly<Record<Offer['capacityType'], string>> = {
 }
 
 /** What may go wrong with an offer. */
-export function risksOf(offer: Offer, spec: JobSpec, at: { expected: Estimate; nowMs: number }): string[] {
+export function risksOf(
+  offer: Offer,
+  spec: JobSpec,
+  at: { expected: Estimate; nowMs: number; saving?: Saving },
+): string[] {
   const risks: string[] = []
   if (offer.capacityType === 'spot') {
     const count = at.expected.interruptions
@@ -42,6 +47,8 @@ export function risksOf(offer: Offer, spec: JobSpec, at: { expected: Estimate; n
         ? `${Math.round(count * 100)} % chance of an interruption`
         : `about ${Math.round(count)} interruptions`
     risks.push(`${how}; work since the last checkpoint is done again`)
+    const loss = at.saving && lossDespiteNotice(at.saving, spec.checkpoint.everyMs)
+    if (loss !== undefined) risks.push(loss)
     if (spec.checkpoint.everyMs === undefined) risks.push('the job does not say how often it saves')
   }
   if (offer.availability === 'unknown') risks.push('whether there is one now only a launch tells')

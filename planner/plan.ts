@@ -1,5 +1,6 @@
 import type { Placement, Plan, Rejection } from '../core/plan'
 import { offerKey, placeKey, type Offer } from '../core/offer'
+import { savingOf } from '../core/saving'
 import { reasonsFor, risksOf } from './explain'
 import { reject } from './filter'
 import { estimate } from './price'
@@ -30,14 +31,15 @@ export function makePlan(request: PlanRequest, offersSha256: string): Plan {
   }
 }
 
-function place(offer: Offer, { spec, nowMs }: PlanRequest): Placement {
+function place(offer: Offer, { spec, savedBefore, nowMs }: PlanRequest): Placement {
   const expected = estimate(offer, spec)
+  const saving = savingOf(spec, savedBefore)
   return {
     offer,
     costMicroUsd: expected.costMicroUsd,
     durationMs: expected.durationMs,
     reasons: reasonsFor(offer, spec, expected),
-    risks: risksOf(offer, spec, { expected, nowMs }),
+    risks: risksOf(offer, spec, { expected, nowMs, ...(saving === undefined ? {} : { saving }) }),
   }
 }
 

@@ -3,11 +3,14 @@ import type { JobSpec } from '../core/job'
 import type { MicroUsd } from '../core/money'
 import type { BackendChoice } from '../core/offer'
 import type { BackendAnswer, SilentBackend } from '../core/plan'
+import type { SavedBefore } from '../core/saving'
 import type { Timing } from '../core/timing'
 
 /** Everything that a plan depends on. The same request gives the same plan, on any day. */
 export interface PlanRequest {
   spec: JobSpec
+  /** The newest checkpoint of the job, or of one of its name. */
+  savedBefore?: SavedBefore
   timing: Timing
   answers: BackendAnswer[]
   silentBackends: SilentBackend[]

@@ -53,6 +53,20 @@ export async function readManifest(
   return readDocument(store, manifestKey(at.jobId, at.checkpoint), parse)
 }
 
+/** The manifest of a job's newest checkpoint; `undefined` where it has none that can be read. */
+export async function readNewestManifest(
+  store: ObjectStore,
+  jobId: string,
+  parse: Parse<Manifest>,
+): Promise<Manifest | undefined> {
+  const [checkpoint] = await listCheckpoints(store, jobId)
+  if (checkpoint === undefined) return undefined
+  return readManifest(store, { jobId, checkpoint }, parse).catch((error: unknown) => {
+    if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
+    throw error
+  })
+}
+
 /** A file that is not what the manifest says, and how. */
 export interface BadFile {
   path: string

@@ -1,6 +1,7 @@
 import { previewPlan } from '../activities/planning'
 import type { JobSpec } from '../core/job'
 import type { Plan } from '../core/plan'
+import type { SavedBefore } from '../core/saving'
 import type { Environment } from '../storage/home'
 import { openStore } from '../storage/open-store'
 import { readWorkerConfig } from './config'
@@ -11,7 +12,11 @@ import { makeBackend } from './make-backend'
 const ANSWER_LIMIT_MS = 20_000
 
 /** The ranking for a job, by the code of the orchestrator's own activity, with the backends asked in this process. */
-export async function planHere(environment: Environment, spec: JobSpec): Promise<Plan> {
+export async function planHere(
+  environment: Environment,
+  spec: JobSpec,
+  savedBefore?: SavedBefore,
+): Promise<Plan> {
   const config = readWorkerConfig(environment)
   const store = openStore(config.home.storeUrl)
   const deployment = await deploymentOf(store)
@@ -27,6 +32,6 @@ export async function planHere(environment: Environment, spec: JobSpec): Promise
         return { backend: name, capabilities: backend.capabilities, offers }
       },
     },
-    spec,
+    { spec, ...(savedBefore === undefined ? {} : { savedBefore }) },
   )
 }

@@ -39,8 +39,7 @@ export function define(command: Command, cli: Cli): void {
 async function plan(cli: Cli, given: JobArguments): Promise<void> {
   const { readJob } = lazily('../read-job') as typeof jobReading
   const { findPlan, showPlan } = lazily('../planning') as typeof planning
-  const { spec } = await readJob(cli, given)
-  const found = await findPlan(cli, spec)
+  const found = await findPlan(cli, await readJob(cli, given))
   cli.out.json({ plannedBy: found.plannedBy, ...found.plan })
   showPlan(cli.out, found.plan)
   if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { findJob } from '../../client/find-job'
-import type { AttemptView, JobView } from '../../client/job-view'
+import type { AttemptView, JobView, RecoveryView } from '../../client/job-view'
 import { lookAt } from '../../client/look'
 import { watchJob } from '../../client/watch'
 import { isFinal } from '../../core/job'
@@ -81,6 +81,25 @@ export function render(out: Output, view: JobView, nowMs: number): void {
       { right: ['TIME', 'COST', 'FROM', 'SAVED', 'LOST'], flexible: 'WHY' },
     )
   }
+  if (view.recoveries.length > 0) {
+    out.line()
+    out.table(['RECOVERY', 'AFTER', ...PARTS], view.recoveries.map(recoveryRow), { right: PARTS })
+  }
+}
+
+/** Where the time of a recovery went, in order, then all of it, and all but the boot. */
+const PARTS = ['DETECT', 'DRAIN', 'ACQUIRE', 'BOOT', 'RESTORE', 'FIRST STEP', 'ALL', 'BUT BOOT']
+
+function recoveryRow(recovery: RecoveryView): string[] {
+  const { from, to, cause, detectMs, drainMs, acquireMs, bootMs, restoreMs, firstStepMs } = recovery
+  const parts = [detectMs, drainMs, acquireMs, bootMs, restoreMs, firstStepMs]
+  return [
+    `${from} to ${to ?? NOTHING}`,
+    cause,
+    ...[...parts, recovery.totalMs, recovery.overheadMs].map((ms) =>
+      ms === null ? NOTHING : formatDuration(ms),
+    ),
+  ]
 }
 
 function facts(view: JobView, nowMs: number): [string, string][] {

@@ -68,9 +68,10 @@ function documentOf({ isNew, isServed, ...rest }: Submitted, view: JobView | und
   return { ...rest, isNew, isServed, ...(view === undefined ? {} : { job: view }) }
 }
 
-async function dryRun(cli: Cli, { spec, directory }: Submission): Promise<void> {
+async function dryRun(cli: Cli, submission: Submission): Promise<void> {
+  const { spec, directory } = submission
   const { findPlan, showPlan } = lazily('../planning') as typeof planning
-  const { plan, plannedBy } = await findPlan(cli, spec)
+  const { plan, plannedBy } = await findPlan(cli, submission)
   cli.out.json({ spec, directory: directory ?? null, plannedBy, plan })
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)
   cli.out.line(directory == null ? 'Nothing is sent along.' : `Sent along: ${directory}`)
@@ -78,7 +79,7 @@ async function dryRun(cli: Cli, { spec, directory }: Submission): Promise<void> 
   showPlan(cli.out, plan)
 }
 
-function tell(cli: Cli, { id, isNew, isServed, uiUrl }: Submitted, isFollowed: boolean): void {
+function tell(cli: Cli, { id, isNew, isServed, uiUrl, warnings }: Submitted, isFollowed: boolean): void {
   const { out } = cli
   // The log is the answer then; what leads to it is a remark.
   const say = isFollowed ? (text: string): void => out.note(text) : (text: string): void => out.line(text)
@@ -93,6 +94,7 @@ function tell(cli: Cli, { id, isNew, isServed, uiUrl }: Submitted, isFollowed: b
     say(`  look      ${cli.invocation} show ${id}`)
     say(`  cancel    ${cli.invocation} cancel ${id}`)
   }
+  for (const warning of warnings) out.note(out.paintNote.yellow(warning))
   if (!isServed) {
     out.note(
       out.paintNote.yellow(

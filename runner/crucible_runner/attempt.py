@@ -181,7 +181,7 @@ class Attempt:
         if notice["kind"] == "file":
             self.post.tell({"notice": notice["path"]})
         if notice["kind"] != "none":
-            watch_notice(open_source(notice), self.stop, self.remark)
+            watch_notice(open_source(notice), self.stop, self.remark, self.clock)
 
     def _moved(self) -> None:
         try:
@@ -197,9 +197,16 @@ class Attempt:
         """Raises `ValueError` or `OSError` that says why it cannot be used."""
         self.store.take_grant(unseal_grant(dump(sealed), self.options.secret_key_file))
 
+    def times(self) -> dict:
+        """Instants that tell where a recovery's time goes, as they stand in beats and results."""
+        return {
+            "firstStepAtMs": self.progress.first_step_at_ms,
+            "noNoticeAtMs": self.stop.no_notice_at_ms if self.stop is not None else None,
+        }
+
     def _beat(self) -> dict:
         clock = self.clock
-        return {
+        beat = {
             "attemptId": self.options.attempt_id,
             "phase": self.phases.now,
             "progress": self.progress.document(),
@@ -211,7 +218,9 @@ class Attempt:
             "logLines": self.book.lines,
             "clockMs": clock.wall_ms(),
             "uptimeMs": max(0, clock.mono_ms() - self.memory.started_ms),
+            "phases": self.phases.document(),
         }
+        return dict(beat, **self.times())
 
 
 def install_helper(paths: Paths) -> None:

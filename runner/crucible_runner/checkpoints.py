@@ -217,6 +217,7 @@ class Checkpoints:
             for path, stamp in staged.stamps.items()
         }
         self._current = candidate
+        sent_from_ms = self._clock.mono_ms()
         try:
             upload_files(list(files.values()), lambda: self._is_not_worth_it(files, began_ms))
         except (Changed, StoreError):
@@ -228,7 +229,7 @@ class Checkpoints:
             for key in keys.values():
                 self._delete(key)
             raise Changed("a file of it was written while it was uploaded")
-        manifest = dump(self._manifest(candidate, files))
+        manifest = dump(dict(self._manifest(candidate, files), uploadMs=self._clock.mono_ms() - sent_from_ms))
         manifest_key = self._keys.manifest(candidate.checkpoint)
         persist(
             lambda: self._store.put_if_absent(manifest_key, manifest), self._is_out_of_time, self._trouble

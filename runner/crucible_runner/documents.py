@@ -138,6 +138,10 @@ _GPU = record(
     }
 )
 
+_PHASES = list_of(record({"name": literal(*PHASES), "startedAtMs": whole(), "durationMs": whole()}))
+
+_TIMES = {"firstStepAtMs": _whole_or_null, "noNoticeAtMs": _whole_or_null}
+
 BEAT = record(
     {
         "attemptId": text,
@@ -152,7 +156,8 @@ BEAT = record(
         "logLines": whole(),
         "clockMs": whole(),
         "uptimeMs": whole(),
-    }
+    },
+    optional=dict(_TIMES, phases=_PHASES),
 )
 
 RESULT = record(
@@ -168,10 +173,11 @@ RESULT = record(
         "checkpoint": or_null(_checkpoint),
         "restoredFrom": or_null(_checkpoint),
         "artifacts": list_of(record({"path": text, "sizeBytes": whole(), "sha256": _sha256})),
-        "phases": list_of(record({"name": literal(*PHASES), "startedAtMs": whole(), "durationMs": whole()})),
+        "phases": _PHASES,
         "logLines": whole(),
         "finishedAtMs": whole(),
-    }
+    },
+    optional=_TIMES,
 )
 
 MANIFEST = record(
@@ -186,7 +192,7 @@ MANIFEST = record(
         "files": list_of(_manifest_file),
         "resumePath": inner_path_or_dot,
     },
-    optional={"links": list_of(_manifest_link)},
+    optional={"links": list_of(_manifest_link), "uploadMs": whole()},
 )
 
 _LINE = {"n": whole(1), "t": whole(), "m": text}

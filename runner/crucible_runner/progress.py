@@ -45,6 +45,19 @@ class Progress:
         self._total: Optional[int] = None
         self._loss: Optional[float] = None
         self._at_ms = 0
+        self._restored_step: Optional[int] = None
+        self.first_step_at_ms: Optional[int] = None
+        """Wall clock of when the first step of this attempt's own was seen; None before."""
+
+    def begin(self, restored_step: int) -> None:
+        """The command is about to start: from now on a step beyond the restored one (0 for none) is its own."""
+        with self._lock:
+            self._restored_step = restored_step
+
+    def _note_step(self) -> None:
+        begun, step = self._restored_step, self._step
+        if self.first_step_at_ms is None and begun is not None and step is not None and step > begun:
+            self.first_step_at_ms = self._at_ms
 
     def see(self, lines: List[bytes]) -> None:
         """Looks for progress in log lines, oldest first."""
@@ -67,6 +80,7 @@ class Progress:
                 self._rank = rank
                 self._step = int(match.group(1))
                 self._at_ms = self._clock.wall_ms()
+                self._note_step()
             if loss is not None and math.isfinite(float(loss.group(1))):
                 self._loss = float(loss.group(1))
                 self._at_ms = self._clock.wall_ms()
@@ -87,6 +101,7 @@ class Progress:
             self._total = told.get("total")
             self._loss = told.get("loss")
             self._at_ms = self._clock.wall_ms()
+            self._note_step()
 
     def document(self) -> Optional[dict]:
         """As it stands in beats and results; None while nothing is known."""

@@ -275,7 +275,7 @@ def failure_of_runner(error: Exception) -> Ending:
 
 def result_document(attempt: Attempt, ending: Ending, artifacts: list) -> dict:
     restored_from = attempt.restored_from
-    return {
+    document = {
         "version": 1,
         "attemptId": attempt.options.attempt_id,
         "outcome": ending.outcome,
@@ -291,3 +291,4 @@ def result_document(attempt: Attempt, ending: Ending, artifacts: list) -> dict:
         "logLines": attempt.book.lines,
         "finishedAtMs": attempt.clock.wall_ms(),
     }
+    return dict(document, **attempt.times())

@@ -97,6 +97,7 @@ class Running:
         if found is not None:
             # Before the command can write anything: what is there now is no new checkpoint.
             attempt.checkpoints.begin(found, attempt.clock, attempt.remark, workload.processes)
+            attempt.progress.begin(found.restored.checkpoint.step if found.restored is not None else 0)
         self._kills_before = oom_kills()
         workload.start(command, environment, attempt.paths.work)
         return workload
@@ -108,6 +109,7 @@ class Running:
         while not workload.ended.wait(_LOOK_SECONDS):
             self._note_full_disk()
             self._note_setup_done()
+            self._note_first_step()
             drain = attempt.stop.look()
             if drain is None:
                 continue
@@ -170,6 +172,14 @@ class Running:
         if self._docker is not None and self._attempt.phases.now == "setup":
             if os.path.exists(self._mark("setup-done")):
                 self._attempt.enter("running")
+
+    def _note_first_step(self) -> None:
+        """The helper's file is read at once until it tells of the first step: others wait for that."""
+        progress = self._attempt.progress
+        if self._attempt.phases.now == "running" and progress.first_step_at_ms is None:
+            progress.step()
+            if progress.first_step_at_ms is not None:
+                self._attempt.beats.send_soon()
 
     def _mark(self, name: str) -> str:
         return os.path.join(self._attempt.paths.control, name)

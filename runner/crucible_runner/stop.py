@@ -41,6 +41,8 @@ class Stop:
         self._noticed_end_ms: Optional[int] = None
         self._drain: Optional[Drain] = None
         self._is_signalled = False
+        self.no_notice_at_ms: Optional[int] = None
+        """Wall clock of the last look for the provider's notice that found none; None where nobody looks."""
 
     def on_document(self, reason: str, window_ms: int) -> None:
         """`drain.json` was read now."""
@@ -58,6 +60,11 @@ class Stop:
         usable_ms = left_ms - min(_RESULT_AFTER_NOTICE_MS, left_ms // 10)
         with self._lock:
             self._interrupt(usable_ms)
+
+    def on_no_notice(self, asked_at_ms: int) -> None:
+        """The provider, asked at this time (wall clock), announced nothing."""
+        if self._noticed_end_ms is None:
+            self.no_notice_at_ms = asked_at_ms
 
     def on_signal(self) -> None:
         """Somebody ends the runner: the machine is being shut down. Takes no lock, for it runs in a signal handler."""

@@ -108,7 +108,7 @@ class Watch:
             self._remark(words)
 
 
-def watch_notice(look: Look, stop: Stop, remark: Remark) -> None:
+def watch_notice(look: Look, stop: Stop, remark: Remark, clock: Clock) -> None:
     """A thread that asks the provider's notice source once a second."""
     pause = threading.Event()
 
@@ -116,9 +116,12 @@ def watch_notice(look: Look, stop: Stop, remark: Remark) -> None:
         complaint = ""
         while True:
             try:
+                asked_at_ms = clock.wall_ms()
                 terminate_at_ms = look()
                 if terminate_at_ms is not None:
                     stop.on_notice(terminate_at_ms)
+                else:
+                    stop.on_no_notice(asked_at_ms)
             except OSError as error:
                 if str(error) != complaint:
                     complaint = str(error)

@@ -104,6 +104,19 @@ describe('how an attempt ended', () => {
     expect(await settle(input)).toMatchObject({ checkpoint: second, restoredFrom: first, stepsLost: 7 })
   })
 
+  it('keeps the stages and instants of a runner that left no result, from its last beat', async () => {
+    const input = inputOf()
+    const phases = [{ name: 'running' as const, startedAtMs: 5, durationMs: 7 }]
+    await place.beat(input.order, { phases, clockMs: 12, firstStepAtMs: 6, noNoticeAtMs: 11 })
+    expect(await settle(input)).toMatchObject({
+      phases,
+      times: {
+        ...{ firstStepAtMs: 6, noNoticeAtMs: 11, lastBeatAtMs: 12, finishedAtMs: null },
+        drain: { reason: 'superseded' },
+      },
+    })
+  })
+
   it('does not know the steps lost of a workload that tells none, and passes over a beat that is none', async () => {
     const input = inputOf()
     await place.store.put(layout.beat(input.order.jobId, 1), 'x')
@@ -183,6 +196,10 @@ describe('the end of the machines', () => {
     const end = { kind: 'failed', isLaunched: false, failure: DOWN } as const
     expect(await settle({ ...input, end })).toEqual({
       ...{ end, handle: null, costMicroUsd: 0, stepsLost: null, artifacts: [], phases: [] },
+      times: {
+        ...{ firstStepAtMs: null, noNoticeAtMs: null, lastBeatAtMs: null, finishedAtMs: null },
+        drain: { reason: 'superseded', atMs: expect.any(Number) },
+      },
     })
   })
 

@@ -1,4 +1,4 @@
-/** `npm run bench -- [--only history,throughput,cold-start,fleet,checkpoint] [--jobs N] [--fleet N] [--mib N] [--json]`. */
+/** `npm run bench -- [--only NAME,...] [--jobs N] [--fleet N] [--mib N] [--recoveries N] [--json]`. */
 import { parseArgs } from 'node:util'
 import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
@@ -8,6 +8,7 @@ import { coldStart } from './cold-start'
 import { fleet } from './fleet'
 import { history } from './history'
 import { isMissed, lineOf, type Measure } from './measure'
+import { recovery } from './recovery'
 import { throughput } from './throughput'
 
 interface Sizes {
@@ -17,6 +18,8 @@ interface Sizes {
   fleet: number
   /** Size of the checkpoint in `checkpoint`. */
   mib: number
+  /** Of each kind in `recovery`. */
+  recoveries: number
 }
 
 const BENCHES: Readonly<Record<string, (at: TestConnection, sizes: Sizes) => Promise<Measure[]>>> = {
@@ -25,6 +28,7 @@ const BENCHES: Readonly<Record<string, (at: TestConnection, sizes: Sizes) => Pro
   'cold-start': coldStart,
   fleet: (at, sizes) => fleet(at, sizes.fleet),
   checkpoint: (_, { mib }) => checkpoint(mib),
+  recovery: (at, { recoveries }) => recovery(at, recoveries),
 }
 
 async function main(): Promise<void> {
@@ -34,6 +38,7 @@ async function main(): Promise<void> {
       jobs: { type: 'string', default: '100' },
       fleet: { type: 'string', default: '2000' },
       mib: { type: 'string', default: '2048' },
+      recoveries: { type: 'string', default: '10' },
       json: { type: 'boolean', default: false },
     },
   })
@@ -43,7 +48,10 @@ async function main(): Promise<void> {
     throw new Error(
       `There is no benchmark ${unknown.join(', ')}: choose from ${Object.keys(BENCHES).join(', ')}.`,
     )
-  const sizes = { jobs: Number(values.jobs), fleet: Number(values.fleet), mib: Number(values.mib) }
+  const sizes = {
+    ...{ jobs: Number(values.jobs), fleet: Number(values.fleet) },
+    ...{ mib: Number(values.mib), recoveries: Number(values.recoveries) },
+  }
   await setUp()
   quietWorkers()
   const at = await connectTo()

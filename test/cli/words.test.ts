@@ -43,6 +43,7 @@ describe('words', () => {
       nowMs: NOW,
       isLive: true,
       checkpoints: [],
+      recoveries: [],
       uiUrl: undefined,
     }).attempts
     expect(attemptReason({ ...attempt!, state: 'interrupted', reason: 'interrupted: Taken back.' })).toBe(

@@ -62,6 +62,7 @@ describe('submit', () => {
     expect(submitted).toEqual({
       id: ID,
       workflowId: `job/${ID}`,
+      warnings: [],
       isNew: true,
       isServed: true,
       uiUrl: `http://ui/namespaces/default/workflows/job%2F${ID}/${RUN}/user-metadata`,
@@ -186,5 +187,51 @@ describe('submit', () => {
       kind: 'unavailable',
       hint: expect.stringContaining('crucible worker'),
     })
+  })
+})
+
+describe('what a submission warns of', () => {
+  const manifest = {
+    version: 1,
+    jobId: 'job-before',
+    attempt: 1,
+    step: 7,
+    isStepKnown: true,
+    createdAtMs: NOW,
+  }
+  const FILES = { files: [], resumePath: '.', totalBytes: 1e9, uploadMs: 120_000 }
+  const warnings = async (spec: Partial<typeof SPEC> = {}): Promise<string[]> =>
+    (await submit(world.context, { spec: { ...SPEC, ...spec }, directory: null, id: ID })).warnings
+
+  it('is a checkpoint, as the last jobs of its name had, that cannot be saved within a notice', async () => {
+    const asked: string[] = []
+    world.client = {
+      ...world.client,
+      workflow: {
+        ...world.client!.workflow,
+        list: async function* ({ query }: { query: string }) {
+          asked.push(query)
+          yield* [{ workflowId: 'job/job-without-any' }, { workflowId: 'job/job-before' }]
+        },
+      },
+    } as unknown as Partial<Client>
+    const key = `${layout.checkpoints('job-before')}000000000007-1/manifest.json`
+    await world.store.put(key, JSON.stringify({ ...manifest, ...FILES }))
+    expect(await warnings()).toEqual([
+      expect.stringMatching(/^On a spot machine, saving a checkpoint of 1 GB takes 2m .* is done again\.$/),
+    ])
+    expect(asked).toEqual([expect.stringContaining("= 'train'")])
+  })
+
+  it('needs no earlier job where the spec says the size', async () => {
+    const checkpoint = { sizeBytes: 40e9 }
+    expect(await warnings({ checkpoint })).toEqual([expect.stringMatching(/40 GB .* at an assumed/)])
+  })
+
+  it.each([
+    { isInterruptible: false },
+    { backends: [{ backend: 'ec2', capacityType: 'on-demand' as const }] },
+  ])('is nothing for %j', async (spec) => {
+    expect(await warnings({ checkpoint: { sizeBytes: 40e9 }, ...spec })).toEqual([])
   })
 })

@@ -12,6 +12,7 @@ function facts(given: Partial<JobFacts> = {}): JobFacts {
     nowMs: NOW + HOUR_MS,
     isLive: true,
     checkpoints: [],
+    recoveries: [],
     uiUrl: undefined,
     ...given,
   }
@@ -163,6 +164,7 @@ describe('a job joined from workflow, record and beat', () => {
       isLive: true,
       checkpoints: { newest: null, count: 0 },
       attempts: [],
+      recoveries: [],
       placementReasons: [],
       uiUrl: null,
     })

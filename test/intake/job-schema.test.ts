@@ -57,6 +57,7 @@ describe("the job file's JSON Schema", () => {
       'checkpoint',
       'checkpoint.directory',
       'checkpoint.every',
+      'checkpoint.size',
       'deadline',
       'budget',
       'backends',

@@ -297,6 +297,20 @@ describe('the ranking', () => {
     )
     expect(placement?.risks.join('; ')).toMatch(/interruption.*does not say how often it saves/)
   })
+
+  it('warns of a checkpoint that cannot be saved within a notice, where there may be one', () => {
+    const risks = (savedBefore: PlanRequest['savedBefore']): string[] =>
+      plan([cheap, spot], savedBefore === undefined ? {} : { savedBefore }).placements.map((placement) =>
+        placement.risks.join('; '),
+      )
+    const words = /takes 2m .* more than the 1m 30s that a notice leaves/
+    expect(risks({ totalBytes: 1e9, uploadMs: 2 * MINUTE_MS })).toEqual([
+      expect.stringMatching(words),
+      expect.not.stringMatching(words),
+    ])
+    expect(risks({ totalBytes: 1e9, uploadMs: MINUTE_MS })[0]).not.toMatch(words)
+    expect(risks(undefined)[0]).not.toMatch(words)
+  })
 })
 
 describe('an order', () => {

@@ -63,6 +63,9 @@ async function paused(deployment: Deployment): Promise<JobHandle> {
   return job
 }
 
+const AFTER_LAUNCH: WorldWishes = { capabilities: { runnerStart: 'after-launch' } }
+const QUOTA = { class: 'quota', message: 'no more of these' } as const
+const UNREACHABLE = { class: 'unreachable', message: 'The agent never came.' } as const
 const CAPACITY = { class: 'capacity', message: 'out of stock' } as const
 const DEPLOYMENT = 'dep-0123456789'
 
@@ -103,6 +106,29 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'job.capacity-then-fallback',
     play: (d) => {
       d.world.faults.add('launch', { kind: 'refuses', failure: CAPACITY })
+      return played(d)
+    },
+  },
+  {
+    name: 'job.quota-then-fallback',
+    play: (d) => {
+      d.world.faults.add('launch', { kind: 'refuses', failure: QUOTA })
+      return played(d)
+    },
+  },
+  {
+    name: 'job.unreachable-then-elsewhere',
+    wishes: AFTER_LAUNCH,
+    play: (d) => {
+      d.world.faults.add('start', { kind: 'throws', failure: UNREACHABLE })
+      return played(d)
+    },
+  },
+  {
+    name: 'job.unreachable-twice',
+    wishes: AFTER_LAUNCH,
+    play: (d) => {
+      d.world.faults.add('start', { kind: 'throws', failure: UNREACHABLE }, { times: 2 })
       return played(d)
     },
   },
@@ -184,7 +210,33 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'attempt.succeeded', play: ofAttempt((d) => played(d)) },
   {
     name: 'attempt.started-after-launch',
-    wishes: { capabilities: { runnerStart: 'after-launch' } },
+    wishes: AFTER_LAUNCH,
+    play: ofAttempt((d) => played(d)),
+  },
+  {
+    name: 'attempt.unreachable',
+    wishes: AFTER_LAUNCH,
+    play: ofAttempt((d) => {
+      d.world.faults.add('start', { kind: 'throws', failure: UNREACHABLE })
+      return played(d)
+    }),
+  },
+  {
+    name: 'attempt.launched-and-never-came-up',
+    wishes: { behave: ({ attempt }) => (attempt === 1 ? { neverBoots: true } : {}) },
+    play: ofAttempt(async (d) => {
+      const job = await d.submit()
+      await until(() => d.world.machines.length === 1)
+      d.world.machines[0]!.end('failed-to-start')
+      return closed(job)
+    }),
+  },
+  {
+    name: 'attempt.stopped-speaking',
+    wishes: {
+      timing: { silenceMs: 600 },
+      behave: ({ attempt }) => (attempt === 1 ? { hangsAtStep: 20 } : {}),
+    },
     play: ofAttempt((d) => played(d)),
   },
   {

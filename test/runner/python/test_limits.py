@@ -56,6 +56,14 @@ class StopTest(unittest.TestCase):
         self.lease = Lease(1_000_000)
         self.stop = Stop(self.clock, {"drainMs": 10_000, "powerOffMs": 1_000}, self.limits, self.lease)
 
+    def test_the_last_look_that_found_no_notice_is_the_one_before_the_first_that_did(self):
+        self.assertIsNone(self.stop.no_notice_at_ms)
+        asked_at_ms = self.clock.wall_ms()
+        self.stop.on_no_notice(asked_at_ms)
+        self.stop.on_notice(asked_at_ms + 120_000)
+        self.stop.on_no_notice(asked_at_ms + 1_000)
+        self.assertEqual(self.stop.no_notice_at_ms, asked_at_ms)
+
     def test_nothing_asks_for_it(self):
         self.clock.advance(999_999)
         self.assertIsNone(self.stop.look())

@@ -20,6 +20,29 @@ class ProgressTest(FolderTest):
             (document["step"], document["stepsTotal"], document["loss"]), (step, total, loss), line
         )
 
+    def test_the_first_step_is_the_first_beyond_the_restored_one(self):
+        progress = self.progress("step 41")
+        progress.begin(40)
+        self.assertIsNone(progress.first_step_at_ms)
+        progress.see([b"resuming at step 40"])
+        self.assertIsNone(progress.first_step_at_ms)
+        progress.see([b"step 41"])
+        first_at_ms = progress.first_step_at_ms
+        self.assertIsNotNone(first_at_ms)
+        progress._clock.advance(1000)
+        progress.see([b"step 42"])
+        self.assertEqual(progress.first_step_at_ms, first_at_ms)
+
+    def test_the_first_step_may_come_from_the_helper(self):
+        progress = self.progress()
+        progress.begin(0)
+        for step, is_first in ((0, False), (1, True)):
+            with open(self.at("progress.json"), "w") as file:
+                file.write('{"step": %d}' % step)
+            os.utime(self.at("progress.json"), (step, step))
+            progress.step()
+            self.assertEqual(progress.first_step_at_ms is not None, is_first)
+
     def test_reads_what_programs_print(self):
         self.assert_progress("step 12/300 loss 2.31", 12, 300, 2.31)
         self.assert_progress("step=12, loss=2.31", 12, None, 2.31)

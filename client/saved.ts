@@ -1,0 +1,54 @@
+import type { JobSpec } from '../core/job'
+import { lossDespiteNotice, savingOf, type SavedBefore } from '../core/saving'
+import { parseManifest } from '../intake/documents'
+import { readNewestManifest } from '../storage/checkpoints'
+import type { Context } from './context'
+import { jobIdOf, queryOf } from './list'
+
+/** Jobs of a name that are looked through for one with a checkpoint. */
+const LOOKED_THROUGH_MAX = 5
+
+/**
+ * The newest checkpoint of the job that another repeats, else of the last jobs of its name: what the next ones will be like.
+ * `undefined` where there is none, or where nobody answers.
+ */
+export async function savedBefore(
+  context: Context,
+  { name, from }: { name: string; from?: string | undefined },
+): Promise<SavedBefore | undefined> {
+  try {
+    for (const jobId of from === undefined ? await newestNamed(context, name) : [from]) {
+      const manifest = await readNewestManifest(context.store, jobId, parseManifest)
+      if (manifest === undefined) continue
+      const { totalBytes, uploadMs } = manifest
+      return { totalBytes, ...(uploadMs === undefined ? {} : { uploadMs }) }
+    }
+  } catch {
+    // What it is for is a warning; whatever else is done will tell that nobody answers.
+  }
+  return undefined
+}
+
+async function newestNamed(context: Context, name: string): Promise<string[]> {
+  const client = await context.temporal()
+  const ids: string[] = []
+  for await (const { workflowId } of client.workflow.list({
+    query: queryOf({ name }),
+    pageSize: LOOKED_THROUGH_MAX,
+  })) {
+    ids.push(jobIdOf(workflowId))
+    if (ids.length === LOOKED_THROUGH_MAX) break
+  }
+  return ids
+}
+
+/** What a job that may run on spot machines must know beforehand, in sentences. */
+export async function warningsFor(context: Context, spec: JobSpec, from?: string): Promise<string[]> {
+  const { backends, checkpoint, isInterruptible, name } = spec
+  const maySpot =
+    backends.length === 0 || backends.some(({ capacityType = 'spot' }) => capacityType === 'spot')
+  if (!isInterruptible || !maySpot) return []
+  const saving = savingOf(spec, await savedBefore(context, { name, from }))
+  const loss = saving && lossDespiteNotice(saving, checkpoint.everyMs)
+  return loss === undefined ? [] : [`On a spot machine, ${loss}.`]
+}

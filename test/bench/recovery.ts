@@ -1,0 +1,76 @@
+import type { JobView, RecoveryView } from '../../client/job-view'
+import { SECOND_MS } from '../../core/time'
+import { CloudDeployment } from '../recovery/deployment'
+import type { TestConnection } from '../support/temporal'
+import { median, quantile, type Measure } from './measure'
+
+/** What the provider takes until a machine can be spoken to; always the same, so that all the rest is known to be ours. */
+const PROVIDER_MS = { pending: SECOND_MS, boot: 2 * SECOND_MS, register: 6 * SECOND_MS } as const
+const BOOT_MS = Object.values(PROVIDER_MS).reduce((sum, each) => sum + each)
+/** Ten seconds are what the owner of a job hardly notices beside a boot of minutes. */
+const OVERHEAD_GOAL_MS = 10 * SECOND_MS
+/** Steps of a twentieth of a second before the next blow. */
+const STEPS_BETWEEN = 40
+
+type PartName = 'detectMs' | 'drainMs' | 'acquireMs' | 'bootMs' | 'restoreMs' | 'firstStepMs'
+const PARTS: readonly PartName[] = ['detectMs', 'drainMs', 'acquireMs', 'bootMs', 'restoreMs', 'firstStepMs']
+
+/** A job loses its spot machine again and again, with the usual notice and without any: what each recovery takes, part by part. */
+export async function recovery(at: TestConnection, times: number): Promise<Measure[]> {
+  const durations = Object.fromEntries(
+    Object.entries(PROVIDER_MS).map(([name, ms]): [string, [number, number]] => [name, [ms, ms]]),
+  )
+  const deployment = await CloudDeployment.start(at, { world: { durations } })
+  try {
+    const withNotice = await recoveries(deployment, times, (machine) => deployment.cloud.interrupt(machine))
+    const without = await recoveries(deployment, times, (machine) =>
+      deployment.cloud.interrupt(machine, { isSilent: true }),
+    )
+    return [...measuresOf('with notice', withNotice), ...measuresOf('without notice', without)]
+  } finally {
+    await deployment.stop()
+  }
+}
+
+async function recoveries(
+  deployment: CloudDeployment,
+  times: number,
+  strike: (machine: string) => void,
+): Promise<RecoveryView[]> {
+  const retries = { failures: 0, interruptions: times }
+  const job = await deployment.submit({ retries }, { lastAttempt: times + 1 })
+  for (let attempt = 1; attempt <= times; attempt++) {
+    await deployment.see(job, (view) => hasDone(view, attempt))
+    strike(deployment.machineOf(job))
+  }
+  const { state, message, recoveries } = await deployment.ended(job)
+  if (state !== 'succeeded' || recoveries.length !== times)
+    throw new Error(`the job ended as ${state} after ${recoveries.length} recoveries: ${message}`)
+  return recoveries
+}
+
+function hasDone({ attempts }: JobView, number: number): boolean {
+  const last = attempts.at(-1)
+  if (last?.number !== number || last.progress?.step == null || last.checkpoint === null) return false
+  return last.progress.step - (last.restoredFrom?.step ?? 0) >= STEPS_BETWEEN
+}
+
+function measuresOf(how: string, recoveries: RecoveryView[]): Measure[] {
+  const known = (values: (number | null)[]): number[] => values.filter((value) => value !== null)
+  const measures = PARTS.map((part): Measure => {
+    const name = part.replace(/Ms$/, '').replace('firstStep', 'first step')
+    return measure(`${how}: ${name}`, known(recoveries.map((each) => each[part])))
+  })
+  const ours = known(recoveries.map(({ totalMs }) => totalMs)).map((totalMs) => totalMs - BOOT_MS)
+  const overhead = measure(`${how}: all but the provider's ${BOOT_MS / SECOND_MS} s`, ours)
+  return [...measures, { ...overhead, goal: { is: 'at most', value: OVERHEAD_GOAL_MS / SECOND_MS } }]
+}
+
+function measure(name: string, valuesMs: number[]): Measure {
+  if (valuesMs.length === 0) throw new Error(`${name} is not known of any recovery`)
+  const seconds = (ms: number): number => ms / SECOND_MS
+  return {
+    ...{ bench: 'recovery', name, value: seconds(median(valuesMs)), unit: 's' },
+    remark: `median of ${valuesMs.length}; nine in ten within ${seconds(quantile(valuesMs, 0.9)).toPrecision(3)} s`,
+  }
+}

@@ -1,0 +1,132 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import type { RecoveryView } from '../../client/job-view'
+import { FAILURE_CLASSES, type FailureClass } from '../../core/failure'
+import { EMPTY_LEDGER, type Decision, type Ledger } from '../../core/ledger'
+import { OFFERS_PER_ORDER_MAX } from '../../planner/assumptions'
+import { ASSUMED_UPLOAD_BYTES_PER_SECOND, SAVED_WITHIN_MS } from '../../core/saving'
+import { formatDuration, SECOND_MS } from '../../core/time'
+import { DEFAULT_TIMING } from '../../core/timing'
+import { BACKOFF_MAX_MS, decide } from '../../planner/decide'
+import { firstColumnOf, namesIn, pageOf, tableOf } from './tables'
+
+const page = pageOf('failures.md')
+const HISTORIES = join(__dirname, '..', 'replay', 'histories')
+
+/** What can happen: the class that it is decided by, and the golden histories that show it. */
+const HAPPENS: Readonly<Record<string, { class: FailureClass; histories: string[] }>> = {
+  Interruption: {
+    class: 'interrupted',
+    histories: ['job.interrupted-then-resumed', 'job.interrupted-too-often'],
+  },
+  Capacity: { class: 'capacity', histories: ['job.capacity-then-fallback', 'job.waited-for-capacity'] },
+  Quota: { class: 'quota', histories: ['job.quota-then-fallback'] },
+  'Launch failure': {
+    class: 'capacity',
+    histories: ['attempt.launched-and-never-came-up', 'attempt.refused'],
+  },
+  'A machine that never speaks': {
+    class: 'unreachable',
+    histories: ['attempt.unreachable', 'job.unreachable-then-elsewhere', 'job.unreachable-twice'],
+  },
+  'A machine that stops speaking': {
+    class: 'interrupted',
+    histories: ['attempt.stopped-speaking', 'attempt.silent-started-again-given-up'],
+  },
+  'A program that ignores SIGTERM': { class: 'interrupted', histories: ['attempt.drain-window-over'] },
+  'The program fails': { class: 'workload', histories: ['job.workload-retried-then-failed'] },
+}
+
+/** So that a new part does not compile until it stands here. */
+const PARTS: Record<Exclude<keyof RecoveryView & `${string}Ms`, 'totalMs' | 'overheadMs'>, string> = {
+  detectMs: 'detect',
+  drainMs: 'drain',
+  acquireMs: 'acquire',
+  bootMs: 'boot',
+  restoreMs: 'restore',
+  firstStepMs: 'first step',
+}
+
+const boldIn = (text = ''): string => /\*\*(.+?)\*\*/.exec(text)?.[1] ?? ''
+
+describe('docs/failures.md', () => {
+  it('has what can happen, each with its class, what is done, what to do and what it costs', () => {
+    const rows = tableOf(page, 'What happens')
+    expect(rows.map(([what, name = '']) => [boldIn(what), namesIn(name)])).toEqual(
+      Object.entries(HAPPENS).map(([what, { class: failureClass }]) => [what, [failureClass]]),
+    )
+    expect(rows.filter((cells) => cells.length !== 5 || cells.includes(''))).toEqual([])
+  })
+
+  it.each(Object.entries(HAPPENS))('has golden histories of %s', (_what, { histories }) => {
+    expect(histories.filter((name) => !existsSync(join(HISTORIES, `${name}.v1.json`)))).toEqual([])
+  })
+
+  it('has every part of a recovery', () => {
+    expect(tableOf(page, 'Where the time goes').map(([name]) => boldIn(name))).toEqual(Object.values(PARTS))
+  })
+
+  it('has the figures of the code', () => {
+    expect(page).toContain(`uploaded within ${SAVED_WITHIN_MS / SECOND_MS} s`)
+    expect(page).toContain(`(${ASSUMED_UPLOAD_BYTES_PER_SECOND / 2 ** 20} MiB/s where none was measured`)
+    expect(page).toContain(`\`CRUCIBLE_SILENCE\` (${formatDuration(DEFAULT_TIMING.silenceMs)})`)
+    expect(OFFERS_PER_ORDER_MAX).toBe(20)
+  })
+
+  it('has every failure class', () => {
+    expect(firstColumnOf(page, 'Failure classes')).toEqual([...FAILURE_CLASSES])
+  })
+
+  it.each(
+    tableOf(page, 'Failure classes').map(([name = '', , does = '', counts = '']) => ({
+      name: namesIn(name)[0]!,
+      does,
+      counts,
+    })),
+  )('says of $name what is decided', ({ name, does, counts }) => {
+    const { decision, ledger } = decisionAbout(name as FailureClass, EMPTY_LEDGER)
+    expect(does.startsWith(decision.kind === 'again' ? 'goes on' : 'stops')).toBe(true)
+    expect(counts).toBe(decision.kind === 'again' ? countedAs(ledger) : '')
+    if (decision.kind !== 'again') return
+    const [, pause] = /growing pauses up to (\w+)/.exec(does) ?? []
+    expect(decision.afterMs > 0 || does.includes('asked for')).toBe(does.includes('pause'))
+    if (pause !== undefined) expect(pause).toBe(formatDuration(BACKOFF_MAX_MS))
+    const [, alone] = /alone for (\w+)/.exec(does) ?? []
+    expect(decision.avoid.map(({ forMs }) => formatDuration(forMs))).toEqual(
+      alone === undefined ? [] : [alone],
+    )
+    expect(decisionAbout(name as FailureClass, WORN).decision.kind === 'finish').toBe(counts !== 'nothing')
+  })
+})
+
+function decisionAbout(failureClass: FailureClass, ledger: Ledger): { decision: Decision; ledger: Ledger } {
+  return decide({
+    end: {
+      kind: 'failed',
+      isLaunched: failureClass !== 'capacity',
+      failure: { class: failureClass, message: 'x' },
+    },
+    wish: null,
+    offerKeys: ['x'],
+    ledger,
+    policy: { failuresMax: 1, interruptionsMax: 1, unclassifiedMax: 1 },
+  })
+}
+
+/** A ledger in which one more of anything is too much. */
+const WORN: Ledger = {
+  ...EMPTY_LEDGER,
+  failures: 1,
+  interruptions: 1,
+  unclassified: 1,
+  unreachable: 1,
+  misses: 100,
+}
+
+function countedAs({ failures, interruptions, unclassified, unreachable = 0 }: Ledger): string {
+  if (interruptions > 0) return 'an interruption'
+  if (failures > 0) return 'a failure'
+  if (unreachable > 0) return 'one in a row'
+  return unclassified > 0 ? 'a few in a row' : 'nothing'
+}

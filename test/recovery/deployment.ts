@@ -1,0 +1,177 @@
+/** A whole deployment on the small cloud: real workers, EC2 over the wire, machines that are processes, the store in S3. */
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { Client, type Connection } from '@temporalio/client'
+import { Worker } from '@temporalio/worker'
+import { createDecidingActivities } from '../../activities/deciding'
+import { failureInterceptor } from '../../activities/failures'
+import { createPlanningActivities } from '../../activities/planning'
+import { Crucible, type ClientConfig } from '../../client'
+import type { JobView } from '../../client/job-view'
+import type { JobSpec } from '../../core/job'
+import { ORCHESTRATOR_QUEUE } from '../../core/queues'
+import type { WorldText } from '../../sim'
+import { openStore } from '../../storage/open-store'
+import { createBackendWorkers } from '../../workers/backend'
+import { workflowBundle } from '../../workers/bundle'
+import { readWorkerConfig } from '../../workers/config'
+import { deploymentOf } from '../../workers/deployment'
+import { makeBackend } from '../../workers/make-backend'
+import { offersThroughWorkers } from '../../workers/offers'
+import { runnerPublisher } from '../../workers/runner-program'
+import { SecretsDesk } from '../../workers/secrets'
+import { startTestCloud, type TestCloud } from '../support/cloud'
+import { freshNamespace } from '../support/namespace'
+import { testServer, type TestConnection } from '../support/temporal'
+import { until } from '../support/until'
+import { SPEC } from '../workflows/harness'
+
+const ROOT = join(__dirname, '..', '..')
+const BUCKET = 'recovery'
+/** Far more than anything takes that is waited for, on a machine that does other work. */
+const PATIENCE_MS = 120_000
+
+export interface DeploymentWishes {
+  world?: WorldText
+  /** Settings beside those that a small cloud needs. */
+  settings?: Record<string, string>
+}
+
+export class CloudDeployment {
+  private constructor(
+    readonly cloud: TestCloud,
+    readonly client: Crucible,
+    private readonly workers: readonly Worker[],
+    private readonly running: Promise<unknown>,
+  ) {}
+
+  static async start(at: TestConnection, wishes: DeploymentWishes = {}): Promise<CloudDeployment> {
+    const cloud = await startTestCloud(BUCKET, { throttling: 'off', ...wishes.world })
+    const namespace = await freshNamespace(at.client.connection as Connection)
+    const program = join(cloud.folder, 'runner.pyz')
+    execFileSync(process.execPath, [join(ROOT, 'tools', 'runner-zip.mjs'), program])
+    const environment = {
+      ...process.env,
+      CRUCIBLE_HOME: join(cloud.folder, 'home'),
+      CRUCIBLE_STORE: `s3://${BUCKET}/crucible`,
+      CRUCIBLE_BACKENDS: 'ec2',
+      CRUCIBLE_EC2_TYPES: 'g4dn.xlarge,g5.xlarge,g5.2xlarge,g6.xlarge,p3.2xlarge',
+      CRUCIBLE_EC2_STALE_FOR: '2s',
+      TEMPORAL_ADDRESS: testServer().address,
+      TEMPORAL_NAMESPACE: namespace,
+      ...wishes.settings,
+    }
+    const { workers, config } = await composed(at, { environment, namespace, program })
+    const client = new Crucible({ ...config, owner: 'tester', environment } satisfies ClientConfig)
+    const running = Promise.all(workers.map((worker) => worker.run()))
+    return new CloudDeployment(cloud, client, workers, running)
+  }
+
+  async stop(): Promise<void> {
+    await this.client.close()
+    for (const worker of this.workers) worker.shutdown()
+    await this.running
+    await this.cloud.stop()
+  }
+
+  /** Submits a training that goes on for ever until its last attempt, which soon is done. */
+  async submit(spec: Partial<JobSpec> = {}, training: Partial<Training> = {}): Promise<string> {
+    const { every = 20, lastAttempt = 2, isDeaf = false } = training
+    const code = join(this.cloud.folder, 'code')
+    mkdirSync(code, { recursive: true })
+    copyFileSync(join(__dirname, 'train.py'), join(code, 'train.py'))
+    const env = {
+      EVERY: String(every),
+      LAST_ATTEMPT: String(lastAttempt),
+      ...(isDeaf ? { IS_DEAF: '1' } : {}),
+    }
+    const { id } = await this.client.submit({
+      spec: { ...SPEC, run: 'exec python3 train.py', env, ...spec },
+      directory: code,
+    })
+    return id
+  }
+
+  /** Waits until a job is as wished; how it is then. */
+  async see(jobId: string, isSo: (view: JobView) => boolean): Promise<JobView> {
+    let view: JobView | undefined
+    await until(async () => {
+      view = await this.client.get(jobId)
+      return isSo(view)
+    }, PATIENCE_MS).catch((error: unknown) => {
+      throw new Error(`it stayed so: ${JSON.stringify(view, null, 1)}`, { cause: error })
+    })
+    return view!
+  }
+
+  /** Waits until an attempt has done so many steps, and saved some of them. */
+  atStep(jobId: string, step: number, attempt = 1): Promise<JobView> {
+    return this.see(jobId, ({ attempts }) => {
+      const last = attempts.at(-1)
+      return last?.number === attempt && (last.progress?.step ?? 0) >= step && last.checkpoint !== null
+    })
+  }
+
+  ended(jobId: string): Promise<JobView> {
+    return this.see(jobId, ({ endedAtMs }) => endedAtMs !== null)
+  }
+
+  /** The machine that a job has now. */
+  machineOf(jobId: string): string {
+    const machine = this.cloud
+      .instances()
+      .find(({ tags, state }) => tags['crucible:job'] === jobId && state === 'running')
+    if (machine === undefined) throw new Error(`${jobId} has no machine`)
+    return machine.id
+  }
+}
+
+export interface Training {
+  /** Steps between two checkpoints. */
+  every: number
+  /** The attempt that is allowed to come to its end. */
+  lastAttempt: number
+  /** Whether it pays no heed to SIGTERM. */
+  isDeaf: boolean
+}
+
+async function composed(
+  { client: { connection }, nativeConnection }: TestConnection,
+  given: { environment: Record<string, string | undefined>; namespace: string; program: string },
+) {
+  const { environment, namespace, program } = given
+  const config = readWorkerConfig(environment)
+  const store = openStore(config.home.storeUrl)
+  const deployment = await deploymentOf(store)
+  const client = new Client({ connection, namespace })
+  const secrets = await SecretsDesk.open(store, config.home.secretKeyFile)
+  const names = [...config.backends.keys()]
+  const orchestrator = await Worker.create({
+    ...{ connection: nativeConnection, namespace, taskQueue: ORCHESTRATOR_QUEUE },
+    workflowBundle: await workflowBundle(),
+    activities: {
+      ...createPlanningActivities({
+        ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
+        ...{ timing: config.timing, publishRunner: runnerPublisher(store, program) },
+      }),
+      ...createDecidingActivities({ store, now: Date.now }),
+    },
+    interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
+    shutdownGraceTime: 0,
+  })
+  const backends = await Promise.all(
+    names.map(async (name) => {
+      const backend = await makeBackend(config, name, { store, deployment, secrets })
+      return createBackendWorkers({
+        connection: nativeConnection,
+        namespace,
+        client,
+        store,
+        backend,
+        secrets,
+      })
+    }),
+  )
+  return { workers: [orchestrator, ...backends.flat()], config }
+}
