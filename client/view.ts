@@ -117,6 +117,7 @@ function attemptView(
     launchedAtMs,
     place: realised?.place ?? null,
     phase: beat?.phase ?? null,
+    rebalanceAtMs: beat?.rebalanceAtMs ?? null,
     costMicroUsd:
       realised === null || launchedAtMs === null
         ? 0
@@ -139,6 +140,7 @@ function settledView(attempt: AttemptRecord): AttemptView {
     state,
     reason,
     phase: null,
+    rebalanceAtMs: null,
     launchedAtMs: attempt.launchedAtMs ?? null,
     endedAtMs: attempt.endedAtMs ?? null,
     costMicroUsd,
@@ -165,6 +167,7 @@ function stateNow(
     case 'starting':
     case 'fetching':
     case 'restoring':
+    case 'pulling':
     case 'setup':
       return isStarting ? { state, reason: 'starting' } : { state, reason }
     case undefined:
