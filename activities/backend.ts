@@ -37,11 +37,11 @@ export interface BackendDeps {
 export function createBackendActivities(deps: BackendDeps): BackendActivities {
   const { backend, store, now } = deps
   return {
-    offers: ({ request }) =>
+    offers: ({ request, pins }) =>
       beating(async (signal) => ({
         backend: backend.name,
         capabilities: backend.capabilities,
-        offers: await backend.offers(request, { signal }),
+        offers: await backend.offers(request, { signal }, pins),
       })),
 
     launch: (input) => beating((signal) => launch(deps, input, signal)),

@@ -5,7 +5,7 @@ import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../core/act
 import type { JobSpec } from '../core/job'
 import { EMPTY_LEDGER, type Avoidance, type Policy } from '../core/ledger'
 import type { JobInput, ResolvedJob } from '../core/messages'
-import type { BackendName } from '../core/offer'
+import type { BackendName, Pins } from '../core/offer'
 import type { BackendAnswer, Plan, SilentBackend } from '../core/plan'
 import type { ResourceRequest } from '../core/resources'
 import type { SavedBefore } from '../core/saving'
@@ -26,7 +26,11 @@ import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
 
 /** How a plan reaches the backends: through their workers, or in the same process. */
-export type AskOffers = (backend: BackendName, request: ResourceRequest) => Promise<BackendAnswer>
+export type AskOffers = (
+  backend: BackendName,
+  request: ResourceRequest,
+  pins?: Pins,
+) => Promise<BackendAnswer>
 
 export interface PlanningDeps {
   store: ObjectStore
@@ -232,13 +236,13 @@ export async function planJob(
 
 async function askAll(
   { backends, askOffers }: Pick<PlanningDeps, 'backends' | 'askOffers'>,
-  { resolved: { spec }, target }: PlanInput,
+  { resolved: { spec }, target, pins }: PlanInput,
 ): Promise<{ answers: BackendAnswer[]; silentBackends: SilentBackend[] }> {
   const wanted = target === undefined ? spec.backends : [target]
   const asked = backends.filter(
     (name) => wanted.length === 0 || wanted.some(({ backend }) => backend === name),
   )
-  const settled = await Promise.allSettled(asked.map((name) => askOffers(name, spec.resources)))
+  const settled = await Promise.allSettled(asked.map((name) => askOffers(name, spec.resources, pins?.[name])))
   const answers: BackendAnswer[] = []
   const silentBackends: SilentBackend[] = []
   settled.forEach((result, index) => {

@@ -3,7 +3,7 @@ import type { Capabilities } from '../core/capabilities'
 import type { Failure } from '../core/failure'
 import type { MachineHandle, OwnedResource, ResourceHandle } from '../core/handle'
 import type { Observation } from '../core/observation'
-import type { BackendName, Offer } from '../core/offer'
+import type { BackendName, Offer, Pins } from '../core/offer'
 import type { Order } from '../core/plan'
 import type { ResourceRequest } from '../core/resources'
 
@@ -30,8 +30,11 @@ export interface Backend {
    * Every offer that it knows and that could hold the request, in stock or not, each with the source and age of its price. An
    * offer larger than asked is a fit. Where none could hold it, what comes nearest: the planner says what that lacks. Never
    * throws because there is none.
+   *
+   * @param pins what earlier orders of the same job have pinned (`Offer.pins`): each offer keeps to it, and pins it again. Where
+   *   that cannot be had any more, the offer pins what takes its place, and its note says so
    */
-  offers(request: ResourceRequest, ctx: CallContext): Promise<Offer[]>
+  offers(request: ResourceRequest, ctx: CallContext, pins?: Pins): Promise<Offer[]>
 
   /**
    * Sends the order. The same order sent again, at any time, by any process, yields the same machine: never a second one.

@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander'
 import type { JobFields, Path } from '../client/job-file'
 import { CrucibleError } from '../client/errors'
+import { REBALANCE_ANSWERS } from '../core/documents'
 import { OBJECTIVES } from '../core/job'
 
 /** A flag for a field of the job file. */
@@ -48,6 +49,11 @@ const FLAGS: readonly JobFlag[] = [
     meaning: 'keep one at most this often',
   },
   {
+    flags: '--on-rebalance <what>',
+    path: ['on_rebalance'],
+    meaning: `when the provider may soon take the machine: ${REBALANCE_ANSWERS.join(', ')}`,
+  },
+  {
     flags: '--deadline <when>',
     path: ['deadline'],
     meaning: 'by when it must be over: 36h, or an instant with its zone',
@@ -73,6 +79,12 @@ const FLAGS: readonly JobFlag[] = [
     read: count,
   },
   { flags: '--image <image>', path: ['image'], meaning: 'a container image to run in' },
+  { flags: '--image-user <name>', path: ['image_login', 'username'], meaning: 'who logs in to its registry' },
+  {
+    flags: '--image-password <name>',
+    path: ['image_login', 'password'],
+    meaning: 'the variable here with the password, or the token, for its registry',
+  },
   { flags: '--setup <command>', path: ['setup'], meaning: 'a command run before it on every machine' },
   {
     flags: '--env <name=value>',

@@ -3,7 +3,7 @@ import type { Settlement } from '../core/activities'
 import { formatUsd } from '../core/money'
 import type { RecordEntry } from '../core/record'
 import { formatDuration, formatInstant } from '../core/time'
-import { parseDrain, parseLimits } from '../intake/documents'
+import { parseBeat, parseDrain, parseLimits } from '../intake/documents'
 import { readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import { eachOf } from '../storage/parallel'
@@ -12,7 +12,7 @@ import type { ObjectStore } from '../storage/store'
 import type { Context } from './context'
 import { submissionOf } from './history'
 import { attemptsOf } from './logs'
-import { noSuchJob, readMachine } from './look'
+import { ignoreBadDocument, noSuchJob, readMachine } from './look'
 
 /** Something that happened to a job. */
 export interface JobEvent {
@@ -20,7 +20,7 @@ export interface JobEvent {
   /** Null where it is about no attempt. */
   attempt: number | null
   /** A kind of the record, or what a document or the machine told. */
-  kind: RecordEntry['kind'] | 'machine' | 'stop-requested' | 'limits' | 'phase'
+  kind: RecordEntry['kind'] | 'machine' | 'rebalance' | 'stop-requested' | 'limits' | 'phase'
   /** One sentence for a person. */
   text: string
 }
@@ -55,6 +55,7 @@ function phaseEvent(attempt: number | null, { name, startedAtMs, durationMs }: P
 async function documentEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
   const events = await Promise.all([
     machineEvents(store, jobId, attempt),
+    rebalanceEvents(store, jobId, attempt),
     drainEvents(store, jobId, attempt),
     limitEvents(store, jobId, attempt),
   ])
@@ -68,6 +69,13 @@ async function machineEvents(store: ObjectStore, jobId: string, attempt: number)
   const where = [machine.backend, capacityType, type, place].filter((part) => part !== '').join(' ')
   const text = `Got ${where} at ${formatUsd(priceMicroUsdPerHour)}/h (${machine.id})`
   return [{ atMs: machine.launchedAtMs, attempt, kind: 'machine', text }]
+}
+
+async function rebalanceEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
+  const beat = await readDocument(store, layout.beat(jobId, attempt), parseBeat).catch(ignoreBadDocument)
+  if (beat?.rebalanceAtMs === undefined) return []
+  const text = 'The provider said that it may soon take the machine back (a rebalance recommendation)'
+  return [{ atMs: beat.rebalanceAtMs, attempt, kind: 'rebalance', text }]
 }
 
 async function drainEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {

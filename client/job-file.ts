@@ -26,6 +26,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
     run: spec.run,
     setup: spec.setup,
     image: spec.image,
+    image_login: spec.imageLogin && { username: spec.imageLogin.username, password: spec.imageLogin.secret },
     inputs: spec.inputs,
     resources: defined({
       gpus: range(resources.gpus),
@@ -39,6 +40,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
     duration: duration(durationMs),
     interruptible: spec.isInterruptible,
     checkpoint: defined({ directory: checkpoint.directory, every: duration(checkpoint.everyMs) }),
+    on_rebalance: spec.onRebalance,
     deadline: deadlineAtMs === undefined ? undefined : duration(deadlineAtMs - submittedAtMs),
     budget: budgetMicroUsd === undefined ? undefined : `$${(budgetMicroUsd / MICRO_USD_PER_USD).toFixed(6)}`,
     backends: backends.map(formatBackendChoice),

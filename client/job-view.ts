@@ -74,6 +74,8 @@ export interface AttemptView extends PlacementView {
   reason: string
   /** What the runner is doing, of an attempt that is not over. */
   phase: RunnerPhase | null
+  /** When the provider said that it may take the machine back sooner than others; null when it has not, or it is over. */
+  rebalanceAtMs: number | null
   launchedAtMs: number | null
   endedAtMs: number | null
   costMicroUsd: MicroUsd

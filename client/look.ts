@@ -149,7 +149,8 @@ export async function readMachine(
   return readDocument(store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
 }
 
-function ignoreBadDocument(error: unknown): undefined {
+/** What cannot be read tells as little as what is not there. */
+export function ignoreBadDocument(error: unknown): undefined {
   if (isNamed(error, 'StoreError') && (error as { code?: unknown }).code === 'BAD_DOCUMENT') return undefined
   throw error
 }

@@ -1,4 +1,4 @@
-import type { JobSpec } from '../core/job'
+import { secretsNeeded, type JobSpec } from '../core/job'
 import type { JobInput } from '../core/messages'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
@@ -40,7 +40,7 @@ export function detailsOf({ jobId, spec, owner, bundle, from }: JobInput): strin
     ['deadline', spec.deadlineAtMs === undefined ? undefined : formatInstant(spec.deadlineAtMs)],
     // As code, for the dollar sign's sake.
     ['budget', spec.budgetMicroUsd === undefined ? undefined : `\`${formatUsd(spec.budgetMicroUsd)}\``],
-    ['secrets', spec.secrets.join(', ') || undefined],
+    ['secrets', secretsNeeded(spec).join(', ') || undefined],
     [
       'code',
       bundle === null

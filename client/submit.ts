@@ -2,7 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { TypedSearchAttributes } from '@temporalio/common'
 import { makeId } from '../core/ids'
-import type { JobSpec } from '../core/job'
+import { secretsNeeded, type JobSpec } from '../core/job'
 import type { JobInput } from '../core/messages'
 import { JOB_ID_PATTERN, jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
 import { ensureDeployment } from '../storage/deployment'
@@ -85,7 +85,8 @@ function checkId(id: string): void {
 }
 
 /** The values of a job's secrets, from the caller's environment; all that are missing are named at once. */
-function secretsOf({ config }: Context, { secrets }: JobSpec): SecretValues {
+function secretsOf({ config }: Context, spec: JobSpec): SecretValues {
+  const secrets = secretsNeeded(spec)
   const missing = secrets.filter((name) => config.environment[name] === undefined)
   if (missing.length > 0) {
     const [what, verb, them] = missing.length === 1 ? ['secret', 'is', 'it'] : ['secrets', 'are', 'them']

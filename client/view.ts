@@ -119,6 +119,7 @@ function attemptView(
     launchedAtMs,
     place: realised?.place ?? null,
     phase: beat?.phase ?? null,
+    rebalanceAtMs: beat?.rebalanceAtMs ?? null,
     costMicroUsd:
       realised === null || launchedAtMs === null
         ? 0
@@ -141,6 +142,7 @@ function settledView(attempt: AttemptRecord): AttemptView {
     state,
     reason,
     phase: null,
+    rebalanceAtMs: null,
     launchedAtMs: attempt.launchedAtMs ?? null,
     endedAtMs: attempt.endedAtMs ?? null,
     costMicroUsd,
@@ -167,6 +169,7 @@ function stateNow(
     case 'starting':
     case 'fetching':
     case 'restoring':
+    case 'pulling':
     case 'setup':
       return isStarting ? { state, reason: 'starting' } : { state, reason }
     case undefined:

@@ -7,7 +7,7 @@ import type { JobReason, JobSpec } from './job'
 import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
 import type { GarbageVerdict, JobInput, JobResult, JobStatus, ResolvedJob } from './messages'
 import type { MicroUsd } from './money'
-import type { BackendChoice, BackendName } from './offer'
+import type { BackendChoice, BackendName, Pins } from './offer'
 import type { BackendAnswer, Order, Plan, SilentBackend } from './plan'
 import type { ResourceRequest } from './resources'
 import type { SavedBefore } from './saving'
@@ -22,6 +22,8 @@ export interface PlanInput {
   bundle: JobInput['bundle']
   ledger: Ledger
   avoid: Avoidance[]
+  /** What the job's orders so far have pinned, by backend; missing before the first. */
+  pins?: Record<BackendName, Pins>
   /** Where a migration wants to go; overrides the ranking. */
   target?: BackendChoice
   /** The order goes out only after so long. */
@@ -183,7 +185,7 @@ export interface Settlement {
 
 /** Activities of a backend's worker, on `backendQueue(name)`. */
 export interface BackendActivities {
-  offers(input: { request: ResourceRequest }): Promise<BackendAnswer>
+  offers(input: { request: ResourceRequest; pins?: Pins }): Promise<BackendAnswer>
   /** Puts `order.json` and the first record, then sends the order. */
   launch(input: LaunchInput): Promise<LaunchOutcome>
   find(input: { order: Order }): Promise<FindOutcome>

@@ -20,6 +20,17 @@ export interface InputFile {
   path: string
 }
 
+/** How the machine logs in to the registry of the image. */
+export interface ImageLogin {
+  username: string
+  /** Name of the secret that is the password; the workload gets it only if it is among `secrets`, too. */
+  secret: string
+}
+
+/** What becomes of a workload whose machine, as the provider says, may be taken back sooner than others. */
+export const REBALANCE_ANSWERS = ['save', 'move', 'ignore'] as const
+export type RebalanceAnswer = (typeof REBALANCE_ANSWERS)[number]
+
 /** Where the machine's interruption notice comes from. */
 export type NoticeSource =
   | { kind: 'none' }
@@ -37,6 +48,8 @@ export interface RunnerOrder {
   run: string
   setup: string | null
   image: string | null
+  /** Missing where the registry asks for none. */
+  imageLogin?: ImageLogin
   shmGiB: number | null
   env: Record<string, string>
   /** Names; the values come sealed, beside this document, and are deleted once read. */
@@ -64,6 +77,8 @@ export interface RunnerOrder {
   startWithinMs: number
   beatMs: number
   notice: NoticeSource
+  /** `save` when missing. */
+  onRebalance?: RebalanceAnswer
 }
 
 /** `order.json` as it lies in the store: the order and when it was first put. */
@@ -137,6 +152,7 @@ export const RUNNER_PHASES = [
   'starting',
   'fetching',
   'restoring',
+  'pulling',
   'setup',
   'running',
   'draining',
@@ -182,6 +198,8 @@ export interface Beat extends RunnerTimes {
   limitsSeq: number
   leaseSeq: number
   logLines: number
+  /** When the provider said that the machine may be taken back sooner than others; missing as long as it has not. */
+  rebalanceAtMs?: number
   /** The runner's wall clock, for display and for judging clock slack. */
   clockMs: number
   /** Milliseconds since the runner started, monotonic. */
@@ -197,7 +215,12 @@ export const RESULT_REASONS = [
   'setup',
   'bundle',
   'input',
+  /** There is no such image. */
   'image',
+  /** The registry does not give it to this machine. */
+  'image-login',
+  /** The registry did not answer for a long time. */
+  'registry',
   'secrets',
   'disk-full',
   'interrupted',

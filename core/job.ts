@@ -1,4 +1,4 @@
-import type { InputFile } from './documents'
+import type { ImageLogin, InputFile, RebalanceAnswer } from './documents'
 import type { MicroUsd } from './money'
 import type { BackendChoice } from './offer'
 import type { ResourceRequest } from './resources'
@@ -17,6 +17,8 @@ export interface JobSpec {
   setup?: string
   /** Container image; the command runs on the bare machine when missing. */
   image?: string
+  /** Where its registry wants one. */
+  imageLogin?: ImageLogin
   inputs: InputFile[]
   resources: ResourceRequest
   /** The user's estimate of the whole training time. */
@@ -29,6 +31,8 @@ export interface JobSpec {
     /** The user's estimate of how big one is. */
     sizeBytes?: number
   }
+  /** `save` when missing. */
+  onRebalance?: RebalanceAnswer
   /** By when the job must be over; the machine is off by then. */
   deadlineAtMs?: number
   /** What the job may cost in all, over all its attempts. */
@@ -47,6 +51,11 @@ export interface JobSpec {
   secrets: string[]
   /** Paths or globs under the working directory kept as artifacts. */
   outputs: string[]
+}
+
+/** Every secret whose value the machine needs, the workload's own first. */
+export function secretsNeeded({ secrets, imageLogin }: Pick<JobSpec, 'secrets' | 'imageLogin'>): string[] {
+  return imageLogin === undefined ? secrets : [...new Set([...secrets, imageLogin.secret])]
 }
 
 /** The user's code, packed. */

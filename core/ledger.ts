@@ -47,7 +47,7 @@ export interface Ledger {
   attempts: number
   failures: number
   interruptions: number
-  /** Unclassified failures in a row. */
+  /** Failures in a row that nobody has classed, or that outlasted the patience of a machine. */
   unclassified: number
   /** Launches in a row that got no machine. */
   misses: number

@@ -6,7 +6,7 @@ import type { BundleRef, JobReason, JobSpec, JobState } from './job'
 import type { Settlement } from './activities'
 import type { AttemptRecord, Avoidance, Ledger, Policy } from './ledger'
 import type { MicroUsd } from './money'
-import type { BackendChoice, BackendName } from './offer'
+import type { BackendChoice, BackendName, Pins } from './offer'
 import type { Order } from './plan'
 import type { Timing } from './timing'
 
@@ -30,6 +30,7 @@ export interface JobCarry {
   status: JobStatus
   ledger: Ledger
   avoid: Avoidance[]
+  pins?: Record<BackendName, Pins>
   pause?: Pause
   recordSeq: number
 }

@@ -46,7 +46,15 @@ export interface Offer {
    * with the order, so that a repeated launch asks for the very same. Small; nothing above the backend reads it.
    */
   data?: Record<string, string>
+  /** What of this offer all later ones of the same job must have, too: `offers` gets it back. */
+  pins?: Pins
 }
+
+/**
+ * What stays the same for all attempts of a job at one backend (the image that a name stood for, ...), in that backend's own words.
+ * Small; nothing above the backend reads it.
+ */
+export type Pins = Readonly<Record<string, string>>
 
 /** Identity of an offer for memory of what was out of stock: everything but price and stock. */
 export function offerKey(

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { CHECKPOINT_PART_BYTES, checkpointId, type Checkpoint, type Manifest } from '../core/checkpoint'
 import {
   DRAIN_REASONS,
+  REBALANCE_ANSWERS,
   RESULT_REASONS,
   RUNNER_PHASES,
   type Beat,
@@ -53,6 +54,7 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
   run: z.string(),
   setup: z.string().nullable(),
   image: z.string().nullable(),
+  imageLogin: z.object({ username: z.string(), secret: z.string() }).exactOptional(),
   shmGiB: z.number().nullable(),
   env: z.record(z.string(), z.string()),
   secrets: z.array(z.string()),
@@ -71,6 +73,7 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
     z.object({ kind: z.literal('file'), path: z.string() }),
     z.object({ kind: z.literal('instance-metadata') }),
   ]),
+  onRebalance: z.enum(REBALANCE_ANSWERS).exactOptional(),
   issuedAtMs: whole,
 })
 
@@ -131,6 +134,7 @@ const beat: z.ZodType<Beat> = z.object({
   limitsSeq: whole,
   leaseSeq: whole,
   logLines: whole,
+  rebalanceAtMs: whole.exactOptional(),
   clockMs: whole,
   uptimeMs: whole,
   phases: phases.exactOptional(),

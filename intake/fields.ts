@@ -93,6 +93,12 @@ export const image = z
     error: ({ input }) => `${quote(String(input))} is not the name of a container image`,
   })
 
+/** Who logs in to a registry; some want a fixed word, such as `$oauthtoken`. */
+export const registryUser = z
+  .string()
+  .max(LIMITS.envNameLength)
+  .regex(/^[!-~]+$/, 'must be the name of a user, without spaces')
+
 /** A path below the working directory. A leading `./` and a trailing slash are taken off before. */
 export const innerPath = z
   .string()

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml'
 import type { z } from 'zod'
+import type { ImageLogin } from '../core/documents'
 import type { JobSpec } from '../core/job'
 import { faultsOf } from './faults'
 import { nameFrom } from './fields'
@@ -127,7 +128,11 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
   const spec: JobSpec = {
     name: file.name ?? defaultName,
     run: file.run ?? file.script ?? '',
-    ...defined({ setup: file.setup, image: file.image }),
+    ...defined({
+      setup: file.setup,
+      image: file.image,
+      imageLogin: file.image_login && loginOf(file.image_login),
+    }),
     inputs: file.inputs ?? [],
     resources: defined({
       gpus: resources.gpus,
@@ -146,6 +151,7 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
       sizeBytes: checkpoint.size && Math.round(checkpoint.size * 2 ** 30),
     }),
     ...defined({
+      onRebalance: file.on_rebalance,
       deadlineAtMs: deadline && ('atMs' in deadline ? deadline.atMs : nowMs + deadline.afterMs),
       budgetMicroUsd: file.budget,
     }),
@@ -157,6 +163,10 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
     outputs: file.outputs ?? [],
   }
   return { spec, workdir: file.workdir === false ? null : file.workdir }
+}
+
+function loginOf({ username, password }: { username: string; password: string }): ImageLogin {
+  return { username, secret: password }
 }
 
 /** The fields that have a value. */

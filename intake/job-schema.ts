@@ -1,7 +1,8 @@
 /** The job file as a schema: what may be written, in the words that editors and docs/job-file.md show. */
 import { z } from 'zod'
+import { REBALANCE_ANSWERS } from '../core/documents'
 import { OBJECTIVES } from '../core/job'
-import { command, envName, image, innerPath, jobName, LIMITS, retryCount } from './fields'
+import { command, envName, image, innerPath, jobName, LIMITS, registryUser, retryCount } from './fields'
 import { DEFAULTS } from './job-spec'
 import * as as from './written'
 
@@ -102,6 +103,15 @@ const checkpoint = z.strictObject({
   ).exactOptional(),
 })
 
+const imageLogin = z.strictObject({
+  username: field(registryUser, 'The name of the user who logs in.', 'team-robot'),
+  password: field(
+    envName,
+    'Name of an environment variable whose value, a password or a token, is taken from where you submit. It travels as `secrets` do; the program does not get it.',
+    'REGISTRY_TOKEN',
+  ),
+})
+
 const retries = z.strictObject({
   failures: field(
     retryCount,
@@ -146,6 +156,11 @@ export const jobFile = z
       'A container image to run in. Without one the command runs on the machine itself.',
       'pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime',
     ).exactOptional(),
+    image_login: field(
+      imageLogin,
+      "The login to the image's registry, where it wants one. Amazon's own (ECR) is asked with the role of the machine.",
+      { username: 'team-robot', password: 'REGISTRY_TOKEN' },
+    ).exactOptional(),
     inputs: field(
       as.inputs,
       'Files that every machine fetches before the program starts: where each is put, and where it comes from (`file://`, `https://`, `s3://`).',
@@ -168,6 +183,11 @@ export const jobFile = z
       true,
     ).default(DEFAULTS.interruptible),
     checkpoint: field(checkpoint, 'Which checkpoints are kept.', { every: '10m' }).exactOptional(),
+    on_rebalance: field(
+      z.enum(REBALANCE_ANSWERS),
+      'What to do when the provider says that it may soon take the machine back: `save` a checkpoint and go on (when left out), `move` to another machine, or `ignore` it.',
+      'move',
+    ).exactOptional(),
     deadline: field(
       as.deadline,
       'By when it must be over: an instant with its zone, or a duration from now. The machine is off by then.',

@@ -1,5 +1,6 @@
 /** The normalised spec: what the job workflow gets, whoever wrote it. */
 import { z } from 'zod'
+import { REBALANCE_ANSWERS } from '../core/documents'
 import { OBJECTIVES, type JobSpec } from '../core/job'
 import { CAPACITY_TYPES, type BackendChoice } from '../core/offer'
 import { wantsGpu, type Range, type ResourceRequest } from '../core/resources'
@@ -8,12 +9,14 @@ import {
   LIMITS,
   backendName,
   command,
+  envName,
   envOf,
   envValue,
   image,
   innerPath,
   jobName,
   outputs,
+  registryUser,
   retryCount,
   secrets,
   source,
@@ -64,6 +67,7 @@ const jobSpec = z.strictObject({
   run: command,
   setup: command.exactOptional(),
   image: image.exactOptional(),
+  imageLogin: z.strictObject({ username: registryUser, secret: envName }).exactOptional(),
   inputs: z
     .array(z.strictObject({ source, path: innerPath }))
     .max(LIMITS.inputs)
@@ -82,6 +86,7 @@ const jobSpec = z.strictObject({
         .exactOptional(),
     })
     .default({}),
+  onRebalance: z.enum(REBALANCE_ANSWERS).exactOptional(),
   deadlineAtMs: z.int().min(0).exactOptional(),
   budgetMicroUsd: z.int().min(1).max(LIMITS.budgetMicroUsd).exactOptional(),
   backends: z.array(backendChoice).max(LIMITS.backends).default([]),
@@ -118,7 +123,13 @@ export function checkJobSpec(value: unknown): { spec: JobSpec } | { problems: Pr
 
 /** What is wrong between the fields of a spec that are each right by themselves. Paths are those of the job file, too. */
 export function relationFaults(spec: JobSpec): Fault[] {
-  return [...secretFaults(spec), ...inputFaults(spec), ...resourceFaults(spec.resources), ...sizeFaults(spec)]
+  return [
+    ...secretFaults(spec),
+    ...loginFaults(spec),
+    ...inputFaults(spec),
+    ...resourceFaults(spec.resources),
+    ...sizeFaults(spec),
+  ]
 }
 
 /** Names that by custom hold credentials, and the beginnings by which well-known tokens are told. */
@@ -141,6 +152,15 @@ function secretFaults(spec: JobSpec): Fault[] {
       remedy: `remove it here and add ${name} to secrets`,
     }))
   return [...doubled, ...open]
+}
+
+function loginFaults({ image, imageLogin, env }: JobSpec): Fault[] {
+  if (imageLogin === undefined) return []
+  if (image === undefined)
+    return [{ path: ['image_login'], message: 'stands without an image', remedy: 'add image, or remove it' }]
+  if (!Object.hasOwn(env, imageLogin.secret)) return []
+  const message = `names ${imageLogin.secret}, which stands under env, and what stands there is kept with the job for all to read`
+  return [{ path: ['image_login', 'password'], message, remedy: 'remove it from env' }]
 }
 
 function inputFaults({ inputs }: JobSpec): Fault[] {

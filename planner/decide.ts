@@ -28,7 +28,7 @@ export function decide(facts: Facts): Verdict {
   const ledger = { ...facts.ledger, attempts: facts.ledger.attempts + 1 }
   const { end } = facts
   if (end.kind !== 'failed' || end.isLaunched) ledger.misses = 0
-  if (end.kind !== 'failed' || end.failure.class !== 'unclassified') ledger.unclassified = 0
+  if (!isCounted(end)) ledger.unclassified = 0
   const isReached = end.kind !== 'failed' || (end.isLaunched && end.failure.class !== 'unreachable')
   if (isReached && ledger.unreachable !== undefined) ledger.unreachable = 0
   switch (end.kind) {
@@ -39,6 +39,15 @@ export function decide(facts: Facts): Verdict {
     case 'failed':
       return { ledger, decision: afterFailure(end, facts, ledger) }
   }
+}
+
+/**
+ * A few of these in a row, then the job stops: what nobody has classed, and what a machine that is paid for waited for in vain (a
+ * registry that does not answer).
+ */
+function isCounted(end: AttemptEnd): boolean {
+  if (end.kind !== 'failed') return false
+  return end.failure.class === 'unclassified' || (end.failure.class === 'transient' && end.isLaunched)
 }
 
 /** How a job ends that has been told to, whatever its last attempt did short of succeeding. */
@@ -94,6 +103,7 @@ function afterFailure(
   switch (failure.class) {
     case 'throttled':
     case 'transient':
+      if (isCounted(facts.end)) return afterVain(failure, facts.policy, ledger)
       return again('launch-refused', explain(failure), {
         afterMs: failure.retryAfterMs ?? backoff(ledger.misses),
       })
@@ -130,6 +140,14 @@ function afterFailure(
     case 'invalid':
       return finish('failed', REASON_OF[failure.class], explain(failure))
   }
+}
+
+/** A machine was paid for, and waited in vain for something that may be there again soon. */
+function afterVain(failure: Failure, { unclassifiedMax }: Policy, ledger: Ledger): Decision {
+  ledger.unclassified += 1
+  if (ledger.unclassified > unclassifiedMax) return finish('failed', 'unreachable', explain(failure))
+  const afterMs = failure.retryAfterMs ?? backoff(ledger.unclassified)
+  return again('unreachable', explain(failure), { afterMs })
 }
 
 /** The offer that the machine came of; before there was one, what was ordered first. */

@@ -2,6 +2,7 @@ import type { ResultReason, RunnerResult } from '../core/documents'
 import type { Failure } from '../core/failure'
 import type { AttemptEnd } from '../core/ledger'
 import type { Observation } from '../core/observation'
+import { MINUTE_MS } from '../core/time'
 
 /** How an attempt ended, from what its runner wrote. */
 export function endFromResult(result: RunnerResult): AttemptEnd {
@@ -22,12 +23,19 @@ export function endFromResult(result: RunnerResult): AttemptEnd {
     case 'bundle':
     case 'input':
     case 'image':
+    case 'image-login':
+    case 'registry':
     case 'secrets':
     case 'disk-full':
     case 'runner':
       return { kind: 'failed', isLaunched: true, failure: failureOfResult(result, result.reason) }
   }
 }
+
+const LOGIN_HINT =
+  'Correct the name under image, or give image_login a user and a token that may read it; Amazon ECR is asked with the role of the machine.'
+/** A machine has waited for the registry already; the next one is paid for again. */
+const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
 
 type Failing = Exclude<
   ResultReason,
@@ -45,8 +53,13 @@ function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
       return { class: 'workload', message, code: reason }
     case 'disk-full':
       return { class: 'workload', message, code: reason, hint: 'Ask for more with resources.disk.' }
-    case 'bundle':
     case 'image':
+      return { class: 'invalid', message, code: reason, hint: 'Correct the name and the tag under image.' }
+    case 'image-login':
+      return { class: 'auth', message, code: reason, hint: LOGIN_HINT }
+    case 'registry':
+      return { class: 'transient', message, code: reason, retryAfterMs: REGISTRY_PAUSE_MS }
+    case 'bundle':
     case 'secrets':
       return { class: 'invalid', message, code: reason }
     case 'completed':

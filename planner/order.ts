@@ -76,6 +76,7 @@ function runnerOrder(
     run: spec.run,
     setup: spec.setup ?? null,
     image: spec.image ?? null,
+    ...(spec.imageLogin === undefined ? {} : { imageLogin: spec.imageLogin }),
     shmGiB: spec.resources.shmGiB ?? null,
     env: spec.env,
     secrets: spec.secrets,
@@ -98,6 +99,7 @@ function runnerOrder(
     startWithinMs: timing.startWithinMs,
     beatMs: timing.beatMs,
     notice,
+    ...(spec.onRebalance === undefined ? {} : { onRebalance: spec.onRebalance }),
   }
 }
 

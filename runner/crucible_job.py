@@ -5,9 +5,10 @@ import crucible_job as job
 for step in range(start, steps):
     ...
     job.progress(step + 1, steps, loss)
-    if job.should_stop():
+    if job.should_save() or job.should_stop():
         save(os.path.join(job.checkpoint_dir(), "model.pt"))
         job.checkpoint_saved("model.pt", step + 1)
+    if job.should_stop():
         break
 """
 
@@ -24,6 +25,7 @@ _PROGRESS_SECONDS = 0.1
 _written_at = None
 _pending = None
 _is_listening = False
+_saves_seen = None
 
 
 def progress(step, total=None, loss=None):
@@ -59,6 +61,24 @@ def should_stop():
         ):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
     return control is not None and os.path.exists(os.path.join(control, "stop.json"))
+
+
+def should_save():
+    """True, once each time, when a checkpoint is worth more than usual: the machine may be taken away soon. The training goes on.
+
+    Every process of a training is told by itself, and not at the same step: ask in one and tell the others.
+    """
+    global _saves_seen
+    control = _control()
+    if control is None:
+        return False
+    try:
+        stamp = os.stat(os.path.join(control, "save.json")).st_mtime_ns
+    except OSError:
+        return False
+    is_new = stamp != _saves_seen
+    _saves_seen = stamp
+    return is_new
 
 
 def checkpoint_saved(path, step):

@@ -16,12 +16,12 @@ const KEPT_MAX = 100
  * outside any workflow: it leaves nothing in the job's history.
  */
 export function offersThroughWorkers(client: Client, now: () => number): AskOffers {
-  return shared(now, async (backend, request) => {
+  return shared(now, async (backend, request, pins) => {
     try {
       return await client.activity.execute<BackendAnswer>('offers', {
         id: `offers/${backend}/${randomUUID()}`,
         taskQueue: backendQueue(backend),
-        args: [{ request }],
+        args: [{ request, ...(pins === undefined ? {} : { pins }) }],
         scheduleToStartTimeout: '5 seconds',
         startToCloseTimeout: '20 seconds',
         retry: { maximumAttempts: 2 },
@@ -41,11 +41,11 @@ function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFro
 /** One question at a time for the same thing, and its answer for all who ask within a moment. */
 function shared(now: () => number, ask: AskOffers): AskOffers {
   const kept = new Map<string, { answer: Promise<BackendAnswer>; askedAtMs: number }>()
-  return (backend, request) => {
-    const key = JSON.stringify([backend, request])
+  return (backend, request, pins) => {
+    const key = JSON.stringify([backend, request, pins])
     const known = kept.get(key)
     if (known !== undefined && now() - known.askedAtMs < FRESH_MS) return known.answer
-    const answer = ask(backend, request)
+    const answer = ask(backend, request, pins)
     answer.catch(() => kept.delete(key))
     kept.delete(key)
     kept.set(key, { answer, askedAtMs: now() })

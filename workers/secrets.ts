@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { BackendError } from '../backends/errors'
+import { secretsNeeded } from '../core/job'
 import type { Order } from '../core/plan'
 import { layout } from '../storage/layout'
 import { attemptKey, ensureDeploymentKey, formatKey, openSecrets, sealSecrets } from '../storage/secrets'
@@ -19,7 +20,7 @@ export class SecretsDesk {
 
   /** Seals the job's secrets anew for one attempt. Does nothing for a job without any. */
   async handOver({ jobId, attempt, attemptId, runner }: Order): Promise<void> {
-    if (runner.secrets.length === 0) return
+    if (secretsNeeded(runner).length === 0) return
     const sealed = await this.store.get(layout.secrets(jobId))
     if (sealed === undefined) {
       throw new BackendError({

@@ -1,6 +1,8 @@
 import type { Avoidance, Decision, Ledger } from '../core/ledger'
 import { EMPTY_LEDGER } from '../core/ledger'
 import type { JobCarry, JobInput, Pause, ResolvedJob } from '../core/messages'
+import type { BackendName, Pins } from '../core/offer'
+import type { Order } from '../core/plan'
 import { JobPage } from './job-page'
 import { Wishes } from './wishes'
 
@@ -19,6 +21,8 @@ export class JobRun {
   limitsVersion = 0
   /** When the present attempt's order goes out, by the workflow's clock: its machine is paid for, and its runner counts, from there. */
   orderAtMs = 0
+  /** What the job's orders have pinned; missing before the first that pins anything. */
+  pins: Record<BackendName, Pins> | undefined
   private held: Until<Pause> | undefined
   private avoided: Until<Avoidance>[]
   private recordSeq: number
@@ -30,6 +34,7 @@ export class JobRun {
     this.ledger = carry?.ledger ?? EMPTY_LEDGER
     this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
     this.known = carry?.resolved
+    this.pins = carry?.pins
     this.avoided = (carry?.avoid ?? []).map(until)
     this.held = carry?.pause && until(carry.pause)
   }
@@ -71,6 +76,12 @@ export class JobRun {
     return forMs > 0 ? { forMs, reason, message } : undefined
   }
 
+  /** The first order that pins something pins it for good, unless a later one had to do without. */
+  pin({ backend, offers: [offer] }: Order): void {
+    if (offer?.pins !== undefined)
+      this.pins = { ...this.pins, [backend]: { ...this.pins?.[backend], ...offer.pins } }
+  }
+
   goOn({ reason, message, afterMs, avoid }: Extract<Decision, { kind: 'again' }>): void {
     const fresh = new Set(avoid.map(({ offerKey }) => offerKey))
     this.avoided = [...this.avoided.filter(({ offerKey }) => !fresh.has(offerKey)), ...avoid.map(until)]
@@ -79,12 +90,13 @@ export class JobRun {
   }
 
   carry(): JobCarry {
-    const { pause } = this
+    const { pause, pins } = this
     return {
       resolved: this.resolved,
       status: this.page.status,
       ledger: this.ledger,
       avoid: this.avoid(),
+      ...(pins === undefined ? {} : { pins }),
       ...(pause === undefined ? {} : { pause }),
       recordSeq: this.recordSeq,
     }

@@ -19,6 +19,7 @@ export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
   const outcome = await planOrWait(run)
   if (outcome === undefined || mustStop(run)) return stopped(run)
   run.wishes.forgetMove()
+  if (outcome.kind === 'place') run.pin(outcome.order)
   if (outcome.kind === 'place') return { kind: 'order', order: outcome.order, words: outcome.words }
   const { message, hint } = outcome.failure
   const sentence = hint === undefined ? message : `${message} ${hint}`
@@ -59,7 +60,7 @@ async function wait(
 }
 
 function planInput(run: JobRun): PlanInput {
-  const { input, page, wishes, pause } = run
+  const { input, page, wishes, pause, pins } = run
   const { deadlineAtMs, budgetMicroUsd, spentMicroUsd } = page.status
   return {
     jobId: input.jobId,
@@ -70,6 +71,7 @@ function planInput(run: JobRun): PlanInput {
     bundle: input.bundle,
     ledger: { ...run.ledger, spentMicroUsd },
     avoid: run.avoid(),
+    ...(pins === undefined ? {} : { pins }),
     ...(wishes.target === undefined ? {} : { target: wishes.target }),
     ...(pause === undefined ? {} : { startsInMs: pause.forMs }),
     ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),

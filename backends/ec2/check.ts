@@ -132,7 +132,7 @@ async function checkProfile(host: Host, signal: AbortSignal): Promise<Problem[]>
 }
 
 async function checkImage(host: Host, signal: AbortSignal): Promise<Problem[]> {
-  await host.market.image('x86_64', signal)
+  await host.market.image('x86_64', undefined, signal)
   return []
 }
 

@@ -45,7 +45,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
       price: 'live',
     },
     check: (ctx) => verb(ctx, () => check(host, ctx)),
-    offers: (request, ctx) => verb(ctx, () => offers(host, request, ctx)),
+    offers: (request, ctx, pins) => verb(ctx, () => offers(host, { request, pins }, ctx)),
     launch: (order, ctx) => verb(ctx, () => launch(host, order, ctx)),
     find: (attemptId, ctx) => verb(ctx, () => find(host, attemptId, ctx)),
     start: (handle, order, ctx) => verb(ctx, () => start(host, { handle, order }, ctx)),

@@ -22,8 +22,11 @@ export interface Market {
   onDemand(signal: AbortSignal): Promise<(type: string) => Price | undefined>
   /** Nothing where the prices cannot be had. */
   spot(signal: AbortSignal): Promise<((type: string, zone: string) => Price | undefined) | undefined>
-  /** The image for an architecture, whatever the setting names; `undefined` where it has none for it. */
-  image(architecture: string, signal: AbortSignal): Promise<Image | undefined>
+  /**
+   * The image for an architecture: the one that is pinned, if there still is one, else what the setting names; `undefined` where
+   * that has none for it.
+   */
+  image(architecture: string, pinned: string | undefined, signal: AbortSignal): Promise<Image | undefined>
 }
 
 /** New types come a few times a year. */
@@ -69,6 +72,16 @@ export function createMarket({ config, api, clock }: Parts): Market {
     },
   })
   const images = new Map<string, Cached<Image | undefined>>()
+  const imageNamed = async (name: string, signal: AbortSignal): Promise<Image | undefined> => {
+    const known =
+      images.get(name) ??
+      cached({ freshForMs: IMAGE_FRESH_MS, clock, read: (within) => readImage(api, name, within) })
+    images.set(name, known)
+    const { value } = await known.get(signal)
+    // It may be made, or shared, any moment.
+    if (value === undefined) images.delete(name)
+    return value
+  }
   return {
     types: async (signal) => (await types.get(signal)).value,
     zones: async (signal) => (await zones.get(signal)).value,
@@ -79,14 +92,17 @@ export function createMarket({ config, api, clock }: Parts): Market {
       const byPool = new Map(read.value.map((price) => [`${price.type} ${price.zone}`, price.usdPerHour]))
       return (type, zone) => live(byPool.get(`${type} ${zone}`), read.readAtMs)
     },
-    image: async (architecture, signal) => {
+    image: async (architecture, pinned, signal) => {
+      const kept = pinned === undefined ? undefined : await imageNamed(pinned, signal)
+      if (kept !== undefined) return kept
       const name = config.image.replaceAll('{arch}', architecture)
-      const known =
-        images.get(name) ??
-        cached({ freshForMs: IMAGE_FRESH_MS, clock, read: (within) => readImage(api, name, within) })
-      images.set(name, known)
-      const { value } = await known.get(signal)
-      return value?.architecture === architecture ? value : undefined
+      const image = await imageNamed(name, signal)
+      if (image === undefined)
+        throw invalid(
+          `the image ${name} is not in this Region, or not for this account`,
+          'Set CRUCIBLE_EC2_IMAGE to an image that exists in CRUCIBLE_EC2_REGION.',
+        )
+      return image.architecture === architecture ? image : undefined
     },
   }
 }
@@ -126,10 +142,5 @@ function listed(
 
 async function readImage(api: Ec2Api, name: string, signal: AbortSignal): Promise<Image | undefined> {
   const id = name.startsWith('ami-') ? name : await api.account.parameter(name, signal)
-  const image = await api.market.image(id, signal)
-  if (image !== undefined) return image
-  throw invalid(
-    `the image ${id}${id === name ? '' : ` of ${name}`} is not in this Region, or not for this account`,
-    'Set CRUCIBLE_EC2_IMAGE to an image that exists in CRUCIBLE_EC2_REGION.',
-  )
+  return api.market.image(id, signal)
 }

@@ -1,4 +1,4 @@
-import type { Availability, Offer } from '../../core/offer'
+import type { Availability, Offer, Pins } from '../../core/offer'
 import type { ResourceRequest } from '../../core/resources'
 import type { CallContext } from '../backend'
 import type { Image, MachineType, Subnet } from './api'
@@ -11,8 +11,15 @@ export const BACKEND = 'ec2'
 export const CAPACITY_TYPES = ['on-demand', 'spot'] as const
 type Bought = (typeof CAPACITY_TYPES)[number]
 
+/** Under which a job keeps the image of its machines of an architecture: images that their names stand for change every week. */
+const imagePin = (architecture: string): string => `image/${architecture}`
+
 /** Every type that could hold the request, in every zone that has it and us, in both ways of buying. */
-export async function offers(host: Host, request: ResourceRequest, ctx: CallContext): Promise<Offer[]> {
+export async function offers(
+  host: Host,
+  { request, pins = {} }: { request: ResourceRequest; pins?: Pins | undefined },
+  ctx: CallContext,
+): Promise<Offer[]> {
   const { signal } = ctx
   const [types, zones, subnets] = await Promise.all([
     host.market.types(signal),
@@ -20,7 +27,7 @@ export async function offers(host: Host, request: ResourceRequest, ctx: CallCont
     host.places.byZone(signal),
   ])
   const held = holding(types.filter(isDrivable), request)
-  const images = await imagesFor(host, held, signal)
+  const images = await imagesFor(host, { types: held, pins }, signal)
   const [onDemand, spot, quotas] = await Promise.all([
     host.market.onDemand(signal),
     host.config.hasSpot ? host.market.spot(signal) : undefined,
@@ -39,7 +46,7 @@ export async function offers(host: Host, request: ResourceRequest, ctx: CallCont
         const price =
           capacityType === 'spot' ? spotPrice(type.name, zone, { spot, onDemand }) : onDemand(type.name)
         if (price === undefined) continue
-        found.push(offerOf(host, { type, capacityType, subnet, price, diskGiB, data, quotas }))
+        found.push(offerOf(host, { type, capacityType, subnet, price, diskGiB, data, quotas, pins }))
       }
     }
   }
@@ -71,12 +78,15 @@ interface Facts {
   diskGiB: number
   data: Record<string, string>
   quotas: ReadonlyMap<string, number>
+  pins: Pins
 }
 
-function offerOf(host: Host, { type, capacityType, subnet, price, diskGiB, data, quotas }: Facts): Offer {
+function offerOf(host: Host, facts: Facts): Offer {
+  const { type, capacityType, subnet, price, diskGiB, data } = facts
   const pool = { backend: BACKEND, capacityType, type: type.name, place: subnet.zone }
-  const { availability, note } = availabilityOf(host, { type, capacityType, subnet, quotas })
-  const notes = [note, price.note].filter((one) => one !== undefined)
+  const { availability, note } = availabilityOf(host, facts)
+  const pin = imagePin(architectureOf(type))
+  const notes = [note, price.note, imageNote(facts.pins[pin], data)].filter((one) => one !== undefined)
   return {
     ...pool,
     shape: shapeOf(type, diskGiB),
@@ -85,7 +95,13 @@ function offerOf(host: Host, { type, capacityType, subnet, price, diskGiB, data,
     availability,
     ...(notes.length > 0 && { note: notes.join('; ') }),
     data,
+    pins: { [pin]: data['image']! },
   }
+}
+
+function imageNote(pinned: string | undefined, { image }: Record<string, string>): string | undefined {
+  if (pinned === undefined || pinned === image) return undefined
+  return `the image that the job had before, ${pinned}, is gone: ${image} takes its place`
 }
 
 function availabilityOf(
@@ -133,13 +149,14 @@ function architectureOf({ architectures }: MachineType): string {
 
 async function imagesFor(
   host: Host,
-  types: MachineType[],
+  { types, pins }: { types: MachineType[]; pins: Pins },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Image | undefined>> {
   const architectures = [...new Set(types.map(architectureOf))]
   const images = await Promise.allSettled(
     architectures.map(
-      async (architecture) => [architecture, await host.market.image(architecture, signal)] as const,
+      async (architecture) =>
+        [architecture, await host.market.image(architecture, pins[imagePin(architecture)], signal)] as const,
     ),
   )
   const found = images.flatMap((image) => (image.status === 'fulfilled' ? [image.value] : []))

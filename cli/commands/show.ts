@@ -104,6 +104,7 @@ function recoveryRow(recovery: RecoveryView): string[] {
 
 function facts(view: JobView, nowMs: number): [string, string][] {
   const { cost, progress, checkpoints, deadlineAtMs } = view
+  const leaveSinceMs = view.attempts.at(-1)?.rebalanceAtMs ?? null
   const { newest, count } = checkpoints
   const loss = progress?.loss == null ? '' : `, loss ${progress.loss}`
   const toGo =
@@ -120,6 +121,12 @@ function facts(view: JobView, nowMs: number): [string, string][] {
     ['cost', `${formatUsd(cost.spentMicroUsd)}${toGo}${budget}`],
     ['deadline', deadlineAtMs === null ? undefined : formatInstant(deadlineAtMs)],
     ['checkpoint', newest === null ? undefined : `step ${newest.step}, ${plural(count, 'is', 'are')} kept`],
+    [
+      'warning',
+      leaveSinceMs === null
+        ? undefined
+        : `the provider may take this machine back soon; it says so since ${formatInstant(leaveSinceMs)}`,
+    ],
     ['why here', isFinal(view.state) ? undefined : view.placementReasons.join('; ') || undefined],
     ['Temporal', view.uiUrl ?? undefined],
   ]

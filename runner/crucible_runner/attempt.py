@@ -11,7 +11,7 @@ from typing import Callable, List, Optional
 import crucible_job
 
 from .beats import Beats
-from .checkpoints import Checkpoints, Settings, checkpoint_directory
+from .checkpoints import Checkpoints, Settings
 from .claim import ClaimedElsewhere, claim, machine_id
 from .clock import Clock
 from .documents import dump
@@ -23,8 +23,8 @@ from .limits import Limits
 from .logs import LogBook
 from .looks import Looks
 from .memory import Memory, boot_id
-from .notices import open_source
-from .paths import Paths, write_whole
+from .notices import open_hint, open_source
+from .paths import Paths, checkpoint_directory, write_whole
 from .phases import Phases
 from .progress import Progress
 from .retry import GaveUp, Patience, Trouble, persist
@@ -32,10 +32,15 @@ from .seals import unseal_grant
 from .shipper import Shipper
 from .stop import Stop
 from .store import Store, open_store
-from .watch import Watch, watch_notice
+from .watch import Hint, Watch, watch_notice
 
 # Both sides' clocks may be off by this much together (core/time.ts).
 CLOCK_SLACK_MS = 30_000
+_ANSWERS = {
+    "save": "saving a checkpoint, and going on",
+    "move": "going to another machine",
+    "ignore": "going on",
+}
 
 
 class Attempt:
@@ -59,6 +64,8 @@ class Attempt:
         self.stop: Optional[Stop] = None
         self.checkpoints: Optional[Checkpoints] = None
         self.restored_from: Optional[CheckpointId] = None
+        self.rebalance_at_ms: Optional[int] = None
+        """Since when the provider recommends to leave this machine, if it does."""
         self.container: Optional[str] = None
         """Name of a container that may have to be ended."""
         self.is_foreign = False
@@ -181,7 +188,29 @@ class Attempt:
         if notice["kind"] == "file":
             self.post.tell({"notice": notice["path"]})
         if notice["kind"] != "none":
-            watch_notice(open_source(notice), self.stop, self.remark, self.clock)
+            look = open_hint(notice)
+            hint = look and Hint(look, self._on_rebalance)
+            watch_notice(open_source(notice), self.stop, self.remark, self.clock, hint)
+
+    def _on_rebalance(self, at_ms: int) -> None:
+        """The provider recommends to leave this machine. That is no notice: it may stay for days."""
+        answer = self.order.get("onRebalance", "save")
+        self.rebalance_at_ms = at_ms
+        self.remark("the provider may take this machine back soon (a rebalance recommendation): %s" % _ANSWERS[answer])
+        self.beats.send_soon()
+        if answer == "move":
+            self.stop.on_document("migrated", self.order["drainMs"])
+        elif answer == "save":
+            self._ask_for_checkpoint(at_ms)
+
+    def _ask_for_checkpoint(self, at_ms: int) -> None:
+        """Now: what the command has saved goes up whatever the pace, and a command that asks its helper saves anew."""
+        if self.checkpoints is not None:
+            self.checkpoints.hurry()
+        try:
+            write_whole(self.paths.save, dump({"atMs": at_ms}))
+        except OSError as error:
+            self.remark("the helper cannot be told to save: %s" % error)
 
     def _moved(self) -> None:
         try:
@@ -220,7 +249,8 @@ class Attempt:
             "uptimeMs": max(0, clock.mono_ms() - self.memory.started_ms),
             "phases": self.phases.document(),
         }
-        return dict(beat, **self.times())
+        hint = {} if self.rebalance_at_ms is None else {"rebalanceAtMs": self.rebalance_at_ms}
+        return dict(beat, **self.times(), **hint)
 
 
 def install_helper(paths: Paths) -> None:

@@ -64,6 +64,7 @@ class Checkpoints:
         self._last_since_ms = -1
         self._last_began_ms: Optional[int] = None
         self._is_written_in_place = False
+        self._is_hurried = False
         self._warned_signature: Optional[frozenset] = None
         self._final: Optional[_Final] = None
         self._wake = threading.Event()
@@ -80,6 +81,10 @@ class Checkpoints:
         self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock))
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
         self._thread.start()
+
+    def hurry(self) -> None:
+        """The next complete one goes up at once, whatever the pace."""
+        self._is_hurried = True
 
     def finish(self, is_in_good_order: bool, left_ms: LeftMs) -> None:
         """The workload has ended: uploads what it has saved, as long as time is left (None: without end)."""
@@ -151,7 +156,7 @@ class Checkpoints:
         if final is not None:
             return seen.is_declared or is_quiet or (final.is_in_good_order and not is_held)
         began_ms, every_ms = self._last_began_ms, self._settings.every_ms
-        if began_ms is not None and now_ms - began_ms < every_ms:
+        if began_ms is not None and now_ms - began_ms < every_ms and not self._is_hurried:
             return False
         if seen.is_declared:
             return True
@@ -204,6 +209,7 @@ class Checkpoints:
         self._last_signature = seen.selection.signature
         self._last_since_ms = seen.since_ms
         self._last_began_ms = began_ms
+        self._is_hurried = False
         self.newest = max(self.newest or candidate.checkpoint, candidate.checkpoint)
         self.upload_ms = self._clock.mono_ms() - began_ms
         total = sum(stamp.size for stamp in staged.stamps.values())
@@ -293,8 +299,3 @@ def _check_names(selection: Selection) -> None:
     for name in [*selection.files, *selection.links, *selection.links.values()]:
         if not is_utf8(name):
             raise ValueError("its file %s has a name that is no UTF-8: rename it" % os.fsencode(name))
-
-
-def checkpoint_directory(work: str, own: str, named: Optional[str]) -> str:
-    """Where the workload writes checkpoints: what the order names, in the working directory, or the runner's own."""
-    return own if named is None else os.path.join(work, named)

@@ -3,14 +3,13 @@
 import os
 import shutil
 import subprocess
-from typing import Callable, Dict, List, Optional
+from typing import Dict, List, Optional
 
 from .endings import Failed
+from .paths import remove_tree
 from .processes import PASSING_ON, TELLING
-from .retry import Pauses
 
 _CALL_SECONDS = 60.0
-_PULL_TRIES = 4
 _QUIET: Dict = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 # Setup and run share one container, so that what setup installs is there. The marks tell the runner how far it is.
@@ -55,40 +54,6 @@ def container_name(attempt_id: str) -> str:
     return "crucible-" + attempt_id
 
 
-def pull(docker: str, image: str, is_over: Callable[[], bool]) -> None:
-    """Makes the image available. Raises `Failed` when it cannot be had."""
-    pauses = Pauses()
-    for left in reversed(range(_PULL_TRIES)):
-        process = subprocess.Popen(
-            [docker, "pull", "--quiet", image],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        error = b""
-        while not is_over():
-            try:
-                error = process.communicate(timeout=0.2)[1]
-                break
-            except subprocess.TimeoutExpired:
-                continue
-        else:
-            process.kill()
-            process.communicate()
-            return
-        if process.returncode == 0 or _is_there(docker, image):
-            return
-        if left > 0:
-            pauses.wait(is_over)
-    words = error.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]
-    raise Failed("image", "the image %s cannot be had: %s" % (image, words[-1]))
-
-
-def _is_there(docker: str, image: str) -> bool:
-    """An image that was built on this machine is in no registry."""
-    return subprocess.run([docker, "image", "inspect", image], check=False, **_QUIET).returncode == 0
-
-
 def container_command(
     docker: str, order: dict, root: str, work: str, names: List[str], gpus: Optional[str]
 ) -> List[str]:
@@ -128,6 +93,14 @@ def remove_container(name: str, docker: Optional[str] = None) -> None:
     program = docker or shutil.which("docker")
     if program is not None:
         _call([program, "rm", "--force", name])
+
+
+def forget_login(folder: str) -> None:
+    """Removes what docker has kept of a login to a registry. Absent is success."""
+    try:
+        remove_tree(folder)
+    except OSError:
+        pass
 
 
 def _call(command: List[str]) -> None:

@@ -23,8 +23,10 @@ from .shapes import (
 )
 
 DRAIN_REASONS = ("cancelled", "migrated", "deadline", "budget", "superseded")
-PHASES = ("starting", "fetching", "restoring", "setup", "running", "draining", "finishing")
+PHASES = ("starting", "fetching", "restoring", "pulling", "setup", "running", "draining", "finishing")
+REBALANCE_ANSWERS = ("save", "move", "ignore")
 _OWN_REASONS = ("completed", "workload", "setup", "bundle", "input", "image", "secrets", "disk-full")
+_OWN_REASONS += ("image-login", "registry")
 RESULT_REASONS = _OWN_REASONS + ("interrupted", "lease", "late", "runner") + DRAIN_REASONS
 
 # SHA-256 is taken per part of this size (core/checkpoint.ts).
@@ -107,7 +109,11 @@ ORDER = record(
         "beatMs": whole(1),
         "notice": tagged("kind", NOTICE_SHAPES),
         "issuedAtMs": whole(),
-    }
+    },
+    optional={
+        "imageLogin": record({"username": text, "secret": text}),
+        "onRebalance": literal(*REBALANCE_ANSWERS),
+    },
 )
 
 # Ids of providers come in many forms; none has a space in it.
@@ -157,7 +163,7 @@ BEAT = record(
         "clockMs": whole(),
         "uptimeMs": whole(),
     },
-    optional=dict(_TIMES, phases=_PHASES),
+    optional=dict(_TIMES, phases=_PHASES, rebalanceAtMs=whole()),
 )
 
 RESULT = record(

@@ -25,6 +25,8 @@ class Facts:
         self.secrets = secrets
         self.paths = paths
         self.checkpoint_dir = checkpoint_dir
+        self.image_password = ""
+        """For the image's registry, where the order names a login."""
         self.resume_from = ""
         """Absolute path of the restored checkpoint; empty without one."""
 

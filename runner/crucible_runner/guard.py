@@ -12,8 +12,9 @@ import traceback
 from typing import Callable, List, NamedTuple, Optional
 
 from . import processes
-from .container import remove_container
+from .container import forget_login, remove_container
 from .notices import file as notice_file
+from .paths import Paths
 
 _NOTICE_LOOK_SECONDS = 0.1
 _READ_BYTES = 65536
@@ -166,6 +167,7 @@ class Guard:
             return  # nothing was started, and the machine that works on it may be a neighbour on this computer
         if self._container is not None:
             remove_container(self._container)
+            forget_login(Paths(self._options.root).login)
         left = processes.end_all(self._options.attempt_id, [os.getpid()], [])
         if left:
             print("processes that cannot be ended: %s" % sorted(left), file=sys.stderr)

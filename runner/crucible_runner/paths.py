@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 import sys
-from typing import Tuple
+from typing import Optional, Tuple
 
 # Far more than anybody has to say in a file of `control/`.
 _PLAIN_BYTES_MAX = 64 * 1024
@@ -27,6 +27,7 @@ class Paths:
         self.saved = self._at("control/saved")
         self.progress = self._at("control/progress.json")
         self.stop = self._at("control/stop.json")
+        self.save = self._at("control/save.json")
         self.helper = self._at("helper")
         self.bin = self._at("bin")
         self.tmp = self._at("tmp")
@@ -34,6 +35,7 @@ class Paths:
         self.held = self._at("tmp/held")
         self.restoring = self._at("tmp/restoring")
         self.logs = self._at("tmp/logs")
+        self.login = self._at("tmp/login")
 
     def _at(self, name: str) -> str:
         return os.path.join(self.root, *name.split("/"))
@@ -45,6 +47,7 @@ class Paths:
             os.makedirs(path)
         for path in (self.staging, self.held, self.restoring):
             remove_tree(path)
+        remove_tree(self.login)
         os.makedirs(self.saved)
         os.makedirs(self.logs, exist_ok=True)
 
@@ -95,3 +98,8 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
         written = os.pwrite(descriptor, view, offset)
         view = view[written:]
         offset += written
+
+
+def checkpoint_directory(work: str, own: str, named: Optional[str]) -> str:
+    """Where the workload writes checkpoints: what the order names, in the working directory, or the runner's own."""
+    return own if named is None else os.path.join(work, named)

@@ -157,17 +157,23 @@ class Life:
             fetcher = Fetcher(attempt.store, attempt.keys, attempt.clock, attempt.remark)
             fetcher.fetch(order["bundle"], paths.work, archive, attempt.patience)
         # Before the inputs: their credentials may be among them.
-        secrets = self._read_secrets()
+        values = self._read_secrets()
+        secrets = {name: values[name] for name in order["secrets"]}
         cache = InputCache(default_folder(os.environ))
         inputs = Inputs(cache, attempt.clock, attempt.remark, attempt.patience)
         inputs.use_credentials(dict(order["env"], **secrets), os.environ.get("HOME"))
         for each in order["inputs"]:
             self._check()
             inputs.fetch(each["source"], os.path.join(paths.work, each["path"]))
-        return Facts(order, secrets, paths, attempt.directory)
+        facts = Facts(order, secrets, paths, attempt.directory)
+        if "imageLogin" in order:
+            facts.image_password = values[order["imageLogin"]["secret"]]
+        return facts
 
     def _read_secrets(self) -> dict:
-        attempt, names = self._attempt, self._attempt.order["secrets"]
+        """What the workload gets, and the password of the image's registry."""
+        attempt, order = self._attempt, self._attempt.order
+        names = order["secrets"] + ([order["imageLogin"]["secret"]] if "imageLogin" in order else [])
         if not names:
             return {}
         trouble = attempt.trouble("reading the secrets")

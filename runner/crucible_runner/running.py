@@ -9,6 +9,7 @@ from .attempt import Attempt
 from .documents import dump
 from .endings import DRAIN_WORDS, Ending, Failed, stopped_early
 from .environment import Facts, container_environment, workload_environment
+from .image import Login, Puller, Wanted
 from .paths import write_whole
 from .restore import Found
 from .retry import Pauses
@@ -46,7 +47,10 @@ class Running:
             self._docker = container.find_docker()
             attempt.container = container.container_name(order["attemptId"])
             attempt.post.tell({"container": attempt.container})
-            container.pull(self._docker, order["image"], attempt.is_stopped)
+            attempt.enter("pulling")
+            wanted = Wanted(order["image"], self._login())
+            folder = attempt.paths.login
+            Puller(self._docker, folder, attempt.clock, attempt.remark, attempt.is_stopped).pull(wanted, os.environ)
         elif order["setup"] is not None:
             attempt.enter("setup")
             end = self._tend(self._start(["sh", "-c", order["setup"]]))
@@ -55,6 +59,10 @@ class Running:
                 raise stopped_early(drain.reason if drain is not None else "interrupted")
             if end.status != 0:
                 raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
+
+    def _login(self) -> Optional[Login]:
+        login = self._attempt.order.get("imageLogin")
+        return login and Login(login["username"], self._facts.image_password)
 
     def run(self, found: Found) -> Ending:
         """Runs the command to its end."""

@@ -1,4 +1,4 @@
-"""AWS Signature Version 4 for S3. Pure: the time is an argument."""
+"""AWS Signature Version 4. Pure: the time is an argument."""
 
 import hashlib
 import hmac
@@ -44,8 +44,10 @@ def encoded_path(path: str) -> str:
     return quote(path, safe="/-_.~")
 
 
-def signed_headers(request: Request, credentials: Credentials, region: str, stamp: str) -> Dict[str, str]:
-    """The request's headers with those that sign it for S3; `stamp` is the time as `20130524T000000Z`."""
+def signed_headers(
+    request: Request, credentials: Credentials, region: str, stamp: str, service: str = "s3"
+) -> Dict[str, str]:
+    """The request's headers with those that sign it; `stamp` is the time as `20130524T000000Z`."""
     headers = dict(request.headers, **{"x-amz-content-sha256": request.sha256, "x-amz-date": stamp})
     if credentials.token is not None:
         headers["x-amz-security-token"] = credentials.token
@@ -55,7 +57,7 @@ def signed_headers(request: Request, credentials: Credentials, region: str, stam
     canonical = [request.method, encoded_path(request.path), request.encoded_query]
     canonical += ["%s:%s" % each for each in sorted(signed.items())]
     canonical += ["", names, request.sha256]
-    scope = "%s/%s/s3/aws4_request" % (stamp[:8], region)
+    scope = "%s/%s/%s/aws4_request" % (stamp[:8], region, service)
     text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, _sha256("\n".join(canonical))])
     key = ("AWS4" + credentials.secret).encode("utf-8")
     for part in scope.split("/"):

@@ -1,7 +1,7 @@
 """Reads what the control plane and the provider have to say, again and again."""
 
 import threading
-from typing import Callable, Optional
+from typing import Callable, NamedTuple, Optional
 
 from .clock import Clock
 from .documents import DRAIN, LEASE, LIMITS, parse
@@ -16,6 +16,8 @@ from .store import Store
 
 _LOOK_SECONDS_MAX = 5.0
 _NOTICE_LOOK_SECONDS = 1.0
+# Of what is not urgent AWS advises to ask every five seconds.
+_LOOKS_PER_HINT = 5
 
 
 class Watch:
@@ -108,12 +110,19 @@ class Watch:
             self._remark(words)
 
 
-def watch_notice(look: Look, stop: Stop, remark: Remark, clock: Clock) -> None:
-    """A thread that asks the provider's notice source once a second."""
+class Hint(NamedTuple):
+    """Where the provider says that the machine may be taken back sooner than others, and who wants to hear it, once."""
+
+    look: Look
+    heard: Callable[[int], None]
+
+
+def watch_notice(look: Look, stop: Stop, remark: Remark, clock: Clock, hint: Optional[Hint] = None) -> None:
+    """A thread that asks the provider's notice source once a second, and for hints now and then."""
     pause = threading.Event()
 
     def run() -> None:
-        complaint = ""
+        complaint, looks, left = "", 0, hint
         while True:
             try:
                 asked_at_ms = clock.wall_ms()
@@ -122,6 +131,12 @@ def watch_notice(look: Look, stop: Stop, remark: Remark, clock: Clock) -> None:
                     stop.on_notice(terminate_at_ms)
                 else:
                     stop.on_no_notice(asked_at_ms)
+                if left is not None and looks % _LOOKS_PER_HINT == 0:
+                    since_ms = left.look()
+                    if since_ms is not None:
+                        left.heard(since_ms)
+                        left = None
+                looks += 1
             except OSError as error:
                 if str(error) != complaint:
                     complaint = str(error)

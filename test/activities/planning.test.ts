@@ -142,6 +142,22 @@ describe('plan', () => {
     expect(asked).toEqual(['scripted'])
   })
 
+  it('asks each backend to keep to what the job has pinned there', async () => {
+    const asked: unknown[] = []
+    const askOffers: AskOffers = (backend, request, pins) => {
+      asked.push([backend, pins])
+      return ask('scripted', request)
+    }
+    const both = planning({ askOffers, backends: ['elsewhere', 'scripted'] })
+    await perform(both, 'plan', input({ pins: { scripted: { image: 'one' } } }))
+    expect(asked).toEqual([
+      ['elsewhere', undefined],
+      ['scripted', { image: 'one' }],
+    ])
+    const [record] = await readRecords(place.store, 'job-a')
+    expect(record).toMatchObject({ data: { inputs: { pins: { scripted: { image: 'one' } } } } })
+  })
+
   it('goes on without a backend that does not answer, and says so when there is nothing else', async () => {
     const both = planning({ backends: ['elsewhere', 'scripted'] })
     expect((await perform(both, 'plan', input())).kind).toBe('place')

@@ -196,6 +196,12 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
         expect(await backend.offers({ cpus: { min: 1e6 } }, patiently())).not.toEqual([])
         expect(await backend.offers({ accelerators: ['NoSuchGPU'] }, patiently())).not.toEqual([])
       })
+
+      it('keep to what an earlier one of the job has pinned, after a restart, too', async () => {
+        const [first] = await backend.offers({}, patiently())
+        const again = await (await h.reopen()).offers({}, patiently(), first!.pins)
+        expect(again.find((offer) => offerKey(offer) === offerKey(first!))?.pins).toEqual(first!.pins)
+      })
     })
 
     describe('launch', () => {

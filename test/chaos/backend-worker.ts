@@ -30,7 +30,8 @@ fromProduct('./dist/cli/main')
 function disturbed(backend: Backend): Backend {
   return {
     ...backend,
-    offers: (request, ctx) => meet('offers', [], { ctx, call: () => backend.offers(request, ctx) }),
+    offers: (request, ctx, pins) =>
+      meet('offers', [], { ctx, call: () => backend.offers(request, ctx, pins) }),
     launch: (order, ctx) =>
       meet('launch', [order.attemptId], { ctx, call: () => backend.launch(order, ctx), lost: unconfirmed }),
     find: (attemptId, ctx) => meet('find', [attemptId], { ctx, call: () => backend.find(attemptId, ctx) }),

@@ -168,6 +168,15 @@ describe('submit', () => {
     expect(sealed!.toString('utf8')).not.toContain(VALUE)
   })
 
+  it('seals the password of a registry with the secrets, also where there are no others', async () => {
+    const spec = { ...SPEC, image: 'ghcr.io/team/x', imageLogin: { username: 'robot', secret: 'TOKEN' } }
+    await submit(world.context, { spec, id: ID, directory: await folder() })
+    expect(JSON.stringify(started)).not.toContain(VALUE)
+    expect((await world.store.get(layout.secrets(ID)))?.length).toBeGreaterThan(0)
+    const other = { ...spec, imageLogin: { username: 'robot', secret: 'OTHER' } }
+    await expect(submit(world.context, { spec: other })).rejects.toThrow('OTHER')
+  })
+
   it('sends the code of an earlier job once more', async () => {
     await submit(world.context, { spec: SPEC, directory: await folder(), id: ID })
     const again = await submit(world.context, { spec: SPEC, from: ID })

@@ -104,7 +104,8 @@ function decisionAbout(failureClass: FailureClass, ledger: Ledger): { decision: 
   return decide({
     end: {
       kind: 'failed',
-      isLaunched: failureClass !== 'capacity',
+      // What these are about comes before a machine.
+      isLaunched: !['capacity', 'transient'].includes(failureClass),
       failure: { class: failureClass, message: 'x' },
     },
     wish: null,

@@ -243,14 +243,26 @@ env:
       'run: x\nenv: {X: hf_abcdefghijk}',
       '2:10: env.X looks like a secret, and what stands under env is kept with the job for all to read. Remove it here and add X to secrets.',
     ],
+    [
+      'run: x\nimage_login: {username: me, password: TOKEN}',
+      '2:14: image_login stands without an image. Add image, or remove it.',
+    ],
+    [
+      'run: x\nimage: y\nimage_login: {username: me, password: TOKEN}\nenv: {TOKEN: abc}',
+      '3:39: image_login.password names TOKEN, which stands under env, and what stands there is kept with the job for all to read. Remove it from env.',
+    ],
+    [
+      'run: x\nimage: y\nimage_login: {username: "me and you", password: TOKEN}',
+      '3:25: image_login.username must be the name of a user, without spaces. Write, for example, username: team-robot.',
+    ],
     // Names that every object has
     [
       'run: x\nconstructor: y',
-      '2:1: constructor is not a field. Remove it; known here are name, run, script, setup, workdir, image, inputs, resources, duration, interruptible, checkpoint, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
+      '2:1: constructor is not a field. Remove it; known here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, checkpoint, on_rebalance, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
     ],
     [
       'run: x\n__proto__: {a: b}',
-      '2:1: __proto__ is not a field. Remove it; known here are name, run, script, setup, workdir, image, inputs, resources, duration, interruptible, checkpoint, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
+      '2:1: __proto__ is not a field. Remove it; known here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, checkpoint, on_rebalance, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
     ],
     [
       'run: x\ninterruptible: constructor',

@@ -144,6 +144,16 @@ outputs: [weights.bin, "figures/**/*.png"]
     })
   })
 
+  it('takes the login to a registry, and what a recommendation to leave the machine is to bring', () => {
+    const text =
+      'run: x\nimage: ghcr.io/team/x:1\nimage_login: { username: robot, password: TOKEN }\non_rebalance: move\n'
+    expect(parsed(text).spec).toMatchObject({
+      imageLogin: { username: 'robot', secret: 'TOKEN' },
+      onRebalance: 'move',
+      secrets: [],
+    })
+  })
+
   it('takes one entry for a list of one', () => {
     const { spec } = parsed(
       'run: x\nbackends: local\nsecrets: A\noutputs: w.bin\nresources: {accelerators: h100}\n',

@@ -29,6 +29,21 @@ function fields(schema: Schema, path: string[] = []): { path: string[]; field: S
 const schema = jobFileJsonSchema() as Schema
 const all = fields(schema)
 
+/** What a field says only beside others. */
+const BESIDE: Readonly<Record<string, object>> = {
+  image_login: { image: 'x', image_login: { username: 'x', password: 'X' } },
+}
+
+function merged(base: Record<string, unknown>, over: Record<string, unknown>): Record<string, unknown> {
+  const groups = Object.entries(over).map(([name, value]) =>
+    isGroup(value) && isGroup(base[name]) ? [name, { ...base[name], ...value }] : [name, value],
+  )
+  return { ...base, ...(Object.fromEntries(groups) as object) }
+}
+
+const isGroup = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 describe("the job file's JSON Schema", () => {
   it('is the one in docs', () => {
     const file: unknown = JSON.parse(readFileSync(join(DOCS, 'job.schema.json'), 'utf8'))
@@ -43,6 +58,9 @@ describe("the job file's JSON Schema", () => {
       'setup',
       'workdir',
       'image',
+      'image_login',
+      'image_login.username',
+      'image_login.password',
       'inputs',
       'resources',
       'resources.gpus',
@@ -58,6 +76,7 @@ describe("the job file's JSON Schema", () => {
       'checkpoint.directory',
       'checkpoint.every',
       'checkpoint.size',
+      'on_rebalance',
       'deadline',
       'budget',
       'backends',
@@ -87,10 +106,11 @@ describe("the job file's JSON Schema", () => {
         >
         const command = path[0] === 'run' || path[0] === 'script' ? {} : { run: 'x' }
         const nowMs = Date.UTC(2026, 10, 21)
-        const read = parseJobObject(
-          { ...command, ...nested },
-          { nowMs, defaultName: 'x', flagOf: () => undefined },
-        )
+        const read = parseJobObject(merged({ ...command, ...BESIDE[path[0]!] }, nested), {
+          nowMs,
+          defaultName: 'x',
+          flagOf: () => undefined,
+        })
         expect(read).toEqual({ job: expect.any(Object) })
       }
     },

@@ -143,7 +143,9 @@ describe('decide, over every end, wish, ledger and policy', () => {
         if (end.kind !== 'failed' || end.failure.class !== failureClass) return true
         if (wish !== null && wish !== 'migrated') return true
         const isSpent = after.failures !== before.failures || after.interruptions !== before.interruptions
-        return !isSpent && decision.kind === 'again'
+        // A machine that waited in vain is paid for: there is an end to that.
+        const isPaid = failureClass === 'transient' && end.isLaunched
+        return !isSpent && (isPaid || decision.kind === 'again')
       })
       expect(wrong).toEqual([])
     },
@@ -218,6 +220,26 @@ describe('decide, word by word', () => {
     expect(decide({ ...facts, end: unreachable, ledger: reached.ledger }).decision.kind).toBe('again')
     const refused = decide({ ...facts, end: failed('capacity', false), ledger: first.ledger })
     expect(decide({ ...facts, end: unreachable, ledger: refused.ledger }).decision.kind).toBe('finish')
+  })
+
+  it('tries a few times in a row when a machine waited in vain, and as late as it is told', () => {
+    const vain: AttemptEnd = {
+      kind: 'failed',
+      isLaunched: true,
+      failure: { class: 'transient', message: 'The registry is away.', retryAfterMs: 9_000 },
+    }
+    const facts = { wish: null, policy, offerKeys: [offerKey], end: vain }
+    const first = decide({ ...facts, ledger: EMPTY_LEDGER })
+    expect(first).toMatchObject({
+      decision: { kind: 'again', reason: 'unreachable', afterMs: 9_000 },
+      ledger: { unclassified: 1 },
+    })
+    expect(decide({ ...facts, ledger: { ...first.ledger, unclassified: 3 } }).decision).toMatchObject({
+      kind: 'finish',
+      reason: 'unreachable',
+      message: 'The registry is away.',
+    })
+    expect(decide({ ...facts, end: failed('interrupted'), ledger: first.ledger }).ledger.unclassified).toBe(0)
   })
 
   it('keeps away, when it can, from where a migration came', () => {

@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { layout } from '../../storage/layout'
+import { formatKey, sealSecrets } from '../../storage/secrets'
 import { until } from '../support/until'
 import { COUNTER, sumOf } from './programs'
-import { useWorlds, type Machine, type World } from './world'
+import { JOB, useWorlds, type Machine, type World } from './world'
 
 const createWorld = useWorlds()
 
@@ -69,6 +71,68 @@ describe('an order with an image', () => {
       outcome: 'failed',
       reason: 'image',
       message: expect.stringContaining('manifest unknown'),
+    })
+  })
+
+  it('is pulled in a stage of its own, again where the registry stumbles', async () => {
+    const world = createDockerWorld()
+    const machine = await launchCounter(world, { image: 'shaky:1', run: 'true' })
+    const { outcome, phases } = await machine.end()
+    expect(outcome).toBe('succeeded')
+    expect(phases.map(({ name }) => name)).toEqual([
+      ...['starting', 'fetching', 'restoring', 'pulling', 'running', 'finishing'],
+    ])
+    const remarks = await machine.remarks()
+    expect(remarks).toMatch(/pulling does not work, trying again: .*503 Service Unavailable/)
+    expect(remarks).toMatch(/the image shaky:1 is here after .* \(sha256:7{64}\)/)
+  })
+
+  describe('in a registry that wants a login', () => {
+    const PRIVATE = { image: 'private.example/team/train:1', run: 'env' }
+    const imageLogin = { username: 'robot', secret: 'REGISTRY_TOKEN' }
+    async function launchWith(world: World, token: string): Promise<Machine> {
+      const key = Buffer.alloc(32, 3)
+      const keyFile = join(world.folder, 'key')
+      writeFileSync(keyFile, formatKey(key))
+      const sealed = sealSecrets(
+        key,
+        { REGISTRY_TOKEN: token, OTHER: 'for the program' },
+        Buffer.alloc(16, 5),
+      )
+      await world.store.put(layout.attemptSecrets(JOB, 1), sealed)
+      await world.order({ ...PRIVATE, imageLogin, secrets: ['OTHER'] })
+      return world.start({ arguments: ['--secret-key-file', keyFile] })
+    }
+
+    it('logs in with a secret that nobody sees, and leaves nothing of it behind', async () => {
+      const world = createDockerWorld()
+      const machine = await launchWith(world, 'let me in')
+      expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
+      expect(calls(world)).toContainEqual([
+        ...['login', '--username', 'robot', '--password-stdin', 'private.example'],
+      ])
+      const everything = [
+        JSON.stringify(calls(world)),
+        JSON.stringify(await machine.lines()),
+        machine.console,
+      ]
+      expect(everything.join()).not.toContain('let me in')
+      const output = await machine.output()
+      expect(output).toContain('OTHER=***')
+      expect(output.filter((line) => line.startsWith('REGISTRY_TOKEN'))).toEqual([])
+      expect(existsSync(join(machine.root, 'tmp/login'))).toBe(false)
+      expect(existsSync(join(world.folder, 'docker/config.json'))).toBe(false)
+    })
+
+    it('says that it is refused, with a wrong password and without one', async () => {
+      const wrong = await launchWith(createDockerWorld(), 'knock knock')
+      expect(await wrong.end()).toMatchObject({
+        ...{ outcome: 'failed', reason: 'image-login' },
+        message: expect.stringMatching(/does not give the image private.*incorrect username or password/),
+      })
+      expect(existsSync(join(wrong.root, 'tmp/login'))).toBe(false)
+      const without = await launchCounter(createDockerWorld(), PRIVATE)
+      expect(await without.end()).toMatchObject({ reason: 'image-login' })
     })
   })
 

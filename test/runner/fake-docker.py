@@ -15,11 +15,10 @@ def main(arguments):
     with open(os.path.join(HOME, "calls"), "a") as file:
         file.write(json.dumps(arguments) + "\n")
     command = arguments[0]
+    if command == "login":
+        return login(arguments)
     if command == "pull":
-        if "missing" in arguments[-1]:
-            sys.stderr.write("Error response from daemon: manifest unknown\n")
-            return 1
-        return 0
+        return pull(arguments[-1])
     if command == "image":
         return 1
     if command == "run":
@@ -34,6 +33,40 @@ def main(arguments):
             os.kill(pid, signal.SIGKILL)
         return 0
     return 125
+
+
+def config():
+    return os.path.join(os.environ.get("DOCKER_CONFIG", HOME), "config.json")
+
+
+def login(arguments):
+    if sys.stdin.read() != "let me in":
+        sys.stderr.write("Error response from daemon: unauthorized: incorrect username or password\n")
+        return 1
+    with open(config(), "w") as file:
+        json.dump({"user": arguments[arguments.index("--username") + 1], "registry": arguments[-1]}, file)
+    return 0
+
+
+def pull(image):
+    def fail(words):
+        sys.stderr.write("Error response from daemon: %s\n" % words)
+        return 1
+
+    if "missing" in image:
+        return fail("manifest unknown")
+    if image.startswith("private.example/"):
+        try:
+            with open(config()) as file:
+                assert json.load(file) == {"user": "robot", "registry": "private.example"}
+        except FileNotFoundError:
+            return fail("pull access denied for %s: denied: requested access to the resource is denied" % image)
+    if "shaky" in image and not os.path.exists(os.path.join(HOME, "shaken")):
+        open(os.path.join(HOME, "shaken"), "w").close()
+        print("0123456789ab: Pull complete", flush=True)
+        return fail("received unexpected HTTP status: 503 Service Unavailable")
+    print("0123456789ab: Already exists\nDigest: sha256:" + "7" * 64)
+    return 0
 
 
 def run(arguments):

@@ -50,6 +50,18 @@ describe('offers through workers', () => {
     expect(asked).toHaveLength(4)
   })
 
+  it('of a job that has pinned something are its own', async () => {
+    const { client, asked } = clientThat(async () => ANSWER)
+    const ask = offersThroughWorkers(client, () => 0)
+    await ask('here', {})
+    await ask('here', {}, { image: 'one' })
+    await ask('here', {}, { image: 'one' })
+    expect(asked.map(({ args }) => args)).toEqual([
+      [{ request: {} }],
+      [{ request: {}, pins: { image: 'one' } }],
+    ])
+  })
+
   it('that failed are asked for again at once', async () => {
     let tries = 0
     const { client } = clientThat(async () => {

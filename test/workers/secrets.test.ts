@@ -66,6 +66,14 @@ describe("a job's secrets", () => {
     expect(await sealedOf(2)).toBeUndefined()
   })
 
+  it('are handed over for a registry, too', async () => {
+    await submit()
+    const desk = await SecretsDesk.open(store, keyFile)
+    const imageLogin = { username: 'robot', secret: 'TOKEN' }
+    await desk.handOver({ ...ORDER, runner: { ...ORDER.runner, secrets: [], imageLogin } })
+    expect(await sealedOf(2)).toBeDefined()
+  })
+
   it('that are missing stop the job', async () => {
     const desk = await SecretsDesk.open(store, keyFile)
     await expect(desk.handOver(ORDER)).rejects.toMatchObject({

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import type { JobInput, ResolvedJob } from '../../core/messages'
+import type { Pins } from '../../core/offer'
+import type { Order } from '../../core/plan'
 import { MINUTE_MS, SECOND_MS } from '../../core/time'
 import type * as Runs from '../../workflows/job-run'
 
@@ -43,6 +45,26 @@ function pausedRun(afterMs: number): Runs.JobRun {
   run.goOn({ kind: 'again', ...WHY, afterMs, avoid })
   return run
 }
+
+describe('what an order has pinned', () => {
+  const order = (backend: string, pins?: Pins): Order =>
+    ({ backend, offers: [{ ...(pins === undefined ? {} : { pins }) }] }) as unknown as Order
+
+  it('is kept by backend and by name, in a fresh history too', () => {
+    const run = pausedRun(0)
+    expect(run.pins).toBeUndefined()
+    run.pin(order('local'))
+    expect(run.carry()).not.toHaveProperty('pins')
+    run.pin(order('cloud', { 'image/x86_64': 'one' }))
+    run.pin(order('cloud', { 'image/arm64': 'two' }))
+    run.pin(order('other', { 'image/x86_64': 'three' }))
+    const pins = {
+      cloud: { 'image/x86_64': 'one', 'image/arm64': 'two' },
+      other: { 'image/x86_64': 'three' },
+    }
+    expect(new JobRun({ ...INPUT, carry: run.carry() }).pins).toEqual(pins)
+  })
+})
 
 describe('the pause before the next order', () => {
   it('counts from the decision, whatever else takes its time meanwhile', () => {

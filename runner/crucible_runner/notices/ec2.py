@@ -1,4 +1,5 @@
-"""The notice that EC2 gives a spot machine two minutes before it takes it back: in the machine's own metadata."""
+"""The notice that EC2 gives a spot machine two minutes before it takes it back, and the recommendation to leave it (to
+rebalance) that may come before: both in the machine's own metadata."""
 
 import json
 import os
@@ -12,17 +13,29 @@ SHAPE = record({})
 _PATH = "/latest/meta-data/spot/instance-action"
 # `action` may be `terminate`, `stop` or `hibernate`: whichever it is, the machine stops to work.
 _ACTION = record({"time": text})
+_HINT_PATH = "/latest/meta-data/events/recommendations/rebalance"
+_HINT = record({"noticeTime": text})
+
+Look = Callable[[], Optional[int]]
 
 
-def open_source(_notice: dict, environment: Mapping[str, str] = os.environ) -> Callable[[], Optional[int]]:
+def open_source(_notice: dict, environment: Mapping[str, str] = os.environ) -> Look:
+    return _looker(environment, _PATH, lambda told: _ACTION(told, "")["time"])
+
+
+def open_hint(_notice: dict, environment: Mapping[str, str] = os.environ) -> Look:
+    return _looker(environment, _HINT_PATH, lambda told: _HINT(told, "")["noticeTime"])
+
+
+def _looker(environment: Mapping[str, str], path: str, instant_of: Callable[[dict], str]) -> Look:
     metadata = Metadata(environment)
 
     def look() -> Optional[int]:
-        body = metadata.get(_PATH)
+        body = metadata.get(path)
         if body is None:
             return None
         try:
-            return _instant_ms(_ACTION(json.loads(body), "")["time"])
+            return _instant_ms(instant_of(json.loads(body)))
         except (ValueError, DocumentError) as error:
             raise OSError("the notice in the instance metadata cannot be read: %s" % error) from error
 

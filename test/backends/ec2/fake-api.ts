@@ -59,6 +59,8 @@ export class FakeAws {
   keepsPutIfAbsent = true
   subnets = SUBNETS
   groups = GROUPS
+  /** Of an architecture, a name stands for the first. */
+  images = IMAGES
   prices: ReadonlyMap<string, string> | undefined = ON_DEMAND_USD
   spotPrices: typeof SPOT_USD | undefined = SPOT_USD
   /** What a command does on its machine, where that is of interest. */
@@ -113,7 +115,7 @@ export class FakeAws {
         ),
         profile: this.#verb('profile', () => this.profile),
         parameter: this.#verb('parameter', (name: string) => {
-          const image = IMAGES.find(({ architecture }) => name.includes(`/${architecture}/`))
+          const image = this.images.find(({ architecture }) => name.includes(`/${architecture}/`))
           if (image === undefined) throw answered('ParameterNotFound')
           return image.id
         }),
@@ -134,7 +136,7 @@ export class FakeAws {
         ),
         onDemandPrices: this.#verb('onDemandPrices', () => new Map(this.#have(this.prices))),
         spotPrices: this.#verb('spotPrices', () => [...this.#have(this.spotPrices)]),
-        image: this.#verb('image', (id: string) => IMAGES.find((image) => image.id === id)),
+        image: this.#verb('image', (id: string) => this.images.find((image) => image.id === id)),
       },
       network: {
         subnets: this.#verb('subnets', (wanted: string[] | 'default') =>

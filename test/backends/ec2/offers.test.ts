@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { Offer } from '../../../core/offer'
+import type { Offer, Pins } from '../../../core/offer'
 import type { ResourceRequest } from '../../../core/resources'
 import { patiently } from '../harness'
+import { IMAGES } from './fake-market'
 import { Ec2Harness } from './harness'
 
 describe('offers of EC2', () => {
@@ -108,6 +109,57 @@ describe('offers of EC2', () => {
     h.aws.subnets = []
     await expect(offers()).rejects.toMatchObject({
       failure: { class: 'invalid', hint: expect.stringContaining('CRUCIBLE_EC2_SUBNETS') },
+    })
+  })
+})
+
+describe('the image of a job', () => {
+  let h: Ec2Harness
+  const NEWER = IMAGES.map((image) => ({ ...image, id: image.id.replace('ami-0', 'ami-1') }))
+  /** What a worker says that was started a moment ago. */
+  const images = async (pins?: Pins): Promise<Record<string, string[]>> => {
+    const found = await h.open().offers({}, patiently(), pins)
+    const of = (type: string): string[] => [
+      ...new Set(found.filter((offer) => offer.type === type).map(({ data }) => data!['image']!)),
+    ]
+    return { gpu: of('g5.xlarge'), cpu: of('m7i.xlarge'), arm: of('g5g.xlarge') }
+  }
+  const pinsOf = async (type: string): Promise<Pins> =>
+    (await h.open().offers({}, patiently())).find((offer) => offer.type === type)!.pins!
+  const [X86, ARM] = [IMAGES[0]!.id, IMAGES[1]!.id]
+  const [NEWER_X86, NEWER_ARM] = [NEWER[0]!.id, NEWER[1]!.id]
+
+  beforeEach(() => {
+    h = new Ec2Harness()
+  })
+
+  it('stays what it was at its first order, whatever its name stands for by now', async () => {
+    const pins = await pinsOf('g5.xlarge')
+    h.aws.images = [...NEWER, ...IMAGES]
+    expect(await images()).toEqual({ gpu: [NEWER_X86], cpu: [NEWER_X86], arm: [NEWER_ARM] })
+    expect(await images(pins)).toEqual({ gpu: [X86], cpu: [X86], arm: [NEWER_ARM] })
+  })
+
+  it('is pinned for each architecture by itself', async () => {
+    const pins = { ...(await pinsOf('g5.xlarge')), ...(await pinsOf('g5g.xlarge')) }
+    h.aws.images = [...NEWER, ...IMAGES]
+    expect(await images(pins)).toMatchObject({ gpu: [X86], arm: [ARM] })
+  })
+
+  it('stays though the settings name another one', async () => {
+    const pins = await pinsOf('g5.xlarge')
+    h.aws.images = [...NEWER, ...IMAGES]
+    h = Object.assign(new Ec2Harness({ image: NEWER_X86 }), { aws: h.aws })
+    expect(await images(pins)).toMatchObject({ gpu: [X86] })
+  })
+
+  it('is replaced only when it is gone, and then says so', async () => {
+    const pins = await pinsOf('g5.xlarge')
+    h.aws.images = NEWER
+    const found = await h.open().offers({ accelerators: ['A10G'] }, patiently(), pins)
+    expect(found[0]).toMatchObject({
+      pins: { 'image/x86_64': NEWER_X86 },
+      note: `the image that the job had before, ${X86}, is gone: ${NEWER_X86} takes its place`,
     })
   })
 })

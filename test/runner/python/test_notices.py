@@ -10,6 +10,7 @@ from crucible_runner.documents import ORDER, parse
 from crucible_runner.notices import NOTICE_SHAPES, ec2
 
 ACTION = "/latest/meta-data/spot/instance-action"
+HINT = "/latest/meta-data/events/recommendations/rebalance"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -44,11 +45,21 @@ class InstanceMetadataTest(unittest.TestCase):
         self.addCleanup(self.server.shutdown)
         endpoint = "http://127.0.0.1:%d" % self.server.server_port
         self.look = ec2.open_source({}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": endpoint})
+        self.hint = ec2.open_hint({}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": endpoint})
 
     def test_nothing_is_announced_until_it_is(self):
         self.assertIsNone(self.look())
         self.server.paths[ACTION] = json.dumps({"action": "terminate", "time": "2026-11-21T10:00:00Z"})
         self.assertEqual(self.look(), 1795255200000)
+
+    def test_a_recommendation_to_leave_is_no_notice(self):
+        self.assertIsNone(self.hint())
+        self.server.paths[HINT] = json.dumps({"noticeTime": "2026-11-21T10:00:00Z"})
+        self.assertEqual(self.hint(), 1795255200000)
+        self.assertIsNone(self.look())
+        self.server.paths[HINT] = "{}"
+        with self.assertRaisesRegex(OSError, "cannot be read"):
+            self.hint()
 
     def test_an_instant_may_have_a_fraction(self):
         self.server.paths[ACTION] = json.dumps({"action": "stop", "time": "2026-11-21T10:00:00.250Z"})
