@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Backend } from '../../backends/backend'
 import { createBackendOver } from '../../backends/ec2'
 import { PROFILE_DEFAULT, type Ec2Config } from '../../backends/ec2/config'
 import { createSdkApi } from '../../backends/ec2/sdk'
@@ -52,7 +53,9 @@ const CLOUD_CONFIG: Ec2Config = {
 
 export interface CloudWishes {
   world: WorldText
-  behave?: (attempt: number) => Partial<Behaviour>
+  /** How the workload runs on the machine that comes first, second, ... to run one. */
+  behave?: (turn: number) => Partial<Behaviour>
+  config?: Partial<Ec2Config>
   timing?: Partial<Timing>
 }
 
@@ -81,7 +84,7 @@ export class CloudDeployment extends ControlPlane {
   ) {
     super(at, namespace, {
       store,
-      backend: () => backendOver(cloud),
+      backend: () => backendOver(cloud, { ...CLOUD_CONFIG, ...wishes.config }),
       backends: ['ec2'],
       timing: { ...QUICK, ...wishes.timing },
     })
@@ -93,7 +96,8 @@ export class CloudDeployment extends ControlPlane {
     const store = new WitnessedStore(Date.now)
     const clock = new RealClock()
     const machines: CloudMachine[] = []
-    const behave = (attempt: number): Behaviour => ({ ...STEADY, ...wishes.behave?.(attempt) })
+    let turns = 0
+    const behave = (): Behaviour => ({ ...STEADY, ...wishes.behave?.(++turns) })
     const folder = await mkdtemp(join(tmpdir(), 'crucible-clouds-'))
     const cloud = await startCloud({
       world: { ...CALM, ...wishes.world, durations: { ...CALM.durations, ...wishes.world.durations } },
@@ -169,10 +173,10 @@ export class CloudDeployment extends ControlPlane {
   }
 }
 
-function backendOver({ endpoint }: Cloud) {
+function backendOver({ endpoint }: Cloud, config: Ec2Config): Backend {
   return createBackendOver(
-    createSdkApi({ region: CLOUD_CONFIG.region, endpoint }),
-    { ...CLOUD_CONFIG, endpoint },
+    createSdkApi({ region: config.region, endpoint }),
+    { ...config, endpoint },
     {
       clock: Date.now,
       deployment: DEPLOYMENT_ID,

@@ -9,7 +9,7 @@ export interface CloudMachineOptions {
   clock: Clock
   /** The store that its runner reaches. */
   store: ObjectStore
-  behave: (attempt: number) => Behaviour
+  behave: () => Behaviour
 }
 
 /** What the backend's program for machines (`backends/ec2/machine/start.py`) is told. */
@@ -105,7 +105,7 @@ export class CloudMachine implements Machine {
   private start({ jobId, attempt, machineId }: Told): string {
     if (this.runner !== undefined) return 'the runner is at work already\n'
     const { clock, store, behave } = this.options
-    const behaviour = behave(attempt)
+    const behaviour = behave()
     this.attempt = attempt
     if (behaviour.neverStarts) return 'the runner was started\n'
     this.runner = new ScriptedRunner({

@@ -1,11 +1,11 @@
-/** `npm run clouds -- [--from SEED] [--count N] [--at-once N] [--each] [--story]` (docs/clouds.md). */
+/** `npm run clouds -- [--from SEED] [--count N] [--at-once N] [--each] [--only NAME] [--story]` (docs/clouds.md). */
 import { parseArgs } from 'node:util'
 import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
 import { connectTo, quietWorkers } from '../support/temporal'
 import { FAULT_KINDS } from './faults'
-import { runCloud, type CloudReport } from './run'
-import { lonelyFault, seededCloud, type CloudWorld } from './world'
+import { liveThrough, type CloudReport } from './run'
+import { lonelyFault, seededCloud, worseFaults } from './world'
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -20,35 +20,27 @@ async function main(): Promise<void> {
   })
   const first = Number(values.from)
   const seeds = Array.from({ length: Number(values.count) }, (_, index) => first + index)
-  const worlds = seeds.flatMap((seed) =>
-    values.each
-      ? FAULT_KINDS.filter((kind) => values.only === '' || values.only === kind).map((kind) =>
-          lonelyFault(kind, seed),
-        )
-      : [seededCloud(seed)],
-  )
+  const worlds = values.each
+    ? [...seeds.flatMap((seed) => FAULT_KINDS.map((kind) => lonelyFault(kind, seed))), ...worseFaults()]
+    : seeds.map(seededCloud)
+  const wanted = worlds.filter(({ name }) => name.startsWith(values.only))
   await setUp()
   quietWorkers()
   const at = await connectTo()
   const reports: CloudReport[] = []
-  const next = async (): Promise<void> => {
-    for (let world = worlds.shift(); world !== undefined; world = worlds.shift()) {
-      const report = await runCloud(at, world).catch((error: Error) => crashed(world!, error))
-      reports.push(report)
-      tell(report, values.story)
-    }
-  }
   try {
-    await Promise.all(Array.from({ length: Number(values['at-once']) }, next))
+    const coming = [...liveThrough(at, wanted, Number(values['at-once'])).values()]
+    await Promise.all(
+      coming.map(async (report) => {
+        reports.push(await report)
+        tell(await report, values.story)
+      }),
+    )
   } finally {
     await at.close()
     await tearDown()
   }
   summarise(reports)
-}
-
-function crashed({ name, story }: CloudWorld, error: Error): CloudReport {
-  return { name, state: 'crashed', attempts: 0, breaches: [error.stack ?? error.message], story, lastedMs: 0 }
 }
 
 function tell(

@@ -20,8 +20,29 @@ export interface CloudReport {
 const WORLD_MAX_MS = 120_000
 const GRACE_MS = 500
 
+/** Lives through worlds, some of them at once; answers their reports by name, as they come. */
+export function liveThrough(
+  at: TestConnection,
+  worlds: CloudWorld[],
+  atOnce: number,
+): Map<string, Promise<CloudReport>> {
+  const reports = new Map<string, Promise<CloudReport>>()
+  const lanes = Array.from({ length: atOnce }, () => Promise.resolve())
+  worlds.forEach((world, index) => {
+    const free = lanes[index % atOnce]!
+    const report = free.then(() => runCloud(at, world)).catch((error: Error) => crashed(world, error))
+    lanes[index % atOnce] = report.then(() => undefined)
+    reports.set(world.name, report)
+  })
+  return reports
+}
+
+function crashed({ name, story }: CloudWorld, error: Error): CloudReport {
+  return { name, state: 'crashed', attempts: 0, breaches: [error.stack ?? error.message], story, lastedMs: 0 }
+}
+
 /** Lives through one world and checks every invariant against what the cloud knows when it is over. */
-export async function runCloud(at: TestConnection, world: CloudWorld): Promise<CloudReport> {
+async function runCloud(at: TestConnection, world: CloudWorld): Promise<CloudReport> {
   const startedAtMs = Date.now()
   const deployment = await CloudDeployment.start(at, world.wishes)
   try {

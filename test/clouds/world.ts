@@ -35,11 +35,14 @@ export interface CloudWorld {
 
 /** The last happening is over by then; a job takes two seconds of training. */
 const HAPPENINGS_UNTIL_MS = 5_000
-const FAULTS_MAX = 4
+const FAULTS_MAX = 6
 /** Attempts whose workloads may have trouble of their own. */
 const TROUBLES_MAX = 3
 
-const TIMING = { silenceMs: 2_000, drainMs: 700, leaseMs: 20_000 }
+const TIMING = {
+  ...{ silenceMs: 2_500, drainMs: 700, leaseMs: 20_000 },
+  ...{ beatMs: 150, observeMs: 250, goneConfirmMs: 250 },
+}
 const SPEC: Partial<JobSpec> = {
   resources: { gpus: { min: 1 } },
   retries: { failures: 3, interruptions: 20 },
@@ -47,17 +50,34 @@ const SPEC: Partial<JobSpec> = {
 
 /** One fault and nothing else: the job gets over it. */
 export function lonelyFault(kind: FaultKind, seed: number): CloudWorld {
-  const fault = drawFault(new Dice(seed), kind)
+  return alone(`${kind} ${seed}`, { seed, faults: [drawFault(new Dice(seed), kind)] })
+}
+
+/** Lists so slow that a machine whose launch was not answered is not yet in them when it is looked for. */
+const SLOW_LISTS = { notFound: [6_000, 7_000], staleForMs: 8_000 } as const
+
+/** Faults that are worse where something else is not as it mostly is. */
+export function worseFaults(): CloudWorld[] {
+  const lost: FaultText = { fault: 'lost-answer', times: 1, where: { action: 'CreateFleet' } }
+  return [
+    alone('lost-answer, and lists that do not show the machine', {
+      faults: [lost],
+      durations: { notFound: [...SLOW_LISTS.notFound] },
+    }),
+  ]
+}
+
+function alone(name: string, world: WorldText): CloudWorld {
   return {
-    name: `${kind} ${seed}`,
-    wishes: { world: { seed, faults: [fault] }, timing: TIMING },
+    name,
+    wishes: { world, timing: TIMING, config: { staleForMs: SLOW_LISTS.staleForMs } },
     spec: SPEC,
     happenings: [],
     mayEnd: ['completed'],
     isSureToStrike: true,
     isEndedByHand: false,
     lagMs: LOOK_MS,
-    story: [JSON.stringify(fault)],
+    story: [JSON.stringify(world)],
   }
 }
 
@@ -70,7 +90,11 @@ export function seededCloud(seed: number): CloudWorld {
   const faults = Array.from({ length: dice.between(0, FAULTS_MAX) }, () =>
     drawFault(dice, dice.oneOf(FAULT_KINDS)),
   )
-  const durations = durationsOf(dice)
+  const hasSlowLists = dice.chance(0.25)
+  const durations = {
+    ...durationsOf(dice),
+    ...(hasSlowLists ? { notFound: [0, SLOW_LISTS.notFound[1]] as Range } : {}),
+  }
   const throttling = dice.chance(0.3) ? TIGHT : 'off'
   const stock = stockOf(dice)
   const behaviours = Array.from({ length: TROUBLES_MAX }, () => (dice.chance(0.4) ? behaviourOf(dice) : {}))
@@ -80,8 +104,9 @@ export function seededCloud(seed: number): CloudWorld {
     name: `seed ${seed}`,
     wishes: {
       world: { seed, faults, durations, throttling, stock },
-      behave: (attempt) => behaviours[attempt - 1] ?? {},
+      behave: (turn) => behaviours[turn - 1] ?? {},
       timing: TIMING,
+      ...(hasSlowLists ? { config: { staleForMs: SLOW_LISTS.staleForMs } } : {}),
     },
     spec: { ...SPEC, ...budget },
     happenings,
@@ -93,7 +118,7 @@ export function seededCloud(seed: number): CloudWorld {
       ...faults.map((fault) => JSON.stringify(fault)),
       `durations ${JSON.stringify(durations)}, throttling ${JSON.stringify(throttling)}`,
       `stock ${JSON.stringify(stock)}, ${JSON.stringify(budget)}`,
-      ...behaviours.map((behaviour, index) => `attempt ${index + 1}: ${JSON.stringify(behaviour)}`),
+      ...behaviours.map((behaviour, index) => `machine ${index + 1} at work: ${JSON.stringify(behaviour)}`),
       ...happenings.map(({ atMs, name }) => `at ${atMs} ms: ${name}`),
     ],
   }
@@ -141,6 +166,8 @@ function stockOf(dice: Dice): NonNullable<WorldText['stock']> {
 
 const BY_HAND = 'attempt terminated by hand'
 const CANCEL = 'cancel'
+/** It ends what there is to see. */
+const CANCEL_CHANCE = 0.08
 
 function happeningsOf(dice: Dice): Happening[] {
   const restart =
@@ -157,10 +184,10 @@ function happeningsOf(dice: Dice): Happening[] {
       happen: ({ job }) => job.executeUpdate('migrate', { args: [{}] }).catch(() => undefined),
     },
     { name: BY_HAND, happen: ({ deployment }) => deployment.terminateAttempt() },
-    { name: CANCEL, happen: ({ job }) => job.cancel() },
   ]
+  const cancel = { name: CANCEL, happen: ({ job }: { job: JobHandle }) => job.cancel() }
   return Array.from({ length: dice.between(0, 2) }, () => ({
-    ...dice.oneOf(choices),
+    ...(dice.chance(CANCEL_CHANCE) ? cancel : dice.oneOf(choices)),
     atMs: dice.between(0, HAPPENINGS_UNTIL_MS),
   }))
 }
