@@ -30,6 +30,8 @@ interface Post {
 export class Fleet {
   /** How long the provider may take for an answer about all machines. */
   observeLimitMs = OBSERVE_LIMIT_MS
+  /** Where the machines' credentials for the store come from; none where they have their own. */
+  grants: GrantSource | undefined
   private readonly posts = new Set<Post>()
   private isLooking = false
   /** Cuts the pause between two looks short when a machine is added. */
@@ -37,16 +39,14 @@ export class Fleet {
 
   constructor(
     private readonly backend: Backend,
-    private readonly store: ObjectStore,
-    private readonly now: () => number,
-    /** Where the machines' credentials for the store come from; none where they have their own. */
-    private readonly grants?: GrantSource,
+    readonly store: ObjectStore,
+    readonly now: () => number,
   ) {}
 
   /** Resolves when something must be done about the machine; rejects when the signal aborts. */
   watch(input: WatchInput, signal: AbortSignal): Promise<WatchOutcome> {
     return new Promise<WatchOutcome>((resolve, reject) => {
-      const sentry = new Sentry(this.store, input, this.now, this.grants)
+      const sentry = new Sentry(this, input)
       const post: Post = { input, sentry, resolve, reject, readDueAtMs: 0 }
       const leave = (): void => {
         this.posts.delete(post)
