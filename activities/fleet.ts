@@ -35,6 +35,8 @@ export class Fleet {
   observeLimitMs = OBSERVE_LIMIT_MS
   /** How long the store may take about one machine before the others are looked at without waiting for it. */
   lookLimitMs = LOOK_LIMIT_MS
+  /** Where the machines' credentials for the store come from; none where they have their own. */
+  grants: GrantSource | undefined
   private readonly posts = new Set<Post>()
   /** Those whose last look is not over. */
   private readonly held = new Set<Post>()
@@ -44,16 +46,14 @@ export class Fleet {
 
   constructor(
     private readonly backend: Backend,
-    private readonly store: ObjectStore,
-    private readonly now: () => number,
-    /** Where the machines' credentials for the store come from; none where they have their own. */
-    private readonly grants?: GrantSource,
+    readonly store: ObjectStore,
+    readonly now: () => number,
   ) {}
 
   /** Resolves when something must be done about the machine; rejects when the signal aborts. */
   watch(input: WatchInput, signal: AbortSignal): Promise<WatchOutcome> {
     return new Promise<WatchOutcome>((resolve, reject) => {
-      const sentry = new Sentry(this.store, input, this.now, this.grants)
+      const sentry = new Sentry(this, input)
       const post: Post = { input, sentry, resolve, reject, readDueAtMs: 0 }
       const leave = (): void => {
         this.posts.delete(post)

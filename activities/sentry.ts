@@ -15,6 +15,13 @@ const RENEWED_AFTER_PART = 1 / 12
 /** Checkpoints kept of a running job: should the newest prove bad, and the one before, there is a third. */
 const CHECKPOINTS_KEPT = 3
 
+export interface SentryDeps {
+  store: ObjectStore
+  now: () => number
+  /** Where the machine's credentials for the store come from; none where it has its own. */
+  grants?: GrantSource | undefined
+}
+
 /**
  * Watches one machine: takes what the provider says and what the runner writes, renews the lease after a fresh beat and only
  * then, and tells when something must be done. Holds no timers of its own; the fleet calls `look`.
@@ -31,16 +38,18 @@ export class Sentry {
   private isRunning: boolean
   private readonly grants: LeaseGrants | undefined
 
-  /** @param source where the machine's credentials for the store come from; none where it has its own */
+  private readonly store: ObjectStore
+  private readonly now: () => number
+
   constructor(
-    private readonly store: ObjectStore,
+    { store, now, grants }: SentryDeps,
     private readonly input: WatchInput,
-    private readonly now: () => number,
-    source?: GrantSource,
   ) {
     const { jobId, attempt } = input.order
+    this.store = store
+    this.now = now
     this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
-    this.grants = source && new LeaseGrants(source, input.order, now)
+    this.grants = grants && new LeaseGrants(grants, input.order, now)
     this.ttlMs = input.timing.leaseMs
     this.isRunning = input.isRunning
   }

@@ -57,11 +57,13 @@ export function createWatchWorker({
   backend,
   grants,
 }: BackendWorkerDeps): Promise<Worker> {
+  const fleet = new Fleet(backend, store, Date.now)
+  fleet.grants = grants
   return Worker.create({
     connection,
     namespace,
     taskQueue: watchQueue(backend.name),
-    activities: createWatchActivities(new Fleet(backend, store, Date.now, grants)),
+    activities: createWatchActivities(fleet),
     interceptors: FAILURES,
     maxConcurrentActivityTaskExecutions: WATCHES_MAX,
     // Watches are handed over at once.

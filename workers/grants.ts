@@ -61,11 +61,10 @@ export class GrantsDesk implements GrantSource {
 
   async #ask({ jobId, attempt }: Grantee): Promise<Grant> {
     const { granter, now, logger } = this.deps
-    const askedAtMs = now()
-    if (this.#trouble !== undefined && askedAtMs < this.#askAgainAtMs) throw this.#trouble
+    if (this.#trouble !== undefined && now() < this.#askAgainAtMs) throw this.#trouble
     try {
       const grant = await granter.grant({ jobId, attempt, durationMs: wishMs(this.deps.timing) })
-      this.#heldForMs = grant.expiresAtMs === null ? Infinity : grant.expiresAtMs - askedAtMs
+      this.#heldForMs = grant.expiresAtMs === null ? Infinity : grant.expiresAtMs - now()
       if (this.#trouble !== undefined) logger.info('machines get credentials for the store again')
       this.#trouble = undefined
       return grant
@@ -127,8 +126,7 @@ export async function tryGrants(
   const [granter] = [...config.backends.keys()].flatMap((name) => granterFor(config, name, store) ?? [])
   if (granter === undefined) return undefined
   const { timing } = config
-  const askedAtMs = Date.now()
   const { expiresAtMs } = await tryGrant(store, granter, { ...PROBE, durationMs: wishMs(timing) })
-  const holdForMs = expiresAtMs === null ? Infinity : withoutSlack(expiresAtMs - askedAtMs)
+  const holdForMs = expiresAtMs === null ? Infinity : withoutSlack(expiresAtMs - Date.now())
   return { holdForMs, leaseMs: leaseMsWithin(timing, holdForMs) }
 }

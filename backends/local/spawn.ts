@@ -31,18 +31,14 @@ export async function startRunner(host: Host, machine: MachineRecord): Promise<v
   }
 }
 
-function runnerArguments(
-  directory: string,
-  machine: MachineRecord,
-  { secretKeyOf, grantFile }: LocalDeps,
-): string[] {
+function runnerArguments(directory: string, machine: MachineRecord, deps: LocalDeps): string[] {
   const { owner, attempt, storeUrl, realised } = machine
   const at = (name: string): string => join(directory, name)
   return [
     ...[at(FILES.runner), 'run', '--store', storeUrl, '--job', owner.jobId, '--attempt', String(attempt)],
     ...['--root', directory],
-    ...(secretKeyOf === undefined ? [] : ['--secret-key-file', at(FILES.secretKey)]),
-    ...(grantFile === undefined ? [] : ['--grant-file', at(FILES.grant)]),
+    ...(deps.secretKeyOf === undefined ? [] : ['--secret-key-file', at(FILES.secretKey)]),
+    ...(deps.grantFile === undefined ? [] : ['--grant-file', at(FILES.grant)]),
     ...(realised.capacityType === 'spot' ? ['--notice-file', at(FILES.notice), '--notice-kill'] : []),
   ]
 }

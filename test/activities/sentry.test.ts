@@ -31,7 +31,7 @@ beforeEach(async () => {
 afterEach(() => place.dispose())
 
 const sentry = (over: Partial<WatchInput> = {}): Sentry =>
-  new Sentry(place.store, { ...input, ...over }, () => nowMs)
+  new Sentry({ store: place.store, now: () => nowMs }, { ...input, ...over })
 const lease = (): Promise<Lease | undefined> => place.read<Lease>(layout.lease(order.jobId, order.attempt))
 
 describe('a sentry', () => {
@@ -136,10 +136,8 @@ describe('the lease of a machine that lives on grants', () => {
   }
   const granted = (): Sentry =>
     new Sentry(
-      place.store,
+      { store: place.store, now: () => nowMs, grants: source },
       { ...input, timing: { ...TIMING, drainMs: 3_000, powerOffMs: 1_000 } },
-      () => nowMs,
-      source,
     )
   let seq = 0
   const beatAndLook = async (one: Sentry, afterMs = 0): Promise<Lease | undefined> => {
