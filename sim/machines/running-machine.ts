@@ -46,6 +46,8 @@ export class RunningMachine implements Machine {
   private parts: Parts | undefined
   private isUp = false
   private goingDown: Promise<void> | undefined
+  /** Settled when the end of the user data has been noted. */
+  private userData: Promise<void> | undefined
   private killing: Promise<void> | undefined
 
   constructor(private readonly spec: MachineSpec) {
@@ -71,7 +73,9 @@ export class RunningMachine implements Machine {
     const why = whyNotRun(this.spec.userData)
     if (why !== undefined) this.note(why)
     const script = startUserData(this.spec.userData, ground, disk)
-    void script?.ended.then((end) => this.note(`cloud-init: user data ended with ${statusOf(end)}`))
+    this.userData = script?.ended.then((end) =>
+      this.note(`cloud-init: user data ended with ${statusOf(end)}`),
+    )
   }
 
   async run(command: AgentCommand): Promise<AgentAnswer> {
@@ -198,7 +202,7 @@ export class RunningMachine implements Machine {
     await this.preparing?.catch(() => undefined)
     this.parts?.manager.abandon()
     await this.parts?.enclosure.kill()
-    await Promise.all([this.metadata.close(), this.control.close()])
+    await Promise.all([this.metadata.close(), this.control.close(), this.userData])
     this.note(`${this.id}: off`)
   }
 
