@@ -53,6 +53,7 @@ export function handedOver(): ApplicationFailure {
   return ApplicationFailure.create({
     type: 'transient',
     message: 'The worker is shutting down; another one takes over.',
+    category: 'BENIGN',
   })
 }
 
