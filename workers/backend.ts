@@ -16,7 +16,7 @@ export interface BackendWorkerDeps {
   client: Client
   store: ObjectStore
   backend: Backend
-  secrets: Pick<SecretsDesk, 'handOver'>
+  secrets: Pick<SecretsDesk, 'handOver' | 'mask'>
 }
 
 /** Watches at once in one process: an entry in a set each, looked at together. */
@@ -38,6 +38,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
       store,
       now: Date.now,
       handOverSecrets: (order) => secrets.handOver(order),
+      maskSecrets: (jobId, text) => secrets.mask(jobId, text),
       owners: ownersThrough(client),
     }),
     interceptors: FAILURES,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { storeFrontOver } from '../../cli/dev/versitygw/front'
-import { startCloud, type Cloud } from '../../sim'
+import { startCloud, type Cloud, type WorldText } from '../../sim'
 import { S3_ENVIRONMENT, testVersitygw } from './s3'
 
 /** A small cloud with an object store; this process asks it, and no other, in the name of its user `test`. */
@@ -12,11 +12,12 @@ export interface TestCloud extends Cloud {
   folder: string
 }
 
-export async function startTestCloud(bucket: string): Promise<TestCloud> {
+export async function startTestCloud(bucket: string, world: WorldText = {}): Promise<TestCloud> {
   const before = { ...process.env }
   const folder = await mkdtemp(join(tmpdir(), 'crucible-cloud-'))
   const executable = await testVersitygw()
   const cloud = await startCloud({
+    world,
     startFront: storeFrontOver({ executable, directory: join(folder, 'store') }),
   })
   const { accessKeyId, secretAccessKey } = cloud.credentials
