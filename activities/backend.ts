@@ -28,6 +28,8 @@ export interface BackendDeps {
   now: () => number
   /** Seals the job's secrets anew for one attempt; does nothing for a job without any. */
   handOverSecrets: (order: LaunchInput['order']) => Promise<void>
+  /** Puts `***` in the place of every value of the job's secrets. */
+  maskSecrets: (jobId: string, text: string) => Promise<string>
   owners: OwnerLookup
   /** Where the machines' credentials for the store come from; none where they have their own. */
   grants?: GrantSource | undefined
@@ -35,7 +37,7 @@ export interface BackendDeps {
 
 /** A backend's verbs as activities. Errors are turned into failures by `failureInterceptor`. */
 export function createBackendActivities(deps: BackendDeps): BackendActivities {
-  const { backend, store, now } = deps
+  const { backend } = deps
   return {
     offers: ({ request, pins }) =>
       beating(async (signal) => ({
@@ -53,16 +55,27 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
         await backend.start?.(handle, order, { signal })
       }),
 
+    drainMachine: ({ order, handle, drain }) =>
+      beating(async (signal) => {
+        if (backend.drain === undefined || (await isDraining(deps, order))) return
+        await backend.drain(handle, drain, { signal })
+      }),
+
     terminate: ({ handle, timing }) =>
       beating((signal) => endMachine(backend, handle, { everyMs: timing.observeMs, signal })),
 
     settle: (input) =>
-      beating(async (signal) =>
-        onRecord(deps, input, await settleAttempt({ backend, store, now }, input, signal)),
-      ),
+      beating(async (signal) => onRecord(deps, input, await settleAttempt(deps, input, signal))),
 
     collectGarbage: (input) => beating((signal) => collectGarbage(deps, input, signal)),
   }
+}
+
+/** As far as the store tells; one that does not answer is a reason to go another way. */
+async function isDraining({ store, now }: BackendDeps, order: LaunchInput['order']): Promise<boolean> {
+  const documents = new AttemptDocuments(store, order, now)
+  const beat = await documents.readBeat().catch(() => undefined)
+  return beat?.phase === 'draining' || beat?.phase === 'finishing'
 }
 
 async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal): Promise<LaunchOutcome> {

@@ -1,7 +1,6 @@
-import type { Backend } from '../backends/backend'
 import { BackendError } from '../backends/errors'
 import type { AttemptTimes, SettleInput, Settlement } from '../core/activities'
-import type { Beat, Drain, RunnerResult } from '../core/documents'
+import type { Beat, Diagnosis, Drain, RunnerResult } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import { spend } from '../core/meter'
@@ -9,15 +8,12 @@ import type { Observation } from '../core/observation'
 import { endFromLoss, endFromResult } from '../planner/ending'
 import { leaseOverAtMs } from '../planner/liveness'
 import { listCheckpoints } from '../storage/checkpoints'
-import { StoreError, type ObjectStore } from '../storage/store'
+import { StoreError } from '../storage/store'
 import { AttemptDocuments, ignoreBadDocument } from './documents'
+import { diagnose, withLastWords, type DiagnosisDeps } from './diagnosis'
 import { pause } from './heartbeat'
 
-interface Deps {
-  backend: Backend
-  store: ObjectStore
-  now: () => number
-}
+type Deps = DiagnosisDeps
 
 /**
  * Makes sure that nothing of an attempt runs any more, however it ended and whoever has already tried, and works out what is
@@ -35,7 +31,8 @@ export async function settleAttempt(
   try {
     const ending = new Ending(deps, input, { documents, signal })
     const machines = knownFirst(known, await ending.find())
-    return await conclude(deps, input, { documents, machines, lasts: await ending.endAll(machines) })
+    const lasts = await ending.endAll(machines)
+    return await conclude(deps, input, { documents, machines, lasts, diagnosis: ending.diagnosis })
   } catch (error) {
     // The provider does not answer. A machine whose lease has certainly run out has stopped by itself: the job may go on, and
     // garbage collection ends what is left of it.
@@ -69,6 +66,9 @@ function knownFirst(known: MachineHandle | null, found: MachineHandle[]): Machin
 
 /** Looking for and ending the machines of one attempt. */
 class Ending {
+  /** Of the first of them, where its runner left no result. */
+  diagnosis: Diagnosis | undefined
+
   constructor(
     private readonly deps: Deps,
     private readonly input: SettleInput,
@@ -100,6 +100,7 @@ class Ending {
       return []
     }
     const before = await this.awaitStop(machines)
+    if (await this.isPuzzling()) await this.diagnose(machines[0]!)
     for (;;) {
       const looks = await this.observe(machines)
       const living = machines.filter((_, index) => looks[index]?.state !== 'gone')
@@ -133,6 +134,16 @@ class Ending {
     }
   }
 
+  /** Whether nobody has said why it ended: neither its runner nor its owner. */
+  private async isPuzzling(): Promise<boolean> {
+    const { end, wish } = this.input
+    return (end !== null || wish === null) && (await readResult(this.at.documents)) === undefined
+  }
+
+  private async diagnose(handle: MachineHandle): Promise<void> {
+    this.diagnosis = await diagnose(this.deps, this.input.order, { handle, signal: this.at.signal })
+  }
+
   private observe(machines: MachineHandle[]): Promise<Observation[]> {
     return this.deps.backend.observe(machines, { signal: this.at.signal })
   }
@@ -144,12 +155,15 @@ function endedAt(after: Observation | undefined, before: Observation): Pick<Obse
   return atMs === undefined ? {} : { endedAtMs: atMs }
 }
 
-async function conclude(
-  { store, now }: Deps,
-  input: SettleInput,
-  facts: { documents: AttemptDocuments; machines: MachineHandle[]; lasts: Observation[] },
-): Promise<Settlement> {
-  const { documents, machines, lasts } = facts
+interface Facts {
+  documents: AttemptDocuments
+  machines: MachineHandle[]
+  lasts: Observation[]
+  diagnosis?: Diagnosis | undefined
+}
+
+async function conclude({ store, now }: Deps, input: SettleInput, facts: Facts): Promise<Settlement> {
+  const { documents, machines, lasts, diagnosis } = facts
   const [result, beat, checkpoints, drain] = await Promise.all([
     readResult(documents),
     documents.readBeat().catch(ignoreBadDocument),
@@ -164,7 +178,7 @@ async function conclude(
   const progress = result?.result?.progress ?? beat?.progress ?? undefined
   const restoredFrom = result?.result?.restoredFrom ?? beat?.restoredFrom ?? undefined
   return {
-    end: endOf(input, { result, last, handle }),
+    end: told(endOf(input, { result, last, handle }), diagnosis),
     handle,
     // Duplicates too: they are on the bill, whoever worked.
     costMicroUsd:
@@ -210,6 +224,10 @@ async function readResult(documents: AttemptDocuments): Promise<ReadResult> {
     if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return { complaint: error.message }
     throw error
   }
+}
+
+function told(end: AttemptEnd, diagnosis: Diagnosis | undefined): AttemptEnd {
+  return end.kind === 'failed' ? { ...end, failure: withLastWords(end.failure, diagnosis) } : end
 }
 
 /** The runner's result counts most, then what the attempt saw, then what the provider says of the machine. */

@@ -1,5 +1,6 @@
 import type { FindOutcome, LaunchOutcome } from '../core/activities'
 import type { Capabilities } from '../core/capabilities'
+import type { Drain } from '../core/documents'
 import type { Failure } from '../core/failure'
 import type { MachineHandle, OwnedResource, ResourceHandle } from '../core/handle'
 import type { Observation } from '../core/observation'
@@ -58,6 +59,12 @@ export interface Backend {
   start?(handle: MachineHandle, order: Order, ctx: CallContext): Promise<void>
 
   /**
+   * Tells the runner of a machine to drain, by the provider's own way, for when it does not obey `drain.json`: the store is
+   * out of its reach, or of ours. Repeating it is harmless; a machine whose runner has ended is none to be told.
+   */
+  drain?(handle: MachineHandle, drain: Drain, ctx: CallContext): Promise<void>
+
+  /**
    * What the provider says of each machine, one answer per handle, in order. A machine that is gone, or was never there, is
    * an observation, not an error. One call for any number of handles.
    */
@@ -75,7 +82,10 @@ export interface Backend {
    */
   list(deployment: string, ctx: CallContext): Promise<OwnedResource[]>
 
-  /** The provider's own console of a machine, for when the runner never spoke. */
+  /**
+   * What there is to learn of a machine whose runner never spoke, or does not speak any more: the provider's console of it, and
+   * what the machine itself still tells. For people; a few pages at most, without secrets as far as the backend can tell them.
+   */
   logs?(handle: MachineHandle, cursor: string | undefined, ctx: CallContext): Promise<LogPage>
 
   /**
@@ -105,4 +115,6 @@ export interface LogPage {
   text: string
   /** Where to go on; missing at the end. */
   next?: string
+  /** The one line that says most, where there is one. */
+  lastWords?: string
 }

@@ -1,4 +1,4 @@
-import type { Phase } from '../core/documents'
+import type { Diagnosis, Phase } from '../core/documents'
 import type { Settlement } from '../core/activities'
 import { formatUsd } from '../core/money'
 import type { RecordEntry } from '../core/record'
@@ -20,9 +20,11 @@ export interface JobEvent {
   /** Null where it is about no attempt. */
   attempt: number | null
   /** A kind of the record, or what a document or the machine told. */
-  kind: RecordEntry['kind'] | 'machine' | 'rebalance' | 'stop-requested' | 'limits' | 'phase'
+  kind: RecordEntry['kind'] | 'machine' | 'rebalance' | 'diagnosis' | 'stop-requested' | 'limits' | 'phase'
   /** One sentence for a person. */
   text: string
+  /** What there is beside it, of several lines. */
+  detail?: string
 }
 
 /** A job's story from its record, the documents of its attempts and what their machines told, in the order of time. */
@@ -56,6 +58,7 @@ async function documentEvents(store: ObjectStore, jobId: string, attempt: number
   const events = await Promise.all([
     machineEvents(store, jobId, attempt),
     rebalanceEvents(store, jobId, attempt),
+    diagnosisEvents(store, jobId, attempt),
     drainEvents(store, jobId, attempt),
     limitEvents(store, jobId, attempt),
   ])
@@ -76,6 +79,24 @@ async function rebalanceEvents(store: ObjectStore, jobId: string, attempt: numbe
   if (beat?.rebalanceAtMs === undefined) return []
   const text = 'The provider said that it may soon take the machine back (a rebalance recommendation)'
   return [{ atMs: beat.rebalanceAtMs, attempt, kind: 'rebalance', text }]
+}
+
+async function diagnosisEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
+  // Of our own activities' writing.
+  const read = (text: string): Diagnosis => JSON.parse(text) as Diagnosis
+  const diagnosis = await readDocument(store, layout.diagnosis(jobId, attempt), read).catch(ignoreBadDocument)
+  if (diagnosis === undefined) return []
+  const { atMs, machine, lastWords, text: detail } = diagnosis
+  const text = `Its machine left no result and was asked what it knows (${machine})`
+  return [
+    {
+      atMs,
+      attempt,
+      kind: 'diagnosis',
+      text: lastWords === undefined ? text : `${text}: ${lastWords}`,
+      detail,
+    },
+  ]
 }
 
 async function drainEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {

@@ -190,6 +190,8 @@ export interface BackendActivities {
   launch(input: LaunchInput): Promise<LaunchOutcome>
   find(input: { order: Order }): Promise<FindOutcome>
   start(input: { order: Order; handle: MachineHandle }): Promise<void>
+  /** Tells the machine itself to drain, unless its runner is seen to do so already; nothing where the backend has no way. */
+  drainMachine(input: { order: Order; handle: MachineHandle; drain: Drain }): Promise<void>
   /** Ends a machine and returns when the provider confirms it; absent is success. */
   terminate(input: { handle: MachineHandle; timing: Timing }): Promise<void>
   /** Whatever became of the attempt, makes sure that nothing of it runs, and says what is certain. */

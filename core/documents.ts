@@ -265,6 +265,17 @@ export interface RunnerResult extends RunnerTimes {
   finishedAtMs: number
 }
 
+/** `diagnosis.json`: what could be learned of a machine whose runner left no result. Put once by the control plane. */
+export interface Diagnosis {
+  atMs: number
+  /** The provider's id of the machine. */
+  machine: string
+  /** Some pages for people, secrets masked. */
+  text: string
+  /** The line that says most. */
+  lastWords?: string
+}
+
 /** A line of `logs/<from>-<to>.ndjson`. */
 export interface LogLine {
   /** Number of the line in the attempt, from 1, without holes. */

@@ -30,6 +30,8 @@ export const layout = {
   beat: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/beat.json`,
   result: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/result.json`,
   attemptSecrets: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/secrets.sealed`,
+  /** What could be learned of a machine whose runner does not speak, before it was ended. */
+  diagnosis: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/diagnosis.json`,
   logs: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/logs/`,
 
   checkpoints: (jobId: string) => `jobs/${jobId}/checkpoints/`,

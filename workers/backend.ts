@@ -17,7 +17,7 @@ export interface BackendWorkerDeps {
   client: Client
   store: ObjectStore
   backend: Backend
-  secrets: Pick<SecretsDesk, 'handOver'>
+  secrets: Pick<SecretsDesk, 'handOver' | 'mask'>
   /** Missing where the store asks for no credentials, or the machines have their own. */
   grants?: GrantSource | undefined
 }
@@ -41,6 +41,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
       store,
       now: Date.now,
       handOverSecrets: (order) => secrets.handOver(order),
+      maskSecrets: (jobId, text) => secrets.mask(jobId, text),
       owners: ownersThrough(client),
       grants,
     }),

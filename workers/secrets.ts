@@ -33,6 +33,16 @@ export class SecretsDesk {
     await this.store.put(layout.attemptSecrets(jobId, attempt), again)
   }
 
+  /** A text about a job's machine, `***` in the place of whatever is a secret of the job. */
+  async mask(jobId: string, text: string): Promise<string> {
+    const sealed = await this.store.get(layout.secrets(jobId))
+    if (sealed === undefined) return text
+    const values = Object.values(this.unseal(attemptKey(this.key, jobId), sealed))
+    return values
+      .filter((value) => value.length >= MASKED_CHARS_MIN)
+      .reduce((masked, value) => masked.replaceAll(value, '***'), text)
+  }
+
   /** What the machine of an attempt opens its secrets with, as the text of a key file. */
   keyOf(attemptId: string): string {
     return formatKey(attemptKey(this.key, attemptId)).trim()
@@ -50,3 +60,5 @@ export class SecretsDesk {
 }
 
 const NONCE_BYTES = 16
+/** As the runner has it: what is shorter would hide half of every text. */
+const MASKED_CHARS_MIN = 4

@@ -112,6 +112,18 @@ export function on(backend: string): {
   }
 }
 
+/** Pressing a machine that does not obey: within its window, or not at all. */
+export function pressing(backend: string): Pick<BackendActivities, 'drainMachine'> {
+  return proxyActivities<BackendActivities>({
+    ...EFFECT,
+    taskQueue: backendQueue(backend),
+    startToCloseTimeout: '1 minute',
+    scheduleToCloseTimeout: '2 minutes',
+    retry: RETRY,
+    summary: 'tell the machine itself to save and stop',
+  })
+}
+
 /** Starting the runner of a machine that is still coming up: asked again every few seconds until the time is up. */
 export function starting(backend: string, withinMs: number): Pick<BackendActivities, 'start'> {
   return proxyActivities<BackendActivities>({

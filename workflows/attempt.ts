@@ -2,16 +2,17 @@ import {
   CancellationScope,
   condition,
   getExternalWorkflowHandle,
+  patched,
   setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow'
 import type { Settlement, WatchOutcome } from '../core/activities'
-import type { DrainReason } from '../core/documents'
+import type { Drain, DrainReason } from '../core/documents'
 import { failureFrom } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import { RUNNING_SIGNAL, type AttemptInput, type AttemptOutcome, type RunningNotice } from '../core/messages'
-import { on, orchestrator } from './activities'
+import { on, orchestrator, pressing } from './activities'
 import { AttemptPage } from './attempt-page'
 import { attemptOrders, type AttemptOrders } from './attempt-orders'
 import { forever } from './forever'
@@ -32,13 +33,15 @@ async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrder
   await holdBack(input, orders)
   if (orders.drain !== undefined) return callOff(input, page, { orders, by: orders.drain.reason })
   page.ordering()
-  const draining = obeyDrain(input, page, orders)
+  const machine: Machine = { handle: null }
+  const draining = obeyDrain(input, page, { orders, machine })
   const launched = await launch(input).catch(failedLaunch)
   if (launched.kind === 'untouched') {
     orders.close()
     return page.over({ settlement: launched.settlement })
   }
   const { handle } = launched
+  machine.handle = handle
   const end = handle === null ? launched.end : await Promise.race([follow(input, page, handle), draining])
   orders.close()
   const settlement = await settle(input, page, { orders, handle, end })
@@ -154,13 +157,15 @@ async function tellJob(notice: RunningNotice): Promise<void> {
 async function obeyDrain(
   input: AttemptInput,
   page: AttemptPage,
-  orders: AttemptOrders,
+  { orders, machine }: { orders: AttemptOrders; machine: Machine },
 ): Promise<AttemptEnd | null> {
   const { order, timing } = input
   await condition(() => orders.drain !== undefined || orders.isClosed)
   if (orders.drain === undefined) return new Promise(() => undefined)
   page.stopping(orders.drain.reason)
   const drain = { reason: orders.drain.reason, windowMs: orders.drain.windowMs }
+  // Where we started the runner by a call, we can reach it by one.
+  if (order.runnerStart === 'after-launch' && patched('press')) void press(input, machine, { orders, drain })
   await forever(
     () => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }),
     (failure) => page.trouble(failure),
@@ -180,6 +185,31 @@ async function obeyDrain(
     if (!isShortened) return null
   }
 }
+
+/** The machine of the attempt, once there is one. */
+interface Machine {
+  handle: MachineHandle | null
+}
+
+/** A runner that obeys has said so by its second beat from now; one that has not is told another way, as is one that does not speak. */
+async function press(
+  { order, timing }: AttemptInput,
+  machine: Machine,
+  { orders, drain }: { orders: AttemptOrders; drain: Omit<Drain, 'requestedAtMs'> },
+): Promise<void> {
+  const requestedAtMs = Date.now()
+  const patienceMs = Math.min(2 * timing.beatMs + OBEYED_WITHIN_MS, drain.windowMs / 2)
+  const summary = 'until the machine should have obeyed'
+  const { handle } = machine
+  if (handle === null || (await condition(() => orders.isClosed, patienceMs, { summary }))) return
+  await pressing(order.backend)
+    .drainMachine({ order, handle, drain: { ...drain, requestedAtMs } })
+    // Its window ends all the same, and with it the machine.
+    .catch(() => undefined)
+}
+
+/** From reading the order to the beat that tells, over a slow line. */
+const OBEYED_WITHIN_MS = 5_000
 
 /** Puts each new limit where the runner reads it. */
 async function obeyExtensions(input: AttemptInput, orders: AttemptOrders): Promise<void> {

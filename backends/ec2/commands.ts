@@ -3,6 +3,19 @@ import type { Invocation, InvocationResult } from './api'
 import { pause } from './calls'
 import { transient } from './errors'
 import type { Host } from './host'
+import { readMachineFile } from './template'
+
+/** A program of `machine/` with what it is to do in front; quoted twice over, so that nothing of it is read on the way. */
+export function script(program: string, spec: Record<string, unknown>): string[] {
+  const text = Buffer.from(JSON.stringify(spec)).toString('base64')
+  return [
+    '#!/bin/sh',
+    "exec python3 -I - <<'CRUCIBLE'",
+    `import base64; SPEC = base64.b64decode("${text}").decode("utf-8")`,
+    ...readMachineFile(program).trimEnd().split('\n'),
+    'CRUCIBLE',
+  ]
+}
 
 export interface MachineCommand {
   machineId: string

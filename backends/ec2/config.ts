@@ -102,6 +102,11 @@ export const EC2_SETTINGS = [
   },
 ]
 
+/** The SDK asks for a newer Node than Crucible does, on standard error, at each start: whoever runs it has no use for that. */
+export function silenceSdk(env: NodeJS.ProcessEnv = process.env): void {
+  env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
+}
+
 export type ParsedEc2Config = { config: Ec2Config } | { problems: string[] }
 
 /** Reads the settings of `EC2_SETTINGS`; either a whole config or every problem at once. */

@@ -4,6 +4,7 @@ import { verb } from './calls'
 import { check } from './check'
 import type { Ec2Config } from './config'
 import { createHost, type Ec2Deps } from './host'
+import { drain } from './drain'
 import { launch } from './launch'
 import { logs } from './logs'
 import { find, list, observe } from './observe'
@@ -49,6 +50,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
     launch: (order, ctx) => verb(ctx, () => launch(host, order, ctx)),
     find: (attemptId, ctx) => verb(ctx, () => find(host, attemptId, ctx)),
     start: (handle, order, ctx) => verb(ctx, () => start(host, { handle, order }, ctx)),
+    drain: (handle, order, ctx) => verb(ctx, () => drain(host, { handle, drain: order }, ctx)),
     observe: (handles, ctx) => verb(ctx, () => observe(host, handles, ctx)),
     terminate: (resource, ctx) => verb(ctx, () => terminate(host, resource, ctx)),
     list: (deployment, ctx) => verb(ctx, () => list(host, deployment, ctx)),

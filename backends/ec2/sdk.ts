@@ -6,6 +6,7 @@ import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
 import { SSMClient } from '@aws-sdk/client-ssm'
 import { STSClient } from '@aws-sdk/client-sts'
 import type { Bucket, Ec2Api } from './api'
+import { silenceSdk } from './config'
 import { createAccountApi } from './sdk-account'
 import { createCommandsApi } from './sdk-commands'
 import { createMachinesApi } from './sdk-machines'
@@ -35,6 +36,7 @@ export interface Clients {
 }
 
 export function createSdkApi({ region, endpoint }: SdkOptions): Ec2Api {
+  silenceSdk()
   const common = { region, ...(endpoint === undefined ? {} : { endpoint }) }
   const reading = { ...common, maxAttempts: READ_ATTEMPTS, requestHandler: timeouts(READ_TIMEOUT_MS) }
   const changing = { ...common, maxAttempts: 1, requestHandler: timeouts(CHANGE_TIMEOUT_MS) }

@@ -4,13 +4,12 @@ import type { MachineHandle } from '../../core/handle'
 import type { Order } from '../../core/plan'
 import type { CallContext } from '../backend'
 import { BackendError } from '../errors'
-import { runOnMachine, type CommandAnswer } from './commands'
+import { runOnMachine, script, type CommandAnswer } from './commands'
 import { diagnose } from './diagnose'
 import { invalid, transient } from './errors'
 import type { Host } from './host'
 import { isMachineId, observationOf } from './machines'
 import { sealFor } from './seal'
-import { readMachineFile } from './template'
 
 /** A start of this age that succeeded is the one that is asked for again. */
 const STARTED_JUST_NOW_MS = 20 * SECOND_MS
@@ -60,7 +59,7 @@ export async function start(
     {
       machineId: handle.id,
       comment: `crucible start ${order.attemptId}`,
-      lines: script(spec),
+      lines: script('start.py', spec),
       goodForMs: STARTED_JUST_NOW_MS,
     },
     signal,
@@ -87,18 +86,6 @@ function specOf({ config }: Host, order: Order): Record<string, unknown> {
   }
 }
 
-/** The program with what it is to do in front; quoted twice over, so that nothing of it is read on the way. */
-function script(spec: Record<string, unknown>): string[] {
-  const text = Buffer.from(JSON.stringify(spec)).toString('base64')
-  return [
-    '#!/bin/sh',
-    "exec python3 -I - <<'CRUCIBLE'",
-    `import base64; SPEC = base64.b64decode("${text}").decode("utf-8")`,
-    ...readMachineFile('start.py').trimEnd().split('\n'),
-    'CRUCIBLE',
-  ]
-}
-
 async function publicNumberOf(
   host: Host,
   { handle, order }: { handle: MachineHandle; order: Order },
@@ -109,7 +96,7 @@ async function publicNumberOf(
     {
       machineId: handle.id,
       comment: `crucible prepare ${order.attemptId}`,
-      lines: script({ attemptId: order.attemptId, do: 'prepare' }),
+      lines: script('start.py', { attemptId: order.attemptId, do: 'prepare' }),
       goodForMs: PREPARED_MS,
       isWhole: isNumber,
     },

@@ -48,4 +48,10 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
     ]),
     { right: ['ATTEMPT'] },
   )
+  for (const { attempt, detail } of story) {
+    if (detail === undefined) continue
+    cli.out.line()
+    cli.out.line(`What the machine of attempt ${attempt} knew:`)
+    for (const line of detail.split('\n')) cli.out.line(`  ${line}`)
+  }
 }

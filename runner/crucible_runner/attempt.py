@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from typing import Callable, List, Optional
+from typing import Callable, List, Optional, Tuple
 
 import crucible_job
 
@@ -14,7 +14,7 @@ from .beats import Beats
 from .checkpoints import Checkpoints, Settings
 from .claim import ClaimedElsewhere, claim, machine_id
 from .clock import Clock
-from .documents import dump
+from .documents import DRAIN, dump, parse
 from .gpus import Gpus
 from .guard import Options, Post
 from .keys import CheckpointId, Keys, parse_range
@@ -24,7 +24,7 @@ from .logs import LogBook
 from .looks import Looks
 from .memory import Memory, boot_id
 from .notices import open_hint, open_source
-from .paths import Paths, checkpoint_directory, write_whole
+from .paths import Paths, checkpoint_directory, read_plain, write_whole
 from .phases import Phases
 from .progress import Progress
 from .retry import GaveUp, Patience, Trouble, persist
@@ -114,6 +114,7 @@ class Attempt:
         self.limits = Limits(order["limits"], self.memory.ordered_ms(order["issuedAtMs"]))
         self._save_ends()
         self.stop = Stop(clock, order, self.limits, self.lease)
+        self.stop.asked_here = self._asked_here
         if self.is_signalled:
             self.stop.on_signal()
         left_ms = order["issuedAtMs"] + order["startWithinMs"] + CLOCK_SLACK_MS - clock.wall_ms()
@@ -170,6 +171,13 @@ class Attempt:
         newest = self.checkpoints.newest if self.checkpoints is not None else None
         newest = newest or self.restored_from
         return newest.document() if newest is not None else None
+
+    def _asked_here(self) -> Optional[Tuple[str, int]]:
+        try:
+            drain = parse(DRAIN, read_plain(self.paths.drain)[0])
+            return drain["reason"], drain["windowMs"]
+        except (OSError, ValueError):
+            return None  # a signal without a word, as of a system that shuts down
 
     def _go_on_after_runner_before(self) -> None:
         trouble = self.trouble("looking for a runner before this one")

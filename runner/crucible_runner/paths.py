@@ -20,6 +20,7 @@ class Paths:
         self.log = self._at("runner.log")
         self.memory = self._at("runner.json")
         self.machine_id = self._at("machine-id")
+        self.drain = self._at("drain.json")
         self.work = self._at("work")
         self.output = self._at("output")
         self.checkpoints = self._at("checkpoints")

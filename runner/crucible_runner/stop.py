@@ -1,7 +1,7 @@
 """Whether the attempt must stop, why, and until when. Pure but for its lock: clocks are arguments."""
 
 import threading
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from .clock import Clock
 from .lease import Lease
@@ -43,6 +43,8 @@ class Stop:
         self._is_signalled = False
         self.no_notice_at_ms: Optional[int] = None
         """Wall clock of the last look for the provider's notice that found none; None where nobody looks."""
+        self.asked_here: Callable[[], Optional[Tuple[str, int]]] = lambda: None
+        """Reason and window of an order to drain that lies on this machine itself: what a signal is about, if there is one."""
 
     def on_document(self, reason: str, window_ms: int) -> None:
         """`drain.json` was read now."""
@@ -81,7 +83,7 @@ class Stop:
         with self._lock:
             if self._is_signalled:
                 self._is_signalled = False
-                self._interrupt(self._drain_ms)
+                self._obey_signal(now_ms)
             reasons = self._reasons(now_ms)
             if not reasons and self._drain is None:
                 return None
@@ -94,6 +96,13 @@ class Stop:
             end_ms = max(began_at_ms, min(ends))
             self._drain = Drain(reason, began_at_ms, end_ms)
             return self._drain
+
+    def _obey_signal(self, now_ms: int) -> None:
+        told = self.asked_here() if self._asked is None else None
+        if told is None:
+            self._interrupt(self._drain_ms)
+        else:
+            self._asked = (told[0], now_ms + min(self._drain_ms, told[1]))
 
     def _reasons(self, now_ms: int) -> List[Tuple[str, int]]:
         """Every reason in force with the end of its window, in their order of rank."""

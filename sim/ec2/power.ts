@@ -38,6 +38,7 @@ export class PowerSupply {
       directory: this.directoryOf(instance),
       userData: Buffer.from(instance.userData, 'base64').toString('utf8'),
       metadata: instance.metadata,
+      hopLimit: instance.metadataOptions.hopLimit,
       environment: environment(),
       bootMs: drawMs(world, 'boot'),
       ...(gpus.length > 0 ? { gpus } : {}),

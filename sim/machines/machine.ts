@@ -24,6 +24,8 @@ export interface MachineSpec {
   userData: string
   /** Read anew at each request: values may be changed, added and removed while the machine runs. */
   metadata: MachineMetadata
+  /** `HttpPutResponseHopLimit` of its metadata service. 1 unless told. */
+  hopLimit?: number
   /** For everything that runs on the machine, such as `AWS_ENDPOINT_URL`. */
   environment: Record<string, string>
   /** From power on to the start of the user data, in milliseconds. */

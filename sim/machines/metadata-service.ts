@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { hopsOf } from './hops'
 import type { MachineMetadata } from './metadata'
 
 const TOKEN_PATH = '/latest/api/token'
@@ -19,6 +20,8 @@ export class MetadataService {
   constructor(
     private readonly metadata: MachineMetadata,
     private readonly userData: string,
+    /** How far an answer with a token goes: 1 to the machine's own processes, 2 into its containers. */
+    private readonly hopLimit = 1,
     /** Milliseconds that only grow. */
     private readonly monotonicMs: () => number = () => performance.now(),
   ) {
@@ -55,9 +58,10 @@ export class MetadataService {
     response.end(text)
   }
 
-  /** A request that came through a proxy gets none. The hop limit shows itself on no loopback. */
+  /** A request that came through a proxy gets none; an answer that would have to go farther than it may never arrives. */
   private giveToken(request: IncomingMessage, response: ServerResponse): void {
     if (request.headers['x-forwarded-for'] !== undefined) return refuse(response, 403)
+    if ((hopsOf(request.socket.remotePort ?? 0) ?? 1) > this.hopLimit) return
     const asked = request.headers[TTL_HEADER]
     const ttlSeconds = typeof asked === 'string' && /^\d+$/.test(asked) ? Number(asked) : 0
     if (ttlSeconds < 1 || ttlSeconds > TTL_MAX_SECONDS) return refuse(response, 400)

@@ -295,6 +295,42 @@ describe('start', () => {
   })
 })
 
+describe('telling a machine itself to drain', () => {
+  const drain = { reason: 'cancelled', windowMs: 1_000, requestedAtMs: 1 } as const
+  const told: unknown[] = []
+  const verbs = () => {
+    told.length = 0
+    const backend = { ...place.backend, drain: async (...[, how]: unknown[]) => void told.push(how) }
+    return place.verbs({ backend })
+  }
+
+  it('is done unless its runner says that it drains', async () => {
+    const launched = place.launched()
+    const tell = () => perform(verbs(), 'drainMachine', { ...launched, drain })
+    await tell()
+    expect(told).toEqual([drain])
+    await place.beat(launched.order, { phase: 'running' })
+    await tell()
+    expect(told).toEqual([drain])
+    await place.beat(launched.order, { phase: 'draining' })
+    await tell()
+    expect(told).toEqual([])
+  })
+
+  it('is done where the store does not say', async () => {
+    const launched = place.launched()
+    await place.beat(launched.order, { phase: 'draining' })
+    const restore = await place.storeDown()
+    await perform(verbs(), 'drainMachine', { ...launched, drain })
+    expect(told).toEqual([drain])
+    await restore()
+  })
+
+  it('is nothing where the backend has no way', async () => {
+    await perform(place.verbs(), 'drainMachine', { ...place.launched(), drain })
+  })
+})
+
 describe('terminate', () => {
   it('returns when the provider confirms the end, however often it must be told', async () => {
     const { handle } = place.launched()

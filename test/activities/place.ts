@@ -96,6 +96,7 @@ export class Place {
       store,
       now,
       handOverSecrets: async () => undefined,
+      maskSecrets: async (_jobId, text) => text,
       owners,
       ...deps,
     })

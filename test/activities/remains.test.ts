@@ -20,6 +20,10 @@ it('what a machine left is ended although its launch was never heard of and it h
   await until(async () => (await backend.find(order.attemptId, patiently())).kind === 'absent')
   expect(await backend.list(order.deployment, patiently())).toHaveLength(1)
   const input = { order, timing: QUICK, windowMs: 0, handle: null, end: null, wish: null, recordSeq: 9 }
-  await settleAttempt({ backend, store, now: Date.now }, input, patiently().signal)
+  await settleAttempt(
+    { backend, store, now: Date.now, maskSecrets: async (_jobId, text) => text },
+    input,
+    patiently().signal,
+  )
   expect(await backend.list(order.deployment, patiently())).toEqual([])
 })

@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { BackendDeps } from '../../activities/backend'
+import type { Backend, LogPage } from '../../backends/backend'
+import { BackendError } from '../../backends/errors'
 import type { SettleInput, Settlement } from '../../core/activities'
+import type { Diagnosis } from '../../core/documents'
 import { microUsd } from '../../core/money'
 import { spendOver } from '../../core/meter'
 import { CLOCK_SLACK_MS } from '../../core/time'
@@ -35,6 +39,66 @@ const inputOf = (launched = place.launched()): SettleInput => ({
   recordSeq: 4,
 })
 const settle = (input: SettleInput): Promise<Settlement> => perform(place.verbs(), 'settle', input)
+
+describe('a machine whose runner left no result', () => {
+  const failure = { class: 'interrupted', message: 'It said nothing.', code: 'silent' } as const
+  const silent = { kind: 'failed', isLaunched: true, failure } as const
+  const page: LogPage = { text: '\x1b[31mthe console\x07 of token-1234\r', lastWords: 'out of memory, token-1234' }
+  /** Settles over a backend whose machines tell this; answers how many of them lived when they were asked. */
+  async function settled(input: SettleInput, logs: () => Promise<LogPage>, deps: Partial<BackendDeps> = {}) {
+    const alive: number[] = []
+    const backend: Backend = {
+      ...place.backend,
+      logs: () => {
+        alive.push(place.lives().filter((each) => each === 'alive').length)
+        return logs()
+      },
+    }
+    const maskSecrets = async (_jobId: string, text: string) => text.replaceAll('token-1234', '***')
+    const verbs = place.verbs({ backend, maskSecrets, ...deps })
+    return { settlement: await perform(verbs, 'settle', input), alive }
+  }
+  const diagnosisOf = ({ order: { jobId, attempt } }: SettleInput) =>
+    place.read<Diagnosis>(layout.diagnosis(jobId, attempt))
+
+  it('is asked before it is ended, once, and its last words are in the failure', async () => {
+    const input = { ...inputOf(), end: silent }
+    const { settlement, alive } = await settled(input, async () => page)
+    expect(alive).toEqual([1])
+    expect(settlement.end).toMatchObject({
+      failure: { message: 'It said nothing.', hint: expect.stringContaining('"out of memory, ***"') },
+    })
+    expect(await diagnosisOf(input)).toMatchObject({
+      ...{ machine: input.handle!.id, text: 'the console of ***', lastWords: 'out of memory, ***' },
+    })
+    expect((await settled(input, async () => page)).alive).toEqual([])
+  })
+
+  it('that tells nothing, or too much, does not hold up the settlement', async () => {
+    const input = { ...inputOf(), end: silent }
+    const refused = () => Promise.reject(new BackendError({ class: 'auth', message: 'no permission' }))
+    const { settlement } = await settled(input, refused)
+    expect(settlement.end).toEqual(silent)
+    expect(await diagnosisOf(input)).toMatchObject({ text: 'Nothing could be learned: no permission' })
+    const other = { ...inputOf(place.launched(place.order({ jobId: 'job-b' }))), end: silent }
+    await settled(other, async () => ({ text: 'x'.repeat(100_000) }))
+    expect((await diagnosisOf(other))?.text.length).toBe(32_000)
+  })
+
+  it('tells nothing where the secrets of its job cannot be opened', async () => {
+    const input = { ...inputOf(), end: silent }
+    await settled(input, async () => page, { maskSecrets: () => Promise.reject(new Error('another key')) })
+    expect(JSON.stringify(await diagnosisOf(input))).not.toContain('token-1234')
+  })
+
+  it('is not asked when its owner ended it, or when there is a result', async () => {
+    const cancelled = { ...inputOf(), wish: 'cancelled' } as const
+    expect((await settled(cancelled, async () => page)).alive).toEqual([])
+    const done = inputOf(place.launched(place.order({ jobId: 'job-b' })))
+    await place.result(done.order)
+    expect((await settled(done, async () => page)).alive).toEqual([])
+  })
+})
 
 describe('how an attempt ended', () => {
   it("is what its runner wrote, with the runner's artifacts and phases", async () => {

@@ -15,7 +15,7 @@ async function main(): Promise<void> {
     client: new Client({ connection, namespace }),
     store: openStore(storeUrl),
     backend: quietBackend(name),
-    secrets: { handOver: async () => undefined },
+    secrets: { handOver: async () => undefined, mask: async (_jobId, text) => text },
   })
   const running = workers.map((worker) => worker.run())
   process.send!('ready')

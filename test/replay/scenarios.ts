@@ -298,6 +298,15 @@ export const SCENARIOS: readonly Scenario[] = [
     play: ofAttempt((d) => played(d, {}, (job) => job.cancel())),
   },
   {
+    name: 'attempt.drained-by-its-provider',
+    wishes: {
+      capabilities: { runnerStart: 'after-launch' },
+      behave: () => ({ stepsTotal: 10_000, silentAtStep: 20 }),
+      timing: { drainMs: 1_000, silenceMs: 60_000 },
+    },
+    play: ofAttempt((d) => played(d, {}, (job) => job.cancel())),
+  },
+  {
     name: 'attempt.extended',
     wishes: { behave: () => ({ stepsTotal: 500 }) },
     play: ofAttempt((d) =>

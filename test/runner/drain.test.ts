@@ -189,6 +189,29 @@ describe('a command that is asked to stop', () => {
   })
 })
 
+describe('an order to drain on the machine itself', () => {
+  it('gives a signal its reason and its window', async () => {
+    const world = createWorld()
+    const machine = await launchCounter(world, {})
+    await untilStep(machine, 2)
+    const drain = { reason: 'cancelled', windowMs: 8_000, requestedAtMs: Date.now() }
+    writeFileSync(join(machine.root, 'drain.json'), JSON.stringify(drain))
+    process.kill(machine.guard.pid!, 'SIGTERM')
+    const result = await machine.end()
+    expect(result).toMatchObject({ outcome: 'stopped', reason: 'cancelled', exitCode: 143 })
+    expect(result.checkpoint!.step).toBe(result.progress!.step)
+  })
+
+  it('that cannot be read leaves the signal what it is', async () => {
+    const world = createWorld()
+    const machine = await launchCounter(world, {})
+    await untilStep(machine, 2)
+    writeFileSync(join(machine.root, 'drain.json'), '{"reason": "for fun"}')
+    process.kill(machine.guard.pid!, 'SIGTERM')
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'interrupted' })
+  })
+})
+
 describe("the provider's notice", () => {
   function give(path: string, inMs: number): number {
     const terminateAtMs = Date.now() + inMs

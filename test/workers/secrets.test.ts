@@ -74,6 +74,15 @@ describe("a job's secrets", () => {
     expect(await sealedOf(2)).toBeDefined()
   })
 
+  it('are masked wherever they stand in a text', async () => {
+    await submit()
+    const desk = await SecretsDesk.open(store, keyFile)
+    expect(await desk.mask('job-a', `it said ${VALUES.TOKEN}, and ${VALUES.TOKEN} again`)).toBe('it said ***, and *** again')
+    expect(await desk.mask('job-b', VALUES.TOKEN)).toBe(VALUES.TOKEN)
+    const other = await SecretsDesk.open(store, join(directory, 'another.key'))
+    await expect(other.mask('job-a', 'hunter2')).rejects.toThrow('different keys')
+  })
+
   it('that are missing stop the job', async () => {
     const desk = await SecretsDesk.open(store, keyFile)
     await expect(desk.handOver(ORDER)).rejects.toMatchObject({

@@ -142,7 +142,7 @@ export class ControlPlane {
       connection: this.at.nativeConnection,
       ...{ namespace, client, store },
       backend: backend(),
-      secrets: { handOver: async () => undefined },
+      secrets: { handOver: async () => undefined, mask: async (_jobId, text) => text },
     }
   }
 

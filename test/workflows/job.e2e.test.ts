@@ -247,6 +247,36 @@ describe('a job whose launch goes wrong', () => {
   )
 
   it.concurrent(
+    'tells a machine that does not obey through its provider to save and stop, once',
+    inWorld(
+      {
+        capabilities: { runnerStart: 'after-launch' },
+        behave: () => ({ stepsTotal: 10_000, silentAtStep: 20 }),
+        timing: { drainMs: 1_000, silenceMs: 60_000 },
+      },
+      async (deployment) => {
+        const { world } = deployment
+        const job = await deployment.submit()
+        await running(job)
+        await job.cancel()
+        expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+        expect(world.callsOf('drain')).toHaveLength(1)
+      },
+    ),
+  )
+
+  it.concurrent(
+    'does not press a machine that obeys',
+    inWorld({ behave: () => LONG, capabilities: { runnerStart: 'after-launch' } }, async (deployment) => {
+      const job = await deployment.submit()
+      await running(job)
+      await job.cancel()
+      expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+      expect(deployment.world.callsOf('drain')).toEqual([])
+    }),
+  )
+
+  it.concurrent(
     'stops at once, and says what to do, when the credentials are no good',
     inWorld({}, async (deployment) => {
       const failure = { class: 'auth', message: 'The key was revoked.', hint: 'Make a new key.' } as const

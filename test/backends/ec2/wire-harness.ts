@@ -19,11 +19,15 @@ const DEPLOYMENT = 'test'
 const ROLE = 'crucible-machine'
 const TYPE = 'g5.xlarge'
 
-/** In the place of the runner: notes that it was started, and stays. */
-const STAND_IN = `import os, sys, time
+/** In the place of the runner: notes that it was started and that it was told to end, and stays until then. */
+const STAND_IN = `import os, signal, sys, time
 root = sys.argv[sys.argv.index("--root") + 1]
 with open(os.path.join(root, "starts"), "a") as file:
     file.write("x")
+def end(*_):
+    open(os.path.join(root, "ended"), "w").write("x")
+    sys.exit(143)
+signal.signal(signal.SIGTERM, end)
 time.sleep(600)
 `
 const STAND_IN_SHA256 = createHash('sha256').update(STAND_IN).digest('hex')
@@ -129,16 +133,17 @@ export class WireHarness implements Harness {
   }
 
   #runnersOn(machineId: string, attemptId: string): number {
-    return this.#read(machineId, attemptId, 'starts').length
+    return this.read(machineId, attemptId, 'starts').length
   }
 
   /** What the machine of an attempt was told that it is, where the stand-in runs there. */
   #claimOf(attemptId: string): string | undefined {
     const machine = this.#instancesOf(attemptId).find(({ id }) => this.#runnersOn(id, attemptId) > 0)
-    return machine && this.#read(machine.id, attemptId, 'machine-id').trim()
+    return machine && this.read(machine.id, attemptId, 'machine-id').trim()
   }
 
-  #read(machineId: string, attemptId: string, name: string): string {
+  /** A file of the runner's directory on a machine; empty when there is none. */
+  read(machineId: string, attemptId: string, name: string): string {
     try {
       return readFileSync(join(this.directory, machineId, 'var/lib/crucible', attemptId, name), 'utf8')
     } catch {

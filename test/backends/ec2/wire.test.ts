@@ -74,6 +74,23 @@ describe('over the wire', () => {
     expect(h.cloud.journal.calls({ action: 'SendCommand' })).toHaveLength(1)
   })
 
+  it('a machine tells what it knows of its runner, and takes an order to drain', async () => {
+    h = await WireHarness.make()
+    const order = await h.order()
+    const handle = await launched(order)
+    await started(handle, order)
+    expect(await h.startsOf(order.attemptId)).toBe(1)
+    const { text } = await h.backend.logs!(handle, undefined, patiently())
+    expect(text).toMatch(
+      /# The agent \(SSM\)\nis online[^]*crucible-runner.service[^]*active[^]*# The console\n[^]*booted/,
+    )
+    const drain = { reason: 'cancelled', windowMs: 5_000, requestedAtMs: 1 } as const
+    const tell = async () => (await settled(h.backend.drain!(handle, drain, patiently()))) === 'answer'
+    await until(tell)
+    expect(JSON.parse(h.read(handle.id, order.attemptId, 'drain.json'))).toEqual(drain)
+    await until(() => h.read(handle.id, order.attemptId, 'ended') !== '')
+  })
+
   it('a launch that fails after it was accepted is told with its class', async () => {
     h = await WireHarness.make()
     h.cloud.addFault({ fault: 'launch-fails', reason: 'Client.VolumeLimitExceeded' })

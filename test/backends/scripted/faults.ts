@@ -1,7 +1,7 @@
 import type { Failure } from '../../../core/failure'
 
 export type Verb =
-  'check' | 'offers' | 'launch' | 'find' | 'start' | 'observe' | 'terminate' | 'list' | 'interrupt'
+  'check' | 'offers' | 'launch' | 'find' | 'start' | 'drain' | 'observe' | 'terminate' | 'list' | 'interrupt'
 
 /** What goes wrong with one call. Whatever is not scripted keeps every promise of the contract. */
 export type Fault =

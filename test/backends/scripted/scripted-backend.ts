@@ -51,6 +51,11 @@ export function createScriptedBackend(world: ScriptedWorld): Backend {
             if (world.machine(handle.id)?.start() !== true) throw transient('the machine cannot take it yet')
           },
         }),
+      drain: (handle, order, ctx) =>
+        call({
+          ...{ verb: 'drain', attemptIds: [handle.attemptId], ctx },
+          effect: () => world.machine(handle.id)?.drain(order),
+        }),
     }),
     observe: (handles, ctx) =>
       call({

@@ -1,3 +1,4 @@
+import type { Drain } from '../../../core/documents'
 import type { MachineHandle, OwnerTags } from '../../../core/handle'
 import type { Observation } from '../../../core/observation'
 import type { Offer } from '../../../core/offer'
@@ -75,6 +76,11 @@ export class ScriptedMachine {
     const machineId = this.handle.id
     this.#runner = new ScriptedRunner({ clock, store, jobId, attempt, behaviour, machineId, onWork, onOver })
     return true
+  }
+
+  /** Somebody tells it to drain by another way than the store. */
+  drain(order: Drain): void {
+    this.#runner?.drain(order)
   }
 
   /** The provider takes the machine back: now, or after a notice. */

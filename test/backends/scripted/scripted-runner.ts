@@ -88,6 +88,12 @@ export class ScriptedRunner {
     if (!this.#isAwake) this.#wakeAt(this.#o.clock.now())
   }
 
+  /** Somebody tells it to drain, whatever the store says. */
+  drain(order: Drain): void {
+    this.#life?.terms.obeyDrain(order, this.#o.clock.now())
+    if (!this.#isAwake) this.#wakeAt(this.#o.clock.now())
+  }
+
   /** The machine is gone, in the middle of whatever its runner was doing. */
   cut(): void {
     this.#isOver = true

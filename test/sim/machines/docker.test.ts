@@ -49,6 +49,22 @@ describe('docker on a machine', () => {
     expect((await sh(machine, 'docker rm box; docker ps -aq')).stdout).toBe('box\n')
   })
 
+  test('is as far from the metadata of its machine as the hop limit says', async () => {
+    const program = `import os, urllib.request
+url = os.environ["AWS_EC2_METADATA_SERVICE_ENDPOINT"] + "/latest/api/token"
+ask = urllib.request.Request(url, method="PUT", headers={"X-aws-ec2-metadata-token-ttl-seconds": "60"})
+try:
+    urllib.request.urlopen(ask, timeout=1)
+    print("a token")
+except OSError as error:
+    print("nothing:", error)`
+    const asked = `cat > /var/ask.py <<'END'\n${program}\nEND\npython3 /var/ask.py; docker run --rm --env AWS_EC2_METADATA_SERVICE_ENDPOINT -v /var/ask.py:/ask.py image python3 /ask.py`
+    const near = await bootOne()
+    expect((await sh(near, asked)).stdout).toMatch(/^a token\nnothing: .*timed out\n$/)
+    const far = await bootOne({ hopLimit: 2 })
+    expect((await sh(far, asked)).stdout).toBe('a token\na token\n')
+  })
+
   test('goes on when its client is killed, and is found by its labels', async () => {
     const machine = await bootOne()
     const sleep = uniqueSleep()

@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+
+/**
+ * How many hops a client of a service on loopback would be away from its machine: 1 for a process of the machine, 2 for one in a
+ * container, which has a PID namespace of its own below that of the machine. `undefined` where the system does not tell.
+ */
+export function hopsOf(clientPort: number): number | undefined {
+  try {
+    const inode = inodeOf(clientPort)
+    const pid = inode === undefined ? undefined : holderOf(inode)
+    return pid === undefined ? undefined : depthOf(pid) - depthOf('self')
+  } catch {
+    // No Linux, or it has ended meanwhile.
+    return undefined
+  }
+}
+
+/** The socket of a client on loopback, by its port. */
+function inodeOf(port: number): string | undefined {
+  const address = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  for (const line of readFileSync('/proc/net/tcp', 'utf8').split('\n')) {
+    const [, local, , , , , , , , inode] = line.trim().split(/\s+/)
+    if (local === address) return inode
+  }
+  return undefined
+}
+
+function holderOf(inode: string): string | undefined {
+  const socket = `socket:[${inode}]`
+  const isHolder = (pid: string): boolean => {
+    try {
+      return readdirSync(`/proc/${pid}/fd`).some((name) => readlinkSync(`/proc/${pid}/fd/${name}`) === socket)
+    } catch {
+      // Somebody else's, or gone.
+      return false
+    }
+  }
+  // The youngest first: whoever asks has most often just begun.
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.sort((a, b) => Number(b) - Number(a)).find(isHolder)
+}
+
+/** In how many PID namespaces a process is, as seen from ours. */
+function depthOf(pid: string): number {
+  const line = /^NSpid:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  return line === null ? NaN : line[1]!.split(/\s+/).length
+}

@@ -1,0 +1,159 @@
+/** Whole jobs on machines of the small cloud: the workflows, this backend over the wire, the real runner, and S3. */
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { Client } from '@temporalio/client'
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  Worker,
+  type WorkflowBundleWithSourceMap,
+} from '@temporalio/worker'
+import { createDecidingActivities } from '../../../activities/deciding'
+import { failureInterceptor } from '../../../activities/failures'
+import { createPlanningActivities } from '../../../activities/planning'
+import { createEc2Backend } from '../../../backends/ec2'
+import { IMAGE_DEFAULT } from '../../../backends/ec2/config'
+import type { Settlement } from '../../../core/activities'
+import type { Diagnosis } from '../../../core/documents'
+import type { JobSpec } from '../../../core/job'
+import type { JobInput } from '../../../core/messages'
+import type { Order } from '../../../core/plan'
+import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../../core/queues'
+import { layout } from '../../../storage/layout'
+import { openStore } from '../../../storage/open-store'
+import { readRecords } from '../../../storage/record'
+import type { ObjectStore } from '../../../storage/store'
+import { createVerbsWorker, createWatchWorker } from '../../../workers/backend'
+import { offersThroughWorkers } from '../../../workers/offers'
+import { runnerLinker, runnerPublisher } from '../../../workers/runner-program'
+import { startTestCloud, type TestCloud } from '../../support/cloud'
+import { testFolder } from '../../support/folders'
+import { freshNamespace } from '../../support/namespace'
+import { connectTo, quietWorkers, type TestConnection } from '../../support/temporal'
+import { QUICK, SPEC, type JobHandle } from '../../workflows/harness'
+import { ended, TEST_LIMIT_MS } from '../../workflows/looks'
+import { CONFIG } from './harness'
+
+jest.setTimeout(TEST_LIMIT_MS)
+
+const DEPLOYMENT = 'dep-0123456789'
+const BUCKET = 'jobs-on-ec2'
+const TYPE = 'm7i.large'
+const TIMING = { ...QUICK, beatMs: 500, startWithinMs: 120_000, drainMs: 2_000, observeMs: 200 }
+
+let at: TestConnection
+let program: string
+let workflowBundle: WorkflowBundleWithSourceMap
+beforeAll(async () => {
+  quietWorkers()
+  at = await connectTo()
+  program = join(testFolder('runner-program'), 'runner.pyz')
+  execFileSync(process.execPath, [join(__dirname, '../../../tools/runner-zip.mjs'), program])
+  workflowBundle = await bundleWorkflowCode({
+    workflowsPath: require.resolve('../../../workflows'),
+    logger: new DefaultLogger('ERROR'),
+  })
+})
+afterAll(() => at.close())
+
+let cloud: TestCloud
+let store: ObjectStore & { close?(): Promise<void> }
+let client: Client
+let workers: { worker: Worker; run: Promise<void> }[]
+beforeEach(() => {
+  workers = []
+})
+afterEach(async () => {
+  for (const { worker } of workers) worker.shutdown()
+  await Promise.all(workers.map(({ run }) => run))
+  await store.close?.()
+  await cloud.stop()
+})
+
+/** A cloud with a zone for each way out, and the workers of a deployment that knows nothing but EC2. */
+async function deploy(...egress: ('public' | 'none')[]): Promise<void> {
+  const zones = egress.map((_, index) => `us-east-1${'abc'[index]}`)
+  const subnets = zones.map((zone, index) => ({ zone, egress: egress[index]!, isDefault: true }))
+  cloud = await startTestCloud(BUCKET, {
+    regions: { 'us-east-1': { zones, subnets, groups: ['crucible-machine'] } },
+    throttling: 'off',
+  })
+  store = openStore(`s3://${BUCKET}/store`)
+  const namespace = await freshNamespace(at.client.connection as never)
+  client = new Client({ connection: at.client.connection, namespace })
+  const config = {
+    ...CONFIG,
+    image: IMAGE_DEFAULT,
+    types: [TYPE],
+    registerWithinMs: 4_000,
+    endpoint: cloud.endpoint,
+  }
+  const backend = await createEc2Backend(config, {
+    clock: Date.now,
+    deployment: DEPLOYMENT,
+    runnerUrl: runnerLinker(store),
+  })
+  const secrets = { handOver: async () => undefined, mask: async (_jobId: string, text: string) => text }
+  const connection = at.nativeConnection
+  const deps = { connection, namespace, client, store, backend, secrets }
+  const orchestrator = await Worker.create({
+    ...{ connection, namespace, taskQueue: ORCHESTRATOR_QUEUE, workflowBundle },
+    activities: {
+      ...createPlanningActivities({
+        ...{ store, backends: ['ec2'], askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
+        ...{ timing: TIMING, publishRunner: runnerPublisher(store, program) },
+      }),
+      ...createDecidingActivities({ store, now: Date.now }),
+    },
+    interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
+    shutdownGraceTime: 0,
+  })
+  for (const worker of [orchestrator, await createVerbsWorker(deps), await createWatchWorker(deps)])
+    workers.push({ worker, run: worker.run() })
+}
+
+async function submit(spec: Partial<JobSpec>): Promise<JobHandle> {
+  const jobId = 'job-on-ec2'
+  const input: JobInput = {
+    ...{ jobId, spec: { ...SPEC, ...spec }, bundle: null, owner: 'somebody' },
+    ...{ deployment: DEPLOYMENT, submittedAtMs: Date.now() },
+  }
+  return (await client.workflow.start(WORKFLOW_TYPES.job, {
+    ...{ workflowId: jobWorkflowId(jobId), taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
+  })) as JobHandle
+}
+
+const recorded = async <T>(kind: string): Promise<T[]> =>
+  (await readRecords(store, 'job-on-ec2')).filter((entry) => entry.kind === kind).map(({ data }) => data as T)
+const diagnosisOf = async (attempt: number): Promise<Diagnosis> =>
+  JSON.parse((await store.get(layout.diagnosis('job-on-ec2', attempt)))!.toString()) as Diagnosis
+
+describe('a job whose machine never registers', () => {
+  it('is done by a machine in another subnet, of the same image', async () => {
+    await deploy('none', 'public')
+    const job = await submit({ run: 'echo done', isInterruptible: false })
+    expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 2 })
+    const settled = await recorded<Settlement>('settled')
+    expect(settled.map(({ end, handle }) => [end.kind, handle!.realised.place])).toEqual([
+      ['failed', 'us-east-1a'],
+      ['succeeded', 'us-east-1b'],
+    ])
+    const images = (await recorded<Order>('launched')).map(({ offers }) => offers[0]!.pins)
+    expect(images[1]).toEqual(images[0])
+    expect(await diagnosisOf(1)).toMatchObject({
+      machine: settled[0]!.handle!.id,
+      text: expect.stringMatching(/# The agent \(SSM\)\nhas never registered[^]*# The console\n[^]*booted/),
+    })
+    expect(cloud.instances().filter(({ state }) => state === 'running')).toEqual([])
+  })
+
+  it('stops the second time, and says what is wrong with the network', async () => {
+    await deploy('none', 'none')
+    const { type, message } = await ended(await submit({ run: 'echo done', isInterruptible: false }))
+    expect(type).toBe('unreachable')
+    expect(message).toMatch(/agent \(SSM\) has not registered.*has no way out.*Its machine said last/)
+    const places = (await recorded<Settlement>('settled')).map(({ handle }) => handle!.realised.place)
+    expect(places).toEqual(['us-east-1a', 'us-east-1b'])
+  })
+})
