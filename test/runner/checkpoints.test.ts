@@ -103,6 +103,7 @@ printf hidden > .hidden
     const world = createWorld()
     const machine = await world.launch({
       run: 'echo w > "$CRUCIBLE_CHECKPOINT_DIR/step-3.pt"; kill -9 $$',
+      checkpoint: { directory: null, everyMs: 0, quietMs: 60_000 },
     })
     expect(await machine.end()).toMatchObject({ outcome: 'failed', signal: 'SIGKILL', checkpoint: null })
     expect(await world.checkpoints()).toEqual([])
