@@ -16,7 +16,7 @@ export interface Scenery {
   /** Settings that lead to it. */
   environment: Environment
   /** Takes a spot machine back, after a notice or, with null, without one. */
-  interrupt(machine: MachineHandle, noticeMs: number | null, signal: AbortSignal): Promise<void>
+  interrupt: (machine: MachineHandle, noticeMs: number | null, signal: AbortSignal) => Promise<void>
   /** Ends every machine. Called when nobody launches any more. */
   close(): Promise<void>
 }

@@ -23,7 +23,7 @@ export interface DevCloud {
   /** What client and workers of the deployment find in their environment, as they would of a real account. */
   environment: Record<string, string>
   /** Ends its machines and its store. */
-  stop(): Promise<void>
+  stop: () => Promise<void>
 }
 
 const BUCKET = 'crucible'
