@@ -5,7 +5,7 @@ import { testFolder } from '../support/folders'
 
 const ADDED = { CRUCIBLE_STORE: 's3://crucible', CRUCIBLE_BEAT: '1s', AWS_ACCESS_KEY_ID: 'test' }
 
-function homeWithDev(): Record<string, string> {
+function homeWithDev(): { CRUCIBLE_HOME: string } {
   const env = { CRUCIBLE_HOME: join(testFolder('dev-note'), 'home') }
   writeDevNote(homeOf(env), { pid: process.pid, address: 'localhost:7000', uiUrl: '', environment: ADDED })
   return env
