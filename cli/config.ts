@@ -1,5 +1,5 @@
 import type { Environment } from '../client/config'
-import { replaceAws, withDevEnvironment } from '../storage/home'
+import { replaceAws, withDevEnvironment } from '../client/environment'
 
 /** What the command line takes from the environment besides what client and workers read of it. */
 export interface CliConfig {

@@ -16,7 +16,7 @@ export interface Scenery {
   /** Settings that lead to it. */
   environment: Environment
   /** Takes a spot machine back, after a notice or, with null, without one. */
-  interrupt(machine: MachineHandle, noticeMs: number | null, signal: AbortSignal): Promise<void>
+  interrupt: (machine: MachineHandle, noticeMs: number | null, signal: AbortSignal) => Promise<void>
   /** Ends every machine. Called when nobody launches any more. */
   close(): Promise<void>
 }
@@ -49,13 +49,6 @@ export async function smallCloud(home: string, server: DevCloudOptions['server']
     storeDirectory: join(home, 'store'),
     machines: { directory: machines },
     server,
-  }).catch((error: unknown) => {
-    server.signal?.throwIfAborted()
-    const { kind, message } = toCrucibleError(error)
-    throw new CrucibleError(kind, message, {
-      hint: 'Without the small cloud, on machines that are processes of this host: `crucible demo --local`.',
-      cause: error,
-    })
   })
   return {
     environment,
@@ -63,6 +56,18 @@ export async function smallCloud(home: string, server: DevCloudOptions['server']
       cloud.interrupt(id, noticeMs === null ? { isSilent: true } : { noticeMs }),
     close: stop,
   }
+}
+
+/** What cannot be had for the small cloud, with the way to a demo without it. */
+export async function orWithout<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return work.catch((error: unknown) => {
+    signal.throwIfAborted()
+    const { kind, message } = toCrucibleError(error)
+    throw new CrucibleError(kind, message, {
+      hint: 'Without the small cloud, on machines that are processes of this host: `crucible demo --local`.',
+      cause: error,
+    })
+  })
 }
 
 /** Machines of this host at prices that nobody pays, as a cloud might ask for a small one. */

@@ -9,12 +9,12 @@ import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
 import { createLogger, installRuntime } from '../../workers/logging'
 import { rolesOf } from '../../workers/run'
 import type { Cli } from '../cli'
+import { storeServer } from '../dev/cloud'
 import { startServer, type Server } from '../dev/server'
 import type { Progress } from '../dev/temporal/progress'
 import { resolveExecutable } from '../dev/temporal/resolve'
-import { resolveVersitygw } from '../dev/versitygw/resolve'
 import { startWorkers, type RunningWorkers } from '../dev/workers'
-import { smallCloud, thisHost, type Scenery } from './scenery'
+import { orWithout, smallCloud, thisHost, type Scenery } from './scenery'
 
 /** A whole Crucible of its own in a temporary folder: nothing of the user's is touched. */
 export interface Stage {
@@ -70,10 +70,12 @@ async function build(cli: Cli, parts: Parts, { progress, signal, isLocal }: Stag
   const seeking = { home: homeOf(cli.environment).directory, env: { ...cli.environment }, progress, signal }
   const own = environmentOf(cli.environment, home)
   const soughtAtMs = cli.now()
-  if (!isLocal) await resolveVersitygw(seeking).catch(() => undefined)
+  if (!isLocal) await orWithout(storeServer(seeking), signal)
   const found = await resolveExecutable(seeking)
   const setUpMs = cli.now() - soughtAtMs
-  const scenery = (parts.scenery = isLocal ? await thisHost(own, signal) : await smallCloud(home, seeking))
+  const scenery = (parts.scenery = isLocal
+    ? await thisHost(own, signal)
+    : await orWithout(smallCloud(home, seeking), signal))
   const environment = { ...own, ...scenery.environment }
   const read = readWorkerConfig(environment)
   const server = (parts.server = await startServer({ found, progress, signal, ports: {} }))

@@ -23,7 +23,7 @@ export interface DevCloud {
   /** What client and workers of the deployment find in their environment, as they would of a real account. */
   environment: Record<string, string>
   /** Ends its machines and its store. */
-  stop(): Promise<void>
+  stop: () => Promise<void>
 }
 
 const BUCKET = 'crucible'
@@ -100,13 +100,18 @@ function storeFront({
   server: DevCloudOptions['server']
 }): StartFront {
   return async (options) => {
-    const executable = await resolveVersitygw(server).catch((error: unknown) => {
-      server.signal?.throwIfAborted()
-      throw new CrucibleError('unavailable', messageOf(error), { cause: error })
-    })
+    const executable = await storeServer(server)
     await mkdir(directory, { recursive: true })
     return storeFrontOver({ executable, directory, buckets: [BUCKET] })(options)
   }
+}
+
+/** The program of the store's server, found or got. Throws a `CrucibleError` with every way that was tried. */
+export async function storeServer(options: DevCloudOptions['server']): Promise<string> {
+  return resolveVersitygw(options).catch((error: unknown) => {
+    options.signal?.throwIfAborted()
+    throw new CrucibleError('unavailable', messageOf(error), { cause: error })
+  })
 }
 
 function environmentIn({

@@ -120,6 +120,14 @@ describe('plan', () => {
     expect(await place.read(keys[0]!)).toMatchObject({ offers: [{ type: 'v100' }, { type: 'v100' }] })
   })
 
+  it('names the store where it is now, not where it was when the job was resolved', async () => {
+    const asked = input()
+    const resolved = { ...asked.resolved, storeUrl: 'file:///where/it/was' }
+    expect(await perform(planning(), 'plan', { ...asked, resolved })).toMatchObject({
+      order: { storeUrl: place.store.url },
+    })
+  })
+
   it('answers a repeated question as it did first, whatever the market says now', async () => {
     const first = await perform(planning(), 'plan', input())
     place.world.setStock(SPOT, 0)

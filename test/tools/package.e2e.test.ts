@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { testVersitygw } from '../support/s3'
 import { testServer } from '../support/temporal'
 
 const ROOT = join(__dirname, '../..')
@@ -13,6 +14,8 @@ const DEMO_LIMIT_MS = 240_000
 
 interface Attempt {
   number: number
+  place: string
+  capacityType: string
   state: string
   reason: string
   stepsLost: number | null
@@ -21,6 +24,8 @@ interface Attempt {
 interface DemoDocument {
   isIdentical: boolean
   left: string[]
+  spot: { costMicroUsd: number }
+  onDemand: { costMicroUsd: number }
   jobs: { name: string; state: string; attempts: Attempt[] }[]
 }
 
@@ -100,18 +105,28 @@ describe('the package', () => {
           ...process.env,
           CRUCIBLE_HOME: home,
           CRUCIBLE_TEMPORAL_CLI: testServer().executable.path,
+          CRUCIBLE_VERSITYGW: await testVersitygw(),
           TMPDIR: outside,
         },
         timeout: DEMO_LIMIT_MS,
         maxBuffer: 64 * 1024 * 1024,
       })
-      const { isIdentical, left, jobs } = JSON.parse(stdout) as DemoDocument
+      const { isIdentical, left, jobs, spot, onDemand } = JSON.parse(stdout) as DemoDocument
       expect({ isIdentical, left }).toEqual({ isIdentical: true, left: [] })
       const [moved, undisturbed] = jobs
       expect(moved?.attempts.map(({ state }) => state)).toEqual(['interrupted', 'interrupted', 'succeeded'])
       // With notice nothing is lost; without, what came after the last checkpoint.
       expect(moved?.attempts[0]?.stepsLost).toBe(0)
-      expect(undisturbed).toMatchObject({ state: 'succeeded', attempts: [{ number: 1 }] })
+      const [first, ...others] = moved!.attempts.map(({ capacityType, place }) => `${capacityType} ${place}`)
+      expect(first).toBe('spot us-east-1a')
+      expect(others).toEqual(['spot us-east-1b', 'spot us-east-1b'])
+      expect(undisturbed).toMatchObject({
+        state: 'succeeded',
+        attempts: [{ number: 1, capacityType: 'on-demand' }],
+      })
+      // Work done again included, spot is the cheaper way.
+      expect(spot.costMicroUsd).toBeGreaterThan(0)
+      expect(spot.costMicroUsd).toBeLessThan(onDemand.costMicroUsd)
       expect(readdirSync(outside).filter((name) => name.startsWith('crucible-demo-'))).toEqual([])
     },
     DEMO_LIMIT_MS,

@@ -1,0 +1,2 @@
+/** What a command line needs before anything else is loaded. */
+export { replaceAws, withDevEnvironment } from '../storage/home'
