@@ -164,7 +164,7 @@ async function conclude(
   const progress = result?.result?.progress ?? beat?.progress ?? undefined
   const restoredFrom = result?.result?.restoredFrom ?? beat?.restoredFrom ?? undefined
   return {
-    end: endOf(input, { result, last, handle }),
+    end: endOf(input, { result, last, handle, hasSpoken: beat !== undefined }),
     handle,
     // Duplicates too: they are on the bill, whoever worked.
     costMicroUsd:
@@ -219,14 +219,20 @@ function endOf(
     result,
     last,
     handle,
-  }: { result: ReadResult; last: Observation | undefined; handle: MachineHandle | null },
+    hasSpoken,
+  }: {
+    result: ReadResult
+    last: Observation | undefined
+    handle: MachineHandle | null
+    hasSpoken: boolean
+  },
 ): AttemptEnd {
   if (result?.result !== undefined) return endFromResult(result.result)
   if (result !== undefined) {
     return { kind: 'failed', isLaunched: true, failure: { class: 'unclassified', message: result.complaint } }
   }
   if (input.end !== null) return input.end
-  if (handle !== null && last?.state === 'gone') return endFromLoss(last)
+  if (handle !== null && last?.state === 'gone') return endFromLoss(last, { hasSpoken })
   return { kind: 'stopped', by: drainReason(input) }
 }
 

@@ -56,7 +56,7 @@ export class CloudDeployment {
       CRUCIBLE_HOME: join(cloud.folder, 'home'),
       CRUCIBLE_STORE: `s3://${BUCKET}/crucible`,
       CRUCIBLE_BACKENDS: 'ec2',
-      CRUCIBLE_EC2_TYPES: 'g4dn.xlarge,g5.xlarge,g5.2xlarge,g6.xlarge,p3.2xlarge',
+      CRUCIBLE_EC2_TYPES: 'c7i.large,m7i.large,g4dn.xlarge,g5.xlarge,g6.xlarge,p3.2xlarge',
       CRUCIBLE_EC2_STALE_FOR: '2s',
       TEMPORAL_ADDRESS: testServer().address,
       TEMPORAL_NAMESPACE: namespace,
@@ -76,8 +76,10 @@ export class CloudDeployment {
   }
 
   /** Submits a training that goes on for ever until its last attempt, which soon is done. */
-  async submit(spec: Partial<JobSpec> = {}, training: Partial<Training> = {}): Promise<string> {
-    const { every = 20, lastAttempt = 2, isDeaf = false } = training
+  async submit(
+    { id, ...spec }: Partial<JobSpec> & { id?: string } = {},
+    { every = 20, lastAttempt = 2, isDeaf = false }: Partial<Training> = {},
+  ): Promise<string> {
     const code = join(this.cloud.folder, 'code')
     mkdirSync(code, { recursive: true })
     copyFileSync(join(__dirname, 'train.py'), join(code, 'train.py'))
@@ -86,11 +88,12 @@ export class CloudDeployment {
       LAST_ATTEMPT: String(lastAttempt),
       ...(isDeaf ? { IS_DEAF: '1' } : {}),
     }
-    const { id } = await this.client.submit({
+    const submitted = await this.client.submit({
+      ...(id === undefined ? {} : { id }),
       spec: { ...SPEC, run: 'exec python3 train.py', env, ...spec },
       directory: code,
     })
-    return id
+    return submitted.id
   }
 
   /** Waits until a job is as wished; how it is then. */
