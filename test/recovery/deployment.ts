@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type Connection } from '@temporalio/client'
 import { Worker } from '@temporalio/worker'
 import { createDecidingActivities } from '../../activities/deciding'
@@ -30,7 +31,8 @@ import { SPEC } from '../workflows/harness'
 const ROOT = join(__dirname, '..', '..')
 const BUCKET = 'recovery'
 /** Far more than anything takes that is waited for, on a machine that does other work. */
-const PATIENCE_MS = 120_000
+const PATIENCE_MS = 200_000
+const LOOK_EVERY_MS = 400
 
 export interface DeploymentWishes {
   world?: WorldText
@@ -100,6 +102,8 @@ export class CloudDeployment {
   async see(jobId: string, isSo: (view: JobView) => boolean): Promise<JobView> {
     let view: JobView | undefined
     await until(async () => {
+      // A look costs a dozen requests to a store in this very process.
+      await sleep(LOOK_EVERY_MS)
       view = await this.client.get(jobId)
       return isSo(view)
     }, PATIENCE_MS).catch((error: unknown) => {
