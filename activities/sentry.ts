@@ -66,7 +66,7 @@ export class Sentry {
       case 'alive':
         return undefined
       case 'gone':
-        return this.conclude(evidence, endFromLoss(observation ?? GONE))
+        return this.conclude(evidence, endFromLoss(observation ?? GONE, { hasSpoken: this.beat !== undefined }))
       case 'fenced':
         return this.conclude(evidence, { kind: 'stopped', by: 'lease' })
       case 'silent':

@@ -178,7 +178,7 @@ async function conclude({ store, now }: Deps, input: SettleInput, facts: Facts):
   const progress = result?.result?.progress ?? beat?.progress ?? undefined
   const restoredFrom = result?.result?.restoredFrom ?? beat?.restoredFrom ?? undefined
   return {
-    end: told(endOf(input, { result, last, handle }), diagnosis),
+    end: told(endOf(input, { result, last, handle, hasSpoken: beat !== undefined }), diagnosis),
     handle,
     // Duplicates too: they are on the bill, whoever worked.
     costMicroUsd:
@@ -237,14 +237,20 @@ function endOf(
     result,
     last,
     handle,
-  }: { result: ReadResult; last: Observation | undefined; handle: MachineHandle | null },
+    hasSpoken,
+  }: {
+    result: ReadResult
+    last: Observation | undefined
+    handle: MachineHandle | null
+    hasSpoken: boolean
+  },
 ): AttemptEnd {
   if (result?.result !== undefined) return endFromResult(result.result)
   if (result !== undefined) {
     return { kind: 'failed', isLaunched: true, failure: { class: 'unclassified', message: result.complaint } }
   }
   if (input.end !== null) return input.end
-  if (handle !== null && last?.state === 'gone') return endFromLoss(last)
+  if (handle !== null && last?.state === 'gone') return endFromLoss(last, { hasSpoken })
   return { kind: 'stopped', by: drainReason(input) }
 }
 

@@ -6,7 +6,7 @@ export interface Observation {
   state: 'pending' | 'running' | 'stopping' | 'gone'
   /** The provider's own words. */
   detail?: string
-  /** For `gone`: whether the provider took it back (`interrupted`), or it ended by itself or by us. */
+  /** For `gone`, and for `stopping` where it is known by then: whether the provider took it back (`interrupted`), or it ended by itself or by us. */
   cause?: 'interrupted' | 'ended' | 'failed-to-start' | 'unknown'
   /** For `failed-to-start`: what that was, where it was something else than want of capacity. */
   failure?: Failure

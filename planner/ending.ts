@@ -69,11 +69,17 @@ function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
   }
 }
 
-/** How an attempt ended whose machine is gone and left no result. */
-export function endFromLoss(observation: Observation): AttemptEnd {
+/**
+ * How an attempt ended whose machine is gone and left no result. A provider may say the same of a machine that never came up as of
+ * one whose hardware broke: a machine whose runner has spoken had started.
+ */
+export function endFromLoss(observation: Observation, { hasSpoken }: { hasSpoken: boolean }): AttemptEnd {
   const detail = observation.detail === undefined ? '' : ` (${observation.detail})`
   const failed = (failure: Failure): AttemptEnd => ({ kind: 'failed', isLaunched: true, failure })
-  switch (observation.cause ?? 'unknown') {
+  const cause = observation.cause ?? 'unknown'
+  if (cause === 'failed-to-start' && hasSpoken)
+    return failed({ class: 'interrupted', message: `The machine broke down${detail}.` })
+  switch (cause) {
     case 'interrupted':
       return failed({ class: 'interrupted', message: `The machine was taken back${detail}.` })
     case 'failed-to-start':

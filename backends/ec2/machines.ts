@@ -50,7 +50,6 @@ export function handleOfFleet(
 const LIVING = {
   pending: 'pending',
   running: 'running',
-  'shutting-down': 'stopping',
   stopping: 'stopping',
 } as const
 
@@ -67,6 +66,8 @@ export function observationOf(machine: Machine): Observation {
   const { state, reason, transition } = machine
   const detail = reason?.message ?? reason?.code
   const words = detail === undefined || detail === '' ? {} : { detail }
+  // Why it goes is told before it is gone, and decides what follows.
+  if (state === 'shutting-down') return { state: 'stopping', ...words, ...causeOf(reason) }
   if (state !== 'terminated' && state !== 'stopped') return { state: LIVING[state], ...words }
   const endedAtMs = instantIn(transition)
   return { state: 'gone', ...words, ...causeOf(reason), ...(endedAtMs === undefined ? {} : { endedAtMs }) }

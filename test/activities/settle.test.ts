@@ -168,6 +168,16 @@ describe('how an attempt ended', () => {
     expect(await settle(input)).toMatchObject({ checkpoint: second, restoredFrom: first, stepsLost: 7 })
   })
 
+  it.each([
+    { hasSpoken: true, class: 'interrupted' },
+    { hasSpoken: false, class: 'capacity' },
+  ])('tells a machine that broke down from one that never came up: %j', async (at) => {
+    const input = { ...inputOf(), end: null }
+    if (at.hasSpoken) await place.beat(input.order, {})
+    place.world.machines[0]!.end('failed-to-start')
+    expect((await settle(input)).end).toMatchObject({ failure: { class: at.class } })
+  })
+
   it('keeps the stages and instants of a runner that left no result, from its last beat', async () => {
     const input = inputOf()
     const phases = [{ name: 'running' as const, startedAtMs: 5, durationMs: 7 }]

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type Connection } from '@temporalio/client'
 import { Worker } from '@temporalio/worker'
 import { createDecidingActivities } from '../../activities/deciding'
@@ -30,7 +31,8 @@ import { SPEC } from '../workflows/harness'
 const ROOT = join(__dirname, '..', '..')
 const BUCKET = 'recovery'
 /** Far more than anything takes that is waited for, on a machine that does other work. */
-const PATIENCE_MS = 120_000
+const PATIENCE_MS = 200_000
+const LOOK_EVERY_MS = 400
 
 export interface DeploymentWishes {
   world?: WorldText
@@ -56,7 +58,7 @@ export class CloudDeployment {
       CRUCIBLE_HOME: join(cloud.folder, 'home'),
       CRUCIBLE_STORE: `s3://${BUCKET}/crucible`,
       CRUCIBLE_BACKENDS: 'ec2',
-      CRUCIBLE_EC2_TYPES: 'g4dn.xlarge,g5.xlarge,g5.2xlarge,g6.xlarge,p3.2xlarge',
+      CRUCIBLE_EC2_TYPES: 'c7i.large,m7i.large,g4dn.xlarge,g5.xlarge,g6.xlarge,p3.2xlarge',
       CRUCIBLE_EC2_STALE_FOR: '2s',
       TEMPORAL_ADDRESS: testServer().address,
       TEMPORAL_NAMESPACE: namespace,
@@ -76,8 +78,10 @@ export class CloudDeployment {
   }
 
   /** Submits a training that goes on for ever until its last attempt, which soon is done. */
-  async submit(spec: Partial<JobSpec> = {}, training: Partial<Training> = {}): Promise<string> {
-    const { every = 20, lastAttempt = 2, isDeaf = false } = training
+  async submit(
+    { id, ...spec }: Partial<JobSpec> & { id?: string } = {},
+    { every = 20, lastAttempt = 2, isDeaf = false }: Partial<Training> = {},
+  ): Promise<string> {
     const code = join(this.cloud.folder, 'code')
     mkdirSync(code, { recursive: true })
     copyFileSync(join(__dirname, 'train.py'), join(code, 'train.py'))
@@ -86,17 +90,20 @@ export class CloudDeployment {
       LAST_ATTEMPT: String(lastAttempt),
       ...(isDeaf ? { IS_DEAF: '1' } : {}),
     }
-    const { id } = await this.client.submit({
+    const submitted = await this.client.submit({
+      ...(id === undefined ? {} : { id }),
       spec: { ...SPEC, run: 'exec python3 train.py', env, ...spec },
       directory: code,
     })
-    return id
+    return submitted.id
   }
 
   /** Waits until a job is as wished; how it is then. */
   async see(jobId: string, isSo: (view: JobView) => boolean): Promise<JobView> {
     let view: JobView | undefined
     await until(async () => {
+      // A look costs a dozen requests to a store in this very process.
+      await sleep(LOOK_EVERY_MS)
       view = await this.client.get(jobId)
       return isSo(view)
     }, PATIENCE_MS).catch((error: unknown) => {
