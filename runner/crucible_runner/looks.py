@@ -11,7 +11,16 @@ from .hold import Hold
 from .paths import Paths, read_plain
 from .progress import Progress
 from .retry import Trouble
-from .scan import Selection, baseline_of, newest_change_ns, scan, scan_declared, select, select_declared
+from .scan import (
+    Selection,
+    baseline_of,
+    newest_change_ns,
+    scan,
+    scan_declared,
+    select,
+    select_declared,
+    single_file,
+)
 from .symptoms import is_full
 
 _LOOK_SECONDS_MAX = 1.0
@@ -139,6 +148,9 @@ class Looks:
             if not self._hold.take(self._directory, newest.selection):
                 return []
             self._held_since = now
+        if seen and single_file(seen[0].selection) is None:
+            # It was the first file of a checkpoint that has more of them.
+            self._hold.release()
         held = self._hold.selection
         if held is None or any(held.signature == each.selection.signature for each in seen):
             return []

@@ -171,6 +171,20 @@ class CheckpointsTest(UploadingTest):
         for step, content in uploaded.items():
             self.assertEqual(content, "content %d" % step)
 
+    def test_the_first_file_of_several_is_never_held_for_a_checkpoint_of_its_own(self):
+        self.begin()
+        uploaded = []
+        for count in range(1, 8):
+            for name in ("model.pt", "optimizer.pt"):
+                self.write("machine/checkpoints/new.tmp", "content %d" % count)
+                os.rename(
+                    self.at("machine", "checkpoints", "new.tmp"), self.at("machine", "checkpoints", name)
+                )
+                uploaded.append(self.tick(500))
+        self.assertEqual(uploaded, [None] * len(uploaded))
+        self.assertEqual([step for step in (self.tick(), self.tick(), self.tick()) if step], [1])
+        self.assertEqual(len(self.manifest(1)["files"]), 2)
+
     def test_what_is_open_for_writing_waits_and_is_spoken_of(self):
         self.begin(pids=lambda: [os.getpid()])
         with open(self.write("machine/checkpoints/step-5.pt", "half"), "a") as file:

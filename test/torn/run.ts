@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { thinOutCheckpoints } from '../../storage/checkpoints'
+import type { ObjectStore } from '../../storage/store'
+
+/** A checkpoint that was resumed from and should not have been, or was not and should have been. */
+export interface BadResume {
+  seed: number
+  words: string
+}
+
+export interface Outcome {
+  bad: BadResume[]
+  /** How often each thing happened: a case in which nothing goes wrong proves nothing. */
+  counts: Readonly<Record<string, number>>
+}
+
+/** What the control plane is about to look at: a job's keys, and whom it thins out for. */
+interface Question {
+  keys: string[]
+  attempt: number
+  restored: { id: string } | null
+  keep: number
+}
+
+type Line = { thinOut: Question } | { bad: BadResume } | { done: Record<string, number> }
+
+const JOB = 'job-torn'
+/** Lives through the cases with the seeds `first` to `first + count - 1`: the runner's code in Python, the control plane's here. */
+export async function runCases(first: number, count: number): Promise<Outcome> {
+  const processes = Math.min(count, availableParallelism())
+  const share = Math.ceil(count / processes)
+  const parts = Array.from({ length: processes }, (_, part) => {
+    const begin = first + part * share
+    return runPart(begin, Math.min(share, first + count - begin))
+  })
+  const outcomes = await Promise.all(parts)
+  const counts: Record<string, number> = {}
+  for (const part of outcomes)
+    for (const [what, times] of Object.entries(part.counts)) counts[what] = (counts[what] ?? 0) + times
+  return { bad: outcomes.flatMap(({ bad }) => bad), counts }
+}
+
+async function runPart(first: number, count: number): Promise<Outcome> {
+  if (count <= 0) return { bad: [], counts: {} }
+  const python = process.env['CRUCIBLE_TEST_PYTHON'] ?? 'python3'
+  const program = join(__dirname, 'python', 'main.py')
+  const child = spawn(python, ['-B', program, String(first), String(count)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const bad: BadResume[] = []
+  for await (const text of createInterface({ input: child.stdout })) {
+    const line = JSON.parse(text) as Line
+    if ('bad' in line) bad.push(line.bad)
+    else if ('done' in line) return { bad, counts: line.done }
+    else child.stdin.write(`${JSON.stringify(await keysToGo(line.thinOut))}\n`)
+  }
+  throw new Error(`the cases from ${first} on did not come to their end`)
+}
+
+/** What a watch would delete now, in its order. */
+async function keysToGo({ keys, attempt, restored, keep }: Question): Promise<string[]> {
+  const gone: string[] = []
+  const known = restored === null ? [] : [restored.id]
+  await thinOutCheckpoints(snapshot(keys, gone), JOB, {
+    ...{ keep, protectedIds: known, goodIds: known },
+    isOver: (other) => other < attempt,
+  })
+  return gone
+}
+
+/** The store as it was when the question was asked; what is deleted goes from the real one one by one, while others work. */
+function snapshot(keys: readonly string[], gone: string[]): ObjectStore {
+  const stored = (key: string) => ({ key, sizeBytes: 1, modifiedAtMs: 0 })
+  const store: Pick<ObjectStore, 'head' | 'list' | 'listFolders' | 'delete'> = {
+    head: async (key) => (keys.includes(key) ? stored(key) : undefined),
+    async *list(prefix) {
+      yield* keys.filter((key) => key.startsWith(prefix)).map(stored)
+    },
+    listFolders: async (prefix) => {
+      const names = keys.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
+      return [...new Set(names.map((name) => name.split('/')[0]!))].sort()
+    },
+    delete: async (key) => void gone.push(key),
+  }
+  return store as ObjectStore
+}
