@@ -37,6 +37,20 @@ export interface Role {
   policies: readonly Policy[]
 }
 
+/** Credentials that end, and whose they are. */
+export type Session = Required<Credentials> & { principal: Principal }
+
+interface FederationWish {
+  name: string
+  durationMs: number
+  policy?: Policy
+}
+
+/** What a federated user may do at most: nobody of them makes identities. */
+const NO_IDENTITIES: Policy = {
+  Statement: [{ Effect: 'Allow', NotAction: ['iam:*', 'sts:*'], Resource: ['*'], Condition: {} }],
+}
+
 interface Holder {
   credentials: Credentials
   principal: Principal
@@ -98,24 +112,32 @@ export class Identities {
   }
 
   /** Credentials of a session of a role, for a time, narrowed to a policy where one is given. */
-  openSession(
-    role: Role,
-    session: { name: string; durationMs: number; policy?: Policy },
-  ): Credentials & { expiresAtMs: number; principal: Principal } {
+  openSession(role: Role, session: { name: string; durationMs: number; policy?: Policy }): Session {
+    return this.open(session.durationMs, {
+      arn: `arn:aws:sts::${this.world.account}:assumed-role/${role.name}/${session.name}`,
+      userId: `${role.id}:${session.name}`,
+      role,
+      policies: [role.policies, ...(session.policy === undefined ? [] : [[session.policy]])],
+    })
+  }
+
+  /** Credentials of somebody for whom a user vouches: what both the user and the policy allow; without a policy nothing. */
+  openFederation(user: Principal, { name, durationMs, policy }: FederationWish): Session {
+    return this.open(durationMs, {
+      arn: `arn:aws:sts::${this.world.account}:federated-user/${name}`,
+      userId: `${this.world.account}:${name}`,
+      policies: [...user.policies, policy === undefined ? [] : [policy], [NO_IDENTITIES]],
+    })
+  }
+
+  private open(durationMs: number, who: Omit<Principal, 'accessKeyId' | 'isSession'>): Session {
     const credentials = {
       accessKeyId: this.ids.sessionKey(),
       secretAccessKey: this.ids.secret(),
       sessionToken: this.ids.sessionToken(),
-      expiresAtMs: this.clock.nowMs() + session.durationMs,
+      expiresAtMs: this.clock.nowMs() + durationMs,
     }
-    const principal: Principal = {
-      arn: `arn:aws:sts::${this.world.account}:assumed-role/${role.name}/${session.name}`,
-      userId: `${role.id}:${session.name}`,
-      accessKeyId: credentials.accessKeyId,
-      role,
-      isSession: true,
-      policies: [role.policies, ...(session.policy === undefined ? [] : [[session.policy]])],
-    }
+    const principal: Principal = { ...who, accessKeyId: credentials.accessKeyId, isSession: true }
     this.holders.set(credentials.accessKeyId, { credentials, principal })
     return { ...credentials, principal }
   }

@@ -4,7 +4,7 @@ import type { World } from '../world/world'
 import { ApiError } from '../wire/errors'
 import { integer, text } from '../wire/query'
 import { action, type Call, type Service } from '../wire/service'
-import type { Identities, Role } from './identities'
+import type { Credentials, Identities, Role } from './identities'
 import { readPolicy, type Policy } from './policy'
 
 export const STS_NAMESPACE = 'https://sts.amazonaws.com/doc/2011-06-15/'
@@ -23,6 +23,18 @@ const assumeInput = z.strictObject({
   DurationSeconds: integer
     .pipe(z.int().min(SESSION_SECONDS_MIN).max(SESSION_SECONDS_MAX))
     .default(SESSION_SECONDS),
+  Policy: text.optional(),
+})
+
+/** Federation lasts from a quarter of an hour to a day and a half. */
+const FEDERATION_SECONDS = 43_200
+const FEDERATION_SECONDS_MAX = 129_600
+
+const federationInput = z.strictObject({
+  Name: text.regex(/^[\w+=,.@-]{2,32}$/, 'must be 2 to 32 letters, digits or =,.@-_'),
+  DurationSeconds: integer
+    .pipe(z.int().min(SESSION_SECONDS_MIN).max(FEDERATION_SECONDS_MAX))
+    .default(FEDERATION_SECONDS),
   Policy: text.optional(),
 })
 
@@ -49,21 +61,56 @@ export function stsService(world: World, identities: Identities): Service {
             ...(policy === undefined ? {} : { policy }),
           })
           return {
-            Credentials: {
-              AccessKeyId: session.accessKeyId,
-              SecretAccessKey: session.secretAccessKey,
-              SessionToken: session.sessionToken,
-              Expiration: new Date(session.expiresAtMs),
-            },
+            Credentials: credentialsIn(session),
             AssumedRoleUser: { AssumedRoleId: session.principal.userId, Arn: session.principal.arn },
-            ...(document === undefined
-              ? {}
-              : { PackedPolicySize: Math.ceil((100 * document.length) / POLICY_CHARS_MAX) }),
+            ...packedSize(document),
+          }
+        },
+      }),
+      GetFederationToken: action({
+        input: federationInput,
+        run({ Name: name, DurationSeconds, Policy: document }, { principal }) {
+          if (principal.isSession)
+            throw new ApiError('AccessDenied', 'Cannot call GetFederationToken with session credentials', 403)
+          const resource = `arn:aws:sts::${world.account}:federated-user/${name}`
+          if (identities.judge(principal, { action: 'sts:GetFederationToken', resource }) !== 'allowed')
+            throw new ApiError(
+              'AccessDenied',
+              `User: ${principal.arn} is not authorized to perform: sts:GetFederationToken on resource: ${resource}`,
+              403,
+            )
+          const policy = document === undefined ? undefined : sessionPolicy(document)
+          const durationMs = DurationSeconds * 1000
+          const session = identities.openFederation(principal, {
+            ...{ name, durationMs },
+            ...(policy === undefined ? {} : { policy }),
+          })
+          const { userId: FederatedUserId, arn: Arn } = session.principal
+          return {
+            Credentials: credentialsIn(session),
+            FederatedUser: { FederatedUserId, Arn },
+            ...packedSize(document),
           }
         },
       }),
     },
   }
+}
+
+function credentialsIn(session: Required<Credentials>): Record<string, unknown> {
+  return {
+    AccessKeyId: session.accessKeyId,
+    SecretAccessKey: session.secretAccessKey,
+    SessionToken: session.sessionToken,
+    Expiration: new Date(session.expiresAtMs),
+  }
+}
+
+/** How much of the room for policies is taken, in percent. */
+function packedSize(document: string | undefined): { PackedPolicySize?: number } {
+  return document === undefined
+    ? {}
+    : { PackedPolicySize: Math.ceil((100 * document.length) / POLICY_CHARS_MAX) }
 }
 
 /** Whether the role exists, trusts the caller, and the caller may take it is one answer: access denied. */

@@ -11,7 +11,12 @@ import {
   RequestServiceQuotaIncreaseCommand,
 } from '@aws-sdk/client-service-quotas'
 import { DescribeInstanceInformationCommand } from '@aws-sdk/client-ssm'
-import { AssumeRoleCommand, GetCallerIdentityCommand, type AssumeRoleCommandInput } from '@aws-sdk/client-sts'
+import {
+  AssumeRoleCommand,
+  GetCallerIdentityCommand,
+  GetFederationTokenCommand,
+  type AssumeRoleCommandInput,
+} from '@aws-sdk/client-sts'
 import { paginateGetProducts } from '@aws-sdk/client-pricing'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import {
@@ -44,6 +49,44 @@ async function assume(
     sessionToken: Credentials!.SessionToken!,
   })
 }
+
+describe('federated users', () => {
+  const policy = JSON.stringify({
+    Statement: [{ Effect: 'Allow', Action: ['ec2:DescribeRegions', 'iam:GetRole'], Resource: '*' }],
+  })
+  const federate = async ({ cloud, clients }: TestCloud, input: object = {}, by = clients.sts) => {
+    const answer = await by.send(new GetFederationTokenCommand({ Name: 'job-1', Policy: policy, ...input }))
+    const { AccessKeyId, SecretAccessKey, SessionToken } = answer.Credentials!
+    const keys = { accessKeyId: AccessKeyId!, secretAccessKey: SecretAccessKey!, sessionToken: SessionToken! }
+    return { answer, clients: clientsOf(cloud.endpoint, keys) }
+  }
+
+  it('may do what both their user and their policy allow, for as long as was asked', async () => {
+    const at = await testCloud()
+    const { answer, clients } = await federate(at, { DurationSeconds: 129_600 })
+    expect(answer.FederatedUser).toEqual({
+      FederatedUserId: '111122223333:job-1',
+      Arn: 'arn:aws:sts::111122223333:federated-user/job-1',
+    })
+    expect(answer.Credentials!.Expiration!.getTime() - Date.now()).toBeGreaterThan(129_000_000)
+    await clients.ec2.send(new DescribeRegionsCommand({}))
+    expect((await clients.sts.send(new GetCallerIdentityCommand({}))).Arn).toContain('federated-user/job-1')
+    const denied = [
+      await refusal(clients.ssm.send(new DescribeInstanceInformationCommand({}))),
+      await refusal(clients.iam.send(new GetRoleCommand({ RoleName: 'crucible-machine' }))),
+    ]
+    expect(denied.map(({ status }) => status)).toEqual([400, 403])
+  })
+
+  it('are allowed nothing without a policy, and are no users who could make others', async () => {
+    const at = await testCloud()
+    const { clients } = await federate(at, { Policy: undefined })
+    expect(await refusal(clients.ec2.send(new DescribeRegionsCommand({})))).toMatchObject({ status: 403 })
+    expect(await refusal(federate(at, {}, clients.sts))).toMatchObject({ code: 'AccessDenied', status: 403 })
+    expect(await refusal(federate(at, {}, (await assume(at)).sts))).toMatchObject({ code: 'AccessDenied' })
+    expect(await refusal(federate(at, { DurationSeconds: 60 }))).toMatchObject({ code: 'ValidationError' })
+  })
+})
 
 describe('signatures', () => {
   it('that do not hold are refused in the words of each service', async () => {
