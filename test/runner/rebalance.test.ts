@@ -33,7 +33,7 @@ beforeEach(async () => {
   told = undefined
   world = createWorld()
   service = new MetadataService(
-    Object.defineProperty({}, PATH!, { enumerable: true, get: () => told }) as Record<string, string>,
+    Object.defineProperty({}, PATH!, { enumerable: true, get: () => told }),
     '',
   )
   world.environment['AWS_EC2_METADATA_SERVICE_ENDPOINT'] = await service.listen()
