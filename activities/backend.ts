@@ -16,6 +16,7 @@ import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
 import { endMachine, findMachine } from './backend-machines'
 import { AttemptDocuments } from './documents'
+import { drainMachine } from './drain-machine'
 import { collectGarbage, type OwnerLookup } from './garbage'
 import type { GrantSource } from './grants'
 import { beating } from './heartbeat'
@@ -55,11 +56,7 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
         await backend.start?.(handle, order, { signal })
       }),
 
-    drainMachine: ({ order, handle, drain }) =>
-      beating(async (signal) => {
-        if (backend.drain === undefined || (await isDraining(deps, order))) return
-        await backend.drain(handle, drain, { signal })
-      }),
+    drainMachine: (input) => beating((signal) => drainMachine(deps, input, signal)),
 
     terminate: ({ handle, timing }) =>
       beating((signal) => endMachine(backend, handle, { everyMs: timing.observeMs, signal })),
@@ -69,13 +66,6 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
 
     collectGarbage: (input) => beating((signal) => collectGarbage(deps, input, signal)),
   }
-}
-
-/** As far as the store tells; one that does not answer is a reason to go another way. */
-async function isDraining({ store, now }: BackendDeps, order: LaunchInput['order']): Promise<boolean> {
-  const documents = new AttemptDocuments(store, order, now)
-  const beat = await documents.readBeat().catch(() => undefined)
-  return beat?.phase === 'draining' || beat?.phase === 'finishing'
 }
 
 async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal): Promise<LaunchOutcome> {

@@ -167,6 +167,14 @@ export interface AttemptTimes {
   drain: { reason: DrainReason; atMs: number } | null
 }
 
+export interface DrainMachineInput {
+  order: Order
+  handle: MachineHandle
+  drain: Omit<Drain, 'requestedAtMs'>
+  /** From the document until the machine is told another way. */
+  patienceMs: number
+}
+
 /** What is certain about an attempt whose machine is ended or has fenced itself off. */
 export interface Settlement {
   end: AttemptEnd
@@ -190,8 +198,8 @@ export interface BackendActivities {
   launch(input: LaunchInput): Promise<LaunchOutcome>
   find(input: { order: Order }): Promise<FindOutcome>
   start(input: { order: Order; handle: MachineHandle }): Promise<void>
-  /** Tells the machine itself to drain, unless its runner is seen to do so already; nothing where the backend has no way. */
-  drainMachine(input: { order: Order; handle: MachineHandle; drain: Drain }): Promise<void>
+  /** Puts `drain.json`, and presses a machine that does not obey it. False where the document could not be put. */
+  drainMachine(input: DrainMachineInput): Promise<{ isOnRecord: boolean }>
   /** Ends a machine and returns when the provider confirms it; absent is success. */
   terminate(input: { handle: MachineHandle; timing: Timing }): Promise<void>
   /** Whatever became of the attempt, makes sure that nothing of it runs, and says what is certain. */

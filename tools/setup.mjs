@@ -1,4 +1,4 @@
-// Makes a checkout ready to run: dependencies, build, and with --test a Temporal server. Plain Node: it runs before anything is
+// Makes a checkout ready to run: dependencies, build, and with --test what the tests run against. Plain Node: it runs before anything is
 // installed, says everything on stderr, and does nothing, quickly, when nothing is to do.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path'
 import { clearInterval, setInterval } from 'node:timers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { getAwsClients } from './aws-clients.mjs'
 import { build, isBuilt } from './build.mjs'
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -186,6 +187,8 @@ async function getServers() {
   const { version, path } = await resolveExecutable(options)
   say(`Temporal ${version}: ${path}`)
   say(`S3 server: ${await resolveVersitygw(options)}`)
+  const clients = await getAwsClients(options.home, say)
+  if (clients !== undefined) say(`AWS clients: ${clients}`)
 }
 
 setUp().catch((error) => {

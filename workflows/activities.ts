@@ -112,15 +112,15 @@ export function on(backend: string): {
   }
 }
 
-/** Pressing a machine that does not obey: within its window, or not at all. */
+/** Telling a machine to drain by way of its backend: soon, or by the document alone. */
 export function pressing(backend: string): Pick<BackendActivities, 'drainMachine'> {
   return proxyActivities<BackendActivities>({
     ...EFFECT,
     taskQueue: backendQueue(backend),
     startToCloseTimeout: '1 minute',
-    scheduleToCloseTimeout: '2 minutes',
-    retry: RETRY,
-    summary: 'tell the machine itself to save and stop',
+    scheduleToStartTimeout: '10 seconds',
+    retry: { maximumAttempts: 2 },
+    summary: 'tell the machine to save and stop',
   })
 }
 

@@ -164,16 +164,19 @@ async function obeyDrain(
   if (orders.drain === undefined) return new Promise(() => undefined)
   page.stopping(orders.drain.reason)
   const drain = { reason: orders.drain.reason, windowMs: orders.drain.windowMs }
-  // Where we started the runner by a call, we can reach it by one.
-  if (order.runnerStart === 'after-launch' && patched('press')) void press(input, machine, { orders, drain })
-  await forever(
-    () => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }),
-    (failure) => page.trouble(failure),
-  )
+  const beganMs = Date.now()
+  const isTold = await tellMachine(input, machine, { orders, drain })
+  if (!isTold) {
+    await forever(
+      () => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }),
+      (failure) => page.trouble(failure),
+    )
+  }
+  const passedMs = isTold ? Date.now() - beganMs : 0
   for (;;) {
     // The runner reads the order at its next look, and powers off at the end of the window.
     const { windowMs } = orders.drain
-    const allowanceMs = windowMs + timing.powerOffMs + 2 * timing.beatMs
+    const allowanceMs = Math.max(0, windowMs + timing.powerOffMs + 2 * timing.beatMs - passedMs)
     const isShortened = await condition(
       () => orders.isClosed || (orders.drain?.windowMs ?? 0) < windowMs,
       allowanceMs,
@@ -191,21 +194,25 @@ interface Machine {
   handle: MachineHandle | null
 }
 
-/** A runner that obeys has said so by its second beat from now; one that has not is told another way, as is one that does not speak. */
-async function press(
+/**
+ * Where we started the runner by a call we can reach it by one, should it not obey. False where its order to drain has yet to be put:
+ * nobody serves the backend, the store did not answer, or there is no time for more.
+ */
+async function tellMachine(
   { order, timing }: AttemptInput,
-  machine: Machine,
+  { handle }: Machine,
   { orders, drain }: { orders: AttemptOrders; drain: Omit<Drain, 'requestedAtMs'> },
-): Promise<void> {
-  const requestedAtMs = Date.now()
-  const patienceMs = Math.min(2 * timing.beatMs + OBEYED_WITHIN_MS, drain.windowMs / 2)
-  const summary = 'until the machine should have obeyed'
-  const { handle } = machine
-  if (handle === null || (await condition(() => orders.isClosed, patienceMs, { summary }))) return
-  await pressing(order.backend)
-    .drainMachine({ order, handle, drain: { ...drain, requestedAtMs } })
-    // Its window ends all the same, and with it the machine.
-    .catch(() => undefined)
+): Promise<boolean> {
+  const { windowMs } = drain
+  if (order.runnerStart !== 'after-launch' || handle === null || windowMs === 0) return false
+  if (!patched('drain-machine')) return false
+  const patienceMs = Math.min(2 * timing.beatMs + OBEYED_WITHIN_MS, windowMs / 2)
+  const telling = pressing(order.backend)
+    .drainMachine({ order, handle, drain, patienceMs })
+    .catch(() => ({ isOnRecord: false }))
+  const isOver = (): boolean => orders.isClosed || (orders.drain?.windowMs ?? 0) < windowMs
+  const told = await Promise.race([telling, condition(isOver).then(() => ({ isOnRecord: orders.isClosed }))])
+  return told.isOnRecord
 }
 
 /** From reading the order to the beat that tells, over a slow line. */

@@ -39,6 +39,11 @@ export interface Role {
 
 export type Session = Credentials & { expiresAtMs: number; principal: Principal }
 
+/** What a federated user may do at most: nobody of them makes identities. */
+const NO_IDENTITIES: Policy = {
+  Statement: [{ Effect: 'Allow', NotAction: ['iam:*', 'sts:*'], Resource: ['*'], Condition: {} }],
+}
+
 interface Holder {
   credentials: Credentials
   principal: Principal
@@ -120,7 +125,7 @@ export class Identities {
     return this.giveOut(durationMs, {
       arn: `arn:aws:sts::${this.world.account}:federated-user/${name}`,
       userId: `${this.world.account}:${name}`,
-      policies: [...user.policies, policy === undefined ? [] : [policy]],
+      policies: [...user.policies, policy === undefined ? [] : [policy], [NO_IDENTITIES]],
     })
   }
 

@@ -12,19 +12,28 @@ const TTL_MAX_SECONDS = 21_600
 /** `latest`, or the date of a version. */
 const VERSION = /^(?:latest|1\.0|\d{4}-\d{2}-\d{2})$/
 
+interface MetadataOptions {
+  hopLimit?: number | undefined
+  monotonicMs?: (() => number) | undefined
+}
+
 /** Metadata of one machine on loopback, for whoever holds a token of it: version 2 of the protocol and no other. */
 export class MetadataService {
   private readonly tokens = new Map<string, number>()
   private readonly server: Server
 
+  /** How far an answer with a token goes: 1 to the machine's own processes, 2 into its containers. */
+  private readonly hopLimit: number
+  /** Milliseconds that only grow. */
+  private readonly monotonicMs: () => number
+
   constructor(
     private readonly metadata: MachineMetadata,
     private readonly userData: string,
-    /** How far an answer with a token goes: 1 to the machine's own processes, 2 into its containers. */
-    private readonly hopLimit = 1,
-    /** Milliseconds that only grow. */
-    private readonly monotonicMs: () => number = () => performance.now(),
+    { hopLimit = 1, monotonicMs = () => performance.now() }: MetadataOptions = {},
   ) {
+    this.hopLimit = hopLimit
+    this.monotonicMs = monotonicMs
     this.server = createServer((request, response) => this.answer(request, response))
   }
 

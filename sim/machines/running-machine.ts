@@ -52,7 +52,7 @@ export class RunningMachine implements Machine {
 
   constructor(private readonly spec: MachineSpec) {
     this.id = spec.id
-    this.metadata = new MetadataService(spec.metadata, spec.userData, spec.hopLimit)
+    this.metadata = new MetadataService(spec.metadata, spec.userData, { hopLimit: spec.hopLimit })
     this.control = new Control((call) => this.answer(call))
     this.shutdown = new Shutdown(() => void this.shutDown())
   }

@@ -295,39 +295,44 @@ describe('start', () => {
   })
 })
 
-describe('telling a machine itself to drain', () => {
-  const drain = { reason: 'cancelled', windowMs: 1_000, requestedAtMs: 1 } as const
-  const told: unknown[] = []
-  const verbs = () => {
-    told.length = 0
+describe('telling a machine to drain', () => {
+  const drain = { reason: 'cancelled', windowMs: 1_000 } as const
+  /** What the provider was told, and what came of it. */
+  async function tell(launched: ReturnType<Place['launched']>, patienceMs = 0) {
+    const told: unknown[] = []
     const backend = { ...place.backend, drain: async (...[, how]: unknown[]) => void told.push(how) }
-    return place.verbs({ backend })
+    const answer = await perform(place.verbs({ backend }), 'drainMachine', { ...launched, drain, patienceMs })
+    return { told, answer }
   }
 
-  it('is done unless its runner says that it drains', async () => {
+  it('is done by the document, which a runner that drains has read', async () => {
     const launched = place.launched()
-    const tell = () => perform(verbs(), 'drainMachine', { ...launched, drain })
-    await tell()
-    expect(told).toEqual([drain])
-    await place.beat(launched.order, { phase: 'running' })
-    await tell()
-    expect(told).toEqual([drain])
     await place.beat(launched.order, { phase: 'draining' })
-    await tell()
-    expect(told).toEqual([])
+    expect(await tell(launched, 60_000)).toEqual({ told: [], answer: { isOnRecord: true } })
+    const { jobId, attempt } = launched.order
+    expect(await place.read(layout.drain(jobId, attempt))).toMatchObject(drain)
   })
 
-  it('is done where the store does not say', async () => {
+  it('waits for the runner, and then goes by the provider', async () => {
     const launched = place.launched()
-    await place.beat(launched.order, { phase: 'draining' })
+    await place.beat(launched.order, { phase: 'running' })
+    const { told, answer } = await tell(launched, 10)
+    expect(told).toMatchObject([{ ...drain, requestedAtMs: expect.any(Number) }])
+    expect(answer).toEqual({ isOnRecord: true })
+  })
+
+  it('goes by the provider at once where the store takes nothing, and says so', async () => {
+    const launched = place.launched()
     const restore = await place.storeDown()
-    await perform(verbs(), 'drainMachine', { ...launched, drain })
-    expect(told).toEqual([drain])
+    const { told, answer } = await tell(launched, 60_000)
+    expect(told).toMatchObject([drain])
+    expect(answer).toEqual({ isOnRecord: false })
     await restore()
   })
 
-  it('is nothing where the backend has no way', async () => {
-    await perform(place.verbs(), 'drainMachine', { ...place.launched(), drain })
+  it('is the document alone where the backend has no way', async () => {
+    const input = { ...place.launched(), drain, patienceMs: 0 }
+    expect(await perform(place.verbs(), 'drainMachine', input)).toEqual({ isOnRecord: true })
   })
 })
 

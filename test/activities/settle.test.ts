@@ -43,7 +43,10 @@ const settle = (input: SettleInput): Promise<Settlement> => perform(place.verbs(
 describe('a machine whose runner left no result', () => {
   const failure = { class: 'interrupted', message: 'It said nothing.', code: 'silent' } as const
   const silent = { kind: 'failed', isLaunched: true, failure } as const
-  const page: LogPage = { text: '\x1b[31mthe console\x07 of token-1234\r', lastWords: 'out of memory, token-1234' }
+  const page: LogPage = {
+    text: '\x1b[31mthe console\x07 of token-1234\r',
+    lastWords: 'out of memory, token-1234',
+  }
   /** Settles over a backend whose machines tell this; answers how many of them lived when they were asked. */
   async function settled(input: SettleInput, logs: () => Promise<LogPage>, deps: Partial<BackendDeps> = {}) {
     const alive: number[] = []

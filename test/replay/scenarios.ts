@@ -301,7 +301,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'attempt.drained-by-its-provider',
     wishes: {
       capabilities: { runnerStart: 'after-launch' },
-      behave: () => ({ stepsTotal: 10_000, silentAtStep: 20 }),
+      behave: () => ({ stepsTotal: 10_000, silentAtStep: 150 }),
       timing: { drainMs: 1_000, silenceMs: 60_000 },
     },
     play: ofAttempt((d) => played(d, {}, (job) => job.cancel())),

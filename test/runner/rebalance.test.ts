@@ -32,10 +32,7 @@ let told: string | undefined
 beforeEach(async () => {
   told = undefined
   world = createWorld()
-  service = new MetadataService(
-    Object.defineProperty({}, PATH!, { enumerable: true, get: () => told }) as Record<string, string>,
-    '',
-  )
+  service = new MetadataService(Object.defineProperty({}, PATH!, { enumerable: true, get: () => told }), '')
   world.environment['AWS_EC2_METADATA_SERVICE_ENDPOINT'] = await service.listen()
   delete world.environment['AWS_EC2_METADATA_DISABLED']
 })

@@ -1,19 +1,22 @@
 /** Other people's clients against the cloud on real time with real machines: boto3 and the aws CLI, where they are installed. */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { startCloud, type Cloud } from '../../sim/index'
+import { awsClients } from '../support/aws-clients'
+import { startTestCloud, type TestCloud } from '../support/cloud'
 import { testFolder } from '../support/folders'
 import { IMAGE_PARAMETER } from './support'
 
-const hasBoto = spawnSync('python3', ['-c', 'import boto3'], { stdio: 'ignore' }).status === 0
-const hasCli = spawnSync('aws', ['--version'], { stdio: 'ignore' }).status === 0
+const { python, aws: cli } = awsClients()
+const BUCKET = 'clients'
 
-let cloud: Cloud
+let cloud: TestCloud
 
 beforeAll(async () => {
-  cloud = await startCloud({ world: { durations: { statusChecks: 0 } } })
-})
+  cloud = await startTestCloud(BUCKET, { durations: { statusChecks: 0 } })
+}, 240_000)
 afterAll(() => cloud.stop())
 
 function environment(): NodeJS.ProcessEnv {
@@ -22,6 +25,7 @@ function environment(): NodeJS.ProcessEnv {
     PATH,
     LANG,
     HOME: testFolder('aws-home'),
+    // S3 as well: one address for all of it.
     AWS_ENDPOINT_URL: cloud.endpoint,
     AWS_ACCESS_KEY_ID: cloud.credentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: cloud.credentials.secretAccessKey,
@@ -46,9 +50,9 @@ async function run(
   return { code, stdout: stdout.join(''), stderr: stderr.join('') }
 }
 
-;(hasBoto ? describe : describe.skip)('boto3', () => {
+;(python === undefined ? describe.skip : describe)('boto3', () => {
   it('launches, waits, commands, reads and ends', async () => {
-    const { code, stdout, stderr } = await run('python3', [join(__dirname, 'python', 'drive.py')])
+    const { code, stdout, stderr } = await run(python!, [join(__dirname, 'python', 'drive.py')])
     expect([code, stderr]).toEqual([0, ''])
     expect(JSON.parse(stdout)).toEqual({
       tags: {
@@ -73,11 +77,22 @@ async function run(
       ssm: 'InvalidInstanceId',
     })
   }, 120_000)
+
+  it('puts, gets, lists and deletes in the object store, in one piece, in pieces and in parts', async () => {
+    const { code, stdout, stderr } = await run(python!, [join(__dirname, 'python', 'store.py')])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(JSON.parse(stdout)).toEqual({
+      ...{ stream: 'streamed', metadata: { who: 'boto' }, range: 'mal', isSame: true },
+      ...{ keys: ['a/b c+ü.txt', 'a/stream', 'large'], second: 'PreconditionFailed', none: 'NoSuchKey' },
+      ...{ elsewhere: 'NoSuchBucket', presigned: 'streamed', deleted: 2 },
+      federated: 'arn:aws:sts::111122223333:federated-user/boto',
+    })
+  }, 120_000)
 })
 
-;(hasCli ? describe : describe.skip)('the aws CLI', () => {
+;(cli === undefined ? describe.skip : describe)('the aws CLI', () => {
   async function aws(...words: string[]): Promise<string> {
-    const { code, stdout, stderr } = await run('aws', [...words, '--output', 'text'])
+    const { code, stdout, stderr } = await run(cli!, [...words, '--output', 'text'])
     if (code !== 0) throw new Error(stderr)
     return stdout.trim()
   }
@@ -152,6 +167,33 @@ async function run(
     await expect(aws('iam', 'get-role', '--role-name', 'none')).rejects.toThrow(
       '(NoSuchEntity) when calling the GetRole operation',
     )
-    await expect(aws('s3', 'ls')).rejects.toThrow('started without an object store')
   }, 60_000)
+
+  it('copies, lists and removes in the object store, large files in parts', async () => {
+    const folder = testFolder('files')
+    writeFileSync(join(folder, 'large.bin'), randomBytes(9 * 1024 * 1024))
+    writeFileSync(join(folder, 'small.txt'), 'small')
+    const there = `s3://${BUCKET}/from-cli`
+    await aws('s3', 'sync', folder, there, '--no-progress')
+    expect((await aws('s3', 'ls', `${there}/`)).split('\n').map((line) => line.split(/\s+/).at(-1))).toEqual([
+      ...['large.bin', 'small.txt'],
+    ])
+    await aws('s3', 'cp', `${there}/large.bin`, join(folder, 'back.bin'), '--no-progress')
+    const [large, back] = ['large.bin', 'back.bin'].map((name) => readFileSync(join(folder, name)))
+    expect(back!.equals(large!)).toBe(true)
+    const put = [
+      's3api',
+      'put-object',
+      '--bucket',
+      BUCKET,
+      '--key',
+      'from-cli/small.txt',
+      '--if-none-match',
+      '*',
+    ]
+    await expect(aws(...put, '--body', join(folder, 'small.txt'))).rejects.toThrow('(PreconditionFailed)')
+    await aws('s3', 'rm', there, '--recursive', '--quiet')
+    expect(await aws('s3', 'ls', `s3://${BUCKET}`)).toBe('')
+    await expect(aws('s3', 'ls', 's3://none')).rejects.toThrow('(NoSuchBucket)')
+  }, 180_000)
 })

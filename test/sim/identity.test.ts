@@ -16,8 +16,6 @@ import {
   GetCallerIdentityCommand,
   GetFederationTokenCommand,
   type AssumeRoleCommandInput,
-  type Credentials,
-  type GetFederationTokenCommandInput,
 } from '@aws-sdk/client-sts'
 import { paginateGetProducts } from '@aws-sdk/client-pricing'
 import { afterEach, describe, expect, it } from '@jest/globals'
@@ -51,6 +49,49 @@ async function assume(
     sessionToken: Credentials!.SessionToken!,
   })
 }
+
+describe('federated users', () => {
+  const policy = JSON.stringify({
+    Statement: [{ Effect: 'Allow', Action: ['ec2:DescribeRegions', 'iam:GetRole'], Resource: '*' }],
+  })
+  const federate = async ({ cloud, clients }: TestCloud, input: object = {}, by = clients.sts) => {
+    const answer = await by.send(new GetFederationTokenCommand({ Name: 'job-1', Policy: policy, ...input }))
+    const { AccessKeyId, SecretAccessKey, SessionToken } = answer.Credentials!
+    const keys = { accessKeyId: AccessKeyId!, secretAccessKey: SecretAccessKey!, sessionToken: SessionToken! }
+    return { answer, clients: clientsOf(cloud.endpoint, keys) }
+  }
+
+  it('may do what both their user and their policy allow, for as long as was asked', async () => {
+    const at = await testCloud()
+    const { answer, clients } = await federate(at, { DurationSeconds: 129_600 })
+    expect(answer.FederatedUser).toEqual({
+      FederatedUserId: '111122223333:job-1',
+      Arn: 'arn:aws:sts::111122223333:federated-user/job-1',
+    })
+    expect(answer.Credentials!.Expiration!.getTime() - Date.now()).toBeGreaterThan(129_000_000)
+    await clients.ec2.send(new DescribeRegionsCommand({}))
+    expect((await clients.sts.send(new GetCallerIdentityCommand({}))).Arn).toContain('federated-user/job-1')
+    const denied = [
+      await refusal(clients.ssm.send(new DescribeInstanceInformationCommand({}))),
+      await refusal(clients.iam.send(new GetRoleCommand({ RoleName: 'crucible-machine' }))),
+    ]
+    expect(denied.map(({ status }) => status)).toEqual([400, 403])
+  })
+
+  it('are allowed nothing without a policy, and are no users who could make others', async () => {
+    const at = await testCloud()
+    const { clients } = await federate(at, { Policy: undefined })
+    expect(await refusal(clients.ec2.send(new DescribeRegionsCommand({})))).toMatchObject({ status: 403 })
+    expect(await refusal(federate(at, {}, clients.sts))).toMatchObject({ code: 'AccessDenied', status: 403 })
+    expect(await refusal(federate(at, {}, (await assume(at)).sts))).toMatchObject({ code: 'AccessDenied' })
+    expect(await refusal(federate(at, { DurationSeconds: 60 }))).toMatchObject({ code: 'ValidationError' })
+  })
+
+  it('last no longer than the world has it', async () => {
+    const { answer } = await federate(await testCloud({ durations: { session: '10s' } }))
+    expect(answer.Credentials!.Expiration!.getTime() - Date.now()).toBeLessThan(11_000)
+  })
+})
 
 describe('signatures', () => {
   it('that do not hold are refused in the words of each service', async () => {
@@ -171,40 +212,6 @@ describe('sessions', () => {
     ['ValidationError', { ExternalId: 'one' }],
   ])('are refused with %s', async (code, more) => {
     expect((await refusal(assume(await testCloud(), more))).code).toBe(code)
-  })
-})
-
-describe('federated users', () => {
-  const federate = async (clients: Clients, more: Partial<GetFederationTokenCommandInput> = {}) => {
-    const command = new GetFederationTokenCommand({ Name: 'job-1', ...more })
-    return (await clients.sts.send(command)).Credentials!
-  }
-  const as = (test: TestCloud, { AccessKeyId, SecretAccessKey, SessionToken }: Credentials): Clients =>
-    clientsOf(test.cloud.endpoint, {
-      ...{ accessKeyId: AccessKeyId!, secretAccessKey: SecretAccessKey!, sessionToken: SessionToken! },
-    })
-
-  it('may do what both the user and the policy allow, and without a policy nothing', async () => {
-    const test = await testCloud()
-    const Policy = JSON.stringify({
-      Statement: { Effect: 'Allow', Action: 'ec2:Describe*', Resource: '*' },
-    })
-    const { ec2, ssm } = as(test, await federate(test.clients, { Policy }))
-    await ec2.send(new DescribeRegionsCommand({}))
-    expect((await refusal(ssm.send(new DescribeInstanceInformationCommand({})))).code).toBe(
-      'AccessDeniedException',
-    )
-    const bare = as(test, await federate(test.clients))
-    expect((await refusal(bare.ec2.send(new DescribeRegionsCommand({})))).code).toBe('UnauthorizedOperation')
-    const { Arn } = await bare.sts.send(new GetCallerIdentityCommand({}))
-    expect(Arn).toBe('arn:aws:sts::111122223333:federated-user/job-1')
-  })
-
-  it('come from users only, and last as the world has it', async () => {
-    const test = await testCloud({ durations: { session: '10s' } })
-    const { Expiration } = await federate(test.clients, { DurationSeconds: 900 })
-    expect(Expiration!.getTime() - Date.now()).toBeLessThan(11_000)
-    expect((await refusal(federate(await assume(test)))).code).toBe('AccessDenied')
   })
 })
 

@@ -45,6 +45,7 @@ const SOURCES: Record<string, string> = {
   'cli/dev/temporal/resolve.ts': `exports.resolveExecutable = async () => ({ version: '1.9.1', path: '/bin/temporal' })`,
   'cli/dev/versitygw/resolve.ts': `exports.resolveVersitygw = async () => '/bin/versitygw'`,
   'cli/dev/temporal/progress.ts': 'exports.progressOn = () => ({})',
+  'tools/aws-clients.mjs': `export const getAwsClients = async () => '/bin/aws-clients'`,
   'runner/__main__.py': 'pass',
   'tools/runner-zip.mjs': `
     import { mkdirSync, writeFileSync } from 'node:fs'

@@ -176,5 +176,6 @@ describe('setup', () => {
     expect(code).toBe(0)
     expect(stderr).toContain('Temporal 1.9.1: /bin/temporal')
     expect(stderr).toContain('S3 server: /bin/versitygw')
+    expect(stderr).toContain('AWS clients: /bin/aws-clients')
   })
 })

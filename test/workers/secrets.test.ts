@@ -77,7 +77,9 @@ describe("a job's secrets", () => {
   it('are masked wherever they stand in a text', async () => {
     await submit()
     const desk = await SecretsDesk.open(store, keyFile)
-    expect(await desk.mask('job-a', `it said ${VALUES.TOKEN}, and ${VALUES.TOKEN} again`)).toBe('it said ***, and *** again')
+    expect(await desk.mask('job-a', `it said ${VALUES.TOKEN}, and ${VALUES.TOKEN} again`)).toBe(
+      'it said ***, and *** again',
+    )
     expect(await desk.mask('job-b', VALUES.TOKEN)).toBe(VALUES.TOKEN)
     const other = await SecretsDesk.open(store, join(directory, 'another.key'))
     await expect(other.mask('job-a', 'hunter2')).rejects.toThrow('different keys')

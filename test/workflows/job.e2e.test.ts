@@ -251,7 +251,7 @@ describe('a job whose launch goes wrong', () => {
     inWorld(
       {
         capabilities: { runnerStart: 'after-launch' },
-        behave: () => ({ stepsTotal: 10_000, silentAtStep: 20 }),
+        behave: () => ({ stepsTotal: 10_000, silentAtStep: 150 }),
         timing: { drainMs: 1_000, silenceMs: 60_000 },
       },
       async (deployment) => {

@@ -148,19 +148,32 @@ except OSError as error:
   test('does what the runner asks of it: set-up and command in one container, and a stop that lets the command save', async () => {
     const world = createWorld()
     const directory = join(world.directory, 'disk')
-    const machine = world.create({ directory, docker: {}, gpus: [{ name: 'NVIDIA L4', memoryMiB: 23_034 }] })
+    const docker = {
+      absentImages: ['absent'],
+      logins: { 'registry.example.com': { username: 'me', password: 'secret' } },
+    }
+    const machine = world.create({ directory, docker, gpus: [{ name: 'NVIDIA L4', memoryMiB: 23_034 }] })
     await machine.boot()
     cpSync(RUNNER, join(directory, 'var/lib/crucible/runner'), { recursive: true })
     const program = `
 import os, subprocess, sys, time
-from crucible_runner import container
+from crucible_runner import container, endings
+from crucible_runner.clock import Clock
+from crucible_runner.image import Login, Puller, Wanted
 root = "/var/lib/crucible/a"
 work, control = root + "/work", root + "/control"
 os.makedirs(work); os.makedirs(control)
 docker = container.find_docker()
-container.pull(docker, "image:1", lambda: False)
+def pull(image, login=None):
+    try:
+        Puller(docker, root + "/login", Clock(), lambda _: None, lambda: False).pull(Wanted(image, login), os.environ)
+        return "here"
+    except endings.Failed as error:
+        return error.reason
+private = "registry.example.com/image:1"
+print([pull(private), pull(private, Login("me", "wrong")), pull("absent:1"), pull(private, Login("me", "secret")), os.path.exists(root + "/login")])
 run = 'cat set-up; trap "echo saved; exit 143" TERM; echo up; while :; do sleep 0.1; done'
-order = {"attemptId": "job-1-1", "image": "image:1", "setup": "echo being set up > set-up", "run": run, "shmGiB": 0.25}
+order = {"attemptId": "job-1-1", "image": private, "setup": "echo being set up > set-up", "run": run, "shmGiB": 0.25}
 names = ["CRUCIBLE_CONTROL_DIR"]
 command = container.container_command(docker, order, root, work, names, container.gpus_for_docker(True, None))
 child = subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(os.environ, CRUCIBLE_CONTROL_DIR=control))
@@ -177,7 +190,8 @@ container.remove_container(container.container_name("job-1-1"))`
     })
     expect(answer).toMatchObject({
       exitCode: 0,
-      stdout: "['being set up', 'up'] ['setup-done']\nsaved 143\n",
+      stdout:
+        "['image-login', 'image-login', 'image', 'here', False]\n['being set up', 'up'] ['setup-done']\nsaved 143\n",
     })
     expect((await sh(machine, 'docker ps -aq')).stdout).toBe('')
   })

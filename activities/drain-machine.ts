@@ -1,0 +1,45 @@
+import type { Backend } from '../backends/backend'
+import type { DrainMachineInput } from '../core/activities'
+import type { ObjectStore } from '../storage/store'
+import { AttemptDocuments } from './documents'
+import { pause } from './heartbeat'
+
+interface Deps {
+  backend: Backend
+  store: ObjectStore
+  now: () => number
+}
+
+const LOOK_MS = 500
+
+/**
+ * Puts `drain.json` and sees that the machine obeys; one that has not after its patience, or cannot have read it, is told by the
+ * provider's own way. What comes of that its window tells. False where the document could not be put.
+ */
+export async function drainMachine(
+  { backend, store, now }: Deps,
+  { order, handle, drain, patienceMs }: DrainMachineInput,
+  signal: AbortSignal,
+): Promise<{ isOnRecord: boolean }> {
+  const documents = new AttemptDocuments(store, order, now)
+  const isOnRecord = await documents.putDrain(drain).then(
+    () => true,
+    () => false,
+  )
+  const untilMs = isOnRecord ? now() + patienceMs : 0
+  while (!(await isObeyed(documents))) {
+    if (now() < untilMs) {
+      await pause(LOOK_MS, signal)
+      continue
+    }
+    await backend.drain?.(handle, { ...drain, requestedAtMs: now() }, { signal }).catch(() => undefined)
+    break
+  }
+  return { isOnRecord }
+}
+
+/** As far as the store tells; one that does not answer tells nothing. */
+async function isObeyed(documents: AttemptDocuments): Promise<boolean> {
+  const beat = await documents.readBeat().catch(() => undefined)
+  return beat?.phase === 'draining' || beat?.phase === 'finishing'
+}
