@@ -1,28 +1,26 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Backend } from '../../backends/backend'
+import { storeFrontOver } from '../../cli/dev/versitygw/front'
 import { createBackendOver } from '../../backends/ec2'
 import { PROFILE_DEFAULT, type Ec2Config } from '../../backends/ec2/config'
 import { createSdkApi } from '../../backends/ec2/sdk'
-import { parseCheckpointId, type Checkpoint } from '../../core/checkpoint'
 import type { GarbageCollectionInput, GarbageCollectionResult } from '../../core/messages'
 import { ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import type { Timing } from '../../core/timing'
 import { startCloud, type Cloud, type WorldText } from '../../sim'
 import { ensureDeployment } from '../../storage/deployment'
-import { MANIFEST_NAME } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import { CONFIG } from '../backends/ec2/harness'
 import { STEADY, type Behaviour } from '../backends/scripted/behaviour'
 import { RealClock } from '../backends/scripted/clock'
-import { MemoryStore } from '../backends/scripted/memory-store'
 import { freshNamespace } from '../support/namespace'
-import { S3_ENVIRONMENT } from '../support/s3'
+import { S3_ENVIRONMENT, testVersitygw } from '../support/s3'
 import type { TestConnection } from '../support/temporal'
 import { ControlPlane, DEPLOYMENT_ID, QUICK } from '../workflows/harness'
 import { CloudMachine } from './machine'
+import { openStorage, type Storage } from './storage'
 
 export const ZONES = ['us-east-1a', 'us-east-1b']
 export const TYPES = ['g5.xlarge', 'g5.2xlarge']
@@ -56,19 +54,9 @@ export interface CloudWishes {
   /** How the workload runs on the machine that comes first, second, ... to run one. */
   behave?: (turn: number) => Partial<Behaviour>
   config?: Partial<Ec2Config>
+  /** The store is a bucket of the cloud, and its faults strike there too; in memory without it. */
+  hasBucket?: boolean
   timing?: Partial<Timing>
-}
-
-/** Remembers every checkpoint that was ever complete, removed ones too. */
-class WitnessedStore extends MemoryStore {
-  readonly completed: Checkpoint[] = []
-
-  override async putIfAbsent(key: string, body: Buffer | string): Promise<boolean> {
-    const [, id] = new RegExp(`/checkpoints/([^/]+)/${MANIFEST_NAME}$`).exec(key) ?? []
-    const checkpoint = id === undefined ? undefined : parseCheckpointId(id)
-    if (checkpoint !== undefined) this.completed.push(checkpoint)
-    return super.putIfAbsent(key, body)
-  }
 }
 
 /** The real workers over the real backend and its SDK, by the wire to a small cloud whose machines are scripted. */
@@ -78,12 +66,11 @@ export class CloudDeployment extends ControlPlane {
     namespace: string,
     readonly cloud: Cloud,
     readonly machines: CloudMachine[],
-    readonly store: WitnessedStore,
-    private readonly folder: string,
+    readonly storage: Storage,
     wishes: CloudWishes,
   ) {
     super(at, namespace, {
-      store,
+      store: storage.store,
       backend: () => backendOver(cloud, { ...CLOUD_CONFIG, ...wishes.config }),
       backends: ['ec2'],
       timing: { ...QUICK, ...wishes.timing },
@@ -93,24 +80,27 @@ export class CloudDeployment extends ControlPlane {
   static async start(at: TestConnection, wishes: CloudWishes): Promise<CloudDeployment> {
     // Where the SDK looks, whichever cloud it speaks to.
     Object.assign(process.env, S3_ENVIRONMENT, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
-    const store = new WitnessedStore(Date.now)
     const clock = new RealClock()
     const machines: CloudMachine[] = []
     let turns = 0
     const behave = (): Behaviour => ({ ...STEADY, ...wishes.behave?.(++turns) })
     const folder = await mkdtemp(join(tmpdir(), 'crucible-clouds-'))
+    const executable = wishes.hasBucket === true ? await testVersitygw() : undefined
     const cloud = await startCloud({
       world: { ...CALM, ...wishes.world, durations: { ...CALM.durations, ...wishes.world.durations } },
-      directory: folder,
+      directory: join(folder, 'machines'),
+      ...(executable && { startFront: storeFrontOver({ executable, directory: join(folder, 'store') }) }),
       createMachine: (spec) => {
-        const machine = new CloudMachine(spec, { clock, store, behave })
+        const machine = new CloudMachine(spec, { clock, store: storage.store, behave })
         machines.push(machine)
         return machine
       },
     })
+    const storage = await openStorage(cloud, folder)
+    const { store } = storage
     await ensureDeployment(store, () => DEPLOYMENT_ID)
     const namespace = await freshNamespace(at.client.connection as never)
-    const deployment = new CloudDeployment(at, namespace, cloud, machines, store, folder, wishes)
+    const deployment = new CloudDeployment(at, namespace, cloud, machines, storage, wishes)
     await deployment.startOrchestrator()
     await deployment.startBackend()
     return deployment
@@ -134,9 +124,7 @@ export class CloudDeployment extends ControlPlane {
 
   /** The store answers nobody for a while. */
   async storeOutage(durationMs: number): Promise<void> {
-    this.store.isDown = true
-    await sleep(durationMs)
-    this.store.isDown = false
+    await this.storage.outage(durationMs)
   }
 
   /** What was asked of the cloud, what it had, and what the job decided, in the order in which it happened. */
@@ -157,7 +145,7 @@ export class CloudDeployment extends ControlPlane {
         ...(untilMs === undefined ? [] : [{ atMs: untilMs, words: `${words} ends: ${one.reason}` }]),
       ]
     })
-    const records = (await readRecords(this.store, 'job-test')).map(({ atMs, kind, summary }) => ({
+    const records = (await readRecords(this.storage.store, 'job-test')).map(({ atMs, kind, summary }) => ({
       atMs,
       words: `${kind}: ${summary}`,
     }))
@@ -168,8 +156,9 @@ export class CloudDeployment extends ControlPlane {
 
   override async close(): Promise<void> {
     await super.close()
+    await this.storage.close()
     await this.cloud.stop()
-    await rm(this.folder, { recursive: true, force: true })
+    await rm(this.storage.folder, { recursive: true, force: true })
   }
 }
 

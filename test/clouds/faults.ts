@@ -29,7 +29,15 @@ const READS = [
   ['servicequotas', 'GetServiceQuota'],
 ] as const
 
-type Call = (typeof CHANGES | typeof READS)[number]
+/** Of the object store, where it is a bucket. */
+const OF_THE_STORE = [
+  ['s3', 'PutObject'],
+  ['s3', 'GetObject'],
+  ['s3', 'HeadObject'],
+  ['s3', 'ListObjectsV2'],
+] as const
+
+type Call = (typeof CHANGES | typeof READS | typeof OF_THE_STORE)[number]
 
 const whereOf = ([service, action]: Call) => ({ service, action })
 
@@ -49,7 +57,8 @@ const ERRORS: Record<'ec2' | 'json', { code: string; status: number }[]> = {
 
 function errorOn(dice: Dice, call: Call): TextOf<'error'> {
   const error = dice.oneOf(ERRORS[call[0] === 'ec2' ? 'ec2' : 'json'])
-  return { fault: 'error', ...error, times: dice.between(1, 3), where: whereOf(call) }
+  // Reads are sent three times before anybody hears of it.
+  return { fault: 'error', ...error, times: dice.between(1, 9), where: whereOf(call) }
 }
 
 /** One rule of each kind, as bad as a job must be able to bear. A new kind needs its line here. */
@@ -107,3 +116,16 @@ export function drawFault(dice: Dice, kind: FaultKind): FaultText {
 }
 
 export type { FaultKind }
+
+/** One rule about the calls of the store. */
+export function drawStoreFault(dice: Dice): FaultText {
+  const where = whereOf(dice.oneOf(OF_THE_STORE))
+  const common = { where, times: dice.between(1, 6), skip: dice.between(0, 60) }
+  return dice.oneOf<FaultText>([
+    { fault: 'error', code: 'SlowDown', status: 503, ...common },
+    { fault: 'error', code: 'InternalError', status: 500, ...common },
+    { fault: 'lost-answer', instead: 'reset', ...common },
+    { fault: 'lost-answer', instead: 'internal-error', ...common },
+    { fault: 'slow', by: dice.between(100, 1_500), ...common },
+  ])
+}

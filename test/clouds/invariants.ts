@@ -38,7 +38,7 @@ export async function breaches(after: Aftermath): Promise<string[]> {
     ...realisedOnRecord(after),
     ...(await onlyTheIllEnded(after)),
     ...newestOnRecord(after),
-    ...(await breachesOnRecord(after.deployment, after.status, STEADY.stepsTotal)),
+    ...(await breachesOnRecord(after.deployment.storage, after.status, STEADY.stepsTotal)),
   ]
 }
 
@@ -182,7 +182,7 @@ function isWished({ world: { isEndedByHand } }: Aftermath, machine: CloudMachine
 /** What is on record as the newest checkpoint is the newest that had its manifest when the attempt ended. */
 function newestOnRecord({ deployment, status }: Aftermath): string[] {
   return status.attempts.flatMap(({ number, checkpoint }) => {
-    const [newest] = deployment.store.completed.filter(({ attempt }) => attempt <= number).sort(byNewest)
+    const [newest] = deployment.storage.completed.filter(({ attempt }) => attempt <= number).sort(byNewest)
     if (checkpoint?.id === newest?.id) return []
     return [
       `attempt ${number}: on record is ${checkpoint?.id ?? 'no checkpoint'}, complete was ${newest?.id ?? 'none'}`,
@@ -190,7 +190,7 @@ function newestOnRecord({ deployment, status }: Aftermath): string[] {
   })
 }
 
-async function read<T>({ store }: CloudDeployment, key: string): Promise<T | undefined> {
+async function read<T>({ storage: { store } }: CloudDeployment, key: string): Promise<T | undefined> {
   const body = await store.get(key)
   return body && (JSON.parse(body.toString()) as T)
 }

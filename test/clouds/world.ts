@@ -2,11 +2,12 @@ import type { JobSpec } from '../../core/job'
 import type { JobReason } from '../../core/job'
 import { microUsd } from '../../core/money'
 import type { FaultText, WorldText } from '../../sim'
+import type { Behaviour } from '../backends/scripted/behaviour'
 import { Dice } from '../worlds/dice'
 import { behaviourOf } from '../worlds/world'
 import type { JobHandle } from '../workflows/harness'
 import type { CloudDeployment, CloudWishes } from './cloud'
-import { drawFault, FAULT_KINDS, type FaultKind } from './faults'
+import { drawFault, drawStoreFault, FAULT_KINDS, type FaultKind } from './faults'
 
 /** Something that happens to a running job, some time after its start. */
 interface Happening {
@@ -48,9 +49,13 @@ const SPEC: Partial<JobSpec> = {
   retries: { failures: 3, interruptions: 20 },
 }
 
+/** With it every kind is drawn so that an undisturbed life gives it its occasion. */
+export const CERTAIN_SEED = 1
+
 /** One fault and nothing else: the job gets over it. */
 export function lonelyFault(kind: FaultKind, seed: number): CloudWorld {
-  return alone(`${kind} ${seed}`, { seed, faults: [drawFault(new Dice(seed), kind)] })
+  const world = alone(`${kind} ${seed}`, { seed, faults: [drawFault(new Dice(seed), kind)] })
+  return { ...world, isSureToStrike: seed === CERTAIN_SEED }
 }
 
 /** Lists so slow that a machine whose launch was not answered is not yet in them when it is looked for. */
@@ -59,18 +64,25 @@ const SLOW_LISTS = { notFound: [6_000, 7_000], staleForMs: 8_000 } as const
 /** Faults that are worse where something else is not as it mostly is. */
 export function worseFaults(): CloudWorld[] {
   const lost: FaultText = { fault: 'lost-answer', times: 1, where: { action: 'CreateFleet' } }
+  const lostWords: FaultText = {
+    ...{ fault: 'lost-answer', chance: 0.3, where: { service: 's3', action: 'PutObject' } },
+  }
+  const tornAtFirst = (turn: number): Partial<Behaviour> =>
+    turn === 1 ? { torn: { atStep: 40, how: 'no-manifest' }, diesAtStep: 45 } : {}
   return [
     alone('lost-answer, and lists that do not show the machine', {
       faults: [lost],
       durations: { notFound: [...SLOW_LISTS.notFound] },
     }),
+    alone('lost-answer, of whatever the store is told', { faults: [lostWords] }, { hasBucket: true }),
+    alone('crash, with a checkpoint on its way', { faults: [] }, { behave: tornAtFirst }),
   ]
 }
 
-function alone(name: string, world: WorldText): CloudWorld {
+function alone(name: string, world: WorldText, more: Partial<CloudWishes> = {}): CloudWorld {
   return {
     name,
-    wishes: { world, timing: TIMING, config: { staleForMs: SLOW_LISTS.staleForMs } },
+    wishes: { world, timing: TIMING, config: { staleForMs: SLOW_LISTS.staleForMs }, ...more },
     spec: SPEC,
     happenings: [],
     mayEnd: ['completed'],
@@ -90,6 +102,8 @@ export function seededCloud(seed: number): CloudWorld {
   const faults = Array.from({ length: dice.between(0, FAULTS_MAX) }, () =>
     drawFault(dice, dice.oneOf(FAULT_KINDS)),
   )
+  const hasBucket = dice.chance(0.2)
+  if (hasBucket) faults.push(drawStoreFault(dice), drawStoreFault(dice))
   const hasSlowLists = dice.chance(0.25)
   const durations = {
     ...durationsOf(dice),
@@ -106,6 +120,7 @@ export function seededCloud(seed: number): CloudWorld {
       world: { seed, faults, durations, throttling, stock },
       behave: (turn) => behaviours[turn - 1] ?? {},
       timing: TIMING,
+      hasBucket,
       ...(hasSlowLists ? { config: { staleForMs: SLOW_LISTS.staleForMs } } : {}),
     },
     spec: { ...SPEC, ...budget },
