@@ -66,7 +66,10 @@ export class Sentry {
       case 'alive':
         return undefined
       case 'gone':
-        return this.conclude(evidence, endFromLoss(observation ?? GONE, { hasSpoken: this.beat !== undefined }))
+        return this.conclude(
+          evidence,
+          endFromLoss(observation ?? GONE, { hasSpoken: this.beat !== undefined }),
+        )
       case 'fenced':
         return this.conclude(evidence, { kind: 'stopped', by: 'lease' })
       case 'silent':
