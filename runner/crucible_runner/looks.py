@@ -78,6 +78,7 @@ class Looks:
         self._held_since = _First(0, None, False)
         self._uploaded_since_ms = -1
         self._is_ended = threading.Event()
+        self._ended_ms: Optional[int] = None
         self.seen: List[Seen] = []
         """Newest first."""
 
@@ -87,6 +88,8 @@ class Looks:
         threading.Thread(target=self._run, name="looks", daemon=True).start()
 
     def end(self) -> None:
+        """The workload has ended: that nothing changes any more says nothing from now on."""
+        self._ended_ms = self._clock.mono_ms()
         self._is_ended.set()
 
     def _run(self) -> None:
@@ -159,8 +162,9 @@ class Looks:
 
     def _seen_as(self, selection: Selection, first: _First, now_ms: int, is_declared: bool) -> Seen:
         is_doubtful = first.is_disk_full and not is_declared
+        until_ms = now_ms if self._ended_ms is None else min(now_ms, self._ended_ms)
         return Seen(
-            selection, first.at_ms, now_ms, first.progress_step, is_doubtful, is_declared, self._directory
+            selection, first.at_ms, until_ms, first.progress_step, is_doubtful, is_declared, self._directory
         )
 
     def _declared(self, declaration: _Declaration) -> List[Selection]:

@@ -270,6 +270,16 @@ class CheckpointsTest(UploadingTest):
             self.finish(is_in_good_order)
             self.assertEqual(self.checkpoints.newest is not None, is_in_good_order)
 
+    def test_what_was_torn_at_the_end_does_not_become_quiet_however_long_another_upload_takes(self):
+        self.begin()
+        self.save("step-1.pt", "torn")
+        self.looks.look()
+        self.looks.end()
+        self.clock.advance(60_000)
+        self.looks.look()
+        self.checkpoints._final = _Final(False, lambda: None)
+        self.assertIsNone(self.checkpoints._find())
+
     def test_at_the_end_an_older_one_is_better_than_a_torn_one(self):
         self.begin(every_ms=3_600_000)
         self.save("step-1.pt")

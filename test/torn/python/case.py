@@ -36,8 +36,8 @@ _SAVES_MAX = 5
 _FAULTS = ("lost", "unheard", "repeated", "delayed", "torn")
 
 
-class Broken(AssertionError):
-    """A promise was."""
+class Broken(BaseException):
+    """A promise was. The runner, which goes on after whatever goes wrong, must not catch it."""
 
 
 class Case:

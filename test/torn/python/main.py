@@ -9,7 +9,7 @@ import tempfile
 import traceback
 
 import small_parts  # noqa: F401
-from case import Case
+from case import Broken, Case
 
 
 # A folder in memory, where the system has one: disks may take milliseconds to remove a folder.
@@ -33,7 +33,7 @@ def main(first, count):
         try:
             for what, times in Case(seed, folder, thin_out).run().items():
                 total[what] = total.get(what, 0) + times
-        except Exception:
+        except (Exception, Broken):
             say({"bad": {"seed": seed, "words": traceback.format_exc()}})
         finally:
             shutil.rmtree(folder, ignore_errors=True)
