@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { BackendError } from '../backends/errors'
 import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../core/activities'
@@ -7,7 +6,6 @@ import { EMPTY_LEDGER, type Avoidance, type Policy } from '../core/ledger'
 import type { JobInput, ResolvedJob } from '../core/messages'
 import type { BackendName, Pins } from '../core/offer'
 import type { BackendAnswer, Plan, SilentBackend } from '../core/plan'
-import type { ResourceRequest } from '../core/resources'
 import type { SavedBefore } from '../core/saving'
 import { SECOND_MS } from '../core/time'
 import type { Timing } from '../core/timing'
@@ -20,17 +18,9 @@ import { makePlan, outlook } from '../planner/plan'
 import type { PlanRequest } from '../planner/request'
 import { readNewestManifest } from '../storage/checkpoints'
 import { readDeployment } from '../storage/deployment'
-import { putDocumentIfAbsent } from '../storage/json'
-import { layout } from '../storage/layout'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
-
-/** How a plan reaches the backends: through their workers, or in the same process. */
-export type AskOffers = (
-  backend: BackendName,
-  request: ResourceRequest,
-  pins?: Pins,
-) => Promise<BackendAnswer>
+import { askAll, keepOffers, sha256, type AskOffers } from './asking'
 
 export interface PlanningDeps {
   store: ObjectStore
@@ -232,40 +222,6 @@ export async function planJob(
   }
   const digests = await Promise.all(answers.map((answer) => keepOffers(deps.store, answer)))
   return { plan: makePlan(request, sha256(digests.join('\n'))), request }
-}
-
-async function askAll(
-  { backends, askOffers }: Pick<PlanningDeps, 'backends' | 'askOffers'>,
-  { resolved: { spec }, target, pins }: PlanInput,
-): Promise<{ answers: BackendAnswer[]; silentBackends: SilentBackend[] }> {
-  const wanted = target === undefined ? spec.backends : [target]
-  const asked = backends.filter(
-    (name) => wanted.length === 0 || wanted.some(({ backend }) => backend === name),
-  )
-  const settled = await Promise.allSettled(asked.map((name) => askOffers(name, spec.resources, pins?.[name])))
-  const answers: BackendAnswer[] = []
-  const silentBackends: SilentBackend[] = []
-  settled.forEach((result, index) => {
-    const backend = asked[index]!
-    if (result.status === 'fulfilled') answers.push(result.value)
-    else silentBackends.push({ backend, reason: reasonOf(result.reason) })
-  })
-  return { answers, silentBackends }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
-/** `market/`: the offers as they were seen, under their digest, so that a decision can be looked at again later. */
-async function keepOffers(store: ObjectStore, answer: BackendAnswer): Promise<string> {
-  const digest = sha256(JSON.stringify(answer))
-  await putDocumentIfAbsent(store, layout.market(answer.backend, digest), answer)
-  return digest
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
 }
 
 /** Who was asked, where nobody had so much as an offer to reject. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from '@temporalio/client'
-import type { AskOffers } from '../activities/planning'
+import type { AskOffers } from '../activities/asking'
 import type { BackendAnswer } from '../core/plan'
 import { backendQueue } from '../core/queues'
 import { BackendError } from '../backends/errors'
