@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreError } from '../../storage/store'
 import type { TestConnection } from '../support/temporal'
 import { statusOf } from '../workflows/harness'
 import { CloudDeployment } from './cloud'
@@ -16,8 +17,8 @@ export interface CloudReport {
   lastedMs: number
 }
 
-/** A world of seconds whose job is not over by then has stuck. */
-const WORLD_MAX_MS = 120_000
+/** A job of seconds that is not over by then has stuck; pools that had no machine are left alone for three minutes. */
+const WORLD_MAX_MS = 300_000
 const GRACE_MS = 500
 
 /** Lives through worlds, some of them at once; answers their reports by name, as they come. */
@@ -71,9 +72,13 @@ async function runCloud(at: TestConnection, world: CloudWorld): Promise<CloudRep
       state: `${status.state} (${status.reason})`,
       attempts: status.attemptsTotal,
       breaches: isOver
-        ? await breaches(after)
+        ? await patiently(() => breaches(after))
         : [`the job was not over after ${WORLD_MAX_MS / 1_000} s: ${status.message}`],
-      story: [...world.story, ...strikesIn(deployment), ...(await deployment.journal(startedAtMs))],
+      story: [
+        ...world.story,
+        ...strikesIn(deployment),
+        ...(await patiently(() => deployment.journal(startedAtMs))),
+      ],
       lastedMs: Date.now() - startedAtMs,
     }
   } finally {
@@ -84,3 +89,17 @@ async function runCloud(at: TestConnection, world: CloudWorld): Promise<CloudRep
 function strikesIn({ cloud }: CloudDeployment): string[] {
   return cloud.faults().map(({ rule, struck }) => `${rule.fault} struck ${struck} times`)
 }
+
+/** What looks at a run in the end meets the faults that are left of its store, and asks again. */
+async function patiently<T>(look: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await look()
+    } catch (error) {
+      if (!(error instanceof StoreError) || tries === LOOKS_MAX) throw error
+    }
+  }
+}
+
+/** More than a store of a world has faults in a row. */
+const LOOKS_MAX = 20
