@@ -202,7 +202,6 @@ export async function planJob(
   const { spec, timing } = resolved
   const { answers, silentBackends } = await askAll(deps, input)
   const left = remaining(input)
-  // A first attempt has nothing to go on from.
   const savedBefore =
     before ??
     (input.attempt > 1 ? await readNewestManifest(deps.store, input.jobId, parseManifest) : undefined)
