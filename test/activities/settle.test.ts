@@ -260,7 +260,7 @@ describe('the end of the machines', () => {
   })
 
   it('waits for lists that may be stale before it believes that there is none', async () => {
-    place.world.freezeLists(60)
+    place.world.freezeLists(1_000)
     const launched = place.launched()
     const settlement = await settle({ ...inputOf(launched), handle: null })
     expect(place.world.callsOf('find').length).toBeGreaterThan(1)
