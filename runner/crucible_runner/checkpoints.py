@@ -237,9 +237,7 @@ class Checkpoints:
             raise Changed("a file of it was written while it was uploaded")
         manifest = dump(dict(self._manifest(candidate, files), uploadMs=self._clock.mono_ms() - sent_from_ms))
         manifest_key = self._keys.manifest(candidate.checkpoint)
-        persist(
-            lambda: self._store.put_if_absent(manifest_key, manifest), self._is_out_of_time, self._trouble
-        )
+        persist(lambda: self._store.put_if_absent(manifest_key, manifest), self._is_out_of_time, self._trouble)
 
     def _manifest(self, candidate: _Candidate, files: Dict[str, FileUp]) -> dict:
         selection = candidate.seen.selection

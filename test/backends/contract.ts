@@ -15,6 +15,7 @@
  *    are the same whether in stock or not
  *    are larger than asked, if need be
  *    are what comes nearest where nothing could hold the request
+ *    keep to what an earlier one of the job has pinned, after a restart, too
  * launch
  *    yields a machine as soon as it is accepted, with what was really bought
  *    yields one machine however often and from wherever the order is sent at once

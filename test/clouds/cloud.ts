@@ -46,7 +46,7 @@ const CALM: WorldText = {
 /** Names of machines are wanted that have one GPU: the dear type is there for when the cheap one is not. */
 const CLOUD_CONFIG: Ec2Config = {
   ...CONFIG,
-  ...{ image: IMAGE, types: TYPES, registerWithinMs: 2_500, staleForMs: 1_500 },
+  ...{ image: IMAGE, types: TYPES, registerWithinMs: 8_000, staleForMs: 1_500 },
 }
 
 export interface CloudWishes {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type Connection } from '@temporalio/client'
 import { Worker } from '@temporalio/worker'
+import { pino } from 'pino'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
@@ -18,6 +19,7 @@ import { createBackendWorkers } from '../../workers/backend'
 import { workflowBundle } from '../../workers/bundle'
 import { readWorkerConfig } from '../../workers/config'
 import { deploymentOf } from '../../workers/deployment'
+import { GrantsDesk, granterFor } from '../../workers/grants'
 import { makeBackend } from '../../workers/make-backend'
 import { offersThroughWorkers } from '../../workers/offers'
 import { runnerPublisher } from '../../workers/runner-program'
@@ -33,6 +35,7 @@ const BUCKET = 'recovery'
 /** Far more than anything takes that is waited for, on a machine that does other work. */
 const PATIENCE_MS = 200_000
 const LOOK_EVERY_MS = 400
+const NO_LOGGER = pino({ enabled: false })
 
 export interface DeploymentWishes {
   world?: WorldText
@@ -56,6 +59,7 @@ export class CloudDeployment {
     const environment = {
       ...process.env,
       CRUCIBLE_HOME: join(cloud.folder, 'home'),
+      CRUCIBLE_LOCAL_ROOT: join(cloud.folder, 'local'),
       CRUCIBLE_STORE: `s3://${BUCKET}/crucible`,
       CRUCIBLE_BACKENDS: 'ec2',
       CRUCIBLE_EC2_TYPES: 'c7i.large,m7i.large,g4dn.xlarge,g5.xlarge,g6.xlarge,p3.2xlarge',
@@ -169,7 +173,11 @@ async function composed(
   })
   const backends = await Promise.all(
     names.map(async (name) => {
-      const backend = await makeBackend(config, name, { store, deployment, secrets })
+      const granter = granterFor(config, name, store)
+      const grants =
+        granter &&
+        new GrantsDesk({ granter, keys: secrets, timing: config.timing, now: Date.now, logger: NO_LOGGER })
+      const backend = await makeBackend(config, name, { store, deployment, secrets, grants })
       return createBackendWorkers({
         connection: nativeConnection,
         namespace,
@@ -177,6 +185,7 @@ async function composed(
         store,
         backend,
         secrets,
+        grants,
       })
     }),
   )

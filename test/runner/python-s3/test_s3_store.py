@@ -67,10 +67,10 @@ class StoreTest(ServerTest):
         store.put("a", b"1")
         self.assertEqual(self.store.get("a"), b"1")
         with mock.patch.dict("os.environ", {"AWS_ENDPOINT_URL_S3": PROXY}):
-            self.assertEqual(open_s3_store("s3://%s/%s" % (BUCKET, self.prefix), None).get("a"), b"1")
+            self.assertEqual(open_s3_store("s3://%s/%s" % (BUCKET, self.prefix), None, None).get("a"), b"1")
 
     def test_a_bucket_that_is_not_there_is_not_an_empty_store(self):
-        store = open_s3_store("s3://no-such-bucket?endpoint=" + PROXY, None)
+        store = open_s3_store("s3://no-such-bucket?endpoint=" + PROXY, None, None)
         for ask in (
             lambda: store.get("a"),
             lambda: store.list("a/"),
