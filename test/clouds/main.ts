@@ -4,7 +4,8 @@ import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
 import { connectTo, quietWorkers } from '../support/temporal'
 import { FAULT_KINDS } from './faults'
-import { liveThrough, type CloudReport } from './run'
+import { summarise, tell, type Outcome } from '../worlds/telling'
+import { liveThrough } from './run'
 import { lonelyFault, seededCloud, worseFaults } from './world'
 
 async function main(): Promise<void> {
@@ -27,13 +28,14 @@ async function main(): Promise<void> {
   await setUp()
   quietWorkers()
   const at = await connectTo()
-  const reports: CloudReport[] = []
+  const reports: Outcome[] = []
   try {
     const coming = [...liveThrough(at, wanted, Number(values['at-once'])).values()]
     await Promise.all(
       coming.map(async (report) => {
-        reports.push(await report)
-        tell(await report, values.story)
+        const { name, lastedMs, ...outcome } = await report
+        reports.push(outcome)
+        tell(`${name}, ${(lastedMs / 1_000).toFixed(1)} s`, outcome, values.story)
       }),
     )
   } finally {
@@ -41,29 +43,6 @@ async function main(): Promise<void> {
     await tearDown()
   }
   summarise(reports)
-}
-
-function tell(
-  { name, state, attempts, breaches, story, lastedMs }: CloudReport,
-  isStoryWanted: boolean,
-): void {
-  const seconds = (lastedMs / 1_000).toFixed(1)
-  process.stdout.write(
-    `${name}: ${state}, ${attempts} attempts, ${seconds} s${breaches.length === 0 ? '' : ', BROKEN'}\n`,
-  )
-  if (breaches.length === 0 && !isStoryWanted) return
-  for (const line of [...breaches.map((breach) => `! ${breach}`), ...story])
-    process.stdout.write(`    ${line}\n`)
-}
-
-function summarise(reports: CloudReport[]): void {
-  const ends = new Map<string, number>()
-  for (const { state } of reports) ends.set(state, (ends.get(state) ?? 0) + 1)
-  const broken = reports.filter(({ breaches }) => breaches.length > 0)
-  for (const [state, count] of [...ends].sort(([, a], [, b]) => b - a))
-    process.stdout.write(`${count} x ${state}\n`)
-  process.stdout.write(`${reports.length} worlds, ${broken.length} broken\n`)
-  process.exitCode = broken.length === 0 ? 0 : 1
 }
 
 void main()

@@ -2,18 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../../storage/store'
 import type { TestConnection } from '../support/temporal'
 import { statusOf } from '../workflows/harness'
+import { isOverWithin, type Outcome } from '../worlds/telling'
 import { CloudDeployment } from './cloud'
 import { breaches } from './invariants'
 import type { CloudWorld } from './world'
 
-export interface CloudReport {
+export interface CloudReport extends Outcome {
   name: string
-  state: string
-  attempts: number
-  /** Empty when every invariant held. */
-  breaches: string[]
-  /** What the world was, and what was done in it. */
-  story: string[]
   lastedMs: number
 }
 
@@ -52,15 +47,7 @@ async function runCloud(at: TestConnection, world: CloudWorld): Promise<CloudRep
       await sleep(atMs)
       await happen({ deployment, job })
     })
-    const patience = new AbortController()
-    const isOver = await Promise.race([
-      job.result().then(
-        () => true,
-        () => true,
-      ),
-      sleep(WORLD_MAX_MS, false, { signal: patience.signal }),
-    ])
-    patience.abort()
+    const isOver = await isOverWithin(job, WORLD_MAX_MS)
     await Promise.all(happenings)
     const status = await statusOf(job)
     const left = deployment.cloud.instances()

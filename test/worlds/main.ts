@@ -4,6 +4,7 @@ import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
 import { connectTo, quietWorkers } from '../support/temporal'
 import { runWorld, type WorldReport } from './run'
+import { summarise, tell } from './telling'
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -23,7 +24,7 @@ async function main(): Promise<void> {
     for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {
       const report = await runWorld(at, seed).catch((error: Error) => crashed(seed, error))
       reports.push(report)
-      tell(report)
+      tell(`seed ${seed}`, report)
     }
   }
   try {
@@ -37,25 +38,6 @@ async function main(): Promise<void> {
 
 function crashed(seed: number, error: Error): WorldReport {
   return { seed, state: 'crashed', attempts: 0, breaches: [error.stack ?? error.message], story: [] }
-}
-
-function tell({ seed, state, attempts, breaches, story }: WorldReport): void {
-  process.stdout.write(
-    `seed ${seed}: ${state}, ${attempts} attempts${breaches.length === 0 ? '' : ', BROKEN'}\n`,
-  )
-  if (breaches.length === 0) return
-  for (const line of [...breaches.map((breach) => `! ${breach}`), ...story])
-    process.stdout.write(`    ${line}\n`)
-}
-
-function summarise(reports: WorldReport[]): void {
-  const ends = new Map<string, number>()
-  for (const { state } of reports) ends.set(state, (ends.get(state) ?? 0) + 1)
-  const broken = reports.filter(({ breaches }) => breaches.length > 0)
-  for (const [state, count] of [...ends].sort(([, a], [, b]) => b - a))
-    process.stdout.write(`${count} x ${state}\n`)
-  process.stdout.write(`${reports.length} worlds, ${broken.length} broken\n`)
-  process.exitCode = broken.length === 0 ? 0 : 1
 }
 
 void main()

@@ -3,17 +3,13 @@ import type { JobStatus } from '../../core/messages'
 import type { TestConnection } from '../support/temporal'
 import { Deployment, statusOf } from '../workflows/harness'
 import { breaches } from './invariants'
+import { isOverWithin, type Outcome } from './telling'
 import { seededWorld, type SeededWorld } from './world'
 
 const STEPS = 100
 
-export interface WorldReport {
+export interface WorldReport extends Outcome {
   seed: number
-  state: string
-  attempts: number
-  /** Empty when every invariant held. */
-  breaches: string[]
-  story: string[]
 }
 
 /** A world of seconds whose job is not over by then has stuck. */
@@ -30,15 +26,7 @@ export async function runWorld(at: TestConnection, seed: number): Promise<WorldR
       await sleep(atMs)
       await happen({ deployment, job })
     })
-    const patience = new AbortController()
-    const isOver = await Promise.race([
-      job.result().then(
-        () => true,
-        () => true,
-      ),
-      sleep(WORLD_MAX_MS, false, { signal: patience.signal }),
-    ])
-    patience.abort()
+    const isOver = await isOverWithin(job, WORLD_MAX_MS)
     await Promise.all(happenings)
     if (!isOver) {
       const status = await statusOf(job)

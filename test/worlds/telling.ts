@@ -1,0 +1,46 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** What came of one job in one world. */
+export interface Outcome {
+  state: string
+  attempts: number
+  /** Empty when every invariant held. */
+  breaches: string[]
+  /** What the world was, and what was done in it. */
+  story: string[]
+}
+
+/** Prints a line, and the story of what broke. */
+export function tell(title: string, outcome: Outcome, isStoryWanted = false): void {
+  const { state, attempts, breaches, story } = outcome
+  const isBroken = breaches.length > 0
+  process.stdout.write(`${title}: ${state}, ${attempts} attempts${isBroken ? ', BROKEN' : ''}\n`)
+  if (!isBroken && !isStoryWanted) return
+  for (const line of [...breaches.map((breach) => `! ${breach}`), ...story])
+    process.stdout.write(`    ${line}\n`)
+}
+
+/** Prints how they ended; the exit code tells whether any broke. */
+export function summarise(outcomes: readonly Outcome[]): void {
+  const ends = new Map<string, number>()
+  for (const { state } of outcomes) ends.set(state, (ends.get(state) ?? 0) + 1)
+  const broken = outcomes.filter(({ breaches }) => breaches.length > 0)
+  for (const [state, count] of [...ends].sort(([, a], [, b]) => b - a))
+    process.stdout.write(`${count} x ${state}\n`)
+  process.stdout.write(`${outcomes.length} worlds, ${broken.length} broken\n`)
+  process.exitCode = broken.length === 0 ? 0 : 1
+}
+
+/** Whether a job is over, well or not, within a time. */
+export async function isOverWithin(job: { result(): Promise<unknown> }, limitMs: number): Promise<boolean> {
+  const patience = new AbortController()
+  const isOver = await Promise.race([
+    job.result().then(
+      () => true,
+      () => true,
+    ),
+    sleep(limitMs, false, { signal: patience.signal }),
+  ])
+  patience.abort()
+  return isOver
+}
