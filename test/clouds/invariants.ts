@@ -1,7 +1,7 @@
 import { byNewest } from '../../core/checkpoint'
 import type { Drain, RunnerResult } from '../../core/documents'
 import type { JobStatus } from '../../core/messages'
-import { SECOND_MS } from '../../core/time'
+import { HOUR_MS, SECOND_MS } from '../../core/time'
 import type { Cloud } from '../../sim'
 import { layout } from '../../storage/layout'
 import { STEADY } from '../backends/scripted/behaviour'
@@ -112,9 +112,12 @@ function withinBudget({ instances, status: { budgetMicroUsd = Infinity } }: Afte
 /** What no provider tells to the millisecond: an end is told in whole seconds, and a bill by the started one. */
 const ROUNDING_MS = 2 * SECOND_MS
 
-/** Ours is the bill for the time from a machine's launch to its end; the cloud's begins when it runs. */
+/**
+ * Ours is the bill for the time from a machine's launch to its end; the cloud's begins when it runs. A spot machine whose price could
+ * not be had when it was ordered counts as what it can cost at most.
+ */
 function costAgrees({ status: { attempts }, instances, world: { lagMs } }: Aftermath): string[] {
-  return attempts.flatMap(({ attemptId, costMicroUsd, endedAtMs }) => {
+  return attempts.flatMap(({ attemptId, costMicroUsd, endedAtMs, realised }) => {
     const bought = instances.filter(({ tags }) => nameOf(tags) === attemptId)
     const billed = sum(bought.map(microUsdOf))
     const [one] = bought
@@ -123,7 +126,10 @@ function costAgrees({ status: { attempts }, instances, world: { lagMs } }: After
     const { fromMs, untilMs = Infinity } = one.bill
     const perMs = fromMs === undefined ? 0 : billed / Math.max(SECOND_MS, untilMs - fromMs)
     const earlyMs = fromMs === undefined ? 0 : fromMs - one.launchedAtMs
-    const isOver = costMicroUsd > billed + perMs * (earlyMs + ROUNDING_MS + lagMs) && fromMs !== undefined
+    const rate = realised?.capacityType === 'spot' ? realised.priceMicroUsdPerHour / HOUR_MS : perMs
+    const most = Math.max(billed, fromMs === undefined ? 0 : rate * (untilMs - fromMs))
+    const slack = Math.max(perMs, rate) * (earlyMs + ROUNDING_MS + lagMs)
+    const isOver = costMicroUsd > most + slack && fromMs !== undefined
     const isUnder = costMicroUsd < billed - perMs * ROUNDING_MS
     const words = `${attemptId} cost ${costMicroUsd} by our meter and ${billed} by the cloud's`
     return isOver || isUnder ? [`${words} (${fromMs} to ${untilMs}, we saw its end at ${endedAtMs})`] : []
