@@ -12,6 +12,7 @@ import { failureFrom } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import { RUNNING_SIGNAL, type AttemptInput, type AttemptOutcome, type RunningNotice } from '../core/messages'
+import { formatDuration } from '../core/time'
 import { on, orchestrator, pressing } from './activities'
 import { AttemptPage } from './attempt-page'
 import { attemptOrders, type AttemptOrders } from './attempt-orders'
@@ -134,8 +135,7 @@ async function follow(
 }
 
 function silence(silentMs: number): AttemptEnd {
-  const minutes = Math.round(silentMs / 60_000)
-  const message = `The machine runs, but its runner has said nothing for ${minutes} minutes while provider and store answered.`
+  const message = `The machine runs, but its runner has said nothing for ${formatDuration(silentMs)} while provider and store answered.`
   return { kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message, code: 'silent' } }
 }
 

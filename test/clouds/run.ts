@@ -49,7 +49,7 @@ async function runCloud(at: TestConnection, world: CloudWorld): Promise<CloudRep
     })
     const isOver = await isOverWithin(job, WORLD_MAX_MS)
     await Promise.all(happenings)
-    const status = await statusOf(job)
+    const status = await statusOf(job).catch(() => statusOf(job))
     const left = deployment.cloud.instances()
     if (isOver) await deployment.collectGarbage(GRACE_MS)
     else await job.terminate()

@@ -1,4 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { WorkflowFailedError } from '@temporalio/client'
+
+const ASKED_AGAIN_MS = 500
 
 /** What came of one job in one world. */
 export interface Outcome {
@@ -31,16 +34,22 @@ export function summarise(outcomes: readonly Outcome[]): void {
   process.exitCode = broken.length === 0 ? 0 : 1
 }
 
-/** Whether a job is over, well or not, within a time. */
+/** Whether a job is over, well or not, within a time. A server that is too busy to answer says nothing about the job. */
 export async function isOverWithin(job: { result(): Promise<unknown> }, limitMs: number): Promise<boolean> {
   const patience = new AbortController()
-  const isOver = await Promise.race([
-    job.result().then(
-      () => true,
-      () => true,
-    ),
-    sleep(limitMs, false, { signal: patience.signal }),
-  ])
+  const over = async (): Promise<boolean> => {
+    while (!patience.signal.aborted) {
+      try {
+        await job.result()
+        return true
+      } catch (error) {
+        if (error instanceof WorkflowFailedError) return true
+        await sleep(ASKED_AGAIN_MS)
+      }
+    }
+    return false
+  }
+  const isOver = await Promise.race([over(), sleep(limitMs, false, { signal: patience.signal })])
   patience.abort()
   return isOver
 }
