@@ -19,8 +19,8 @@ import { until } from '../support/until'
 const BUCKET = 'grants-e2e'
 const ACCOUNT = '123456789012'
 const PATIENCE_MS = 120_000
-/** Sessions of seconds: a grant is renewed after eleven, and a lease ends nineteen after its grant. */
-const SESSION_MS = 24_000
+/** Sessions of seconds: a grant is renewed after fifteen, and a lease ends twenty-eight after its grant. */
+const SESSION_MS = 34_000
 
 /** Counts and saves until it is stopped; tells what it sees of credentials. */
 const TRAIN = `import json, os, time
@@ -121,17 +121,17 @@ async function outlivesItsGrants(deployment: Deployment, id: string): Promise<vo
   const before = sessions().length
   const fresh = (count: number) => until(() => sessions().length - before >= count, PATIENCE_MS)
   await deployment.submit(id)
-  await fresh(3)
-  // Just renewed; the next is due in eleven seconds, and then there is nobody to ask.
+  await fresh(2)
+  // Just renewed; the next is due in fifteen seconds, and then there is nobody to ask for another seven.
   const whole = (await deployment.lease(id))!
   cloud.addFault({
-    ...{ fault: 'error', code: 'InternalFailure', status: 500, until: '14s' },
+    ...{ fault: 'error', code: 'InternalFailure', status: 500, until: '22s' },
     where: { service: 'sts' },
   })
   await until(() => deployment.worker.stderr().includes('no new credentials'), PATIENCE_MS)
   // Renewed no further than the present grant reaches.
   await until(async () => (await deployment.lease(id))!.ttlMs < whole.ttlMs, PATIENCE_MS)
-  await fresh(4)
+  await fresh(3)
   expect(deployment.worker.stderr()).toContain('get credentials for the store again')
   await expectNarrow(deployment, id)
   expect(await deployment.show(id)).toMatchObject({ state: 'running', attempts: [{ number: 1 }] })
@@ -150,7 +150,7 @@ describe('a job whose machine gets its credentials from us', () => {
     const deployment = await Deployment.start('local', { CRUCIBLE_GRANT_ROLE: role })
     try {
       expect((await deployment.crucible.run('doctor')).stdout).toMatch(
-        /warning +grants +machines get credentials that hold for 2\ds: without workers they go on for 1\ds, not for 10m/,
+        /warning +grants +machines get credentials that hold for 3\ds: without workers they go on for 2\ds, not for 10m/,
       )
       await outlivesItsGrants(deployment, 'job-on-grants')
     } finally {
