@@ -24,7 +24,7 @@ export class Tokens {
     act: () => T,
   ): T {
     if (token === undefined || token === '') return act()
-    // eslint-disable-next-line no-control-regex
+    // eslint-disable-next-line no-control-regex -- the first of the ASCII characters are among them
     if (token.length > TOKEN_LENGTH_MAX || /[^\x00-\x7f]/.test(token))
       throw new ApiError('InvalidClientToken', 'The client token must be at most 64 ASCII characters')
     const key = `${scope}/${token}`

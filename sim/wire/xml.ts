@@ -32,7 +32,7 @@ function content(value: Xml, itemName: string): string {
 }
 
 // Control characters cannot stand in XML 1.0, not even escaped.
-// eslint-disable-next-line no-control-regex
+// eslint-disable-next-line no-control-regex -- these are the ones that are meant
 const UNPRINTABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g
 const ENTITIES: Record<string, string> = {
   '&': '&amp;',

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import {
@@ -11,6 +11,7 @@ import {
   type MachineMetadata,
 } from '../../../sim/machines/metadata'
 import { MetadataService } from '../../../sim/machines/metadata-service'
+import { awsClients } from '../../support/aws-clients'
 
 const run = promisify(execFile)
 const ROOT = join(__dirname, '../../..')
@@ -193,7 +194,7 @@ describe('credentials from the metadata service', () => {
     })
   })
 
-  const python = pythonWithBoto()
+  const { python, aws } = awsClients()
   const withBoto = python === undefined ? it.skip : it
 
   withBoto('are what boto3 finds by itself, with its Region', async () => {
@@ -212,20 +213,12 @@ print(json.dumps([found.method, frozen.access_key, frozen.token, region]))`
     ])
   })
 
-  const withCli = spawnSync('aws', ['--version']).status === 0 ? it : it.skip
+  const withCli = aws === undefined ? it.skip : it
 
   withCli('are what the aws CLI finds by itself', async () => {
-    const { stdout } = await run('aws', ['configure', 'list'], {
+    const { stdout } = await run(aws!, ['configure', 'list'], {
       env: { ...process.env, ...(await serveCredentials()), HOME: process.env['HOME']! },
     })
     expect(stdout).toMatch(/access_key\s.*iam-role/)
   })
 })
-
-/** The real interpreter: a version manager's shim reads a home that the test does not pass on. */
-function pythonWithBoto(): string | undefined {
-  const { stdout, status } = spawnSync('python3', ['-c', 'import sys, boto3; print(sys.executable)'], {
-    encoding: 'utf8',
-  })
-  return status === 0 ? stdout.trim() : undefined
-}
