@@ -30,12 +30,17 @@ exit $code
 
 # What `processes.ask_to_stop` does, for a whole container but its first process.
 ASKING = """
+parents=' '
+for process in /proc/[0-9]*; do
+  read -r stat < "$process/stat" || continue
+  set -- ${stat##*) }
+  parents="$parents$2 "
+done
 for process in /proc/[0-9]*; do
   pid=${process#/proc/}
-  [ "$pid" -gt 1 ] && [ "$pid" -ne $$ ] && read -r name < "$process/comm" && read -r stat < "$process/stat" || continue
+  [ "$pid" -gt 1 ] && [ "$pid" -ne $$ ] && read -r name < "$process/comm" || continue
   case "|%s|" in *"|$name|"*) [ -p "$process/fd/0" ] && continue ;; esac
-  set -- ${stat##*) }
-  [ "$pid" -ne "$3" ] && read -r leader < "/proc/$3/comm" && [ "$leader" = %s ] && continue
+  [ "$name" = %s ] && case "$parents" in *" $pid "*) continue ;; esac
   kill -TERM "$pid"
 done
 """ % ("|".join(sorted(PASSING_ON)), TELLING)

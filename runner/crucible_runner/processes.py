@@ -16,7 +16,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 # Programs that only pass on what they read, and so end by themselves with what writes to them.
 PASSING_ON = {"awk", "cat", "gawk", "grep", "mawk", "sed", "tee", "tr", "ts"}
-# A program that passes the signal on to all of the group that it leads. Who is told twice may take that for impatience.
+# A program that passes the signal on to its command, twice: to the command, then to the command's group. Who has saved and is
+# ending may die of the second, which looks as if the saving had been cut short.
 TELLING = "timeout"
 
 # A process that SIGKILL does not end within this time hangs in the kernel; nobody can end it.
@@ -87,13 +88,20 @@ def of_session(session: int) -> List[Process]:
 
 def ask_to_stop(session: int) -> bool:
     """SIGTERM to the session, as it is now: what somebody starts in order to save hears nothing. What passes on the output of
-    the others is left alone: who writes to it while saving would be ended by that. False when the session has no process."""
+    the others is left alone: who writes to it while saving would be ended by that. So is `timeout`: its command is told in its
+    stead, once, and it ends with that. False when the session has no process."""
+    table = _table()
+    parents = {process.parent for process in table.values()}
+    ours = {pid: process for pid, process in table.items() if process.session == session}
+    # Without a command it has none yet, or is itself about to become it.
+    telling = {pid for pid, process in ours.items() if process.name == TELLING and pid in parents}
     groups: Dict[int, List[Process]] = {}
-    for process in of_session(session):
-        groups.setdefault(process.group, []).append(process)
+    for process in table.values():
+        # The command of a `timeout` may have a session of its own.
+        if process.pid in ours or process.parent in telling:
+            groups.setdefault(process.group, []).append(process)
     for group, members in groups.items():
-        leads = [process.pid for process in members if process.pid == group and process.name == TELLING]
-        told = leads or [process.pid for process in members if not is_passing_on(process)]
+        told = [process.pid for process in members if process.pid not in telling and not is_passing_on(process)]
         if len(told) == len(members):
             _terminate(os.killpg, group)
         else:

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../support/until'
-import { COUNTER, STUBBORN, sumOf, TALKATIVE } from './programs'
+import { COUNTER, LINGERING, SLOW_TIMEOUT, STUBBORN, sumOf, TALKATIVE } from './programs'
 import { machineProcesses, useWorlds, type Machine, type World } from './world'
 
 const createWorld = useWorlds()
@@ -126,6 +126,11 @@ describe('a command that is asked to stop', () => {
 
   const ways: [string, string][] = [
     ['by timeout, in a group of its own', 'true; timeout 600 python3 talkative.py; echo never reached'],
+    ['by timeout, in a session of its own', 'timeout 600 setsid python3 talkative.py'],
+    [
+      'by a timeout that is slow to tell it a second time',
+      "chmod +x timeout; bash -c 'set -m; ./timeout & wait'",
+    ],
     ['by a shell with job control', "bash -c 'set -m; python3 talkative.py & wait'"],
     ['into a pipe', 'python3 talkative.py 2>&1 | tee -a log'],
     ['into two pipes, in the background', 'python3 talkative.py | sed s/a/a/ | tee log & wait'],
@@ -138,7 +143,8 @@ describe('a command that is asked to stop', () => {
   const onLinux = process.platform === 'linux' ? it : it.skip
   onLinux.each(ways)('may save when it was started %s', async (_, run) => {
     const world = createWorld()
-    const bundle = await world.bundle({ 'talkative.py': TALKATIVE })
+    const programs = { 'talkative.py': TALKATIVE, 'lingering.py': LINGERING, timeout: SLOW_TIMEOUT }
+    const bundle = await world.bundle(programs)
     const machine = await world.launch({ bundle, run })
     await until(() => existsSync(join(machine.root, 'work/ready')))
     await world.drain(1, {})

@@ -60,6 +60,23 @@ while True:
     time.sleep(1)
 `
 
+/** Saves like `talkative.py`, then gives up its handler as Python does when it ends, and takes its time to end. */
+export const LINGERING = TALKATIVE.replace(
+  'sys.exit',
+  'signal.signal(signal.SIGTERM, signal.SIG_DFL); open("ending", "w").close(); time.sleep(0.5); open("ended", "w"); sys.exit',
+)
+
+/** Like the program `timeout` tells its command of a signal twice; the second time when it has heard the first and is ending.
+ * Ends as its command did. */
+export const SLOW_TIMEOUT = `#!/bin/sh
+python3 lingering.py & child=$!
+trap 'kill -TERM $child; while [ ! -e ending ] && kill -0 $child; do sleep 0.01; done; kill -TERM $child' TERM
+while kill -0 $child; do wait $child; done
+[ -e ended ] && exit 143
+trap - TERM
+kill -TERM $$
+`
+
 /** Runs until it is killed, and says when it is ready. */
 export const STUBBORN = `
 import signal, time
