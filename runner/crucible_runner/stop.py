@@ -10,6 +10,7 @@ from .limits import Limits
 # What a provider's notice leaves is not all for the workload: the result must be up before the power goes. A tenth of it,
 # for a notice may be seconds in a test, but never more than this.
 _RESULT_AFTER_NOTICE_MS = 1000
+_UPLOAD_MARGIN_MS = 500
 
 
 class Drain(NamedTuple):
@@ -21,10 +22,12 @@ class Drain(NamedTuple):
     """Nothing but the log and the result is uploaded after it."""
 
     def kill_at_ms(self, upload_ms: int) -> int:
-        """When the workload must be dead, so that an upload that takes `upload_ms` still fits; at most half of the window
-        is kept for it, for a workload that cannot save leaves nothing to upload."""
+        """When the workload must be dead, so that the newest checkpoint can still go up when the last one took `upload_ms`, 0
+        when there was none. No two take the same time: half as much again is kept, and half a second; at most half of the
+        window, for a workload that cannot save leaves nothing to upload."""
         window_ms = self.window_end_ms - self.began_at_ms
-        return self.window_end_ms - min(upload_ms, window_ms // 2)
+        kept_ms = upload_ms + upload_ms // 2 + _UPLOAD_MARGIN_MS if upload_ms > 0 else 0
+        return self.window_end_ms - min(kept_ms, window_ms // 2)
 
 
 class Stop:

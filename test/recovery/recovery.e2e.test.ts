@@ -83,7 +83,7 @@ describe('an interruption', () => {
     const every = 40
     const job = await d.submit(on('T4'), { every, isDeaf: true })
     await d.atStep(job, every)
-    d.cloud.interrupt(d.machineOf(job), { noticeMs: 5_000 })
+    d.cloud.interrupt(d.machineOf(job), { noticeMs: 10_000 })
     const view = await d.ended(job)
     expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
     expect(reasons(view)[0]).toMatch(/^interrupted: .*had to be killed/)

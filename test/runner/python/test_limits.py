@@ -118,7 +118,8 @@ class StopTest(unittest.TestCase):
     def test_keeps_time_for_the_upload_but_never_more_than_half(self):
         self.stop.on_document("migrated", 8_000)
         drain = self.stop.look()
-        self.assertEqual(drain.kill_at_ms(3_000), 5_000)
+        self.assertEqual(drain.kill_at_ms(0), 8_000)
+        self.assertEqual(drain.kill_at_ms(2_000), 4_500)
         self.assertEqual(drain.kill_at_ms(60_000), 4_000)
 
     def test_a_document_that_says_now_ends_a_drain_under_way(self):
