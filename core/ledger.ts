@@ -72,13 +72,16 @@ export interface Policy {
   unclassifiedMax: number
 }
 
-/** An offer that a plan should not choose for a while. */
+/** An offer that something stands against for a while. */
 export interface Avoidance {
   /** An `offerKey`, or a `placeKey` for every offer there. */
   offerKey: string
   forMs: number
-  /** `capacity`: it will come back. `quota`: not by itself. `preference`: only when there is another. */
-  why: 'capacity' | 'quota' | 'preference'
+  /**
+   * `capacity`: not chosen, it will come back. `quota`: not chosen, nor by itself to come back. `preference`: chosen only when there is no
+   * other. `interruption`: reckoned to be taken back again soon, and chosen where it is still the best.
+   */
+  why: 'capacity' | 'quota' | 'preference' | 'interruption'
 }
 
 /** What happens after an attempt. */

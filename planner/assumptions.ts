@@ -9,6 +9,15 @@ export const ASSUMED_DURATION_MS = HOUR_MS
  */
 export const ASSUMED_SPOT_INTERRUPTIONS_PER_HOUR = 0.2
 
+/**
+ * The same of a pool that lately took a machine of this job back: in the same traces pools are lost about once per hour in which they
+ * can be had, during the two hours after they were lost (docs/decisions/0012).
+ */
+export const SHAKY_INTERRUPTIONS_PER_HOUR = 1
+
+/** What such a pool is reckoned to cost more for that: so much dearer may the one be that is taken in its place. */
+export const SHAKY_COST_FACTOR_MAX = 1.5
+
 /** Time from losing a machine to training on the next: provision, boot, set up, restore (the same paper measures 12 to 18 min). */
 export const RECOVERY_MS = 12 * MINUTE_MS
 

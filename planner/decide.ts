@@ -10,6 +10,11 @@ export const AVOID_CAPACITY_MS = 3 * MINUTE_MS
 export const AVOID_QUOTA_MS = HOUR_MS
 /** How long a migration keeps away from where it came from, if there is anywhere else. */
 export const AVOID_LEFT_MS = 10 * MINUTE_MS
+/**
+ * How long a pool that took a machine back is reckoned to do it again: in the traces of 0012 it takes the next one back within the
+ * hour twice in three times, and after two hours hardly more often than others do.
+ */
+export const SHAKY_MS = 2 * HOUR_MS
 /** How long a place whose machine nobody could speak to comes last: a network is not mended within minutes. */
 export const AVOID_UNREACHABLE_MS = HOUR_MS
 /** Machines in a row that nobody could speak to, after which it is the network, and not the machine. */
@@ -124,7 +129,9 @@ function afterFailure(
     case 'interrupted':
       ledger.interruptions += 1
       if (ledger.interruptions > facts.policy.interruptionsMax) return exhausted(failure, facts.policy)
-      return again('interrupted', explain(failure), {})
+      return again('interrupted', explain(failure), {
+        avoid: avoidAll(concerned(facts), 'interruption', SHAKY_MS),
+      })
     case 'workload':
       ledger.failures += 1
       if (ledger.failures > facts.policy.failuresMax)

@@ -37,7 +37,7 @@ const HOW_BOUGHT: Readonly<Record<Offer['capacityType'], string>> = {
 export function risksOf(
   offer: Offer,
   spec: JobSpec,
-  at: { expected: Estimate; nowMs: number; saving?: Saving },
+  at: { expected: Estimate; isShaky: boolean; nowMs: number; saving?: Saving },
 ): string[] {
   const risks: string[] = []
   if (offer.capacityType === 'spot') {
@@ -45,8 +45,9 @@ export function risksOf(
     const how =
       count < 0.95
         ? `${Math.round(count * 100)} % chance of an interruption`
-        : `about ${Math.round(count)} interruptions`
+        : `about ${Math.round(count)} interruption${count < 1.5 ? '' : 's'}`
     risks.push(`${how}; work since the last checkpoint is done again`)
+    if (at.isShaky) risks.push('this job lately lost a machine there, which counts as likely to happen again')
     const loss = at.saving && lossDespiteNotice(at.saving, spec.checkpoint.everyMs)
     if (loss !== undefined) risks.push(loss)
     if (spec.checkpoint.everyMs === undefined) risks.push('the job does not say how often it saves')
@@ -80,7 +81,7 @@ export function whyNone(plan: Plan): string {
 
 const NAMES_SHOWN = 3
 
-function nameSome(keys: string[]): string {
+export function nameSome(keys: string[]): string {
   const shown = keys.slice(0, NAMES_SHOWN).join(', ')
   return keys.length <= NAMES_SHOWN ? shown : `${shown} and ${keys.length - NAMES_SHOWN} more`
 }

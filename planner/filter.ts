@@ -1,12 +1,13 @@
 import type { Capabilities } from '../core/capabilities'
 import { affordableMs } from '../core/meter'
 import { formatUsd } from '../core/money'
-import { formatBackendChoice, offerKey, placeKey, type BackendChoice, type Offer } from '../core/offer'
+import { formatBackendChoice, offerKey, type BackendChoice, type Offer } from '../core/offer'
 import type { Rejection } from '../core/plan'
 import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../core/resources'
 import { findAccelerator } from '../core/accelerators'
 import { formatDuration } from '../core/time'
 import { USEFUL_RUN_MS } from './assumptions'
+import { avoidanceOf } from './avoidance'
 import type { PlanRequest } from './request'
 
 /** Why an offer cannot run the job, or `undefined` when it can. The first reason that can never change comes first. */
@@ -16,7 +17,6 @@ export function reject(
   request: PlanRequest,
 ): Rejection | undefined {
   const key = offerKey(offer)
-  const keys = [key, placeKey(offer)]
   const unfit = notWanted(offer, request) ?? notFitting(offer, request.spec.resources)
   const reasons: [Rejection['why'], string | undefined][] = [
     ['unfit', unfit],
@@ -26,9 +26,9 @@ export function reject(
       'quota',
       offer.availability === 'no-quota' ? (offer.note ?? 'the account has no quota for it') : undefined,
     ],
-    ['quota', avoided(keys, request, 'quota')],
+    ['quota', avoided(offer, request, 'quota')],
     ['unavailable', offer.availability === 'unavailable' ? (offer.note ?? 'out of stock') : undefined],
-    ['unavailable', avoided(keys, request, 'capacity')],
+    ['unavailable', avoided(offer, request, 'capacity')],
   ]
   const found = reasons.find(([, reason]) => reason !== undefined)
   return found === undefined ? undefined : { offerKey: key, why: found[0], reason: found[1]! }
@@ -112,8 +112,8 @@ function notAffordable(offer: Offer, { remainingMicroUsd, timing }: PlanRequest)
   return `the ${formatUsd(remainingMicroUsd)} left of the budget buys ${formatDuration(runMs)} of it`
 }
 
-function avoided(keys: string[], request: PlanRequest, why: 'quota' | 'capacity'): string | undefined {
-  const avoidance = request.avoid.find((avoid) => keys.includes(avoid.offerKey) && avoid.why === why)
+function avoided(offer: Offer, { avoid }: PlanRequest, why: 'quota' | 'capacity'): string | undefined {
+  const avoidance = avoidanceOf(offer, avoid, why)
   if (avoidance === undefined) return undefined
   const what = why === 'quota' ? 'refused for want of quota' : 'had no machine'
   return `${what} a moment ago; left alone for ${formatDuration(avoidance.forMs)}`

@@ -2,10 +2,11 @@ import type { PlanInput } from '../core/activities'
 import type { Capabilities } from '../core/capabilities'
 import type { NoticeSource, RunnerOrder } from '../core/documents'
 import { affordableMs } from '../core/meter'
-import { offerKey, placeKey, type Offer } from '../core/offer'
+import { offerKey, type Offer } from '../core/offer'
 import type { BackendAnswer, Order, Plan } from '../core/plan'
 import { attemptIdOf } from '../core/queues'
 import { INTERCHANGEABLE_COST_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
+import { isShaky, isUnloved } from './avoidance'
 
 /** The best placement of a plan as an order: with the offers that would do as well, and everything the machine must know. */
 export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]): Order {
@@ -16,7 +17,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     .filter(
       ({ offer, costMicroUsd }) =>
         isInterchangeable(offer, best.offer) &&
-        isUnloved(offer, input) === isUnloved(best.offer, input) &&
+        isAsWelcome(offer, best.offer, input) &&
         costMicroUsd <= best.costMicroUsd * INTERCHANGEABLE_COST_FACTOR,
     )
     .slice(0, OFFERS_PER_ORDER_MAX)
@@ -51,10 +52,9 @@ function isInterchangeable(offer: Offer, best: Offer): boolean {
   )
 }
 
-/** Taken only where there is no other: it must not slip into the order for others. */
-function isUnloved(offer: Offer, { avoid }: PlanInput): boolean {
-  const keys = [offerKey(offer), placeKey(offer)]
-  return avoid.some(({ why, offerKey: key }) => why === 'preference' && keys.includes(key))
+/** What others are taken in the place of must not slip into the order for those. */
+function isAsWelcome(offer: Offer, best: Offer, { avoid }: PlanInput): boolean {
+  return [isUnloved, isShaky].every((is) => is(best, avoid) || !is(offer, avoid))
 }
 
 /** Only what can be taken back is told so. */

@@ -1,7 +1,8 @@
 import type { Placement, Plan, Rejection } from '../core/plan'
-import { offerKey, placeKey, type Offer } from '../core/offer'
+import { offerKey, type Offer } from '../core/offer'
 import { savingOf } from '../core/saving'
-import { reasonsFor, risksOf } from './explain'
+import { isShaky, isUnloved } from './avoidance'
+import { nameSome, reasonsFor, risksOf } from './explain'
 import { reject } from './filter'
 import { estimate } from './price'
 import { rank } from './rank'
@@ -18,29 +19,40 @@ export function makePlan(request: PlanRequest, offersSha256: string): Plan {
       else rejections.push(rejection)
     }
   }
-  const unloved = new Set(
-    request.avoid.filter(({ why }) => why === 'preference').map((avoid) => avoid.offerKey),
-  )
-  const isUnloved = (offer: Offer): boolean => unloved.has(offerKey(offer)) || unloved.has(placeKey(offer))
+  const { spec, avoid } = request
+  const ranked = rank(placements, spec.optimize, ({ offer }) => isUnloved(offer, avoid))
   return {
-    placements: rank(placements, request.spec.optimize, ({ offer }) => isUnloved(offer)),
+    placements: toldOfPassedOver(ranked, request),
     rejections,
-    isDurationAssumed: request.spec.durationMs === undefined,
+    isDurationAssumed: spec.durationMs === undefined,
     offersSha256,
     silentBackends: request.silentBackends,
   }
 }
 
-function place(offer: Offer, { spec, savedBefore, nowMs }: PlanRequest): Placement {
-  const expected = estimate(offer, spec)
+function place(offer: Offer, { spec, savedBefore, nowMs, avoid }: PlanRequest): Placement {
+  const at = { isShaky: isShaky(offer, avoid) }
+  const expected = estimate(offer, spec, at)
   const saving = savingOf(spec, savedBefore)
   return {
     offer,
     costMicroUsd: expected.costMicroUsd,
     durationMs: expected.durationMs,
     reasons: reasonsFor(offer, spec, expected),
-    risks: risksOf(offer, spec, { expected, nowMs, ...(saving === undefined ? {} : { saving }) }),
+    risks: risksOf(offer, spec, { ...at, expected, nowMs, ...(saving === undefined ? {} : { saving }) }),
   }
+}
+
+/** The first says whose place it has: what costs no more by the hour, and lately took a machine back. */
+function toldOfPassedOver(ranked: Placement[], { avoid }: PlanRequest): Placement[] {
+  const [best, ...others] = ranked
+  if (best === undefined || isShaky(best.offer, avoid)) return ranked
+  const passedOver = others
+    .map(({ offer }) => offer)
+    .filter((offer) => isShaky(offer, avoid) && offer.priceMicroUsdPerHour <= best.offer.priceMicroUsdPerHour)
+  if (passedOver.length === 0) return ranked
+  const reason = `passed over ${nameSome(passedOver.map(offerKey))}, where this job lately lost a machine`
+  return [{ ...best, reasons: [...best.reasons, reason] }, ...others]
 }
 
 /** Whether a plan without placements is worth asking again, or what stands in the way for good. */

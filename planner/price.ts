@@ -7,6 +7,8 @@ import {
   ASSUMED_DURATION_MS,
   ASSUMED_SPOT_INTERRUPTIONS_PER_HOUR,
   RECOVERY_MS,
+  SHAKY_COST_FACTOR_MAX,
+  SHAKY_INTERRUPTIONS_PER_HOUR,
 } from './assumptions'
 
 /** What running the whole job on an offer is expected to take. */
@@ -19,14 +21,33 @@ export interface Estimate {
 
 /**
  * Expected time and money of a job on an offer: its duration, and for every interruption to be expected the recovery and
- * half a checkpoint interval of work done twice.
+ * half a checkpoint interval of work done twice. More interruptions are expected of a pool that is shaky, within a bound.
  */
-export function estimate(offer: Offer, spec: JobSpec): Estimate {
-  const workMs = spec.durationMs ?? ASSUMED_DURATION_MS
+export function estimate(
+  offer: Offer,
+  spec: JobSpec,
+  { isShaky = false }: { isShaky?: boolean } = {},
+): Estimate {
   const perHour =
     offer.capacityType === 'spot' ? (offer.interruptionsPerHour ?? ASSUMED_SPOT_INTERRUPTIONS_PER_HOUR) : 0
-  const interruptions = (perHour * workMs) / HOUR_MS
+  const calm = estimateAt(offer, spec, perHour)
+  if (!isShaky || perHour >= SHAKY_INTERRUPTIONS_PER_HOUR) return calm
+  const shaky = estimateAt(offer, spec, SHAKY_INTERRUPTIONS_PER_HOUR)
+  const mostMs = Math.floor(calm.durationMs * SHAKY_COST_FACTOR_MAX)
+  return shaky.durationMs <= mostMs ? shaky : { ...shaky, ...timeAndMoney(mostMs, offer) }
+}
+
+function estimateAt(offer: Offer, spec: JobSpec, interruptionsPerHour: number): Estimate {
+  const workMs = spec.durationMs ?? ASSUMED_DURATION_MS
+  const interruptions = (interruptionsPerHour * workMs) / HOUR_MS
   const redoneMs = (spec.checkpoint.everyMs ?? ASSUMED_CHECKPOINT_EVERY_MS) / 2
   const durationMs = Math.round(workMs + interruptions * (RECOVERY_MS + redoneMs))
-  return { durationMs, costMicroUsd: spendOver(durationMs, offer.priceMicroUsdPerHour), interruptions }
+  return { ...timeAndMoney(durationMs, offer), interruptions }
+}
+
+function timeAndMoney(
+  durationMs: number,
+  { priceMicroUsdPerHour }: Offer,
+): Pick<Estimate, 'durationMs' | 'costMicroUsd'> {
+  return { durationMs, costMicroUsd: spendOver(durationMs, priceMicroUsdPerHour) }
 }

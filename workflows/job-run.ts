@@ -83,8 +83,9 @@ export class JobRun {
   }
 
   goOn({ reason, message, afterMs, avoid }: Extract<Decision, { kind: 'again' }>): void {
-    const fresh = new Set(avoid.map(({ offerKey }) => offerKey))
-    this.avoided = [...this.avoided.filter(({ offerKey }) => !fresh.has(offerKey)), ...avoid.map(until)]
+    const isRenewed = (old: Avoidance): boolean =>
+      avoid.some(({ offerKey, why }) => offerKey === old.offerKey && why === old.why)
+    this.avoided = [...this.avoided.filter((old) => !isRenewed(old)), ...avoid.map(until)]
     this.held = until({ forMs: afterMs, reason, message })
     this.page.move('recovering', reason, message)
   }

@@ -1,10 +1,10 @@
-/** `npm run chaos -- [--from SEED] [--count N] [--at-once N] [--only FAULT,...] [--keep]` (docs/chaos.md). */
+/** `npm run chaos -- --help` (docs/chaos.md). */
 import { execFileSync } from 'node:child_process'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { progressOn } from '../../cli/dev/temporal/progress'
 import { resolveExecutable } from '../../cli/dev/temporal/resolve'
+import { readOptions } from '../support/options'
 import { FAULTS, planOf, type Fault } from './plan'
 import { runChaos, type ChaosOptions, type ChaosReport } from './run'
 import { Product } from './stage'
@@ -15,20 +15,23 @@ const say = (line: string): boolean => process.stdout.write(`${line}\n`)
 const INTERRUPTED = 130
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
+  const values = readOptions({
+    name: 'chaos',
+    about:
+      'Lives through seeded runs of real processes that are killed, and says what broke (docs/chaos.md).',
     options: {
-      from: { type: 'string', default: '1' },
-      count: { type: 'string', default: '20' },
-      'at-once': { type: 'string', default: '3' },
-      only: { type: 'string' },
-      keep: { type: 'boolean', default: false },
+      from: { default: 1, min: 0, means: 'the first seed' },
+      count: { default: 20, means: 'how many seeds' },
+      'at-once': { default: 3, means: 'runs at a time' },
+      only: { default: '', as: 'FAULT,...', means: `draws from these faults only: ${FAULTS.join(', ')}` },
+      keep: { default: false, means: 'keeps the folder of every run, not only of the broken ones' },
     },
   })
+  if (values === undefined) return
   if (process.platform !== 'linux')
     throw new Error('The chaos runs look at processes through /proc: run them on Linux.')
   const only = faultsFrom(values.only)
-  const first = Number(values.from)
-  const seeds = Array.from({ length: Number(values.count) }, (_, index) => first + index)
+  const seeds = Array.from({ length: values.count }, (_, index) => values.from + index)
   execFileSync(process.execPath, [join(__dirname, '..', '..', 'tools', 'build.mjs')], { stdio: 'inherit' })
   const executable = await resolveExecutable({
     home: process.env['CRUCIBLE_HOME'] ?? join(homedir(), '.crucible'),
@@ -55,7 +58,7 @@ async function main(): Promise<void> {
     }
   }
   try {
-    await Promise.all(Array.from({ length: Number(values['at-once']) }, next))
+    await Promise.all(Array.from({ length: values['at-once'] }, next))
   } finally {
     product.remove()
   }
@@ -63,26 +66,21 @@ async function main(): Promise<void> {
   if (stopping.signal.aborted) process.exitCode = INTERRUPTED
 }
 
-function faultsFrom(text: string | undefined): readonly Fault[] {
-  const names = text?.split(',')
+function faultsFrom(text: string): readonly Fault[] {
+  const names = text === '' ? undefined : text.split(',')
   const unknown = names?.filter((name) => !FAULTS.some((fault) => fault === name)) ?? []
   if (unknown.length > 0)
     throw new Error(`There is no fault ${unknown.join(', ')}; there are ${FAULTS.join(', ')}.`)
   return (names as Fault[] | undefined) ?? FAULTS
 }
 
-function tell(
-  { seed, durationMs, ends, breaches, story, home }: ChaosReport,
-  only: string | undefined,
-): void {
+function tell({ seed, durationMs, ends, breaches, story, home }: ChaosReport, only: string): void {
   const isBroken = breaches.length > 0
   say(`seed ${seed}: ${ends.join(', ')}, ${(durationMs / 1_000).toFixed(1)} s${isBroken ? ', BROKEN' : ''}`)
   if (home !== undefined) say(`    kept: ${home} (logs/, store/, journals/)`)
   if (!isBroken) return
   for (const line of [...breaches.map((breach) => `! ${breach}`), ...story]) say(`    ${line}`)
-  say(
-    `    again: npm run chaos -- --from ${seed} --count 1${only === undefined ? '' : ` --only ${only}`} --keep`,
-  )
+  say(`    again: npm run chaos -- --from ${seed} --count 1${only === '' ? '' : ` --only ${only}`} --keep`)
 }
 
 function summarise(reports: ChaosReport[]): void {

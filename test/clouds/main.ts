@@ -1,7 +1,7 @@
-/** `npm run clouds -- [--from SEED] [--count N] [--at-once N] [--each] [--only NAME] [--story]` (docs/clouds.md). */
-import { parseArgs } from 'node:util'
+/** `npm run clouds -- --help` (docs/clouds.md). */
 import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
+import { readOptions } from '../support/options'
 import { connectTo, quietWorkers } from '../support/temporal'
 import { FAULT_KINDS } from './faults'
 import { summarise, tell, type Outcome } from '../worlds/telling'
@@ -9,18 +9,20 @@ import { liveThrough } from './run'
 import { lonelyFault, seededCloud, worseFaults } from './world'
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
+  const values = readOptions({
+    name: 'clouds',
+    about: 'Lets whole jobs live in seeded small clouds, and says what broke (docs/clouds.md).',
     options: {
-      from: { type: 'string', default: '1' },
-      count: { type: 'string', default: '100' },
-      'at-once': { type: 'string', default: '6' },
-      each: { type: 'boolean', default: false },
-      only: { type: 'string', default: '' },
-      story: { type: 'boolean', default: false },
+      from: { default: 1, min: 0, means: 'the first seed' },
+      count: { default: 100, means: 'how many seeds' },
+      'at-once': { default: 6, means: 'clouds at a time' },
+      each: { default: false, means: 'every kind of fault by itself, and those that are worse together' },
+      only: { default: '', as: 'NAME', means: 'only the clouds whose names begin so' },
+      story: { default: false, means: 'the story of every cloud, not only of the broken ones' },
     },
   })
-  const first = Number(values.from)
-  const seeds = Array.from({ length: Number(values.count) }, (_, index) => first + index)
+  if (values === undefined) return
+  const seeds = Array.from({ length: values.count }, (_, index) => values.from + index)
   const worlds = values.each
     ? [...seeds.flatMap((seed) => FAULT_KINDS.map((kind) => lonelyFault(kind, seed))), ...worseFaults()]
     : seeds.map(seededCloud)
@@ -30,7 +32,7 @@ async function main(): Promise<void> {
   const at = await connectTo()
   const reports: Outcome[] = []
   try {
-    const coming = [...liveThrough(at, wanted, Number(values['at-once'])).values()]
+    const coming = [...liveThrough(at, wanted, values['at-once']).values()]
     await Promise.all(
       coming.map(async (report) => {
         const { name, lastedMs, ...outcome } = await report

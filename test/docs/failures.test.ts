@@ -92,7 +92,7 @@ describe('docs/failures.md', () => {
     const [, pause] = /growing pauses up to (\w+)/.exec(does) ?? []
     expect(decision.afterMs > 0 || does.includes('asked for')).toBe(does.includes('pause'))
     if (pause !== undefined) expect(pause).toBe(formatDuration(BACKOFF_MAX_MS))
-    const [, alone] = /alone for (\w+)/.exec(does) ?? []
+    const [, alone] = /(?:alone|shaky) for (\w+)/.exec(does) ?? []
     expect(decision.avoid.map(({ forMs }) => formatDuration(forMs))).toEqual(
       alone === undefined ? [] : [alone],
     )

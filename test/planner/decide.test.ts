@@ -9,6 +9,7 @@ import {
   AVOID_UNREACHABLE_MS,
   BACKOFF_MAX_MS,
   decide,
+  SHAKY_MS,
 } from '../../planner/decide'
 
 const ENDS: AttemptEnd[] = [
@@ -266,16 +267,24 @@ describe('decide, word by word', () => {
       kind: 'again',
       reason: 'interrupted',
       afterMs: 0,
-      avoid: [],
     })
     expect(after({ kind: 'stopped', by: 'lease' })).toMatchObject({
       kind: 'again',
       reason: 'lease-lapsed',
       afterMs: 0,
+      avoid: [],
     })
     expect(after({ kind: 'stopped', by: 'superseded' })).toMatchObject({
       kind: 'again',
       reason: 'attempt-ended-by-hand',
+    })
+  })
+
+  it('remembers of an interruption which pool it was, and leaves none alone for it', () => {
+    const machine = { offerKey: 'cloud/spot/v100/b', placeKey: 'cloud/*/*/b' }
+    const facts = { wish: null, policy, machine, offerKeys: ['cloud/spot/v100/a', machine.offerKey] }
+    expect(decide({ ...facts, end: failed('interrupted'), ledger: EMPTY_LEDGER }).decision).toMatchObject({
+      avoid: [{ offerKey: machine.offerKey, why: 'interruption', forMs: SHAKY_MS }],
     })
   })
 

@@ -274,6 +274,66 @@ describe('the ranking', () => {
     expect(types([here!, there!], { avoid: avoidAt('capacity') })).toEqual(['b'])
   })
 
+  describe('after a machine was taken back', () => {
+    const spotAt = (place: string, usd: number, changes: Partial<Offer> = {}): Offer =>
+      offer({ place, capacityType: 'spot', priceMicroUsdPerHour: microUsd(usd), ...changes })
+    const lost = spotAt('lost', 1)
+    const avoid = [{ offerKey: offerKey(lost), forMs: MINUTE_MS, why: 'interruption' as const }]
+    const places = (offers: Offer[], changes: Partial<PlanRequest> = {}): string[] =>
+      plan(offers, { avoid, ...changes }).placements.map((placement) => placement.offer.place)
+
+    it.each(['cost', 'time', 'reliability'] as const)(
+      'puts the pool after others of similar cost, whatever is wanted most: %s',
+      (optimize) => {
+        expect(places([lost, spotAt('b', 1), spotAt('c', 1.2)], by(optimize))).toEqual(['b', 'c', 'lost'])
+      },
+    )
+
+    it('takes it where it is the only one, or the others cost much more', () => {
+      expect(places([lost])).toEqual(['lost'])
+      expect(places([lost, spotAt('b', 1.6), offer({ priceMicroUsdPerHour: microUsd(2) })])).toEqual([
+        'lost',
+        'b',
+        'a',
+      ])
+    })
+
+    it('pays no more than half as much again for another, however seldom the job saves', () => {
+      const everyMs = 30 * HOUR_MS
+      for (const interruptionsPerHour of [0.001, 0.2, 0.9]) {
+        const was = spotAt('lost', 1, { interruptionsPerHour })
+        const [calmMs, shakyMs] = [false, true].map(
+          (isShaky) => estimate(was, { ...SPEC, checkpoint: { everyMs } }, { isShaky }).durationMs,
+        )
+        expect(shakyMs! / calmMs!).toBeGreaterThan(1)
+        expect(shakyMs! / calmMs!).toBeLessThanOrEqual(1.5)
+      }
+    })
+
+    it('reckons with no less than the provider itself does', () => {
+      const often = spotAt('lost', 1, { interruptionsPerHour: 3 })
+      expect(estimate(often, SPEC, { isShaky: true })).toEqual(estimate(often, SPEC))
+    })
+
+    it('holds nothing against a machine that was not spot: it broke down, and another may', () => {
+      const broken = offer({ place: 'broken' })
+      const against = [{ ...avoid[0]!, offerKey: offerKey(broken) }]
+      const [first] = plan([broken, offer({ place: 'c' })], { avoid: against }).placements
+      expect(first).toEqual(plan([broken, offer({ place: 'c' })]).placements[0])
+    })
+
+    it('says whose place the first has, and what is reckoned with of the other', () => {
+      const [first, second] = plan([lost, spotAt('b', 1), spotAt('c', 0.9)], { avoid }).placements
+      expect(first?.reasons.join('; ')).not.toContain('passed over')
+      const told = plan([lost, spotAt('b', 1)], { avoid }).placements
+      expect(told[0]?.reasons.at(-1)).toBe(
+        `passed over ${offerKey(lost)}, where this job lately lost a machine`,
+      )
+      expect(told[1]?.risks.join('; ')).toMatch(/about 1 interruption;.*lately lost a machine there/)
+      expect(second?.risks.join('; ')).not.toContain('lately')
+    })
+  })
+
   it('counts what interruptions cost: a spot machine taken back often is no bargain', () => {
     const stable = offer({
       capacityType: 'spot',
@@ -372,6 +432,17 @@ describe('an order', () => {
     const places = (offers: Offer[]) => order(offers, { avoid }).offers.map(({ place }) => place)
     expect(places([left!, other!])).toEqual(['b'])
     expect(places([left!])).toEqual(['a'])
+  })
+
+  it('takes along a pool that lost a machine only where that is the best itself', () => {
+    const [lost, near, far] = [1, 1, 1.4].map((usd, index) =>
+      offer({ place: 'abc'[index]!, capacityType: 'spot', priceMicroUsdPerHour: microUsd(usd) }),
+    )
+    const avoid = [{ offerKey: offerKey(lost!), forMs: MINUTE_MS, why: 'interruption' as const }]
+    const places = (offers: Offer[]) => order(offers, { avoid }).offers.map(({ place }) => place)
+    expect(places([lost!, near!, far!])).toEqual(['b', 'c'])
+    expect(places([lost!, far!])).toEqual(['a', 'c'])
+    expect(places([lost!])).toEqual(['a'])
   })
 
   it('says where the notice comes from, for machines that can be taken back', () => {

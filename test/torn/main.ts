@@ -1,14 +1,18 @@
-/** `npm run torn -- [--from N] [--count N]`: torn uploads by the thousand. */
-import { parseArgs } from 'node:util'
+/** `npm run torn -- --help`. */
+import { readOptions } from '../support/options'
 import { runCases } from './run'
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: { from: { type: 'string', default: '1' }, count: { type: 'string', default: '10000' } },
+  const values = readOptions({
+    name: 'torn',
+    about: 'Tears checkpoint uploads by the thousand, and says what was resumed from badly.',
+    options: {
+      from: { default: 1, min: 0, means: 'the first seed' },
+      count: { default: 10_000, means: 'how many seeds' },
+    },
   })
-  const [first, count] = [Number(values.from), Number(values.count)]
-  if (!(Number.isInteger(first) && Number.isInteger(count) && first >= 0 && count > 0))
-    throw new Error('--from and --count are whole numbers, such as --from 1 --count 10000')
+  if (values === undefined) return
+  const { from: first, count } = values
   const beganMs = performance.now()
   const { bad, counts } = await runCases(first, count)
   for (const { seed, words } of bad)

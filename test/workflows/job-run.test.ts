@@ -66,6 +66,23 @@ describe('what an order has pinned', () => {
   })
 })
 
+describe('what stands against an offer', () => {
+  it('is each thing for its own time, the newest of a kind', () => {
+    const run = pausedRun(0)
+    const offerKey = 'scripted/spot/v100/a'
+    const again = (why: 'capacity' | 'interruption', forMs: number): void =>
+      run.goOn({ kind: 'again', ...WHY, afterMs: 0, avoid: [{ offerKey, forMs, why }] })
+    again('interruption', 10 * MINUTE_MS)
+    again('capacity', 2 * MINUTE_MS)
+    expect(run.avoid()).toEqual([
+      { offerKey, why: 'interruption', forMs: 10 * MINUTE_MS },
+      { offerKey, why: 'capacity', forMs: 2 * MINUTE_MS },
+    ])
+    jest.setSystemTime(NOW_MS + 3 * MINUTE_MS)
+    expect(run.avoid()).toMatchObject([{ why: 'interruption', forMs: 7 * MINUTE_MS }])
+  })
+})
+
 describe('the pause before the next order', () => {
   it('counts from the decision, whatever else takes its time meanwhile', () => {
     const run = pausedRun(5 * MINUTE_MS)

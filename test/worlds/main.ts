@@ -1,21 +1,23 @@
-/** `npm run worlds -- [--from SEED] [--count N] [--at-once N]`: lives through seeded worlds and prints what broke. */
-import { parseArgs } from 'node:util'
+/** `npm run worlds -- --help`. */
 import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
+import { readOptions } from '../support/options'
 import { connectTo, quietWorkers } from '../support/temporal'
 import { runWorld, type WorldReport } from './run'
 import { summarise, tell } from './telling'
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
+  const values = readOptions({
+    name: 'worlds',
+    about: 'Lives through seeded worlds with a scripted provider, and says what broke.',
     options: {
-      from: { type: 'string', default: '1' },
-      count: { type: 'string', default: '100' },
-      'at-once': { type: 'string', default: '6' },
+      from: { default: 1, min: 0, means: 'the first seed' },
+      count: { default: 100, means: 'how many seeds' },
+      'at-once': { default: 6, means: 'worlds at a time' },
     },
   })
-  const first = Number(values.from)
-  const seeds = Array.from({ length: Number(values.count) }, (_, index) => first + index)
+  if (values === undefined) return
+  const seeds = Array.from({ length: values.count }, (_, index) => values.from + index)
   await setUp()
   quietWorkers()
   const at = await connectTo()
@@ -28,7 +30,7 @@ async function main(): Promise<void> {
     }
   }
   try {
-    await Promise.all(Array.from({ length: Number(values['at-once']) }, next))
+    await Promise.all(Array.from({ length: values['at-once'] }, next))
   } finally {
     await at.close()
     await tearDown()

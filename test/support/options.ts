@@ -1,0 +1,88 @@
+import { parseArgs } from 'node:util'
+
+/** One option of a program, by what it holds when nobody gives it: a whole number, a text, or whether it was given. */
+export interface ProgramOption<T extends number | string | boolean = number | string | boolean> {
+  default: T
+  means: string
+  /** What a text stands for; `N` for numbers. */
+  as?: string
+  /** The least that a number may be; 1 where it is missing. */
+  min?: number
+}
+
+interface Program<O> {
+  /** As it is called: `npm run NAME`. */
+  name: string
+  about: string
+  options: O
+}
+
+type Values<O extends Record<string, ProgramOption>> = {
+  [K in keyof O]: O[K]['default'] extends number ? number : O[K]['default'] extends string ? string : boolean
+}
+
+/** As a shell says of a program that was called wrongly. */
+const CALLED_WRONGLY = 2
+
+/**
+ * The options that a program was called with. Asked for help, or called wrongly, it prints its usage, sets the exit code (0 or 2) and
+ * answers nothing: then there is nothing to do.
+ */
+export function readOptions<O extends Record<string, ProgramOption>>(
+  program: Program<O>,
+  args?: string[],
+): Values<O> | undefined {
+  try {
+    const values = valuesOf(program.options, args)
+    if (values !== undefined) return values
+    process.stdout.write(usageOf(program))
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${usageOf(program)}`)
+    process.exitCode = CALLED_WRONGLY
+  }
+  return undefined
+}
+
+function valuesOf<O extends Record<string, ProgramOption>>(
+  options: O,
+  args?: string[],
+): Values<O> | undefined {
+  const given = parseArgs({
+    ...(args === undefined ? {} : { args }),
+    options: {
+      help: { type: 'boolean', short: 'h' },
+      ...Object.fromEntries(
+        Object.entries(options).map(([name, { default: usual }]) => [
+          name,
+          { type: typeof usual === 'boolean' ? ('boolean' as const) : ('string' as const) },
+        ]),
+      ),
+    },
+  }).values as Record<string, string | boolean | undefined>
+  if (given['help'] === true) return undefined
+  return Object.fromEntries(
+    Object.entries(options).map(([name, option]) => [name, valueOf(name, option, given[name])]),
+  ) as Values<O>
+}
+
+function valueOf(
+  name: string,
+  { default: usual, min = 1 }: ProgramOption,
+  given: string | boolean | undefined,
+): number | string | boolean {
+  if (given === undefined || typeof usual !== 'number') return given ?? usual
+  const number = /^\d+$/.test(String(given)) ? Number(given) : NaN
+  if (Number.isSafeInteger(number) && number >= min) return number
+  throw new Error(`--${name} takes a whole number from ${min} on, not ${JSON.stringify(given)}.`)
+}
+
+function usageOf({ name, about, options }: Program<Record<string, ProgramOption>>): string {
+  const rows = Object.entries(options).map(([option, { default: usual, as = 'N', means }]) => {
+    const isUsualTold = usual !== '' && usual !== false
+    const words = isUsualTold ? `${means} (${usual})` : means
+    return [typeof usual === 'boolean' ? `--${option}` : `--${option} ${as}`, words]
+  })
+  const width = Math.max(...rows.map(([option = '']) => option.length))
+  const lines = rows.map(([option = '', words]) => `  ${option.padEnd(width)}  ${words}`)
+  return [`npm run ${name} -- [options]`, '', about, '', ...lines, ''].join('\n')
+}
