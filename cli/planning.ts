@@ -4,13 +4,14 @@ import { planThroughWorkers } from '../client/plan'
 import { savedBefore } from '../client/saved'
 import type { Submission } from '../client/submit'
 import { formatUsd } from '../core/money'
+import type { PriceSource } from '../core/offer'
 import type { Placement, Plan, Rejection } from '../core/plan'
 import { formatShape } from '../core/resources'
 import { formatDuration } from '../core/time'
 import type * as workerPlanning from '../workers/plan-here'
 import type { Cli } from './cli'
 import type { Output } from './output'
-import { usd } from './words'
+import { age, usd } from './words'
 
 const lazily = createRequire(__filename)
 
@@ -35,10 +36,14 @@ export async function findPlan(cli: Cli, { spec, from }: Submission): Promise<Fo
   }
 }
 
+/** More than anybody reads; the rest is in the JSON. */
+const PLACEMENTS_SHOWN_MAX = 30
+
 /** The ranking as a table, with why the first one is first and why others are not there. */
 export function showPlan(
   out: Output,
   { placements, rejections, silentBackends, isDurationAssumed }: Plan,
+  nowMs: number,
 ): void {
   const [best] = placements
   if (best === undefined) {
@@ -50,10 +55,14 @@ export function showPlan(
     )
   } else {
     out.table(
-      ['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'PER HOUR', 'COST', 'TIME'],
-      placements.map((placement, index) => rowOf(placement, index === 0)),
+      ['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'PER HOUR', 'PRICE FROM', 'COST', 'TIME'],
+      placements
+        .slice(0, PLACEMENTS_SHOWN_MAX)
+        .map((placement, index) => rowOf(placement, { isChosen: index === 0, nowMs })),
       { right: ['PER HOUR', 'COST', 'TIME'] },
     )
+    const left = placements.length - PLACEMENTS_SHOWN_MAX
+    if (left > 0) out.line(out.paint.dim(`And ${left} more; --json has them all.`))
     out.line()
     out.line(`First because: ${best.reasons.join('; ')}.`)
     if (best.risks.length > 0) out.line(`Beware: ${best.risks.join('; ')}.`)
@@ -67,8 +76,11 @@ export function showPlan(
   for (const remark of remarks) out.line(out.paint.dim(`Not: ${remark}`))
 }
 
-function rowOf({ offer, costMicroUsd, durationMs }: Placement, isChosen: boolean): string[] {
-  const { backend, capacityType, type, place, shape, priceMicroUsdPerHour } = offer
+function rowOf(
+  { offer, costMicroUsd, durationMs }: Placement,
+  { isChosen, nowMs }: { isChosen: boolean; nowMs: number },
+): string[] {
+  const { backend, capacityType, type, place, shape, priceMicroUsdPerHour, priceSource } = offer
   return [
     isChosen ? '*' : '',
     backend,
@@ -77,14 +89,29 @@ function rowOf({ offer, costMicroUsd, durationMs }: Placement, isChosen: boolean
     place,
     formatShape(shape),
     priceMicroUsdPerHour === 0 ? 'free' : formatUsd(priceMicroUsdPerHour),
+    priceFrom(priceSource, nowMs),
     usd(costMicroUsd),
     formatDuration(durationMs),
   ]
+}
+
+/** Where a price comes from, and how old it is: `live, 5s`; a table of prices came with this version. */
+function priceFrom({ kind, observedAtMs }: PriceSource, nowMs: number): string {
+  if (kind === 'configured') return 'setting'
+  return `${kind === 'live' ? 'live' : 'table'}, ${age(observedAtMs, nowMs)}`
 }
 
 /** One line for each reason, with the offers that it holds for. */
 function reasonsOf(rejections: readonly Rejection[]): string[] {
   const keys = new Map<string, string[]>()
   for (const { offerKey, reason } of rejections) keys.set(reason, [...(keys.get(reason) ?? []), offerKey])
-  return [...keys].map(([reason, offers]) => `${offers.join(', ')}: ${reason}`)
+  return [...keys].map(([reason, offers]) => `${someOf(offers)}: ${reason}`)
+}
+
+const OFFERS_NAMED_MAX = 3
+
+function someOf(offers: readonly string[]): string {
+  const named = offers.slice(0, OFFERS_NAMED_MAX).join(', ')
+  const left = offers.length - OFFERS_NAMED_MAX
+  return left > 0 ? `${named} and ${left} more` : named
 }

@@ -33,7 +33,10 @@ export async function eventsOf(context: Context, jobId: string): Promise<JobEven
   const entries = await readRecords(store, jobId)
   if (submissionOf(entries) === undefined) throw noSuchJob(context, jobId)
   const attempts = await attemptsOf(store, jobId)
-  const told = await eachOf(attempts, (attempt) => documentEvents(store, jobId, attempt))
+  const settled = new Set(entries.filter(({ kind }) => kind === 'settled').map(({ attempt }) => attempt))
+  const told = await eachOf(attempts, (attempt) =>
+    documentEvents(store, { jobId, attempt, isSettled: settled.has(attempt) }),
+  )
   // Stable: of one instant the record comes first.
   return [...entries.flatMap(recordEvents), ...told.flat()].sort((a, b) => a.atMs - b.atMs)
 }
@@ -54,10 +57,13 @@ function phaseEvent(attempt: number | null, { name, startedAtMs, durationMs }: P
   return { atMs: startedAtMs, attempt, kind: 'phase', text: `${name} for ${formatDuration(durationMs)}` }
 }
 
-async function documentEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
+async function documentEvents(
+  store: ObjectStore,
+  { jobId, attempt, isSettled }: { jobId: string; attempt: number; isSettled: boolean },
+): Promise<JobEvent[]> {
   const events = await Promise.all([
     machineEvents(store, jobId, attempt),
-    rebalanceEvents(store, jobId, attempt),
+    beatEvents(store, { jobId, attempt, isSettled }),
     diagnosisEvents(store, jobId, attempt),
     drainEvents(store, jobId, attempt),
     limitEvents(store, jobId, attempt),
@@ -74,11 +80,18 @@ async function machineEvents(store: ObjectStore, jobId: string, attempt: number)
   return [{ atMs: machine.launchedAtMs, attempt, kind: 'machine', text }]
 }
 
-async function rebalanceEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
+async function beatEvents(
+  store: ObjectStore,
+  { jobId, attempt, isSettled }: { jobId: string; attempt: number; isSettled: boolean },
+): Promise<JobEvent[]> {
   const beat = await readDocument(store, layout.beat(jobId, attempt), parseBeat).catch(ignoreBadDocument)
-  if (beat?.rebalanceAtMs === undefined) return []
+  if (beat === undefined) return []
+  const events = isSettled ? [] : (beat.phases ?? []).map((phase) => phaseEvent(attempt, phase))
+  const last = events.at(-1)
+  if (last !== undefined) last.text += ' so far'
+  if (beat.rebalanceAtMs === undefined) return events
   const text = 'The provider said that it may soon take the machine back (a rebalance recommendation)'
-  return [{ atMs: beat.rebalanceAtMs, attempt, kind: 'rebalance', text }]
+  return [...events, { atMs: beat.rebalanceAtMs, attempt, kind: 'rebalance', text }]
 }
 
 async function diagnosisEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {

@@ -42,11 +42,7 @@ export function risksOf(
   const risks: string[] = []
   if (offer.capacityType === 'spot') {
     const count = at.expected.interruptions
-    const how =
-      count < 0.95
-        ? `${Math.round(count * 100)} % chance of an interruption`
-        : `about ${Math.round(count)} interruption${count < 1.5 ? '' : 's'}`
-    risks.push(`${how}; work since the last checkpoint is done again`)
+    risks.push(`${interruptionsInWords(count)}; work since the last checkpoint is done again`)
     if (at.isShaky) risks.push('this job lately lost a machine there, which counts as likely to happen again')
     const loss = at.saving && lossDespiteNotice(at.saving, spec.checkpoint.everyMs)
     if (loss !== undefined) risks.push(loss)
@@ -58,6 +54,11 @@ export function risksOf(
     risks.push(`the price is ${formatDuration(ageMs)} old`)
   }
   return risks
+}
+
+function interruptionsInWords(count: number): string {
+  if (count >= 0.95) return `about ${Math.round(count)} interruptions`
+  return `${count < 0.01 ? 'less than 1' : Math.round(count * 100)} % chance of an interruption`
 }
 
 /** A placement in one line: `local spot at $0.12/h (16 cpus, 64 GiB)`. */

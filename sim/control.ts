@@ -4,6 +4,7 @@ import { billOf, type Bill } from './ec2/bill'
 import type { Ec2 } from './ec2/ec2'
 import type { Life } from './ec2/life'
 import { stateOf, type Instance } from './ec2/model'
+import { complaintsOf, inWords } from './issues'
 import type { Journal } from './journal'
 import { duration } from './world/durations'
 import { faultSchema } from './world/fault-schema'
@@ -55,7 +56,7 @@ export class Control {
     } catch (error) {
       return {
         status: 400,
-        value: { error: error instanceof z.ZodError ? z.prettifyError(error) : String(error) },
+        value: { error: wordsOf(error) },
       }
     }
   }
@@ -71,7 +72,7 @@ export class Control {
   }
 
   interrupt(wish: unknown): void {
-    const { instance: id, notice, isSilent, rebalanceBefore } = interruption.parse(wish)
+    const { instance: id, notice, isSilent, rebalanceBefore } = interruption.parse(wish, { error: inWords })
     const { ec2, life } = this.parts
     const instance = ec2.findInstance(id)
     if (instance === undefined) throw new Error(`there is no instance ${id}`)
@@ -99,7 +100,7 @@ export class Control {
     'GET instances': () => this.instances(),
     'GET faults': () => this.parts.faults.told(),
     'POST faults': (_, body) => {
-      this.parts.faults.add(faultSchema.parse(body))
+      this.parts.faults.add(faultSchema.parse(body, { error: inWords }))
       return {}
     },
     'POST interrupt': (_, body) => {
@@ -107,6 +108,13 @@ export class Control {
       return {}
     },
   }
+}
+
+function wordsOf(error: unknown): string {
+  if (!(error instanceof z.ZodError)) return String(error)
+  return complaintsOf(error)
+    .map(({ words }) => words)
+    .join('; ')
 }
 
 function summaryOf(ec2: Ec2, instance: Instance): InstanceSummary {

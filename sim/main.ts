@@ -73,14 +73,18 @@ export async function main(words: string[], startFront?: StartFront): Promise<nu
     await cloud.stop()
     return 0
   } catch (error) {
-    process.stderr.write(`${explained(error, options.port)}\n`)
+    process.stderr.write(`${explained(error, options)}\n`)
     return EXIT_WORLD
   }
 }
 
-function explained(error: unknown, port: number | undefined): string {
+function explained(error: unknown, { storePort }: { storePort?: number }): string {
   if (error instanceof WorldError) return error.message
-  if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE')
-    return `port ${port} is taken; give another --port, or none for a free one`
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+  const { code, syscall, port, path } = error as NodeJS.ErrnoException & { port?: number }
+  if (code === 'EADDRINUSE')
+    return `port ${port} is taken; give another ${port === storePort ? '--store-port' : '--port'}, or none for a free one`
+  // Its own folders are all in the temporary one.
+  if (syscall === 'mkdtemp' || syscall === 'mkdir')
+    return `${path} cannot be used (${code}); set TMPDIR to a folder that this user may write`
+  return error instanceof Error ? error.message : String(error)
 }

@@ -2,17 +2,22 @@ import type { Problem } from '../backend'
 import { wayOut } from './egress'
 import type { Host } from './host'
 
-/** Whether machines can be put somewhere from where they reach what they must, and where nothing reaches them. */
-export async function checkNetwork(host: Host, signal: AbortSignal): Promise<Problem[]> {
+/** Whether machines can be put somewhere from where they reach what they must. */
+export async function checkWaysOut(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const subnets = [...(await host.places.byZone(signal)).values()]
   const ways = await Promise.all(subnets.map((subnet) => wayOut(host, subnet, signal)))
   const blocked = ways.filter((problem) => problem !== undefined)
+  // One subnet from where machines get out is enough to begin with.
+  const severity = blocked.length === subnets.length ? 'error' : 'warning'
+  return blocked.map((problem): Problem => ({ ...problem, severity }))
+}
+
+/** Whether the security groups let machines out, and nobody in. */
+export async function checkGroups(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  const subnets = [...(await host.places.byZone(signal)).values()]
   const vpcs = [...new Set(subnets.map(({ vpc }) => vpc))]
   const groups = (await Promise.all(vpcs.map((vpc) => host.places.groups(vpc, signal)))).flat()
-  const isBlockedAll = blocked.length === subnets.length
   return [
-    // One subnet from where machines get out is enough to begin with.
-    ...blocked.map((problem): Problem => ({ ...problem, severity: isBlockedAll ? 'error' : 'warning' })),
     ...(groups.some(({ letsOut }) => letsOut)
       ? []
       : [

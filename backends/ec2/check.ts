@@ -1,9 +1,9 @@
 import type { CallContext, Problem } from '../backend'
 import { checkBucket } from './check-bucket'
-import { checkNetwork } from './check-network'
+import { checkGroups, checkWaysOut } from './check-network'
 import { ec2Error } from './errors'
 import type { Host } from './host'
-import { quotaOf } from './shapes'
+import { isDrivable, quotaOf } from './shapes'
 
 /** What the verbs call, in the names that policies have. */
 const ACTIONS = [
@@ -14,6 +14,8 @@ const ACTIONS = [
   'ec2:DescribeImages',
   'ec2:DescribeSubnets',
   'ec2:DescribeSecurityGroups',
+  'ec2:DescribeRouteTables',
+  'ec2:DescribeVpcEndpoints',
   'ec2:DescribeVolumes',
   'ec2:GetConsoleOutput',
   'ec2:CreateFleet',
@@ -28,9 +30,22 @@ const ACTIONS = [
   'ssm:SendCommand',
   'ssm:ListCommandInvocations',
   'ssm:GetCommandInvocation',
+  'pricing:GetProducts',
+  'servicequotas:GetServiceQuota',
+  'iam:GetInstanceProfile',
+  'iam:ListAttachedRolePolicies',
 ]
 /** Without these something is missing that one can do without. */
-const OPTIONAL = ['ec2:DescribeSpotPriceHistory', 'ec2:GetConsoleOutput']
+const OPTIONAL = [
+  'ec2:DescribeSpotPriceHistory',
+  'ec2:DescribeRouteTables',
+  'ec2:DescribeVpcEndpoints',
+  'ec2:GetConsoleOutput',
+  'pricing:GetProducts',
+  'servicequotas:GetServiceQuota',
+  'iam:GetInstanceProfile',
+  'iam:ListAttachedRolePolicies',
+]
 
 /**
  * What stands in the way of machines here, worst first. Makes nothing but a small object in the bucket, to see whether it
@@ -41,10 +56,12 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
   if ('problem' in identity) return [identity.problem]
   const parts = [
     () => checkPermissions(host, identity.value.arn, signal),
-    () => checkNetwork(host, signal),
+    () => checkWaysOut(host, signal),
+    () => checkGroups(host, signal),
     () => checkProfile(host, signal),
     () => checkImage(host, signal),
     () => checkQuotas(host, signal),
+    () => checkPrices(host, signal),
     () => checkBucket(host, signal),
   ]
   const problems = await Promise.all(
@@ -53,7 +70,15 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
       return 'problem' in found ? [found.problem] : found.value
     }),
   )
-  return problems.flat().sort((a, b) => a.severity.localeCompare(b.severity))
+  return problems
+    .flat()
+    .filter(isFirstWord)
+    .sort((a, b) => a.severity.localeCompare(b.severity))
+}
+
+/** One missing permission may be in the way of several parts, and is named by whoever lists them all, too. */
+function isFirstWord({ failure, remedy }: Problem, at: number, all: Problem[]): boolean {
+  return failure !== 'auth' || all.findIndex((one) => one.remedy === remedy) === at
 }
 
 /** An answer, or the problem that there is none. Only a caller who left is told by an error. */
@@ -67,10 +92,24 @@ async function nameable<T>(
     const thrown = ec2Error(error)
     if (signal.aborted) throw thrown
     const { class: failure, message, code, hint } = thrown.failure
+    const denied = failure === 'auth' ? NAMED_ACTION.exec(message)?.[1] : undefined
+    if (denied !== undefined) return { problem: denial(message, denied) }
     const raw = code === undefined || message.includes(code) ? '' : ` (${code})`
     return {
       problem: { severity: 'error', message: `${message}${raw}`, remedy: hint ?? REACH_REMEDY, failure },
     }
+  }
+}
+
+/** As all services say it: `... is not authorized to perform: ec2:DescribeSubnets`. */
+const NAMED_ACTION = /not authorized to perform: ([\w-]+:\w+)/
+
+function denial(message: string, action: string): Problem {
+  return {
+    severity: OPTIONAL.includes(action) ? 'warning' : 'error',
+    message,
+    remedy: `Allow ${action} in its policies.`,
+    failure: 'auth',
   }
 }
 
@@ -90,12 +129,7 @@ async function checkPermissions(host: Host, arn: string, signal: AbortSignal): P
       },
     ]
   }
-  return denied.map((action): Problem => ({
-    severity: OPTIONAL.includes(action) ? 'warning' : 'error',
-    message: `${arn} may not do ${action}`,
-    remedy: `Allow ${action} in its policies.`,
-    failure: 'auth',
-  }))
+  return denied.map((action) => denial(`${arn} may not do ${action}`, action))
 }
 
 /** Policies are asked of the role, not of one session of it. */
@@ -161,4 +195,22 @@ async function checkQuotas(host: Host, signal: AbortSignal): Promise<Problem[]> 
     }),
   )
   return (await Promise.all(found)).flat()
+}
+
+/** Says when prices are old ones, and that what has none is not offered. */
+async function checkPrices(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  const [all, priceOf] = await Promise.all([host.market.types(signal), host.market.onDemand(signal)])
+  const types = all.filter(isDrivable)
+  const note = types.map(({ name }) => priceOf(name)?.note).find((one) => one !== undefined)
+  if (note === undefined) return []
+  const unpriced = types.filter(({ name }) => priceOf(name) === undefined).length
+  const missing = unpriced === 0 ? '' : `; ${unpriced} of ${types.length} types have none and are not offered`
+  return [
+    {
+      severity: 'warning',
+      message: `${note}${missing}`,
+      remedy:
+        'Allow pricing:GetProducts, and let workers reach the price list, api.pricing.us-east-1.amazonaws.com.',
+    },
+  ]
 }

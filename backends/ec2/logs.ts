@@ -26,7 +26,7 @@ export async function logs(
   const text = [
     `# The agent (SSM)\n${agentInWords(agent)}`,
     ...(inside === undefined ? [] : [`# The machine\n${inside.text}`]),
-    `# The console\n${console === '' ? 'nothing yet' : console}`,
+    `# The console\n${console.trim() === '' ? 'nothing yet' : console.trimEnd()}`,
   ].join('\n\n')
   const lastWords = inside?.lastWords ?? console.split('\n').findLast((line) => line.trim() !== '')
   return { text: masked(text), ...(lastWords === undefined ? {} : { lastWords: masked(lastWords.trim()) }) }
@@ -34,7 +34,7 @@ export async function logs(
 
 function agentInWords(agent: { isOnline: boolean } | undefined | 'unknown'): string {
   if (agent === 'unknown') return 'the provider does not say'
-  if (agent === undefined) return 'has never registered'
+  if (agent === undefined) return 'is not registered: it never was, or the machine has ended'
   return agent.isOnline ? 'is online' : 'has lost its connection'
 }
 

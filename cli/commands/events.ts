@@ -52,6 +52,6 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
     if (detail === undefined) continue
     cli.out.line()
     cli.out.line(`What the machine of attempt ${attempt} knew:`)
-    for (const line of detail.split('\n')) cli.out.line(`  ${line}`)
+    for (const line of detail.split('\n')) cli.out.line(`  ${line}`.trimEnd())
   }
 }

@@ -41,6 +41,6 @@ async function plan(cli: Cli, given: JobArguments): Promise<void> {
   const { findPlan, showPlan } = lazily('../planning') as typeof planning
   const found = await findPlan(cli, await readJob(cli, given))
   cli.out.json({ plannedBy: found.plannedBy, ...found.plan })
-  showPlan(cli.out, found.plan)
+  showPlan(cli.out, found.plan, cli.now())
   if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity
 }

@@ -76,7 +76,7 @@ async function dryRun(cli: Cli, submission: Submission): Promise<void> {
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)
   cli.out.line(directory == null ? 'Nothing is sent along.' : `Sent along: ${directory}`)
   cli.out.line()
-  showPlan(cli.out, plan)
+  showPlan(cli.out, plan, cli.now())
 }
 
 function tell(cli: Cli, { id, isNew, isServed, uiUrl, warnings }: Submitted, isFollowed: boolean): void {

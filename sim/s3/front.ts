@@ -7,11 +7,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Principal } from '../identity/identities'
+import type { Wish } from '../identity/policy'
 import type { StoreFront, StoreFrontOptions } from '../store-front'
 import { IdentityProblem } from '../wire/errors'
 import { checkSignature, readSignature, type Signature } from '../wire/sigv4'
 import { Buckets } from './buckets'
-import { listingWish, operationOf, wishOf, type Operation } from './operation'
+import { copySourceOf, listingWish, operationOf, readingWish, wishOf, type Operation } from './operation'
 import { answerProblem, problemOf, StoreProblem } from './problems'
 import { Upstream, type UpstreamOptions } from './upstream'
 
@@ -34,6 +35,16 @@ export async function startFront(options: FrontOptions): Promise<StoreFront> {
   const front = new Front(options)
   await front.listen(options.port)
   return front
+}
+
+/** To S3 these are names like others; the server behind takes them for folders, and would leave a session's prefix. */
+function checkPath(path: string): void {
+  if (path.split('/').some((part) => part === '.' || part === '..'))
+    throw new StoreProblem(
+      'NotImplemented',
+      501,
+      'This small cloud has no keys with . or .. between slashes.',
+    )
 }
 
 class Front implements StoreFront {
@@ -78,7 +89,11 @@ class Front implements StoreFront {
   private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const operation = operationOf(request)
     const { signature, principal } = this.identify(request)
-    this.checkAllowed(principal, operation)
+    const source = copySourceOf(request)
+    for (const path of [operation.key, source]) if (path !== undefined) checkPath(path)
+    const { account } = this.options
+    if (source !== undefined) this.checkAllowed(principal, readingWish(source, account))
+    this.checkAllowed(principal, wishOf(operation, account))
     this.checkRegion(signature, operation)
     const occasion = { service: 's3', action: operation.name, region: signature.region }
     const slow = this.options.faults.first('slow', occasion)
@@ -129,8 +144,7 @@ class Front implements StoreFront {
     return { signature, principal }
   }
 
-  private checkAllowed(principal: Principal, operation: Operation): void {
-    const wish = wishOf(operation, this.options.account)
+  private checkAllowed(principal: Principal, wish: Wish): void {
     if (this.options.identities.judge(principal, wish) === 'allowed') return
     throw new StoreProblem(
       'AccessDenied',

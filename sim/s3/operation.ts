@@ -132,6 +132,21 @@ export function wishOf({ name, bucket, key, query }: Operation, account: string)
   }
 }
 
+/** The `bucket/key` that an operation copies from. */
+export function copySourceOf({ headers }: IncomingMessage): string | undefined {
+  const [source] = [headers['x-amz-copy-source']].flat()
+  return source === undefined ? undefined : decodeURIComponent(source.split('?')[0]!).replace(/^\//, '')
+}
+
+/** What somebody must be allowed to copy from there. */
+export function readingWish(source: string, account: string): Wish {
+  return {
+    action: 's3:GetObject',
+    resource: `arn:aws:s3:::${source}`,
+    context: { 'aws:ResourceAccount': account },
+  }
+}
+
 /** Whoever may not list what has a key's name is not told that there is no such object. */
 export function listingWish({ bucket, key }: Operation): Wish {
   return { action: 's3:ListBucket', resource: `arn:aws:s3:::${bucket}`, context: { 's3:prefix': key } }

@@ -76,7 +76,10 @@ export class Dispatch {
     const { signature, principal } = this.identify(incoming, service)
     entry.caller = principal.arn
     const action = Object.hasOwn(service.actions, actionName) ? service.actions[actionName] : undefined
-    if (action === undefined) throw unknownAction(service, actionName)
+    if (action === undefined) {
+      if (signature.service !== service.name) throw this.unknownService(signature.service)
+      throw unknownAction(service, actionName)
+    }
     entry.isMutating = action.isMutating
     if (!GLOBAL_SERVICES.includes(service.name) && !this.parts.regions.has(signature.region))
       throw new ApiError(
@@ -118,6 +121,11 @@ export class Dispatch {
     } catch (error) {
       throw error instanceof IdentityProblem ? identityError(error.fault, service.style) : error
     }
+  }
+
+  private unknownService(name: string): ApiError {
+    const known = [...this.parts.services.keys(), 's3'].join(', ')
+    return new ApiError('InvalidAction', `This small cloud has no service ${name}; it has ${known}.`)
   }
 
   private checkPermission(service: Service, { action, principal }: Call): void {

@@ -2,7 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parseDocument, type Node, type YAMLMap } from 'yaml'
-import { innermost } from '../issues'
+import { complaintsOf, inWords } from '../issues'
+import { misnomersOf } from './names'
 import { worldSchema, type WorldPlan, type WorldText } from './schema'
 
 /** A world that cannot be used; the message names file, line and field, and says what to do. */
@@ -19,7 +20,7 @@ export function loadWorld(path: string): LoadedWorld {
   if (!existsSync(path))
     throw new WorldError(`there is no world file ${path}; give the path of a YAML or JSON file`)
   const lines = new LineCounter()
-  const document = parseDocument(readFileSync(path, 'utf8'), {
+  const document = parseDocument(textOf(path), {
     lineCounter: lines,
     prettyErrors: false,
     merge: true,
@@ -44,6 +45,15 @@ export function loadWorld(path: string): LoadedWorld {
   return { plan: readPlan(document.toJS() ?? {}, placeOf), directory: dirname(resolve(path)) }
 }
 
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? String(error)
+    throw new WorldError(`the world file ${path} cannot be read (${why}); give a YAML or JSON file`)
+  }
+}
+
 /** Reads a world that is given as a value. Throws `WorldError`. */
 export function planWorld(world: WorldText): WorldPlan {
   return readPlan(world, () => 'world')
@@ -57,15 +67,12 @@ function keyOf(map: YAMLMap, name: PropertyKey): unknown {
 }
 
 function readPlan(value: unknown, placeOf: PlaceOf): WorldPlan {
-  const read = worldSchema.safeParse(value)
-  if (read.success) return read.data
-  const complaints = read.error.issues
-    .flatMap((issue) => innermost(issue))
-    .map((issue) => {
-      const isUnknown = issue.code === 'unrecognized_keys'
-      const keys = isUnknown ? [...issue.path, issue.keys[0]!] : issue.path
-      const what = isUnknown ? `there is no field ${issue.keys.join(', ')} here` : issue.message
-      return `${placeOf(keys, isUnknown)}: ${keys.map(String).join('.') || 'the world'}: ${what}`
-    })
-  throw new WorldError(complaints.join('\n'))
+  const read = worldSchema.safeParse(value, { error: inWords })
+  const wrong = read.success
+    ? misnomersOf(read.data).map((each) => ({ ...each, isUnknown: false }))
+    : complaintsOf(read.error)
+  if (read.success && wrong.length === 0) return read.data
+  throw new WorldError(
+    wrong.map(({ path, isUnknown, words }) => `${placeOf(path, isUnknown)}: ${words}`).join('\n'),
+  )
 }

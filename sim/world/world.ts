@@ -34,15 +34,17 @@ const DEFAULT_REGIONS: NonNullable<WorldPlan['regions']> = {
 const SUBNET_ADDRESSES = 4091
 
 export function makeWorld({ plan, directory }: LoadedWorld): World {
-  const regions = new Map(
-    Object.entries(plan.regions ?? DEFAULT_REGIONS).map(([name, region]) => [name, regionPlan(name, region)]),
-  )
+  const regions = new Map(regionsOf(plan).map((region) => [region.name, region]))
   const given = plan.durations as Partial<Record<DurationName, Range>>
   const durations = Object.fromEntries(
     (Object.keys(DURATIONS) as DurationName[]).map((name) => [name, given[name] ?? DURATIONS[name]]),
   ) as Durations
   const seed = String(plan.seed)
   return { ...plan, seed, directory, durations, regions, types: machineTypes(plan), random: new Random(seed) }
+}
+
+export function regionsOf(plan: WorldPlan): RegionPlan[] {
+  return Object.entries(plan.regions ?? DEFAULT_REGIONS).map(([name, region]) => regionPlan(name, region))
 }
 
 function regionPlan(

@@ -356,6 +356,13 @@ describe('the ranking', () => {
       /\$0\.50\/h, about \$0\.\d\d in .*8 cpus, 32 GiB, 1x L4 22 GiB; cheaper/,
     )
     expect(placement?.risks.join('; ')).toMatch(/interruption.*does not say how often it saves/)
+    const chance = (interruptionsPerHour: number): string | undefined =>
+      plan([{ ...spot, interruptionsPerHour }]).placements[0]?.risks[0]?.split(';')[0]
+    expect([0.001, 0.05, 3].map(chance)).toEqual([
+      'less than 1 % chance of an interruption',
+      '5 % chance of an interruption',
+      expect.stringMatching(/^about \d+ interruptions$/),
+    ])
   })
 
   it('warns of a checkpoint that cannot be saved within a notice, where there may be one', () => {

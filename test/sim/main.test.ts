@@ -25,7 +25,11 @@ interface Sim {
 }
 
 function start(...words: string[]): Sim {
-  const disks = testFolder('sim-test')
+  return startIn(testFolder('sim-test'), words)
+}
+
+/** @param disks where its machines' disks are */
+function startIn(disks: string, words: string[]): Sim {
   const script =
     'require("./sim/main.ts").main(process.argv.slice(1)).then((code) => { process.exitCode = code })'
   const child = spawn(
@@ -117,6 +121,16 @@ describe('npm run sim', () => {
     other.close()
     const second = start('--port', String(port))
     expect((await ready(second)).endpoint).toBe(`http://127.0.0.1:${port}`)
+  })
+
+  it('says which folder it cannot use', async () => {
+    const file = join(testFolder('sim-test'), 'file')
+    writeFileSync(file, '')
+    const sim = startIn(file, [])
+    expect(await sim.ended).toBe(3)
+    expect(sim.stderr()).toMatch(
+      /^\/.*\/file\/crucible-sim-\w+ cannot be used \(ENOTDIR\); set TMPDIR to a folder that this user may write\n$/,
+    )
   })
 
   it('says what is wrong with its arguments and its world', async () => {

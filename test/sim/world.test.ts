@@ -71,15 +71,43 @@ describe('a world file', () => {
       'faults:\n  - fault: error\n    code: A\n    where: { zone: us-east-1a }\n',
       /faults\.0\.where\.zone: there is no field zone here/,
     ],
-    ['quotas:\n  G: 3\n', /quotas\.G: /],
+    ['quotas:\n  G: 3\n', /:2:\d+: quotas\.G: is not a quota code, such as L-DB2E81BA/],
+    ['faults:\n  - fault: crash\n', /:2:5: faults\.0\.after: is missing/],
+    ['stock:\n  - { type: g5.xlrge, count: 1 }\n', /:2:13: stock\.0\.type: this world has no type g5\.xlrge/],
+    [
+      'prices:\n  - { zone: us-east-9a, usdPerHour: 1 }\n',
+      /:2:13: prices\.0\.zone: this world has no zone us-east-9a; it has us-east-1a, us-east-1b, us-east-1c/,
+    ],
+    [
+      'stock:\n  - { region: eu-west-1, count: 1 }\n',
+      /stock\.0\.region: .*no region eu-west-1; it has us-east-1/,
+    ],
+    ['offered: { g9.large: [us-east-1a] }\n', /:1:\d+: offered\.g9\.large: this world has no type g9\.large/],
+    ['offered: { g5.xlarge: [us-east-1f] }\n', /offered\.g5\.xlarge\.0: this world has no zone us-east-1f/],
+    [
+      'faults:\n  - { fault: crash, after: 1m, where: { zone: us-east-2* } }\n',
+      /faults\.0\.where\.zone: this world has no zone us-east-2\*/,
+    ],
+    [
+      'regions:\n  us-east-1:\n    zones: [us-east-1a]\n    subnets: [{ zone: us-east-1b, egress: nat }]\n',
+      /:4:\d+: regions\.us-east-1\.subnets\.0\.zone: this world has no zone us-east-1b; it has us-east-1a/,
+    ],
   ])('%j is refused with its place and the way out', (text, words) => {
     const path = file('world.yaml', text)
     expect(() => loadWorld(path)).toThrow(words)
     expect(() => loadWorld(path)).toThrow(path)
   })
 
-  it('is missed where it is not', () => {
+  it('may name zones and types with *, and types of its own', () => {
+    const text =
+      'types: { own.large: { vcpus: 2, memoryGiB: 4, usdPerHour: 1 } }\nstock: [{ type: own.large, count: 1 }]\n' +
+      'faults: [{ fault: no-capacity, where: { zone: us-east-1*, type: g5.* } }]\n'
+    expect(loadWorld(file('world.yaml', text)).plan.stock[0]!.type).toBe('own.large')
+  })
+
+  it('is missed where it is not, or is none', () => {
     expect(() => loadWorld('/none.yaml')).toThrow('there is no world file /none.yaml')
+    expect(() => loadWorld(testFolder('world'))).toThrow(/the world file .* cannot be read \(EISDIR\); give/)
   })
 
   it('fails before anything listens where one of its recordings cannot be used', async () => {

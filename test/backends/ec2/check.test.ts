@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Problem } from '../../../backends/backend'
 import { patiently } from '../harness'
@@ -97,6 +99,48 @@ describe('the check of EC2', () => {
     breakIt(h)
     expect(await check()).toContainEqual(expect.objectContaining(problem))
     expect([...h.aws.objects].filter(() => h.aws.keepsPutIfAbsent)).toEqual([])
+  })
+
+  it('asks for all permissions of docs/ec2.md, and can do without those of the second group', async () => {
+    const page = readFileSync(join(__dirname, '../../../docs/ec2.md'), 'utf8')
+    const [needed, useful] = (
+      JSON.parse(/```json\n([^]*?)```/.exec(page)![1]!) as { Action: string[] }[]
+    ).map(({ Action }) => Action)
+    h.aws.denied = [...needed!, ...useful!]
+    const denied = (wanted: string): string[] =>
+      h.aws.denied.filter((action) => severities.get(`Allow ${action} in its policies.`) === wanted)
+    const severities = new Map((await check()).map(({ remedy, severity }) => [remedy, severity]))
+    expect(denied('error')).toEqual(needed)
+    // Without this one nothing is known of any.
+    expect(denied('warning')).toEqual(useful!.filter((action) => action !== 'iam:SimulatePrincipalPolicy'))
+  })
+
+  it('names a permission once that is in the way of several things, and looks at all else', async () => {
+    h.aws.denied = ['ec2:DescribeSubnets']
+    const message = 'User: me is not authorized to perform: ec2:DescribeSubnets'
+    h.aws.fail('subnets', 'UnauthorizedOperation', { httpStatus: 403, message })
+    expect(await check()).toEqual([
+      expect.objectContaining({ severity: 'error', remedy: 'Allow ec2:DescribeSubnets in its policies.' }),
+    ])
+    h = new Ec2Harness()
+    h.aws.groups = []
+    const unreadable = 'User: me is not authorized to perform: ec2:DescribeRouteTables'
+    h.aws.fail('defaultRoute', 'UnauthorizedOperation', { httpStatus: 403, message: unreadable })
+    expect(await check()).toMatchObject([
+      { severity: 'error', remedy: expect.stringContaining('create-security-group') },
+      { severity: 'warning', message: unreadable, remedy: 'Allow ec2:DescribeRouteTables in its policies.' },
+    ])
+  })
+
+  it('says that prices are old ones where the list cannot be reached', async () => {
+    h.aws.prices = undefined
+    expect(await check()).toEqual([
+      expect.objectContaining({
+        severity: 'warning',
+        message: expect.stringMatching(/price list cannot be reached.* on 2026-01-19/),
+        remedy: expect.stringContaining('pricing:GetProducts'),
+      }),
+    ])
   })
 
   it('asks for the permissions of the role, not of one session of it', async () => {

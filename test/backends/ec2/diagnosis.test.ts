@@ -36,7 +36,7 @@ describe('what can be learned of a machine of EC2', () => {
     answer = { stdout: JSON.stringify({ text: 'the units and the log', last: 'the store does not answer' }) }
     const { text, lastWords } = await logs()
     expect(text).toBe(
-      '# The agent (SSM)\nis online\n\n# The machine\nthe units and the log\n\n# The console\nbooted\n',
+      '# The agent (SSM)\nis online\n\n# The machine\nthe units and the log\n\n# The console\nbooted',
     )
     expect(lastWords).toBe('the store does not answer')
     expect(sent().map(specOf)).toEqual([{ attemptId: order.attemptId }])
@@ -45,7 +45,7 @@ describe('what can be learned of a machine of EC2', () => {
   it('is the console alone where no agent hears, and its last line counts', async () => {
     h.aws.registersAfterMs = null
     expect(await logs()).toEqual({
-      text: '# The agent (SSM)\nhas never registered\n\n# The console\nbooted\n',
+      text: '# The agent (SSM)\nis not registered: it never was, or the machine has ended\n\n# The console\nbooted',
       lastWords: 'booted',
     })
     expect(sent()).toEqual([])

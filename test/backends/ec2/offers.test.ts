@@ -69,6 +69,13 @@ describe('offers of EC2', () => {
     })
   })
 
+  it('are of the same types when the price list cannot be reached', async () => {
+    const types = typesOf(await offers())
+    h = new Ec2Harness()
+    h.aws.prices = undefined
+    expect(typesOf(await offers())).toEqual(types)
+  })
+
   it('are priced at most as on demand when spot prices cannot be had', async () => {
     h.aws.spotPrices = undefined
     const found = await offers({ accelerators: ['A10G'] })

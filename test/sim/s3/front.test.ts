@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import {
+  CopyObjectCommand,
   CreateBucketCommand,
   GetBucketLifecycleConfigurationCommand,
   GetBucketLocationCommand,
@@ -127,6 +128,18 @@ describe('the front of the object store', () => {
       codeOf(client.send(new PutObjectCommand({ Bucket: BUCKET, Key, Body: 'x' })))
     expect(await put('mine/a')).toBe('allowed')
     expect(await put('yours/a')).toBe('AccessDenied')
+    await s3().send(new PutObjectCommand({ Bucket: BUCKET, Key: 'yours/secret', Body: 'x' }))
+    const copy = (CopySource: string): Promise<string> =>
+      codeOf(client.send(new CopyObjectCommand({ Bucket: BUCKET, Key: 'mine/copy', CopySource })))
+    expect(await copy(`${BUCKET}/mine/a`)).toBe('allowed')
+    for (const source of ['yours/secret', 'yours%2Fsecret'])
+      expect([source, await copy(`${BUCKET}/${source}`)]).toEqual([source, 'AccessDenied'])
+    expect(await copy(`/${BUCKET}/yours/secret`)).toBe('AccessDenied')
+    expect(await copy(`${BUCKET}/mine/../yours/secret`)).toBe('NotImplemented')
+    const get = (Key: string): Promise<string> =>
+      codeOf(client.send(new GetObjectCommand({ Bucket: BUCKET, Key })))
+    expect(await get('yours/secret')).toBe('AccessDenied')
+    expect(await get('mine/../yours/secret')).not.toBe('allowed')
     const list = (Prefix: string): Promise<string> =>
       codeOf(client.send(new ListObjectsV2Command({ Bucket: BUCKET, Prefix })))
     expect(await list('mine/')).toBe('allowed')

@@ -1,0 +1,62 @@
+/** Names in a world file that nothing in its world has: rules with such a one would never apply, and nobody would know why. */
+import { matches } from './faults'
+import type { WorldPlan } from './schema'
+import { machineTypes } from './types'
+import { regionsOf } from './world'
+
+export interface Misnomer {
+  path: (string | number)[]
+  words: string
+}
+
+type Known = Readonly<Record<'region' | 'zone' | 'type', readonly string[]>>
+type Named = Partial<Record<keyof Known, string | undefined>>
+
+const KINDS: readonly (keyof Known)[] = ['region', 'zone', 'type']
+
+/** Every name of a region, zone or machine type in the plan that is none of this world's. */
+export function misnomersOf(plan: WorldPlan): Misnomer[] {
+  const regions = regionsOf(plan)
+  const zones = regions.flatMap((region) => region.zones.map(({ name }) => name))
+  const known: Known = {
+    region: regions.map(({ name }) => name),
+    zone: zones,
+    type: [...machineTypes(plan).keys()],
+  }
+  return [
+    ...regions.flatMap(({ name, zones: own, subnets }) =>
+      subnets.flatMap(({ zone }, i) =>
+        unknown({ ...known, zone: own.map((each) => each.name) }, { zone }, [
+          ['regions', name, 'subnets', i],
+        ]),
+      ),
+    ),
+    ...plan.stock.flatMap((rule, i) => unknown(known, rule, [['stock', i]])),
+    ...plan.prices.flatMap((rule, i) => unknown(known, rule, [['prices', i]])),
+    ...Object.entries(plan.offered).flatMap(([type, places]) => [
+      ...unknown(known, { type }, [['offered'], type]),
+      ...places.flatMap((zone, i) => unknown(known, { zone }, [['offered', type], i])),
+    ]),
+    ...plan.faults.flatMap(({ where }, i) => unknown(known, where, [['faults', i, 'where']])),
+  ]
+}
+
+/** @param last where a name stands, when that is not its kind */
+function unknown(
+  known: Known,
+  named: Named,
+  [path, last]: [(string | number)[], (string | number)?],
+): Misnomer[] {
+  return KINDS.flatMap((kind) => {
+    const name = named[kind]
+    if (name === undefined || known[kind].some((each) => matches(name, each))) return []
+    const place = [...path, last ?? kind]
+    return [
+      { path: place, words: `${place.join('.')}: this world has no ${kind} ${name}; ${remedy(kind, known)}` },
+    ]
+  })
+}
+
+function remedy(kind: keyof Known, known: Known): string {
+  return kind === 'type' ? 'define it in types, or correct it' : `it has ${known[kind].join(', ')}`
+}

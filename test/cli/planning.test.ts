@@ -1,0 +1,59 @@
+import { describe, expect, it } from '@jest/globals'
+import { Output } from '../../cli/output'
+import { showPlan } from '../../cli/planning'
+import { offerKey, type Offer } from '../../core/offer'
+import type { Placement, Plan } from '../../core/plan'
+import { DAY_MS, SECOND_MS } from '../../core/time'
+import { NOW, OFFER } from '../client/world'
+import { Paper } from './outside'
+
+function placed(offer: Partial<Offer>): Placement {
+  const whole = { ...OFFER, ...offer }
+  return { offer: whole, costMicroUsd: 2_000_000, durationMs: 7_200_000, reasons: ['it is cheap'], risks: [] }
+}
+
+/** The lines that a plan is shown in. */
+function shown(plan: Partial<Plan>): string[] {
+  const stdout = new Paper()
+  const out = new Output({ stdout, stderr: new Paper(), isJson: false, isColourWanted: false })
+  const whole: Plan = {
+    ...{ placements: [], rejections: [], silentBackends: [], isDurationAssumed: false, offersSha256: '' },
+    ...plan,
+  }
+  showPlan(out, whole, NOW)
+  return stdout.text.trimEnd().split('\n')
+}
+
+describe('a plan for people', () => {
+  it('has where each price comes from and how old it is', () => {
+    const [head, ...rows] = shown({
+      placements: [
+        placed({ place: 'a', priceSource: { kind: 'live', observedAtMs: NOW - 12 * SECOND_MS } }),
+        placed({ place: 'b', priceSource: { kind: 'static', observedAtMs: NOW - 306 * DAY_MS } }),
+        placed({ place: 'c', priceSource: { kind: 'configured', observedAtMs: NOW } }),
+      ],
+    })
+    const at = head!.indexOf('PRICE FROM')
+    expect(rows.slice(0, 3).map((row) => row.slice(at).split('  ')[0])).toEqual([
+      'live, 12s',
+      'table, 306d',
+      'setting',
+    ])
+  })
+
+  it('stops where nobody reads on, and says how many there are', () => {
+    const lines = shown({ placements: Array.from({ length: 32 }, (_, i) => placed({ place: `zone-${i}` })) })
+    expect(lines.filter((line) => line.includes('zone-'))).toHaveLength(30)
+    expect(lines[31]).toBe('And 2 more; --json has them all.')
+    expect(lines.at(-1)).toBe('First because: it is cheap.')
+  })
+
+  it('names a few of the offers that a reason holds for', () => {
+    const keys = ['a', 'b', 'c', 'd', 'e'].map((place) => offerKey({ ...OFFER, place }))
+    const rejections = keys.map((key) => ({ offerKey: key, why: 'quota' as const, reason: 'no quota' }))
+    expect(shown({ rejections }).at(-1)).toBe(`Not: ${keys.slice(0, 3).join(', ')} and 2 more: no quota`)
+    expect(shown({ rejections: rejections.slice(2) }).at(-1)).toBe(
+      `Not: ${keys.slice(2).join(', ')}: no quota`,
+    )
+  })
+})

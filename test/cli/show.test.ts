@@ -1,0 +1,133 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { render } from '../../cli/commands/show'
+import { Output } from '../../cli/output'
+import type { AttemptView, JobView, RecoveryView } from '../../client/job-view'
+import type { Diagnosis } from '../../core/documents'
+import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import { layout } from '../../storage/layout'
+import { ClientWorld, JOB, NOW } from '../client/world'
+import { Paper, World, type Answer } from './outside'
+
+const CHECKPOINT = { step: 40, attempt: 1, savedAtMs: NOW } as unknown as AttemptView['checkpoint']
+
+function attempt(fields: Partial<AttemptView>): AttemptView {
+  return {
+    ...{ number: 1, workflowId: `job/${JOB}/1`, backend: 'ec2', capacityType: 'spot', place: 'us-east-1a' },
+    realised: { capacityType: 'spot', type: 'g5.xlarge', place: 'us-east-1a', priceMicroUsdPerHour: 300_000 },
+    ...{ state: 'running', reason: 'training', phase: 'running', rebalanceAtMs: null },
+    ...{ launchedAtMs: NOW - MINUTE_MS, endedAtMs: null, costMicroUsd: 5_000 },
+    ...{ restoredFrom: null, checkpoint: null, progress: null, stepsLost: null, phases: [] },
+    ...fields,
+  }
+}
+
+const RECOVERY: RecoveryView = {
+  ...{ from: 1, to: 2, cause: 'interrupted', stepsLost: 0 },
+  ...{ detectMs: 700, drainMs: 0, acquireMs: 14_000, bootMs: 95_000, restoreMs: 1_200 },
+  ...{ firstStepMs: null, totalMs: null, overheadMs: null },
+}
+
+/** The lines that a job is shown in; blanks between columns are one. */
+function shown(fields: Partial<JobView>): string[] {
+  const view: JobView = {
+    ...{ id: JOB, name: 'train', owner: 'somebody', workflowId: `job/${JOB}`, state: 'running' },
+    ...{ reason: 'training', message: 'Training.', submittedAtMs: NOW - 5 * MINUTE_MS, endedAtMs: null },
+    ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
+    cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
+    checkpoints: { newest: null, count: 0 },
+    ...{ attempts: [], recoveries: [], placementReasons: [] },
+    ...fields,
+  }
+  const stdout = new Paper()
+  render(new Output({ stdout, stderr: new Paper(), isJson: false, isColourWanted: false }), view, NOW)
+  return stdout.text.split('\n').map((line) => line.trim().replace(/ {2,}/g, ' | '))
+}
+
+describe('a job for people', () => {
+  it('has each attempt with what it does now, what it began from and what it lost', () => {
+    const lines = shown({
+      attempts: [
+        attempt({
+          ...{
+            state: 'interrupted',
+            reason: 'interrupted: The provider takes the machine back.',
+            phase: null,
+          },
+          ...{ endedAtMs: NOW, checkpoint: CHECKPOINT, stepsLost: 3 },
+        }),
+        attempt({
+          ...{ number: 2, state: 'provisioning', reason: 'starting', phase: 'pulling' },
+          ...{ launchedAtMs: NOW - 4 * SECOND_MS, restoredFrom: CHECKPOINT },
+        }),
+      ],
+    })
+    expect(
+      lines.slice(lines.indexOf('# | ASKED FOR | GOT | STATE | WHY | TIME | COST | FROM | SAVED | LOST')),
+    ).toEqual([
+      '# | ASKED FOR | GOT | STATE | WHY | TIME | COST | FROM | SAVED | LOST',
+      expect.stringMatching(
+        /^1 \| ec2 spot \| spot g5\.xlarge \| interrupted \| The provider .*… \| 1m \| \$0\.005 \| - \| 40 \| 3$/,
+      ),
+      '2 | ec2 spot | spot g5.xlarge | provisioning | pulling | 4s | $0.005 | 40 | - | -',
+      '',
+    ])
+  })
+
+  it('has the parts of each recovery, and nothing for what is not known yet', () => {
+    expect(shown({ recoveries: [RECOVERY, { ...RECOVERY, to: null, acquireMs: null }] }).slice(-4)).toEqual([
+      'RECOVERY | AFTER | DETECT | DRAIN | ACQUIRE | BOOT | RESTORE | FIRST STEP | ALL | BUT BOOT',
+      '1 to 2 | interrupted | 0.7s | 0s | 14s | 1m 35s | 1.2s | - | - | -',
+      '1 to - | interrupted | 0.7s | 0s | - | 1m 35s | 1.2s | - | - | -',
+      '',
+    ])
+  })
+
+  it('warns as long as the provider may soon take the machine', () => {
+    const warned = (rebalanceAtMs: number | null): string[] =>
+      shown({ attempts: [attempt({ rebalanceAtMs })] }).filter((line) => line.startsWith('warning'))
+    expect(warned(null)).toEqual([])
+    expect(warned(NOW)).toEqual([
+      'warning | the provider may take this machine back soon; it says so since 2026-11-21T12:00:00Z',
+    ])
+  })
+
+  it('says why it is where it is, the image that had to be replaced included', () => {
+    const note = 'the image that the job had before, ami-1, is gone: ami-2 takes its place'
+    expect(shown({ placementReasons: ['$0.30/h', note] })).toContain(`why here | $0.30/h; ${note}`)
+    expect(shown({ placementReasons: [note], state: 'succeeded' }).join()).not.toContain(note)
+  })
+})
+
+describe('crucible events', () => {
+  let client: ClientWorld
+  let world: World
+  beforeEach(async () => {
+    client = await ClientWorld.make()
+    world = new World()
+    world.environment['CRUCIBLE_STORE'] = client.context.config.home.storeUrl
+    await client.submitted()
+    await client.planned(1)
+    await client.machine(1)
+  })
+  afterEach(async () => {
+    world.remove()
+    await client.remove()
+  })
+  const events = (...flags: string[]): Promise<Answer> => world.run('events', JOB, ...flags)
+
+  it('ends with what a lost machine knew, as many lines as it has', async () => {
+    const diagnosis: Diagnosis = {
+      ...{ atMs: NOW, machine: 'machine-1', lastWords: 'out of memory' },
+      text: '# The agent (SSM)\nhas lost its connection\n\n# The console\nout of memory',
+    }
+    await client.store.put(layout.diagnosis(JOB, 1), JSON.stringify(diagnosis))
+    const { stdout, exitCode } = await events()
+    expect(exitCode).toBe(0)
+    expect(stdout).toContain('was asked what it knows (machine-1): out of memory\n')
+    expect(stdout.slice(stdout.indexOf('What the machine'))).toBe(
+      'What the machine of attempt 1 knew:\n  # The agent (SSM)\n  has lost its connection\n\n  # The console\n  out of memory\n',
+    )
+    const { events: told } = JSON.parse((await events('--json')).stdout) as { events: { detail?: string }[] }
+    expect(told.map(({ detail }) => detail).filter(Boolean)).toEqual([diagnosis.text])
+  })
+})
