@@ -76,6 +76,8 @@ export interface RunnerOrder {
   /** A machine whose runner starts later than this after `issuedAtMs` must not run the workload. */
   startWithinMs: number
   beatMs: number
+  /** How long the image may not come, without a layer more, until the attempt ends; 10 minutes when missing. */
+  registryMs?: number
   notice: NoticeSource
   /** `save` when missing. */
   onRebalance?: RebalanceAnswer

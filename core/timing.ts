@@ -14,6 +14,8 @@ export interface Timing {
   checkpointQuietMs: number
   /** A machine whose runner starts later than this after its order must not run the workload. */
   startWithinMs: number
+  /** How long a machine tries for an image of which nothing comes. Missing in jobs of versions that had no such setting. */
+  registryMs?: number
   /** Silence of a living machine's runner after which the owner may end it, provider and store answering all the while. */
   silenceMs: number
   /** Pace at which a watch asks the provider about its machines. */
@@ -30,7 +32,7 @@ export const FILE_STORE_PACE: Pick<Timing, 'beatMs' | 'observeMs' | 'checkpointQ
   goneConfirmMs: SECOND_MS,
 }
 
-export const DEFAULT_TIMING: Timing = {
+export const DEFAULT_TIMING: Required<Timing> = {
   // An outage of the control plane over a working day's afternoon must not cost a healthy job.
   leaseMs: 6 * HOUR_MS,
   // A provider's notice is two minutes; ten seconds of it are gone before the runner has read it.
@@ -39,6 +41,7 @@ export const DEFAULT_TIMING: Timing = {
   beatMs: 5 * SECOND_MS,
   checkpointQuietMs: 2 * SECOND_MS,
   startWithinMs: HOUR_MS,
+  registryMs: 10 * MINUTE_MS,
   silenceMs: 30 * MINUTE_MS,
   observeMs: 2 * SECOND_MS,
   goneConfirmMs: 2 * SECOND_MS,

@@ -74,6 +74,7 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
     z.object({ kind: z.literal('instance-metadata') }),
   ]),
   onRebalance: z.enum(REBALANCE_ANSWERS).exactOptional(),
+  registryMs: whole.exactOptional(),
   issuedAtMs: whole,
 })
 

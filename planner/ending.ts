@@ -33,7 +33,7 @@ export function endFromResult(result: RunnerResult): AttemptEnd {
 }
 
 const LOGIN_HINT =
-  'Correct the name under image, or give image_login a user and a token that may read it; Amazon ECR is asked with the role of the machine.'
+  'Correct the name under image, or give image_login a user and a token that may read it; Amazon ECR is asked with the role of the machine, which needs AmazonEC2ContainerRegistryReadOnly.'
 /** A machine has waited for the registry already; the next one is paid for again. */
 const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
 

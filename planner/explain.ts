@@ -57,7 +57,7 @@ export function risksOf(
 }
 
 function interruptionsInWords(count: number): string {
-  if (count >= 0.95) return `about ${Math.round(count)} interruptions`
+  if (count >= 0.95) return `about ${Math.round(count)} interruption${count < 1.5 ? '' : 's'}`
   return `${count < 0.01 ? 'less than 1' : Math.round(count * 100)} % chance of an interruption`
 }
 

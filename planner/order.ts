@@ -98,6 +98,7 @@ function runnerOrder(
     powerOffMs: timing.powerOffMs,
     startWithinMs: timing.startWithinMs,
     beatMs: timing.beatMs,
+    ...(timing.registryMs === undefined ? {} : { registryMs: timing.registryMs }),
     notice,
     ...(spec.onRebalance === undefined ? {} : { onRebalance: spec.onRebalance }),
   }

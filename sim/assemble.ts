@@ -2,7 +2,7 @@
 import type { Clock } from './clock'
 import { Control } from './control'
 import { Ec2 } from './ec2/ec2'
-import { Life } from './ec2/life'
+import { Life, occasionOf } from './ec2/life'
 import { PowerSupply } from './ec2/power'
 import { ec2Service } from './ec2/service'
 import { iamService } from './identity/iam'
@@ -14,6 +14,9 @@ import { Journal } from './journal'
 import { createMachine } from './machines/machine'
 import { pricingService } from './prices/pricing'
 import { quotaService } from './prices/quota-service'
+import { ecrService } from './registry/ecr'
+import { Registries } from './registry/registries'
+import { RegistryTokens } from './registry/tokens'
 import { Agents } from './ssm/agents'
 import { ssmService } from './ssm/service'
 import type { StoreFront } from './store-front'
@@ -60,10 +63,13 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
   const identities = new Identities(world, clock, ids)
   const throttle = new Throttle(world, clock)
   const journal = new Journal()
+  const tokens = new RegistryTokens(world, clock, ids)
+  const registries = new Registries({ world, clock, faults, identities, tokens })
   const power = new PowerSupply({
     world,
     clock,
     identities,
+    registriesFor: (instance) => (question) => registries.ask(question, occasionOf(instance)),
     directory,
     createMachine: options.createMachine ?? createMachine,
     environment: () => environmentOf(addresses),
@@ -85,6 +91,7 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
     ssmService(ec2, agents),
     stsService(world, identities),
     iamService(world, identities),
+    ecrService(world, tokens),
     pricingService(world, market, nowMs),
     quotaService({ world, id: () => ids.uuid(), nowMs }),
   ]

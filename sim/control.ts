@@ -4,6 +4,7 @@ import { billOf, type Bill } from './ec2/bill'
 import type { Ec2 } from './ec2/ec2'
 import type { Life } from './ec2/life'
 import { stateOf, type Instance } from './ec2/model'
+import { publish } from './ec2/region'
 import { complaintsOf, inWords } from './issues'
 import type { Journal } from './journal'
 import { duration } from './world/durations'
@@ -25,10 +26,17 @@ const interruption = z.strictObject({
   rebalanceBefore: duration.optional(),
 })
 
+const publication = z.strictObject({
+  /** Of a public parameter. */
+  name: z.string(),
+  image: z.string().regex(/^ami-[0-9a-f]{8,17}$/, 'is not the id of an image, such as ami-0123456789abcdef0'),
+})
+
 export interface InstanceSummary {
   id: string
   state: string
   type: string
+  image: string
   zone: string
   capacity: string
   tags: Record<string, string>
@@ -86,6 +94,12 @@ export class Control {
     })
   }
 
+  publish(wish: unknown): void {
+    const wished = publication.parse(wish)
+    const { ec2 } = this.parts
+    for (const region of ec2.regions.values()) publish(ec2.parts.world, region, wished)
+  }
+
   private readonly handlers: Readonly<Record<string, (query: URLSearchParams, body: unknown) => unknown>> = {
     'GET journal': (query) => {
       const service = query.get('service')
@@ -101,6 +115,10 @@ export class Control {
     'GET faults': () => this.parts.faults.told(),
     'POST faults': (_, body) => {
       this.parts.faults.add(faultSchema.parse(body, { error: inWords }))
+      return {}
+    },
+    'POST images': (_, body) => {
+      this.publish(body)
       return {}
     },
     'POST interrupt': (_, body) => {
@@ -123,6 +141,7 @@ function summaryOf(ec2: Ec2, instance: Instance): InstanceSummary {
     id: instance.id,
     state: stateOf(instance),
     type: instance.type.name,
+    image: instance.image.id,
     zone: instance.subnet.zone.name,
     capacity: instance.capacity,
     tags: Object.fromEntries(instance.tags),

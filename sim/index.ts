@@ -53,6 +53,8 @@ export interface Cloud {
   /** Every rule of the world and of `addFault`, and how often it has struck. */
   faults(): { rule: FaultRule; struck: number }[]
   instances(): InstanceSummary[]
+  /** Lets a public parameter lead to another image, which is made where there is none. */
+  publishImage(publication: { name: string; image: string }): void
   /** Takes a spot machine back: after a notice, or at once without one. */
   interrupt(
     instance: string,
@@ -121,6 +123,7 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
     addFault: (rule) => faults.add(faultSchema.parse(rule)),
     faults: () => faults.told(),
     instances: () => control.instances(),
+    publishImage: (publication) => control.publish(publication),
     interrupt: (instance, { noticeMs, isSilent, rebalanceBeforeMs } = {}) =>
       control.interrupt({ instance, notice: noticeMs, isSilent, rebalanceBefore: rebalanceBeforeMs }),
     stop: async () => {

@@ -44,6 +44,11 @@ export const TIMING_SETTINGS: readonly { name: string; key: keyof Timing; meanin
     meaning: 'silence of a living machine after which it is given up',
   },
   {
+    name: 'CRUCIBLE_REGISTRY_WITHIN',
+    key: 'registryMs',
+    meaning: 'a registry of which nothing of the image comes for this long is given up',
+  },
+  {
     name: 'CRUCIBLE_START_WITHIN',
     key: 'startWithinMs',
     meaning: 'a machine that starts later than this does nothing',

@@ -113,6 +113,7 @@ ORDER = record(
     optional={
         "imageLogin": record({"username": text, "secret": text}),
         "onRebalance": literal(*REBALANCE_ANSWERS),
+        "registryMs": whole(),
     },
 )
 

@@ -15,7 +15,7 @@ from .imds import Metadata
 from .retry import Pauses, Remark
 from .s3_credentials import Keyring, MachineRole, OwnKeys
 
-# How long a registry may fail without a layer more that has come.
+# How long a registry may fail without a layer more that has come, where the order does not say.
 PATIENCE_MS = 10 * 60_000
 _TELL_MS = 30_000
 _LINES_KEPT = 20
@@ -23,7 +23,9 @@ _LINES_KEPT = 20
 # Docker names no codes; these are its words and those of the registries, containerd's included.
 _DENIED = re.compile(
     r"unauthorized|denied|authentication required|no basic auth credentials|incorrect username or password"
-    r"|40[13] (?:Unauthorized|Forbidden)|status(?: code)?:? 40[13]|token has expired",
+    r"|40[13] (?:Unauthorized|Forbidden)|status(?: code)?:? 40[13]|token has expired"
+    # Of Amazon's registry, for a password that is none of its tokens.
+    r"|login attempt to \S+ failed with status: 400",
     re.IGNORECASE,
 )
 _ABSENT = re.compile(
@@ -69,7 +71,7 @@ class Puller:
         self._told_ms = 0
         self._digest: Optional[str] = None
 
-    def pull(self, wanted: Wanted, environment: Mapping[str, str], patience_ms: int = PATIENCE_MS) -> None:
+    def pull(self, wanted: Wanted, environment: Mapping[str, str], patience_ms: int) -> None:
         """Returns without the image only when it `is_over`."""
         began_ms = since_ms = self._clock.mono_ms()
         self._remark("pulling the image %s" % wanted.image)

@@ -9,7 +9,7 @@ from .attempt import Attempt
 from .documents import dump
 from .endings import DRAIN_WORDS, Ending, Failed, stopped_early
 from .environment import Facts, container_environment, workload_environment
-from .image import Login, Puller, Wanted
+from .image import PATIENCE_MS, Login, Puller, Wanted
 from .paths import write_whole
 from .restore import Found
 from .retry import Pauses
@@ -50,7 +50,8 @@ class Running:
             attempt.enter("pulling")
             wanted = Wanted(order["image"], self._login())
             folder = attempt.paths.login
-            Puller(self._docker, folder, attempt.clock, attempt.remark, attempt.is_stopped).pull(wanted, os.environ)
+            puller = Puller(self._docker, folder, attempt.clock, attempt.remark, attempt.is_stopped)
+            puller.pull(wanted, os.environ, order.get("registryMs", PATIENCE_MS))
         elif order["setup"] is not None:
             attempt.enter("setup")
             end = self._tend(self._start(["sh", "-c", order["setup"]]))

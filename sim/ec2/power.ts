@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Clock } from '../clock'
 import type { Identities, Role } from '../identity/identities'
 import { credentialsDocument, instanceProfileDocument, metadataOf } from '../machines/metadata'
-import type { DockerWorld, Machine, MachineSpec } from '../machines/machine'
+import type { AskRegistry, Machine, MachineSpec } from '../machines/machine'
 import type { SimulatedGpu } from '../machines/nvidia-smi'
 import { drawMs, type World } from '../world/world'
 import type { Instance } from './model'
@@ -12,6 +12,8 @@ export interface PowerParts {
   world: World
   clock: Clock
   identities: Identities
+  /** What registries answer a machine. */
+  registriesFor: (instance: Instance) => AskRegistry
   /** Where the machines' disks are. */
   directory: string
   /** For what runs on a machine: where the services are. */
@@ -29,10 +31,9 @@ export class PowerSupply {
 
   /** Makes the machine of an instance; it is not booted yet. */
   connect(instance: Instance): Machine {
-    const { world, environment, createMachine } = this.parts
+    const { world, registriesFor, environment, createMachine } = this.parts
     instance.metadata = { ...this.metadata(instance), ...instance.metadata }
     const gpus = gpusOf(instance)
-    const docker: DockerWorld | undefined = hasDocker(instance) ? dockerOf(world) : undefined
     const machine = createMachine({
       id: instance.id,
       directory: this.directoryOf(instance),
@@ -42,7 +43,7 @@ export class PowerSupply {
       environment: environment(),
       bootMs: drawMs(world, 'boot'),
       ...(gpus.length > 0 ? { gpus } : {}),
-      ...(docker === undefined ? {} : { docker }),
+      ...(hasDocker(instance) ? { docker: registriesFor(instance) } : {}),
     })
     instance.machine = machine
     return machine
@@ -159,9 +160,4 @@ function gpusOf({ type: { accelerator } }: Instance): SimulatedGpu[] {
 /** Images for deep learning come with Docker; plain ones do not. */
 function hasDocker({ image }: Instance): boolean {
   return image.name.startsWith('Deep Learning')
-}
-
-function dockerOf({ docker }: World): DockerWorld {
-  const { pull, absentImages, logins } = docker
-  return { pullMs: pull, absentImages, logins }
 }

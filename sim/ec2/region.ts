@@ -153,6 +153,17 @@ function imagesOf(world: World, region: string): Image[] {
   return [...usual, ...own]
 }
 
+/** From now on a public parameter leads to another image, which is made in the likeness of the one before where there is none. */
+export function publish(world: World, region: Region, { name, image: id }: { name: string; image: string }): void {
+  const before = region.images.find(({ parameters }) => parameters.includes(name))
+  if (before === undefined) throw new Error(`no image of ${region.plan.name} has the parameter ${name}`)
+  before.parameters = before.parameters.filter((each) => each !== name)
+  if (name in world.parameters) world.parameters[name] = id
+  const there = region.images.find((each) => each.id === id)
+  if (there !== undefined) there.parameters.push(name)
+  else region.images.push({ ...before, id, name: `${before.name} ${id}`, parameters: [name] })
+}
+
 /** All public parameters of a region. */
 export function parametersOf(world: World, region: Region): Map<string, string> {
   const images = region.images.flatMap(({ id, parameters }) => parameters.map((name) => [name, id] as const))

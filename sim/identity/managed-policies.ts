@@ -8,6 +8,16 @@ const allow = (actions: string[]): Policy => ({
 
 const MANAGED: Readonly<Record<string, Policy>> = {
   AdministratorAccess: allow(['*']),
+  AmazonEC2ContainerRegistryReadOnly: allow([
+    'ecr:GetAuthorizationToken',
+    'ecr:BatchCheckLayerAvailability',
+    'ecr:BatchGetImage',
+    'ecr:GetDownloadUrlForLayer',
+    'ecr:GetRepositoryPolicy',
+    'ecr:DescribeRepositories',
+    'ecr:ListImages',
+    'ecr:DescribeImages',
+  ]),
   AmazonEC2FullAccess: allow(['ec2:*', 'iam:CreateServiceLinkedRole']),
   AmazonEC2ReadOnlyAccess: allow(['ec2:Describe*', 'ec2:GetConsoleOutput']),
   AmazonS3FullAccess: allow(['s3:*']),

@@ -5,15 +5,20 @@ import type { SimulatedGpu } from './nvidia-smi'
 import { RunningMachine } from './running-machine'
 import { findPython } from './toolbox'
 
-/** What a container registry and engine on the machine do; see `programs/docker.py`. */
-export interface DockerWorld {
-  /** How long a pull takes, in milliseconds. 0 unless told. */
-  pullMs?: number
-  /** Parts of image names that no registry has; `*` stands for every image. */
-  absentImages?: string[]
-  /** Registries that ask for a login, by host name. */
-  logins?: Record<string, { username: string; password: string }>
+/** What a container engine on the machine asks a registry; see `programs/docker.py`. */
+export interface RegistryQuestion {
+  verb: 'login' | 'pull'
+  /** Its host; `docker.io` for Docker's own. */
+  registry: string
+  /** To be pulled: the whole name, with a tag. */
+  image?: string
+  login?: { username: string; password: string }
 }
+
+/** An image that is there after so many milliseconds, or what docker prints. */
+export type RegistryAnswer = { pullMs: number; digest: string } | { refusal: string }
+
+export type AskRegistry = (question: RegistryQuestion) => Promise<RegistryAnswer>
 
 export interface MachineSpec {
   /** Legal as a file name; the instance id. */
@@ -32,8 +37,8 @@ export interface MachineSpec {
   bootMs: number
   /** Read anew whenever `nvidia-smi` is called. Without any there is no `nvidia-smi`. */
   gpus?: SimulatedGpu[]
-  /** Without it there is no `docker`. */
-  docker?: DockerWorld
+  /** Answers for all registries. Without it there is no `docker`. */
+  docker?: AskRegistry
   /** How the machine is kept together; the best that this host can do unless told. */
   enclosure?: 'namespaces' | 'groups'
 }

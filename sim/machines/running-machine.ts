@@ -1,13 +1,21 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from './agent'
-import { Control, type ProgramAnswer, type ProgramCall } from './control'
+import { Control, SAID_NOTHING, type ProgramAnswer, type ProgramCall } from './control'
 import { Disk } from './disk'
 import { statusOf, type Enclosure } from './enclosure'
 import { MachineDead, ProgramError } from './errors'
 import { Groups } from './groups'
 import { machineUser, type MachineUser } from './host'
-import type { AgentAnswer, AgentCommand, Machine, MachineSpec, PowerOff } from './machine'
+import type {
+  AgentAnswer,
+  AgentCommand,
+  Machine,
+  MachineSpec,
+  PowerOff,
+  RegistryAnswer,
+  RegistryQuestion,
+} from './machine'
 import { MetadataService } from './metadata-service'
 import { namespacesFor } from './namespaces'
 import { nvidiaSmi } from './nvidia-smi'
@@ -156,14 +164,17 @@ export class RunningMachine implements Machine {
     mkdirSync(folder)
     const { gpus, docker } = this.spec
     // Containers without namespaces of their own would share all processes with this host.
-    const world = { ...docker, isIsolated: enclosure.kind === 'namespaces', gpuCount: gpus?.length ?? 0 }
-    writeFileSync(`${folder}/docker.json`, JSON.stringify(world))
+    const isIsolated = enclosure.kind === 'namespaces'
+    const door = { port: await this.control.listen(), token: this.control.token }
+    writeFileSync(
+      `${folder}/docker.json`,
+      JSON.stringify({ isIsolated, gpuCount: gpus?.length ?? 0, ...door }),
+    )
     await fillToolbox({
       folder,
       seenAs: enclosure.seenAs(TOOLBOX),
       hidden: enclosure.hidden,
-      port: await this.control.listen(),
-      token: this.control.token,
+      ...door,
       managed: gpus?.length ? [...MANAGED, 'nvidia-smi'] : MANAGED,
       hasDocker: docker !== undefined,
     })
@@ -182,9 +193,18 @@ export class RunningMachine implements Machine {
         return systemctl(call, manager)
       case 'nvidia-smi':
         return nvidiaSmi(call, this.spec.gpus ?? [])
+      case 'registry':
+        return { ...SAID_NOTHING, stdout: JSON.stringify(await this.askRegistry(call)) }
       default:
         throw new ProgramError(`${call.program}: command not found`, 127)
     }
+  }
+
+  /** The engine of this machine's containers asks; its question is one argument. */
+  private async askRegistry({ arguments: [question = ''] }: ProgramCall): Promise<RegistryAnswer> {
+    const { docker } = this.spec
+    if (docker === undefined) throw new ProgramError('docker: command not found', 127)
+    return docker(JSON.parse(question) as RegistryQuestion)
   }
 
   private async goDown(): Promise<void> {

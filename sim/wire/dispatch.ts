@@ -3,7 +3,7 @@ import type { Clock } from '../clock'
 import type { Identities, Principal } from '../identity/identities'
 import type { Journal, JournalEntry } from '../journal'
 import type { FaultOf } from '../world/fault-schema'
-import type { Faults } from '../world/faults'
+import type { Faults, Occasion } from '../world/faults'
 import { ApiError, identityError, IdentityProblem } from './errors'
 import { readInput } from './input'
 import type { Call, Service, ServiceName } from './service'
@@ -171,8 +171,8 @@ export function limitExceeded(): ApiError {
   return new ApiError('RequestLimitExceeded', 'Request limit exceeded.', 503)
 }
 
-function occasionOf({ service, action, region }: Pick<JournalEntry, 'service' | 'action' | 'region'>) {
-  return { service, action, region }
+function occasionOf({ service, action, region, caller }: Omit<JournalEntry, 'number'>): Occasion {
+  return { service, action, region, ...(caller === undefined ? {} : { caller }) }
 }
 
 function unknownAction({ style, name }: Service, actionName: string): ApiError {

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Principal } from '../identity/identities'
 import type { Style } from './errors'
 
-export type ServiceName = 'ec2' | 'ssm' | 'sts' | 'iam' | 'pricing' | 'servicequotas'
+export type ServiceName = 'ec2' | 'ssm' | 'sts' | 'iam' | 'ecr' | 'pricing' | 'servicequotas'
 
 /** The surroundings of a call. */
 export interface Call {

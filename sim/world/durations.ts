@@ -61,6 +61,8 @@ export const DURATIONS = {
   profileCredentials: [6 * 60 * M, 6 * 60 * M],
   /** The most that a session of the token service lasts, however long was asked for. Really what was asked for. */
   session: [36 * 60 * M, 36 * 60 * M],
+  /** Lifetime of a token of Amazon's own registry. Really 12 hours. */
+  registryToken: [12 * 60 * M, 12 * 60 * M],
   /** From `GetConsoleOutput` being possible at all. */
   consoleLag: [0, 0],
   /** What an instance is charged for at least, once it runs. */

@@ -4,8 +4,10 @@ import { duration } from './durations'
 
 /** Which calls a rule is about; everything that is written must fit. `*` stands for anything in a text. */
 const calls = z.strictObject({
-  service: z.enum(['ec2', 'ssm', 'sts', 'iam', 'pricing', 'servicequotas', 's3']).optional(),
+  service: z.enum(['ec2', 'ssm', 'sts', 'iam', 'ecr', 'pricing', 'servicequotas', 's3']).optional(),
   action: z.string().optional(),
+  /** ARN of who calls; of a machine `arn:aws:sts::111122223333:assumed-role/crucible-machine/i-...`. */
+  caller: z.string().optional(),
   region: z.string().optional(),
 })
 
@@ -21,6 +23,9 @@ const machines = pools.extend({
   /** Tags that the instance must have. */
   tags: z.record(z.string(), z.string()).optional(),
 })
+
+/** Which registries, and from which machines. */
+const registries = machines.extend({ registry: z.string().optional(), image: z.string().optional() })
 
 /** Which fleets: a fleet has no zone and no type before it is filled. */
 const fleets = pools.pick({ region: true, capacity: true })
@@ -41,6 +46,7 @@ const common = {
 const ofCalls = { where: calls.default({}), ...common }
 const ofPools = { where: pools.default({}), ...common }
 const ofFleets = { where: fleets.default({}), ...common }
+const ofRegistries = { where: registries.default({}), ...common }
 const ofMachines = { where: machines.default({}), ...common }
 
 const status = z.int().min(400).max(599)
@@ -95,6 +101,14 @@ export const faultSchema = z.discriminatedUnion('fault', [
   z.strictObject({ fault: z.literal('agent-lost'), after: duration, ...ofMachines }),
   /** The instance never boots: running for EC2, and silent. */
   z.strictObject({ fault: z.literal('no-boot'), ...ofMachines }),
+  /** A registry cannot be reached, or has an error of its own for whoever asks. */
+  z.strictObject({
+    fault: z.literal('registry-down'),
+    instead: z.enum(['unreachable', 'error']).default('unreachable'),
+    ...ofRegistries,
+  }),
+  /** A registry answers late. */
+  z.strictObject({ fault: z.literal('registry-slow'), by: duration, ...ofRegistries }),
   /** `shutting-down` lasts this long. */
   z.strictObject({ fault: z.literal('stuck-shutting-down'), for: duration, ...ofMachines }),
   /** An SSM command reaches the machine twice, never, late, or with its output cut. */

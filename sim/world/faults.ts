@@ -6,6 +6,9 @@ import type { FaultKind, FaultOf, FaultRule } from './fault-schema'
 export interface Occasion {
   service?: string
   action?: string
+  caller?: string
+  registry?: string
+  image?: string
   region?: string
   zone?: string
   type?: string

@@ -148,11 +148,13 @@ export const worldSchema = z.strictObject({
   roles: z.record(z.string(), role).default({}),
   /** More public parameters by name, for image aliases of one's own. */
   parameters: z.record(z.string().startsWith('/'), z.string()).default({}),
-  /** What container engines on the machines meet. */
+  /** What container engines on the machines meet. Amazon's own registry asks for its tokens by itself. */
   docker: z
     .strictObject({
       /** How long a pull takes. */
       pull: duration.default(0),
+      /** Patterns of the whole names of the images that there are; all when missing. */
+      images: z.array(z.string()).optional(),
       /** Parts of names of images that no registry has. */
       absentImages: z.array(z.string()).default([]),
       /** Registries that ask for a login, by host. */

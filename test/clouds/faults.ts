@@ -1,9 +1,15 @@
-import { faultSchema, type FaultKind } from '../../sim/world/fault-schema'
+import { faultSchema, type FaultKind as AnyFaultKind } from '../../sim/world/fault-schema'
 import type { FaultText } from '../../sim'
 import type { Dice } from '../worlds/dice'
 
-/** Every kind of fault that a world can hold. */
-export const FAULT_KINDS: FaultKind[] = faultSchema.options.map(({ shape }) => shape.fault.value)
+/** The scripted machines here pull no images; those of test/recovery do. */
+type OfRegistries = 'registry-down' | 'registry-slow'
+export type FaultKind = Exclude<AnyFaultKind, OfRegistries>
+
+/** Every kind of fault that a world can hold and such a machine can meet. */
+export const FAULT_KINDS: FaultKind[] = faultSchema.options
+  .map(({ shape }) => shape.fault.value)
+  .filter((kind): kind is FaultKind => !kind.startsWith('registry-'))
 
 /** A fault as it is written in a world, for one kind. */
 type TextOf<K extends FaultKind> = Extract<FaultText, { fault: K }>
@@ -114,8 +120,6 @@ export function drawFault(dice: Dice, kind: FaultKind): FaultText {
   if (draw === undefined) throw new Error(`nobody has said what the fault ${kind} does to a job`)
   return draw(dice)
 }
-
-export type { FaultKind }
 
 /** One rule about the calls of the store. */
 export function drawStoreFault(dice: Dice): FaultText {

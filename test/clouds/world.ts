@@ -208,7 +208,7 @@ function happeningsOf(dice: Dice): Happening[] {
 }
 
 /** Faults by which nobody can speak to a machine. */
-const MUTE: FaultKind[] = ['no-agent', 'no-boot']
+const MUTE: readonly string[] = ['no-agent', 'no-boot']
 
 function endsOf(
   faults: FaultText[],

@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type Connection } from '@temporalio/client'
-import { Worker } from '@temporalio/worker'
+import { Worker, type WorkflowBundleOption } from '@temporalio/worker'
 import { pino } from 'pino'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
@@ -17,7 +17,7 @@ import type { WorldText } from '../../sim'
 import { openStore } from '../../storage/open-store'
 import { createBackendWorkers } from '../../workers/backend'
 import { workflowBundle } from '../../workers/bundle'
-import { readWorkerConfig } from '../../workers/config'
+import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
 import { deploymentOf } from '../../workers/deployment'
 import { GrantsDesk, granterFor } from '../../workers/grants'
 import { makeBackend } from '../../workers/make-backend'
@@ -37,6 +37,12 @@ const PATIENCE_MS = 200_000
 const LOOK_EVERY_MS = 400
 const NO_LOGGER = pino({ enabled: false })
 
+/** The pace of tests that wait for what machines say: seconds where a deployment has minutes. */
+export const QUICK = {
+  ...{ CRUCIBLE_BEAT: '0.5s', CRUCIBLE_OBSERVE: '0.3s', CRUCIBLE_GONE_CONFIRM: '0.6s' },
+  ...{ CRUCIBLE_CHECKPOINT_QUIET: '0.3s', CRUCIBLE_DRAIN: '8s', CRUCIBLE_POWER_OFF: '2s' },
+}
+
 export interface DeploymentWishes {
   world?: WorldText
   /** Settings beside those that a small cloud needs. */
@@ -44,12 +50,16 @@ export interface DeploymentWishes {
 }
 
 export class CloudDeployment {
+  private running: Promise<unknown>
+
   private constructor(
     readonly cloud: TestCloud,
     readonly client: Crucible,
-    private readonly workers: readonly Worker[],
-    private readonly running: Promise<unknown>,
-  ) {}
+    private readonly compose: () => Promise<Worker[]>,
+    private workers: readonly Worker[],
+  ) {
+    this.running = this.run()
+  }
 
   static async start(at: TestConnection, wishes: DeploymentWishes = {}): Promise<CloudDeployment> {
     const cloud = await startTestCloud(BUCKET, { throttling: 'off', ...wishes.world })
@@ -68,17 +78,33 @@ export class CloudDeployment {
       TEMPORAL_NAMESPACE: namespace,
       ...wishes.settings,
     }
-    const { workers, config } = await composed(at, { environment, namespace, program })
+    const config = readWorkerConfig(environment)
+    const bundle = await workflowBundle()
+    const compose = (): Promise<Worker[]> => composed(at, { config, namespace, program, bundle })
     const client = new Crucible({ ...config, owner: 'tester', environment } satisfies ClientConfig)
-    const running = Promise.all(workers.map((worker) => worker.run()))
-    return new CloudDeployment(cloud, client, workers, running)
+    return new CloudDeployment(cloud, client, compose, await compose())
   }
 
   async stop(): Promise<void> {
     await this.client.close()
+    await this.stopWorkers()
+    await this.cloud.stop()
+  }
+
+  /** Other workers in the place of these, which remember nothing. */
+  async restart(): Promise<void> {
+    await this.stopWorkers()
+    this.workers = await this.compose()
+    this.running = this.run()
+  }
+
+  private run(): Promise<unknown> {
+    return Promise.all(this.workers.map((worker) => worker.run()))
+  }
+
+  private async stopWorkers(): Promise<void> {
     for (const worker of this.workers) worker.shutdown()
     await this.running
-    await this.cloud.stop()
   }
 
   /** Submits a training that goes on for ever until its last attempt, which soon is done. */
@@ -149,10 +175,9 @@ export interface Training {
 
 async function composed(
   { client: { connection }, nativeConnection }: TestConnection,
-  given: { environment: Record<string, string | undefined>; namespace: string; program: string },
-) {
-  const { environment, namespace, program } = given
-  const config = readWorkerConfig(environment)
+  given: { config: WorkerConfig; namespace: string; program: string; bundle: WorkflowBundleOption },
+): Promise<Worker[]> {
+  const { config, namespace, program, bundle } = given
   const store = openStore(config.home.storeUrl)
   const deployment = await deploymentOf(store)
   const client = new Client({ connection, namespace })
@@ -160,7 +185,7 @@ async function composed(
   const names = [...config.backends.keys()]
   const orchestrator = await Worker.create({
     ...{ connection: nativeConnection, namespace, taskQueue: ORCHESTRATOR_QUEUE },
-    workflowBundle: await workflowBundle(),
+    workflowBundle: bundle,
     activities: {
       ...createPlanningActivities({
         ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
@@ -189,5 +214,5 @@ async function composed(
       })
     }),
   )
-  return { workers: [orchestrator, ...backends.flat()], config }
+  return [orchestrator, ...backends.flat()]
 }

@@ -4,7 +4,7 @@ import type { JobView, RecoveryView } from '../../client/job-view'
 import type { JobSpec } from '../../core/job'
 import type { Plan } from '../../core/plan'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
-import { CloudDeployment } from './deployment'
+import { CloudDeployment, QUICK } from './deployment'
 
 jest.setTimeout(300_000)
 
@@ -22,8 +22,7 @@ beforeAll(async () => {
     },
     settings: {
       ...{ CRUCIBLE_BACKENDS: 'ec2,local', CRUCIBLE_LOCAL_PRICE: '9' },
-      ...{ CRUCIBLE_BEAT: '0.5s', CRUCIBLE_OBSERVE: '0.3s', CRUCIBLE_GONE_CONFIRM: '0.6s' },
-      ...{ CRUCIBLE_CHECKPOINT_QUIET: '0.3s', CRUCIBLE_DRAIN: '8s', CRUCIBLE_POWER_OFF: '2s' },
+      ...QUICK,
       ...{ CRUCIBLE_SILENCE: '6s', CRUCIBLE_START_WITHIN: '40s', CRUCIBLE_EC2_REGISTER_WITHIN: '12s' },
     },
   })

@@ -6,25 +6,29 @@ import socket
 import sys
 
 
+def ask_manager(port, token, program, arguments):
+    """What a program of that name would end with and print; None where the machine goes down while it is asked."""
+    request = {"token": token, "program": program, "arguments": arguments, "directory": os.getcwd()}
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        text = b""
+        while True:
+            piece = connection.recv(65536)
+            if not piece:
+                break
+            text += piece
+    return json.loads(text.decode()) if text else None
+
+
 def main():
     port, token, program = sys.argv[1:4]
-    request = {"token": token, "program": program, "arguments": sys.argv[4:], "directory": os.getcwd()}
     try:
-        with socket.create_connection(("127.0.0.1", int(port))) as connection:
-            connection.sendall(json.dumps(request).encode() + b"\n")
-            text = b""
-            while True:
-                piece = connection.recv(65536)
-                if not piece:
-                    break
-                text += piece
+        answer = ask_manager(int(port), token, program, sys.argv[4:])
     except OSError as error:
         sys.stderr.write("%s: the manager of this machine does not answer: %s\n" % (program, error))
         return 1
-    if not text:
-        # The machine goes down while it is asked.
+    if answer is None:
         return 1
-    answer = json.loads(text.decode())
     sys.stdout.write(answer["stdout"])
     sys.stderr.write(answer["stderr"])
     return answer["exitCode"]

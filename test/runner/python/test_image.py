@@ -21,6 +21,7 @@ DENIED = (
     "Head \"https://ghcr.io/v2/x/manifests/1\": denied",
     "failed to resolve reference: unexpected status from HEAD request: 403 Forbidden",
     "no basic auth credentials",
+    "login attempt to https://123456789012.dkr.ecr.eu-west-1.amazonaws.com/v2/ failed with status: 400 Bad Request",
 )
 ABSENT = (
     "manifest for x:2 not found: manifest unknown: manifest unknown",

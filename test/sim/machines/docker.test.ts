@@ -3,14 +3,14 @@ import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Machine, MachineSpec } from '../../../sim/machines/machine'
 import { until } from '../../support/until'
-import { HAS_NAMESPACES, sh, uniqueSleep, useMachines } from './machines'
+import { HAS_NAMESPACES, registriesOf, sh, uniqueSleep, useMachines } from './machines'
 
 const RUNNER = join(__dirname, '../../../runner')
 const createWorld = useMachines()
 const test = HAS_NAMESPACES ? it : it.skip
 
 async function bootOne(spec: Partial<MachineSpec> = {}): Promise<Machine> {
-  const machine = createWorld().create({ docker: {}, ...spec })
+  const machine = createWorld().create({ docker: registriesOf(), ...spec })
   await machine.boot()
   return machine
 }
@@ -106,11 +106,11 @@ except OSError as error:
 
   test('asks registries for images, and takes what they say', async () => {
     const machine = await bootOne({
-      docker: {
-        pullMs: 300,
+      docker: registriesOf({
+        pull: 300,
         absentImages: ['no-such'],
         logins: { 'registry.example.com': { username: 'me', password: 'secret' } },
-      },
+      }),
     })
     const started = Date.now()
     expect(
@@ -148,10 +148,10 @@ except OSError as error:
   test('does what the runner asks of it: set-up and command in one container, and a stop that lets the command save', async () => {
     const world = createWorld()
     const directory = join(world.directory, 'disk')
-    const docker = {
+    const docker = registriesOf({
       absentImages: ['absent'],
       logins: { 'registry.example.com': { username: 'me', password: 'secret' } },
-    }
+    })
     const machine = world.create({ directory, docker, gpus: [{ name: 'NVIDIA L4', memoryMiB: 23_034 }] })
     await machine.boot()
     cpSync(RUNNER, join(directory, 'var/lib/crucible/runner'), { recursive: true })
@@ -166,7 +166,7 @@ os.makedirs(work); os.makedirs(control)
 docker = container.find_docker()
 def pull(image, login=None):
     try:
-        Puller(docker, root + "/login", Clock(), lambda _: None, lambda: False).pull(Wanted(image, login), os.environ)
+        Puller(docker, root + "/login", Clock(), lambda _: None, lambda: False).pull(Wanted(image, login), os.environ, 0)
         return "here"
     except endings.Failed as error:
         return error.reason

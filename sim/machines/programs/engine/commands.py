@@ -130,8 +130,10 @@ def _render(pattern, document):
 
 def pull(world, options):
     image = _only(options)
-    world.pull(image)
+    digest = world.pull(image)
     if not options.has("-q", "--quiet"):
+        print("%s: Pull complete" % digest.partition(":")[2][:12])
+        print("Digest: %s" % digest)
         print("Status: Downloaded newer image for %s" % full_name(image))
     print(full_name(image))
 
@@ -167,10 +169,7 @@ def login(world, options):
         password = sys.stdin.read().rstrip("\n")
     if not username or not password:
         raise DockerError("Error: Cannot perform an interactive login from a non TTY device")
-    if not world.accepts(registry, username, password):
-        raise DockerError(
-            'Error response from daemon: Get "https://%s/v2/": unauthorized: incorrect username or password' % registry
-        )
+    world.log_in(registry, username, password)
     config = read_json(client_config(), {})
     auth = base64.b64encode(("%s:%s" % (username, password)).encode()).decode()
     config.setdefault("auths", {})[registry] = {"auth": auth}

@@ -7,6 +7,8 @@ import json
 import os
 import time
 
+from call import ask_manager
+
 ROOT = "/var/lib/docker"
 
 
@@ -25,9 +27,7 @@ class World:
             told = json.load(file)
         self.is_isolated = told["isIsolated"]
         self.gpu_count = told["gpuCount"]
-        self._pull_seconds = told.get("pullMs", 0) / 1000
-        self._absent = told.get("absentImages", [])
-        self._logins = told.get("logins", {})
+        self._door = (told["port"], told["token"])
 
     @contextlib.contextmanager
     def locked(self):
@@ -48,31 +48,34 @@ class World:
         return full_name(image) in self.images()
 
     def pull(self, image):
-        """Waits as long as a pull takes, then the image is there. Raises when it cannot be had."""
+        """Waits as long as a pull takes, then the image is there; its digest. Raises when it cannot be had."""
         name = full_name(image)
         registry = registry_of(name)
-        if registry in self._logins and self._login_of(registry) != self._wanted(registry):
-            message = "Error response from daemon: pull access denied for %s: unauthorized: authentication required"
-            raise DockerError(message % image)
-        if any(part == "*" or part in name for part in self._absent):
-            raise DockerError(
-                "Error response from daemon: manifest for %s not found: manifest unknown: manifest unknown" % image
-            )
-        time.sleep(self._pull_seconds)
+        answer = self._ask("pull", registry, self._login_of(registry), name)
+        time.sleep(answer["pullMs"] / 1000)
         self.set_images(sorted(set(self.images()) | {name}))
+        return answer["digest"]
 
-    def accepts(self, registry, username, password):
-        """A registry that nobody described takes whatever it is told."""
-        return registry not in self._logins or self._wanted(registry) == "%s:%s" % (username, password)
+    def log_in(self, registry, username, password):
+        """Raises when the registry does not take it."""
+        self._ask("login", registry, {"username": username, "password": password})
 
-    def _wanted(self, registry):
-        login = self._logins[registry]
-        return "%s:%s" % (login["username"], login["password"])
+    def _ask(self, verb, registry, login, image=None):
+        """The registries are with the manager of this machine."""
+        question = {"verb": verb, "registry": registry}
+        question.update({"login": login} if login else {}, **({"image": image} if image else {}))
+        called = ask_manager(*self._door, "registry", [json.dumps(question)])
+        if called is None or called["exitCode"] != 0:
+            raise DockerError("Error response from daemon: no answer: %s" % (called or {}).get("stderr"))
+        answer = json.loads(called["stdout"])
+        if "refusal" in answer:
+            raise DockerError(answer["refusal"])
+        return answer
 
     @staticmethod
     def _login_of(registry):
-        auth = read_json(client_config(), {}).get("auths", {}).get(registry, {}).get("auth", "")
-        return base64.b64decode(auth).decode()
+        auth = read_json(client_config(), {}).get("auths", {}).get(registry, {}).get("auth")
+        return auth and dict(zip(("username", "password"), base64.b64decode(auth).decode().split(":", 1)))
 
 
 def client_config():

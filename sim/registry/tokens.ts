@@ -1,0 +1,38 @@
+/** The tokens that Amazon's own registry (ECR) has given out, and what they open. */
+import type { Clock } from '../clock'
+import type { Principal } from '../identity/identities'
+import type { Ids } from '../ids'
+import { drawMs, type World } from '../world/world'
+
+/** The user name that goes with every token. */
+export const TOKEN_USER = 'AWS'
+
+export interface RegistryToken {
+  password: string
+  /** In whose name images are read with it. */
+  principal: Principal
+  /** It opens registries of this region only. */
+  region: string
+  expiresAtMs: number
+}
+
+export class RegistryTokens {
+  private readonly tokens = new Map<string, RegistryToken>()
+
+  constructor(
+    private readonly world: World,
+    private readonly clock: Clock,
+    private readonly ids: Ids,
+  ) {}
+
+  give(principal: Principal, region: string): RegistryToken {
+    const expiresAtMs = this.clock.nowMs() + drawMs(this.world, 'registryToken')
+    const token = { password: this.ids.sessionToken(), principal, region, expiresAtMs }
+    this.tokens.set(token.password, token)
+    return token
+  }
+
+  find(password: string): RegistryToken | undefined {
+    return this.tokens.get(password)
+  }
+}

@@ -1,0 +1,165 @@
+/** Jobs whose image must be got from a registry, on EC2 over the wire with machines that are processes. */
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import type { JobView } from '../../client/job-view'
+import type { Settlement } from '../../core/activities'
+import type { JobSpec } from '../../core/job'
+import { HAS_NAMESPACES } from '../sim/machines/machines'
+import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import { CloudDeployment, QUICK } from './deployment'
+
+jest.setTimeout(300_000)
+
+const PULL_MS = 700
+const REGISTRY = 'registry.example.com'
+const OWN_REGISTRY = '111122223333.dkr.ecr.us-east-1.amazonaws.com'
+const REPOSITORIES = 'arn:aws:ecr:us-east-1:111122223333:repository'
+const allow = (Action: string[], Resource: string) => ({ Statement: [{ Effect: 'Allow', Action, Resource }] })
+
+let at: TestConnection
+let d: CloudDeployment
+
+beforeAll(async () => {
+  quietWorkers()
+  at = await connectTo()
+  d = await CloudDeployment.start(at, {
+    world: {
+      docker: {
+        pull: PULL_MS,
+        images: [`${REGISTRY}/team/*`, 'open.example.com/*', `${OWN_REGISTRY}/*`],
+        logins: { [REGISTRY]: { username: 'robot', password: 'open sesame' } },
+      },
+      roles: {
+        'crucible-machine': {
+          managed: ['AmazonSSMManagedInstanceCore', 'AmazonS3FullAccess'],
+          policies: {
+            token: allow(['ecr:GetAuthorizationToken'], '*'),
+            team: allow(['ecr:BatchGetImage', 'ecr:GetDownloadUrlForLayer'], `${REPOSITORIES}/team/*`),
+          },
+          trusts: ['ec2.amazonaws.com'],
+          hasProfile: true,
+        },
+      },
+    },
+    settings: {
+      ...{ ...QUICK, CRUCIBLE_REGISTRY_WITHIN: '12s' },
+      ...{ RIGHT_TOKEN: 'open sesame', WRONG_TOKEN: 'sesame' },
+    },
+  })
+})
+afterAll(async () => {
+  await d?.stop()
+  await at.close()
+})
+
+/** Without namespaces a host has no containers. */
+const test = HAS_NAMESPACES ? it.concurrent : it.skip
+
+function submit(id: string, image: string, more: Partial<JobSpec> = {}): Promise<string> {
+  return d.submit({ id, image, ...more }, { lastAttempt: 1 })
+}
+
+const loginWith = (secret: string): Partial<JobSpec> => ({ imageLogin: { username: 'robot', secret } })
+
+/** What the cloud has seen of a job. */
+const machinesOf = (jobId: string) =>
+  d.cloud.instances().filter(({ tags }) => tags['crucible:job'] === jobId)
+
+/** What each attempt's pull took, from the job's record. */
+async function pullsOf(jobId: string): Promise<number[]> {
+  const settled = (await d.client.records(jobId)).filter(({ kind }) => kind === 'settled')
+  return settled.flatMap(({ data }) =>
+    (data as Settlement).phases.flatMap(({ name, durationMs }) => (name === 'pulling' ? [durationMs] : [])),
+  )
+}
+
+/** The job has ended with one machine, and says so in the same words in its record. */
+async function expectEnd(view: JobView, reason: string, words: RegExp): Promise<void> {
+  expect(view).toMatchObject({ state: 'failed', reason, attemptsTotal: 1 })
+  expect(view.message).toMatch(words)
+  expect(machinesOf(view.id)).toHaveLength(1)
+  const decided = (await d.client.records(view.id)).filter(({ kind }) => kind === 'decided')
+  expect(decided.at(-1)!.summary).toMatch(words)
+}
+
+describe('an image in a registry that asks for a login', () => {
+  test('is got with the right secret, on each machine anew, and the pull is a stage of its own', async () => {
+    const id = 'job-private'
+    await d.submit({ id, image: `${REGISTRY}/team/train:1`, ...loginWith('RIGHT_TOKEN') })
+    await d.atStep(id, 25)
+    d.cloud.interrupt(d.machineOf(id), { noticeMs: 20_000 })
+    const view = await d.ended(id)
+    expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
+    expect(view.attempts[1]!.restoredFrom).toEqual(view.attempts[0]!.checkpoint)
+    const pulls = await pullsOf(id)
+    expect(pulls).toHaveLength(2)
+    for (const pullMs of pulls) expect(pullMs).toBeGreaterThanOrEqual(PULL_MS)
+    const told = (await d.client.events(id)).filter(({ text }) => text.startsWith('pulling for'))
+    expect(told.map(({ attempt }) => attempt)).toEqual([1, 2])
+  })
+
+  test('ends the job where the secret is wrong, and the words say what to do', async () => {
+    await submit('job-wrong', `${REGISTRY}/team/train:1`, loginWith('WRONG_TOKEN'))
+    const view = await d.ended('job-wrong')
+    await expectEnd(view, 'auth', /unauthorized.*give image_login a user and a token that may read it/s)
+    expect(JSON.stringify([view, await d.client.records('job-wrong')])).not.toContain('sesame')
+  })
+
+  test('ends the job where it names no login', async () => {
+    await submit('job-no-login', `${REGISTRY}/team/train:1`)
+    await expectEnd(await d.ended('job-no-login'), 'auth', /authentication required.*give image_login/s)
+  })
+})
+
+describe('an image', () => {
+  test('that is in no registry ends the job', async () => {
+    await submit('job-absent', 'open.example.org/trian:1')
+    const words = /there is no image open\.example\.org\/trian:1.*Correct the name and the tag under image/s
+    await expectEnd(await d.ended('job-absent'), 'invalid', words)
+  })
+
+  test('of a registry that is slow and has errors for a while comes in the end', async () => {
+    const image = 'open.example.com/train:slow'
+    d.cloud.addFault({ fault: 'registry-slow', by: '300ms', where: { image } })
+    d.cloud.addFault({ fault: 'registry-down', instead: 'error', times: 2, where: { image } })
+    await submit('job-slow', image)
+    expect(await d.ended('job-slow')).toMatchObject({ state: 'succeeded', attemptsTotal: 1 })
+    const [pullMs] = await pullsOf('job-slow')
+    expect(pullMs).toBeGreaterThanOrEqual(3 * 300 + PULL_MS)
+    const struck = d.cloud.faults().filter(({ rule }) => 'image' in rule.where && rule.where.image === image)
+    expect(struck.map((each) => each.struck)).toEqual([3, 2])
+  })
+
+  test('of a registry out of reach ends the machine, pauses the job, and says so; by hand it goes on at once', async () => {
+    const id = 'job-away'
+    d.cloud.addFault({ fault: 'registry-down', where: { tags: { 'crucible:attempt': `${id}-1` } } })
+    await submit(id, 'open.example.com/train:1')
+    const paused = await d.see(id, ({ attempts }) => attempts.length === 2)
+    expect(paused).toMatchObject({ state: 'provisioning', reason: 'unreachable' })
+    expect(paused.message).toMatch(/the registry of open\.example\.com\/train:1 does not give it.*refused/s)
+    expect(paused.attempts[0]!.reason).toMatch(/^transient: /)
+    expect(machinesOf(id).map(({ state }) => state)).not.toContain('running')
+    expect(machinesOf(id)).toHaveLength(1)
+    await d.client.migrate(id)
+    expect(await d.ended(id)).toMatchObject({ state: 'succeeded' })
+  })
+})
+
+describe("an image in Amazon's own registry", () => {
+  test('is got with the role of the machine', async () => {
+    const id = 'job-ecr'
+    await submit(id, `${OWN_REGISTRY}/team/train:1`)
+    expect(await d.ended(id)).toMatchObject({ state: 'succeeded', attemptsTotal: 1 })
+    const asked = d.cloud.journal.calls({ service: 'ecr' })
+    const [machine] = machinesOf(id)
+    const caller = `arn:aws:sts::111122223333:assumed-role/crucible-machine/${machine!.id}`
+    expect(asked).toContainEqual(
+      expect.objectContaining({ action: 'GetAuthorizationToken', caller, outcome: 'ok' }),
+    )
+  })
+
+  test('that the role may not read ends the job, and the words name the permission', async () => {
+    await submit('job-ecr-closed', `${OWN_REGISTRY}/others/train:1`)
+    const words = /not authorized to perform: ecr:BatchGetImage.*AmazonEC2ContainerRegistryReadOnly/s
+    await expectEnd(await d.ended('job-ecr-closed'), 'auth', words)
+  })
+})
