@@ -39,6 +39,11 @@ export interface Manifest {
   links?: ManifestLink[]
   /** What `CRUCIBLE_RESUME_FROM` points at, relative to the checkpoint directory: the newest entry, or `.`. */
   resumePath: string
+  /**
+   * Hex SHA-256 of the bytes of the document before the name of this field, the last one; missing from runners of before,
+   * whose manifests are believed without it.
+   */
+  sha256?: string
 }
 
 /** A complete checkpoint as it is listed. */

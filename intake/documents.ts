@@ -184,6 +184,7 @@ const manifest: z.ZodType<Manifest> = z.object({
   files: z.array(manifestFile),
   links: z.array(manifestLink).exactOptional(),
   resumePath: z.union([z.literal('.'), innerPath], 'must be "." or a relative path without ".."'),
+  sha256: sha256.exactOptional(),
 })
 
 const line = { n: fromOne, t: whole, m: z.string() }

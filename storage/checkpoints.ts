@@ -44,13 +44,21 @@ export async function listCheckpoints(store: ObjectStore, jobId: string): Promis
   return (await surveyCheckpoints(store, jobId)).complete
 }
 
-/** The manifest of a checkpoint, or `undefined` when it has none and so does not exist. */
+/**
+ * The manifest of a checkpoint, or `undefined` when it has none and so does not exist. Throws a `StoreError` with code
+ * `BAD_DOCUMENT` when what lies there is none, or is damaged.
+ */
 export async function readManifest(
   store: ObjectStore,
   at: { jobId: string; checkpoint: Checkpoint },
   parse: Parse<Manifest>,
 ): Promise<Manifest | undefined> {
-  return readDocument(store, manifestKey(at.jobId, at.checkpoint), parse)
+  return readDocument(store, manifestKey(at.jobId, at.checkpoint), (text) => {
+    const manifest = parse(text)
+    const before = text.slice(0, Math.max(0, text.lastIndexOf('"sha256"')))
+    if (manifest.sha256 !== undefined && manifest.sha256 !== sha256(before)) throw new Error('it is damaged')
+    return manifest
+  })
 }
 
 /** The manifest of a job's newest checkpoint; `undefined` where it has none that can be read. */
@@ -110,10 +118,12 @@ async function faultOf(path: string, file: ManifestFile): Promise<string | undef
   const wrong = parts.findIndex((part, index) => part !== file.parts[index])
   if (wrong !== -1) return `differs in part ${wrong + 1} of ${parts.length}`
   if (parts.length !== file.parts.length) return `has ${parts.length} parts instead of ${file.parts.length}`
-  const digest = createHash('sha256')
-    .update(Buffer.from(parts.join(''), 'hex'))
-    .digest('hex')
+  const digest = sha256(Buffer.from(parts.join(''), 'hex'))
   return digest === file.digest ? undefined : 'has parts that do not make up its digest'
+}
+
+function sha256(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex')
 }
 
 /** Hex SHA-256 of each part of `CHECKPOINT_PART_BYTES`, in order. */

@@ -5,9 +5,10 @@ import threading
 from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from .clock import Clock, in_words
-from .documents import dump, is_utf8
+from .documents import is_utf8
 from .keys import CheckpointId, Keys
 from .looks import Looks, Seen
+from .manifest import Taken, content_of, manifest_bytes, put_manifest
 from .names import is_record
 from .processes import writing
 from .restore import Found
@@ -117,8 +118,8 @@ class Checkpoints:
                     return
                 else:
                     self._wake.wait(_LOOK_SECONDS)
-            except Changed as change:
-                self._remark("a checkpoint was dropped: %s" % change)
+            except (Changed, Taken) as reason:
+                self._remark("a checkpoint was dropped: %s" % reason)
                 failures += is_final
                 self._wake.wait(_LOOK_SECONDS)
             except GaveUp:
@@ -185,9 +186,12 @@ class Checkpoints:
             return seen.selection.step, True
         newest = self.newest.step if self.newest is not None else -1
         told = seen.progress_step if seen.progress_step is not None else seen.selection.epoch
-        if told is not None and told > newest:
+        if told is not None and told > newest and told not in self._steps:
             return told, True
-        return max(newest, 0) + 1, False
+        step = max(newest, 0) + 1
+        while step in self._steps:
+            step += 1
+        return step, False
 
     def _upload(self, candidate: _Candidate) -> None:
         began_ms = self._clock.mono_ms()
@@ -201,6 +205,9 @@ class Checkpoints:
             self._send(candidate, staged, began_ms)
         except FileNotFoundError as error:
             raise Changed("it was deleted before it was safe (%s)" % error.filename) from error
+        except Taken:
+            self._steps.add(candidate.checkpoint.step)
+            raise
         finally:
             self._current = None
             staged.remove()
@@ -217,6 +224,10 @@ class Checkpoints:
         self._remark("checkpoint %s is safe (%d files, %.1f MB, %s)" % told)
 
     def _send(self, candidate: _Candidate, staged: Staged, began_ms: int) -> None:
+        manifest_key = self._keys.manifest(candidate.checkpoint)
+        if self._store.get(manifest_key) is not None:
+            # Its files must stay what their manifest says.
+            raise Taken("a manifest of a start before this one has come to %s" % manifest_key)
         keys = {path: self._keys.checkpoint_file(candidate.checkpoint, path) for path in staged.stamps}
         files = {
             path: FileUp(self._store, keys[path], staged.path(path), stamp.size)
@@ -235,36 +246,20 @@ class Checkpoints:
             for key in keys.values():
                 self._delete(key)
             raise Changed("a file of it was written while it was uploaded")
-        manifest = dump(dict(self._manifest(candidate, files), uploadMs=self._clock.mono_ms() - sent_from_ms))
-        manifest_key = self._keys.manifest(candidate.checkpoint)
-        persist(lambda: self._store.put_if_absent(manifest_key, manifest), self._is_out_of_time, self._trouble)
+        upload_ms = self._clock.mono_ms() - sent_from_ms
+        manifest = manifest_bytes(dict(self._manifest(candidate, files), uploadMs=upload_ms))
+        persist(lambda: put_manifest(self._store, manifest_key, manifest), self._is_out_of_time, self._trouble)
 
     def _manifest(self, candidate: _Candidate, files: Dict[str, FileUp]) -> dict:
-        selection = candidate.seen.selection
-        entries = [
-            {
-                "path": path,
-                "sizeBytes": file.size,
-                "parts": file.parts(),
-                "digest": file.digest(),
-                "mode": selection.files[path].mode,
-            }
-            for path, file in sorted(files.items())
-        ]
-        manifest = {
+        return {
             "version": 1,
             "jobId": self._settings.job_id,
             "attempt": candidate.checkpoint.attempt,
             "step": candidate.checkpoint.step,
             "isStepKnown": candidate.is_step_known,
             "createdAtMs": self._clock.wall_ms(),
-            "totalBytes": sum(file.size for file in files.values()),
-            "files": entries,
-            "resumePath": selection.resume_path,
+            **content_of(candidate.seen.selection, files),
         }
-        if selection.links:
-            manifest["links"] = [{"path": path, "target": to} for path, to in sorted(selection.links.items())]
-        return manifest
 
     def _is_not_worth_it(self, files: Dict[str, FileUp], began_ms: int) -> bool:
         """True when time is over, or when there is a newer checkpoint and only time for that one."""

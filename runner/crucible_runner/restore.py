@@ -4,8 +4,8 @@ import os
 from typing import List, NamedTuple, Optional
 
 from .clock import Clock
-from .documents import MANIFEST, parse
 from .keys import CheckpointId, Keys, parse_checkpoint_id
+from .manifest import read_manifest
 from .paths import remove_tree
 from .retry import Patience, Remark, Trouble, persist
 from .shapes import DocumentError
@@ -66,9 +66,7 @@ class Restorer:
     def _bring(
         self, checkpoint: CheckpointId, body: bytes, directory: str, folder: str, trouble: Trouble
     ) -> Restored:
-        manifest = parse(MANIFEST, body)
-        if (manifest["jobId"], manifest["step"], manifest["attempt"]) != (self._job_id,) + tuple(checkpoint):
-            raise Corrupt("its manifest belongs to another checkpoint")
+        manifest = read_manifest(body, self._job_id, checkpoint)
 
         def download() -> None:
             remove_tree(folder)

@@ -120,6 +120,18 @@ describe('listCheckpoints', () => {
 })
 
 describe('readManifest', () => {
+  it('believes no manifest whose digest says that it is damaged', async () => {
+    const golden = readFileSync(join(__dirname, '..', 'runner', 'golden', 'manifest-full.json'), 'utf8')
+    const at = { jobId: JOB, checkpoint: checkpoint(120, 2) }
+    const key = `jobs/${JOB}/checkpoints/${at.checkpoint.id}/manifest.json`
+    await store.put(key, golden)
+    expect((await readManifest(store, at, parseManifest))?.resumePath).toBe('checkpoint-120')
+    await store.put(key, golden.replace('"resumePath": "checkpoint-120"', '"resumePath": "checkpoint-121"'))
+    await expect(readManifest(store, at, parseManifest)).rejects.toThrow(
+      /manifest\.json cannot be read: it is damaged/,
+    )
+  })
+
   it('is undefined where there is none, and refuses one that is broken', async () => {
     const at = await put(5, 1)
     expect((await manifestOf(at)).step).toBe(5)

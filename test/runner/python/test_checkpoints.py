@@ -3,19 +3,20 @@ import os
 import threading
 from unittest import mock
 
-from support import FakeClock, FolderTest
+from support import GOLDEN, FakeClock, FolderTest
 
 from crucible_runner.checkpoints import Checkpoints, Settings, _Candidate, _Final
-from crucible_runner.documents import MANIFEST, parse
+from crucible_runner.documents import MANIFEST, dump, parse
 from crucible_runner.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys
 from crucible_runner.looks import Looks
+from crucible_runner.manifest import Taken, manifest_bytes, read_manifest
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
 from crucible_runner.restore import Found, Restored, Restorer
 from crucible_runner.retry import Patience
 from crucible_runner.store import StoreError
-from crucible_runner.transfer import Changed
+from crucible_runner.transfer import Changed, Corrupt
 
 QUIET_MS = 2_000
 
@@ -72,6 +73,12 @@ class UploadingTest(FolderTest):
         self.checkpoints._thread.start()
         self.checkpoints.finish(is_in_good_order, left_ms)
         self.checkpoints._thread.join()
+
+
+def _unsealed(body):
+    manifest = parse(MANIFEST, body)
+    del manifest["sha256"]
+    return manifest
 
 
 class CheckpointsTest(UploadingTest):
@@ -262,6 +269,63 @@ class CheckpointsTest(UploadingTest):
         self.store.upload = upload
         self.assertEqual(self.tick(), 5)
 
+    def put_manifest_when_asked(self, step, change):
+        """Where the manifest of the step is put, `change` makes of it what was put there just before."""
+        put_if_absent, key = self.store.put_if_absent, self.keys.manifest(CheckpointId(step, 2))
+
+        def second(asked, body):
+            if asked == key:
+                put_if_absent(key, change(body))
+            return put_if_absent(asked, body)
+
+        self.store.put_if_absent = second
+
+    def test_a_manifest_that_is_there_and_tells_of_the_same_files_is_its_own(self):
+        self.begin()
+        self.put_manifest_when_asked(5, lambda body: manifest_bytes(dict(_unsealed(body), createdAtMs=7, uploadMs=9)))
+        self.save("step-5.pt")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 5])
+        self.assertEqual(self.checkpoints.newest, CheckpointId(5, 2))
+        self.assertEqual(self.manifest(5)["createdAtMs"], 7)
+
+    def test_where_another_manifest_was_first_the_checkpoint_does_not_count(self):
+        for change in (
+            lambda body: manifest_bytes(dict(_unsealed(body), files=[], totalBytes=0)),
+            lambda body: body[:-20],
+            lambda body: body.replace(b'"totalBytes":7', b'"totalBytes":8'),
+        ):
+            self.setUp()
+            self.begin(restored=CheckpointId(3, 1))
+            self.put_manifest_when_asked(5, change)
+            self.save("step-5.pt")
+            self.finish(True)
+            self.assertEqual(self.checkpoints.newest, CheckpointId(3, 1))
+            self.assertIn("a checkpoint was dropped: another manifest was put at", self.remarks[0])
+            self.assertEqual(len(self.remarks), 1)
+
+    def test_what_has_only_a_running_number_takes_the_next_where_another_was_first(self):
+        self.begin()
+        self.put_manifest_when_asked(1, lambda body: manifest_bytes(dict(_unsealed(body), files=[])))
+        self.save("model.pt")
+        self.tick(), self.tick()
+        self.assertRaises(Taken, self.tick)
+        self.assertEqual(self.tick(), 2)
+        self.assertEqual(self.checkpoints.newest, CheckpointId(2, 2))
+
+    def test_a_manifest_that_came_late_keeps_its_files(self):
+        """The request of a runner that has died may reach the store after the next one has looked what is there."""
+        self.begin()
+        self.store.put(self.keys.manifest(CheckpointId(5, 2)), b"{}")
+        file = self.keys.checkpoint_file(CheckpointId(5, 2), "step-5.pt")
+        self.store.put(file, b"as the late manifest tells")
+        self.save("step-5.pt")
+        self.tick(), self.tick()
+        self.assertRaises(Taken, self.tick)
+        self.assertEqual(self.store.get(file), b"as the late manifest tells")
+        self.assertEqual([self.tick() for _ in range(4)], [None] * 4)
+        self.save("step-6.pt")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 6])
+
     def test_at_the_end_it_must_have_been_quiet_or_saved_in_good_order(self):
         for is_in_good_order in (True, False):
             self.begin()
@@ -418,6 +482,30 @@ class RestoreTest(UploadingTest):
         self.upload(1, "one")
         self.upload(2, "two")
         key = self.keys.manifest(CheckpointId(2, 2))
-        self.store.put(key, self.store.get(key).replace(b'"job-a"', b'"job-b"'))
+        self.store.put(key, manifest_bytes(dict(_unsealed(self.store.get(key)), jobId="job-b")))
         self.assertEqual(self.restore().restored.checkpoint, CheckpointId(1, 2))
         self.assertIn("another checkpoint", self.remarks[-2])
+
+    def test_a_manifest_with_a_wrong_bit_is_not_good(self):
+        self.begin()
+        self.upload(1, "one")
+        self.upload(2, "two")
+        key = self.keys.manifest(CheckpointId(2, 2))
+        self.store.put(key, self.store.get(key).replace(b'"resumePath":"step-2.pt"', b'"resumePath":"step-3.pt"'))
+        self.assertEqual(self.restore().restored.checkpoint, CheckpointId(1, 2))
+        self.assertIn("damaged", self.remarks[-2])
+
+    def test_a_manifest_of_a_runner_of_before_has_no_digest(self):
+        self.begin()
+        self.upload(1, "one")
+        key = self.keys.manifest(CheckpointId(1, 2))
+        self.store.put(key, dump(_unsealed(self.store.get(key))))
+        self.assertEqual(self.restore().restored.checkpoint, CheckpointId(1, 2))
+
+    def test_the_digest_of_the_golden_manifest_is_found_right(self):
+        with open(os.path.join(GOLDEN, "manifest-full.json"), "rb") as file:
+            body = file.read()
+        checkpoint = CheckpointId(120, 2)
+        self.assertEqual(read_manifest(body, "job-7k2m9q4x1c", checkpoint)["resumePath"], "checkpoint-120")
+        with self.assertRaisesRegex(Corrupt, "damaged"):
+            read_manifest(body.replace(b"640", b"641"), "job-7k2m9q4x1c", checkpoint)

@@ -31,10 +31,9 @@ class Request(NamedTuple):
     body: bytes
 
     def torn(self, dice) -> "Request":
-        """Cut short, or with one bit wrong, as a store keeps it that was interrupted or has a bad disk. Manifests are only cut:
-        what they say of the files nobody says of them."""
+        """Cut short, or with one bit wrong, as a store keeps it that was interrupted or has a bad disk."""
         at = dice.randrange(len(self.body))
-        if dice.random() < 0.5 or self.ask.key.endswith("/manifest.json"):
+        if dice.random() < 0.5:
             return self._replace(body=self.body[:at])
         return self._replace(body=self.body[:at] + bytes([self.body[at] ^ 1]) + self.body[at + 1 :])
 
