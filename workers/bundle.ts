@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bundleWorkflowCode, type BundleOptions, DefaultLogger, type WorkflowBundleOption } from '@temporalio/worker'
+import {
+  bundleWorkflowCode,
+  type BundleOptions,
+  DefaultLogger,
+  type WorkflowBundleOption,
+} from '@temporalio/worker'
 
 const BUNDLE_NAME = 'workflow-bundle.js'
 

@@ -95,7 +95,12 @@ class Front implements StoreFront {
     if (source !== undefined) this.checkAllowed(principal, readingWish(source, account))
     this.checkAllowed(principal, wishOf(operation, account))
     this.checkRegion(signature, operation)
-    const occasion = { service: 's3', action: operation.name, region: signature.region, caller: principal.arn }
+    const occasion = {
+      service: 's3',
+      action: operation.name,
+      region: signature.region,
+      caller: principal.arn,
+    }
     const slow = this.options.faults.first('slow', occasion)
     if (slow !== undefined) await sleep(slow.by)
     const wrong = this.options.faults.first('error', occasion)

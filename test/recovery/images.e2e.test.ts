@@ -61,8 +61,7 @@ function submit(id: string, image: string, more: Partial<JobSpec> = {}): Promise
 const loginWith = (secret: string): Partial<JobSpec> => ({ imageLogin: { username: 'robot', secret } })
 
 /** What the cloud has seen of a job. */
-const machinesOf = (jobId: string) =>
-  d.cloud.instances().filter(({ tags }) => tags['crucible:job'] === jobId)
+const machinesOf = (jobId: string) => d.cloud.instances().filter(({ tags }) => tags['crucible:job'] === jobId)
 
 /** What each attempt's pull took, from the job's record. */
 async function pullsOf(jobId: string): Promise<number[]> {
