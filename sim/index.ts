@@ -45,6 +45,8 @@ export interface Cloud {
   readonly endpoint: string
   /** Of the object store. */
   readonly storeEndpoint?: string
+  /** Resolves with what happened when the object store's server is down for good. */
+  readonly storeEnded: Promise<string | undefined>
   /** The first region of the world. */
   readonly region: string
   readonly credentials: { accessKeyId: string; secretAccessKey: string }
@@ -117,6 +119,7 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
   return {
     endpoint,
     ...(store === undefined ? {} : { storeEndpoint: store.endpoint }),
+    storeEnded: store?.ended ?? new Promise(() => {}),
     region,
     credentials: { ...TEST_CREDENTIALS },
     journal,

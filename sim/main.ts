@@ -11,7 +11,8 @@ const USAGE = `usage: npm run --silent sim -- [--world FILE] [--port N] [--store
 Prints one line of JSON when it is ready. Ends on SIGINT or SIGTERM, with every machine.
 `
 
-/** Exit codes: the arguments are wrong; the world is. */
+/** Exit codes: the object store is down for good; the arguments are wrong; the world is. */
+const EXIT_STORE = 1
 const EXIT_USAGE = 2
 const EXIT_WORLD = 3
 
@@ -56,8 +57,8 @@ export async function main(words: string[], startFront?: StartFront): Promise<nu
     stream.write(options === '' ? USAGE : `${options}\n\n${USAGE}`)
     return options === '' ? 0 : EXIT_USAGE
   }
-  const told = new Promise<void>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  const told = new Promise<undefined>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(undefined))
   })
   try {
     const cloud = await startCloud({ ...options, ...(startFront === undefined ? {} : { startFront }) })
@@ -69,9 +70,10 @@ export async function main(words: string[], startFront?: StartFront): Promise<nu
       ...credentials,
     }
     process.stdout.write(`${JSON.stringify(ready)}\n`)
-    await told
+    const reason = await Promise.race([told, cloud.storeEnded])
     await cloud.stop()
-    return 0
+    if (reason !== undefined) process.stderr.write(`${reason}\n`)
+    return reason === undefined ? 0 : EXIT_STORE
   } catch (error) {
     process.stderr.write(`${explained(error, options)}\n`)
     return EXIT_WORLD

@@ -25,6 +25,8 @@ export interface StoreFront {
   readonly endpoint: string
   /** Takes a request that came to the address of the other services. */
   handle(request: IncomingMessage, response: ServerResponse): void
+  /** Resolves when its server is down for good: without a text after `stop`, else with what happened. */
+  readonly ended: Promise<string | undefined>
   /** Returns when its server and every process of it have ended. */
   stop(): Promise<void>
 }

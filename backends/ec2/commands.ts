@@ -41,8 +41,13 @@ const DELIVERY_TIMEOUT_MS = MINUTE_MS
 const RUN_TIMEOUT_MS = 4 * MINUTE_MS
 /** A verb never waits for a machine: after this the caller asks again, and the same command is waited for. */
 const WAIT_MS = 8 * SECOND_MS
+const ASKED_AGAIN_MS = SECOND_MS
 const FIRST_LOOK_MS = 50
-const LOOK_MAX_MS = 1_000
+/**
+ * A start waits for two answers. No limit of these questions is documented; those who ask at once are few, as commands are sent no
+ * faster than five a second (`limiter.ts`).
+ */
+const LOOK_MAX_MS = 500
 
 const UNDER_WAY = ['Pending', 'InProgress', 'Delayed', 'Cancelling']
 
@@ -93,7 +98,7 @@ async function waitFor(
     const result = await host.api.commands.result(id, machineId, signal)
     if (result !== undefined && !UNDER_WAY.includes(result.status)) return result
     if (host.deps.clock() >= untilMs)
-      throw transient(`the machine ${machineId} has not answered the command ${id} yet`, LOOK_MAX_MS)
+      throw transient(`the machine ${machineId} has not answered the command ${id} yet`, ASKED_AGAIN_MS)
   }
 }
 

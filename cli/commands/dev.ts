@@ -209,7 +209,8 @@ async function runWith(
   try {
     writeDevNote(config.home, note)
     tellReady(cli, config, { server, cloud })
-    const reason = await Promise.race([aborted(signal), workers.ended, server.ended])
+    const ends = [aborted(signal), workers.ended, server.ended]
+    const reason = await Promise.race(cloud === undefined ? ends : [...ends, cloud.cloud.storeEnded])
     if (!signal.aborted) throw new CrucibleError('unavailable', reason ?? 'The workers have ended.')
     const meanwhile = cloud
       ? 'the machines of the small cloud end, and their jobs go on at the next start'

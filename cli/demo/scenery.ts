@@ -17,6 +17,8 @@ export interface Scenery {
   environment: Environment
   /** Takes a spot machine back, after a notice or, with null, without one. */
   interrupt: (machine: MachineHandle, noticeMs: number | null, signal: AbortSignal) => Promise<void>
+  /** Resolves with what happened when a server of it is down for good. */
+  ended: Promise<string | undefined>
   /** Ends every machine. Called when nobody launches any more. */
   close(): Promise<void>
 }
@@ -54,6 +56,7 @@ export async function smallCloud(home: string, server: DevCloudOptions['server']
     environment,
     interrupt: async ({ id }, noticeMs) =>
       cloud.interrupt(id, noticeMs === null ? { isSilent: true } : { noticeMs }),
+    ended: cloud.storeEnded,
     close: stop,
   }
 }
@@ -99,6 +102,7 @@ export async function thisHost(settings: Environment, signal: AbortSignal): Prom
     environment: LOCAL,
     interrupt: async (machine, noticeMs, caller) =>
       backend.interrupt?.(machine, { noticeMs }, { signal: caller }),
+    ended: new Promise(() => {}),
     close: async () => {
       for (const { handle } of await backend.list(deployment, { signal: limited() }))
         await backend.terminate(handle, { signal: limited() })

@@ -95,7 +95,7 @@ async function build(cli: Cli, parts: Parts, { progress, signal, isLocal }: Stag
     environment,
     ...(uiUrl === null ? {} : { temporalUiUrl: uiUrl }),
   }))
-  const broken = Promise.race([parts.workers.ended, server.ended]).then((reason) => {
+  const broken = Promise.race([parts.workers.ended, server.ended, scenery.ended]).then((reason) => {
     throw new Error(reason ?? 'The workers have ended.')
   })
   // Heard where it is raced against; after the end nobody listens any more.

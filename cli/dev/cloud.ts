@@ -5,6 +5,7 @@ import { CrucibleError, messageOf } from '../../client/errors'
 import { checkHost, startCloud, WorldError, type Cloud, type CloudOptions, type StartFront } from '../../sim'
 import { adoptAws } from '../config'
 import type { ObtainOptions } from './programs/obtain'
+import { noteRestart } from './temporal/progress'
 import { storeFrontOver } from './versitygw/front'
 import { resolveVersitygw } from './versitygw/resolve'
 
@@ -102,7 +103,8 @@ function storeFront({
   return async (options) => {
     const executable = await storeServer(server)
     await mkdir(directory, { recursive: true })
-    return storeFrontOver({ executable, directory, buckets: [BUCKET] })(options)
+    const onRestart = noteRestart(server.progress)
+    return storeFrontOver({ executable, directory, buckets: [BUCKET], onRestart })(options)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { TemporalAddress } from './temporal/address'
 import { startDevServer, type DevServer } from './temporal/dev-server'
 import { choosePorts, type WantedPorts } from './temporal/ports'
-import type { Progress } from './temporal/progress'
+import { noteRestart, type Progress } from './temporal/progress'
 import type { TemporalExecutable } from './temporal/resolve'
 
 /** The Temporal server of a development set-up: our own, or one that somebody else runs. */
@@ -36,7 +36,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     executable: found,
     ports,
     signal,
-    onRestart: (reason) => progress.note(`${reason}\nStarting it again.`),
+    onRestart: noteRestart(progress),
     ...(dataFile === undefined ? {} : { dataFile }),
   })
   return ours(server)

@@ -6,7 +6,7 @@ import { homeOf } from '../../client/config'
 import type { StartFront } from '../../sim'
 import { main } from '../../sim/main'
 import { readCliConfig } from '../config'
-import { progressOn } from './temporal/progress'
+import { noteRestart, progressOn } from './temporal/progress'
 import { storeFrontOver } from './versitygw/front'
 import { resolveVersitygw } from './versitygw/resolve'
 
@@ -19,9 +19,10 @@ const startFront: StartFront = async (options) => {
   const directory = await mkdtemp(join(tmpdir(), 'crucible-sim-store-'))
   const remove = (): Promise<void> => rm(directory, { recursive: true, force: true, maxRetries: 5 })
   try {
-    const front = await storeFrontOver({ executable, directory })(options)
+    const front = await storeFrontOver({ executable, directory, onRestart: noteRestart(progress) })(options)
     return {
       endpoint: front.endpoint,
+      ended: front.ended,
       handle: (request, response) => front.handle(request, response),
       stop: () => front.stop().finally(remove),
     }

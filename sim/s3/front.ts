@@ -31,7 +31,7 @@ const STUMBLES_MAX = 20
 const FOLDER_TROUBLE = ['ExistingObjectIsDirectory', 'ObjectParentIsFile']
 
 /** Starts a front before a server that runs already; the caller ends that server. */
-export async function startFront(options: FrontOptions): Promise<StoreFront> {
+export async function startFront(options: FrontOptions): Promise<Omit<StoreFront, 'ended'>> {
   const front = new Front(options)
   await front.listen(options.port)
   return front
@@ -47,7 +47,7 @@ function checkPath(path: string): void {
     )
 }
 
-class Front implements StoreFront {
+class Front implements Omit<StoreFront, 'ended'> {
   private readonly server: Server
   private readonly upstream: Upstream
   private readonly buckets: Buckets

@@ -14,6 +14,8 @@ export interface UpstreamOptions {
   keyId: string
   secret: string
   region: string
+  /** What a request waits for before it is sent on, such as a server that is being started again. */
+  whenUp?: () => Promise<void>
 }
 
 /** What is between the two ends of one connection and says nothing of the request. */
@@ -51,8 +53,10 @@ export class Upstream {
   constructor(private readonly options: UpstreamOptions) {}
 
   /** Sends a request on. The answer's body is still to be read. Rejects when the server does not answer. */
-  send(onward: Onward): Promise<IncomingMessage> {
+  async send(onward: Onward): Promise<IncomingMessage> {
     const { method, target, body } = onward
+    await this.options.whenUp?.()
+    if (!Buffer.isBuffer(body) && body.destroyed) throw new Error('the client has not waited')
     const { hostname, port } = new URL(this.options.url)
     return new Promise((resolve, reject) => {
       const headers = this.sign(onward)

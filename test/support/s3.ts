@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,6 +20,17 @@ export const S3_ENVIRONMENT = {
   AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
   NO_PROXY: '127.0.0.1',
   no_proxy: '127.0.0.1',
+}
+
+/** Number of the S3 server whose data is below a folder; `undefined` while none runs. */
+export function versitygwOver(folder: string): number | undefined {
+  const listing = execFileSync('ps', ['-A', '-o', 'pid=,args='], {
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  // Not the shell that keeps it on its leash.
+  const line = listing.split('\n').find((line) => /^ *\d+ \S*versitygw /.test(line) && line.includes(folder))
+  return line === undefined ? undefined : Number.parseInt(line)
 }
 
 /** A real S3 server of a test's own, with buckets. */

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { lockDataFile, type DataFileLock } from './data-file'
-import { messageOf, TemporalServerError } from './errors'
-import type { LeashedProcess } from './leash'
-import { DEV_NAMESPACE, endingOf, launchServer, type LaunchOptions } from './launch'
+import { TemporalServerError } from './errors'
+import { keepUp, type KeptServer, type RestartPolicy } from './keep-up'
+import { DEV_NAMESPACE, launchServer, type LaunchOptions } from './launch'
+import { endingNamed, type LeashedProcess } from './leash'
 import { choosePorts, LOOPBACK, type WantedPorts } from './ports'
 
 /** Free ports are free when looked for; another program may take one before the server does. */
@@ -18,26 +18,11 @@ export interface DevServerOptions extends LaunchOptions {
   signal?: AbortSignal
 }
 
-export interface RestartPolicy {
-  /** So many within the window are tried; one more end and the server stays down. */
-  limit: number
-  windowMs: number
-  /** Waited before each restart. */
-  delayMs: number
-}
-
-/** Survives a server that is killed now and then; one that cannot stay up is not restarted for ever. */
-const DEFAULT_RESTARTS: RestartPolicy = { limit: 5, windowMs: 10 * 60_000, delayMs: 500 }
-
-export interface DevServer {
+export interface DevServer extends Omit<KeptServer, 'whenUp'> {
   /** `host:port` of its gRPC service; the same after a restart. */
   readonly address: string
   readonly uiUrl: string
   readonly namespace: string
-  /** Of the server now running; another after a restart. */
-  readonly pid: number
-  /** Resolves when the server is down for good: without a text after `stop`, else with what happened. */
-  readonly ended: Promise<string | undefined>
   /** Stops the server and frees its data file. May be called more than once, and at any time. */
   stop(): Promise<void>
 }
@@ -66,65 +51,23 @@ async function startOnPorts(options: DevServerOptions, lock: DataFileLock | unde
       launchServer(ports, options, { signal, onStarted: (pid) => lock?.update({ address, uiUrl }, pid) })
     try {
       const first = await launch(options.signal ?? new AbortController().signal)
-      return keepUp(first, { address, uiUrl, launch, lock, options })
+      const { onRestart, restarts } = options
+      const endingOf = endingNamed('The Temporal server')
+      const kept = keepUp(first, { launch, endingOf, onRestart, restarts })
+      const ended = kept.ended.finally(() => lock?.release())
+      return {
+        ...{ address, uiUrl, ended, namespace: DEV_NAMESPACE },
+        get pid() {
+          return kept.pid
+        },
+        stop: async () => {
+          await kept.stop()
+          await ended
+        },
+      }
     } catch (error) {
       const isPortLost = error instanceof TemporalServerError && error.code === 'port-taken'
       if (!isPortLost || tries === PORT_TRIES) throw error
     }
-  }
-}
-
-interface Upkeep {
-  address: string
-  uiUrl: string
-  launch: (signal: AbortSignal) => Promise<LeashedProcess>
-  lock: DataFileLock | undefined
-  options: DevServerOptions
-}
-
-/** A server that is started again each time it ends by itself, until it is stopped. */
-function keepUp(first: LeashedProcess, { address, uiUrl, launch, lock, options }: Upkeep): DevServer {
-  const { limit, windowMs, delayMs } = options.restarts ?? DEFAULT_RESTARTS
-  const stopping = new AbortController()
-  let server = first
-  const restart = async (): Promise<string> => {
-    try {
-      await sleep(delayMs, undefined, { signal: stopping.signal })
-      server = await launch(stopping.signal)
-      // It may have become ready in the moment in which it was not wanted any more.
-      if (stopping.signal.aborted) await server.stop()
-      return await endingOf(server)
-    } catch (error) {
-      return messageOf(error)
-    }
-  }
-  const run = async (): Promise<string | undefined> => {
-    let endedAtMs: number[] = []
-    let reason = await endingOf(server)
-    while (!stopping.signal.aborted) {
-      const nowMs = performance.now()
-      endedAtMs = [...endedAtMs.filter((atMs) => nowMs - atMs < windowMs), nowMs]
-      if (endedAtMs.length > limit) {
-        return `${reason}\nIt has ended ${endedAtMs.length} times in a short time and is not started again.`
-      }
-      options.onRestart?.(reason)
-      reason = await restart()
-    }
-    return undefined
-  }
-  const ended = run().finally(() => lock?.release())
-  return {
-    address,
-    uiUrl,
-    namespace: DEV_NAMESPACE,
-    get pid() {
-      return server.pid
-    },
-    ended,
-    async stop() {
-      stopping.abort()
-      await server.stop()
-      await ended
-    },
   }
 }

@@ -1,7 +1,7 @@
 import { SEARCH_ATTRIBUTES } from '../../../core/queues'
 import { checkDataFileVersion, recordDataFileVersion, startAfresh } from './data-file'
 import { TemporalServerError } from './errors'
-import { startLeashed, type Exit, type LeashedProcess } from './leash'
+import { describeExit, startLeashed, withOutput, type LeashedProcess } from './leash'
 import { LOOPBACK, type Ports } from './ports'
 import { waitUntilReady } from './ready'
 import type { TemporalVersion } from './version'
@@ -88,12 +88,6 @@ export async function launchServer(
   }
 }
 
-/** How a server ended by itself, with its last words. */
-export async function endingOf(server: LeashedProcess): Promise<string> {
-  const exit = await server.exited
-  return `The Temporal server ${withOutput(describeExit(exit), server.output())}`
-}
-
 function startFailure(
   what: string,
   output: string,
@@ -113,12 +107,4 @@ function startFailure(
     )
   }
   return new TemporalServerError('start-failed', message)
-}
-
-function describeExit({ code, signal }: Exit): string {
-  return signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
-}
-
-function withOutput(what: string, output: string): string {
-  return output === '' ? `${what}.` : `${what}; its last words:\n${output}`
 }

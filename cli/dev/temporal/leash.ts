@@ -87,3 +87,16 @@ export function startLeashed(
     },
   }
 }
+
+/** How a process ended by itself, with its last words; `name` is what it is in a sentence. */
+export function endingNamed(name: string): (process: LeashedProcess) => Promise<string> {
+  return async (process) => `${name} ${withOutput(describeExit(await process.exited), process.output())}`
+}
+
+export function describeExit({ code, signal }: Exit): string {
+  return signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
+}
+
+export function withOutput(what: string, output: string): string {
+  return output === '' ? `${what}.` : `${what}; its last words:\n${output}`
+}

@@ -36,3 +36,8 @@ export function progressOn(output: Output, now: () => number): Progress {
     },
   }
 }
+
+/** What is told when a server has ended by itself and is being started again. */
+export function noteRestart(progress: Progress): (reason: string) => void {
+  return (reason) => progress.note(`${reason}\nStarting it again.`)
+}

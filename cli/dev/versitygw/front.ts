@@ -3,6 +3,8 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StartFront } from '../../../sim'
 import { startFront } from '../../../sim/s3/front'
+import { keepUp } from '../temporal/keep-up'
+import { endingNamed } from '../temporal/leash'
 import { launchVersitygw } from './launch'
 
 export interface StoreFrontPlace {
@@ -11,29 +13,42 @@ export interface StoreFrontPlace {
   directory: string
   /** Buckets that are there from the first; made when they are missing. */
   buckets?: readonly string[]
+  /** The server ended by itself and is being started again; `reason` says how it ended. */
+  onRestart?: (reason: string) => void
 }
 
-/** The small cloud's object store: its front, with a real server of its own behind it that nobody else has keys for. */
-export function storeFrontOver({ executable, directory, buckets = [] }: StoreFrontPlace): StartFront {
+/**
+ * The small cloud's object store: its front, with a real server of its own behind it that nobody else has keys for and that is
+ * started again when it dies; until then requests wait.
+ */
+export function storeFrontOver(place: StoreFrontPlace): StartFront {
+  const { executable, directory, buckets = [], onRestart } = place
   return async (options) => {
     const keys = { keyId: 'behind-the-front', secret: randomBytes(16).toString('hex') }
     const { region } = options
     // The server takes every folder there for a bucket.
     for (const bucket of buckets) await mkdir(join(directory, 'buckets', bucket), { recursive: true })
-    const server = await launchVersitygw({ executable, directory, region, ...keys })
+    const settings = { executable, directory, region, ...keys }
+    const { url, port, process } = await launchVersitygw(settings)
+    const server = keepUp(process, {
+      launch: async (signal) => (await launchVersitygw({ ...settings, port, signal })).process,
+      endingOf: endingNamed("The small cloud's S3 server"),
+      onRestart,
+    })
     try {
-      const upstream = { url: server.url, region, ...keys }
+      const upstream = { url, region, ...keys, whenUp: () => server.whenUp() }
       const front = await startFront({ ...options, upstream, bucketsFile: join(directory, 'buckets.json') })
       return {
         endpoint: front.endpoint,
+        ended: server.ended,
         handle: (request, response) => front.handle(request, response),
         async stop() {
           await front.stop()
-          await server.process.stop()
+          await server.stop()
         },
       }
     } catch (error) {
-      await server.process.stop()
+      await server.stop()
       throw error
     }
   }

@@ -20,11 +20,14 @@ export interface VersitygwOptions {
   secret: string
   region: string
   onOutput?: ((line: string) => void) | undefined
+  /** Gives up a start that has not finished. */
+  signal?: AbortSignal
 }
 
 export interface Versitygw {
   /** `http://127.0.0.1:port` */
   url: string
+  port: number
   process: LeashedProcess
 }
 
@@ -48,13 +51,14 @@ export async function launchVersitygw(options: VersitygwOptions): Promise<Versit
   const waiting = performance.now()
   while (!(await answers(port))) {
     const hasEnded = await Promise.race([isEnded, sleep(LOOK_EVERY_MS, false)])
-    if (!hasEnded && performance.now() - waiting < READY_LIMIT_MS) continue
+    const isGivenUp = options.signal?.aborted === true
+    if (!hasEnded && !isGivenUp && performance.now() - waiting < READY_LIMIT_MS) continue
     await process.stop()
     throw new Error(
       `The S3 server ${options.executable} did not start on port ${port}; its last words:\n${process.output()}`,
     )
   }
-  return { url: `http://${LOOPBACK}:${port}`, process }
+  return { url: `http://${LOOPBACK}:${port}`, port, process }
 }
 
 function answers(port: number): Promise<boolean> {

@@ -8,10 +8,10 @@ import { isFinal } from '../../../core/job'
 import { spend } from '../../../core/meter'
 import { testFolder } from '../../support/folders'
 import { freshNamespace } from '../../support/namespace'
-import { testVersitygw } from '../../support/s3'
+import { testVersitygw, versitygwOver } from '../../support/s3'
 import { connectTo, testServer } from '../../support/temporal'
 import { until } from '../../support/until'
-import { build, CommandLine } from '../process'
+import { build, CommandLine, type Running } from '../process'
 
 const STEPS = 160
 const STEPS_PER_CHECKPOINT = 10
@@ -66,6 +66,7 @@ interface Instance {
 let crucible: CommandLine
 let client: Crucible
 let cloudUrl: string
+let dev: Running
 
 beforeAll(async () => {
   build()
@@ -82,8 +83,9 @@ beforeAll(async () => {
   }
   await close()
   crucible = new CommandLine(environment, folder)
-  const { document } = await crucible.ready('dev', '--sim', 'world.json')
-  cloudUrl = document['cloud'] as string
+  const running = await crucible.ready('dev', '--sim', 'world.json')
+  dev = running
+  cloudUrl = running.document['cloud'] as string
   client = createClient(readClientConfig(environment))
 }, 120_000)
 
@@ -107,11 +109,21 @@ async function takeBack(id: string, attempt: number, ...how: string[]): Promise<
   await crucible.json('interrupt', id, ...how)
 }
 
+/** The store's server dies, and is there again. */
+async function killStore(): Promise<void> {
+  const folder = join(crucible.cwd, 'home')
+  const killed = versitygwOver(folder)!
+  process.kill(killed, 'SIGKILL')
+  await until(() => ![undefined, killed].includes(versitygwOver(folder)))
+  expect(dev.stderr()).toContain("The small cloud's S3 server was ended by SIGKILL")
+}
+
 describe('a job on EC2, SSM and S3 of a small cloud', () => {
-  it('lives through a machine that is taken back with notice and one without, and is paid for rightly', async () => {
+  it('lives through a machine that is taken back with notice, the death of the store, and one taken without, and is paid for rightly', async () => {
     const flags = ['--interruptible', '--max-interruptions', '5', '--duration', '10s']
     const { id } = await crucible.json<{ id: string }>('submit', 'chain.py', ...flags)
     await takeBack(id, 1, '--notice', '10s')
+    await killStore()
     await takeBack(id, 2, '--without-notice')
     let view = await client.get(id)
     await until(async () => isFinal((view = await client.get(id)).state), 60_000)

@@ -1,0 +1,71 @@
+import { chmodSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { storeFrontOver } from '../../../../cli/dev/versitygw/front'
+import { startCloud, type Cloud } from '../../../../sim'
+import { testFolder } from '../../../support/folders'
+import { testVersitygw, versitygwOver } from '../../../support/s3'
+import { until } from '../../../support/until'
+
+let folder: string
+let cloud: Cloud
+let reasons: string[]
+
+/** What the server cannot be started without. */
+const permission = (): string => join(folder, 'permission')
+
+beforeEach(async () => {
+  folder = testFolder('store-front')
+  reasons = []
+  const executable = join(folder, 'guarded')
+  writeFileSync(permission(), '')
+  writeFileSync(
+    executable,
+    `#!/bin/sh\n[ -e '${permission()}' ] || { echo 'the disk is gone' >&2; exit 7; }\nexec '${await testVersitygw()}' "$@"\n`,
+  )
+  chmodSync(executable, 0o755)
+  const directory = join(folder, 'store')
+  const onRestart = (reason: string): void => void reasons.push(reason)
+  cloud = await startCloud({
+    startFront: storeFrontOver({ executable, directory, buckets: ['kept'], onRestart }),
+  })
+}, 60_000)
+
+afterEach(async () => {
+  await cloud.stop()
+  expect(versitygwOver(folder)).toBeUndefined()
+})
+
+describe("the small cloud's S3 server", () => {
+  it('is there again after it was killed, with its objects, at the same address', async () => {
+    const killed = versitygwOver(folder)!
+    const { region, storeEndpoint: endpoint, credentials } = cloud
+    const client = new S3Client({
+      ...{ region, endpoint: endpoint!, credentials, forcePathStyle: true, maxAttempts: 1 },
+    })
+    const kept = { Bucket: 'kept', Key: 'it' }
+    await client.send(new PutObjectCommand({ ...kept, Body: 'it' }))
+    process.kill(killed, 'SIGKILL')
+    await until(() => reasons.length === 1)
+    // Nobody is behind the front now; the request waits for the next server.
+    const { Body: body } = await client.send(new GetObjectCommand(kept))
+    expect(reasons).toEqual([expect.stringContaining("The small cloud's S3 server was ended by SIGKILL")])
+    expect(versitygwOver(folder)).not.toBe(killed)
+    expect(await body?.transformToString()).toBe('it')
+    client.destroy()
+  })
+
+  it('stays down, saying why, when it cannot be started again', async () => {
+    rmSync(permission())
+    process.kill(versitygwOver(folder)!, 'SIGKILL')
+    expect(await cloud.storeEnded).toMatch(/did not start[^]*the disk is gone[^]*not started again/)
+  }, 30_000)
+
+  it('stops while it is being started again', async () => {
+    process.kill(versitygwOver(folder)!, 'SIGKILL')
+    await until(() => reasons.length === 1)
+    await cloud.stop()
+    expect(await cloud.storeEnded).toBeUndefined()
+  })
+})
