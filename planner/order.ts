@@ -7,18 +7,22 @@ import type { BackendAnswer, Order, Plan } from '../core/plan'
 import { attemptIdOf } from '../core/queues'
 import { INTERCHANGEABLE_COST_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
 import { isShaky, isUnloved } from './avoidance'
+import { estimate } from './price'
 
 /** The best placement of a plan as an order: with the offers that would do as well, and everything the machine must know. */
 export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]): Order {
   const [best] = plan.placements
   const capabilities = answers.find(({ backend }) => backend === best?.offer.backend)?.capabilities
   if (best === undefined || capabilities === undefined) throw new Error('an order needs a placement')
+  // What stands against the best makes nothing else cheaper.
+  const costMaxMicroUsd = estimate(best.offer, input.resolved.spec).costMicroUsd * INTERCHANGEABLE_COST_FACTOR
   const offers = plan.placements
     .filter(
       ({ offer, costMicroUsd }) =>
-        isInterchangeable(offer, best.offer) &&
-        isAsWelcome(offer, best.offer, input) &&
-        costMicroUsd <= best.costMicroUsd * INTERCHANGEABLE_COST_FACTOR,
+        offer === best.offer ||
+        (isInterchangeable(offer, best.offer) &&
+          isAsWelcome(offer, best.offer, input) &&
+          costMicroUsd <= costMaxMicroUsd),
     )
     .slice(0, OFFERS_PER_ORDER_MAX)
     .map(({ offer }) => offer)

@@ -18,12 +18,18 @@ export interface SdkOptions {
   region: string
   /** Another server in the place of AWS. */
   endpoint?: string
+  /** How long a call may go without an answer; what AWS may take when missing. */
+  patience?: Patience
+}
+
+interface Patience {
+  readMs: number
+  changeMs: number
 }
 
 const CONNECT_TIMEOUT_MS = 3_000
-const READ_TIMEOUT_MS = 15_000
 /** An instant fleet tries one pool after the other before it answers. */
-const CHANGE_TIMEOUT_MS = 90_000
+const PATIENCE: Patience = { readMs: 15_000, changeMs: 90_000 }
 /** Reads have no effect: three tries within the call. What changes something is sent once; whoever asked decides on more. */
 const READ_ATTEMPTS = 3
 
@@ -35,11 +41,11 @@ export interface Clients {
   changing: { ec2: EC2Client; ssm: SSMClient }
 }
 
-export function createSdkApi({ region, endpoint }: SdkOptions): Ec2Api {
+export function createSdkApi({ region, endpoint, patience = PATIENCE }: SdkOptions): Ec2Api {
   silenceSdk()
   const common = { region, ...(endpoint === undefined ? {} : { endpoint }) }
-  const reading = { ...common, maxAttempts: READ_ATTEMPTS, requestHandler: timeouts(READ_TIMEOUT_MS) }
-  const changing = { ...common, maxAttempts: 1, requestHandler: timeouts(CHANGE_TIMEOUT_MS) }
+  const reading = { ...common, maxAttempts: READ_ATTEMPTS, requestHandler: timeouts(patience.readMs) }
+  const changing = { ...common, maxAttempts: 1, requestHandler: timeouts(patience.changeMs) }
   const clients: Clients = {
     reading: { ec2: new EC2Client(reading), ssm: new SSMClient(reading) },
     changing: { ec2: new EC2Client(changing), ssm: new SSMClient(changing) },

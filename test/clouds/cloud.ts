@@ -49,6 +49,9 @@ const CLOUD_CONFIG: Ec2Config = {
   ...{ image: IMAGE, types: TYPES, registerWithinMs: 8_000, staleForMs: 1_500 },
 }
 
+/** A call that the cloud leaves unanswered is given up after so long; a busy machine's answer comes sooner. */
+const PATIENCE = { readMs: 5_000, changeMs: 5_000 }
+
 export interface CloudWishes {
   world: WorldText
   /** How the workload runs on the machine that comes first, second, ... to run one. */
@@ -122,6 +125,16 @@ export class CloudDeployment extends ControlPlane {
     return this.terminate(this.cloud.instances().at(-1)?.tags['crucible:attempt'])
   }
 
+  /** Nobody learns from the cloud how machines are, for a while. */
+  hideMachines(how: 'refused' | 'unanswered', durationMs: number): void {
+    const when = { until: durationMs, where: { service: 'ec2', action: 'DescribeInstances' } } as const
+    this.cloud.addFault(
+      how === 'refused'
+        ? { fault: 'error', code: 'Unavailable', status: 503, ...when }
+        : { fault: 'lost-answer', instead: 'silence', ...when },
+    )
+  }
+
   /** The store answers nobody for a while. */
   async storeOutage(durationMs: number): Promise<void> {
     await this.storage.outage(durationMs)
@@ -164,7 +177,7 @@ export class CloudDeployment extends ControlPlane {
 
 function backendOver({ endpoint }: Cloud, config: Ec2Config): Backend {
   return createBackendOver(
-    createSdkApi({ region: config.region, endpoint }),
+    createSdkApi({ region: config.region, endpoint, patience: PATIENCE }),
     { ...config, endpoint },
     {
       clock: Date.now,

@@ -15,7 +15,7 @@ export const FAULT_KINDS: FaultKind[] = faultSchema.options
 type TextOf<K extends FaultKind> = Extract<FaultText, { fault: K }>
 
 /** The calls that a job's life is made of. */
-const CHANGES = [
+export const CHANGES = [
   ['ec2', 'CreateFleet'],
   ['ec2', 'CreateLaunchTemplate'],
   ['ec2', 'TerminateInstances'],
@@ -72,7 +72,7 @@ const DRAW: { [K in FaultKind]: (dice: Dice) => TextOf<K> } = {
   error: (dice) => errorOn(dice, dice.oneOf([...CHANGES, ...READS])),
   'lost-answer': (dice) => ({
     ...{ fault: 'lost-answer', times: dice.between(1, 2), where: whereOf(dice.oneOf(CHANGES)) },
-    instead: dice.oneOf(['reset', 'internal-error', 'unavailable'] as const),
+    instead: dice.oneOf(['reset', 'internal-error', 'unavailable', 'silence'] as const),
   }),
   slow: (dice) => ({
     ...{ fault: 'slow', by: dice.between(100, 2_500), times: dice.between(1, 3) },

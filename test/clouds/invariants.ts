@@ -114,26 +114,35 @@ const ROUNDING_MS = 2 * SECOND_MS
 
 /**
  * Ours is the bill for the time from a machine's launch to its end; the cloud's begins when it runs. A spot machine whose price could
- * not be had when it was ordered counts as what it can cost at most.
+ * not be had when it was ordered counts as what it can cost at most. Where prices change, the time is compared, at the price of the order.
  */
-function costAgrees({ status: { attempts }, instances, world: { lagMs } }: Aftermath): string[] {
+function costAgrees({
+  status: { attempts },
+  instances,
+  world: { lagMs, hasPriceChanges },
+}: Aftermath): string[] {
   return attempts.flatMap(({ attemptId, costMicroUsd, endedAtMs, realised }) => {
     const bought = instances.filter(({ tags }) => nameOf(tags) === attemptId)
-    const billed = sum(bought.map(microUsdOf))
+    const rate = realised?.capacityType === 'spot' ? realised.priceMicroUsdPerHour / HOUR_MS : undefined
+    const billed =
+      hasPriceChanges && rate !== undefined ? sum(bought.map(billedMsOf)) * rate : sum(bought.map(microUsdOf))
     const [one] = bought
     if (one === undefined)
       return costMicroUsd > 0 ? [`${attemptId} cost ${costMicroUsd} without a machine`] : []
     const { fromMs, untilMs = Infinity } = one.bill
     const perMs = fromMs === undefined ? 0 : billed / Math.max(SECOND_MS, untilMs - fromMs)
     const earlyMs = fromMs === undefined ? 0 : fromMs - one.launchedAtMs
-    const rate = realised?.capacityType === 'spot' ? realised.priceMicroUsdPerHour / HOUR_MS : perMs
-    const most = Math.max(billed, fromMs === undefined ? 0 : rate * (untilMs - fromMs))
-    const slack = Math.max(perMs, rate) * (earlyMs + ROUNDING_MS + lagMs)
+    const most = Math.max(billed, fromMs === undefined ? 0 : (rate ?? perMs) * (untilMs - fromMs))
+    const slack = Math.max(perMs, rate ?? 0) * (earlyMs + ROUNDING_MS + lagMs)
     const isOver = costMicroUsd > most + slack && fromMs !== undefined
     const isUnder = costMicroUsd < billed - perMs * ROUNDING_MS
     const words = `${attemptId} cost ${costMicroUsd} by our meter and ${billed} by the cloud's`
     return isOver || isUnder ? [`${words} (${fromMs} to ${untilMs}, we saw its end at ${endedAtMs})`] : []
   })
+}
+
+function billedMsOf({ bill: { fromMs, untilMs = Infinity } }: Instance): number {
+  return fromMs === undefined ? 0 : untilMs - fromMs
 }
 
 function microUsdOf({ bill: { usd } }: Instance): number {

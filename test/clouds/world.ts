@@ -6,8 +6,9 @@ import type { Behaviour } from '../backends/scripted/behaviour'
 import { Dice } from '../worlds/dice'
 import { behaviourOf } from '../worlds/world'
 import type { JobHandle } from '../workflows/harness'
-import type { CloudDeployment, CloudWishes } from './cloud'
-import { drawFault, drawStoreFault, FAULT_KINDS, type FaultKind } from './faults'
+import { until } from '../support/until'
+import { ZONES, type CloudDeployment, type CloudWishes } from './cloud'
+import { CHANGES, drawFault, drawStoreFault, FAULT_KINDS, type FaultKind } from './faults'
 
 /** Something that happens to a running job, some time after its start. */
 interface Happening {
@@ -30,6 +31,8 @@ export interface CloudWorld {
   isEndedByHand: boolean
   /** How far behind the cloud's words may be. */
   lagMs: number
+  /** Machines may cost more or less than when they were ordered. */
+  hasPriceChanges: boolean
   /** What was chosen, in words, for when it goes wrong. */
   story: string[]
 }
@@ -76,8 +79,49 @@ export function worseFaults(): CloudWorld[] {
     }),
     alone('lost-answer, of whatever the store is told', { faults: [lostWords] }, { hasBucket: true }),
     alone('crash, with a checkpoint on its way', { faults: [] }, { behave: tornAtFirst }),
+    ...CHANGES.map(([service, action]) =>
+      alone(
+        `lost-answer, and nothing in its place, of ${action}`,
+        { faults: [{ fault: 'lost-answer', instead: 'silence', times: 1, where: { service, action } }] },
+        // One machine is ended by us.
+        { behave: (turn) => (turn === 1 ? { hangsAtStep: 20 } : {}) },
+      ),
+    ),
+    {
+      ...alone(
+        'error, whoever asks how a machine at work is',
+        { faults: [] },
+        { behave: () => ({ stepsPerSecond: 20 }) },
+      ),
+      happenings: [HIDDEN_AT_WORK],
+    },
+    alone('prices that change while a machine works', { faults: [], prices: RESTLESS_PRICES }),
   ]
 }
+
+/** However busy this machine is. */
+const BEGUN_WITHIN_MS = 120_000
+/** The watch looks at a machine that works, and learns nothing, often enough to take it twice for whatever it likes. */
+const HIDDEN_AT_WORK: Happening = {
+  atMs: 0,
+  name: 'whoever asks how a machine at work is gets an error',
+  happen: async ({ deployment: { cloud, machines } }) => {
+    const where = { service: 'ec2', action: 'DescribeInstances' } as const
+    await until(() => machines.some(({ isAtWork }) => isAtWork), BEGUN_WITHIN_MS)
+    const seen = cloud.journal.calls(where).length
+    await until(() => cloud.journal.calls(where).length > seen)
+    // Four looks of three tries.
+    cloud.addFault({ fault: 'error', code: 'Unavailable', status: 503, times: 12, where })
+  },
+}
+
+/** Up every half a second, from little to nearly what it costs on demand, and down again, for longer than a job takes to begin here. */
+const RESTLESS_PRICES: WorldText['prices'] = [
+  {
+    capacity: 'spot',
+    changes: Array.from({ length: 400 }, (_, step): [number, number] => [step * 500, 0.3 + 0.1 * (step % 7)]),
+  },
+]
 
 function alone(name: string, world: WorldText, more: Partial<CloudWishes> = {}): CloudWorld {
   return {
@@ -89,6 +133,7 @@ function alone(name: string, world: WorldText, more: Partial<CloudWishes> = {}):
     isSureToStrike: true,
     isEndedByHand: false,
     lagMs: LOOK_MS,
+    hasPriceChanges: world.prices !== undefined,
     story: [JSON.stringify(world)],
   }
 }
@@ -114,10 +159,11 @@ export function seededCloud(seed: number): CloudWorld {
   const behaviours = Array.from({ length: TROUBLES_MAX }, () => (dice.chance(0.4) ? behaviourOf(dice) : {}))
   const budget = dice.chance(0.3) ? { budgetMicroUsd: microUsd(dice.between(30_000, 90_000) / 1e6) } : {}
   const happenings = happeningsOf(dice)
+  const prices = pricesOf(dice)
   return {
     name: `seed ${seed}`,
     wishes: {
-      world: { seed, faults, durations, throttling, stock },
+      world: { seed, faults, durations, throttling, stock, prices },
       behave: (turn) => behaviours[turn - 1] ?? {},
       timing: TIMING,
       hasBucket,
@@ -128,11 +174,12 @@ export function seededCloud(seed: number): CloudWorld {
     mayEnd: endsOf(faults, happenings, { hasBudget: budget.budgetMicroUsd !== undefined }),
     isSureToStrike: false,
     isEndedByHand: happenings.some(({ name }) => name === BY_HAND),
+    hasPriceChanges: prices.length > 0,
     lagMs: LOOK_MS + (durations.staleList?.[1] ?? 0) + (durations.notFound?.[1] ?? 0),
     story: [
       ...faults.map((fault) => JSON.stringify(fault)),
       `durations ${JSON.stringify(durations)}, throttling ${JSON.stringify(throttling)}`,
-      `stock ${JSON.stringify(stock)}, ${JSON.stringify(budget)}`,
+      `stock ${JSON.stringify(stock)}, prices ${JSON.stringify(prices)}, ${JSON.stringify(budget)}`,
       ...behaviours.map((behaviour, index) => `machine ${index + 1} at work: ${JSON.stringify(behaviour)}`),
       ...happenings.map(({ atMs, name }) => `at ${atMs} ms: ${name}`),
     ],
@@ -179,12 +226,30 @@ function stockOf(dice: Dice): NonNullable<WorldText['stock']> {
   ]
 }
 
+/** What the cheap type costs on demand, in thousandths: nobody is charged more for spot. */
+const MOST_PER_HOUR = 1_006
+
+/** Spot prices that change while the job lives, each zone's for itself. */
+function pricesOf(dice: Dice): NonNullable<WorldText['prices']> {
+  if (dice.chance(0.6)) return []
+  const usd = (): number => dice.between(300, MOST_PER_HOUR) / 1_000
+  return ZONES.map((zone) => ({
+    ...{ zone, type: 'g5.xlarge', capacity: 'spot' as const },
+    changes: [
+      [0, usd()],
+      [dice.between(500, 5_000), usd()],
+      [dice.between(5_500, 20_000), usd()],
+    ],
+  }))
+}
+
 const BY_HAND = 'attempt terminated by hand'
 const CANCEL = 'cancel'
 /** It ends what there is to see. */
 const CANCEL_CHANCE = 0.08
 
 function happeningsOf(dice: Dice): Happening[] {
+  const hiddenMs = dice.between(700, 3_000)
   const restart =
     (name: 'orchestrator' | 'verbs' | 'watches'): Happening['happen'] =>
     ({ deployment }) =>
@@ -194,6 +259,14 @@ function happeningsOf(dice: Dice): Happening[] {
     { name: 'verbs restarted', happen: restart('verbs') },
     { name: 'watches restarted', happen: restart('watches') },
     { name: 'store down for a while', happen: ({ deployment }) => deployment.storeOutage(700) },
+    {
+      name: 'nobody is told how machines are for a while',
+      happen: ({ deployment }) => deployment.hideMachines('refused', hiddenMs),
+    },
+    {
+      name: 'who asks how machines are gets no answer for a while',
+      happen: ({ deployment }) => deployment.hideMachines('unanswered', 700),
+    },
     {
       name: 'migrate',
       happen: ({ job }) => job.executeUpdate('migrate', { args: [{}] }).catch(() => undefined),

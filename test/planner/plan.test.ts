@@ -442,13 +442,13 @@ describe('an order', () => {
   })
 
   it('takes along a pool that lost a machine only where that is the best itself', () => {
-    const [lost, near, far] = [1, 1, 1.4].map((usd, index) =>
-      offer({ place: 'abc'[index]!, capacityType: 'spot', priceMicroUsdPerHour: microUsd(usd) }),
+    const [lost, near, far, tooDear] = [1, 1, 1.4, 1.6].map((usd, index) =>
+      offer({ place: 'abcd'[index]!, capacityType: 'spot', priceMicroUsdPerHour: microUsd(usd) }),
     )
     const avoid = [{ offerKey: offerKey(lost!), forMs: MINUTE_MS, why: 'interruption' as const }]
     const places = (offers: Offer[]) => order(offers, { avoid }).offers.map(({ place }) => place)
     expect(places([lost!, near!, far!])).toEqual(['b', 'c'])
-    expect(places([lost!, far!])).toEqual(['a', 'c'])
+    expect(places([lost!, far!, tooDear!])).toEqual(['a', 'c'])
     expect(places([lost!])).toEqual(['a'])
   })
 
