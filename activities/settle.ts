@@ -124,7 +124,7 @@ class Ending {
 
   private async awaitStop(machines: MachineHandle[]): Promise<Observation[]> {
     const { timing, windowMs } = this.input
-    const untilMs = this.deps.now() + windowMs + timing.powerOffMs
+    const untilMs = this.deps.now() + ((await this.hasRunner()) ? windowMs + timing.powerOffMs : 0)
     for (;;) {
       const looks = await this.observe(machines)
       const isOver =
@@ -132,6 +132,14 @@ class Ending {
       if (isOver || this.deps.now() >= untilMs) return looks
       await pause(timing.observeMs, this.at.signal)
     }
+  }
+
+  /** A machine to which nobody could speak, and which never spoke, has none that could save anything. */
+  private async hasRunner(): Promise<boolean> {
+    const { end } = this.input
+    if (end?.kind !== 'failed' || end.failure.class !== 'unreachable') return true
+    // What cannot be read was written by one, or may have been.
+    return (await this.at.documents.readBeat().catch(() => null)) !== undefined
   }
 
   /** Whether nobody has said why it ended: neither its runner nor its owner. */

@@ -45,7 +45,10 @@ async function checkTarget(context: Context, jobId: string, to: BackendChoice): 
     },
   )
   if (plan === undefined) return
-  const { placements, rejections, silentBackends } = plan
+  const { placements, silentBackends } = plan
+  // That the others are not what was asked for says nothing.
+  const meant = `${[to.backend, ...(to.capacityType === undefined ? [] : [to.capacityType])].join('/')}/`
+  const rejections = plan.rejections.filter(({ offerKey }) => offerKey.startsWith(meant))
   const isPossible = placements.length + silentBackends.length > 0
   if (isPossible || rejections.some(({ why }) => why === 'unavailable')) return
   const reasons = [...new Set(rejections.map(({ reason }) => reason))]

@@ -29,8 +29,10 @@ async function findNetwork(host: Host, machineId: string, signal: AbortSignal): 
   const subnet = (await host.places.subnets(signal)).find(({ id }) => id === machine?.subnet)
   if (subnet === undefined) return undefined
   const problem = await wayOut(host, subnet, signal)
-  return problem && `${problem.message}. ${problem.remedy}`
+  return problem && `${sentence(problem.message)} ${problem.remedy}`
 }
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 
 async function findProfile(host: Host, signal: AbortSignal): Promise<string | undefined> {
   const { profile } = host.config

@@ -220,8 +220,9 @@ class Checkpoints:
         self.newest = max(self.newest or candidate.checkpoint, candidate.checkpoint)
         self.upload_ms = self._clock.mono_ms() - began_ms
         total = sum(stamp.size for stamp in staged.stamps.values())
-        told = (candidate.checkpoint.name, len(staged.stamps), total / 1e6, in_words(self.upload_ms))
-        self._remark("checkpoint %s is safe (%d files, %.1f MB, %s)" % told)
+        files = "1 file" if len(staged.stamps) == 1 else "%d files" % len(staged.stamps)
+        told = (candidate.checkpoint.name, files, total / 1e6, in_words(self.upload_ms))
+        self._remark("checkpoint %s is safe (%s, %.1f MB, %s)" % told)
 
     def _send(self, candidate: _Candidate, staged: Staged, began_ms: int) -> None:
         manifest_key = self._keys.manifest(candidate.checkpoint)

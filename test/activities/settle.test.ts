@@ -223,6 +223,21 @@ describe('the end of the machines', () => {
     expect(place.lives()).toEqual(['gone'])
   })
 
+  it('comes at once where nobody could speak to the machine, unless it has spoken', async () => {
+    const failure = { class: 'unreachable', message: 'Its agent has not registered.' } as const
+    const end = { kind: 'failed', isLaunched: true, failure } as const
+    expect((await settle({ ...inputOf(), end, windowMs: HOUR_MS })).end).toEqual(end)
+    expect(place.lives()).toEqual(['gone'])
+    const spoken = inputOf(place.launched(place.order({ jobId: 'job-b' })))
+    await place.beat(spoken.order)
+    const settling = settle({ ...spoken, end, windowMs: HOUR_MS })
+    const looks = place.world.callsOf('observe').length
+    await until(() => place.world.callsOf('observe').length > looks + 2)
+    expect(place.lives()).toEqual(['gone', 'alive'])
+    await place.result(spoken.order, { outcome: 'stopped', reason: 'superseded' })
+    await settling
+  })
+
   it('is waited for: terminate is sent until the provider says that it is done', async () => {
     place.world.faults.add('terminate', { kind: 'ignored' }, { times: 3 })
     await settle(inputOf())

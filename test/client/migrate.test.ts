@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Client } from '@temporalio/client'
+import { migrate } from '../../client/updates'
+import type { Plan, Rejection } from '../../core/plan'
+import { ClientWorld, JOB } from './world'
+
+let world: ClientWorld
+beforeEach(async () => {
+  world = await ClientWorld.make()
+  await world.submitted()
+})
+afterEach(() => world.remove())
+
+/** A worker whose plan for the wished place has no placement, for these reasons. */
+function refusing(...rejections: Rejection[]): void {
+  const plan: Plan = {
+    ...{ placements: [], rejections, isDurationAssumed: false, offersSha256: '', silentBackends: [] },
+  }
+  world.client = { activity: { execute: async () => plan } } as unknown as Partial<Client>
+}
+
+const asked = (): Promise<unknown> =>
+  migrate(world.context, JOB, { to: { backend: 'ec2', capacityType: 'reserved' } })
+
+describe('a migration to where the job cannot run', () => {
+  const other: Rejection = {
+    offerKey: 'ec2/on-demand/g5.xlarge/us-east-1a',
+    reason: 'the job allows only ec2:reserved',
+    why: 'unfit',
+  }
+
+  it('is refused with what keeps it from there', async () => {
+    refusing(other, {
+      offerKey: 'ec2/reserved/p5.48xlarge/us-east-1a/cr-1',
+      reason: 'too dear',
+      why: 'unfit',
+    })
+    await expect(asked()).rejects.toMatchObject({
+      kind: 'capacity',
+      message: `${JOB} stays where it is: ec2:reserved will not do (too dear).`,
+    })
+  })
+
+  it('does not blame the job for what there is not at all', async () => {
+    refusing(other)
+    await expect(asked()).rejects.toMatchObject({
+      message: `${JOB} stays where it is: ec2:reserved is no place of this deployment.`,
+    })
+  })
+})
