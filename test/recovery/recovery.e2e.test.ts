@@ -103,14 +103,14 @@ describe('no machine', () => {
       d.cloud.addFault({ fault: 'no-capacity', where: { type: 'c7i.large', capacity: 'spot' } })
       const id = 'job-fallback'
       // An on-demand machine is never taken back: this one breaks.
-      d.cloud.addFault({ fault: 'crash', after: 20_000, where: ofAttempt(`${id}-3`) })
+      d.cloud.addFault({ fault: 'crash', after: 20_000, where: ofAttempt(`${id}-4`) })
       const backends = [{ backend: 'ec2' }, { backend: 'local' }]
       const resources = { cpus: { max: 2 }, gpus: { max: 0 } }
-      await d.submit({ id, backends, resources }, { lastAttempt: 5 })
+      await d.submit({ id, backends, resources }, { lastAttempt: 6 })
       await d.atStep(id, 30)
       none({ capacity: 'spot' })
       d.cloud.interrupt(d.machineOf(id), { isSilent: true })
-      await d.see(id, ({ attempts }) => attempts[2]?.realised?.capacityType === 'on-demand')
+      await d.see(id, ({ attempts }) => attempts[3]?.realised?.capacityType === 'on-demand')
       none({ capacity: 'on-demand' })
       const view = await d.ended(id)
       expect(view.state).toBe('succeeded')
@@ -123,12 +123,14 @@ describe('no machine', () => {
       ).toEqual([
         ['ec2 spot', 'm7i.large', 'interrupted'],
         ['ec2 spot', undefined, 'capacity'],
+        // The pool that took the machine back comes after the others, by itself.
+        ['ec2 spot', undefined, 'capacity'],
         ['ec2 on-demand', expect.stringMatching(/large$/), 'interrupted'],
         ['ec2 on-demand', undefined, 'capacity'],
         ['local on-demand', expect.any(String), 'completed'],
       ])
       expect(view.attempts[0]!.place).not.toBe('us-east-1a')
-      expect(view.recoveries.map(({ from }) => from)).toEqual([1, 3])
+      expect(view.recoveries.map(({ from }) => from)).toEqual([1, 4])
     },
   )
 
