@@ -44,11 +44,15 @@ open(os.path.join(os.environ["CRUCIBLE_OUTPUT_DIR"], "chain"), "w").write(chain)
 
 const PRICES = { 'us-east-1a': 0.03, 'us-east-1b': 0.034 }
 const TYPE = 'c7i.large'
+const DEAR_TYPES = ['m7i.large', 'r7i.large']
 
-/** The first zone has one machine, and once. */
+/** The first zone has one machine, and once. Other types cost so much that a pool which took a machine back is still the best. */
 const WORLD = {
   regions: { 'us-east-1': { zones: Object.keys(PRICES), groups: ['crucible-machine'] } },
-  prices: Object.entries(PRICES).map(([zone, usdPerHour]) => ({ type: TYPE, zone, usdPerHour })),
+  prices: Object.entries(PRICES).flatMap(([zone, usdPerHour]) => [
+    { type: TYPE, zone, usdPerHour },
+    ...DEAR_TYPES.map((type) => ({ type, zone, usdPerHour: 0.09 })),
+  ]),
   stock: [
     { zone: 'us-east-1a', capacity: 'spot' as const, count: 0 },
     { zone: 'us-east-1a', type: TYPE, capacity: 'spot' as const, count: 1 },
