@@ -22,6 +22,7 @@ export async function drainMachine(
   signal: AbortSignal,
 ): Promise<{ isOnRecord: boolean }> {
   const documents = new AttemptDocuments(store, order, now)
+  const windowEndMs = now() + drain.windowMs
   const isOnRecord = await documents.putDrain(drain).then(
     () => true,
     () => false,
@@ -32,7 +33,11 @@ export async function drainMachine(
       await pause(LOOK_MS, signal)
       continue
     }
-    await backend.drain?.(handle, { ...drain, requestedAtMs: now() }, { signal }).catch(() => undefined)
+    // Its machine is ended when the window is over that began with the document, whenever it was told.
+    const windowMs = Math.max(0, windowEndMs - now())
+    await backend
+      .drain?.(handle, { ...drain, windowMs, requestedAtMs: now() }, { signal })
+      .catch(() => undefined)
     break
   }
   return { isOnRecord }

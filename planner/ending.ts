@@ -34,8 +34,9 @@ export function endFromResult(result: RunnerResult): AttemptEnd {
 
 const LOGIN_HINT =
   'Correct the name under image, or give image_login a user and a token that may read it; Amazon ECR is asked with the role of the machine, which needs AmazonEC2ContainerRegistryReadOnly.'
+const REGISTRY_HINT = 'Look whether it answers, and whether the machines have a way to it.'
 /** A machine has waited for the registry already; the next one is paid for again. */
-const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
+export const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
 
 type Failing = Exclude<
   ResultReason,
@@ -58,7 +59,7 @@ function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
     case 'image-login':
       return { class: 'auth', message, code: reason, hint: LOGIN_HINT }
     case 'registry':
-      return { class: 'transient', message, code: reason, retryAfterMs: REGISTRY_PAUSE_MS }
+      return { class: 'transient', message, code: reason, hint: REGISTRY_HINT, retryAfterMs: REGISTRY_PAUSE_MS }
     case 'bundle':
     case 'secrets':
       return { class: 'invalid', message, code: reason }

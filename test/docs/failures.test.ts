@@ -9,6 +9,7 @@ import { ASSUMED_UPLOAD_BYTES_PER_SECOND, SAVED_WITHIN_MS } from '../../core/sav
 import { formatDuration, SECOND_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
 import { BACKOFF_MAX_MS, decide } from '../../planner/decide'
+import { REGISTRY_PAUSE_MS } from '../../planner/ending'
 import { firstColumnOf, namesIn, pageOf, tableOf } from './tables'
 
 const page = pageOf('failures.md')
@@ -35,6 +36,9 @@ const HAPPENS: Readonly<Record<string, { class: FailureClass; histories: string[
     histories: ['attempt.stopped-speaking', 'attempt.silent-started-again-given-up'],
   },
   'A program that ignores SIGTERM': { class: 'interrupted', histories: ['attempt.drain-window-over'] },
+  'An image that is refused': { class: 'auth', histories: ['job.image-refused'] },
+  'An image that is not there': { class: 'invalid', histories: ['job.image-absent'] },
+  'A registry that does not answer': { class: 'transient', histories: ['job.registry-away-then-back'] },
   'The program fails': { class: 'workload', histories: ['job.workload-retried-then-failed'] },
 }
 
@@ -71,6 +75,8 @@ describe('docs/failures.md', () => {
     expect(page).toContain(`uploaded within ${SAVED_WITHIN_MS / SECOND_MS} s`)
     expect(page).toContain(`(${ASSUMED_UPLOAD_BYTES_PER_SECOND / 2 ** 20} MiB/s where none was measured`)
     expect(page).toContain(`\`CRUCIBLE_SILENCE\` (${formatDuration(DEFAULT_TIMING.silenceMs)})`)
+    expect(page).toContain(`\`CRUCIBLE_REGISTRY_WITHIN\` (${formatDuration(DEFAULT_TIMING.registryMs)})`)
+    expect(page).toContain(`leaves it alone for ${formatDuration(REGISTRY_PAUSE_MS)}`)
     expect(OFFERS_PER_ORDER_MAX).toBe(20)
   })
 

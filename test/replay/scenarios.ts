@@ -87,6 +87,22 @@ export const SCENARIOS: readonly Scenario[] = [
     play: (d) => played(d, { retries: { failures: 1, interruptions: 0 } }),
   },
   {
+    name: 'job.image-refused',
+    wishes: { behave: () => ({ lacksImage: 'image-login' }) },
+    play: (d) => played(d),
+  },
+  { name: 'job.image-absent', wishes: { behave: () => ({ lacksImage: 'image' }) }, play: (d) => played(d) },
+  {
+    name: 'job.registry-away-then-back',
+    wishes: { behave: ({ attempt }) => (attempt === 1 ? { lacksImage: 'registry' } : {}) },
+    play: async (d) => {
+      const job = await d.submit()
+      await until(async () => (await statusOf(job)).reason === 'unreachable')
+      await job.executeUpdate('migrate', { args: [{}] })
+      return closed(job)
+    },
+  },
+  {
     name: 'job.cancelled-in-a-pause',
     play: async (d) => {
       const job = await paused(d)

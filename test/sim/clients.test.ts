@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { awsClients } from '../support/aws-clients'
 import { startTestCloud, type TestCloud } from '../support/cloud'
 import { testFolder } from '../support/folders'
+import { HAS_NAMESPACES } from './machines/machines'
 import { IMAGE_PARAMETER } from './support'
 
 const { python, aws: cli } = awsClients()
@@ -70,6 +71,7 @@ async function run(
       role: '2012-10-17',
       session: 'arn:aws:sts::111122223333:assumed-role/crucible-grant/boto',
       quota: 768,
+      registry: ['AWS', 'https://111122223333.dkr.ecr.us-east-1.amazonaws.com', 12],
       products: 7,
       unknown: 'InvalidInstanceID.NotFound',
       stray: 'UnknownParameter',
@@ -118,7 +120,13 @@ async function run(
         'Online'
       )
         break
-    const parameters = 'commands=["nvidia-smi -L | cut -c1-18","echo cli >&2"]'
+    const registry = '111122223333.dkr.ecr.us-east-1.amazonaws.com'
+    const password = await aws('ecr', 'get-login-password')
+    // The token opens Amazon's own registry for the engine of the machine, where there is one.
+    const pull = HAS_NAMESPACES
+      ? `docker login --username AWS --password ${password} ${registry} && docker pull ${registry}/team/train:1`
+      : 'true'
+    const parameters = `commands=["(${pull}) > /dev/null && echo pulled","nvidia-smi -L | cut -c1-18","echo cli >&2"]`
     const command = await aws(
       'ssm',
       'send-command',
@@ -142,7 +150,7 @@ async function run(
       '--query',
       '[Status,ResponseCode,StandardOutputContent,StandardErrorContent]',
     )
-    expect(told.split(/\s*\t\s*/)).toEqual(['Success', '0', 'GPU 0: NVIDIA A10G', 'cli'])
+    expect(told.split(/\s*\t\s*/)).toEqual(['Success', '0', 'pulled\nGPU 0: NVIDIA A10G', 'cli'])
     expect(await aws('ec2', 'get-console-output', '--instance-id', id)).toContain('booted')
     expect(
       await aws(

@@ -14,6 +14,8 @@ export interface Behaviour {
   neverStarts: boolean
   /** The workload ends with this exit code instead of doing the step after. */
   fails?: { atStep: number; exitCode: number }
+  /** Its image cannot be had: why. */
+  lacksImage?: 'image' | 'image-login' | 'registry'
   /** The machine is gone without a word. */
   diesAtStep?: number
   /** The machine loses its network: it works on unseen, until its lease lapses or its limits are reached. */

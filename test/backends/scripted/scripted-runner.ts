@@ -161,6 +161,8 @@ export class ScriptedRunner {
       this.#ending = stopped(drain.reason, 'asked to stop before the workload was started')
     } else if (!(await this.#fetch(order))) {
       this.#ending = { ...failed(null, 'the bundle is not the one that was ordered'), reason: 'bundle' }
+    } else if (behaviour.lacksImage !== undefined) {
+      this.#ending = { ...failed(null, 'the image cannot be had'), reason: behaviour.lacksImage }
     }
     if (this.#ending !== undefined) return { order, terms, workload: undefined }
     this.#enter('restoring', nowMs)

@@ -2,15 +2,16 @@ import { describe, expect, it } from '@jest/globals'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Machine, MachineSpec } from '../../../sim/machines/machine'
+import { registriesOf } from '../registries'
 import { until } from '../../support/until'
-import { HAS_NAMESPACES, registriesOf, sh, uniqueSleep, useMachines } from './machines'
+import { HAS_NAMESPACES, sh, uniqueSleep, useMachines } from './machines'
 
 const RUNNER = join(__dirname, '../../../runner')
 const createWorld = useMachines()
 const test = HAS_NAMESPACES ? it : it.skip
 
 async function bootOne(spec: Partial<MachineSpec> = {}): Promise<Machine> {
-  const machine = createWorld().create({ docker: registriesOf(), ...spec })
+  const machine = createWorld().create({ docker: registriesOf().ask, ...spec })
   await machine.boot()
   return machine
 }
@@ -107,10 +108,12 @@ except OSError as error:
   test('asks registries for images, and takes what they say', async () => {
     const machine = await bootOne({
       docker: registriesOf({
-        pull: 300,
-        absentImages: ['no-such'],
-        logins: { 'registry.example.com': { username: 'me', password: 'secret' } },
-      }),
+        docker: {
+          pull: 300,
+          absentImages: ['no-such'],
+          logins: { 'registry.example.com': { username: 'me', password: 'secret' } },
+        },
+      }).ask,
     })
     const started = Date.now()
     expect(
@@ -149,9 +152,11 @@ except OSError as error:
     const world = createWorld()
     const directory = join(world.directory, 'disk')
     const docker = registriesOf({
-      absentImages: ['absent'],
-      logins: { 'registry.example.com': { username: 'me', password: 'secret' } },
-    })
+      docker: {
+        absentImages: ['absent'],
+        logins: { 'registry.example.com': { username: 'me', password: 'secret' } },
+      },
+    }).ask
     const machine = world.create({ directory, docker, gpus: [{ name: 'NVIDIA L4', memoryMiB: 23_034 }] })
     await machine.boot()
     cpSync(RUNNER, join(directory, 'var/lib/crucible/runner'), { recursive: true })

@@ -4,34 +4,12 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { WallClock } from '../../../sim/clock'
-import { Identities } from '../../../sim/identity/identities'
-import { Ids } from '../../../sim/ids'
 import {
   createMachine,
   type AgentAnswer,
-  type AskRegistry,
   type Machine,
   type MachineSpec,
 } from '../../../sim/machines/machine'
-import { Registries } from '../../../sim/registry/registries'
-import { RegistryTokens } from '../../../sim/registry/tokens'
-import { Faults } from '../../../sim/world/faults'
-import { planWorld } from '../../../sim/world/load'
-import type { WorldText } from '../../../sim/world/schema'
-import { makeWorld } from '../../../sim/world/world'
-
-/** Registries of a world's `docker`, for machines outside a cloud. */
-export function registriesOf(docker: WorldText['docker'] = {}): AskRegistry {
-  const world = makeWorld({ plan: planWorld({ docker }), directory: '/' })
-  const clock = new WallClock()
-  const ids = new Ids(world.random, 'test')
-  const registries = new Registries({
-    ...{ world, clock, faults: new Faults([], clock, world.random) },
-    ...{ identities: new Identities(world, clock, ids), tokens: new RegistryTokens(world, clock, ids) },
-  })
-  return (question) => registries.ask(question, {})
-}
 
 export type Kind = 'namespaces' | 'groups'
 

@@ -1,5 +1,6 @@
 """Drives the small cloud with boto3: its parsers, its paginators and its waiters are the judges."""
 
+import base64
 import json
 import sys
 import time
@@ -59,6 +60,14 @@ def agent_of(ssm, instance):
     return False
 
 
+def registry_of(ecr):
+    """Who logs in, where, and for how many hours."""
+    [given] = ecr.get_authorization_token()["authorizationData"]
+    user = base64.b64decode(given["authorizationToken"]).decode().partition(":")[0]
+    hours = (given["expiresAt"].timestamp() - time.time()) / 3600
+    return [user, given["proxyEndpoint"], round(hours)]
+
+
 def main():
     ec2, ssm = boto3.client("ec2"), boto3.client("ssm")
     sts, iam = boto3.client("sts"), boto3.client("iam")
@@ -80,6 +89,7 @@ def main():
             "AssumedRoleUser"
         ]["Arn"],
         "quota": boto3.client("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode="L-DB2E81BA")["Quota"]["Value"],
+        "registry": registry_of(boto3.client("ecr")),
         "products": len(boto3.client("pricing").get_products(ServiceCode="AmazonEC2", MaxResults=7)["PriceList"]),
         "unknown": code_of(ec2.describe_instances, InstanceIds=["i-00000000000000000"]),
         "stray": code_of(ec2.run_instances, MinCount=1, MaxCount=1, CreditSpecification={"CpuCredits": "standard"}),
