@@ -44,6 +44,10 @@ const GROUP = meaning(
   'Set CRUCIBLE_EC2_SECURITY_GROUPS to groups in the network of the subnets; a new one shows within seconds.',
 )
 const IMAGE = meaning('invalid', 'Set CRUCIBLE_EC2_IMAGE to an image that exists in CRUCIBLE_EC2_REGION.')
+const BUCKET_REGION = meaning(
+  'invalid',
+  'Write the region of the bucket into CRUCIBLE_STORE: s3://BUCKET?region=REGION.',
+)
 const NO_AGENT = meaning('transient')
 
 /**
@@ -135,6 +139,8 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   IncompleteSignature: KEYS,
   CredentialsProviderError: KEYS,
   TokenProviderError: KEYS,
+  PermanentRedirect: BUCKET_REGION,
+  AuthorizationHeaderMalformed: BUCKET_REGION,
   OptInRequired: REGION_CLOSED,
   PendingVerification: REGION_CLOSED,
   Blocked: REGION_CLOSED,

@@ -37,18 +37,27 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EntityTooLarge: 'it is larger than the store takes',
 }
 
+/** Nobody has answered; that may pass. */
+const UNANSWERED: Readonly<Record<string, string>> = {
+  ECONNREFUSED:
+    'nothing listens there: start it, or correct the endpoint (AWS_ENDPOINT_URL, or that in the URL of the store)',
+  ENOTFOUND: 'there is no such host: correct the endpoint or the region, or look at the network',
+}
+
 /** What a request that failed means for a store; `doing` completes "Could not ...". */
 export function s3ErrorOf(error: unknown, doing: string): StoreError {
   if (error instanceof StoreError) return error
   const { name, message, code } = error as Error & { code?: string }
   const status = statusOf(error)
-  const why = CREDENTIALS[name] ?? REMEDIES[name] ?? (message || name)
+  // An SDK that wraps an error keeps its words, and not its code.
+  const unanswered = Object.keys(UNANSWERED).find((one) => message.includes(one))
+  const why = CREDENTIALS[name] ?? REMEDIES[name] ?? UNANSWERED[unanswered ?? ''] ?? (message || name)
   // What has no status never got an answer.
   const isTransient =
     name in CREDENTIALS ||
     TRANSIENT.includes(name) ||
     (status === undefined ? !(name in REMEDIES) : status >= 500 || [408, 409, 429].includes(status))
-  const told = code ?? (name === 'Error' ? undefined : name)
+  const told = code ?? unanswered ?? (name === 'Error' ? undefined : name)
   return new StoreError(`Could not ${doing}: ${why}${told === undefined ? '' : ` (${told})`}.`, {
     isTransient,
     ...(told === undefined ? {} : { code: told }),

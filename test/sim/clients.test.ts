@@ -175,6 +175,10 @@ async function run(
     await expect(aws('iam', 'get-role', '--role-name', 'none')).rejects.toThrow(
       '(NoSuchEntity) when calling the GetRole operation',
     )
+    // In the language of that service nobody here could say it.
+    await expect(aws('lambda', 'list-functions')).rejects.toThrow(
+      /This small cloud has no service lambda; it has ec2, /,
+    )
   }, 60_000)
 
   it('copies, lists and removes in the object store, large files in parts', async () => {

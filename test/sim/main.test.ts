@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { RunInstancesCommand } from '@aws-sdk/client-ec2'
 import { SendCommandCommand } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import { main } from '../../sim/main'
 import { testFolder } from '../support/folders'
 import { until } from '../support/until'
 import { clientsOf, IMAGE } from './support'
@@ -121,6 +122,20 @@ describe('npm run sim', () => {
     other.close()
     const second = start('--port', String(port))
     expect((await ready(second)).endpoint).toBe(`http://127.0.0.1:${port}`)
+  })
+
+  it('says of which of its ports that it is taken', async () => {
+    const written: string[] = []
+    const spy = jest
+      .spyOn(process.stderr, 'write')
+      .mockImplementation((text) => written.push(String(text)) > 0)
+    try {
+      const taken = Object.assign(new Error('listen'), { code: 'EADDRINUSE', port: 9 })
+      expect(await main(['--store-port', '9'], () => Promise.reject(taken))).toBe(3)
+    } finally {
+      spy.mockRestore()
+    }
+    expect(written).toEqual(['port 9 is taken; give another --store-port, or none for a free one\n'])
   })
 
   it('says which folder it cannot use', async () => {

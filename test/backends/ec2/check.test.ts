@@ -81,6 +81,11 @@ describe('the check of EC2', () => {
       { severity: 'warning', message: expect.stringContaining('is in eu-west-1') },
     ],
     [
+      "the bucket's region in the URL of the store",
+      ({ aws }) => aws.fail('putIfAbsent', 'PermanentRedirect', { httpStatus: 301 }),
+      { severity: 'error', remedy: expect.stringContaining('s3://BUCKET?region=REGION') },
+    ],
+    [
       'put if absent',
       ({ aws }) => (aws.keepsPutIfAbsent = false),
       { severity: 'error', message: expect.stringContaining('put if absent') },

@@ -45,6 +45,7 @@ describe('what a code of AWS allows to be done next', () => {
       'invalid',
       ['IdempotentParameterMismatch', 'InvalidAMIID.NotFound', 'InvalidParameterValue', 'ParameterNotFound'],
     ],
+    ['invalid', ['PermanentRedirect', 'AuthorizationHeaderMalformed']],
     ['expired', ['InvalidCapacityReservationId.NotFound']],
   ])('%s: %s', (failureClass, codes) => {
     for (const code of codes)

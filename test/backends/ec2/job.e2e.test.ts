@@ -143,7 +143,9 @@ describe('a job whose machine never registers', () => {
     expect(images[1]).toEqual(images[0])
     expect(await diagnosisOf(1)).toMatchObject({
       machine: settled[0]!.handle!.id,
-      text: expect.stringMatching(/# The agent \(SSM\)\nis not registered[^]*# The console\n[^]*booted/),
+      text: expect.stringMatching(
+        /# The agent \(SSM\)\nis not registered: it never was[^]*# The console\n[^]*booted/,
+      ),
     })
     expect(cloud.instances().filter(({ state }) => state === 'running')).toEqual([])
   })
