@@ -154,7 +154,11 @@ function imagesOf(world: World, region: string): Image[] {
 }
 
 /** From now on a public parameter leads to another image, which is made in the likeness of the one before where there is none. */
-export function publish(world: World, region: Region, { name, image: id }: { name: string; image: string }): void {
+export function publish(
+  world: World,
+  region: Region,
+  { name, image: id }: { name: string; image: string },
+): void {
   const before = region.images.find(({ parameters }) => parameters.includes(name))
   if (before === undefined) throw new Error(`no image of ${region.plan.name} has the parameter ${name}`)
   before.parameters = before.parameters.filter((each) => each !== name)

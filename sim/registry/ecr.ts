@@ -12,7 +12,13 @@ export function ecrService(world: World, tokens: RegistryTokens): Service {
     actions: {
       GetAuthorizationToken: action({
         // The registries of other accounts are opened by the same token, if at all.
-        input: z.strictObject({ registryIds: z.array(z.string().regex(/^\d{12}$/)).min(1).max(10).optional() }),
+        input: z.strictObject({
+          registryIds: z
+            .array(z.string().regex(/^\d{12}$/))
+            .min(1)
+            .max(10)
+            .optional(),
+        }),
         run({ registryIds = [world.account] }, { principal, region }) {
           const { password, expiresAtMs } = tokens.give(principal, region)
           return {

@@ -71,8 +71,7 @@ export class Registries {
     const resource = `arn:aws:ecr:${region}:${account}:repository/${repository}`
     const wrong = PULL_ACTIONS.find(
       (action) =>
-        account !== world.account ||
-        identities.judge(token.principal, { action, resource }) !== 'allowed',
+        account !== world.account || identities.judge(token.principal, { action, resource }) !== 'allowed',
     )
     if (wrong !== undefined)
       return denied(

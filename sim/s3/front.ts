@@ -80,7 +80,12 @@ class Front implements StoreFront {
     const { signature, principal } = this.identify(request)
     this.checkAllowed(principal, operation)
     this.checkRegion(signature, operation)
-    const occasion = { service: 's3', action: operation.name, region: signature.region, caller: principal.arn }
+    const occasion = {
+      service: 's3',
+      action: operation.name,
+      region: signature.region,
+      caller: principal.arn,
+    }
     const slow = this.options.faults.first('slow', occasion)
     if (slow !== undefined) await sleep(slow.by)
     const wrong = this.options.faults.first('error', occasion)

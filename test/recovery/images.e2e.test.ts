@@ -61,8 +61,7 @@ function submit(id: string, image: string, more: Partial<JobSpec> = {}): Promise
 const loginWith = (secret: string): Partial<JobSpec> => ({ imageLogin: { username: 'robot', secret } })
 
 /** What the cloud has seen of a job. */
-const machinesOf = (jobId: string) =>
-  d.cloud.instances().filter(({ tags }) => tags['crucible:job'] === jobId)
+const machinesOf = (jobId: string) => d.cloud.instances().filter(({ tags }) => tags['crucible:job'] === jobId)
 
 /** What each attempt's pull took, from the job's record. */
 async function pullsOf(jobId: string): Promise<number[]> {
@@ -135,7 +134,9 @@ describe('an image', () => {
     await submit(id, 'open.example.com/train:1')
     const paused = await d.see(id, ({ attempts }) => attempts.length === 2)
     expect(paused).toMatchObject({ state: 'provisioning', reason: 'unreachable' })
-    expect(paused.message).toMatch(/the registry of open\.example\.com\/train:1 does not give it.*refused.*Look whether it answers/s)
+    expect(paused.message).toMatch(
+      /the registry of open\.example\.com\/train:1 does not give it.*refused.*Look whether it answers/s,
+    )
     expect(paused.attempts[0]!.reason).toMatch(/^transient: /)
     expect(machinesOf(id).map(({ state }) => state)).not.toContain('running')
     expect(machinesOf(id)).toHaveLength(1)

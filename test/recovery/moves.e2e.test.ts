@@ -27,8 +27,7 @@ afterAll(async () => {
   await at.close()
 })
 
-const machinesOf = (jobId: string) =>
-  d.cloud.instances().filter(({ tags }) => tags['crucible:job'] === jobId)
+const machinesOf = (jobId: string) => d.cloud.instances().filter(({ tags }) => tags['crucible:job'] === jobId)
 
 /** A rebalance recommendation for the machine of a job, and nothing after it for as long as these tests last. */
 function recommend(jobId: string): void {
@@ -72,21 +71,27 @@ describe('a rebalance recommendation', () => {
 })
 
 describe('the image of the machine', () => {
-  it.concurrent('stays with the job when the public parameter leads to another; a new job gets that', async () => {
-    const id = await d.submit({ id: 'job-pinned' })
-    await d.atStep(id, 20)
-    const image = machinesOf(id)[0]!.image
-    const newer = 'ami-0123456789abcdef0'
-    d.cloud.publishImage({ name: IMAGE_DEFAULT.split(':').at(-1)!.replace('{arch}', 'x86_64'), image: newer })
-    // What a worker remembers of the parameter must not be what keeps the image.
-    await d.restart()
-    d.cloud.interrupt(d.machineOf(id), { isSilent: true })
-    expect(await d.ended(id)).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
-    expect(machinesOf(id).map((machine) => machine.image)).toEqual([image, image])
-    await d.submit({ id: 'job-after' }, { lastAttempt: 1 })
-    expect(await d.ended('job-after')).toMatchObject({ state: 'succeeded' })
-    expect(machinesOf('job-after').map((machine) => machine.image)).toEqual([newer])
-  })
+  it.concurrent(
+    'stays with the job when the public parameter leads to another; a new job gets that',
+    async () => {
+      const id = await d.submit({ id: 'job-pinned' })
+      await d.atStep(id, 20)
+      const image = machinesOf(id)[0]!.image
+      const newer = 'ami-0123456789abcdef0'
+      d.cloud.publishImage({
+        name: IMAGE_DEFAULT.split(':').at(-1)!.replace('{arch}', 'x86_64'),
+        image: newer,
+      })
+      // What a worker remembers of the parameter must not be what keeps the image.
+      await d.restartBackends()
+      d.cloud.interrupt(d.machineOf(id), { isSilent: true })
+      expect(await d.ended(id)).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
+      expect(machinesOf(id).map((machine) => machine.image)).toEqual([image, image])
+      await d.submit({ id: 'job-after' }, { lastAttempt: 1 })
+      expect(await d.ended('job-after')).toMatchObject({ state: 'succeeded' })
+      expect(machinesOf('job-after').map((machine) => machine.image)).toEqual([newer])
+    },
+  )
 })
 
 describe('a runner that cannot read the store', () => {
