@@ -59,7 +59,13 @@ function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
     case 'image-login':
       return { class: 'auth', message, code: reason, hint: LOGIN_HINT }
     case 'registry':
-      return { class: 'transient', message, code: reason, hint: REGISTRY_HINT, retryAfterMs: REGISTRY_PAUSE_MS }
+      return {
+        class: 'transient',
+        message,
+        code: reason,
+        hint: REGISTRY_HINT,
+        retryAfterMs: REGISTRY_PAUSE_MS,
+      }
     case 'bundle':
     case 'secrets':
       return { class: 'invalid', message, code: reason }

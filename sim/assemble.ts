@@ -65,11 +65,12 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
   const journal = new Journal()
   const tokens = new RegistryTokens(world, clock, ids)
   const registries = new Registries({ world, clock, faults, identities, tokens })
-  const power = new PowerSupply({
+  const power: PowerSupply = new PowerSupply({
     world,
     clock,
     identities,
-    registriesFor: (instance) => (question) => registries.ask(question, occasionOf(instance)),
+    registriesFor: (instance) => (question) =>
+      registries.ask(question, { occasion: occasionOf(instance), hasInternet: power.hasInternet(instance) }),
     directory,
     createMachine: options.createMachine ?? createMachine,
     environment: () => environmentOf(addresses),

@@ -54,9 +54,15 @@ export class PowerSupply {
   }
 
   /** Whether the machine's network and role let its agent register. */
-  canReachServices({ subnet, publicIp, role }: Instance): boolean {
-    const ways = { public: publicIp !== undefined, nat: true, endpoints: true, none: false }
-    return ways[subnet.plan.egress] && role !== undefined && this.mayRegister(role)
+  canReachServices(instance: Instance): boolean {
+    const { subnet, role } = instance
+    const hasWay = this.hasInternet(instance) || subnet.plan.egress === 'endpoints'
+    return hasWay && role !== undefined && this.mayRegister(role)
+  }
+
+  /** Endpoints lead to services; the Internet is behind a gateway. */
+  hasInternet({ subnet: { plan }, publicIp }: Instance): boolean {
+    return plan.egress === 'nat' || (plan.egress === 'public' && publicIp !== undefined)
   }
 
   private mayRegister(role: Role): boolean {

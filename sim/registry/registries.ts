@@ -22,15 +22,18 @@ const PULL_ACTIONS = ['ecr:BatchGetImage', 'ecr:GetDownloadUrlForLayer']
 export class Registries {
   constructor(private readonly parts: RegistryParts) {}
 
-  /** Answers an engine of the machine that `occasion` tells of. */
-  async ask(question: RegistryQuestion, occasion: Occasion): Promise<RegistryAnswer> {
+  /** Answers the engine of a machine. */
+  async ask(
+    question: RegistryQuestion,
+    { occasion, hasInternet }: { occasion: Occasion; hasInternet: boolean },
+  ): Promise<RegistryAnswer> {
     const { faults, clock, world } = this.parts
     const { registry, image = '' } = question
     const about = { ...occasion, registry, ...(question.image === undefined ? {} : { image }) }
     for (const { by } of faults.strike('registry-slow', about))
       await new Promise<void>((resolve) => clock.after(by, resolve))
-    const fault = faults.first('registry-down', about)
-    const refusal = fault === undefined ? this.refusal(question) : trouble(question, fault.instead)
+    const fault = hasInternet ? faults.first('registry-down', about)?.instead : 'unreachable'
+    const refusal = fault === undefined ? this.refusal(question) : trouble(question, fault)
     if (refusal !== undefined) return { refusal: DAEMON + refusal }
     const digest = `sha256:${createHash('sha256').update(image).digest('hex')}`
     return { pullMs: question.verb === 'pull' ? world.docker.pull : 0, digest }

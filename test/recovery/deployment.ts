@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type Connection } from '@temporalio/client'
-import { Worker, type WorkflowBundleOption } from '@temporalio/worker'
+import { Worker } from '@temporalio/worker'
 import { pino } from 'pino'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
@@ -12,6 +12,7 @@ import { createPlanningActivities } from '../../activities/planning'
 import { Crucible, type ClientConfig } from '../../client'
 import type { JobView } from '../../client/job-view'
 import type { JobSpec } from '../../core/job'
+import type { BackendName } from '../../core/offer'
 import { ORCHESTRATOR_QUEUE } from '../../core/queues'
 import type { WorldText } from '../../sim'
 import { openStore } from '../../storage/open-store'
@@ -50,15 +51,19 @@ export interface DeploymentWishes {
 }
 
 export class CloudDeployment {
-  private running: Promise<unknown>
+  private readonly orchestrating: Promise<void>
+  private serving: Promise<unknown>
 
   private constructor(
     readonly cloud: TestCloud,
     readonly client: Crucible,
-    private readonly compose: () => Promise<Worker[]>,
-    private workers: readonly Worker[],
+    private readonly orchestrator: Worker,
+    private readonly makeServers: () => Promise<Worker[]>,
+    /** Of the backends. */
+    private servers: readonly Worker[],
   ) {
-    this.running = this.run()
+    this.orchestrating = orchestrator.run()
+    this.serving = this.serve()
   }
 
   static async start(at: TestConnection, wishes: DeploymentWishes = {}): Promise<CloudDeployment> {
@@ -79,32 +84,33 @@ export class CloudDeployment {
       ...wishes.settings,
     }
     const config = readWorkerConfig(environment)
-    const bundle = await workflowBundle()
-    const compose = (): Promise<Worker[]> => composed(at, { config, namespace, program, bundle })
+    const make = await workersOf(at, { config, namespace, program })
     const client = new Crucible({ ...config, owner: 'tester', environment } satisfies ClientConfig)
-    return new CloudDeployment(cloud, client, compose, await compose())
+    return new CloudDeployment(cloud, client, make.orchestrator, make.servers, await make.servers())
   }
 
   async stop(): Promise<void> {
     await this.client.close()
-    await this.stopWorkers()
+    this.orchestrator.shutdown()
+    await this.stopServing()
+    await this.orchestrating
     await this.cloud.stop()
   }
 
-  /** Other workers in the place of these, which remember nothing. */
-  async restart(): Promise<void> {
-    await this.stopWorkers()
-    this.workers = await this.compose()
-    this.running = this.run()
+  /** Other workers in the place of those of the backends, which remember nothing of any provider. */
+  async restartBackends(): Promise<void> {
+    await this.stopServing()
+    this.servers = await this.makeServers()
+    this.serving = this.serve()
   }
 
-  private run(): Promise<unknown> {
-    return Promise.all(this.workers.map((worker) => worker.run()))
+  private serve(): Promise<unknown> {
+    return Promise.all(this.servers.map((worker) => worker.run()))
   }
 
-  private async stopWorkers(): Promise<void> {
-    for (const worker of this.workers) worker.shutdown()
-    await this.running
+  private async stopServing(): Promise<void> {
+    for (const worker of this.servers) worker.shutdown()
+    await this.serving
   }
 
   /** Submits a training that goes on for ever until its last attempt, which soon is done. */
@@ -173,11 +179,10 @@ export interface Training {
   isDeaf: boolean
 }
 
-async function composed(
+async function workersOf(
   { client: { connection }, nativeConnection }: TestConnection,
-  given: { config: WorkerConfig; namespace: string; program: string; bundle: WorkflowBundleOption },
-): Promise<Worker[]> {
-  const { config, namespace, program, bundle } = given
+  { config, namespace, program }: { config: WorkerConfig; namespace: string; program: string },
+): Promise<{ orchestrator: Worker; servers: () => Promise<Worker[]> }> {
   const store = openStore(config.home.storeUrl)
   const deployment = await deploymentOf(store)
   const client = new Client({ connection, namespace })
@@ -185,7 +190,7 @@ async function composed(
   const names = [...config.backends.keys()]
   const orchestrator = await Worker.create({
     ...{ connection: nativeConnection, namespace, taskQueue: ORCHESTRATOR_QUEUE },
-    workflowBundle: bundle,
+    workflowBundle: await workflowBundle(),
     activities: {
       ...createPlanningActivities({
         ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
@@ -196,23 +201,14 @@ async function composed(
     interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
     shutdownGraceTime: 0,
   })
-  const backends = await Promise.all(
-    names.map(async (name) => {
-      const granter = granterFor(config, name, store)
-      const grants =
-        granter &&
-        new GrantsDesk({ granter, keys: secrets, timing: config.timing, now: Date.now, logger: NO_LOGGER })
-      const backend = await makeBackend(config, name, { store, deployment, secrets, grants })
-      return createBackendWorkers({
-        connection: nativeConnection,
-        namespace,
-        client,
-        store,
-        backend,
-        secrets,
-        grants,
-      })
-    }),
-  )
-  return [orchestrator, ...backends.flat()]
+  const serversOf = async (name: BackendName): Promise<Worker[]> => {
+    const granter = granterFor(config, name, store)
+    const grants =
+      granter &&
+      new GrantsDesk({ granter, keys: secrets, timing: config.timing, now: Date.now, logger: NO_LOGGER })
+    const backend = await makeBackend(config, name, { store, deployment, secrets, grants })
+    const connection = nativeConnection
+    return createBackendWorkers({ connection, namespace, client, store, backend, secrets, grants })
+  }
+  return { orchestrator, servers: async () => (await Promise.all(names.map(serversOf))).flat() }
 }

@@ -134,7 +134,9 @@ describe('an image', () => {
     await submit(id, 'open.example.com/train:1')
     const paused = await d.see(id, ({ attempts }) => attempts.length === 2)
     expect(paused).toMatchObject({ state: 'provisioning', reason: 'unreachable' })
-    expect(paused.message).toMatch(/the registry of open\.example\.com\/train:1 does not give it.*refused.*Look whether it answers/s)
+    expect(paused.message).toMatch(
+      /the registry of open\.example\.com\/train:1 does not give it.*refused.*Look whether it answers/s,
+    )
     expect(paused.attempts[0]!.reason).toMatch(/^transient: /)
     expect(machinesOf(id).map(({ state }) => state)).not.toContain('running')
     expect(machinesOf(id)).toHaveLength(1)

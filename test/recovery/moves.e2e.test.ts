@@ -83,7 +83,7 @@ describe('the image of the machine', () => {
         image: newer,
       })
       // What a worker remembers of the parameter must not be what keeps the image.
-      await d.restart()
+      await d.restartBackends()
       d.cloud.interrupt(d.machineOf(id), { isSilent: true })
       expect(await d.ended(id)).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
       expect(machinesOf(id).map((machine) => machine.image)).toEqual([image, image])

@@ -203,15 +203,18 @@ describe('a machine', () => {
     },
   )
 
-  it.concurrent('whose role may not ask for images ends the job, and the words say what it needs', async () => {
-    const image = '111122223333.dkr.ecr.us-east-1.amazonaws.com/team/train:1'
-    const id = await d.submit({ image, ...on('T4') })
-    const view = await d.ended(id)
-    expect(view).toMatchObject({ state: 'failed', reason: 'auth', attemptsTotal: 1 })
-    expect(view.message).toMatch(
-      /not authorized to perform: ecr:GetAuthorizationToken.*the role of the machine, which needs AmazonEC2ContainerRegistryReadOnly/s,
-    )
-  })
+  it.concurrent(
+    'whose role may not ask for images ends the job, and the words say what it needs',
+    async () => {
+      const image = '111122223333.dkr.ecr.us-east-1.amazonaws.com/team/train:1'
+      const id = await d.submit({ image, ...on('T4') })
+      const view = await d.ended(id)
+      expect(view).toMatchObject({ state: 'failed', reason: 'auth', attemptsTotal: 1 })
+      expect(view.message).toMatch(
+        /not authorized to perform: ecr:GetAuthorizationToken.*the role of the machine, which needs AmazonEC2ContainerRegistryReadOnly/s,
+      )
+    },
+  )
 
   it.concurrent('is left by hand with a checkpoint first', async () => {
     const job = await d.submit(on('L4'))

@@ -21,7 +21,7 @@ export function registriesOf(
   const tokens = new RegistryTokens(world, clock, ids)
   const registries = new Registries({ world, clock, faults, identities, tokens })
   return {
-    ask: (question) => registries.ask(question, {}),
+    ask: (question) => registries.ask(question, { occasion: {}, hasInternet: true }),
     tokenFor: (name, region = 'us-east-1') => {
       const role = identities.roles.get(name) as Role
       const { principal } = identities.openSession(role, { name: 'i-1', durationMs: 1 })

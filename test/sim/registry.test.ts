@@ -1,9 +1,11 @@
 /** Registries of the small cloud, as the engine of a machine meets them. */
-import { describe, expect, it } from '@jest/globals'
+import { RunInstancesCommand } from '@aws-sdk/client-ec2'
+import { afterEach, describe, expect, it } from '@jest/globals'
 import { DrivenClock } from '../../sim'
 import type { RegistryQuestion } from '../../sim/machines/machine'
 import type { WorldText } from '../../sim/world/schema'
 import { registriesOf } from './registries'
+import { IMAGE, stopClouds, testCloud, UP_MS } from './support'
 
 const OWN = '111122223333.dkr.ecr.us-east-1.amazonaws.com'
 const HOUR_MS = 3_600_000
@@ -72,6 +74,27 @@ describe("Amazon's own registry", () => {
 })
 
 describe('any registry', () => {
+  afterEach(stopClouds)
+
+  it('is there for machines with a way to the Internet, for which endpoints do not do', async () => {
+    const zones = ['us-east-1a', 'us-east-1b', 'us-east-1c']
+    const subnets = (['public', 'nat', 'endpoints'] as const).map((egress, i) => ({
+      ...{ zone: zones[i]!, egress, isDefault: true },
+    }))
+    const { clock, clients, machines } = await testCloud({ regions: { 'us-east-1': { zones, subnets } } })
+    const answers = []
+    for (const AvailabilityZone of zones) {
+      const launch = { ImageId: IMAGE, InstanceType: 'g5.xlarge', MinCount: 1, MaxCount: 1 } as const
+      const { Instances } = await clients.ec2.send(
+        new RunInstancesCommand({ ...launch, Placement: { AvailabilityZone } }),
+      )
+      await clock.advance(UP_MS)
+      const { docker } = machines.get(Instances![0]!.InstanceId!)!.spec
+      answers.push(Object.keys(await docker!(pull('open.example.com/there:1'))))
+    }
+    expect(answers).toEqual([['pullMs', 'digest'], ['pullMs', 'digest'], ['refusal']])
+  })
+
   it('has the images that the world names, and no others', async () => {
     const { ask } = registriesOf(WORLD)
     expect(await ask(pull('open.example.com/there:1'))).toHaveProperty('digest')

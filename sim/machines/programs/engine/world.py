@@ -1,4 +1,4 @@
-"""What the engine keeps, and what its registries have."""
+"""What the engine keeps, and how it asks registries."""
 
 import base64
 import contextlib
@@ -19,7 +19,7 @@ class DockerError(Exception):
 
 
 class World:
-    """`docker.json` in the folder of the machine's programs says what there is to pull, and from whom."""
+    """`docker.json` in the folder of the machine's programs says what the machine has, and where registries are asked."""
 
     def __init__(self, toolbox):
         self.toolbox = toolbox
@@ -62,8 +62,8 @@ class World:
 
     def _ask(self, verb, registry, login, image=None):
         """The registries are with the manager of this machine."""
-        question = {"verb": verb, "registry": registry}
-        question.update({"login": login} if login else {}, **({"image": image} if image else {}))
+        question = {"verb": verb, "registry": registry, "login": login, "image": image}
+        question = {name: value for name, value in question.items() if value}
         called = ask_manager(*self._door, "registry", [json.dumps(question)])
         if called is None or called["exitCode"] != 0:
             raise DockerError("Error response from daemon: no answer: %s" % (called or {}).get("stderr"))
