@@ -47,12 +47,6 @@ export function handleOfFleet(
   }
 }
 
-const LIVING = {
-  pending: 'pending',
-  running: 'running',
-  stopping: 'stopping',
-} as const
-
 /** Taken back by the provider, by the code of its reason. */
 const TAKEN_BACK = ['Server.SpotInstanceTermination', 'Server.SpotInstanceShutdown', 'Server.ScheduledStop']
 /** By us, by hand, or by itself. */
@@ -62,13 +56,18 @@ const ENDED = [
   'Client.InstanceInitiatedShutdown',
 ]
 
+/**
+ * One that was stopped, by hand or from inside, counts as gone as one that has ended: nothing runs on it. Its disk is paid for, and it
+ * could be started again, until it is ended as well: `find` and `list` have it.
+ */
 export function observationOf(machine: Machine): Observation {
   const { state, reason, transition } = machine
   const detail = reason?.message ?? reason?.code
   const words = detail === undefined || detail === '' ? {} : { detail }
   // Why it goes is told before it is gone, and decides what follows.
-  if (state === 'shutting-down') return { state: 'stopping', ...words, ...causeOf(reason) }
-  if (state !== 'terminated' && state !== 'stopped') return { state: LIVING[state], ...words }
+  if (state === 'shutting-down' || state === 'stopping')
+    return { state: 'stopping', ...words, ...causeOf(reason) }
+  if (state === 'pending' || state === 'running') return { state, ...words }
   const endedAtMs = instantIn(transition)
   return { state: 'gone', ...words, ...causeOf(reason), ...(endedAtMs === undefined ? {} : { endedAtMs }) }
 }

@@ -6,7 +6,7 @@ import type { Instance } from './model'
 export interface Bill {
   /** When it came to run; an instance that never did costs nothing. */
   fromMs?: number
-  /** When it began to shut down; missing while it costs on. */
+  /** When it last began to shut down or to stop; missing while it costs on. */
   untilMs?: number
   usd: number
 }
@@ -14,17 +14,27 @@ export interface Bill {
 const HOUR_MS = 3_600_000
 const SECOND_MS = 1_000
 
-/** By the started second from `running` to `shutting-down`, and for `billedAtLeast`, at the prices in force meanwhile. */
+/** A stretch of `running`. */
+interface Run {
+  fromMs: number
+  untilMs: number | undefined
+}
+
+/** By the started second of each run, and for `billedAtLeast`, at the prices in force meanwhile. While it is stopped it costs nothing. */
 export function billOf(ec2: Ec2, instance: Instance): Bill {
-  const { history } = instance
-  const begin = history.findIndex(({ state }) => state === 'running')
-  if (begin < 0) return { usd: 0 }
-  const fromMs = history[begin]!.atMs
-  const untilMs = history[begin + 1]?.atMs
-  const seconds = Math.ceil(((untilMs ?? ec2.nowMs) - fromMs) / SECOND_MS)
+  const runs = instance.history.flatMap(({ state, atMs }, i): Run[] =>
+    state === 'running' ? [{ fromMs: atMs, untilMs: instance.history[i + 1]?.atMs }] : [],
+  )
+  const [first, last] = [runs[0], runs.at(-1)]
+  if (first === undefined) return { usd: 0 }
+  const usd = runs.reduce((sum, run) => sum + costOfRun(ec2, instance, run), 0)
+  return { fromMs: first.fromMs, ...(last?.untilMs === undefined ? {} : { untilMs: last.untilMs }), usd }
+}
+
+function costOfRun(ec2: Ec2, instance: Instance, { fromMs, untilMs = ec2.nowMs }: Run): number {
+  const seconds = Math.ceil((untilMs - fromMs) / SECOND_MS)
   const endMs = fromMs + Math.max(seconds * SECOND_MS, ec2.drawMs('billedAtLeast'))
-  const usd = costOf(pricesOf(ec2, instance, fromMs), fromMs, endMs)
-  return { fromMs, ...(untilMs === undefined ? {} : { untilMs }), usd }
+  return costOf(pricesOf(ec2, instance, fromMs), fromMs, endMs)
 }
 
 /** Since a moment, the newest first. */

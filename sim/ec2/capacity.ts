@@ -82,13 +82,27 @@ export function roomIn(
   return { count, ...(short === undefined ? {} : { problem: short[1]() }) }
 }
 
+/** Why a stopped machine cannot be started now: its place is taken as any other, unless it has not come back yet. */
+export function roomToStart(ec2: Ec2, instance: Instance): ApiError | undefined {
+  const { region, subnet, type, capacity, heldUntilMs = 0 } = instance
+  const pool = { region, zone: subnet.zone.name, type: type.name, capacity }
+  const plan = { region: ec2.region(region), type, capacity }
+  if (quotaRoom(ec2, plan) < 1) return quotaExceeded(ec2, plan)
+  const isRefused = ec2.parts.faults.first('no-capacity', { ...pool, service: 'ec2' }) !== undefined
+  const hasPlace = heldUntilMs > ec2.nowMs || depthOf(ec2, pool) > 0
+  return isRefused || !hasPlace ? noCapacity(ec2, pool) : undefined
+}
+
 /** Takes the tokens of so many launches. */
 export function takeLaunchTokens(ec2: Ec2, region: string, count: number): void {
   if (!ec2.parts.throttle.take('instances', region, count)) throw limitExceeded()
 }
 
 /** Machines of this type that the quota still leaves room for. */
-function quotaRoom(ec2: Ec2, { region, type, capacity }: LaunchPlan): number {
+function quotaRoom(
+  ec2: Ec2,
+  { region, type, capacity }: Pick<LaunchPlan, 'region' | 'type' | 'capacity'>,
+): number {
   const code = quotaOf(type.quota, capacity)
   const limit = ec2.parts.world.quotas[code] ?? QUOTAS[code]!.usual
   const used = [...region.instances.values()]
@@ -97,7 +111,7 @@ function quotaRoom(ec2: Ec2, { region, type, capacity }: LaunchPlan): number {
   return Math.max(0, Math.floor((limit - used) / type.vcpus))
 }
 
-function quotaExceeded(ec2: Ec2, { type, capacity }: LaunchPlan): ApiError {
+function quotaExceeded(ec2: Ec2, { type, capacity }: Pick<LaunchPlan, 'type' | 'capacity'>): ApiError {
   if (capacity === 'spot')
     return new ApiError('MaxSpotInstanceCountExceeded', 'Max spot instance count exceeded')
   const code = quotaOf(type.quota, capacity)

@@ -29,6 +29,10 @@ export interface Lifecycle {
   begin(instance: Instance): void
   /** Ends an instance in good order. */
   terminate(instance: Instance): void
+  /** Stops one that runs: its disk stays. Nothing happens to one that is stopping or stopped. */
+  halt(instance: Instance, isSudden: boolean): void
+  /** Starts one that is stopped. Nothing happens to others. */
+  resume(instance: Instance): void
 }
 
 export class Ec2 {

@@ -133,26 +133,35 @@ function endActions(ec2: Ec2): Record<string, Action> {
       run({ InstanceId }, { region }) {
         // One id that will not do fails the whole call before anything ends.
         const instances = endable(ec2, region, InstanceId)
-        const instancesSet = instances.map((instance) => {
-          const previous = stateOf(instance)
-          ec2.parts.lifecycle.terminate(instance)
-          const current = stateOf(instance)
-          return {
-            instanceId: instance.id,
-            currentState: { code: STATE_CODES[current], name: current },
-            previousState: { code: STATE_CODES[previous], name: previous },
-          }
-        })
-        return { instancesSet }
+        return { instancesSet: changesOf(instances, (each) => ec2.parts.lifecycle.terminate(each)) }
       },
     }),
   }
 }
 
-function endable(ec2: Ec2, region: string, wanted: readonly string[]): Instance[] {
+/** What a call has done to the states of instances. */
+export function changesOf(instances: readonly Instance[], effect: (instance: Instance) => void) {
+  return instances.map((instance) => {
+    const previous = stateOf(instance)
+    effect(instance)
+    const current = stateOf(instance)
+    return {
+      instanceId: instance.id,
+      currentState: { code: STATE_CODES[current], name: current },
+      previousState: { code: STATE_CODES[previous], name: previous },
+    }
+  })
+}
+
+/** The instances that a call names, which must be some. */
+export function chosen(ec2: Ec2, region: string, wanted: readonly string[]): Instance[] {
   if (wanted.length === 0)
     throw new ApiError('MissingParameter', 'The request must contain the parameter InstanceId')
-  const instances = named(ec2, region, [...new Set(wanted)])
+  return named(ec2, region, [...new Set(wanted)])
+}
+
+function endable(ec2: Ec2, region: string, wanted: readonly string[]): Instance[] {
+  const instances = chosen(ec2, region, wanted)
   const kept = instances.find(({ isProtected }) => isProtected)
   if (kept !== undefined)
     throw new ApiError(

@@ -69,15 +69,44 @@ export class Life implements Lifecycle {
       clock.after(failure.after, () => void this.end(instance, { reason, isSudden: true }))
       return
     }
-    clock.after(this.draw('pending'), () => {
+    this.comeUp(instance)
+  }
+
+  private comeUp(instance: Instance): void {
+    this.parts.clock.after(this.draw('pending'), () => {
       if (stateOf(instance) !== 'pending') return
       this.change(instance, 'running')
       this.start(instance)
     })
   }
 
+  halt(instance: Instance, isSudden: boolean): void {
+    if (stateOf(instance) !== 'running') return
+    this.change(instance, 'stopping', USER_INITIATED)
+    void this.haltInTime(instance, isSudden)
+  }
+
+  private async haltInTime(instance: Instance, isSudden: boolean): Promise<void> {
+    const atLeast = this.pause(this.draw('shuttingDown'))
+    await this.turnOff(instance, isSudden)
+    await atLeast.over
+    if (stateOf(instance) !== 'stopping') return
+    this.change(instance, 'stopped', USER_INITIATED)
+    this.leavePlace(instance)
+  }
+
+  resume(instance: Instance): void {
+    if (stateOf(instance) !== 'stopped') return
+    delete instance.heldUntilMs
+    delete instance.lastConsole
+    instance.isImpaired = false
+    instance.launchedAtMs = this.parts.clock.nowMs()
+    this.change(instance, 'pending')
+    this.comeUp(instance)
+  }
+
   terminate(instance: Instance): void {
-    if (stateOf(instance) === 'stopped') return this.change(instance, 'terminated', USER_INITIATED)
+    if (stateOf(instance) === 'stopped') return void this.finish(instance, USER_INITIATED)
     void this.end(instance, { reason: USER_INITIATED, isSudden: false })
   }
 
@@ -130,12 +159,13 @@ export class Life implements Lifecycle {
     const registers = (): void => {
       if (!hasNoAgent && power.canReachServices(instance))
         clock.after(this.draw('register'), () => {
-          if (stateOf(instance) === 'running' && !instance.isImpaired) this.onAgent(instance)
+          const isUp = stateOf(instance) === 'running' && instance.machine === machine
+          if (isUp && !instance.isImpaired) this.onAgent(instance)
         })
     }
     machine.boot().then(registers, () => {
       // It was ended before it was up, which whoever ended it has said already; else it hangs.
-      if (stateOf(instance) === 'running') instance.isImpaired = true
+      if (stateOf(instance) === 'running' && instance.machine === machine) instance.isImpaired = true
     })
   }
 
@@ -169,14 +199,14 @@ export class Life implements Lifecycle {
     else {
       this.change(instance, 'stopping', SELF_INITIATED)
       this.change(instance, 'stopped', SELF_INITIATED)
-      instance.heldUntilMs = this.parts.clock.nowMs()
+      this.leavePlace(instance)
     }
   }
 
   /** From now on it is shutting down; the rest comes in its time. */
   private end(instance: Instance, how: { reason: Reason; isSudden: boolean }): Promise<void> {
     if (['shutting-down', 'terminated'].includes(stateOf(instance))) return Promise.resolve()
-    const wasRunning = stateOf(instance) === 'running'
+    const wasRunning = ['running', 'stopping'].includes(stateOf(instance))
     this.change(instance, 'shutting-down', how.reason)
     return this.endInTime(instance, { ...how, wasRunning })
   }
@@ -185,31 +215,42 @@ export class Life implements Lifecycle {
     instance: Instance,
     { reason, isSudden, wasRunning }: { reason: Reason; isSudden: boolean; wasRunning: boolean },
   ): Promise<void> {
-    const { clock, faults } = this.parts
-    const stuck = faults.first('stuck-shutting-down', occasionOf(instance))
+    const stuck = this.parts.faults.first('stuck-shutting-down', occasionOf(instance))
     const atLeast = this.pause(stuck?.for ?? this.draw('shuttingDown'))
-    const { machine } = instance
-    if (machine !== undefined && wasRunning) {
-      if (!isSudden && !instance.isImpaired) {
-        const cut = this.pause(this.draw('osShutdown'))
-        await Promise.race([machine.shutDown().catch(() => undefined), cut.over])
-        cut.cancel()
-      }
-      await machine.kill()
-      instance.lastConsole = await machine.console().catch(() => '')
-    }
+    if (wasRunning) await this.turnOff(instance, isSudden)
     await atLeast.over
+    await this.finish(instance, reason)
+  }
+
+  /** Ends every process of its machine. */
+  private async turnOff(instance: Instance, isSudden: boolean): Promise<void> {
+    const { machine } = instance
+    if (machine === undefined) return
+    if (!isSudden && !instance.isImpaired) {
+      const cut = this.pause(this.draw('osShutdown'))
+      await Promise.race([machine.shutDown().catch(() => undefined), cut.over])
+      cut.cancel()
+    }
+    await machine.kill()
+    instance.lastConsole = await machine.console().catch(() => '')
+  }
+
+  private async finish(instance: Instance, reason: Reason): Promise<void> {
     this.change(instance, 'terminated', reason)
     this.release(instance)
-    clock.after(this.draw('terminatedVisible'), () => this.forget(instance))
-    if (machine !== undefined)
+    this.parts.clock.after(this.draw('terminatedVisible'), () => this.forget(instance))
+    if (instance.machine !== undefined)
       await rm(this.parts.power.directoryOf(instance), { recursive: true, force: true })
   }
 
+  /** Its place in the pool is another's after a while. */
+  private leavePlace(instance: Instance): void {
+    instance.heldUntilMs ??= this.parts.clock.nowMs() + this.draw('slotReturn')
+  }
+
   private release(instance: Instance): void {
-    const { clock, regionOf } = this.parts
-    const { volumes } = regionOf(instance)
-    instance.heldUntilMs = clock.nowMs() + this.draw('slotReturn')
+    const { volumes } = this.parts.regionOf(instance)
+    this.leavePlace(instance)
     instance.subnet.used -= 1
     for (const volume of instance.volumes) {
       delete volume.instanceId

@@ -7,6 +7,7 @@ import { instanceActions } from './instances'
 import { networkActions } from './network'
 import { runInstancesActions } from './run-instances'
 import { spotActions } from './spot'
+import { stopStartActions } from './stop-start'
 import { tagActions } from './tags'
 import { templateActions } from './templates'
 import { volumeActions } from './volumes'
@@ -23,6 +24,7 @@ export function ec2Service(ec2: Ec2): Service {
       ...runInstancesActions(ec2),
       ...fleetActions(ec2),
       ...instanceActions(ec2),
+      ...stopStartActions(ec2),
       ...spotActions(ec2),
       ...volumeActions(ec2),
       ...tagActions(ec2),

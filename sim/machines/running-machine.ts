@@ -78,7 +78,7 @@ export class RunningMachine implements Machine {
     if (this.death.signal.aborted) throw new MachineDead(this.id)
     this.isUp = true
     this.note(`${this.id}: booted, ${enclosure.kind}`)
-    const why = whyNotRun(this.spec.userData)
+    const why = whyNotRun(this.spec.userData, disk)
     if (why !== undefined) this.note(why)
     const script = startUserData(this.spec.userData, ground, disk)
     this.userData = script?.ended.then((end) =>

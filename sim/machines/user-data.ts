@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, openSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync, writeFileSync } from 'node:fs'
 import type { Disk } from './disk'
 import type { EnclosedProcess } from './enclosure'
 import type { Ground } from './systemd/launch'
@@ -15,7 +15,7 @@ export function startUserData(
   { enclosure, environment }: Ground,
   disk: Disk,
 ): EnclosedProcess | undefined {
-  if (!userData.startsWith('#!')) return undefined
+  if (whyNotRun(userData, disk) !== undefined) return undefined
   writeFileSync(disk.on(SCRIPT), userData)
   chmodSync(disk.on(SCRIPT), 0o700)
   disk.own(disk.on(SCRIPT))
@@ -30,8 +30,9 @@ export function startUserData(
 }
 
 /** What the console says of user data that is not run. */
-export function whyNotRun(userData: string): string | undefined {
+export function whyNotRun(userData: string, disk: Disk): string | undefined {
   if (userData === '') return 'cloud-init: no user data'
+  if (existsSync(disk.on(SCRIPT))) return 'cloud-init: user data has been run at the first boot'
   if (userData.startsWith('#!')) return undefined
   const first = userData.split('\n', 1)[0]!.slice(0, 60)
   return `cloud-init: user data is not run, because machines of this cloud run scripts that begin with #! only: ${first}`

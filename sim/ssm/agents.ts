@@ -40,6 +40,8 @@ export class Agents {
     const isGone =
       agent === undefined ||
       agent.instance.region !== region ||
+      // It has been stopped and started since.
+      agent.registeredAtMs < agent.instance.launchedAtMs ||
       ['shutting-down', 'terminated', 'stopped'].includes(stateOf(agent.instance))
     return isGone ? undefined : agent
   }

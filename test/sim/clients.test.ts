@@ -76,6 +76,7 @@ async function run(
       unknown: 'InvalidInstanceID.NotFound',
       stray: 'UnknownParameter',
       dry: 'DryRunOperation',
+      spot: 'UnsupportedOperation',
       ssm: 'InvalidInstanceId',
     })
   }, 120_000)
@@ -152,6 +153,13 @@ async function run(
     )
     expect(told.split(/\s*\t\s*/)).toEqual(['Success', '0', 'pulled\nGPU 0: NVIDIA A10G', 'cli'])
     expect(await aws('ec2', 'get-console-output', '--instance-id', id)).toContain('booted')
+    const states = 'Instances[].[PreviousState.Name,CurrentState.Name]'
+    const stopped = await aws('ec2', 'stop-instances', '--instance-ids', id, '--query', `Stopping${states}`)
+    expect(stopped.split(/\s+/)).toEqual(['running', 'stopping'])
+    await aws('ec2', 'wait', 'instance-stopped', '--instance-ids', id)
+    const started = await aws('ec2', 'start-instances', '--instance-ids', id, '--query', `Starting${states}`)
+    expect(started.split(/\s+/)).toEqual(['stopped', 'pending'])
+    await aws('ec2', 'wait', 'instance-running', '--instance-ids', id)
     expect(
       await aws(
         'ec2',

@@ -1,3 +1,9 @@
+import {
+  DescribeVolumesCommand,
+  EC2Client,
+  StartInstancesCommand,
+  StopInstancesCommand,
+} from '@aws-sdk/client-ec2'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { BackendError } from '../../../backends/errors'
 import type { MachineHandle } from '../../../core/handle'
@@ -30,6 +36,30 @@ describe('over the wire', () => {
     h.cloud.interrupt(handle.id, { noticeMs: 500 })
     await until(async () => (await look(handle)).state === 'gone')
     expect(await look(handle)).toMatchObject({ cause: 'interrupted' })
+  })
+
+  it('a machine that a person stops is lost, and is ended with its disk', async () => {
+    h = await WireHarness.make()
+    const order = await h.order()
+    const handle = await launched(order)
+    await started(handle, order)
+    const client = new EC2Client({ region: 'us-east-1', endpoint: h.cloud.endpoint })
+    const InstanceIds = [handle.id]
+    await client.send(new StopInstancesCommand({ InstanceIds }))
+    expect(await look(handle)).toMatchObject({ state: 'stopping', cause: 'ended' })
+    await until(async () => (await look(handle)).state === 'gone')
+    expect(await look(handle)).toMatchObject({ cause: 'ended', endedAtMs: expect.any(Number) })
+    // It could be started again, and its disk is paid for: whoever settles the attempt finds it, and so does garbage collection.
+    expect(await h.backend.find(order.attemptId, patiently())).toMatchObject({ handles: [{ id: handle.id }] })
+    const owned = await h.backend.list(order.deployment, patiently())
+    expect(owned).toMatchObject([{ handle: { id: handle.id }, owner: { attemptId: order.attemptId } }])
+    await h.backend.terminate(handle, patiently())
+    await expect(client.send(new StartInstancesCommand({ InstanceIds }))).rejects.toMatchObject({
+      name: 'IncorrectInstanceState',
+    })
+    expect((await client.send(new DescribeVolumesCommand({}))).Volumes).toEqual([])
+    expect(await h.backend.list(order.deployment, patiently())).toEqual([])
+    client.destroy()
   })
 
   it('a machine whose subnet has no way out never registers, and the diagnosis says so', async () => {

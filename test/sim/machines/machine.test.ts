@@ -35,6 +35,23 @@ describe.each(KINDS)('a machine of %s', (enclosure) => {
     expect(await machine.console()).toContain('user data is not run')
   })
 
+  it('keeps its disk when it is off, and runs its user data at the first boot only', async () => {
+    const world = createWorld()
+    const spec = {
+      id: 'i-00000000000000001',
+      enclosure,
+      userData: '#!/bin/sh\necho here >>"${0%/lib/*}/log/runs"\n',
+    }
+    const first = world.create(spec)
+    await first.boot()
+    await until(async () => (await first.console()).includes('user data ended with 0'))
+    await first.kill()
+    const again = world.create(spec)
+    await again.boot()
+    expect((await sh(again, 'cat "${0%/lib/*}/log/runs"')).stdout).toBe('here\n')
+    expect(await again.console()).toMatch(/ended with 0[^]*booted[^]*has been run at the first boot/)
+  })
+
   it('takes as long to boot as it is told, and is not there before', async () => {
     const machine = createWorld().create({ enclosure, bootMs: 600, userData: '#!/bin/sh\ndate +%s%3N\n' })
     const started = Date.now()

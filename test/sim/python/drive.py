@@ -96,6 +96,7 @@ def main():
         "dry": code_of(ec2.terminate_instances, InstanceIds=[instance], DryRun=True),
         "ssm": code_of(ssm.send_command, InstanceIds=["i-00000000000000000"], DocumentName="AWS-RunShellScript", Parameters={"commands": ["true"]}),
     }
+    told["spot"] = code_of(ec2.stop_instances, InstanceIds=[instance])
     ec2.terminate_instances(InstanceIds=[instance])
     ec2.get_waiter("instance_terminated").wait(InstanceIds=[instance], WaiterConfig=wait)
     json.dump(told, sys.stdout)
