@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import { CERTAIN_SEED, lonelyFault, worseFaults } from './alone'
 import { FAULT_KINDS } from './faults'
 import { liveThrough, type CloudReport } from './run'
-import { CERTAIN_SEED, lonelyFault, seededCloud, worseFaults } from './world'
+import { seededCloud } from './world'
 
 /** A fixed selection; `npm run clouds -- --from 1 --count 300` runs as many as one likes. */
 const SEEDS = [1, 3, 5, 13]

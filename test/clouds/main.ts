@@ -3,10 +3,11 @@ import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
 import { readOptions } from '../support/options'
 import { connectTo, quietWorkers } from '../support/temporal'
+import { lonelyFault, worseFaults } from './alone'
 import { FAULT_KINDS } from './faults'
 import { summarise, tell, type Outcome } from '../worlds/telling'
 import { liveThrough } from './run'
-import { lonelyFault, seededCloud, worseFaults } from './world'
+import { seededCloud } from './world'
 
 async function main(): Promise<void> {
   const values = readOptions({

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { microUsd } from '../../core/money'
 import { readRecords } from '../../storage/record'
 import type { ScriptedWorld } from '../backends/scripted/world'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
@@ -90,6 +91,29 @@ describe('a job that loses its machine', () => {
         expect(attempts[1]!.restoredFrom?.step).toBe(attempts[0]!.checkpoint?.step)
         expect(attempts[2]!.restoredFrom?.step).toBe(60)
         expect(deployment.world.machines.map(({ state }) => state)).toEqual(['gone', 'gone', 'gone'])
+      },
+    ),
+  )
+
+  it.concurrent(
+    'goes on in another pool of similar cost, says why, and comes back where there is no other',
+    inWorld(
+      {
+        wares: [SPOT, { ...SPOT, place: 'b', stock: 1, priceMicroUsdPerHour: microUsd(380) }],
+        behave: ({ attempt }) => (attempt < 3 ? LONG : {}),
+      },
+      async (deployment) => {
+        const job = await deployment.submit()
+        await atStep(deployment, 1)
+        deployment.world.machineOf('job-test-1')!.interrupt(0)
+        await atStep(deployment, 1, 2)
+        expect((await statusOf(job)).placementReasons).toContainEqual(
+          'passed over scripted/spot/v100/a, where this job lately lost a machine',
+        )
+        deployment.world.machineOf('job-test-2')!.interrupt(0)
+        expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 3 })
+        const { attempts } = await statusOf(job)
+        expect(attempts.map(({ realised }) => realised?.place)).toEqual(['a', 'b', 'a'])
       },
     ),
   )

@@ -1,0 +1,90 @@
+import type { FaultText, WorldText } from '../../sim'
+import type { Behaviour } from '../backends/scripted/behaviour'
+import { until } from '../support/until'
+import { Dice } from '../worlds/dice'
+import type { CloudWishes } from './cloud'
+import { CHANGES, drawFault, type FaultKind } from './faults'
+import { LOOK_MS, SLOW_LISTS, SPEC, TIMING, type CloudWorld, type Happening } from './world'
+
+/** With it every kind is drawn so that an undisturbed life gives it its occasion. */
+export const CERTAIN_SEED = 1
+
+/** One fault and nothing else: the job gets over it. */
+export function lonelyFault(kind: FaultKind, seed: number): CloudWorld {
+  const world = alone(`${kind} ${seed}`, { seed, faults: [drawFault(new Dice(seed), kind)] })
+  return { ...world, isSureToStrike: seed === CERTAIN_SEED }
+}
+
+/** Faults that are worse where something else is not as it mostly is. */
+export function worseFaults(): CloudWorld[] {
+  const lost: FaultText = { fault: 'lost-answer', times: 1, where: { action: 'CreateFleet' } }
+  const lostWords: FaultText = {
+    ...{ fault: 'lost-answer', chance: 0.3, where: { service: 's3', action: 'PutObject' } },
+  }
+  const tornAtFirst = (turn: number): Partial<Behaviour> =>
+    turn === 1 ? { torn: { atStep: 40, how: 'no-manifest' }, diesAtStep: 45 } : {}
+  return [
+    alone('lost-answer, and lists that do not show the machine', {
+      faults: [lost],
+      durations: { notFound: [...SLOW_LISTS.notFound] },
+    }),
+    alone('lost-answer, of whatever the store is told', { faults: [lostWords] }, { hasBucket: true }),
+    alone('crash, with a checkpoint on its way', { faults: [] }, { behave: tornAtFirst }),
+    ...CHANGES.map(([service, action]) =>
+      alone(
+        `lost-answer, and nothing in its place, of ${action}`,
+        { faults: [{ fault: 'lost-answer', instead: 'silence', times: 1, where: { service, action } }] },
+        // One machine is ended by us.
+        { behave: (turn) => (turn === 1 ? { hangsAtStep: 20 } : {}) },
+      ),
+    ),
+    {
+      ...alone(
+        'error, whoever asks how a machine at work is',
+        { faults: [] },
+        { behave: () => ({ stepsPerSecond: 20 }) },
+      ),
+      happenings: [HIDDEN_AT_WORK],
+    },
+    alone('prices that change while a machine works', { faults: [], prices: RESTLESS_PRICES }),
+  ]
+}
+
+/** However busy this machine is. */
+const BEGUN_WITHIN_MS = 120_000
+/** The watch looks at a machine that works, and learns nothing, often enough to take it twice for whatever it likes. */
+const HIDDEN_AT_WORK: Happening = {
+  atMs: 0,
+  name: 'whoever asks how a machine at work is gets an error',
+  happen: async ({ deployment: { cloud, machines } }) => {
+    const where = { service: 'ec2', action: 'DescribeInstances' } as const
+    await until(() => machines.some(({ isAtWork }) => isAtWork), BEGUN_WITHIN_MS)
+    const seen = cloud.journal.calls(where).length
+    await until(() => cloud.journal.calls(where).length > seen)
+    // Four looks of three tries.
+    cloud.addFault({ fault: 'error', code: 'Unavailable', status: 503, times: 12, where })
+  },
+}
+
+/** Up every half a second, from little to nearly what it costs on demand, and down again, for longer than a job takes to begin here. */
+const RESTLESS_PRICES: WorldText['prices'] = [
+  {
+    capacity: 'spot',
+    changes: Array.from({ length: 400 }, (_, step): [number, number] => [step * 500, 0.3 + 0.1 * (step % 7)]),
+  },
+]
+
+function alone(name: string, world: WorldText, more: Partial<CloudWishes> = {}): CloudWorld {
+  return {
+    name,
+    wishes: { world, timing: TIMING, config: { staleForMs: SLOW_LISTS.staleForMs }, ...more },
+    spec: SPEC,
+    happenings: [],
+    mayEnd: ['completed'],
+    isSureToStrike: true,
+    isEndedByHand: false,
+    lagMs: LOOK_MS,
+    hasPriceChanges: world.prices !== undefined,
+    story: [JSON.stringify(world)],
+  }
+}
