@@ -66,11 +66,16 @@ export function observationOf(machine: Machine): Observation {
   const { state, reason, transition } = machine
   const detail = reason?.message ?? reason?.code
   const words = detail === undefined || detail === '' ? {} : { detail }
-  // Why it goes is told before it is gone, and decides what follows.
-  if (state === 'shutting-down') return { state: 'stopping', ...words, ...causeOf(reason) }
-  if (state !== 'terminated' && state !== 'stopped') return { state: LIVING[state], ...words }
+  // Why it goes, and until when it costs, is told before it is gone.
+  if (state !== 'shutting-down' && state !== 'terminated' && state !== 'stopped')
+    return { state: LIVING[state], ...words }
   const endedAtMs = instantIn(transition)
-  return { state: 'gone', ...words, ...causeOf(reason), ...(endedAtMs === undefined ? {} : { endedAtMs }) }
+  return {
+    state: state === 'shutting-down' ? 'stopping' : 'gone',
+    ...words,
+    ...causeOf(reason),
+    ...(endedAtMs === undefined ? {} : { endedAtMs }),
+  }
 }
 
 function causeOf(reason: Machine['reason']): Pick<Observation, 'cause' | 'failure'> {
