@@ -101,15 +101,17 @@ class Ending {
     }
     const before = await this.awaitStop(machines)
     if (await this.isPuzzling()) await this.diagnose(machines[0]!)
+    const ends = before.map(({ endedAtMs }) => endedAtMs)
     for (;;) {
       const looks = await this.observe(machines)
+      // What was told first: nothing is billed while a machine shuts down, and an end by us later moves nothing.
+      looks.forEach(({ endedAtMs }, index) => (ends[index] ??= endedAtMs))
       const living = machines.filter((_, index) => looks[index]?.state !== 'gone')
       // Ended ones too: what a machine leaves (a directory, a volume) goes with its end.
       for (const machine of living.length > 0 ? living : machines) {
         await this.deps.backend.terminate(machine, { signal: this.at.signal })
       }
-      if (living.length === 0)
-        return before.map((look, index) => ({ ...look, ...endedAt(looks[index], look) }))
+      if (living.length === 0) return before.map((look, index) => withEnd(look, ends[index]))
       await pause(this.input.timing.observeMs, this.at.signal)
     }
   }
@@ -157,10 +159,8 @@ class Ending {
   }
 }
 
-/** When billing stopped: what the provider told first, which an end by us later cannot move. */
-function endedAt(after: Observation | undefined, before: Observation): Pick<Observation, 'endedAtMs'> {
-  const atMs = before.endedAtMs ?? after?.endedAtMs
-  return atMs === undefined ? {} : { endedAtMs: atMs }
+function withEnd(look: Observation, endedAtMs: number | undefined): Observation {
+  return endedAtMs === undefined ? look : { ...look, endedAtMs }
 }
 
 interface Facts {

@@ -10,7 +10,7 @@ export interface Observation {
   cause?: 'interrupted' | 'ended' | 'failed-to-start' | 'unknown'
   /** For `failed-to-start`: what that was, where it was something else than want of capacity. */
   failure?: Failure
-  /** For `gone`: when, where the provider tells. Billing stops here. */
+  /** For `gone`, and for `stopping` where nothing is billed any more: when that began, where the provider tells. Billing stops here. */
   endedAtMs?: number
   /** An interruption notice that the provider shows from outside the machine. */
   noticeAtMs?: number

@@ -64,12 +64,15 @@ export function observationOf(machine: Machine): Observation {
   const { state, reason, transition } = machine
   const detail = reason?.message ?? reason?.code
   const words = detail === undefined || detail === '' ? {} : { detail }
-  // Why it goes is told before it is gone, and decides what follows.
-  if (state === 'shutting-down' || state === 'stopping')
-    return { state: 'stopping', ...words, ...causeOf(reason) }
   if (state === 'pending' || state === 'running') return { state, ...words }
+  // Why it goes is told before it is gone, and decides what follows; so is until when it costs.
   const endedAtMs = instantIn(transition)
-  return { state: 'gone', ...words, ...causeOf(reason), ...(endedAtMs === undefined ? {} : { endedAtMs }) }
+  return {
+    state: state === 'terminated' || state === 'stopped' ? 'gone' : 'stopping',
+    ...words,
+    ...causeOf(reason),
+    ...(endedAtMs === undefined ? {} : { endedAtMs }),
+  }
 }
 
 function causeOf(reason: Machine['reason']): Pick<Observation, 'cause' | 'failure'> {

@@ -140,7 +140,7 @@ function endActions(ec2: Ec2): Record<string, Action> {
 }
 
 /** What a call has done to the states of instances. */
-export function changesOf(instances: readonly Instance[], effect: (instance: Instance) => void) {
+export function changesOf(instances: readonly Instance[], effect: (instance: Instance) => void): object[] {
   return instances.map((instance) => {
     const previous = stateOf(instance)
     effect(instance)

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { BackendDeps } from '../../activities/backend'
 import type { Backend, LogPage } from '../../backends/backend'
 import { BackendError } from '../../backends/errors'
@@ -317,6 +317,24 @@ describe('what an attempt cost', () => {
     expect(endedAtMs).toBe(machine!.endedAtMs)
     expect(costMicroUsd).toBe(spendOver(machine!.endedAtMs! - input.handle!.launchedAtMs, PRICE))
     expect(costMicroUsd).toBeGreaterThanOrEqual(PRICE)
+  })
+
+  it('is counted until a machine began to shut down for us, not until it had', async () => {
+    const input = inputOf()
+    const [machine] = place.world.machines
+    const beganAtMs = input.handle!.launchedAtMs + HOUR_MS
+    const whole = machine!.observation.bind(machine)
+    const ends = [beganAtMs, beganAtMs + 90_000, beganAtMs + 180_000]
+    jest.spyOn(machine!, 'observation').mockImplementation(() => {
+      const { state } = whole()
+      if (state !== 'gone') return { state }
+      const endedAtMs = ends.shift()!
+      return { state: ends.length > 0 ? 'stopping' : 'gone', cause: 'ended', endedAtMs }
+    })
+    const { costMicroUsd, endedAtMs } = await settle(input)
+    expect(ends).toEqual([])
+    expect(endedAtMs).toBe(beganAtMs)
+    expect(costMicroUsd).toBe(PRICE)
   })
 
   it('is counted until now where the provider does not tell: never less than was seen', async () => {

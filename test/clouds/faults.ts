@@ -63,8 +63,9 @@ const ERRORS: Record<'ec2' | 'json', { code: string; status: number }[]> = {
 
 function errorOn(dice: Dice, call: Call): TextOf<'error'> {
   const error = dice.oneOf(ERRORS[call[0] === 'ec2' ? 'ec2' : 'json'])
-  // Reads are sent three times before anybody hears of it.
-  return { fault: 'error', ...error, times: dice.between(1, 9), where: whereOf(call) }
+  // Reads are sent three times before anybody hears of it; what changes something once, and then after a growing pause.
+  const most = CHANGES.some((change) => change === call) ? 4 : 9
+  return { fault: 'error', ...error, times: dice.between(1, most), where: whereOf(call) }
 }
 
 /** One rule of each kind, as bad as a job must be able to bear. A new kind needs its line here. */

@@ -6,7 +6,7 @@ import { Dice } from '../worlds/dice'
 import { behaviourOf } from '../worlds/world'
 import type { JobHandle } from '../workflows/harness'
 import { ZONES, type CloudDeployment, type CloudWishes } from './cloud'
-import { drawFault, drawStoreFault, FAULT_KINDS, type FaultKind } from './faults'
+import { drawFault, drawStoreFault, FAULT_KINDS } from './faults'
 
 /** Something that happens to a running job, some time after its start. */
 export interface Happening {

@@ -53,12 +53,13 @@ export class FakeMachine {
       ...(subnet === undefined ? {} : { subnet }),
       tags: { ...this.tags },
       ...(this.#reason && { reason: this.#reason }),
-      ...(this.state === 'terminated' && { transition: `User initiated (${this.#endedAt()} GMT)` }),
+      ...(this.#endedAtMs !== undefined && { transition: `User initiated (${this.#changedAt()} GMT)` }),
     }
   }
 
   /** In whole seconds, as the provider tells it. */
-  #endedAt(): string {
-    return new Date(this.#endedAtMs!).toISOString().slice(0, 19).replace('T', ' ')
+  #changedAt(): string {
+    const atMs = this.state === 'terminated' ? this.#endedAtMs! : this.#endedAtMs! - SHUTS_DOWN_FOR_MS
+    return new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')
   }
 }

@@ -35,7 +35,9 @@ describe('what EC2 says of machines', () => {
     ['Something.New', { cause: 'unknown', detail: 'in its own words' }],
   ])('ended by %s', async (code, expected) => {
     machine.end({ code, message: 'in its own words' })
-    expect(await look()).toMatchObject({ state: 'stopping' })
+    // From now on it costs nothing, told in whole seconds.
+    const endedAtMs = Math.floor(nowMs / 1_000) * 1_000
+    expect(await look()).toMatchObject({ state: 'stopping', endedAtMs })
     nowMs += 1_000
     expect(await look()).toMatchObject({ state: 'gone', ...expected })
   })
