@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { dryRun, filter, flag, list, paging, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
 import { action, type Action } from '../wire/service'
+import type { Xml } from '../wire/xml'
 import type { Ec2 } from './ec2'
 import { checkForm, page, select, type Readers } from './filters'
 import { instanceWords } from './instance-words'
@@ -140,7 +141,7 @@ function endActions(ec2: Ec2): Record<string, Action> {
 }
 
 /** What a call has done to the states of instances. */
-export function changesOf(instances: readonly Instance[], effect: (instance: Instance) => void): object[] {
+export function changesOf(instances: readonly Instance[], effect: (instance: Instance) => void): Xml[] {
   return instances.map((instance) => {
     const previous = stateOf(instance)
     effect(instance)

@@ -262,6 +262,10 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
   await send('DeleteTags', { Resources: [InstanceId], Tags: [{ Key: 'c' }] })
   await send('DescribeFleets', { FleetIds: [fleet.FleetId] })
   await send('DeleteFleets', { FleetIds: [fleet.FleetId, 'fleet-none'], TerminateInstances: true })
+  const InstanceIds = [volume.Instances![0]!.InstanceId]
+  await send('StopInstances', { InstanceIds })
+  await clock.advance(UP_MS)
+  await send('StartInstances', { InstanceIds })
   await send('TerminateInstances', { InstanceIds: [InstanceId, volume.Instances![0]!.InstanceId] })
   await clock.advance(UP_MS)
   const { Volumes } = (await send('DescribeVolumes', {

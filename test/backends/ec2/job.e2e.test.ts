@@ -1,6 +1,7 @@
 /** Whole jobs on machines of the small cloud: the workflows, this backend over the wire, the real runner, and S3. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
+import { DescribeVolumesCommand, EC2Client, StopInstancesCommand } from '@aws-sdk/client-ec2'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { Client } from '@temporalio/client'
 import {
@@ -31,6 +32,7 @@ import { startTestCloud, type TestCloud } from '../../support/cloud'
 import { testFolder } from '../../support/folders'
 import { freshNamespace } from '../../support/namespace'
 import { connectTo, quietWorkers, type TestConnection } from '../../support/temporal'
+import { until } from '../../support/until'
 import { QUICK, SPEC, type JobHandle } from '../../workflows/harness'
 import { ended, TEST_LIMIT_MS } from '../../workflows/looks'
 import { CONFIG } from './harness'
@@ -128,6 +130,27 @@ const recorded = async <T>(kind: string): Promise<T[]> =>
   (await readRecords(store, 'job-on-ec2')).filter((entry) => entry.kind === kind).map(({ data }) => data as T)
 const diagnosisOf = async (attempt: number): Promise<Diagnosis> =>
   JSON.parse((await store.get(layout.diagnosis('job-on-ec2', attempt)))!.toString()) as Diagnosis
+
+describe('a job whose machine a person stops', () => {
+  it('goes on on another, and the stopped one is ended with its disk', async () => {
+    await deploy('public')
+    const run = 'if [ $CRUCIBLE_ATTEMPT = 1 ]; then sleep 600; fi; echo done'
+    const job = await submit({ run, isInterruptible: false })
+    await until(
+      async () => String(await store.get(layout.beat('job-on-ec2', 1))).includes('"running"'),
+      60_000,
+    )
+    const ec2 = new EC2Client({ endpoint: cloud.endpoint, region: 'us-east-1' })
+    const stopped = cloud.instances()[0]!.id
+    await ec2.send(new StopInstancesCommand({ InstanceIds: [stopped], Force: true }))
+    expect(await job.result()).toMatchObject({ state: 'succeeded' })
+    const [first, second, ...more] = await recorded<Settlement>('settled')
+    expect([first?.handle?.id, second?.end.kind, more]).toEqual([stopped, 'succeeded', []])
+    await until(() => cloud.instances().every(({ state }) => state === 'terminated'))
+    expect((await ec2.send(new DescribeVolumesCommand({}))).Volumes).toEqual([])
+    ec2.destroy()
+  })
+})
 
 describe('a job whose machine never registers', () => {
   it('is done by a machine in another subnet, of the same image', async () => {
