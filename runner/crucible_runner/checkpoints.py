@@ -8,7 +8,7 @@ from .clock import Clock, in_words
 from .documents import is_utf8
 from .keys import CheckpointId, Keys
 from .looks import Looks, Seen
-from .manifest import Taken, content_of, manifest_bytes, put_manifest
+from .manifest import Taken, content_of, is_taken, manifest_bytes, put_manifest
 from .names import is_record
 from .processes import writing
 from .restore import Found
@@ -61,6 +61,7 @@ class Checkpoints:
         self.upload_ms = 0
         """How long the last upload took."""
         self._steps: Set[int] = set()
+        self._begun_steps: Set[int] = set()
         self._last_signature: Optional[frozenset] = None
         self._last_since_ms = -1
         self._last_began_ms: Optional[int] = None
@@ -78,6 +79,7 @@ class Checkpoints:
         self._pids = pids
         self._trouble = Trouble("uploading a checkpoint", remark, clock)
         self._steps.update(found.own_steps)
+        self._begun_steps.update(found.begun_steps)
         self.newest = found.restored.checkpoint if found.restored is not None else None
         self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock))
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
@@ -226,7 +228,7 @@ class Checkpoints:
 
     def _send(self, candidate: _Candidate, staged: Staged, began_ms: int) -> None:
         manifest_key = self._keys.manifest(candidate.checkpoint)
-        if self._store.get(manifest_key) is not None:
+        if candidate.checkpoint.step in self._begun_steps and is_taken(self._store, manifest_key):
             # Its files must stay what their manifest says.
             raise Taken("a manifest of a start before this one has come to %s" % manifest_key)
         keys = {path: self._keys.checkpoint_file(candidate.checkpoint, path) for path in staged.stamps}

@@ -7,7 +7,7 @@ from .documents import MANIFEST, dump, parse
 from .keys import CheckpointId
 from .scan import Selection
 from .shapes import DocumentError
-from .store import Store
+from .store import Store, StoreError
 from .transfer import Corrupt, FileUp
 
 # What two manifests of the very same checkpoint agree in, whoever wrote them and when.
@@ -55,6 +55,14 @@ def read_manifest(body: bytes, job_id: str, checkpoint: CheckpointId) -> Any:
     if (manifest["jobId"], manifest["step"], manifest["attempt"]) != (job_id,) + tuple(checkpoint):
         raise Corrupt("its manifest belongs to another checkpoint")
     return manifest
+
+
+def is_taken(store: Store, key: str) -> bool:
+    """As far as the store tells. One that cannot be read now may still be written to, and `put_manifest` decides."""
+    try:
+        return store.get(key) is not None
+    except StoreError:
+        return False
 
 
 def put_manifest(store: Store, key: str, body: bytes) -> None:

@@ -1,7 +1,7 @@
 """Brings the newest good checkpoint of the job to this machine."""
 
 import os
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Sequence
 
 from .clock import Clock
 from .keys import CheckpointId, Keys, parse_checkpoint_id
@@ -25,6 +25,8 @@ class Found(NamedTuple):
     restored: Optional[Restored]
     own_steps: List[int]
     """Steps of which this very attempt has a checkpoint there already: a runner before this one has put it."""
+    begun_steps: Sequence[int] = ()
+    """Steps of which it has files there, but no manifest, as far as can be known: the request that puts it may be under way."""
 
 
 class Restorer:
@@ -43,7 +45,7 @@ class Restorer:
         )
         parsed = [parse_checkpoint_id(name) for name in names]
         found = sorted((checkpoint for checkpoint in parsed if checkpoint is not None), reverse=True)
-        own_steps = []
+        own_steps, begun_steps = [], []
         restored = None
         for checkpoint in found:
             if restored is not None and checkpoint.attempt != attempt:
@@ -52,6 +54,8 @@ class Restorer:
                 lambda: self._store.get(self._keys.manifest(checkpoint)), self._patience.is_hopeless, trouble
             )
             if body is None:
+                if checkpoint.attempt == attempt:
+                    begun_steps.append(checkpoint.step)
                 continue  # its upload was never finished
             if checkpoint.attempt == attempt:
                 own_steps.append(checkpoint.step)
@@ -61,7 +65,7 @@ class Restorer:
                     remark("restored checkpoint %s" % checkpoint.name)
                 except (Corrupt, DocumentError) as error:
                     remark("checkpoint %s is not good, taking the one before: %s" % (checkpoint.name, error))
-        return Found(restored, own_steps)
+        return Found(restored, own_steps, begun_steps)
 
     def _bring(
         self, checkpoint: CheckpointId, body: bytes, directory: str, folder: str, trouble: Trouble

@@ -36,11 +36,11 @@ class UploadingTest(FolderTest):
         self.remarks = []
         self.progress = Progress(self.paths.progress, self.clock)
 
-    def begin(self, restored=None, own_steps=(), every_ms=0, pids=lambda: []):
+    def begin(self, restored=None, own_steps=(), every_ms=0, pids=lambda: [], begun_steps=()):
         self.looks = Looks(self.paths, self.paths.checkpoints, QUIET_MS, self.clock, self.progress)
         settings = Settings("job-a", 2, self.paths.checkpoints, self.paths.staging, every_ms, QUIET_MS)
         self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
-        found = Found(Restored(restored, ".") if restored else None, list(own_steps))
+        found = Found(Restored(restored, ".") if restored else None, list(own_steps), begun_steps)
         never = threading.Event()
         # The threads are not started: the tests take their place.
         start, threading.Thread.start = threading.Thread.start, lambda _: never.set()
@@ -314,7 +314,7 @@ class CheckpointsTest(UploadingTest):
 
     def test_a_manifest_that_came_late_keeps_its_files(self):
         """The request of a runner that has died may reach the store after the next one has looked what is there."""
-        self.begin()
+        self.begin(begun_steps=[5])
         self.store.put(self.keys.manifest(CheckpointId(5, 2)), b"{}")
         file = self.keys.checkpoint_file(CheckpointId(5, 2), "step-5.pt")
         self.store.put(file, b"as the late manifest tells")
@@ -325,6 +325,17 @@ class CheckpointsTest(UploadingTest):
         self.assertEqual([self.tick() for _ in range(4)], [None] * 4)
         self.save("step-6.pt")
         self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 6])
+
+    def test_goes_up_into_a_store_that_cannot_be_read(self):
+        for begun_steps, reads in ((), 0), ([5], 1):
+            self.setUp()
+            self.begin(begun_steps=begun_steps)
+            get, self.store.get = self.store.get, mock.Mock(side_effect=StoreError("503"))
+            self.save("step-5.pt")
+            self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 5])
+            self.assertEqual(self.store.get.call_count, reads)
+            self.store.get = get
+            self.assertEqual(self.manifest(5)["step"], 5)
 
     def test_at_the_end_it_must_have_been_quiet_or_saved_in_good_order(self):
         for is_in_good_order in (True, False):
@@ -462,10 +473,13 @@ class RestoreTest(UploadingTest):
         self.begin()
         self.upload(1, "one")
         self.upload(2, "two")
+        self.store.put(self.keys.checkpoint_file(CheckpointId(3, 2), "step-3.pt"), b"three")
         found = self.restore(attempt=2)
         self.assertEqual(found.restored.checkpoint, CheckpointId(2, 2))
         self.assertEqual(sorted(found.own_steps), [1, 2])
-        self.assertEqual(self.restore(attempt=3).own_steps, [])
+        self.assertEqual(found.begun_steps, [3])
+        others = self.restore(attempt=3)
+        self.assertEqual((others.own_steps, others.begun_steps), ([], []))
 
     def test_replaces_what_the_bundle_has_in_its_place(self):
         self.begin()
