@@ -8,7 +8,7 @@ import { STEADY } from '../backends/scripted/behaviour'
 import { breachesOnRecord, overlaps } from '../worlds/invariants'
 import type { CloudDeployment } from './cloud'
 import type { CloudMachine } from './machine'
-import type { CloudWorld } from './world'
+import { TIMING, type CloudWorld } from './world'
 
 const JOB_ID = 'job-test'
 
@@ -188,6 +188,7 @@ async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
 }
 
 function isWished({ world: { isEndedByHand } }: Aftermath, machine: CloudMachine, drain?: Drain): boolean {
+  if (machine.longestSilenceMs >= TIMING.silenceMs) return true
   if (drain === undefined) return false
   if (drain.reason === 'superseded') return isEndedByHand
   const { shutDownAtWorkAtMs = Infinity } = machine

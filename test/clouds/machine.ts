@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AgentAnswer, AgentCommand, Machine, MachineSpec, PowerOff } from '../../sim/machines/machine'
+import { layout } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 import type { Behaviour } from '../backends/scripted/behaviour'
 import type { Clock } from '../backends/scripted/clock'
@@ -39,6 +40,9 @@ export class CloudMachine implements Machine {
   workedToMs: number | undefined
   /** It was told to shut down, no notice given, while its runner was well and at work: why, as its drain says. */
   shutDownAtWorkAtMs: number | undefined
+  /** The longest time between two of its beats that the store took: where this process is starved, a runner that is well is silent. */
+  longestSilenceMs = 0
+  private beatAtMs: number | undefined
   private runner: ScriptedRunner | undefined
   private isUp = false
   private isOff = false
@@ -75,6 +79,7 @@ export class CloudMachine implements Machine {
   async shutDown(): Promise<void> {
     if (this.isAtWork && !this.hasNotice) {
       this.shutDownAtWorkAtMs = Date.now()
+      this.noteSilence()
       this.runner!.notice(Date.now() + SHUTDOWN_MS)
       await new Promise<void>((resolve) => this.after(SHUTDOWN_MS, resolve))
     }
@@ -109,7 +114,8 @@ export class CloudMachine implements Machine {
     this.attempt = attempt
     if (behaviour.neverStarts) return 'the runner was started\n'
     this.runner = new ScriptedRunner({
-      ...{ clock, store, jobId, attempt, machineId, behaviour },
+      ...{ clock, jobId, attempt, machineId, behaviour },
+      store: this.hearingBeats(store, layout.beat(jobId, attempt)),
       onWork: () => {
         this.workedFromMs = Date.now()
         this.foresee(behaviour)
@@ -117,6 +123,27 @@ export class CloudMachine implements Machine {
       onOver: (how) => this.powerOff(how === 'died' ? 'init-ended' : 'shutdown'),
     })
     return 'the runner was started\n'
+  }
+
+  private hearingBeats(store: ObjectStore, beatKey: string): ObjectStore {
+    const put: ObjectStore['put'] = async (key, body) => {
+      await store.put(key, body)
+      if (key !== beatKey) return
+      this.noteSilence()
+      this.beatAtMs = Date.now()
+    }
+    return new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'put') return put
+        const value: unknown = Reflect.get(target, name)
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value
+      },
+    })
+  }
+
+  private noteSilence(): void {
+    const silenceMs = this.beatAtMs === undefined ? 0 : Date.now() - this.beatAtMs
+    this.longestSilenceMs = Math.max(this.longestSilenceMs, silenceMs)
   }
 
   /** Ill before its step comes: whatever ends it from then on ends no healthy machine. */
