@@ -11,6 +11,7 @@ import {
   type JobHandle,
   type WorldWishes,
 } from '../workflows/harness'
+import { silent } from '../workflows/looks'
 
 /** One branch of a workflow: how to live through it, and the workflow whose history tells it. */
 export interface Scenario {
@@ -320,7 +321,12 @@ export const SCENARIOS: readonly Scenario[] = [
       behave: () => ({ stepsTotal: 10_000, silentAtStep: 150 }),
       timing: { drainMs: 1_000, silenceMs: 60_000 },
     },
-    play: ofAttempt((d) => played(d, {}, (job) => job.cancel())),
+    play: ofAttempt((d) =>
+      played(d, {}, async (job) => {
+        await silent(d)
+        await job.cancel()
+      }),
+    ),
   },
   {
     name: 'attempt.extended',

@@ -4,7 +4,7 @@ import { readRecords } from '../../storage/record'
 import type { ScriptedWorld } from '../backends/scripted/world'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { LONG, ON_DEMAND, SPOT, statusOf, worldsOn, type Deployment } from './harness'
-import { atStep, ended, expectUntouched, forReason, observed, running, TEST_LIMIT_MS } from './looks'
+import { atStep, ended, expectUntouched, forReason, observed, running, silent, TEST_LIMIT_MS } from './looks'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -282,6 +282,8 @@ describe('a job whose launch goes wrong', () => {
         const { world } = deployment
         const job = await deployment.submit()
         await running(job)
+        // Before that it would obey what stands in the store.
+        await silent(deployment)
         await job.cancel()
         expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
         expect(world.callsOf('drain')).toHaveLength(1)

@@ -41,6 +41,11 @@ export function atStep(deployment: Deployment, step: number, attempt = 1): Promi
   return eventually(async () => ((await beatOf(deployment, attempt))?.progress?.step ?? -1) >= step)
 }
 
+/** The first machine has lost its way to the store, and so does not obey what is put there. */
+export function silent({ world }: Deployment): Promise<void> {
+  return eventually(() => world.machines[0]!.isSilent)
+}
+
 /** The provider was asked so many times more about its machines, by watches that live to judge each answer. */
 export function observed({ world }: Deployment, times: number): Promise<void> {
   const before = world.callsOf('observe').length

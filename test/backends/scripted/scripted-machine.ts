@@ -59,6 +59,11 @@ export class ScriptedMachine {
     return this.#o.order
   }
 
+  /** Its runner has lost its way to the store. */
+  get isSilent(): boolean {
+    return this.#runner?.isSilent ?? false
+  }
+
   /** Where the runner is started by a call: harmless to repeat. False while the machine cannot take it. */
   start(): boolean {
     if (this.state !== 'running') return false

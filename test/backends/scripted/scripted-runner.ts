@@ -81,6 +81,11 @@ export class ScriptedRunner {
     this.#wakeAt(options.clock.now())
   }
 
+  /** It has lost its way to the store, and hears nothing of what stands there. */
+  get isSilent(): boolean {
+    return this.#isSilent
+  }
+
   /** The provider will take the machine back at that instant. */
   notice(terminateAtMs: number): void {
     this.#noticeAtMs = terminateAtMs
