@@ -5,7 +5,7 @@ import { savedBefore } from '../client/saved'
 import type { Submission } from '../client/submit'
 import { formatUsd } from '../core/money'
 import type { PriceSource } from '../core/offer'
-import type { Placement, Plan, Rejection } from '../core/plan'
+import { rejectionsInWords, type Placement, type Plan } from '../core/plan'
 import { formatShape } from '../core/resources'
 import { formatDuration } from '../core/time'
 import type * as workerPlanning from '../workers/plan-here'
@@ -69,7 +69,7 @@ export function showPlan(
     if (isDurationAssumed) out.line('Cost and time assume one hour of training; say better with --duration.')
   }
   const remarks = [
-    ...reasonsOf(rejections),
+    ...rejectionsInWords(rejections),
     ...silentBackends.map(({ backend, reason }) => `${backend} did not answer: ${reason}`),
   ]
   if (remarks.length > 0) out.line()
@@ -99,19 +99,4 @@ function rowOf(
 function priceFrom({ kind, observedAtMs }: PriceSource, nowMs: number): string {
   if (kind === 'configured') return 'setting'
   return `${kind === 'live' ? 'live' : 'table'}, ${age(observedAtMs, nowMs)}`
-}
-
-/** One line for each reason, with the offers that it holds for. */
-function reasonsOf(rejections: readonly Rejection[]): string[] {
-  const keys = new Map<string, string[]>()
-  for (const { offerKey, reason } of rejections) keys.set(reason, [...(keys.get(reason) ?? []), offerKey])
-  return [...keys].map(([reason, offers]) => `${someOf(offers)}: ${reason}`)
-}
-
-const OFFERS_NAMED_MAX = 3
-
-function someOf(offers: readonly string[]): string {
-  const named = offers.slice(0, OFFERS_NAMED_MAX).join(', ')
-  const left = offers.length - OFFERS_NAMED_MAX
-  return left > 0 ? `${named} and ${left} more` : named
 }

@@ -12,6 +12,21 @@ export interface Rejection {
   why: 'unfit' | 'quota' | 'unavailable'
 }
 
+const NAMES_SHOWN = 3
+
+/** Some keys in a sentence: the first three, and how many more there are. */
+export function nameSome(keys: readonly string[]): string {
+  const shown = keys.slice(0, NAMES_SHOWN).join(', ')
+  return keys.length <= NAMES_SHOWN ? shown : `${shown} and ${keys.length - NAMES_SHOWN} more`
+}
+
+/** Each reason once, with the offers that it holds for: `ec2/spot/p3.2xlarge/us-east-1a: out of stock`. */
+export function rejectionsInWords(rejections: readonly Rejection[]): string[] {
+  const keys = new Map<string, string[]>()
+  for (const { offerKey, reason } of rejections) keys.set(reason, [...(keys.get(reason) ?? []), offerKey])
+  return [...keys].map(([reason, offers]) => `${nameSome(offers)}: ${reason}`)
+}
+
 /** An offer with what it would mean for this job. */
 export interface Placement {
   offer: Offer

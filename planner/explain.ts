@@ -1,7 +1,7 @@
 import type { JobSpec } from '../core/job'
 import { formatUsd } from '../core/money'
 import type { Offer } from '../core/offer'
-import type { Placement, Plan } from '../core/plan'
+import { rejectionsInWords, type Placement, type Plan } from '../core/plan'
 import { formatShape } from '../core/resources'
 import { lossDespiteNotice, type Saving } from '../core/saving'
 import { formatDuration, HOUR_MS } from '../core/time'
@@ -71,18 +71,6 @@ export function summaryOf({ offer }: Placement): string {
 /** Why a plan has no placement, in one sentence that names each reason once. */
 export function whyNone(plan: Plan): string {
   const silent = plan.silentBackends.map(({ backend, reason }) => `${backend}: ${reason}`)
-  const reasons = new Map<string, string[]>()
-  for (const { offerKey: key, reason } of plan.rejections) {
-    reasons.set(reason, [...(reasons.get(reason) ?? []), key])
-  }
-  const rejected = [...reasons].map(([reason, keys]) => `${nameSome(keys)}: ${reason}`)
-  const all = [...rejected, ...silent]
+  const all = [...rejectionsInWords(plan.rejections), ...silent]
   return all.length === 0 ? 'no backend has any offer' : all.join('; ')
-}
-
-const NAMES_SHOWN = 3
-
-export function nameSome(keys: string[]): string {
-  const shown = keys.slice(0, NAMES_SHOWN).join(', ')
-  return keys.length <= NAMES_SHOWN ? shown : `${shown} and ${keys.length - NAMES_SHOWN} more`
 }

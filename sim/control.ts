@@ -95,7 +95,7 @@ export class Control {
   }
 
   publish(wish: unknown): void {
-    const wished = publication.parse(wish)
+    const wished = publication.parse(wish, { error: inWords })
     const { ec2 } = this.parts
     for (const region of ec2.regions.values()) publish(ec2.parts.world, region, wished)
   }

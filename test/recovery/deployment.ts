@@ -160,11 +160,14 @@ export class CloudDeployment {
     return this.see(jobId, ({ endedAtMs }) => endedAtMs !== null)
   }
 
+  /** What the cloud has seen of a job, the first machine first. */
+  machinesOf(jobId: string): ReturnType<TestCloud['instances']> {
+    return this.cloud.instances().filter(({ tags }) => tags['crucible:job'] === jobId)
+  }
+
   /** The machine that a job has now. */
   machineOf(jobId: string): string {
-    const machine = this.cloud
-      .instances()
-      .find(({ tags, state }) => tags['crucible:job'] === jobId && state === 'running')
+    const machine = this.machinesOf(jobId).find(({ state }) => state === 'running')
     if (machine === undefined) throw new Error(`${jobId} has no machine`)
     return machine.id
   }

@@ -1,11 +1,11 @@
 /** Jobs whose image must be got from a registry, on EC2 over the wire with machines that are processes. */
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import type { JobView } from '../../client/job-view'
 import type { Settlement } from '../../core/activities'
 import type { JobSpec } from '../../core/job'
 import { HAS_NAMESPACES } from '../sim/machines/machines'
-import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
-import { CloudDeployment, QUICK } from './deployment'
+import { QUICK, type CloudDeployment } from './deployment'
+import { onDeployment } from './hooks'
 
 jest.setTimeout(300_000)
 
@@ -15,13 +15,10 @@ const OWN_REGISTRY = '111122223333.dkr.ecr.us-east-1.amazonaws.com'
 const REPOSITORIES = 'arn:aws:ecr:us-east-1:111122223333:repository'
 const allow = (Action: string[], Resource: string) => ({ Statement: [{ Effect: 'Allow', Action, Resource }] })
 
-let at: TestConnection
 let d: CloudDeployment
 
-beforeAll(async () => {
-  quietWorkers()
-  at = await connectTo()
-  d = await CloudDeployment.start(at, {
+onDeployment(
+  {
     world: {
       docker: {
         pull: PULL_MS,
@@ -44,12 +41,11 @@ beforeAll(async () => {
       ...{ ...QUICK, CRUCIBLE_REGISTRY_WITHIN: '12s' },
       ...{ RIGHT_TOKEN: 'open sesame', WRONG_TOKEN: 'sesame' },
     },
-  })
-})
-afterAll(async () => {
-  await d?.stop()
-  await at.close()
-})
+  },
+  (started) => {
+    d = started
+  },
+)
 
 /** Without namespaces a host has no containers. */
 const test = HAS_NAMESPACES ? it.concurrent : it.skip
@@ -59,9 +55,6 @@ function submit(id: string, image: string, more: Partial<JobSpec> = {}): Promise
 }
 
 const loginWith = (secret: string): Partial<JobSpec> => ({ imageLogin: { username: 'robot', secret } })
-
-/** What the cloud has seen of a job. */
-const machinesOf = (jobId: string) => d.cloud.instances().filter(({ tags }) => tags['crucible:job'] === jobId)
 
 /** What each attempt's pull took, from the job's record. */
 async function pullsOf(jobId: string): Promise<number[]> {
@@ -75,7 +68,7 @@ async function pullsOf(jobId: string): Promise<number[]> {
 async function expectEnd(view: JobView, reason: string, words: RegExp): Promise<void> {
   expect(view).toMatchObject({ state: 'failed', reason, attemptsTotal: 1 })
   expect(view.message).toMatch(words)
-  expect(machinesOf(view.id)).toHaveLength(1)
+  expect(d.machinesOf(view.id)).toHaveLength(1)
   const decided = (await d.client.records(view.id)).filter(({ kind }) => kind === 'decided')
   expect(decided.at(-1)!.summary).toMatch(words)
 }
@@ -138,8 +131,8 @@ describe('an image', () => {
       /the registry of open\.example\.com\/train:1 does not give it.*refused.*Look whether it answers/s,
     )
     expect(paused.attempts[0]!.reason).toMatch(/^transient: /)
-    expect(machinesOf(id).map(({ state }) => state)).not.toContain('running')
-    expect(machinesOf(id)).toHaveLength(1)
+    expect(d.machinesOf(id).map(({ state }) => state)).not.toContain('running')
+    expect(d.machinesOf(id)).toHaveLength(1)
     await d.client.migrate(id)
     expect(await d.ended(id)).toMatchObject({ state: 'succeeded' })
   })
@@ -151,7 +144,7 @@ describe("an image in Amazon's own registry", () => {
     await submit(id, `${OWN_REGISTRY}/team/train:1`)
     expect(await d.ended(id)).toMatchObject({ state: 'succeeded', attemptsTotal: 1 })
     const asked = d.cloud.journal.calls({ service: 'ecr' })
-    const [machine] = machinesOf(id)
+    const [machine] = d.machinesOf(id)
     const caller = `arn:aws:sts::111122223333:assumed-role/crucible-machine/${machine!.id}`
     expect(asked).toContainEqual(
       expect.objectContaining({ action: 'GetAuthorizationToken', caller, outcome: 'ok' }),

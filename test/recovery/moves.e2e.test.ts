@@ -1,33 +1,27 @@
 /** Machines that are left before they are taken, and what stays with a job that moves, on EC2 over the wire. */
 import { ListCommandInvocationsCommand, SSMClient } from '@aws-sdk/client-ssm'
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import { IMAGE_DEFAULT } from '../../backends/ec2/config'
 import { HOUR_MS } from '../../core/time'
-import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
-import { CloudDeployment, QUICK } from './deployment'
+import { QUICK, type CloudDeployment } from './deployment'
+import { onDeployment } from './hooks'
 
 jest.setTimeout(300_000)
 
 /** More steps than any of these jobs does: no checkpoint but those that are asked for. */
 const NEVER = 1_000_000
 
-let at: TestConnection
 let d: CloudDeployment
 
-beforeAll(async () => {
-  quietWorkers()
-  at = await connectTo()
-  d = await CloudDeployment.start(at, {
+onDeployment(
+  {
     world: { durations: { osShutdown: 1_000 } },
     settings: QUICK,
-  })
-})
-afterAll(async () => {
-  await d?.stop()
-  await at.close()
-})
-
-const machinesOf = (jobId: string) => d.cloud.instances().filter(({ tags }) => tags['crucible:job'] === jobId)
+  },
+  (started) => {
+    d = started
+  },
+)
 
 /** A rebalance recommendation for the machine of a job, and nothing after it for as long as these tests last. */
 function recommend(jobId: string): void {
@@ -66,7 +60,7 @@ describe('a rebalance recommendation', () => {
     await hasSteps(id, view.attempts[0]!.progress!.step! + 40)
     await d.client.cancel(id)
     expect(await d.ended(id)).toMatchObject({ state: 'cancelled', attemptsTotal: 1 })
-    expect(machinesOf(id)).toHaveLength(1)
+    expect(d.machinesOf(id)).toHaveLength(1)
   })
 })
 
@@ -76,7 +70,7 @@ describe('the image of the machine', () => {
     async () => {
       const id = await d.submit({ id: 'job-pinned' })
       await d.atStep(id, 20)
-      const image = machinesOf(id)[0]!.image
+      const image = d.machinesOf(id)[0]!.image
       const newer = 'ami-0123456789abcdef0'
       d.cloud.publishImage({
         name: IMAGE_DEFAULT.split(':').at(-1)!.replace('{arch}', 'x86_64'),
@@ -86,10 +80,10 @@ describe('the image of the machine', () => {
       await d.restartBackends()
       d.cloud.interrupt(d.machineOf(id), { isSilent: true })
       expect(await d.ended(id)).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
-      expect(machinesOf(id).map((machine) => machine.image)).toEqual([image, image])
+      expect(d.machinesOf(id).map((machine) => machine.image)).toEqual([image, image])
       await d.submit({ id: 'job-after' }, { lastAttempt: 1 })
       expect(await d.ended('job-after')).toMatchObject({ state: 'succeeded' })
-      expect(machinesOf('job-after').map((machine) => machine.image)).toEqual([newer])
+      expect(d.machinesOf('job-after').map((machine) => machine.image)).toEqual([newer])
     },
   )
 })
@@ -98,7 +92,7 @@ describe('a runner that cannot read the store', () => {
   /** What came of the commands that told the runner of an attempt to drain. */
   async function toldToDrain(jobId: string): Promise<unknown[]> {
     const ssm = new SSMClient({})
-    const InstanceId = machinesOf(jobId)[0]!.id
+    const InstanceId = d.machinesOf(jobId)[0]!.id
     const { CommandInvocations = [] } = await ssm.send(
       new ListCommandInvocationsCommand({ InstanceId, Details: true }),
     )

@@ -1,20 +1,17 @@
 /** Each of what can happen to a job (docs/failures.md), on EC2 over the wire with machines that are processes. */
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import type { JobView, RecoveryView } from '../../client/job-view'
 import type { JobSpec } from '../../core/job'
 import type { Plan } from '../../core/plan'
-import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
-import { CloudDeployment, QUICK } from './deployment'
+import { QUICK, type CloudDeployment } from './deployment'
+import { onDeployment } from './hooks'
 
 jest.setTimeout(300_000)
 
-let at: TestConnection
 let d: CloudDeployment
 
-beforeAll(async () => {
-  quietWorkers()
-  at = await connectTo()
-  d = await CloudDeployment.start(at, {
+onDeployment(
+  {
     world: {
       // The agent of a machine that hangs counts as lost soon; of the V100 the account may have none as spot.
       durations: { connectionLost: [1_000, 1_000], osShutdown: [1_000, 1_000] },
@@ -25,12 +22,11 @@ beforeAll(async () => {
       ...QUICK,
       ...{ CRUCIBLE_SILENCE: '6s', CRUCIBLE_START_WITHIN: '40s', CRUCIBLE_EC2_REGISTER_WITHIN: '12s' },
     },
-  })
-})
-afterAll(async () => {
-  await d?.stop()
-  await at.close()
-})
+  },
+  (started) => {
+    d = started
+  },
+)
 
 const on = (accelerator: string): Partial<JobSpec> => ({ resources: { accelerators: [accelerator] } })
 const ofAttempt = (attemptId: string): { tags: Record<string, string> } => ({
