@@ -8,6 +8,7 @@ export interface Ec2Api {
   readonly network: NetworkApi
   readonly machines: MachinesApi
   readonly commands: CommandsApi
+  readonly leftovers: LeftoversApi
 }
 
 /** A call that failed, before anybody has judged what that means. */
@@ -181,6 +182,8 @@ export interface Machine {
 export interface Volume {
   id: string
   state: string
+  zone: string
+  sizeGiB: number
   createdAtMs: number
   tags: Record<string, string>
 }
@@ -198,6 +201,37 @@ export interface MachinesApi {
   deleteVolume(id: string, signal: AbortSignal): Promise<void>
   /** The serial console's text, or `undefined` while there is none. */
   console(id: string, signal: AbortSignal): Promise<string | undefined>
+}
+
+/** A launch template, as far as it is of interest whether anybody still needs it. */
+export interface Template {
+  id: string
+  name: string
+  createdAtMs: number
+  tags: Record<string, string>
+}
+
+/** A request for a spot machine that is not over for the provider. */
+export interface SpotRequest {
+  id: string
+  state: string
+  /** Of the machine that came of it; missing while none did. */
+  machineId?: string
+  createdAtMs: number
+  tags: Record<string, string>
+}
+
+/** What costs nothing by itself, and yet counts against a limit or may come to cost something. */
+export interface LeftoversApi {
+  templates(
+    wanted: { tag: { name: string; value: string } } | { id: string },
+    signal: AbortSignal,
+  ): Promise<Template[]>
+  deleteTemplate(id: string, signal: AbortSignal): Promise<void>
+  /** All of the account that are open or active, or the one of an id: a fleet's requests carry no tags. */
+  spotRequests(id: string | undefined, signal: AbortSignal): Promise<SpotRequest[]>
+  /** Takes a request back; a machine that came of it goes on. */
+  cancelSpotRequest(id: string, signal: AbortSignal): Promise<void>
 }
 
 /** A command on a machine, as the provider's agent tells of it. */

@@ -111,6 +111,8 @@ export const faultSchema = z.discriminatedUnion('fault', [
   z.strictObject({ fault: z.literal('registry-slow'), by: duration, ...ofRegistries }),
   /** `shutting-down` lasts this long. */
   z.strictObject({ fault: z.literal('stuck-shutting-down'), for: duration, ...ofMachines }),
+  /** The spot request of a machine stays active when the machine has ended. */
+  z.strictObject({ fault: z.literal('request-dangles'), ...ofMachines }),
   /** An SSM command reaches the machine twice, never, late, or with its output cut. */
   z.strictObject({ fault: z.literal('command-doubled'), ...ofMachines }),
   z.strictObject({ fault: z.literal('command-lost'), ...ofMachines }),

@@ -9,6 +9,7 @@ import { pino } from 'pino'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
+import { createStoreActivities } from '../../activities/store-garbage'
 import { Crucible, type ClientConfig } from '../../client'
 import type { JobView } from '../../client/job-view'
 import type { JobSpec } from '../../core/job'
@@ -23,6 +24,7 @@ import { deploymentOf } from '../../workers/deployment'
 import { GrantsDesk, granterFor } from '../../workers/grants'
 import { makeBackend } from '../../workers/make-backend'
 import { offersThroughWorkers } from '../../workers/offers'
+import { ownersThrough } from '../../workers/owners'
 import { runnerPublisher } from '../../workers/runner-program'
 import { SecretsDesk } from '../../workers/secrets'
 import { startTestCloud, type TestCloud } from '../support/cloud'
@@ -200,6 +202,7 @@ async function workersOf(
         ...{ timing: config.timing, publishRunner: runnerPublisher(store, program) },
       }),
       ...createDecidingActivities({ store, now: Date.now }),
+      ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },
     interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
     shutdownGraceTime: 0,
