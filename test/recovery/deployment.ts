@@ -59,6 +59,7 @@ export class CloudDeployment {
   private constructor(
     readonly cloud: TestCloud,
     readonly client: Crucible,
+    readonly temporal: Client,
     private readonly orchestrator: Worker,
     private readonly makeServers: () => Promise<Worker[]>,
     /** Of the backends. */
@@ -88,7 +89,8 @@ export class CloudDeployment {
     const config = readWorkerConfig(environment)
     const make = await workersOf(at, { config, namespace, program })
     const client = new Crucible({ ...config, owner: 'tester', environment } satisfies ClientConfig)
-    return new CloudDeployment(cloud, client, make.orchestrator, make.servers, await make.servers())
+    const temporal = new Client({ connection: at.client.connection, namespace })
+    return new CloudDeployment(cloud, client, temporal, make.orchestrator, make.servers, await make.servers())
   }
 
   async stop(): Promise<void> {
