@@ -66,6 +66,8 @@ export const faultSchema = z.discriminatedUnion('fault', [
     instead: z.enum(['reset', 'internal-error', 'unavailable', 'silence']).default('reset'),
     ...ofCalls,
   }),
+  /** The object store pays no heed to `If-None-Match` and `If-Match`, as some servers do. */
+  z.strictObject({ fault: z.literal('ignored-condition'), ...ofCalls }),
   /** The answer comes late. */
   z.strictObject({ fault: z.literal('slow'), by: duration, ...ofCalls }),
   /** A pool says that it has no capacity, whatever its stock. */

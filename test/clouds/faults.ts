@@ -2,8 +2,9 @@ import { faultSchema, type FaultKind as AnyFaultKind } from '../../sim/world/fau
 import type { FaultText } from '../../sim'
 import type { Dice } from '../worlds/dice'
 
-/** The scripted machines here pull no images, which those of test/recovery do; and what garbage collection finds no job meets. */
-const UNMET = ['registry-down', 'registry-slow', 'request-dangles'] as const
+/** The scripted machines here pull no images, which those of test/recovery do; what garbage collection finds no job meets; and
+ * a store that keeps no promise is none to run jobs over. */
+const UNMET = ['registry-down', 'registry-slow', 'request-dangles', 'ignored-condition'] as const
 export type FaultKind = Exclude<AnyFaultKind, (typeof UNMET)[number]>
 
 /** Every kind of fault that a world can hold and such a machine can meet. */

@@ -162,6 +162,18 @@ describe('garbage collection', () => {
   })
 
   it('tells of everything that lies around, and touches nothing in a dry run', async () => {
+    for (const [LaunchTemplateName, Value] of [
+      ['stray', deployment],
+      ['theirs', 'dep-ofanother1'],
+    ] as const)
+      await ec2.send(
+        new CreateLaunchTemplateCommand({
+          ...{ LaunchTemplateName, LaunchTemplateData: { InstanceType: 'm7i.large' } },
+          TagSpecifications: [
+            { ResourceType: 'launch-template', Tags: [{ Key: 'crucible:deployment', Value }] },
+          ],
+        }),
+      )
     await d.submit({ id: HEALTHY }, { lastAttempt: 99 })
     await d.atStep(HEALTHY, 20)
     machine = d.machineOf(HEALTHY)
@@ -181,18 +193,6 @@ describe('garbage collection', () => {
     )
     d.cloud.addFault({ fault: 'request-dangles', where: { tags: { 'crucible:job': 'job-gone' } } })
     await end(await strayMachine({ InstanceMarketOptions: { MarketType: 'spot' } }))
-    for (const [LaunchTemplateName, Value] of [
-      ['stray', deployment],
-      ['theirs', 'dep-ofanother1'],
-    ] as const)
-      await ec2.send(
-        new CreateLaunchTemplateCommand({
-          ...{ LaunchTemplateName, LaunchTemplateData: { InstanceType: 'm7i.large' } },
-          TagSpecifications: [
-            { ResourceType: 'launch-template', Tags: [{ Key: 'crucible:deployment', Value }] },
-          ],
-        }),
-      )
     await strayUpload(`${layout.checkpoint('job-gone', 5, 1)}files/weights`)
     await strayUpload(`${layout.checkpoint(HEALTHY, 5, 1)}files/weights`)
     await notePlace(store, { backend: 'ec2', place: 'eu-west-1' })
