@@ -35,13 +35,15 @@ export class AwsError extends Error {
 }
 
 export interface AccountApi {
-  identity(signal: AbortSignal): Promise<{ account: string; arn: string }>
+  /** `clockAheadMs`: how far the provider's clock is ahead of ours, to a second or two. */
+  identity(signal: AbortSignal): Promise<{ account: string; arn: string; clockAheadMs: number }>
   /** The value of one quota of EC2, in its own unit. */
   quota(code: string, signal: AbortSignal): Promise<number>
   /** Which of these actions the identity may not do, as far as its policies tell. */
   deniedActions(arn: string, actions: string[], signal: AbortSignal): Promise<string[]>
   /** The role of an instance profile and the policies attached to it, or `undefined` when there is no such profile. */
   profile(name: string, signal: AbortSignal): Promise<{ roleName?: string; policies: string[] } | undefined>
+  hasRole(name: string, signal: AbortSignal): Promise<boolean>
   /** A public or own parameter's value. */
   parameter(name: string, signal: AbortSignal): Promise<string>
   /** Region of a bucket, or `undefined` when there is no such bucket. */

@@ -61,6 +61,9 @@ export class FakeAws {
     roleName: 'machine',
     policies: ['AmazonSSMManagedInstanceCore'],
   }
+  /** Those of services. */
+  roles = ['AWSServiceRoleForEC2Spot']
+  clockAheadMs = 0
   bucketRegion: string | undefined = 'us-east-1'
   keepsPutIfAbsent = true
   subnets = SUBNETS
@@ -114,11 +117,14 @@ export class FakeAws {
   api(): Ec2Api {
     return {
       account: {
-        identity: this.#verb('identity', () => ({ account: '123456789012', arn: ARN })),
+        identity: this.#verb('identity', () => ({
+          ...{ account: '123456789012', arn: ARN, clockAheadMs: this.clockAheadMs },
+        })),
         quota: this.#verb('quota', (code: string) => this.quotas.get(code) ?? 768),
         deniedActions: this.#verb('deniedActions', (_arn: string, actions: string[]) =>
           actions.filter((action) => this.denied.includes(action)),
         ),
+        hasRole: this.#verb('hasRole', (name: string) => this.roles.includes(name)),
         profile: this.#verb('profile', () => this.profile),
         parameter: this.#verb('parameter', (name: string) => {
           const image = this.images.find(({ architecture }) => name.includes(`/${architecture}/`))
