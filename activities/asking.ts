@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { failureOf } from '../backends/errors'
 import type { PlanInput } from '../core/activities'
 import type { BackendName, Pins } from '../core/offer'
 import type { BackendAnswer, SilentBackend } from '../core/plan'
@@ -34,8 +35,11 @@ export async function askAll(
   return { answers, silentBackends }
 }
 
+/** What went wrong, and what to do about it: the job says it while it waits. */
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  const { message, hint } = failureOf(error)
+  const sentences = hint === undefined || message.includes(hint) ? [message] : [message, hint]
+  return sentences.map((sentence) => sentence.replace(/[.\s]+$/, '')).join('. ')
 }
 
 /** `market/`: the offers as they were seen, under their digest, so that a decision can be looked at again later. */

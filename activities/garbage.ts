@@ -1,11 +1,13 @@
 import type { Backend } from '../backends/backend'
-import type { CollectGarbageInput } from '../core/activities'
+import { BackendError, failureOf } from '../backends/errors'
+import type { CollectGarbageInput, CollectStoreGarbageInput } from '../core/activities'
 import type { OwnedResource } from '../core/handle'
 import type { GarbageVerdict } from '../core/messages'
 import { parseAttemptId } from '../core/queues'
+import { formatDuration } from '../core/time'
 import { readDeployment } from '../storage/deployment'
+import { placesOnceUsed } from '../storage/places'
 import type { ObjectStore } from '../storage/store'
-import { BackendError, failureOf } from '../backends/errors'
 
 /** Whether a workflow is open, by its id: `absent` when the server does not know it (any more). Throws when it does not answer. */
 export type OwnerLookup = (workflowId: {
@@ -13,10 +15,19 @@ export type OwnerLookup = (workflowId: {
   attempt?: number
 }) => Promise<'open' | 'closed' | 'absent'>
 
-interface Deps {
-  backend: Backend
+/** Who can say what is whose. */
+export interface Registry {
   store: ObjectStore
   owners: OwnerLookup
+  now: () => number
+}
+
+/** Something that lies somewhere, and how it is ended. */
+export interface Found {
+  facts: Omit<GarbageVerdict, 'action' | 'reason'> & { sinceMs: number }
+  /** By whose life it is judged, or why it is needed or not. */
+  claim: { jobId: string; attempt?: number } | { isNeeded: boolean; reason: string }
+  end: () => Promise<void>
 }
 
 /**
@@ -24,23 +35,71 @@ interface Deps {
  * between the two is not on the list. Only what was unowned a grace ago as well is ended.
  */
 export async function collectGarbage(
-  deps: Deps,
+  deps: Registry & { backend: Backend },
   input: CollectGarbageInput,
   signal: AbortSignal,
 ): Promise<GarbageVerdict[]> {
-  await checkDeployment(deps.store, input.deployment)
-  const resources = await deps.backend.list(input.deployment, { signal })
-  const verdicts: GarbageVerdict[] = []
-  for (const resource of resources) {
+  const { backend, store } = deps
+  await checkDeployment(store, input.deployment)
+  const resources = await backend.list(input.deployment, { signal })
+  const { leftovers, hidden } = await leftoversOf(backend, input.deployment, signal)
+  const found = [...resources, ...leftovers]
     // The provider's filter is trusted for nothing that ends in a termination.
-    if (resource.owner.deployment !== input.deployment) continue
-    verdicts.push(await judgeResource(deps, input, { resource, signal }))
+    .filter(({ owner }) => owner.deployment === input.deployment)
+    .map((resource) => foundOf(backend, resource, signal))
+  return [...(await judgeAll(deps, input, found)), ...hidden, ...(await unseenPlaces(store, backend))]
+}
+
+/** What costs nothing keeps nothing else from being judged. */
+async function leftoversOf(
+  backend: Backend,
+  deployment: string,
+  signal: AbortSignal,
+): Promise<{ leftovers: OwnedResource[]; hidden: GarbageVerdict[] }> {
+  try {
+    return { leftovers: (await backend.leftovers?.(deployment, { signal })) ?? [], hidden: [] }
+  } catch (error) {
+    if (signal.aborted) throw error
+    const { name, place = '' } = backend
+    return {
+      leftovers: [],
+      hidden: [unseen({ backend: name, kind: 'leftovers', place, reason: tellingOf(error) })],
+    }
   }
-  return verdicts
+}
+
+/** Places at which an earlier configuration had machines, and at which nobody looks with this one. */
+async function unseenPlaces(store: ObjectStore, { name, place }: Backend): Promise<GarbageVerdict[]> {
+  const once = await placesOnceUsed(store, { backend: name, place })
+  return once.map(({ place: other, key }) =>
+    unseen({
+      ...{ backend: name, kind: 'place', place: other },
+      reason: `its workers look at ${place} only: start one with the settings of ${other} until \`crucible gc\` finds nothing there, then delete ${key} from the store`,
+    }),
+  )
+}
+
+/** What is not looked at, and what to do about that. */
+export function unseen(facts: Pick<GarbageVerdict, 'backend' | 'kind' | 'place' | 'reason'>): GarbageVerdict {
+  return { id: '', owner: '', description: 'is not looked at', action: 'unseen', ...facts }
+}
+
+function foundOf(backend: Backend, resource: OwnedResource, signal: AbortSignal): Found {
+  const { handle, owner, createdAtMs, description, place, costMicroUsdPerDay, use } = resource
+  return {
+    facts: {
+      ...{ backend: backend.name, kind: handle.kind, id: handle.id, description, sinceMs: createdAtMs },
+      owner: owner.attemptId || owner.jobId,
+      ...(place === undefined ? {} : { place }),
+      ...(costMicroUsdPerDay === undefined ? {} : { costMicroUsdPerDay }),
+    },
+    claim: use ?? parseAttemptId(owner.attemptId) ?? { jobId: owner.jobId },
+    end: () => backend.terminate(handle, { signal }),
+  }
 }
 
 /** A store and a server that do not belong together must never lead to the end of anything. */
-async function checkDeployment(store: ObjectStore, deployment: string): Promise<void> {
+export async function checkDeployment(store: ObjectStore, deployment: string): Promise<void> {
   const stored = await readDeployment(store)
   if (stored === deployment) return
   throw new BackendError({
@@ -50,47 +109,55 @@ async function checkDeployment(store: ObjectStore, deployment: string): Promise<
   })
 }
 
-async function judgeResource(
-  deps: Deps,
-  input: CollectGarbageInput,
-  { resource, signal }: { resource: OwnedResource; signal: AbortSignal },
-): Promise<GarbageVerdict> {
-  const verdict = (action: GarbageVerdict['action'], reason: string): GarbageVerdict => ({
-    backend: input.backend,
-    kind: resource.handle.kind,
-    id: resource.handle.id,
-    owner: resource.owner.attemptId,
-    description: resource.description,
-    action,
-    reason,
-  })
-  const owned = await whyOwned(deps.owners, resource)
-  if (owned.isOwned) return verdict('kept', owned.reason)
-  if (input.isDryRun) return verdict('would-end', owned.reason)
-  if (!input.candidates.includes(resource.handle.id))
-    return verdict('would-end', `${owned.reason}; waiting out the grace`)
+/** A verdict on each thing, one after the other; what is unowned, was so a grace ago and is not young comes to its end. */
+export async function judgeAll(
+  registry: Registry,
+  input: CollectStoreGarbageInput,
+  found: Found[],
+): Promise<GarbageVerdict[]> {
+  const verdicts: GarbageVerdict[] = []
+  for (const each of found) verdicts.push({ ...each.facts, ...(await judge(registry, input, each)) })
+  return verdicts
+}
+
+async function judge(
+  { owners, now }: Registry,
+  { isDryRun, candidates, youngMs = 0 }: CollectStoreGarbageInput,
+  { facts, claim, end }: Found,
+): Promise<Pick<GarbageVerdict, 'action' | 'reason'>> {
+  const { isNeeded, reason } = 'isNeeded' in claim ? claim : await whyOwned(owners, claim)
+  if (isNeeded) return { action: 'kept', reason }
+  if (now() - facts.sinceMs < youngMs)
+    return { action: 'kept', reason: `${reason}; but it was made within the last ${formatDuration(youngMs)}` }
+  if (isDryRun) return { action: 'would-end', reason }
+  if (!candidates.includes(facts.id))
+    return { action: 'would-end', reason: `${reason}; waiting out the grace` }
   try {
-    await deps.backend.terminate(resource.handle, { signal })
-    return verdict('ended', owned.reason)
+    await end()
+    return { action: 'ended', reason }
   } catch (error) {
-    return verdict('failed', failureOf(error).message)
+    return { action: 'failed', reason: failureOf(error).message }
   }
 }
 
 async function whyOwned(
   owners: OwnerLookup,
-  { owner }: OwnedResource,
-): Promise<{ isOwned: boolean; reason: string }> {
-  const parsed = parseAttemptId(owner.attemptId)
-  const jobId = parsed?.jobId ?? owner.jobId
-  if (parsed !== undefined && (await owners(parsed)) === 'open') {
-    return { isOwned: true, reason: `attempt ${parsed.attempt} of job ${jobId} is running` }
+  { jobId, attempt }: { jobId: string; attempt?: number },
+): Promise<{ isNeeded: boolean; reason: string }> {
+  if (attempt !== undefined && (await owners({ jobId, attempt })) === 'open') {
+    return { isNeeded: true, reason: `attempt ${attempt} of job ${jobId} is running` }
   }
   const job = await owners({ jobId })
-  if (job === 'absent') return { isOwned: false, reason: `no job ${jobId} is known` }
-  if (job === 'closed') return { isOwned: false, reason: `job ${jobId} is over` }
-  if (parsed === undefined) return { isOwned: true, reason: `job ${jobId} is open` }
-  const later = await owners({ jobId, attempt: parsed.attempt + 1 })
-  if (later === 'absent') return { isOwned: true, reason: `job ${jobId} is open and on this attempt` }
-  return { isOwned: false, reason: `job ${jobId} has gone on to a later attempt` }
+  if (job === 'absent') return { isNeeded: false, reason: `no job ${jobId} is known` }
+  if (job === 'closed') return { isNeeded: false, reason: `job ${jobId} is over` }
+  if (attempt === undefined) return { isNeeded: true, reason: `job ${jobId} is open` }
+  const later = await owners({ jobId, attempt: attempt + 1 })
+  if (later === 'absent') return { isNeeded: true, reason: `job ${jobId} is open and on this attempt` }
+  return { isNeeded: false, reason: `job ${jobId} has gone on to a later attempt` }
+}
+
+/** What went wrong, and what to do about it. */
+export function tellingOf(error: unknown): string {
+  const { message, hint } = failureOf(error)
+  return hint === undefined ? message : `${message} ${hint}`
 }

@@ -20,6 +20,8 @@ export type { Capabilities }
 export interface Backend {
   readonly name: BackendName
   readonly capabilities: Capabilities
+  /** The one part of the provider that it looks at, such as a Region; missing where there is but one. */
+  readonly place?: string
 
   /**
    * What stands in the way of using this backend: credentials, permissions, quota, network, programs. Empty when nothing
@@ -81,6 +83,12 @@ export interface Backend {
    * Nothing of any other deployment, ever.
    */
   list(deployment: string, ctx: CallContext): Promise<OwnedResource[]>
+
+  /**
+   * What this deployment made that costs nothing by itself and must not pile up either: it counts against a limit of the account,
+   * or may come to cost something. `terminate` ends it. Nothing of any other deployment, ever.
+   */
+  leftovers?(deployment: string, ctx: CallContext): Promise<OwnedResource[]>
 
   /**
    * What there is to learn of a machine whose runner never spoke, or does not speak any more: the provider's console of it, and

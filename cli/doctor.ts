@@ -5,10 +5,13 @@ import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { deploymentOfStore, hasSecretKey, missingSearchAttributes, tryStore } from '../client/checks'
 import type { Context } from '../client/context'
+import { scheduledCollection } from '../client/deployment'
 import { toCrucibleError } from '../client/errors'
+import { lastCollection } from '../client/garbage'
 import { pollersOf } from '../client/workers'
-import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
-import { formatDuration, SECOND_MS } from '../core/time'
+import type { GarbageVerdict } from '../core/messages'
+import { backendQueue, GARBAGE_COLLECTION_SCHEDULE_ID, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
+import { formatDuration, MINUTE_MS, SECOND_MS } from '../core/time'
 import type { WorkerConfig } from '../workers/config'
 import { deploymentOf, knownDeployment } from '../workers/deployment'
 import { tryGrants } from '../workers/grants'
@@ -40,9 +43,15 @@ const error = (message: string, remedy: string): Told => ({ status: 'error', mes
 
 interface Check {
   name: string
-  run: (patient: Patient) => Promise<Told[]>
-  /** Tells nothing of its own while no server answers. */
+  run: (patient: Examined) => Promise<Told[]>
+  /** Tell nothing of their own while no server answers, or the store is unwell. */
   needsServer?: true
+  needsStore?: true
+}
+
+interface Examined extends Patient {
+  storeTold: Told[]
+  isStoreWell: boolean
 }
 
 /** Every check, in the order of the answer; each of them alone decides what is wrong and what to do. */
@@ -51,11 +60,12 @@ const CHECKS: readonly Check[] = [
   { name: 'Python', run: checkPython },
   { name: 'home', run: checkHome },
   { name: 'disk', run: checkDisk },
-  { name: 'store', run: checkStore },
-  { name: 'grants', run: checkGrants },
+  { name: 'store', run: async ({ storeTold }) => storeTold },
+  { name: 'grants', run: checkGrants, needsStore: true },
   { name: 'secret key', run: checkSecretKey },
   { name: 'Temporal server', run: checkTemporal },
-  { name: 'deployment', run: checkDeployment, needsServer: true },
+  { name: 'deployment', run: checkDeployment, needsServer: true, needsStore: true },
+  { name: 'garbage', run: checkGarbage, needsServer: true },
   { name: 'workers', run: checkWorkers, needsServer: true },
   { name: 'backends', run: checkBackends },
   { name: 'cached server', run: checkCache },
@@ -66,12 +76,18 @@ export async function examine(patient: Patient): Promise<Finding[]> {
     () => true,
     () => false,
   )
-  const findings = CHECKS.filter(({ needsServer }) => hasServer || needsServer !== true).map(
-    async ({ name, run }) => {
-      const told = await run(patient).catch((thrown: unknown) => [unexpected(thrown)])
-      return told.map((each) => ({ check: name, ...each }))
-    },
+  // One trouble of the store is told once, by the check of the store.
+  const storeTold = await checkStore(patient).catch((thrown: unknown) => [unexpected(thrown)])
+  const isStoreWell = storeTold.every(({ status }) => status !== 'error')
+  const askable = CHECKS.filter(
+    ({ needsServer, needsStore }) => (hasServer || !needsServer) && (isStoreWell || !needsStore),
   )
+  const findings = askable.map(async ({ name, run }) => {
+    const told = await run({ ...patient, storeTold, isStoreWell }).catch((thrown: unknown) => [
+      unexpected(thrown),
+    ])
+    return told.map((each) => ({ check: name, ...each }))
+  })
   return (await Promise.all(findings)).flat()
 }
 
@@ -196,6 +212,40 @@ async function checkDeployment({ context }: Patient): Promise<Told[]> {
   return [warning(message, remedy)]
 }
 
+/** Three collections of the schedule. */
+const COLLECTION_LATE_MS = 30 * MINUTE_MS
+
+async function checkGarbage({ context }: Patient): Promise<Told[]> {
+  // The check of the deployment says why there is none.
+  if ((await scheduledCollection(await context.temporal())) === undefined) return []
+  const last = await lastCollection(context)
+  if (last === undefined) return [ok('nothing collected yet')]
+  const { startedAtMs, verdicts = [], problem } = last
+  const agoMs = Date.now() - startedAtMs
+  const ended = verdicts.filter(({ action }) => action === 'ended').length
+  const told: Told[] = [
+    ...(problem === undefined ? [] : [warning(`the last collection failed: ${problem}`, SEE_GARBAGE)]),
+    ...verdicts
+      .filter(({ action }) => action === 'failed' || action === 'unseen')
+      .map((each) => warning(`${wordsOf(each)}: ${each.reason}`, SEE_GARBAGE)),
+  ]
+  if (agoMs > COLLECTION_LATE_MS)
+    told.push(
+      warning(
+        `nothing was collected for ${formatDuration(agoMs)}`,
+        `Start a worker, and see that the schedule ${GARBAGE_COLLECTION_SCHEDULE_ID} is not paused.`,
+      ),
+    )
+  if (told.length > 0) return told
+  return [ok(`collected ${formatDuration(agoMs)} ago: ${ended} ended, ${verdicts.length - ended} kept`)]
+}
+
+const SEE_GARBAGE = 'Look with `crucible gc --dry-run`.'
+
+function wordsOf({ backend, kind, id, place, description }: GarbageVerdict): string {
+  return [backend, kind, id || place, description].filter((word) => word).join(' ')
+}
+
 async function checkWorkers({ context, config }: Patient): Promise<Told[]> {
   const queues: [queue: string, type: 'workflow' | 'activity', role: string][] = [
     [ORCHESTRATOR_QUEUE, 'workflow', 'orchestrator'],
@@ -216,10 +266,12 @@ async function checkWorkers({ context, config }: Patient): Promise<Told[]> {
   )
 }
 
-async function checkBackends({ context, config }: Patient): Promise<Told[]> {
-  const deployment = await deploymentOf(context.store)
+async function checkBackends({ context, config, isStoreWell }: Examined): Promise<Told[]> {
+  const deployment = isStoreWell ? await deploymentOf(context.store) : ''
   const told = [...config.backends.keys()].map(async (name): Promise<Told[]> => {
-    const backend = await makeBackend(config, name, { store: context.store, deployment })
+    const backend = await makeBackend(config, name, {
+      ...{ store: context.store, deployment, isStoreUnwell: !isStoreWell },
+    })
     const problems = await backend.check({ signal: AbortSignal.timeout(30 * SECOND_MS) })
     if (problems.length === 0) return [ok(`${name} is ready`)]
     return problems.map(({ severity, message, remedy }) => ({

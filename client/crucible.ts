@@ -10,7 +10,13 @@ import { Context } from './context'
 import { toCrucibleError } from './errors'
 import { eventsOf, recordOf, type JobEvent } from './events'
 import { findJob } from './find-job'
-import { collectGarbage, type GarbageOptions, type GarbageRun } from './garbage'
+import {
+  collectGarbage,
+  lastCollection,
+  type GarbageOptions,
+  type GarbageRun,
+  type LastCollection,
+} from './garbage'
 import type { JobSummary, JobView } from './job-view'
 import { listJobs, type ListFilter } from './list'
 import { readLogs, type JobLogLine, type LogOptions } from './logs'
@@ -105,6 +111,11 @@ export class Crucible {
   /** A job's record: what was asked, and every decision with its inputs. */
   records(jobId: string): Promise<RecordEntry[]> {
     return ours(() => recordOf(this.#context, jobId))
+  }
+
+  /** What the schedule's last garbage collection found and did. */
+  lastGarbageCollection(): Promise<LastCollection | undefined> {
+    return ours(() => lastCollection(this.#context))
   }
 
   /** Starts garbage collection now. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { failureFrom } from '../core/failure'
-import type { GarbageCollectionInput, GarbageCollectionResult } from '../core/messages'
-import { ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
+import type { GarbageCollectionInput, GarbageCollectionResult, GarbageVerdict } from '../core/messages'
+import { GARBAGE_COLLECTION_SCHEDULE_ID, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
 import type { Context } from './context'
-import { scheduledCollection } from './deployment'
-import { CrucibleError } from './errors'
+import { checkSameDeployment, scheduledCollection } from './deployment'
+import { CrucibleError, isNamed } from './errors'
 
 export interface GarbageOptions {
   /** Ends nothing; says what would be ended. */
@@ -22,11 +22,12 @@ export interface GarbageRun {
 
 /**
  * Starts garbage collection now, as its schedule does. Throws `failed` when Temporal does not know the deployment, so that nothing
- * is ever ended by mistake.
+ * is ever ended by mistake, and `usage` when it knows another one than the store.
  */
 export async function collectGarbage(context: Context, options: GarbageOptions): Promise<GarbageRun> {
   const client = await context.temporal()
   const scheduled = await scheduledInput(context)
+  await checkSameDeployment(context, client)
   const input = { ...scheduled, ...options }
   const workflowId = `${WORKFLOW_TYPES.garbageCollection}/${randomUUID()}`
   const handle = await client.workflow.start(WORKFLOW_TYPES.garbageCollection, {
@@ -40,6 +41,41 @@ export async function collectGarbage(context: Context, options: GarbageOptions):
       throw new CrucibleError('failed', failureFrom(error).message, { cause: error })
     }) as Promise<GarbageCollectionResult>
   return { workflowId, graceMs: input.graceMs, result }
+}
+
+/** What the schedule did last. */
+export interface LastCollection {
+  workflowId: string
+  startedAtMs: number
+  /** Missing when it failed; `problem` says why. */
+  verdicts?: GarbageVerdict[]
+  problem?: string
+}
+
+/**
+ * The newest collection of the schedule that is over; `undefined` where there was none yet, or none that the server still knows.
+ * Throws as `collectGarbage` does where there is no schedule.
+ */
+export async function lastCollection(context: Context): Promise<LastCollection | undefined> {
+  const client = await context.temporal()
+  await scheduledInput(context)
+  const { info } = await client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).describe()
+  const newestFirst = [...info.recentActions].sort((a, b) => b.takenAt.getTime() - a.takenAt.getTime())
+  for (const { action, takenAt } of newestFirst) {
+    const { workflowId, firstExecutionRunId } = action.workflow
+    const told = { workflowId, startedAtMs: takenAt.getTime() }
+    const handle = client.workflow.getHandle(workflowId, firstExecutionRunId)
+    try {
+      if ((await handle.describe()).status.name === 'RUNNING') continue
+      const { verdicts } = (await handle.result()) as GarbageCollectionResult
+      return { ...told, verdicts }
+    } catch (error) {
+      if (isNamed(error, 'WorkflowNotFoundError')) continue
+      if (!isNamed(error, 'WorkflowFailedError')) throw error
+      return { ...told, problem: failureFrom(error).message }
+    }
+  }
+  return undefined
 }
 
 async function scheduledInput(context: Context): Promise<GarbageCollectionInput> {

@@ -16,7 +16,7 @@ export {
 export type { ArtifactView, DownloadOptions } from './artifacts'
 export type { CheckpointVerdict, CheckpointView } from './checkpoints'
 export type { JobEvent } from './events'
-export type { GarbageOptions, GarbageRun } from './garbage'
+export type { GarbageOptions, GarbageRun, LastCollection } from './garbage'
 export type { ListFilter } from './list'
 export type { JobLogLine, LogOptions } from './logs'
 export type { Submission, Submitted } from './submit'

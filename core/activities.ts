@@ -104,6 +104,8 @@ export interface OrchestratorActivities {
   extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
   /** Last record, secrets deleted, old checkpoints thinned out. */
   finishJob(input: FinishInput): Promise<JobResult>
+  /** `collectGarbage` for what was begun to be written into the store. */
+  collectStoreGarbage(input: CollectStoreGarbageInput): Promise<GarbageVerdict[]>
 }
 
 export interface LaunchInput {
@@ -208,12 +210,16 @@ export interface BackendActivities {
   collectGarbage(input: CollectGarbageInput): Promise<GarbageVerdict[]>
 }
 
+export type CollectStoreGarbageInput = Omit<CollectGarbageInput, 'backend'>
+
 export interface CollectGarbageInput {
   deployment: string
   backend: BackendName
   /** Ids found unowned a grace ago; only these may be ended. */
   candidates: string[]
   isDryRun: boolean
+  /** Nothing younger than this is ended, whoever owns it; 0 when missing. */
+  youngMs?: number
 }
 
 /** Activity of a backend's watch worker, on `watchQueue(name)`. */

@@ -2,7 +2,7 @@ import type { MicroUsd } from './money'
 import type { BackendName, CapacityType } from './offer'
 
 /** Anything of ours that a provider bills. */
-export type ResourceKind = 'machine' | 'volume' | 'address' | 'template' | 'upload'
+export type ResourceKind = 'machine' | 'volume' | 'address' | 'template' | 'spot-request' | 'upload'
 
 /** Small JSON with which a backend finds one resource again after any restart; written on record as soon as it is known. */
 export interface ResourceHandle {
@@ -45,4 +45,10 @@ export interface OwnedResource {
   createdAtMs: number
   /** For people: `running since ...`, `detached volume`. */
   description: string
+  /** Region, zone, folder: where a person would look for it. */
+  place?: string
+  /** What it costs a day, as long as it stays as it is: 0 for nothing; missing where nobody knows. */
+  costMicroUsdPerDay?: MicroUsd
+  /** Of what serves many jobs and belongs to none: whether it is still of use, and why. Then no owner is asked for. */
+  use?: { isNeeded: boolean; reason: string }
 }

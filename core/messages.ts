@@ -157,14 +157,22 @@ export interface GarbageCollectionInput {
 
 /** What garbage collection found about one resource. */
 export interface GarbageVerdict {
+  /** `store` for what is in the object store. */
   backend: BackendName
   kind: string
   id: string
+  /** The attempt or job that it was made for; empty for what serves many. */
   owner: string
   description: string
-  action: 'kept' | 'ended' | 'would-end' | 'failed'
+  /** `unseen`: a place where something may be, and at which nobody looks any more. */
+  action: 'kept' | 'ended' | 'would-end' | 'failed' | 'unseen'
   /** Why, in a sentence. */
   reason: string
+  /** Region, zone, folder. */
+  place?: string
+  sinceMs?: number
+  /** 0 for what is free; missing where nobody knows. */
+  costMicroUsdPerDay?: MicroUsd
 }
 
 export interface GarbageCollectionResult {

@@ -105,7 +105,7 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
     clock,
     regions: world.regions,
     requestId: () => ids.uuid(),
-    wallMs: () => Date.now(),
+    wallMs: () => Date.now() + world.ahead,
   })
   const control = new Control({ ec2, life, journal, faults })
   return { world, clock, addresses, identities, faults, journal, ec2, life, control, dispatch }

@@ -13,8 +13,11 @@ const TIMER_MS_MAX = 2_000_000_000
 export class WallClock implements Clock {
   private readonly timers = new Set<NodeJS.Timeout>()
 
+  /** @param aheadMs of the clock of this host */
+  constructor(private readonly aheadMs = 0) {}
+
   nowMs(): number {
-    return Date.now()
+    return Date.now() + this.aheadMs
   }
 
   after(delayMs: number, action: () => void): () => void {

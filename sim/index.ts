@@ -72,7 +72,7 @@ export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
     typeof options.world === 'string'
       ? loadWorld(options.world)
       : { plan: planWorld(options.world ?? {}), directory: process.cwd() }
-  const wall = new WallClock()
+  const wall = new WallClock(loaded.plan.ahead)
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'crucible-sim-')))
   const undo = async (): Promise<void> => {
     wall.stop()
@@ -104,13 +104,15 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
   const { addresses, world, identities, faults, clock, control, ec2, life, journal } = parts
   const server = new WireServer({
     dispatch: parts.dispatch,
+    aheadMs: world.ahead,
     control: (path, method, body) => control.handle(path, method, body),
     store: startFront && ((request, response) => addresses.store?.handle(request, response)),
   })
   const endpoint = `http://127.0.0.1:${await server.listen(port)}`
   addresses.services = endpoint
   const region = [...world.regions.keys()][0]!
-  const front = { port: storePort, region, account: world.account, identities, faults, clock }
+  const { account, ahead: aheadMs } = world
+  const front = { port: storePort, region, account, identities, faults, clock, aheadMs }
   const store = await startFront?.(front).catch(async (error: unknown) => {
     await server.close()
     throw error

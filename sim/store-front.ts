@@ -18,6 +18,8 @@ export interface StoreFrontOptions {
   /** Rules whose `where.service` is `s3`. */
   faults: Faults
   clock: Clock
+  /** How far the clock on the wire is ahead of that of this host. */
+  aheadMs: number
 }
 
 export interface StoreFront {

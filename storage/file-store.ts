@@ -13,7 +13,7 @@ import {
   unlink,
   writeFile,
 } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DAY_MS } from '../core/time'
 import { hasCode, storeErrorOf } from './file-errors'
@@ -21,6 +21,7 @@ import { readFolder, splitPrefix, statOf, TEMPORARY_FOLDER, walk } from './file-
 import { checkKey, checkPrefix } from './keys'
 import { placeIfAbsent } from './place'
 import { StoreError, type ObjectStore, type StoredObject } from './store'
+import type { UnfinishedUpload } from './unfinished'
 
 /** A put whose folder another process prunes at the same moment makes it again; it loses that race this often at most. */
 const FOLDER_TRIES_MAX = 100
@@ -153,6 +154,21 @@ export class FileStore implements ObjectStore {
     }
   }
 
+  async unfinished(): Promise<UnfinishedUpload[]> {
+    const folder = join(this.#root, TEMPORARY_FOLDER)
+    const found: UnfinishedUpload[] = []
+    for (const name of await readdir(folder).catch(() => [])) {
+      const stats = await statOf(join(folder, name))
+      if (stats !== undefined)
+        found.push({ id: name, sizeBytes: stats.size, beganAtMs: Math.floor(stats.mtimeMs) })
+    }
+    return found
+  }
+
+  async abandon({ id }: UnfinishedUpload): Promise<void> {
+    await rm(join(this.#root, TEMPORARY_FOLDER, basename(id)), { force: true })
+  }
+
   #path(key: string): string {
     checkKey(key)
     if (key.split('/', 1)[0] === TEMPORARY_FOLDER) {
@@ -245,13 +261,8 @@ export class FileStore implements ObjectStore {
     const nowMs = this.#now()
     if (nowMs - this.#sweptAtMs < DAY_MS) return
     this.#sweptAtMs = nowMs
-    const folder = join(this.#root, TEMPORARY_FOLDER)
-    const names = await readdir(folder).catch(() => [])
-    for (const name of names) {
-      const path = join(folder, name)
-      const stats = await statOf(path)
-      if (stats !== undefined && nowMs - stats.mtimeMs > DAY_MS) await rm(path, { force: true })
-    }
+    for (const upload of await this.unfinished())
+      if (nowMs - upload.beganAtMs > DAY_MS) await this.abandon(upload)
   }
 }
 

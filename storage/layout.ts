@@ -8,6 +8,10 @@ export const layout = {
   runner: (sha256: string) => `runners/${sha256}.pyz`,
   market: (backend: string, sha256: string) => `market/${backend}/${sha256}.json`,
 
+  /** Where the machines of a backend have ever been looked for: what is left in a place that nobody looks at any more can be told. */
+  places: (backend: string) => `places/${backend}/`,
+  place: (backend: string, place: string) => `places/${backend}/${place}.json`,
+
   jobs: () => 'jobs/',
   job: (jobId: string) => `jobs/${jobId}/`,
   records: (jobId: string) => `jobs/${jobId}/record/`,

@@ -14,7 +14,7 @@ export function openGranter(store: ObjectStore, options: S3GrantOptions): Grante
 export async function tryGrant(store: ObjectStore, granter: Granter, wish: GrantWish): Promise<Grant> {
   const grant = await granter.grant(wish)
   if (!(store instanceof S3Store)) return grant
-  const asMachine = new S3Store(store.place, Date.now, grant)
+  const asMachine = new S3Store(store.place, grant)
   try {
     await asMachine.listFolders(layout.checkpoints(wish.jobId))
     return grant

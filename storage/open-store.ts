@@ -18,7 +18,7 @@ const OPENERS: Readonly<Record<string, (url: URL, now: () => number) => ObjectSt
  * The object store that a URL names (`file:///srv/crucible`, `s3://bucket/prefix`), which is what CRUCIBLE_STORE says or stands
  * for. Throws a `StoreError` that names the variable and says what to write when the URL names none.
  *
- * @param now the wall clock, by which leftovers are old enough to be removed
+ * @param now the wall clock, by which leftovers in a folder are old enough to be removed
  */
 export function openStore(url: string, now: () => number = Date.now): ObjectStore {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
@@ -51,9 +51,9 @@ function openFolder(url: URL, now: () => number): ObjectStore {
  * Loaded where there is a bucket: the SDK that it needs takes longer to load than most commands take. Found from the folder of the
  * bundle of quick commands as well, which does not hold it.
  */
-function openBucket(url: URL, now: () => number): ObjectStore {
+function openBucket(url: URL): ObjectStore {
   const path = join(__dirname, '..', 'storage', 's3', 'open')
-  return (createRequire(__filename)(path) as typeof s3).openBucket(url, now)
+  return (createRequire(__filename)(path) as typeof s3).openBucket(url)
 }
 
 function badUrl(url: string, why: string): StoreError {

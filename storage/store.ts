@@ -1,3 +1,5 @@
+import type { UnfinishedUpload } from './unfinished'
+
 /**
  * The object store as the rest of Crucible sees it: whole objects under keys with `/`, strong read-after-write, one atomic
  * put-if-absent. Everything that must survive a machine, or outlive Temporal's retention, is here.
@@ -38,6 +40,15 @@ export interface ObjectStore {
 
   /** Removes the object; absent is success. */
   delete(key: string): Promise<void>
+
+  /**
+   * What killed processes left half-written, and what is being written now: no other list shows it, and it takes room. Missing
+   * where there is no such thing.
+   */
+  unfinished?(): Promise<UnfinishedUpload[]>
+
+  /** Ends what was begun, by its id; absent is success. */
+  abandon?(upload: UnfinishedUpload): Promise<void>
 }
 
 export interface StoredObject {

@@ -63,7 +63,7 @@ export async function ensureGarbageCollection(
 ): Promise<void> {
   const { store, deployment, logger } = at
   const known = await knownDeployment(client)
-  if (known === deployment) return
+  if (known === deployment) return addBackends(client, at.backends)
   if (known !== undefined) {
     logger.error(
       { temporal: known, store: deployment },
@@ -79,6 +79,23 @@ export async function ensureGarbageCollection(
     return
   }
   await createGarbageCollection(client, { deployment, backends: at.backends })
+}
+
+/**
+ * From now on looks at these backends, too. One that is configured no longer stays on the list: something of it may be left, and
+ * that nobody looks is told at every look.
+ */
+async function addBackends(client: Client, backends: BackendName[]): Promise<void> {
+  const handle = client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID)
+  const added = (known: readonly BackendName[]): BackendName[] =>
+    backends.filter((name) => !known.includes(name))
+  const [now] = ((await handle.describe()).action.args ?? []) as [GarbageCollectionInput?]
+  if (now === undefined || added(now.backends).length === 0) return
+  await handle.update(({ action, ...schedule }) => {
+    const [input] = (action.args ?? []) as [GarbageCollectionInput]
+    const args = [{ ...input, backends: [...input.backends, ...added(input.backends)] }]
+    return { ...schedule, action: { ...action, args } }
+  })
 }
 
 /** The deployment that Temporal holds; `undefined` when it holds none. */
@@ -109,7 +126,7 @@ export async function createGarbageCollection(
         workflowId: WORKFLOW_TYPES.garbageCollection,
         taskQueue: ORCHESTRATOR_QUEUE,
         args: [input],
-        staticSummary: 'ends machines that nobody owns',
+        staticSummary: 'ends what nobody owns',
       },
     })
   } catch (error) {

@@ -12,18 +12,25 @@ import type { SecretsDesk } from './secrets'
 export async function makeBackend(
   config: WorkerConfig,
   name: BackendName,
-  at: { store: ObjectStore; deployment: string; secrets?: SecretsDesk; grants?: GrantsDesk | undefined },
+  at: {
+    store: ObjectStore
+    deployment: string
+    secrets?: SecretsDesk
+    grants?: GrantsDesk | undefined
+    /** The store is known to be unwell: the backend's check need not say so again. */
+    isStoreUnwell?: boolean
+  },
 ): Promise<Backend> {
   const read = config.backends.get(name)
   if (read === undefined) {
     const known = Object.keys(BACKENDS).join(', ')
     throw new ConfigError([`There is no backend "${name}" in CRUCIBLE_BACKENDS; Crucible knows ${known}.`])
   }
-  const { secrets, grants } = at
+  const { secrets, grants, isStoreUnwell = false } = at
   return read.create({
     fetchRunner: runnerFetcher(at.store),
     runnerUrl: runnerLinker(at.store),
-    storeUrl: at.store.url,
+    ...(isStoreUnwell ? {} : { storeUrl: at.store.url }),
     clock: Date.now,
     deployment: at.deployment,
     ...(secrets === undefined ? {} : { secretKeyOf: (attemptId: string) => secrets.keyOf(attemptId) }),

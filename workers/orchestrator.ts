@@ -2,7 +2,9 @@ import { Worker, type NativeConnection } from '@temporalio/worker'
 import { createDecidingActivities } from '../activities/deciding'
 import { failureInterceptor } from '../activities/failures'
 import type { AskOffers } from '../activities/asking'
+import type { OwnerLookup } from '../activities/garbage'
 import { createPlanningActivities } from '../activities/planning'
+import { createStoreActivities } from '../activities/store-garbage'
 import type { OrchestratorActivities } from '../core/activities'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
 import type { ObjectStore } from '../storage/store'
@@ -15,6 +17,7 @@ export interface OrchestratorDeps {
   connection: NativeConnection
   store: ObjectStore
   askOffers: AskOffers
+  owners: OwnerLookup
 }
 
 /** Workflows that a process keeps in memory; beyond that the oldest are dropped and replayed when they are needed again. */
@@ -22,7 +25,7 @@ const CACHED_WORKFLOWS_MAX = 5_000
 
 /** Workflows, planning, decisions and documents, on `ORCHESTRATOR_QUEUE`. */
 export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker> {
-  const { config, connection, store, askOffers } = deps
+  const { config, connection, store, askOffers, owners } = deps
   const now = Date.now
   const activities: OrchestratorActivities = {
     ...createPlanningActivities({
@@ -34,6 +37,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
       publishRunner: runnerPublisher(store),
     }),
     ...createDecidingActivities({ store, now }),
+    ...createStoreActivities({ store, owners, now }),
   }
   return Worker.create({
     connection,

@@ -2,6 +2,7 @@ import { Client } from '@temporalio/client'
 import type { NativeConnection, Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { openStore } from '../storage/open-store'
+import { notePlace } from '../storage/places'
 import type { ObjectStore } from '../storage/store'
 import { createBackendWorkers } from './backend'
 import type { WorkerConfig } from './config'
@@ -11,6 +12,7 @@ import { GrantsDesk, granterFor } from './grants'
 import { makeBackend } from './make-backend'
 import { offersThroughWorkers } from './offers'
 import { createOrchestrator } from './orchestrator'
+import { ownersThrough } from './owners'
 import { SecretsDesk } from './secrets'
 
 /** What a process does: `orchestrator`, or the name of a backend. */
@@ -67,6 +69,8 @@ async function createRole(at: Composition, role: Role): Promise<Worker[]> {
     const { timing } = config
     const grants = granter && new GrantsDesk({ granter, keys: secrets, timing, now: Date.now, logger })
     const backend = await makeBackend(config, role, { store, deployment, secrets, grants })
+    const { place } = backend
+    if (place !== undefined) await notePlace(store, { backend: role, place })
     return createBackendWorkers({
       connection,
       namespace: config.temporal.namespace,
@@ -80,7 +84,7 @@ async function createRole(at: Composition, role: Role): Promise<Worker[]> {
   const backends = [...config.backends.keys()]
   await ensureGarbageCollection(client, { store, deployment, backends, logger })
   const askOffers = offersThroughWorkers(client, Date.now)
-  return [await createOrchestrator({ config, connection, store, askOffers })]
+  return [await createOrchestrator({ config, connection, store, askOffers, owners: ownersThrough(client) })]
 }
 
 async function runUntil(signal: AbortSignal, workers: Worker[], onReady?: () => void): Promise<void> {

@@ -1,46 +1,73 @@
-import { proxyActivities, sleep } from '@temporalio/workflow'
-import type { BackendActivities } from '../core/activities'
+import { patched, proxyActivities, sleep } from '@temporalio/workflow'
+import type { BackendActivities, CollectGarbageInput, OrchestratorActivities } from '../core/activities'
 import { failureFrom } from '../core/failure'
 import type { GarbageCollectionInput, GarbageCollectionResult, GarbageVerdict } from '../core/messages'
-import { backendQueue } from '../core/queues'
+import { backendQueue, ORCHESTRATOR_QUEUE } from '../core/queues'
 
 /**
- * Ends what nobody owns: one look at every backend, a grace, and a second look that ends what was unowned both times. Runs on a
- * Temporal Schedule, and by hand.
+ * Ends what nobody owns: one look at every backend and at the store, a grace, and a second look that ends what was unowned both
+ * times. Runs on a Temporal Schedule, and by hand.
  */
 export async function garbageCollection(input: GarbageCollectionInput): Promise<GarbageCollectionResult> {
-  const first = await lookEverywhere(input, 'look for what nobody owns', () => [])
+  const first = await lookEverywhere(input, { summary: 'look for what nobody owns', candidatesOf: () => [] })
   const candidates = first.filter(({ action }) => action === 'would-end')
   if (input.isDryRun || candidates.length === 0) return { verdicts: first }
   await sleep(input.graceMs, { summary: 'grace before anything is ended' })
-  const idsOf = (backend: string): string[] =>
+  const candidatesOf = (backend: string): string[] =>
     candidates.filter((each) => each.backend === backend).map(({ id }) => id)
-  return { verdicts: await lookEverywhere(input, 'end what still nobody owns', idsOf) }
+  const look = { summary: 'end what still nobody owns', candidatesOf, youngMs: input.graceMs }
+  return { verdicts: await lookEverywhere(input, look) }
+}
+
+interface Look {
+  summary: string
+  /** Ids found unowned the last time, by backend. */
+  candidatesOf: (backend: string) => string[]
+  /** By the provider's clock as well, nothing is ended sooner. */
+  youngMs?: number
 }
 
 async function lookEverywhere(
   { backends, deployment, isDryRun }: GarbageCollectionInput,
-  summary: string,
-  candidatesOf: (backend: string) => string[],
+  { summary, candidatesOf, ...young }: Look,
 ): Promise<GarbageVerdict[]> {
-  const looks = backends.map(async (backend) => {
-    const { collectGarbage } = proxyActivities<BackendActivities>({
-      taskQueue: backendQueue(backend),
-      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
-      heartbeatTimeout: '20 seconds',
-      scheduleToStartTimeout: '5 minutes',
-      startToCloseTimeout: '30 minutes',
-      retry: { maximumAttempts: 5 },
-      summary,
-    })
-    try {
-      return await collectGarbage({ deployment, backend, candidates: candidatesOf(backend), isDryRun })
-    } catch (error) {
-      // One backend that cannot be asked must not keep the others from being swept.
-      return [unasked(backend, failureFrom(error).message)]
-    }
+  const inputFor = (backend: string): CollectGarbageInput => ({
+    ...{ deployment, backend, candidates: candidatesOf(backend), isDryRun },
+    ...young,
   })
+  const looks = backends.map((backend) =>
+    asked(backend, () => looking(backendQueue(backend), summary).collectGarbage(inputFor(backend))),
+  )
+  if (patched('unfinished-uploads'))
+    looks.push(asked(STORE, () => looking(ORCHESTRATOR_QUEUE, summary).collectStoreGarbage(inputFor(STORE))))
   return (await Promise.all(looks)).flat()
+}
+
+/** Stands in the place of a backend's name. */
+const STORE = 'store'
+
+type Looks = Pick<BackendActivities, 'collectGarbage'> & Pick<OrchestratorActivities, 'collectStoreGarbage'>
+
+function looking(taskQueue: string, summary: string): Looks {
+  return proxyActivities<Looks>({
+    taskQueue,
+    cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+    heartbeatTimeout: '20 seconds',
+    scheduleToStartTimeout: '5 minutes',
+    startToCloseTimeout: '30 minutes',
+    retry: { maximumAttempts: 5 },
+    summary,
+  })
+}
+
+/** One that cannot be asked must not keep the others from being swept. */
+async function asked(backend: string, look: () => Promise<GarbageVerdict[]>): Promise<GarbageVerdict[]> {
+  try {
+    return await look()
+  } catch (error) {
+    const { message, hint } = failureFrom(error)
+    return [unasked(backend, hint === undefined ? message : `${message} ${hint}`)]
+  }
 }
 
 function unasked(backend: string, reason: string): GarbageVerdict {

@@ -8,6 +8,7 @@ export interface Ec2Api {
   readonly network: NetworkApi
   readonly machines: MachinesApi
   readonly commands: CommandsApi
+  readonly leftovers: LeftoversApi
 }
 
 /** A call that failed, before anybody has judged what that means. */
@@ -34,13 +35,15 @@ export class AwsError extends Error {
 }
 
 export interface AccountApi {
-  identity(signal: AbortSignal): Promise<{ account: string; arn: string }>
+  /** `clockAheadMs`: how far the provider's clock is ahead of ours, to a second or two. */
+  identity(signal: AbortSignal): Promise<{ account: string; arn: string; clockAheadMs: number }>
   /** The value of one quota of EC2, in its own unit. */
   quota(code: string, signal: AbortSignal): Promise<number>
   /** Which of these actions the identity may not do, as far as its policies tell. */
   deniedActions(arn: string, actions: string[], signal: AbortSignal): Promise<string[]>
   /** The role of an instance profile and the policies attached to it, or `undefined` when there is no such profile. */
   profile(name: string, signal: AbortSignal): Promise<{ roleName?: string; policies: string[] } | undefined>
+  hasRole(name: string, signal: AbortSignal): Promise<boolean>
   /** A public or own parameter's value. */
   parameter(name: string, signal: AbortSignal): Promise<string>
   /** Region of a bucket, or `undefined` when there is no such bucket. */
@@ -181,6 +184,8 @@ export interface Machine {
 export interface Volume {
   id: string
   state: string
+  zone: string
+  sizeGiB: number
   createdAtMs: number
   tags: Record<string, string>
 }
@@ -198,6 +203,37 @@ export interface MachinesApi {
   deleteVolume(id: string, signal: AbortSignal): Promise<void>
   /** The serial console's text, or `undefined` while there is none. */
   console(id: string, signal: AbortSignal): Promise<string | undefined>
+}
+
+/** A launch template, as far as it is of interest whether anybody still needs it. */
+export interface Template {
+  id: string
+  name: string
+  createdAtMs: number
+  tags: Record<string, string>
+}
+
+/** A request for a spot machine that is not over for the provider. */
+export interface SpotRequest {
+  id: string
+  state: string
+  /** Of the machine that came of it; missing while none did. */
+  machineId?: string
+  createdAtMs: number
+  tags: Record<string, string>
+}
+
+/** What costs nothing by itself, and yet counts against a limit or may come to cost something. */
+export interface LeftoversApi {
+  templates(
+    wanted: { tag: { name: string; value: string } } | { id: string },
+    signal: AbortSignal,
+  ): Promise<Template[]>
+  deleteTemplate(id: string, signal: AbortSignal): Promise<void>
+  /** All of the account that are open or active, or the one of an id: a fleet's requests carry no tags. */
+  spotRequests(id: string | undefined, signal: AbortSignal): Promise<SpotRequest[]>
+  /** Takes a request back; a machine that came of it goes on. */
+  cancelSpotRequest(id: string, signal: AbortSignal): Promise<void>
 }
 
 /** A command on a machine, as the provider's agent tells of it. */

@@ -15,17 +15,29 @@ export async function checkBucket(host: Host, signal: AbortSignal): Promise<Prob
     const remedy = `Run: aws s3 mb s3://${bucket.name} --region ${host.config.region}; or set CRUCIBLE_STORE.`
     return [{ severity: 'error', message: `there is no bucket ${bucket.name}`, remedy, failure: 'invalid' }]
   }
-  return [...far(host, bucket, region), ...(await checkPutIfAbsent(host, { bucket, prefix }, signal))]
+  const real = bucket.endpoint === undefined ? { ...bucket, region } : bucket
+  return [...far(host, bucket, region), ...(await checkPutIfAbsent(host, { bucket: real, prefix }, signal))]
 }
 
-/** Only a bucket of AWS is in a Region. */
+/** Only a bucket of AWS is in a Region. Store and runner find it wherever it is, by an answer that sends them there. */
 function far({ config }: Host, bucket: Bucket, region: string): Problem[] {
-  if (bucket.endpoint !== undefined || region === config.region) return []
+  if (bucket.endpoint !== undefined) return []
+  const url = `s3://${bucket.name}?region=${region}`
+  const isTold = bucket.region === undefined || bucket.region === region
+  if (region !== config.region)
+    return [
+      {
+        severity: 'warning',
+        message: `the bucket ${bucket.name} is in ${region}, the machines are in ${config.region}: traffic between them is slow and costs`,
+        remedy: `Use a bucket in ${config.region}${isTold ? '' : `; until then say where this one is in CRUCIBLE_STORE: ${url}`}.`,
+      },
+    ]
+  if (isTold) return []
   return [
     {
       severity: 'warning',
-      message: `the bucket ${bucket.name} is in ${region}, the machines are in ${config.region}: traffic between them is slow and costs`,
-      remedy: `Use a bucket in ${config.region}.`,
+      message: `the bucket ${bucket.name} is in ${region}, and CRUCIBLE_STORE or AWS_REGION says ${bucket.region}: everybody is sent on from there`,
+      remedy: `Say where it is in CRUCIBLE_STORE: ${url}.`,
     },
   ]
 }

@@ -1,4 +1,5 @@
 import type { CallContext, Problem } from '../backend'
+import { checkClock, checkSpotRole, checkTypes } from './check-account'
 import { checkBucket } from './check-bucket'
 import { checkGroups, checkWaysOut } from './check-network'
 import { ec2Error } from './errors'
@@ -17,6 +18,8 @@ const ACTIONS = [
   'ec2:DescribeRouteTables',
   'ec2:DescribeVpcEndpoints',
   'ec2:DescribeVolumes',
+  'ec2:DescribeLaunchTemplates',
+  'ec2:DescribeSpotInstanceRequests',
   'ec2:GetConsoleOutput',
   'ec2:CreateFleet',
   'ec2:RunInstances',
@@ -24,6 +27,8 @@ const ACTIONS = [
   'ec2:CreateTags',
   'ec2:TerminateInstances',
   'ec2:DeleteVolume',
+  'ec2:DeleteLaunchTemplate',
+  'ec2:CancelSpotInstanceRequests',
   'iam:PassRole',
   'ssm:GetParameter',
   'ssm:DescribeInstanceInformation',
@@ -33,6 +38,7 @@ const ACTIONS = [
   'pricing:GetProducts',
   'servicequotas:GetServiceQuota',
   'iam:GetInstanceProfile',
+  'iam:GetRole',
   'iam:ListAttachedRolePolicies',
 ]
 /** Without these something is missing that one can do without. */
@@ -40,10 +46,15 @@ const OPTIONAL = [
   'ec2:DescribeSpotPriceHistory',
   'ec2:DescribeRouteTables',
   'ec2:DescribeVpcEndpoints',
+  'ec2:DescribeLaunchTemplates',
+  'ec2:DescribeSpotInstanceRequests',
   'ec2:GetConsoleOutput',
+  'ec2:DeleteLaunchTemplate',
+  'ec2:CancelSpotInstanceRequests',
   'pricing:GetProducts',
   'servicequotas:GetServiceQuota',
   'iam:GetInstanceProfile',
+  'iam:GetRole',
   'iam:ListAttachedRolePolicies',
 ]
 
@@ -60,6 +71,8 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
     () => checkGroups(host, signal),
     () => checkProfile(host, signal),
     () => checkImage(host, signal),
+    () => checkTypes(host, signal),
+    () => checkSpotRole(host, signal),
     () => checkQuotas(host, signal),
     () => checkPrices(host, signal),
     () => checkBucket(host, signal),
@@ -70,15 +83,16 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
       return 'problem' in found ? [found.problem] : found.value
     }),
   )
-  return problems
-    .flat()
+  return [...checkClock(identity.value.clockAheadMs), ...problems.flat()]
     .filter(isFirstWord)
     .sort((a, b) => a.severity.localeCompare(b.severity))
 }
 
-/** One missing permission may be in the way of several parts, and is named by whoever lists them all, too. */
-function isFirstWord({ failure, remedy }: Problem, at: number, all: Problem[]): boolean {
-  return failure !== 'auth' || all.findIndex((one) => one.remedy === remedy) === at
+/** What is in the way of several parts is told once; a missing permission is named by whoever lists them all, too. */
+function isFirstWord({ failure, message, remedy }: Problem, at: number, all: Problem[]): boolean {
+  const isSame = (one: Problem): boolean =>
+    one.remedy === remedy && (failure === 'auth' || one.message === message)
+  return all.findIndex(isSame) === at
 }
 
 /** An answer, or the problem that there is none. Only a caller who left is told by an error. */

@@ -22,6 +22,8 @@ export interface Ec2Config {
   hasGrants: boolean
   /** For how long after a change the provider's lists may not show it. */
   staleForMs: number
+  /** A launch template of this age that no machine came of any more is deleted. */
+  templatesKeptMs: number
   /** Another server in the place of AWS. */
   endpoint?: string
 }
@@ -46,6 +48,9 @@ export const DISK_MAX_GIB = 16_384
 const REGISTER_DEFAULT_MS = 10 * MINUTE_MS
 /** AWS advises to wait for up to five minutes before a list is believed ("Eventual consistency", EC2 developer guide). */
 const STALE_DEFAULT_MS = 5 * MINUTE_MS
+
+/** Launches make a missing one again: this only keeps one that is used every week from being made anew each time. */
+const TEMPLATES_KEPT_DEFAULT_MS = 168 * HOUR_MS
 
 /** The settings by name, for the parser's messages and for the documentation. */
 export const EC2_SETTINGS = [
@@ -88,6 +93,12 @@ export const EC2_SETTINGS = [
     name: 'CRUCIBLE_EC2_STALE_FOR',
     default: '5m',
     meaning: 'for how long the lists of EC2 may not show what was just made',
+  },
+  {
+    name: 'CRUCIBLE_EC2_TEMPLATES_KEPT',
+    default: '168h',
+    meaning:
+      'garbage collection deletes launch templates of this age that no machine uses; they are made again when needed',
   },
   {
     name: 'CRUCIBLE_EC2_GRANTS',
@@ -136,6 +147,7 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     diskGiB: read('CRUCIBLE_EC2_DISK', DISK_DEFAULT_GIB, parseDisk),
     registerWithinMs: read('CRUCIBLE_EC2_REGISTER_WITHIN', REGISTER_DEFAULT_MS, parseDuration),
     staleForMs: read('CRUCIBLE_EC2_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
+    templatesKeptMs: read('CRUCIBLE_EC2_TEMPLATES_KEPT', TEMPLATES_KEPT_DEFAULT_MS, parseDuration),
     hasGrants: read('CRUCIBLE_EC2_GRANTS', false, parseYesNo),
     ...(endpoint === '' ? {} : { endpoint }),
   }

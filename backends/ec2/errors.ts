@@ -25,10 +25,18 @@ const BUG = meaning(
   'invalid',
   'This is a fault of the order or of Crucible: look at the settings CRUCIBLE_EC2_*.',
 )
+/** Once for each account; then anybody may have spot machines. */
+export const MAKE_SPOT_ROLE =
+  'Have somebody run once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com'
 const KEYS = meaning(
   'auth',
   'Give the worker valid AWS credentials (AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), and set its clock.',
 )
+const ENDED_KEYS = meaning(
+  'transient',
+  'Renew the AWS credentials of the worker: those that it has have ended.',
+)
+const CLOCK = meaning('transient', 'Set the clock of the worker: it is minutes away from that of AWS.')
 const RIGHTS = meaning(
   'auth',
   'Give this identity the permission; `crucible doctor` lists which are missing.',
@@ -107,9 +115,14 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ServiceUnavailable: FAULT,
   Unavailable: FAULT,
   ConcurrentTagAccess: SHORTLY,
-  RequestExpired: meaning('transient', 'Set the clock of the worker.'),
-  ExpiredToken: SHORTLY,
-  ExpiredTokenException: SHORTLY,
+  RequestExpired: meaning(
+    'transient',
+    'Renew the AWS credentials of the worker, or set its clock: EC2 says this of both.',
+  ),
+  RequestTimeTooSkewed: CLOCK,
+  RequestInTheFuture: CLOCK,
+  ExpiredToken: ENDED_KEYS,
+  ExpiredTokenException: ENDED_KEYS,
   'InvalidGroup.NotFound': GROUP,
   IncorrectInstanceState: SHORTLY,
   IncorrectState: SHORTLY,
@@ -117,6 +130,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   DependencyViolation: SHORTLY,
   'InvalidPlacementGroup.InUse': SHORTLY,
   'InvalidInstanceID.NotFound': SHORTLY,
+  VolumeInUse: SHORTLY,
   'InvalidSpotInstanceRequestID.NotFound': SHORTLY,
   'InvalidFleetId.NotFound': SHORTLY,
   InvalidPaginationToken: SHORTLY,
@@ -127,10 +141,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   AccessDenied: RIGHTS,
   AccessDeniedException: RIGHTS,
   AuthFailure: KEYS,
-  'AuthFailure.ServiceLinkedRoleCreationNotPermitted': meaning(
-    'auth',
-    'Have somebody run once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com',
-  ),
+  'AuthFailure.ServiceLinkedRoleCreationNotPermitted': meaning('auth', MAKE_SPOT_ROLE),
   InvalidClientTokenId: KEYS,
   UnrecognizedClientException: KEYS,
   MissingAuthenticationToken: KEYS,
@@ -226,6 +237,8 @@ const FRESH_PROFILE: Meaning = {
 
 export function meaningOf(code: string, message: string): Meaning | undefined {
   if (code === 'InvalidParameterValue' && /iam instance profile/i.test(message)) return FRESH_PROFILE
+  // These services have no code of their own for a clock that is off.
+  if (/^Signature (?:expired|not yet current)/.test(message)) return CLOCK
   return MEANINGS[code]
 }
 

@@ -7,6 +7,7 @@ import { createHost, type Ec2Deps } from './host'
 import { drain } from './drain'
 import { launch } from './launch'
 import { logs } from './logs'
+import { leftovers } from './leftovers'
 import { find, list, observe } from './observe'
 import { BACKEND, CAPACITY_TYPES, offers } from './offers'
 import type * as Sdk from './sdk'
@@ -34,6 +35,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
   const host = createHost(config, deps, api)
   return {
     name: BACKEND,
+    place: config.region,
     capabilities: {
       capacityTypes: CAPACITY_TYPES.filter((one) => one === 'on-demand' || config.hasSpot),
       hasCustomImage: true,
@@ -54,6 +56,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
     observe: (handles, ctx) => verb(ctx, () => observe(host, handles, ctx)),
     terminate: (resource, ctx) => verb(ctx, () => terminate(host, resource, ctx)),
     list: (deployment, ctx) => verb(ctx, () => list(host, deployment, ctx)),
+    leftovers: (deployment, ctx) => verb(ctx, () => leftovers(host, deployment, ctx)),
     logs: (handle, _cursor, ctx) => verb(ctx, () => logs(host, handle, ctx)),
   }
 }

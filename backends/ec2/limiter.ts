@@ -63,7 +63,7 @@ export function createLimiter(clock: () => number): Limiter {
 
 /** The same calls, those that change something at the provider's pace. */
 export function paced(api: Ec2Api, limiter: Limiter): Ec2Api {
-  const { machines, commands } = api
+  const { machines, commands, leftovers } = api
   return {
     ...api,
     machines: {
@@ -78,6 +78,13 @@ export function paced(api: Ec2Api, limiter: Limiter): Ec2Api {
     commands: {
       ...commands,
       send: (request, signal) => limiter.run('other', signal, () => commands.send(request, signal)),
+    },
+    leftovers: {
+      ...leftovers,
+      deleteTemplate: (id, signal) =>
+        limiter.run('other', signal, () => leftovers.deleteTemplate(id, signal)),
+      cancelSpotRequest: (id, signal) =>
+        limiter.run('ending', signal, () => leftovers.cancelSpotRequest(id, signal)),
     },
   }
 }

@@ -50,7 +50,11 @@ export function createMarket({ config, api, clock }: Parts): Market {
   const types = cached({
     freshForMs: TYPES_FRESH_MS,
     clock,
-    read: (signal) => api.market.types(config.types, signal),
+    read: async (signal) => {
+      const found = await api.market.types(config.types, signal)
+      if (found.length === 0) throw invalid(...whyNoTypes(config))
+      return found
+    },
   })
   const zones = cached({
     freshForMs: TYPES_FRESH_MS,
@@ -105,6 +109,13 @@ export function createMarket({ config, api, clock }: Parts): Market {
       return image.architecture === architecture ? image : undefined
     },
   }
+}
+
+function whyNoTypes({ types, region }: Ec2Config): [string, string] {
+  return [
+    `${region} has none of the machine types ${types.join(', ')}`,
+    `Set CRUCIBLE_EC2_TYPES to types that it has (aws ec2 describe-instance-type-offerings --region ${region}), or CRUCIBLE_EC2_REGION to one that has these.`,
+  ]
 }
 
 function zonesByType(offerings: { type: string; zone: string }[]): Map<string, Set<string>> {

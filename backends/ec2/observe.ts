@@ -1,12 +1,14 @@
 import type { FindOutcome } from '../../core/activities'
 import type { MachineHandle, OwnedResource } from '../../core/handle'
+import { spendOver } from '../../core/meter'
+import { microUsd } from '../../core/money'
 import type { Observation } from '../../core/observation'
-import { formatInstant, SECOND_MS } from '../../core/time'
+import { DAY_MS, formatInstant, SECOND_MS } from '../../core/time'
 import type { CallContext } from '../backend'
 import type { Machine } from './api'
 import type { Host } from './host'
 import { handleOf, isMachineId, observationOf } from './machines'
-import { ownerOf, TAGS } from './tags'
+import { ownerOf, priceOn, TAGS } from './tags'
 
 export async function observe(
   host: Host,
@@ -78,12 +80,27 @@ export async function list(
       owner: ownerOf(machine.tags),
       createdAtMs: machine.launchedAtMs,
       description: `${machine.type} in ${machine.zone}, ${machine.state} since ${formatInstant(machine.launchedAtMs)}`,
+      place: machine.zone,
+      // One that is stopped costs its disk, of which nothing is known here.
+      ...(machine.state === 'stopped'
+        ? {}
+        : {
+            costMicroUsdPerDay: spendOver(
+              DAY_MS,
+              priceOn(machine.tags, { type: machine.type, place: machine.zone }),
+            ),
+          }),
     })),
-    ...volumes.map(({ id, createdAtMs, tags }): OwnedResource => ({
+    ...volumes.map(({ id, zone, sizeGiB, createdAtMs, tags }): OwnedResource => ({
       handle: { backend: 'ec2', kind: 'volume', id },
       owner: ownerOf(tags),
       createdAtMs,
-      description: `volume that no machine uses, made ${formatInstant(createdAtMs)}`,
+      description: `volume of ${sizeGiB} GiB that no machine uses, made ${formatInstant(createdAtMs)}`,
+      place: zone,
+      costMicroUsdPerDay: sizeGiB * VOLUME_MICRO_USD_PER_GIB_DAY,
     })),
   ]
 }
+
+/** Of gp3 in us-east-1, November 2026: $0.08 a GiB and month. Other Regions take up to twice as much. */
+const VOLUME_MICRO_USD_PER_GIB_DAY = microUsd(0.08 / 30)

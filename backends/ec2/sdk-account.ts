@@ -1,5 +1,6 @@
 import {
   GetInstanceProfileCommand,
+  GetRoleCommand,
   paginateListAttachedRolePolicies,
   paginateSimulatePrincipalPolicy,
   type IAMClient,
@@ -21,11 +22,7 @@ interface AccountClients {
 
 export function createAccountApi({ sts, iam, quotas, ssm, s3Of }: AccountClients): AccountApi {
   return {
-    identity: (signal) =>
-      call(signal, async () => {
-        const { Account, Arn } = await sts.send(new GetCallerIdentityCommand({}), { abortSignal: signal })
-        return { account: Account ?? '', arn: Arn ?? '' }
-      }),
+    identity: (signal) => call(signal, () => identity(sts, signal)),
     quota: (code, signal) =>
       call(signal, async () => {
         const { Quota } = await quotas.send(
@@ -50,6 +47,7 @@ export function createAccountApi({ sts, iam, quotas, ssm, s3Of }: AccountClients
         }
         return denied
       }),
+    hasRole: (name, signal) => call(signal, () => hasRole(iam, name, signal)),
     profile: (name, signal) => call(signal, () => profileOf(iam, name, signal)),
     parameter: (name, signal) =>
       call(signal, async () => {
@@ -81,6 +79,23 @@ export function createAccountApi({ sts, iam, quotas, ssm, s3Of }: AccountClients
   }
 }
 
+async function identity(sts: STSClient, signal: AbortSignal): ReturnType<AccountApi['identity']> {
+  const { Account, Arn } = await sts.send(new GetCallerIdentityCommand({}), { abortSignal: signal })
+  // By the `Date` of the answer; the SDK signs by it.
+  const { systemClockOffset = 0 } = sts.config as { systemClockOffset?: number }
+  return { account: Account ?? '', arn: Arn ?? '', clockAheadMs: systemClockOffset }
+}
+
+async function hasRole(iam: IAMClient, name: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await iam.send(new GetRoleCommand({ RoleName: name }), { abortSignal: signal })
+    return true
+  } catch (error) {
+    if (isNoSuch(error)) return false
+    throw error
+  }
+}
+
 async function profileOf(
   iam: IAMClient,
   name: string,
@@ -102,9 +117,13 @@ async function profileOf(
       policies.push(...(AttachedPolicies ?? []).map(({ PolicyName }) => PolicyName ?? ''))
     return { roleName, policies }
   } catch (error) {
-    if (/NoSuchEntity/.test((error as { name?: string }).name ?? '')) return undefined
+    if (isNoSuch(error)) return undefined
     throw error
   }
+}
+
+function isNoSuch(error: unknown): boolean {
+  return /NoSuchEntity/.test((error as { name?: string }).name ?? '')
 }
 
 /** A bucket of another Region answers a redirect, which says where it is. */

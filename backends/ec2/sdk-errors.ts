@@ -6,7 +6,7 @@ interface Thrown {
   Code?: unknown
   code?: unknown
   message?: unknown
-  $metadata?: { httpStatusCode?: number }
+  $metadata?: { httpStatusCode?: number; clockSkewCorrected?: boolean }
 }
 
 /** Errors of the network that come before a byte was sent. */
@@ -17,7 +17,11 @@ const UNSENT_NAMES = ['CredentialsProviderError', 'TokenProviderError']
 export async function call<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
   if (signal.aborted) throw new AwsError('the caller stopped waiting', { code: 'Aborted', reach: 'unsent' })
   try {
-    return await send()
+    return await send().catch((error: unknown) => {
+      // Refused for the time that it was signed at, which the SDK has learned since: nothing has happened, and now it is right.
+      if ((error as Thrown).$metadata?.clockSkewCorrected !== true) throw error
+      return send()
+    })
   } catch (error) {
     throw awsError(error)
   }

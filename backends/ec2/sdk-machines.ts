@@ -49,7 +49,7 @@ export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
         await changing.ec2.send(
           new CreateLaunchTemplateCommand({
             LaunchTemplateName: spec.name,
-            ClientToken: spec.name,
+            // Without a token of ours: with one that was used before, a template that was deleted would not be made again.
             VersionDescription: 'Made by Crucible; never changed',
             LaunchTemplateData: templateData(spec),
             TagSpecifications: [{ ResourceType: 'launch-template', Tags: tagList(spec.tags) }],
@@ -106,9 +106,11 @@ function volumesApi({ reading, changing }: Clients): Pick<MachinesApi, 'looseVol
         const volumes = []
         const pages = paginateDescribeVolumes({ client: reading.ec2 }, { Filters }, { abortSignal: signal })
         for await (const { Volumes } of pages) volumes.push(...(Volumes ?? []))
-        return volumes.map(({ VolumeId, State, CreateTime, Tags }) => ({
+        return volumes.map(({ VolumeId, State, AvailabilityZone, Size, CreateTime, Tags }) => ({
           id: VolumeId!,
           state: State ?? 'available',
+          zone: AvailabilityZone ?? '',
+          sizeGiB: Size ?? 0,
           createdAtMs: CreateTime?.getTime() ?? 0,
           tags: tagsOf(Tags),
         }))
@@ -216,6 +218,6 @@ function tagList(tags: Record<string, string>): Tag[] {
   return Object.entries(tags).map(([Key, Value]) => ({ Key, Value }))
 }
 
-function tagsOf(tags: Tag[] | undefined): Record<string, string> {
+export function tagsOf(tags: Tag[] | undefined): Record<string, string> {
   return Object.fromEntries((tags ?? []).map(({ Key, Value }) => [Key ?? '', Value ?? '']))
 }

@@ -9,6 +9,7 @@ import type { Bucket, Ec2Api } from './api'
 import { silenceSdk } from './config'
 import { createAccountApi } from './sdk-account'
 import { createCommandsApi } from './sdk-commands'
+import { createLeftoversApi } from './sdk-leftovers'
 import { createMachinesApi } from './sdk-machines'
 import { createMarketApi } from './sdk-market'
 import { createNetworkApi } from './sdk-network'
@@ -63,6 +64,7 @@ export function createSdkApi({ region, endpoint, patience = PATIENCE }: SdkOptio
     network: createNetworkApi(clients.reading.ec2),
     machines: createMachinesApi(clients),
     commands: createCommandsApi(clients),
+    leftovers: createLeftoversApi(clients),
   }
 }
 

@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
-import { collectGarbage, type GarbageRun } from '../../client/garbage'
+import { collectGarbage, lastCollection, type GarbageRun, type LastCollection } from '../../client/garbage'
 import type { GarbageVerdict } from '../../core/messages'
-import { formatDuration } from '../../core/time'
+import { formatDuration, formatInstant } from '../../core/time'
 import { durationArgument } from '../arguments'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
-import { NOTHING, plural } from '../words'
+import { age, NOTHING, plural, usd } from '../words'
 import type * as workerConfig from '../../workers/config'
 import type * as deployments from '../../workers/deployment'
 
@@ -16,6 +16,7 @@ const lazily = createRequire(__filename)
 
 interface Options {
   dryRun?: boolean
+  last?: boolean
   adopt?: boolean
   grace?: number
 }
@@ -23,10 +24,11 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'End machines that no open job owns, as the schedule does every ten minutes: what is unowned now and still is after a grace. ' +
-        'What this deployment did not make is never touched.',
+      'End what no open job owns, as the schedule does every ten minutes: machines, volumes, launch templates, spot requests, ' +
+        'unfinished uploads that are unowned now and still are after a grace. What this deployment did not make is never touched.',
     )
     .option('--dry-run', 'end nothing, only say what would be ended')
+    .option('--last', 'look at nothing, only say what the schedule found and did last')
     .option('--grace <duration>', 'wait so long between the two looks (usually 5m)', durationArgument)
     .option(
       '--adopt',
@@ -35,12 +37,16 @@ export function define(command: Command, cli: Cli): void {
     .addHelpText(
       'after',
       examples(
-        ['crucible gc --dry-run', 'what is there, and whose'],
+        ['crucible gc --dry-run', 'what is there, whose, since when, and what it costs a day'],
+        ['crucible gc --last', 'what the schedule did last'],
         ['crucible gc', 'end what nobody owns'],
         ['crucible gc --adopt', 'once you are sure that store and server belong together'],
       ),
     )
-    .action((options: Options) => (options.adopt === true ? adopt(cli) : collect(cli, options)))
+    .action((options: Options) => {
+      if (options.adopt === true) return adopt(cli)
+      return options.last === true ? tellLast(cli) : collect(cli, options)
+    })
 }
 
 async function collect(cli: Cli, { dryRun, grace }: Options): Promise<void> {
@@ -54,7 +60,7 @@ async function collect(cli: Cli, { dryRun, grace }: Options): Promise<void> {
     ...(grace === undefined ? {} : { graceMs: grace }),
   })
   out.note(
-    `${plural(unowned.length, 'machine')} without an owner; ended if that is still so in ${formatDuration(run.graceMs)}. ` +
+    `${plural(unowned.length, 'thing')} without an owner; ended if that is still so in ${formatDuration(run.graceMs)}. ` +
       `Ctrl-C does not stop it (workflow ${run.workflowId}).`,
   )
   const verdicts = await resultOrInterruption(cli, run)
@@ -69,23 +75,48 @@ async function resultOrInterruption(cli: Cli, run: GarbageRun): Promise<GarbageV
   return (await Promise.race([run.result(), interrupted]))?.verdicts
 }
 
-function tell(cli: Cli, verdicts: GarbageVerdict[]): void {
+async function tellLast(cli: Cli): Promise<void> {
+  const last = await lastCollection(cli.context())
+  if (last?.verdicts !== undefined) {
+    const { verdicts, ...when } = last
+    cli.out.note(`${formatInstant(when.startedAtMs)}, workflow ${when.workflowId}`)
+    return tell(cli, verdicts, when)
+  }
+  if (last !== undefined) cli.exitCode = EXIT_CODES.failed
+  cli.out.json({ verdicts: [], last: last ?? null })
+  cli.out.line(
+    last === undefined
+      ? 'The schedule has finished none yet, or none that the server still knows.'
+      : `${formatInstant(last.startedAtMs)}: failed: ${last.problem ?? ''}`,
+  )
+}
+
+function tell(cli: Cli, verdicts: GarbageVerdict[], last?: Omit<LastCollection, 'verdicts'>): void {
   const { out } = cli
-  out.json({ verdicts })
+  out.json({ verdicts, ...(last === undefined ? {} : { last }) })
   if (verdicts.some(({ action }) => action === 'failed')) cli.exitCode = EXIT_CODES.failed
   if (verdicts.length === 0) return out.line('Nothing of this deployment is anywhere.')
   out.table(
-    ['', 'BACKEND', 'WHAT', 'ID', 'OWNER', 'WHY', 'IT'],
-    verdicts.map(({ action, backend, kind, id, owner, reason, description }) => [
-      action,
-      backend,
-      kind,
-      id || NOTHING,
-      owner || NOTHING,
-      reason,
-      description,
-    ]),
+    HEAD,
+    verdicts.map((verdict) => rowOf(verdict, cli.now())),
+    { right: ['A DAY'], flexible: 'IT' },
   )
+  const wasted = verdicts
+    .filter(({ action }) => action === 'would-end' || action === 'failed')
+    .reduce((sum, { costMicroUsdPerDay = 0 }) => sum + costMicroUsdPerDay, 0)
+  if (wasted > 0) out.line(`What nobody owns costs about ${usd(wasted)} a day.`)
+}
+
+const HEAD = ['', 'BACKEND', 'WHAT', 'ID', 'WHERE', 'OWNER', 'SINCE', 'A DAY', 'WHY', 'IT']
+
+function rowOf(verdict: GarbageVerdict, nowMs: number): string[] {
+  const { action, backend, kind, id, owner, reason, description } = verdict
+  const { place, sinceMs, costMicroUsdPerDay = null } = verdict
+  return [
+    ...[action, backend, kind, id || NOTHING, place || NOTHING, owner || NOTHING],
+    sinceMs === undefined ? NOTHING : age(sinceMs, nowMs),
+    ...[usd(costMicroUsdPerDay), reason, description],
+  ]
 }
 
 async function adopt(cli: Cli): Promise<void> {

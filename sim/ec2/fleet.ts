@@ -10,6 +10,7 @@ import { fleetInput, planFleet, ranked, type FleetInput, type FleetPool, type Ta
 import { launch } from './launch'
 import { tagsFor } from './launch-fields'
 import type { Fleet, Instance } from './model'
+import { spotRoleProblem } from './spot-role'
 import { tagWords } from './tags'
 
 interface Filled {
@@ -126,6 +127,8 @@ function fill(
   ec2: Ec2,
   { target, pools, id, reservationId, call }: FillOrder,
 ): { filled: Filled[]; refused: Refused[] } {
+  const problem = spotRoleProblem(ec2, call, target.capacity)
+  if (problem !== undefined) return { filled: [], refused: [{ pool: pools[0]!, problem }] }
   const limit = ec2.parts.faults.first('partial-fleet', {
     service: 'ec2',
     action: 'CreateFleet',

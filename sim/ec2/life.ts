@@ -257,6 +257,7 @@ export class Life implements Lifecycle {
       if (volume.isDeletedWithInstance) volumes.delete(volume.id)
     }
     const request = instance.spotRequest
+    if (request !== undefined && this.parts.faults.first('request-dangles', occasionOf(instance))) return
     if (request?.state === 'active' && request.status.code === 'fulfilled')
       this.mark(instance, 'instance-terminated-by-user', 'Your Spot Instance was terminated.')
     if (request !== undefined && request.state === 'active') request.state = 'closed'
@@ -265,7 +266,8 @@ export class Life implements Lifecycle {
   private forget(instance: Instance): void {
     const { instances, spotRequests } = this.parts.regionOf(instance)
     instances.delete(instance.id)
-    if (instance.spotRequest !== undefined) spotRequests.delete(instance.spotRequest.id)
+    const { spotRequest } = instance
+    if (spotRequest !== undefined && spotRequest.state !== 'active') spotRequests.delete(spotRequest.id)
   }
 
   private mark({ spotRequest }: Instance, code: string, message: string): void {

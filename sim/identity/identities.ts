@@ -54,6 +54,8 @@ export const TEST_CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' }
 
 const TEST_USER: UserPlan = { ...TEST_CREDENTIALS, managed: ['AdministratorAccess'], policies: {} }
 const HOUR_MS = 3_600_000
+/** As AWS names it. */
+export const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 
 /** Roles of a world that names none: one for machines, and one for what jobs are given. */
 const USUAL_ROLES: Record<string, RolePlan> = {
@@ -85,6 +87,16 @@ export class Identities {
     for (const [name, user] of Object.entries({ test: TEST_USER, ...world.users })) this.addUser(name, user)
     const hasRoles = Object.keys(world.roles).length > 0
     for (const [name, plan] of Object.entries(hasRoles ? world.roles : USUAL_ROLES)) this.addRole(name, plan)
+    if (world.hasSpotRole) this.addSpotRole()
+  }
+
+  addSpotRole(): void {
+    const trusts = ['spot.amazonaws.com']
+    this.addRole(SPOT_ROLE, {
+      ...{ managed: [], policies: {}, trusts },
+      sessionMax: HOUR_MS,
+      hasProfile: false,
+    })
   }
 
   /**

@@ -10,9 +10,20 @@ import type { Principal } from '../identity/identities'
 import type { Wish } from '../identity/policy'
 import type { StoreFront, StoreFrontOptions } from '../store-front'
 import { IdentityProblem } from '../wire/errors'
+import { setDate } from '../wire/server'
 import { checkSignature, readSignature, type Signature } from '../wire/sigv4'
+import { DOCUMENT_BYTES_MAX, drained, readDocument } from './bodies'
 import { Buckets } from './buckets'
-import { copySourceOf, listingWish, operationOf, readingWish, wishOf, type Operation } from './operation'
+import {
+  CONDITIONS,
+  copySourceOf,
+  hasCondition,
+  listingWish,
+  operationOf,
+  readingWish,
+  wishOf,
+  type Operation,
+} from './operation'
 import { answerProblem, problemOf, StoreProblem } from './problems'
 import { Upstream, type UpstreamOptions } from './upstream'
 
@@ -22,8 +33,6 @@ export interface FrontOptions extends StoreFrontOptions {
   bucketsFile?: string | undefined
 }
 
-/** Requests with a small document, such as the one that makes a bucket. */
-const DOCUMENT_BYTES_MAX = 256 * 1024
 const SIGNING_PARAMETERS =
   /^X-Amz-(Algorithm|Credential|Date|Expires|SignedHeaders|Signature|Security-Token)$/i
 /** What the server behind says when a folder of its own vanished under it: S3 has no folders, and would have obeyed. */
@@ -71,6 +80,7 @@ class Front implements Omit<StoreFront, 'ended'> {
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     const requestId = randomUUID()
+    setDate(response, this.options.aheadMs)
     this.serve(request, response).catch((error: unknown) => {
       // What was not read of the body would be taken for the next request.
       request.resume()
@@ -107,6 +117,8 @@ class Front implements Omit<StoreFront, 'ended'> {
     if (wrong !== undefined)
       throw new StoreProblem(wrong.code, wrong.status ?? 503, wrong.message ?? 'As the world has it.')
     const lost = this.options.faults.first('lost-answer', occasion)
+    if (hasCondition(request) && this.options.faults.first('ignored-condition', occasion) !== undefined)
+      for (const name of CONDITIONS) delete request.headers[name]
     if (operation.name === 'CreateBucket') return this.createBucket(request, response, operation)
     if (operation.key === '' && operation.subresource && this.buckets.isSetting(operation.subresource))
       return this.configure(request, response, operation)
@@ -139,7 +151,7 @@ class Front implements Omit<StoreFront, 'ended'> {
     const { identities } = this.options
     const { secretAccessKey, principal } = identities.secretOf(signature.accessKeyId, signature.sessionToken)
     try {
-      checkSignature(signed, signature, { secretAccessKey, nowMs: Date.now() })
+      checkSignature(signed, signature, { secretAccessKey, nowMs: Date.now() + this.options.aheadMs })
     } catch (error) {
       const isOver = error instanceof IdentityProblem && error.fault === 'clock-skew'
       if (isOver && signature.validForMs !== undefined)
@@ -202,7 +214,7 @@ class Front implements Omit<StoreFront, 'ended'> {
   ): Promise<void> {
     const { statusCode = 502 } = answer
     const headers = { ...answer.headers }
-    for (const name of ['connection', 'keep-alive', 'transfer-encoding']) delete headers[name]
+    for (const name of ['connection', 'keep-alive', 'transfer-encoding', 'date']) delete headers[name]
     if (operation.bucket !== '') headers['x-amz-bucket-region'] = this.buckets.regionOf(operation.bucket)
     if (operation.name === 'DeleteBucket' && statusCode < 300) this.buckets.deleted(operation.bucket)
     if (statusCode === 404 && operation.key !== '' && !operation.isMutating) {
@@ -236,6 +248,7 @@ class Front implements Omit<StoreFront, 'ended'> {
     if ((answer.statusCode ?? 500) < 300) this.buckets.created(operation.bucket, region)
     const headers = { ...answer.headers, location: `/${operation.bucket}` }
     delete headers.connection
+    delete headers.date
     response.writeHead(answer.statusCode ?? 502, headers)
     answer.pipe(response)
   }
@@ -272,22 +285,4 @@ class Front implements Omit<StoreFront, 'ended'> {
 function isSmallPut({ headers }: IncomingMessage, { name }: Operation): boolean {
   const isWhole = !String(headers['x-amz-content-sha256']).startsWith('STREAMING')
   return name === 'PutObject' && isWhole && Number(headers['content-length']) <= DOCUMENT_BYTES_MAX
-}
-
-async function readDocument(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request) {
-    bytes += (chunk as Buffer).length
-    if (bytes > DOCUMENT_BYTES_MAX)
-      throw new StoreProblem('MaxMessageLengthExceeded', 400, 'The document is too long.')
-    chunks.push(chunk as Buffer)
-  }
-  return Buffer.concat(chunks)
-}
-
-async function drained(answer: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of answer) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
 }

@@ -151,3 +151,10 @@ export function readingWish(source: string, account: string): Wish {
 export function listingWish({ bucket, key }: Operation): Wish {
   return { action: 's3:ListBucket', resource: `arn:aws:s3:::${bucket}`, context: { 's3:prefix': key } }
 }
+
+/** Headers that make a write depend on what is there. */
+export const CONDITIONS = ['if-none-match', 'if-match'] as const
+
+export function hasCondition({ headers }: IncomingMessage): boolean {
+  return CONDITIONS.some((name) => headers[name] !== undefined)
+}

@@ -8,6 +8,8 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024
 
 export interface ServerParts {
   dispatch: Dispatch
+  /** How far its clock is ahead of that of this host. */
+  aheadMs: number
   /** Takes requests that are signed for the object store. */
   store?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
   /** Takes requests below `/_sim/`. */
@@ -20,6 +22,7 @@ export class WireServer {
 
   constructor(private readonly parts: ServerParts) {
     this.server = createServer((request, response) => {
+      setDate(response, parts.aheadMs)
       this.serve(request, response).catch((error: unknown) => {
         if (!response.headersSent) response.writeHead(500)
         response.end(error instanceof Error ? error.message : String(error))
@@ -81,6 +84,11 @@ export class WireServer {
     const message = 'This small cloud was started without an object store.'
     response.end(`<Error><Code>NotImplemented</Code><Message>${message}</Message></Error>`)
   }
+}
+
+/** By this clients learn how far their own clock is off. */
+export function setDate(response: ServerResponse, aheadMs: number): void {
+  response.setHeader('date', new Date(Date.now() + aheadMs).toUTCString())
 }
 
 /** S3 is known by its signing name, by the query of a presigned URL, or by asking for a path at all. */

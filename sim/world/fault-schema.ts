@@ -66,6 +66,8 @@ export const faultSchema = z.discriminatedUnion('fault', [
     instead: z.enum(['reset', 'internal-error', 'unavailable', 'silence']).default('reset'),
     ...ofCalls,
   }),
+  /** The object store pays no heed to `If-None-Match` and `If-Match`, as some servers do. */
+  z.strictObject({ fault: z.literal('ignored-condition'), ...ofCalls }),
   /** The answer comes late. */
   z.strictObject({ fault: z.literal('slow'), by: duration, ...ofCalls }),
   /** A pool says that it has no capacity, whatever its stock. */
@@ -111,6 +113,8 @@ export const faultSchema = z.discriminatedUnion('fault', [
   z.strictObject({ fault: z.literal('registry-slow'), by: duration, ...ofRegistries }),
   /** `shutting-down` lasts this long. */
   z.strictObject({ fault: z.literal('stuck-shutting-down'), for: duration, ...ofMachines }),
+  /** The spot request of a machine stays active when the machine has ended. */
+  z.strictObject({ fault: z.literal('request-dangles'), ...ofMachines }),
   /** An SSM command reaches the machine twice, never, late, or with its output cut. */
   z.strictObject({ fault: z.literal('command-doubled'), ...ofMachines }),
   z.strictObject({ fault: z.literal('command-lost'), ...ofMachines }),

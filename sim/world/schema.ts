@@ -129,6 +129,10 @@ export const worldSchema = z.strictObject({
     .string()
     .regex(/^\d{12}$/, 'must be 12 digits in quotes')
     .default('111122223333'),
+  /** How far the clock of the cloud is ahead of that of this host: here it is always the others who are right. */
+  ahead: duration.default(0),
+  /** Whether the account has the service-linked role without which there are no spot machines. */
+  hasSpotRole: z.boolean().default(true),
   /** How many minutes of prices, stock and recordings pass in one minute of the clock. */
   speed: z.number().positive().default(1),
   durations: z

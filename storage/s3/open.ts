@@ -4,7 +4,7 @@ import { parsePlace } from './place'
 import { S3Store } from './s3-store'
 
 /** What the URL does not say, the variables that all AWS tools read do; the store's own URL then says it to machines too. */
-export function openBucket(url: URL, now: () => number): ObjectStore {
+export function openBucket(url: URL): ObjectStore {
   const { region, endpoint } = readS3Environment()
   const told = parsePlace(url)
   // A region of this machine's own account says nothing of a server of somebody else.
@@ -13,5 +13,5 @@ export function openBucket(url: URL, now: () => number): ObjectStore {
     ...(region === undefined ? {} : { region }),
     ...told,
   }
-  return new S3Store(place, now)
+  return new S3Store(place)
 }

@@ -1,23 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import type { S3Client } from '@aws-sdk/client-s3'
 import type { Grant } from '../../core/documents'
-import { HOUR_MS, SECOND_MS } from '../../core/time'
+import { SECOND_MS } from '../../core/time'
 import { checkKey, checkPrefix } from '../keys'
 import { StoreError, type ObjectStore, type StoredObject } from '../store'
+import type { UnfinishedUpload } from '../unfinished'
 import { makeClient, type Sdk } from './client'
 import { isAbsent, s3ErrorOf, statusOf } from './errors'
 import { downloadTo } from './download'
 import { formatPlace, type S3Place } from './place'
-import { abortStaleUploads } from './stale-uploads'
+import { abortUpload, listUploads } from './unfinished-uploads'
 import { uploadFrom } from './upload'
 
 /** Another put of the same key was under way; it is over soon. */
 const CONFLICTS_MAX = 10
 /** Says who put an object, so that a put whose answer was lost is known for one's own. */
 export const MARK = 'crucible-put'
-/** What a killed process left unfinished is looked for by those who stay, not by a command that lasts a second. */
-const FIRST_SWEEP_AFTER_MS = HOUR_MS
-const SWEEP_EVERY_MS = 24 * HOUR_MS
 
 /** S3 takes no signature that is to hold longer. */
 const URL_SECONDS_MAX = 7 * 24 * 60 * 60
@@ -33,21 +31,14 @@ export interface Bucket {
 export class S3Store implements ObjectStore {
   readonly url: string
   readonly place: S3Place
-  readonly #now: () => number
   readonly #grant: Grant | undefined
-  #sweepAtMs: number
   #bucket: Promise<Bucket> | undefined
 
-  /**
-   * @param now the wall clock, for the age of leftovers
-   * @param grant in whose name to ask; that of this process where it is missing
-   */
-  constructor(place: S3Place, now: () => number, grant?: Grant) {
+  /** @param grant in whose name to ask; that of this process where it is missing */
+  constructor(place: S3Place, grant?: Grant) {
     this.place = place
     this.#grant = grant
     this.url = formatPlace(place)
-    this.#now = now
-    this.#sweepAtMs = now() + FIRST_SWEEP_AFTER_MS
   }
 
   async get(key: string): Promise<Buffer | undefined> {
@@ -68,7 +59,6 @@ export class S3Store implements ObjectStore {
     await this.#asking(key, 'write', async ({ sdk, client, name }, Key) => {
       await client.send(new sdk.PutObjectCommand({ Bucket: name, Key, Body: Buffer.from(body) }))
     })
-    this.#sweep()
   }
 
   async putIfAbsent(key: string, body: Buffer | string): Promise<boolean> {
@@ -101,7 +91,6 @@ export class S3Store implements ObjectStore {
         },
       )
     })
-    this.#sweep()
   }
 
   async getFile(key: string, path: string): Promise<boolean> {
@@ -164,6 +153,19 @@ export class S3Store implements ObjectStore {
     })
   }
 
+  async unfinished(): Promise<UnfinishedUpload[]> {
+    const { prefix, endpoint } = this.place
+    return this.#open()
+      .then((bucket) => listUploads(bucket, { prefix, isOfAws: endpoint === undefined }))
+      .catch((error: unknown) => {
+        throw s3ErrorOf(error, `list the unfinished uploads of ${this.#shown('')}`)
+      })
+  }
+
+  async abandon({ id, key = '' }: UnfinishedUpload): Promise<void> {
+    await this.#asking(key, 'end the upload of', (bucket, Key) => abortUpload(bucket, { Key, UploadId: id }))
+  }
+
   /** Ends connections that are kept open. The store may be used again. */
   async close(): Promise<void> {
     const bucket = this.#bucket
@@ -223,16 +225,6 @@ export class S3Store implements ObjectStore {
   #shown(key: string): string {
     const { bucket, prefix, endpoint } = this.place
     return `s3://${bucket}/${prefix}${key}${endpoint === undefined ? '' : ` at ${endpoint}`}`
-  }
-
-  /** Once a day, ends uploads that killed processes left unfinished: they cost money and no list shows them. */
-  #sweep(): void {
-    if (this.#now() < this.#sweepAtMs) return
-    this.#sweepAtMs = this.#now() + SWEEP_EVERY_MS
-    // A courtesy: whoever may not do it leaves it to the bucket's own rules.
-    void this.#open()
-      .then((bucket) => abortStaleUploads(bucket, { prefix: this.place.prefix, nowMs: this.#now() }))
-      .catch(() => {})
   }
 }
 

@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { OwnerLookup } from '../../activities/garbage'
+import { BackendError } from '../../backends/errors'
 import type { CollectGarbageInput } from '../../core/activities'
+import type { OwnedResource } from '../../core/handle'
 import type { GarbageVerdict } from '../../core/messages'
 import type { Order } from '../../core/plan'
 import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
+import { notePlace } from '../../storage/places'
 import { perform, Place } from './place'
 
 const DEPLOYMENT = 'dep-0123456789'
@@ -116,6 +119,75 @@ describe('a machine that nobody owns', () => {
       { action: 'ended' },
     ])
     expect(place.lives()).toEqual(['alive', 'gone'])
+  })
+})
+
+describe('what is unowned, and young', () => {
+  it('is not ended, whoever has waited out which grace', async () => {
+    const { id } = machine('job-a')
+    const candidates = [id]
+    expect(await collect({ candidates, youngMs: 600_000 })).toMatchObject([
+      { action: 'kept', reason: 'no job job-a is known; but it was made within the last 10m' },
+    ])
+    // A provider whose clock is ahead of ours makes it younger still.
+    place.aheadMs = -300_000
+    expect(await collect({ candidates, youngMs: 60_000 })).toMatchObject([{ action: 'kept' }])
+    place.aheadMs = 601_000
+    expect(await collect({ candidates, youngMs: 600_000 })).toMatchObject([{ action: 'ended' }])
+  })
+})
+
+describe('what serves many jobs', () => {
+  const leftover = (id: string, use: OwnedResource['use']): OwnedResource => ({
+    handle: { backend: 'scripted', kind: 'template', id },
+    owner: { deployment: DEPLOYMENT, jobId: '', attemptId: '' },
+    createdAtMs: 0,
+    description: 'launch template',
+    costMicroUsdPerDay: 0,
+    ...(use === undefined ? {} : { use }),
+  })
+
+  it('is judged by its use, and ended as all else is', async () => {
+    fates = { '': new Error('nobody is asked') }
+    const used = leftover('a', { isNeeded: true, reason: 'a machine uses it' })
+    const unused = leftover('b', { isNeeded: false, reason: 'no machine uses it' })
+    const ended: string[] = []
+    place.backend.leftovers = async () => [used, unused]
+    place.backend.terminate = async ({ id }) => void ended.push(id)
+    expect(await collect()).toMatchObject([
+      { id: 'a', action: 'kept', reason: 'a machine uses it', costMicroUsdPerDay: 0 },
+      { id: 'b', action: 'would-end', reason: 'no machine uses it; waiting out the grace' },
+    ])
+    expect(await sweep()).toMatchObject([{ action: 'kept' }, { id: 'b', action: 'ended' }])
+    expect(ended).toEqual(['b'])
+  })
+
+  it('keeps no machine from its end where it may not be seen, which is told', async () => {
+    machine('job-a')
+    place.backend.leftovers = async () => {
+      throw new BackendError({ class: 'auth', message: 'No.', hint: 'Allow it.' })
+    }
+    expect(await sweep()).toMatchObject([
+      { action: 'ended' },
+      { action: 'unseen', kind: 'leftovers', reason: 'No. Allow it.' },
+    ])
+  })
+})
+
+describe('a place at which nobody looks any more', () => {
+  it('is told, until its note is deleted', async () => {
+    Object.assign(place.backend, { place: 'here' })
+    for (const each of ['here', 'there']) await notePlace(place.store, { backend: 'scripted', place: each })
+    await notePlace(place.store, { backend: 'another', place: 'elsewhere' })
+    const key = 'places/scripted/there.json'
+    expect(await collect()).toEqual([
+      expect.objectContaining({
+        ...{ action: 'unseen', kind: 'place', place: 'there' },
+        reason: expect.stringMatching(new RegExp(`look at here only: .* delete ${key} from the store`)),
+      }),
+    ])
+    await place.store.delete(key)
+    expect(await collect()).toEqual([])
   })
 })
 

@@ -9,6 +9,7 @@ import { pino } from 'pino'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
+import { createStoreActivities } from '../../activities/store-garbage'
 import { Crucible, type ClientConfig } from '../../client'
 import type { JobView } from '../../client/job-view'
 import type { JobSpec } from '../../core/job'
@@ -23,6 +24,7 @@ import { deploymentOf } from '../../workers/deployment'
 import { GrantsDesk, granterFor } from '../../workers/grants'
 import { makeBackend } from '../../workers/make-backend'
 import { offersThroughWorkers } from '../../workers/offers'
+import { ownersThrough } from '../../workers/owners'
 import { runnerPublisher } from '../../workers/runner-program'
 import { SecretsDesk } from '../../workers/secrets'
 import { startTestCloud, type TestCloud } from '../support/cloud'
@@ -57,6 +59,7 @@ export class CloudDeployment {
   private constructor(
     readonly cloud: TestCloud,
     readonly client: Crucible,
+    readonly temporal: Client,
     private readonly orchestrator: Worker,
     private readonly makeServers: () => Promise<Worker[]>,
     /** Of the backends. */
@@ -86,7 +89,8 @@ export class CloudDeployment {
     const config = readWorkerConfig(environment)
     const make = await workersOf(at, { config, namespace, program })
     const client = new Crucible({ ...config, owner: 'tester', environment } satisfies ClientConfig)
-    return new CloudDeployment(cloud, client, make.orchestrator, make.servers, await make.servers())
+    const temporal = new Client({ connection: at.client.connection, namespace })
+    return new CloudDeployment(cloud, client, temporal, make.orchestrator, make.servers, await make.servers())
   }
 
   async stop(): Promise<void> {
@@ -200,6 +204,7 @@ async function workersOf(
         ...{ timing: config.timing, publishRunner: runnerPublisher(store, program) },
       }),
       ...createDecidingActivities({ store, now: Date.now }),
+      ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },
     interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
     shutdownGraceTime: 0,

@@ -360,6 +360,23 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
+    name: 'garbageCollection.unfinished-upload',
+    play: async (d) => {
+      await putDocument(d.store, layout.deployment(), { id: DEPLOYMENT })
+      const uploads = [{ id: 'left', key: layout.beat('job-gone', 1), sizeBytes: 1, beganAtMs: 0 }]
+      Object.assign(d.store, {
+        unfinished: async () => [...uploads],
+        abandon: async () => void uploads.pop(),
+      })
+      await d.client.workflow.execute(WORKFLOW_TYPES.garbageCollection, {
+        workflowId: 'gc',
+        taskQueue: ORCHESTRATOR_QUEUE,
+        args: [{ deployment: DEPLOYMENT, backends: ['scripted'], graceMs: 100, isDryRun: false }],
+      })
+      return 'gc'
+    },
+  },
+  {
     name: 'garbageCollection.nothing',
     play: async (d) => {
       await putDocument(d.store, layout.deployment(), { id: DEPLOYMENT })

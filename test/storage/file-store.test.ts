@@ -100,6 +100,17 @@ describe('file store', () => {
     expect(await fs.readdir(join(root, '.tmp'))).toEqual(['young'])
   })
 
+  it('tells of what is half-written, and removes the one that is named', async () => {
+    await fs.mkdir(join(root, '.tmp'))
+    await fs.writeFile(join(root, '.tmp', 'left'), 'half')
+    await fs.writeFile(join(root, '.tmp', 'other'), '')
+    const [left, other] = await store.unfinished!()
+    expect([left, other]).toMatchObject([{ id: 'left', sizeBytes: 4 }, { id: 'other' }])
+    await store.abandon!(left!)
+    await store.abandon!({ ...left!, id: '../a' })
+    expect(await fs.readdir(join(root, '.tmp'))).toEqual(['other'])
+  })
+
   it('prunes folders that become empty, and never one that is used', async () => {
     await store.put('a/b/c/1', '')
     await store.put('a/2', '')

@@ -3,13 +3,11 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DAY_MS, HOUR_MS } from '../../core/time'
 import { openStore } from '../../storage/open-store'
 import { S3Store } from '../../storage/s3/s3-store'
 import { parsePlace } from '../../storage/s3/place'
 import { FaultProxy, type Fault } from '../support/fault-proxy'
 import { S3_ENVIRONMENT, S3_REGION, startTestS3, type TestS3 } from '../support/s3'
-import { until } from '../support/until'
 
 const BUCKET = 'store-tests'
 const START_MS = 240_000
@@ -101,7 +99,7 @@ describe('an S3 store on a bad way', () => {
       isTransient: false,
       code: 'AccessDenied',
     })
-    expect(await unfinished()).toBe(0)
+    expect(await store.unfinished()).toEqual([])
     await store.put('small', randomBytes(100))
     const empty = await mkdtemp(join(folder, 'empty-'))
     wrong('^GET', { kind: 'answer', status: 403, code: 'AccessDenied' })
@@ -111,19 +109,27 @@ describe('an S3 store on a bad way', () => {
     expect(await readdir(empty)).toEqual([])
   })
 
-  it('ends uploads that were left long ago, once it is old itself, and no others', async () => {
-    let nowMs = Date.now()
-    const old = open(store.url, () => nowMs)
-    await begin('left')
-    await old.put('a', '')
-    expect(await unfinished()).toBe(1)
-    nowMs += 2 * HOUR_MS
-    await old.put('a', '')
-    await until(() => proxy.seen.some((line) => line.startsWith('GET') && line.includes('uploads')))
-    expect(await unfinished()).toBe(1)
-    nowMs += 4 * DAY_MS
-    await old.put('a', '')
-    await until(async () => (await unfinished()) === 0)
+  it('tells of uploads that are under way below its prefix, and ends the one that is named, once and for all', async () => {
+    await begin('jobs/job-a/bundle/left', randomBytes(1_000))
+    await begin('under-way')
+    await begin(`../elsewhere-${randomUUID()}`)
+    const uploads = await store.unfinished()
+    expect(uploads).toMatchObject([
+      { key: 'jobs/job-a/bundle/left', sizeBytes: 1_000, beganAtMs: expect.any(Number) },
+      { key: 'under-way', sizeBytes: 0 },
+    ])
+    expect(Date.now() - uploads[0]!.beganAtMs).toBeLessThan(60_000)
+    await store.abandon(uploads[0]!)
+    await store.abandon(uploads[0]!)
+    expect(await store.unfinished()).toMatchObject([{ key: 'under-way' }])
+  })
+
+  it('says which right is missing to see them', async () => {
+    wrong('^GET .*uploads', { kind: 'answer', status: 403, code: 'AccessDenied' })
+    await expect(store.unfinished()).rejects.toMatchObject({
+      isTransient: false,
+      message: expect.stringContaining('list the unfinished uploads'),
+    })
   })
 
   it.each<[string, Fault, object]>([
@@ -164,22 +170,14 @@ describe('an S3 store on a bad way', () => {
       })
   })
 
-  async function begin(key: string): Promise<void> {
-    const { CreateMultipartUploadCommand, S3Client } = await import('@aws-sdk/client-s3')
+  async function begin(key: string, part?: Buffer): Promise<void> {
+    const { CreateMultipartUploadCommand, S3Client, UploadPartCommand } = await import('@aws-sdk/client-s3')
     const client = new S3Client({ endpoint: server.url, forcePathStyle: true })
-    const Key = store.place.prefix + key
-    await client.send(new CreateMultipartUploadCommand({ Bucket: BUCKET, Key }))
+    const at = { Bucket: BUCKET, Key: join(store.place.prefix, key) }
+    const { UploadId } = await client.send(new CreateMultipartUploadCommand(at))
+    if (part !== undefined)
+      await client.send(new UploadPartCommand({ ...at, UploadId, PartNumber: 1, Body: part }))
     client.destroy()
-  }
-
-  async function unfinished(): Promise<number> {
-    const { ListMultipartUploadsCommand, S3Client } = await import('@aws-sdk/client-s3')
-    const client = new S3Client({ endpoint: server.url, forcePathStyle: true })
-    const page = await client.send(
-      new ListMultipartUploadsCommand({ Bucket: BUCKET, Prefix: store.place.prefix }),
-    )
-    client.destroy()
-    return page.Uploads?.length ?? 0
   }
 })
 
@@ -193,7 +191,7 @@ describe('the URL of an S3 store', () => {
     ],
   ])('%s is understood, and written the same by everybody', (url, place) => {
     expect(parsePlace(new URL(url))).toEqual(place)
-    const written = new S3Store(place, Date.now).url
+    const written = new S3Store(place).url
     expect(parsePlace(new URL(written))).toEqual(place)
   })
 

@@ -66,6 +66,19 @@ describe('a deployment', () => {
     expect(said).toEqual([])
   })
 
+  it('adds backends that are configured later, and forgets none', async () => {
+    const deployment = await ensure()
+    const backends = async (): Promise<unknown> => {
+      const { action } = await client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).describe()
+      return action.args
+    }
+    await ensureGarbageCollection(client, { store, deployment, backends: ['ec2', 'local'], logger })
+    expect(await backends()).toMatchObject([{ deployment, backends: ['local', 'ec2'], graceMs: 300_000 }])
+    await ensureGarbageCollection(client, { store, deployment, backends: ['ec2'], logger })
+    expect(await backends()).toMatchObject([{ backends: ['local', 'ec2'] }])
+    expect(await knownDeployment(client)).toBe(deployment)
+  })
+
   it("that differs from Temporal's leaves everything as it is, and says so", async () => {
     const first = await ensure()
     store = new MemoryStore(Date.now)

@@ -175,7 +175,7 @@ describe('a job whose machine gets its credentials from us', () => {
 async function expectNarrow({ folder, store }: Deployment, id: string): Promise<void> {
   const key = attemptKey(await ensureDeploymentKey(join(folder, 'home', 'secret.key')), `${id}-1`)
   const { grant } = JSON.parse((await store.get(layout.lease(id, 1)))!.toString()) as Lease
-  const asMachine = new S3Store(store.place, Date.now, openGrant(key, grant!))
+  const asMachine = new S3Store(store.place, openGrant(key, grant!))
   try {
     await asMachine.put(layout.beat(id, 1), '{}')
     for (const foreign of [layout.beat(id, 2), layout.beat('job-of-another', 1), layout.record(id, 0)])

@@ -4,17 +4,8 @@ import { microUsd } from '../../core/money'
 import { layout } from '../../storage/layout'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { LONG, QUICK, SPOT, statusOf, worldsOn, type WorldWishes } from './harness'
-import {
-  atStep,
-  beatOf,
-  ended,
-  eventually,
-  expectUntouched,
-  forReason,
-  inState,
-  running,
-  TEST_LIMIT_MS,
-} from './looks'
+import { atStep, beatOf, ended, eventually, forReason, inState, running, TEST_LIMIT_MS } from './looks'
+import { expectUntouched } from './untouched'
 
 jest.setTimeout(TEST_LIMIT_MS)
 

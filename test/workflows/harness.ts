@@ -5,6 +5,7 @@ import { bundleWorkflowCode } from '@temporalio/worker'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
+import { createStoreActivities } from '../../activities/store-garbage'
 import type { Backend } from '../../backends/backend'
 import type { JobSpec } from '../../core/job'
 import type { JobInput, JobResult, JobStatus } from '../../core/messages'
@@ -13,6 +14,7 @@ import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/qu
 import { DEFAULT_TIMING, type Timing } from '../../core/timing'
 import { createVerbsWorker, createWatchWorker, type BackendWorkerDeps } from '../../workers/backend'
 import { offersThroughWorkers } from '../../workers/offers'
+import { ownersThrough } from '../../workers/owners'
 import { RealClock } from '../backends/scripted/clock'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import type { ObjectStore } from '../../storage/store'
@@ -116,6 +118,7 @@ export class ControlPlane {
           publishRunner: () => Promise.resolve('0'.repeat(64)),
         }),
         ...createDecidingActivities({ store, now }),
+        ...createStoreActivities({ store, now, owners: ownersThrough(client) }),
       },
       interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
       shutdownGraceTime: 0,

@@ -4,7 +4,8 @@ import { readRecords } from '../../storage/record'
 import type { ScriptedWorld } from '../backends/scripted/world'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { LONG, ON_DEMAND, SPOT, statusOf, worldsOn, type Deployment } from './harness'
-import { atStep, ended, expectUntouched, forReason, observed, running, silent, TEST_LIMIT_MS } from './looks'
+import { atStep, ended, forReason, observed, running, silent, TEST_LIMIT_MS } from './looks'
+import { expectUntouched } from './untouched'
 
 jest.setTimeout(TEST_LIMIT_MS)
 

@@ -1,5 +1,4 @@
 /** How the tests of workflows see what became of a job, and wait until it has: for events, however busy the machine is. */
-import { expect } from '@jest/globals'
 import type { JobReason, JobState } from '../../core/job'
 import type { Beat } from '../../core/documents'
 import { layout } from '../../storage/layout'
@@ -50,13 +49,6 @@ export function silent({ world }: Deployment): Promise<void> {
 export function observed({ world }: Deployment, times: number): Promise<void> {
   const before = world.callsOf('observe').length
   return eventually(() => world.callsOf('observe').length >= before + times)
-}
-
-/** Still on its first machine, and coming on. */
-export async function expectUntouched(deployment: Deployment, job: JobHandle): Promise<void> {
-  await atStep(deployment, ((await beatOf(deployment))?.progress?.step ?? 0) + 5)
-  expect(await statusOf(job)).toMatchObject({ state: 'running', attemptsTotal: 1 })
-  expect(deployment.world.machines.map(({ state }) => state)).toEqual(['running'])
 }
 
 /** How the job closed, with the failure's type and message where it failed. */

@@ -260,7 +260,8 @@ describe('garbage collection', () => {
       await putDocument(deployment.store, layout.deployment(), { id: 'dep-zzzzzzzzzz' })
       const { verdicts } = await collect(deployment)
       expect(verdicts).toMatchObject([
-        { action: 'failed', reason: expect.stringContaining('Nothing was ended') },
+        { backend: 'scripted', action: 'failed', reason: expect.stringContaining('Nothing was ended') },
+        { backend: 'store', action: 'failed', reason: expect.stringContaining('Nothing was ended') },
       ])
     }),
   )

@@ -96,6 +96,16 @@ describe('the check of EC2', () => {
       { severity: 'error', remedy: expect.stringContaining('AWS_PROFILE'), failure: 'auth' },
     ],
     [
+      'the role of spot machines',
+      ({ aws }) => (aws.roles = []),
+      { severity: 'warning', remedy: expect.stringContaining('create-service-linked-role'), failure: 'auth' },
+    ],
+    [
+      'the right time',
+      ({ aws }) => (aws.clockAheadMs = 6 * 60_000),
+      { severity: 'warning', message: 'the clock of this machine is 6m behind that of AWS' },
+    ],
+    [
       'the image',
       ({ aws }) => aws.fail('parameter', 'ParameterNotFound'),
       { severity: 'error', remedy: expect.stringContaining('CRUCIBLE_EC2_IMAGE') },

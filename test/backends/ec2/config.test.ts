@@ -20,6 +20,7 @@ describe('the settings of EC2', () => {
         diskGiB: 100,
         registerWithinMs: 600_000,
         staleForMs: 300_000,
+        templatesKeptMs: 604_800_000,
         hasGrants: false,
       },
     })
@@ -37,6 +38,7 @@ describe('the settings of EC2', () => {
       CRUCIBLE_EC2_DISK: '250',
       CRUCIBLE_EC2_REGISTER_WITHIN: '90s',
       CRUCIBLE_EC2_STALE_FOR: '2m',
+      CRUCIBLE_EC2_TEMPLATES_KEPT: '24h',
       CRUCIBLE_EC2_GRANTS: 'yes',
       AWS_ENDPOINT_URL: 'http://127.0.0.1:4566',
     }
@@ -53,6 +55,7 @@ describe('the settings of EC2', () => {
         diskGiB: 250,
         registerWithinMs: 90_000,
         staleForMs: 120_000,
+        templatesKeptMs: 86_400_000,
         hasGrants: true,
         endpoint: 'http://127.0.0.1:4566',
       },
@@ -71,6 +74,7 @@ describe('the settings of EC2', () => {
       CRUCIBLE_EC2_DISK: '0',
       CRUCIBLE_EC2_REGISTER_WITHIN: '10',
       CRUCIBLE_EC2_STALE_FOR: '0s',
+      CRUCIBLE_EC2_TEMPLATES_KEPT: '7d',
       CRUCIBLE_EC2_GRANTS: 'perhaps',
       AWS_ENDPOINT_URL: 'localhost:4566',
     })

@@ -9,11 +9,14 @@ import type {
   Bucket,
   CommandRequest,
   InvocationResult,
+  SpotRequest,
   TemplateSpec,
   Volume,
 } from '../../../backends/ec2/api'
 import { FakeMachine } from './fake-machine'
 import { GROUPS, IMAGES, ON_DEMAND_USD, poolKey, SPOT_USD, SUBNETS, TYPES } from './fake-market'
+
+type TemplateWish = Parameters<Ec2Api['leftovers']['templates']>[0]
 
 /** Something that goes wrong with the next call of a name, in the place of it or after it. */
 export interface Fault {
@@ -39,6 +42,9 @@ export class FakeAws {
   readonly machines = new Map<string, FakeMachine>()
   readonly templates = new Map<string, TemplateSpec>()
   readonly volumes: Volume[] = []
+  readonly spotRequests: SpotRequest[] = []
+  /** When each launch template was made, by its name. */
+  readonly templateTimes = new Map<string, number>()
   readonly quotas = new Map<string, number>()
   readonly objects = new Set<string>()
   denied: string[] = []
@@ -55,6 +61,9 @@ export class FakeAws {
     roleName: 'machine',
     policies: ['AmazonSSMManagedInstanceCore'],
   }
+  /** Those of services. */
+  roles = ['AWSServiceRoleForEC2Spot']
+  clockAheadMs = 0
   bucketRegion: string | undefined = 'us-east-1'
   keepsPutIfAbsent = true
   subnets = SUBNETS
@@ -108,11 +117,14 @@ export class FakeAws {
   api(): Ec2Api {
     return {
       account: {
-        identity: this.#verb('identity', () => ({ account: '123456789012', arn: ARN })),
+        identity: this.#verb('identity', () => ({
+          ...{ account: '123456789012', arn: ARN, clockAheadMs: this.clockAheadMs },
+        })),
         quota: this.#verb('quota', (code: string) => this.quotas.get(code) ?? 768),
         deniedActions: this.#verb('deniedActions', (_arn: string, actions: string[]) =>
           actions.filter((action) => this.denied.includes(action)),
         ),
+        hasRole: this.#verb('hasRole', (name: string) => this.roles.includes(name)),
         profile: this.#verb('profile', () => this.profile),
         parameter: this.#verb('parameter', (name: string) => {
           const image = this.images.find(({ architecture }) => name.includes(`/${architecture}/`))
@@ -152,6 +164,7 @@ export class FakeAws {
           if (this.templates.has(spec.name))
             throw answered('InvalidLaunchTemplateName.AlreadyExistsException')
           this.templates.set(spec.name, spec)
+          this.templateTimes.set(spec.name, this.now())
         }),
         byId: this.#verb('byId', (ids: string[]) => this.#shown().filter(({ id }) => ids.includes(id))),
         byTag: this.#verb('byTag', ({ name, value }: { name: string; value: string }) =>
@@ -176,6 +189,30 @@ export class FakeAws {
         console: this.#verb('console', (id: string) => {
           if (!this.machines.has(id)) throw answered('InvalidInstanceID.NotFound')
           return 'booted\n'
+        }),
+      },
+      leftovers: {
+        templates: this.#verb('templates', (wanted: TemplateWish) =>
+          [...this.templates.values()]
+            .map(({ name, tags }) => ({
+              ...{ id: `lt-${name}`, name, tags },
+              createdAtMs: this.templateTimes.get(name)!,
+            }))
+            .filter(({ id, tags }) =>
+              'id' in wanted ? id === wanted.id : tags[wanted.tag.name] === wanted.tag.value,
+            ),
+        ),
+        deleteTemplate: this.#verb('deleteTemplate', (id: string) => {
+          if (!this.templates.delete(id.slice('lt-'.length)))
+            throw answered('InvalidLaunchTemplateId.NotFound')
+        }),
+        spotRequests: this.#verb('spotRequests', (id: string | undefined) =>
+          this.spotRequests.filter((request) => id === undefined || request.id === id),
+        ),
+        cancelSpotRequest: this.#verb('cancelSpotRequest', (id: string) => {
+          const at = this.spotRequests.findIndex((request) => request.id === id)
+          if (at < 0) throw answered('InvalidSpotInstanceRequestID.NotFound')
+          this.spotRequests.splice(at, 1)
         }),
       },
       commands: {

@@ -25,6 +25,7 @@ export const CONFIG: Ec2Config = {
   hasGrants: false,
   diskGiB: 100,
   registerWithinMs: 600_000,
+  templatesKeptMs: 168 * 3_600_000,
   staleForMs: 300,
 }
 

@@ -13,6 +13,7 @@ import {
 import { createDecidingActivities } from '../../../activities/deciding'
 import { failureInterceptor } from '../../../activities/failures'
 import { createPlanningActivities } from '../../../activities/planning'
+import { createStoreActivities } from '../../../activities/store-garbage'
 import { createEc2Backend } from '../../../backends/ec2'
 import { IMAGE_DEFAULT } from '../../../backends/ec2/config'
 import type { Settlement } from '../../../core/activities'
@@ -27,6 +28,7 @@ import { readRecords } from '../../../storage/record'
 import type { ObjectStore } from '../../../storage/store'
 import { createVerbsWorker, createWatchWorker } from '../../../workers/backend'
 import { offersThroughWorkers } from '../../../workers/offers'
+import { ownersThrough } from '../../../workers/owners'
 import { runnerLinker, runnerPublisher } from '../../../workers/runner-program'
 import { startTestCloud, type TestCloud } from '../../support/cloud'
 import { testFolder } from '../../support/folders'
@@ -107,6 +109,7 @@ async function deploy(...egress: ('public' | 'none')[]): Promise<void> {
         ...{ timing: TIMING, publishRunner: runnerPublisher(store, program) },
       }),
       ...createDecidingActivities({ store, now: Date.now }),
+      ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },
     interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
     shutdownGraceTime: 0,

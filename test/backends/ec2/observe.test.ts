@@ -96,7 +96,7 @@ describe('what EC2 says of machines', () => {
       'crucible:job': order.jobId,
       'crucible:attempt': order.attemptId,
     }
-    h.aws.volumes.push({ id: 'vol-1', state: 'available', createdAtMs: nowMs, tags })
+    h.aws.volumes.push({ id: 'vol-1', state: 'available', zone: 'a', sizeGiB: 100, createdAtMs: nowMs, tags })
     const volume = (await backend.list('test', patiently())).find(({ handle: { kind } }) => kind === 'volume')
     expect(volume).toMatchObject({ handle: { id: 'vol-1' }, owner: { attemptId: order.attemptId } })
     await backend.terminate(volume!.handle, patiently())

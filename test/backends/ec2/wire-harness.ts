@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Backend } from '../../../backends/backend'
 import { createEc2Backend } from '../../../backends/ec2'
 import type { Ec2Config } from '../../../backends/ec2/config'
+import type { Ec2Deps } from '../../../backends/ec2/host'
 import { createSdkApi } from '../../../backends/ec2/sdk'
 import { readUserData, templateSpec, type TemplateFacts } from '../../../backends/ec2/template'
 import type { Order } from '../../../core/plan'
@@ -85,8 +86,8 @@ export class WireHarness implements Harness {
     return new WireHarness(cloud, directory, config, await createEc2Backend(config, DEPS))
   }
 
-  reopen(changes: Partial<Ec2Config> = {}): Promise<Backend> {
-    return createEc2Backend({ ...this.config, ...changes }, DEPS)
+  reopen(changes: Partial<Ec2Config> = {}, deps: Partial<Ec2Deps> = {}): Promise<Backend> {
+    return createEc2Backend({ ...this.config, ...changes }, { ...DEPS, ...deps })
   }
 
   async order(wanted: WantedOrder & Partial<OrderOptions> = {}): Promise<Order> {

@@ -1,0 +1,24 @@
+import type { IncomingMessage } from 'node:http'
+import { StoreProblem } from './problems'
+
+/** Requests with a small document, such as the one that makes a bucket. */
+export const DOCUMENT_BYTES_MAX = 256 * 1024
+
+/** Throws `StoreProblem` when it is too long. */
+export async function readDocument(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length
+    if (bytes > DOCUMENT_BYTES_MAX)
+      throw new StoreProblem('MaxMessageLengthExceeded', 400, 'The document is too long.')
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks)
+}
+
+export async function drained(answer: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of answer) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,23 @@
+import { layout } from './layout'
+import type { ObjectStore } from './store'
+
+/** Notes that machines of a backend may be at a place from now on. */
+export async function notePlace(
+  store: ObjectStore,
+  { backend, place }: { backend: string; place: string },
+): Promise<void> {
+  await store.putIfAbsent(layout.place(backend, place), JSON.stringify({ backend, place }))
+}
+
+/** Places other than the present one at which machines of a backend may have been left, each with the key of its note. */
+export async function placesOnceUsed(
+  store: ObjectStore,
+  { backend, place }: { backend: string; place: string | undefined },
+): Promise<{ place: string; key: string }[]> {
+  const found: { place: string; key: string }[] = []
+  for await (const { key } of store.list(layout.places(backend))) {
+    const other = key.slice(layout.places(backend).length).replace(/\.json$/, '')
+    if (other !== place) found.push({ place: other, key })
+  }
+  return found
+}

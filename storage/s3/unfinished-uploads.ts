@@ -1,0 +1,67 @@
+import { microUsd } from '../../core/money'
+import type { UnfinishedUpload } from '../unfinished'
+import type { Sdk } from './client'
+import type { Bucket } from './s3-store'
+
+/** Of S3 Standard in us-east-1, November 2026: $0.023 a GiB and month. Parts of uploads cost as objects do. */
+const USD_PER_GIB_DAY = 0.023 / 30
+const GIB = 1024 ** 3
+
+/** The uploads in parts under a prefix that are under way or were left, each with what lies there of it. */
+export async function listUploads(
+  bucket: Bucket,
+  { prefix, isOfAws }: { prefix: string; isOfAws: boolean },
+): Promise<UnfinishedUpload[]> {
+  const { sdk, client, name: Bucket } = bucket
+  const found: UnfinishedUpload[] = []
+  let after: { KeyMarker?: string | undefined; UploadIdMarker?: string | undefined } = {}
+  for (;;) {
+    const page = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix: prefix, ...after }))
+    for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
+      if (Key === undefined || UploadId === undefined || Initiated === undefined) continue
+      const sizeBytes = await sizeOf(bucket, { Key, UploadId })
+      // It has ended since.
+      if (sizeBytes === undefined) continue
+      found.push({
+        ...{ id: UploadId, key: Key.slice(prefix.length), sizeBytes, beganAtMs: Initiated.getTime() },
+        ...(isOfAws && { costMicroUsdPerDay: microUsd((sizeBytes / GIB) * USD_PER_GIB_DAY) }),
+      })
+    }
+    if (page.IsTruncated !== true) return found
+    after = { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker }
+  }
+}
+
+type Upload = Pick<InstanceType<Sdk['AbortMultipartUploadCommand']>['input'], 'Key' | 'UploadId'>
+
+async function sizeOf(
+  { sdk, client, name: Bucket }: Bucket,
+  { Key, UploadId }: Upload,
+): Promise<number | undefined> {
+  let sizeBytes = 0
+  let PartNumberMarker: string | undefined
+  try {
+    // Not by the SDK's pages: servers name a next part even where there is none.
+    for (;;) {
+      const page = await client.send(new sdk.ListPartsCommand({ Bucket, Key, UploadId, PartNumberMarker }))
+      for (const { Size = 0 } of page.Parts ?? []) sizeBytes += Size
+      if (page.IsTruncated !== true) return sizeBytes
+      PartNumberMarker = page.NextPartNumberMarker
+    }
+  } catch (error) {
+    if ((error as Error).name === 'NoSuchUpload') return undefined
+    throw error
+  }
+}
+
+/** Ends an upload; one that has ended is success. */
+export async function abortUpload(
+  { sdk, client, name: Bucket }: Bucket,
+  { Key, UploadId }: Upload,
+): Promise<void> {
+  try {
+    await client.send(new sdk.AbortMultipartUploadCommand({ Bucket, Key, UploadId }))
+  } catch (error) {
+    if ((error as Error).name !== 'NoSuchUpload') throw error
+  }
+}

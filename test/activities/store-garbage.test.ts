@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { OwnerLookup } from '../../activities/garbage'
+import { collectStoreGarbage } from '../../activities/store-garbage'
+import type { CollectStoreGarbageInput } from '../../core/activities'
+import type { GarbageVerdict } from '../../core/messages'
+import { DAY_MS, HOUR_MS } from '../../core/time'
+import { putDocument } from '../../storage/json'
+import { layout } from '../../storage/layout'
+import { StoreError } from '../../storage/store'
+import { ownerOfKey, type UnfinishedUpload } from '../../storage/unfinished'
+import { Place } from './place'
+
+const DEPLOYMENT = 'dep-0123456789'
+type Fate = Awaited<ReturnType<OwnerLookup>>
+
+let place: Place
+let fates: Record<string, Fate>
+let uploads: UnfinishedUpload[]
+
+beforeEach(async () => {
+  place = await Place.make()
+  fates = {}
+  uploads = []
+  await putDocument(place.store, layout.deployment(), { id: DEPLOYMENT })
+  Object.assign(place.store, {
+    unfinished: async () => [...uploads],
+    abandon: async ({ id }: UnfinishedUpload) => void (uploads = uploads.filter((each) => each.id !== id)),
+  })
+})
+afterEach(() => place.dispose())
+
+const owners: OwnerLookup = async ({ jobId, attempt }) =>
+  fates[attempt === undefined ? jobId : `${jobId}/${attempt}`] ?? 'absent'
+
+function collect(over: Partial<CollectStoreGarbageInput> = {}): Promise<GarbageVerdict[]> {
+  const input = { deployment: DEPLOYMENT, candidates: ['u'], isDryRun: false, ...over }
+  return collectStoreGarbage({ store: place.store, owners, now: place.now }, input)
+}
+
+function begun(agoMs: number, key?: string): void {
+  uploads = [
+    { id: 'u', sizeBytes: 5e9, beganAtMs: Date.now() - agoMs, ...(key === undefined ? {} : { key }) },
+  ]
+}
+
+describe('an unfinished upload', () => {
+  const CHECKPOINT = `${layout.checkpoint('job-a', 100, 2)}files/weights`
+
+  it.each<[string, Record<string, Fate>, GarbageVerdict['action']]>([
+    ['of a job that is over', { 'job-a': 'closed' }, 'ended'],
+    ['of a job that nobody knows', {}, 'ended'],
+    ['of an attempt that is long gone', { 'job-a': 'open', 'job-a/3': 'open' }, 'ended'],
+    ['of the attempt that runs', { 'job-a': 'open', 'job-a/2': 'open' }, 'kept'],
+    ['of the attempt that the job is on', { 'job-a': 'open' }, 'kept'],
+  ])('%s', async (_name, known, action) => {
+    fates = known
+    begun(30 * HOUR_MS, CHECKPOINT)
+    expect(await collect()).toMatchObject([
+      { action, backend: 'store', kind: 'upload', owner: 'job-a-2', place: place.store.url },
+    ])
+    expect(uploads).toHaveLength(action === 'ended' ? 0 : 1)
+  })
+
+  it('is left alone for a day, whosever it is: its job may be about to begin', async () => {
+    begun(23 * HOUR_MS, layout.bundle('job-a', 'f'.repeat(64)))
+    expect(await collect()).toMatchObject([{ action: 'kept', owner: 'job-a' }])
+    expect(uploads).toHaveLength(1)
+  })
+
+  it('is only spoken of in a dry run, and where it was not found a grace ago', async () => {
+    begun(2 * DAY_MS, CHECKPOINT)
+    expect(await collect({ isDryRun: true })).toMatchObject([
+      { action: 'would-end', description: `unfinished upload of ${CHECKPOINT}, 5 GB so far` },
+    ])
+    expect(await collect({ candidates: [] })).toMatchObject([{ action: 'would-end' }])
+    expect(uploads).toHaveLength(1)
+  })
+
+  it("that is no job's is ended by its age", async () => {
+    begun(2 * DAY_MS, layout.runner('f'.repeat(64)))
+    expect(await collect()).toMatchObject([{ action: 'kept', owner: '' }])
+    begun(4 * DAY_MS)
+    expect(await collect()).toMatchObject([{ action: 'ended', owner: '' }])
+  })
+
+  it('is not even looked for when the store is of another deployment', async () => {
+    begun(4 * DAY_MS)
+    await expect(collect({ deployment: 'dep-zzzzzzzzzz' })).rejects.toThrow('Nothing was ended')
+    expect(uploads).toHaveLength(1)
+  })
+
+  it('that may not be seen is told with what else ends it; trouble that passes is no reason', async () => {
+    const fail = (isTransient: boolean) =>
+      Object.assign(place.store, {
+        unfinished: () => Promise.reject(new StoreError('Could not list.', { isTransient })),
+      })
+    fail(false)
+    expect(await collect()).toMatchObject([
+      { action: 'unseen', reason: expect.stringMatching(/^Could not list\. A rule of the bucket/) },
+    ])
+    fail(true)
+    await expect(collect()).rejects.toThrow('Could not list.')
+  })
+})
+
+describe('the owner of a key', () => {
+  it.each<[string, object | undefined]>([
+    [layout.beat('job-a', 3), { jobId: 'job-a', attempt: 3 }],
+    [`${layout.checkpoint('job-a', 7, 2)}files/a/b`, { jobId: 'job-a', attempt: 2 }],
+    [`${layout.artifacts('job-a')}model`, { jobId: 'job-a' }],
+    [layout.record('job-a', 1), { jobId: 'job-a' }],
+    [layout.runner('0'), undefined],
+    [layout.deployment(), undefined],
+  ])('%s', (key, owner) => expect(ownerOfKey(key)).toEqual(owner))
+})

@@ -1,0 +1,281 @@
+/**
+ * What is odd about an account or a machine, each over the wire to a small cloud that has it: what the check says of it, and what
+ * the verb says that meets it. docs/failures.md has the same sentences.
+ */
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
+import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import type { Backend, Problem } from '../../../backends/backend'
+import { createEc2Backend } from '../../../backends/ec2'
+import { IMAGE_DEFAULT, type Ec2Config } from '../../../backends/ec2/config'
+import type { BackendError } from '../../../backends/errors'
+import type { LaunchOutcome } from '../../../core/activities'
+import type { Failure } from '../../../core/failure'
+import type { WorldText } from '../../../sim'
+import { startTestCloud, type TestCloud } from '../../support/cloud'
+import { until } from '../../support/until'
+import { patiently } from '../harness'
+import { makeOrder } from '../orders'
+import { MemoryStore } from '../scripted/memory-store'
+import { CONFIG } from './harness'
+
+const BUCKET = 'quirks'
+const TYPE = 'm7i.large'
+
+let cloud: TestCloud
+afterEach(() => cloud.stop())
+
+/** A cloud with one quirk, its object store included. */
+async function start(world: WorldText = {}): Promise<void> {
+  cloud = await startTestCloud(BUCKET, { throttling: 'off', ...world })
+}
+
+function open(changes: Partial<Ec2Config> = {}, storeUrl = `s3://${BUCKET}/store`): Promise<Backend> {
+  const config = { ...CONFIG, image: IMAGE_DEFAULT, types: [TYPE], endpoint: cloud.endpoint, ...changes }
+  const runnerUrl = async (): Promise<string> => 'data:,'
+  return createEc2Backend(config, { clock: Date.now, runnerUrl, storeUrl })
+}
+
+const check = (backend: Backend): Promise<Problem[]> => backend.check(patiently())
+
+async function launch(backend: Backend, capacityType: 'spot' | 'on-demand'): Promise<LaunchOutcome> {
+  const offers = (await backend.offers({}, patiently())).filter((one) => one.capacityType === capacityType)
+  const order = makeOrder({ store: new MemoryStore(Date.now), offers, runnerStart: 'after-launch' })
+  return backend.launch(order, patiently())
+}
+
+const failureOf = (asking: Promise<unknown>): Promise<Failure> =>
+  asking.then(
+    (answer) => Promise.reject(new Error(`it was answered: ${JSON.stringify(answer)}`)),
+    (error: unknown) => (error as BackendError).failure,
+  )
+
+describe('quirk: no permission', () => {
+  it('is named, and whose it is', async () => {
+    await start({
+      users: {
+        worker: {
+          ...{ accessKeyId: 'AKIAWORKER', secretAccessKey: 'secret', managed: ['AdministratorAccess'] },
+          policies: { no: { Statement: [{ Effect: 'Deny', Action: 'ec2:CreateFleet', Resource: '*' }] } },
+        },
+      },
+    })
+    Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'AKIAWORKER', AWS_SECRET_ACCESS_KEY: 'secret' })
+    const backend = await open()
+    expect(await check(backend)).toMatchObject([
+      {
+        severity: 'error',
+        message: expect.stringMatching(/user\/worker may not do ec2:CreateFleet$/),
+        remedy: 'Allow ec2:CreateFleet in its policies.',
+      },
+    ])
+    expect(await launch(backend, 'on-demand')).toMatchObject({
+      kind: 'refused',
+      failure: {
+        class: 'auth',
+        message: expect.stringMatching(/user\/worker is not authorized to perform: ec2:CreateFleet/),
+        hint: 'Give this identity the permission; `crucible doctor` lists which are missing.',
+      },
+    })
+  })
+})
+
+describe('quirk: zero quota', () => {
+  it('is told with the command that asks for more', async () => {
+    await start({ quotas: { 'L-1216C47A': 0 } })
+    const backend = await open()
+    expect(await check(backend)).toMatchObject([
+      {
+        severity: 'warning',
+        message: expect.stringMatching(/may have no on-demand machines .* in us-east-1$/),
+        remedy: expect.stringContaining(
+          'request-service-quota-increase --service-code ec2 --quota-code L-1216C47A',
+        ),
+      },
+    ])
+    expect(await launch(backend, 'on-demand')).toMatchObject({
+      kind: 'refused',
+      failure: {
+        ...{ class: 'quota', code: 'VcpuLimitExceeded' },
+        hint: 'Ask for a higher limit in Service Quotas, or allow another backend.',
+      },
+    })
+  })
+})
+
+describe('quirk: a Region without the type', () => {
+  it('is told by name, also where a plan asks', async () => {
+    await start()
+    const none = await open({ types: ['p9.*'] })
+    const message = 'us-east-1 has none of the machine types p9.*'
+    const remedy = expect.stringContaining('describe-instance-type-offerings --region us-east-1')
+    expect(await check(none)).toMatchObject([{ severity: 'error', message, remedy }])
+    expect(await failureOf(none.offers({}, patiently()))).toMatchObject({
+      class: 'invalid',
+      message,
+      hint: remedy,
+    })
+    expect(await check(await open({ types: [TYPE, 'p9.*'] }))).toMatchObject([
+      { severity: 'warning', message: 'us-east-1 has no machine type p9.*' },
+    ])
+  })
+
+  it('is told where its zones have no subnet', async () => {
+    const zones = ['us-east-1a', 'us-east-1b']
+    const subnets = [{ zone: 'us-east-1a', egress: 'public' as const, isDefault: true }]
+    await start({
+      regions: { 'us-east-1': { zones, subnets, groups: ['crucible-machine'] } },
+      offered: { [TYPE]: ['us-east-1b'] },
+    })
+    expect(await check(await open())).toMatchObject([
+      { severity: 'error', message: `${TYPE}: to be had only in us-east-1b, where no subnet is` },
+    ])
+  })
+})
+
+describe('quirk: an expired token', () => {
+  it('is told as such, and no machine is bought or given up for it', async () => {
+    await start({ durations: { session: [4_000, 4_000] } })
+    const sts = new STSClient({ endpoint: cloud.endpoint })
+    const { Credentials: keys } = await sts.send(
+      new AssumeRoleCommand({
+        RoleArn: 'arn:aws:iam::111122223333:role/crucible-grant',
+        ...{ RoleSessionName: 'worker', DurationSeconds: 900 },
+      }),
+    )
+    sts.destroy()
+    Object.assign(process.env, {
+      ...{ AWS_ACCESS_KEY_ID: keys!.AccessKeyId, AWS_SECRET_ACCESS_KEY: keys!.SecretAccessKey },
+      AWS_SESSION_TOKEN: keys!.SessionToken,
+    })
+    const backend = await open()
+    await until(async () => (await check(backend))[0]?.message.includes('expired') === true)
+    expect(await check(backend)).toMatchObject([
+      {
+        severity: 'error',
+        message: 'The security token included in the request is expired (ExpiredToken)',
+        remedy: 'Renew the AWS credentials of the worker: those that it has have ended.',
+      },
+    ])
+    expect(await failureOf(backend.find('job-a-1', patiently()))).toMatchObject({
+      ...{ class: 'transient', code: 'RequestExpired' },
+      hint: 'Renew the AWS credentials of the worker, or set its clock: EC2 says this of both.',
+    })
+  })
+})
+
+describe('quirk: a bucket in another Region', () => {
+  it('is a warning where its Region is told or found, for it only costs', async () => {
+    await start({
+      regions: {
+        'us-east-1': { zones: ['us-east-1a'], groups: ['crucible-machine'] },
+        'eu-west-1': { zones: ['eu-west-1a'] },
+      },
+    })
+    const s3 = new S3Client({ forcePathStyle: true })
+    const CreateBucketConfiguration = { LocationConstraint: 'eu-west-1' as const }
+    await s3.send(new CreateBucketCommand({ Bucket: 'far-away', CreateBucketConfiguration }))
+    s3.destroy()
+    const message = expect.stringContaining('far-away is in eu-west-1, the machines are in us-east-1')
+    expect(await check(await open({}, 's3://far-away?region=eu-west-1'))).toMatchObject([
+      { severity: 'warning', message, remedy: 'Use a bucket in us-east-1.' },
+    ])
+    expect(await check(await open({}, 's3://far-away'))).toMatchObject([
+      { severity: 'warning', message, remedy: 'Use a bucket in us-east-1.' },
+    ])
+    expect(await check(await open({}, `s3://${BUCKET}?region=eu-west-1`))).toMatchObject([
+      { severity: 'warning', remedy: `Say where it is in CRUCIBLE_STORE: s3://${BUCKET}?region=us-east-1.` },
+    ])
+    for (const told of ['?region=us-east-1', '?region=ap-south-1'])
+      expect(await check(await open({}, `s3://far-away${told}`))).toMatchObject([
+        { severity: 'warning', message, remedy: expect.stringContaining('s3://far-away?region=eu-west-1') },
+      ])
+  })
+})
+
+describe('quirk: a store that ignores put-if-absent', () => {
+  it('is an error', async () => {
+    await start({ faults: [{ fault: 'ignored-condition' }] })
+    expect(await check(await open())).toMatchObject([
+      {
+        severity: 'error',
+        message: expect.stringContaining('does not keep "put if absent"'),
+        remedy: 'Use a store that honours If-None-Match on PUT, as S3 does.',
+      },
+    ])
+  })
+})
+
+describe('quirk: a subnet without egress', () => {
+  it('is told with what it lacks', async () => {
+    const subnets = [{ zone: 'us-east-1a', egress: 'none' as const, isDefault: true }]
+    await start({
+      regions: { 'us-east-1': { zones: ['us-east-1a'], subnets, groups: ['crucible-machine'] } },
+    })
+    expect(await check(await open())).toMatchObject([
+      {
+        severity: 'error',
+        message: expect.stringMatching(/has no way out: no default route, and no endpoints for ssm/),
+        remedy: expect.stringMatching(/^Give it a route to an internet or NAT gateway, or endpoints/),
+      },
+    ])
+  })
+})
+
+describe('quirk: a missing service-linked role', () => {
+  const REMEDY =
+    'Have somebody run once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com'
+
+  it('stops spot machines of who may not make it, and says what to run', async () => {
+    await start({
+      hasSpotRole: false,
+      users: {
+        worker: {
+          ...{ accessKeyId: 'AKIAWORKER', secretAccessKey: 'secret', managed: ['AdministratorAccess'] },
+          policies: {
+            no: { Statement: [{ Effect: 'Deny', Action: 'iam:CreateServiceLinkedRole', Resource: '*' }] },
+          },
+        },
+      },
+    })
+    Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'AKIAWORKER', AWS_SECRET_ACCESS_KEY: 'secret' })
+    const backend = await open()
+    expect(await check(backend)).toMatchObject([
+      { severity: 'warning', remedy: `${REMEDY}; or set CRUCIBLE_EC2_SPOT=no.` },
+    ])
+    expect(await check(await open({ hasSpot: false }))).toEqual([])
+    expect(await launch(backend, 'spot')).toMatchObject({
+      kind: 'refused',
+      failure: { class: 'auth', hint: REMEDY, code: 'AuthFailure.ServiceLinkedRoleCreationNotPermitted' },
+    })
+    expect(await launch(backend, 'on-demand')).toMatchObject({ kind: 'launched' })
+  })
+
+  it('is mended by the first launch of who may', async () => {
+    await start({ hasSpotRole: false })
+    const backend = await open()
+    expect(await launch(backend, 'spot')).toMatchObject({ kind: 'launched' })
+    expect(await check(backend)).toEqual([])
+  })
+})
+
+describe('quirk: a clock that is off', () => {
+  it('is told in minutes, and keeps no machine from being bought, at the first try', async () => {
+    await start({ ahead: '6m' })
+    const backend = await open()
+    expect(await check(backend)).toMatchObject([
+      {
+        severity: 'warning',
+        message: expect.stringMatching(
+          /^the clock of this machine is (?:6m|5m 59s|6m 1s) behind that of AWS$/,
+        ),
+        remedy: 'Set it, and keep it set: timedatectl set-ntp true.',
+      },
+    ])
+    expect(await launch(backend, 'on-demand')).toMatchObject({ kind: 'launched' })
+    const calls = cloud.journal.calls({ action: 'CreateFleet' })
+    expect(calls.map(({ outcome }) => outcome).filter((outcome) => outcome !== 'RequestExpired')).toContain(
+      'ok',
+    )
+  })
+})
