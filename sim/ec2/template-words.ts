@@ -8,6 +8,7 @@ export function templateDataWords(data: LaunchFields): Xml {
     MetadataOptions: metadata,
     InstanceMarketOptions: market,
     Placement: place,
+    CapacityReservationSpecification: reservations,
   } = data
   return {
     imageId: data.ImageId,
@@ -38,6 +39,12 @@ export function templateDataWords(data: LaunchFields): Xml {
         maxPrice: market.SpotOptions.MaxPrice,
         spotInstanceType: market.SpotOptions.SpotInstanceType,
         instanceInterruptionBehavior: market.SpotOptions.InstanceInterruptionBehavior,
+      },
+    },
+    capacityReservationSpecification: reservations && {
+      capacityReservationPreference: reservations.CapacityReservationPreference,
+      capacityReservationTarget: reservations.CapacityReservationTarget && {
+        capacityReservationId: reservations.CapacityReservationTarget.CapacityReservationId,
       },
     },
     networkInterfaceSet: data.NetworkInterface?.map((each) => ({
