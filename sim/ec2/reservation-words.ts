@@ -1,4 +1,5 @@
 /** A capacity reservation as EC2 tells of it. */
+import type { Xml } from '../wire/xml'
 import type { Ec2 } from './ec2'
 import { freeIn, isBlock, placesIn, reservationState, takenIn } from './reservation-model'
 import type { CapacityReservation } from './reservation-model'
@@ -8,7 +9,7 @@ export function endDateType({ endsAtMs }: CapacityReservation): 'limited' | 'unl
   return endsAtMs === undefined ? 'unlimited' : 'limited'
 }
 
-export function reservationWords(ec2: Ec2, reservation: CapacityReservation) {
+export function reservationWords(ec2: Ec2, reservation: CapacityReservation): Xml {
   const { id, ownerId, region, zone, type, platform, endsAtMs, blockId, tags } = reservation
   const state = reservationState(reservation)
   const used = state === 'active' ? takenIn(reservation, ec2.nowMs) : 0
@@ -38,7 +39,7 @@ export function reservationWords(ec2: Ec2, reservation: CapacityReservation) {
   }
 }
 
-export function blockWords(block: CapacityReservation) {
+export function blockWords(block: CapacityReservation): Xml {
   const { id, blockId, zone, startsAtMs, endsAtMs, createdAtMs, tags } = block
   return {
     capacityBlockId: blockId,

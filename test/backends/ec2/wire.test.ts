@@ -11,9 +11,12 @@ import type { Order } from '../../../core/plan'
 import { until } from '../../support/until'
 import { describeBackend } from '../contract'
 import { patiently, settled } from '../harness'
+import { WAYS } from './ways'
 import { WireHarness } from './wire-harness'
 
-describeBackend('ec2, over the wire,', () => WireHarness.make())
+describe.each(WAYS)('%s', (way) => {
+  describeBackend('ec2, over the wire,', () => WireHarness.make({}, {}, way))
+})
 
 describe('over the wire', () => {
   let h: WireHarness
