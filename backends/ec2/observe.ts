@@ -6,7 +6,6 @@ import type { CallContext } from '../backend'
 import type { Machine } from './api'
 import type { Host } from './host'
 import { handleOf, isMachineId, observationOf } from './machines'
-import { cutOffOf } from './reservations'
 import { ownerOf, TAGS } from './tags'
 
 export async function observe(
@@ -17,29 +16,14 @@ export async function observe(
   const ids = [...new Set(handles.map(({ id }) => id).filter(isMachineId))]
   const shown = ids.length === 0 ? [] : await host.api.machines.byId(ids, signal)
   const byId = new Map(shown.map((machine) => [machine.id, machine]))
-  const cutOffs = await cutOffsOf(host, handles, signal)
+  const isReserved = handles.some(({ realised }) => realised.reservationId !== undefined)
+  const cutOffs = isReserved ? await host.reservations.cutOffs(signal) : undefined
   return handles.map((handle) => {
     const machine = byId.get(handle.id)
     if (machine === undefined) return unseen(host, handle)
-    const usableUntilMs = cutOffs.get(handle.realised.reservationId ?? '')
+    const usableUntilMs = cutOffs?.get(handle.realised.reservationId ?? '')
     return { ...observationOf(machine), ...(usableUntilMs !== undefined && { usableUntilMs }) }
   })
-}
-
-/** Of the blocks that any of the machines are in, as they are now: blocks can be extended. Nothing where that cannot be had. */
-async function cutOffsOf(
-  host: Host,
-  handles: MachineHandle[],
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, number>> {
-  if (handles.every(({ realised }) => realised.reservationId === undefined)) return new Map()
-  const reservations = (await host.reservations.usable(signal))?.value ?? []
-  return new Map(
-    reservations.flatMap((one) => {
-      const atMs = cutOffOf(one)
-      return atMs === undefined ? [] : [[one.id, atMs] as const]
-    }),
-  )
 }
 
 /** A machine that no list shows may be too young for it. One that has ended is shown for an hour, then no longer. */

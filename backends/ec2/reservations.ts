@@ -9,12 +9,16 @@ import type { Host } from './host'
 export interface Reservations {
   /** Those that there are, or will be, for machines of ours; nothing where it cannot be had. */
   usable(signal: AbortSignal): Promise<{ value: Reservation[]; readAtMs: number } | undefined>
+  /** When the provider begins to end the machines of each block, by its id; nothing of those that cannot be had. */
+  cutOffs(signal: AbortSignal): Promise<ReadonlyMap<string, number>>
   /** The same reservation as it is now, and not a moment ago; `undefined` where there is none of that id. Throws. */
   anew(id: string, signal: AbortSignal): Promise<Reservation | undefined>
 }
 
-/** A block that begins is used within seconds; more jobs than one wait for it, and each asks. */
-const FRESH_MS = 10 * SECOND_MS
+/** For plans: a place counted a second ago is as good as one counted now. */
+const FRESH_MS = SECOND_MS
+/** For machines: more of a block is bought an hour before its end at the latest. */
+const CUT_OFFS_FRESH_MS = 10 * SECOND_MS
 /** What a plan, or a look at machines, can wait for it. */
 const PATIENCE_MS = 6_000
 
@@ -36,16 +40,23 @@ export function createReservations({
   api: Ec2Api
   clock: () => number
 }): Reservations {
-  const all = cached({
-    freshForMs: FRESH_MS,
-    clock,
-    read: (signal) => api.market.reservations(signal),
-  })
+  const read = (signal: AbortSignal): Promise<Reservation[]> => api.market.reservations(signal)
+  const now = cached({ freshForMs: FRESH_MS, clock, read })
+  const lately = cached({ freshForMs: CUT_OFFS_FRESH_MS, clock, read })
   return {
     usable: async (signal) => {
       if (config.reservations === 'none') return undefined
-      const read = await all.soon(PATIENCE_MS, signal)
-      return read && { ...read, value: read.value.filter((one) => isUsable(one, config)) }
+      const known = await now.soon(PATIENCE_MS, signal)
+      return known && { ...known, value: known.value.filter((one) => isUsable(one, config)) }
+    },
+    cutOffs: async (signal) => {
+      const known = (await lately.soon(PATIENCE_MS, signal))?.value ?? []
+      return new Map(
+        known.flatMap((one) => {
+          const atMs = cutOffOf(one)
+          return atMs === undefined ? [] : [[one.id, atMs] as const]
+        }),
+      )
     },
     anew: async (id, signal) => (await api.market.reservations(signal)).find((one) => one.id === id),
   }

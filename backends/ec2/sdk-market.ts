@@ -57,18 +57,7 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
         return prices
       }),
     spotPrices: (types, signal) => call(signal, () => spotPrices(ec2, types, signal)),
-    reservations: (signal) =>
-      call(signal, async () => {
-        const pages = paginateDescribeCapacityReservations(
-          { client: ec2, pageSize: 1_000 },
-          {},
-          { abortSignal: signal },
-        )
-        const found: Reservation[] = []
-        for await (const { CapacityReservations } of pages)
-          found.push(...(CapacityReservations ?? []).map(reservationOf))
-        return found
-      }),
+    reservations: (signal) => call(signal, () => reservations(ec2, signal)),
     image: (id, signal) =>
       call(signal, async () => {
         const { Images } = await ec2.send(
@@ -87,6 +76,14 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
         }
       }),
   }
+}
+
+async function reservations(client: EC2Client, signal: AbortSignal): Promise<Reservation[]> {
+  const found: Reservation[] = []
+  const pages = paginateDescribeCapacityReservations({ client, pageSize: 1_000 }, {}, { abortSignal: signal })
+  for await (const { CapacityReservations } of pages)
+    found.push(...(CapacityReservations ?? []).map(reservationOf))
+  return found
 }
 
 function reservationOf(told: CapacityReservation): Reservation {
