@@ -3,7 +3,7 @@ import type { Beat } from '../core/documents'
 import type { AttemptEnd } from '../core/ledger'
 import type { Observation } from '../core/observation'
 import { endFromLoss, endFromResult } from '../planner/ending'
-import { judge, leaseMsWithin, type Evidence } from '../planner/liveness'
+import { expiringInMs, judge, leaseMsWithin, type Evidence } from '../planner/liveness'
 import { thinOutCheckpoints } from '../storage/checkpoints'
 import { StoreError, type ObjectStore } from '../storage/store'
 import { AttemptDocuments, ignoreBadDocument } from './documents'
@@ -36,6 +36,9 @@ export class Sentry {
   private lookedAtMs = 0
   private thinnedAtId: string | undefined
   private isRunning: boolean
+  /** The machine's cut-off as the runner has been told, and as the provider says now. */
+  private toldUntilMs: number | undefined
+  private seenUntilMs: number | undefined
   private readonly grants: LeaseGrants | undefined
 
   private readonly store: ObjectStore
@@ -52,6 +55,7 @@ export class Sentry {
     this.grants = grants && new LeaseGrants(grants, input.order, now)
     this.ttlMs = input.timing.leaseMs
     this.isRunning = input.isRunning
+    this.toldUntilMs = input.order.runner.usableUntilMs
   }
 
   /** One look. `undefined` while there is nothing to do. `observation` is missing when the provider did not answer. */
@@ -64,7 +68,7 @@ export class Sentry {
     const liveness = judge(evidence, this.now())
     switch (liveness.kind) {
       case 'alive':
-        return undefined
+        return this.expiring()
       case 'gone':
         return this.conclude(
           evidence,
@@ -84,6 +88,22 @@ export class Sentry {
     return evidence.storeFailedAtMs === this.lookedAtMs ? undefined : { kind: 'over', end: endWithout }
   }
 
+  /** The runner drains by itself in time; one that does not is to be told. */
+  private expiring(): WatchOutcome | undefined {
+    const untilMs = this.usableUntilMs
+    if (untilMs === undefined || this.input.isExpiring === true || this.isDraining) return undefined
+    const leftMs = expiringInMs(this.input.timing, untilMs, this.now())
+    return leftMs === undefined ? undefined : { kind: 'expiring', leftMs }
+  }
+
+  private get usableUntilMs(): number | undefined {
+    return this.seenUntilMs ?? this.toldUntilMs
+  }
+
+  private get isDraining(): boolean {
+    return this.beat?.phase === 'draining' || this.beat?.phase === 'finishing'
+  }
+
   private firstEvidence(): Evidence {
     const nowMs = this.now()
     return {
@@ -99,6 +119,7 @@ export class Sentry {
       evidence.providerFailedAtMs = this.now()
       return
     }
+    this.seenUntilMs = observation.usableUntilMs ?? this.seenUntilMs
     if (observation.state === 'gone') evidence.goneSinceMs ??= this.now()
     else delete evidence.goneSinceMs
   }
@@ -116,7 +137,7 @@ export class Sentry {
         await this.thinOut(beat)
       }
       // The result is worth a read when the runner is about to write it, or has stopped to beat.
-      if (!isFresh || beat.phase === 'finishing' || beat.phase === 'draining') {
+      if (!isFresh || this.isDraining) {
         const over = await this.readResult(evidence)
         if (over !== undefined) return over
       }
@@ -144,12 +165,13 @@ export class Sentry {
     this.leaseSeq = found.lease.seq
     this.ttlMs = found.lease.ttlMs
     this.grants?.takeUp(found.lease.grant)
+    this.toldUntilMs = found.lease.usableUntilMs ?? this.toldUntilMs
     evidence.renewedAtMs = found.renewedAtMs
     evidence.isLeaseFirst = false
   }
 
   private async renew(evidence: Evidence, beat: Beat): Promise<void> {
-    if (beat.phase === 'draining' || beat.phase === 'finishing') return
+    if (this.isDraining) return
     const grant = await this.grants?.next()
     if (this.grants !== undefined && grant === undefined) return
     const nowMs = this.now()
@@ -157,16 +179,21 @@ export class Sentry {
     const ttlMs = grant === undefined ? timing.leaseMs : leaseMsWithin(timing, grant.endsAtMs - nowMs)
     const passedMs = nowMs - evidence.renewedAtMs
     const isDue = passedMs >= this.ttlMs * RENEWED_AFTER_PART && passedMs + ttlMs > this.ttlMs
-    if (!isDue && !evidence.isLeaseFirst && grant?.isNew !== true) return
+    const isMoved = this.usableUntilMs !== this.toldUntilMs
+    if (!isDue && !evidence.isLeaseFirst && grant?.isNew !== true && !isMoved) return
     // Noted before the write: should its answer be lost, the lease counts as renewed, which only makes us wait longer.
     evidence.renewedAtMs = nowMs
     evidence.isLeaseFirst = false
     this.leaseSeq += 1
     this.ttlMs = Math.max(0, ttlMs)
+    const usableUntilMs = this.usableUntilMs
+    const hasMoved = usableUntilMs !== undefined && usableUntilMs !== this.input.order.runner.usableUntilMs
     await this.documents.putLease({
       ...{ seq: this.leaseSeq, answersBeat: beat.seq, ttlMs: this.ttlMs },
+      ...(hasMoved && { usableUntilMs }),
       ...(grant && { grant: grant.sealed }),
     })
+    this.toldUntilMs = usableUntilMs
   }
 
   /** After each new checkpoint the oldest go, but for what this attempt was restored from. */

@@ -3,8 +3,7 @@ import { toCrucibleError } from '../client/errors'
 import { planThroughWorkers } from '../client/plan'
 import { savedBefore } from '../client/saved'
 import type { Submission } from '../client/submit'
-import { formatUsd } from '../core/money'
-import type { PriceSource } from '../core/offer'
+import { priceInWords, type PriceSource } from '../core/offer'
 import { rejectionsInWords, type Placement, type Plan } from '../core/plan'
 import { formatShape } from '../core/resources'
 import { formatDuration } from '../core/time'
@@ -80,7 +79,7 @@ function rowOf(
   { offer, costMicroUsd, durationMs }: Placement,
   { isChosen, nowMs }: { isChosen: boolean; nowMs: number },
 ): string[] {
-  const { backend, capacityType, type, place, shape, priceMicroUsdPerHour, priceSource } = offer
+  const { backend, capacityType, type, place, shape, priceSource } = offer
   return [
     isChosen ? '*' : '',
     backend,
@@ -88,7 +87,8 @@ function rowOf(
     type,
     place,
     formatShape(shape),
-    priceMicroUsdPerHour === 0 ? 'free' : formatUsd(priceMicroUsdPerHour),
+    // The heading says that it is by the hour.
+    priceInWords(offer).replace(/\/h$/, ''),
     priceFrom(priceSource, nowMs),
     usd(costMicroUsd),
     formatDuration(durationMs),

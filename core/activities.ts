@@ -133,6 +133,8 @@ export interface WatchInput {
   timing: Timing
   /** False until the runner's first beat was reported. */
   isRunning: boolean
+  /** True once it was reported that the machine's reservation ends. */
+  isExpiring?: boolean
 }
 
 /** Why a watch returned. */
@@ -141,6 +143,8 @@ export type WatchOutcome =
   | { kind: 'running' }
   /** There is a result, the machine is gone, or its lease has certainly run out. */
   | { kind: 'over'; end: AttemptEnd }
+  /** The machine's reservation ends in so long, and its runner does not drain by itself. */
+  | { kind: 'expiring'; leftMs: number }
   /** The machine lives, its runner has long been silent, and both provider and store answer. */
   | { kind: 'silent'; silentMs: number }
 

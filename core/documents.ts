@@ -79,6 +79,8 @@ export interface RunnerOrder {
   /** How long the image may not come, without a layer more, until the attempt ends; 10 minutes when missing. */
   registryMs?: number
   notice: NoticeSource
+  /** Until when the machine can be used at all (a reservation's cut-off): it must have saved and stopped by then. */
+  usableUntilMs?: number
   /** `save` when missing. */
   onRebalance?: RebalanceAnswer
 }
@@ -106,6 +108,8 @@ export interface Lease {
   seq: number
   answersBeat: number
   ttlMs: number
+  /** In the place of the order's, where that has moved since. */
+  usableUntilMs?: number
   /** Fresh credentials for the store, for machines that have none of their own: a `Grant`, sealed with the attempt's key. */
   grant?: Sealed
 }
@@ -138,6 +142,8 @@ export const DRAIN_REASONS = [
   'budget',
   /** The attempt is over as far as the job knows; whatever still runs must save and stop. */
   'superseded',
+  /** The reservation that the machine is in ends. */
+  'expired',
 ] as const
 export type DrainReason = (typeof DRAIN_REASONS)[number]
 

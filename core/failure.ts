@@ -17,7 +17,7 @@ export const FAILURE_CLASSES = [
   'interrupted',
   /** The user's program failed. Policy decides whether to try again. */
   'workload',
-  /** A reservation or the job's own deadline passed. */
+  /** The reservation is over, or not there any more. Another offer may do. */
   'expired',
   /** Credentials or permissions. Stop and say which. */
   'auth',

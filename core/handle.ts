@@ -20,6 +20,8 @@ export interface RealisedOffer {
   type: string
   place: string
   priceMicroUsdPerHour: MicroUsd
+  /** The reservation that it is in. */
+  reservationId?: string
 }
 
 export interface MachineHandle extends ResourceHandle {

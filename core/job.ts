@@ -108,6 +108,7 @@ export const JOB_REASONS = [
   'lease-lapsed',
   'migrating',
   'attempt-ended-by-hand',
+  'reservation-ended',
   'launch-refused',
   'unreachable',
   'cancelling',
@@ -119,7 +120,6 @@ export const JOB_REASONS = [
   'quota',
   'auth',
   'invalid',
-  'expired',
   'unclassified',
 ] as const
 export type JobReason = (typeof JOB_REASONS)[number]

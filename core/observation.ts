@@ -12,6 +12,8 @@ export interface Observation {
   failure?: Failure
   /** For `gone`, and for `stopping` where nothing is billed any more: when that began, where the provider tells. Billing stops here. */
   endedAtMs?: number
+  /** Until when it can be used at all, where its provider has said so and may say otherwise. */
+  usableUntilMs?: number
   /** An interruption notice that the provider shows from outside the machine. */
   noticeAtMs?: number
 }

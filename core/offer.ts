@@ -1,4 +1,4 @@
-import type { MicroUsd } from './money'
+import { formatUsd, type MicroUsd } from './money'
 import type { MachineShape } from './resources'
 
 /** A backend's name as in the registry: `local`, `ec2`, `modal`, ... Above `backends/` it is only ever a label. */
@@ -21,6 +21,19 @@ export interface PriceSource {
   observedAtMs: number
 }
 
+/** What a reservation adds to an offer: capacity that is held, and paid for, whether anything runs in it or not. */
+export interface ReservedCapacity {
+  /** Places into which a machine could be launched now, of so many. */
+  free: number
+  total: number
+  /** When it begins, while that is still to come. */
+  startsAtMs?: number
+  /** When it ends, where it does. */
+  endsAtMs?: number
+  /** What a free place costs per hour: beyond what was paid up front, and no longer once a machine runs in it. */
+  idleMicroUsdPerHour: MicroUsd
+}
+
 /** A priced possibility: a shape at a place, bought in one way. */
 export interface Offer {
   backend: BackendName
@@ -30,6 +43,7 @@ export interface Offer {
   /** Region, zone or host; empty when the provider has no places. */
   place: string
   shape: MachineShape
+  /** What is billed for a machine hour; of a reservation, beyond what was paid for it up front. */
   priceMicroUsdPerHour: MicroUsd
   priceSource: PriceSource
   availability: Availability
@@ -37,7 +51,9 @@ export interface Offer {
   note?: string
   /** Names the reservation that a `reserved` offer launches into. */
   reservationId?: string
-  /** Until when the capacity can be used at all (a reservation's cut-off). */
+  /** Of a `reserved` offer. */
+  reservation?: ReservedCapacity
+  /** Until when the capacity can be used at all: from then on its provider ends what runs in it. */
   usableUntilMs?: number
   /** Expected interruptions per hour of running, where the backend has a figure for it. */
   interruptionsPerHour?: number
@@ -62,6 +78,12 @@ export function offerKey(
 ): string {
   const parts = [offer.backend, offer.capacityType, offer.type, offer.place]
   return (offer.reservationId === undefined ? parts : [...parts, offer.reservationId]).join('/')
+}
+
+/** `$1.01/h`, `free`, or `paid` for what was paid for up front. */
+export function priceInWords({ priceMicroUsdPerHour: price, reservation }: Offer): string {
+  if (price > 0) return `${formatUsd(price)}/h`
+  return reservation === undefined ? 'free' : 'paid'
 }
 
 /** Stands for every offer at a place, in what a plan is to keep away from. */

@@ -32,6 +32,8 @@ export interface Placement {
   offer: Offer
   /** Expected money until the job is done, with expected interruptions. */
   costMicroUsd: MicroUsd
+  /** What of that is not paid for either way, for capacity that is reserved; the ranking goes by it. Missing where it is all of it. */
+  extraCostMicroUsd?: MicroUsd
   /** Expected time until the job is done. */
   durationMs: number
   /** Sentences for people: why it stands where it stands, best reason first. */

@@ -75,6 +75,7 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
   ]),
   onRebalance: z.enum(REBALANCE_ANSWERS).exactOptional(),
   registryMs: whole.exactOptional(),
+  usableUntilMs: whole.exactOptional(),
   issuedAtMs: whole,
 })
 
@@ -93,6 +94,7 @@ const lease: z.ZodType<Lease> = z.object({
   seq: whole,
   answersBeat: whole,
   ttlMs: whole,
+  usableUntilMs: whole.exactOptional(),
   grant: sealed.exactOptional(),
 })
 

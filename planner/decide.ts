@@ -1,5 +1,5 @@
 import type { DecideInput, Wish } from '../core/activities'
-import type { Failure, FailureClass } from '../core/failure'
+import type { Failure } from '../core/failure'
 import type { JobReason } from '../core/job'
 import type { AttemptEnd, Avoidance, Decision, Ledger, Policy, Verdict } from '../core/ledger'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
@@ -8,6 +8,8 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
 export const AVOID_CAPACITY_MS = 3 * MINUTE_MS
 /** How long an offer refused for quota is left alone: a person must raise it. */
 export const AVOID_QUOTA_MS = HOUR_MS
+/** How long a reservation that has ended, or is about to, is left alone: what its owner buys anew has another name. */
+export const AVOID_ENDED_MS = HOUR_MS
 /** How long a migration keeps away from where it came from, if there is anywhere else. */
 export const AVOID_LEFT_MS = 10 * MINUTE_MS
 /**
@@ -87,6 +89,14 @@ function afterStop(by: Extract<AttemptEnd, { kind: 'stopped' }>['by'], facts: Fa
         'The attempt was ended by hand; the job goes on from its checkpoint.',
         {},
       )
+    case 'expired':
+      return again(
+        'reservation-ended',
+        'The reservation of its machine ended; the job goes on from its checkpoint.',
+        {
+          avoid: avoidAll(concerned(facts), 'capacity', AVOID_ENDED_MS),
+        },
+      )
     case 'lease':
       return again(
         'lease-lapsed',
@@ -143,9 +153,10 @@ function afterFailure(
         return finish('failed', 'unclassified', explain(failure))
       return again('machine-lost', explain(failure), { afterMs: backoff(ledger.unclassified) })
     case 'expired':
+      return again('launch-refused', explain(failure), { avoid: avoid('capacity', AVOID_ENDED_MS) })
     case 'auth':
     case 'invalid':
-      return finish('failed', REASON_OF[failure.class], explain(failure))
+      return finish('failed', failure.class, explain(failure))
   }
 }
 
@@ -164,12 +175,6 @@ function concerned({ machine, offerKeys }: Facts): string[] {
 
 function avoidAll(offerKeys: string[], why: Avoidance['why'], forMs: number): Avoidance[] {
   return offerKeys.map((offerKey) => ({ offerKey, forMs, why }))
-}
-
-const REASON_OF: Readonly<Record<Extract<FailureClass, 'expired' | 'auth' | 'invalid'>, JobReason>> = {
-  expired: 'expired',
-  auth: 'auth',
-  invalid: 'invalid',
 }
 
 function exhausted(failure: Failure, policy: Policy): Decision {

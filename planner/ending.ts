@@ -13,6 +13,7 @@ export function endFromResult(result: RunnerResult): AttemptEnd {
     case 'deadline':
     case 'budget':
     case 'superseded':
+    case 'expired':
     case 'lease':
       return { kind: 'stopped', by: result.reason }
     case 'late':
@@ -40,7 +41,7 @@ export const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
 
 type Failing = Exclude<
   ResultReason,
-  'cancelled' | 'migrated' | 'deadline' | 'budget' | 'superseded' | 'lease'
+  'cancelled' | 'migrated' | 'deadline' | 'budget' | 'superseded' | 'expired' | 'lease'
 >
 
 function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {

@@ -1,10 +1,10 @@
 import type { JobSpec } from '../core/job'
 import { formatUsd } from '../core/money'
-import type { Offer } from '../core/offer'
+import { priceInWords, type Offer } from '../core/offer'
 import { rejectionsInWords, type Placement, type Plan } from '../core/plan'
 import { formatShape } from '../core/resources'
 import { lossDespiteNotice, type Saving } from '../core/saving'
-import { formatDuration, HOUR_MS } from '../core/time'
+import { formatDuration, formatInstant, HOUR_MS } from '../core/time'
 import type { Estimate } from './price'
 
 /** A static price older than this is said to be old. */
@@ -13,18 +13,26 @@ const PRICE_AGE_NOTED_MS = 24 * HOUR_MS
 /** Why an offer suits the job, best reason first. */
 export function reasonsFor(offer: Offer, spec: JobSpec, expected: Estimate): string[] {
   const { priceMicroUsdPerHour: price } = offer
-  const money =
-    price === 0
-      ? 'costs nothing'
-      : `${formatUsd(price)}/h, about ${formatUsd(expected.costMicroUsd)} in ${formatDuration(expected.durationMs)}`
   return [
-    money,
+    moneyOf(offer, expected),
     formatShape(offer.shape),
-    HOW_BOUGHT[offer.capacityType],
+    howBought(offer),
     ...(offer.note === undefined ? [] : [offer.note]),
   ].concat(
     spec.durationMs === undefined && price > 0 ? ['the job gives no duration: one hour is assumed'] : [],
   )
+}
+
+function moneyOf({ priceMicroUsdPerHour: price, reservation }: Offer, expected: Estimate): string {
+  if (price === 0) return reservation === undefined ? 'costs nothing' : 'paid up front: costs nothing more'
+  const bill = `${formatUsd(price)}/h, about ${formatUsd(expected.costMicroUsd)} in ${formatDuration(expected.durationMs)}`
+  const idle = reservation?.idleMicroUsdPerHour ?? 0
+  return idle === 0 ? bill : `${bill}, paid for either way: idle it costs ${formatUsd(idle)}/h`
+}
+
+function howBought({ capacityType, reservation }: Offer): string {
+  const words = HOW_BOUGHT[capacityType]
+  return reservation === undefined ? words : `${words}, ${reservation.free} of ${reservation.total} free`
 }
 
 const HOW_BOUGHT: Readonly<Record<Offer['capacityType'], string>> = {
@@ -48,7 +56,15 @@ export function risksOf(
     if (loss !== undefined) risks.push(loss)
     if (spec.checkpoint.everyMs === undefined) risks.push('the job does not say how often it saves')
   }
-  if (offer.availability === 'unknown') risks.push('whether there is one now only a launch tells')
+  if (offer.usableUntilMs !== undefined) {
+    const left = formatDuration(offer.usableUntilMs - at.nowMs)
+    risks.push(
+      `its reservation can be used until ${formatInstant(offer.usableUntilMs)}, ${left} more; what is not done by then goes on elsewhere from its checkpoint`,
+    )
+  }
+  // Of a reservation the free places are told.
+  if (offer.availability === 'unknown' && offer.reservation === undefined)
+    risks.push('whether there is one now only a launch tells')
   const ageMs = at.nowMs - offer.priceSource.observedAtMs
   if (offer.priceSource.kind === 'static' && ageMs > PRICE_AGE_NOTED_MS) {
     risks.push(`the price is ${formatDuration(ageMs)} old`)
@@ -64,7 +80,7 @@ function interruptionsInWords(count: number): string {
 /** A placement in one line: `local spot at $0.12/h (16 cpus, 64 GiB)`. */
 export function summaryOf({ offer }: Placement): string {
   const where = offer.place === '' ? offer.type : `${offer.type} in ${offer.place}`
-  const price = offer.priceMicroUsdPerHour === 0 ? 'free' : `${formatUsd(offer.priceMicroUsdPerHour)}/h`
+  const price = priceInWords(offer)
   return `${offer.backend} ${offer.capacityType}, ${where}, ${price}`
 }
 

@@ -5,7 +5,7 @@ import { formatBackendChoice, offerKey, type BackendChoice, type Offer } from '.
 import type { Rejection } from '../core/plan'
 import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../core/resources'
 import { findAccelerator } from '../core/accelerators'
-import { formatDuration } from '../core/time'
+import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
 import { USEFUL_RUN_MS } from './assumptions'
 import { avoidanceOf } from './avoidance'
 import type { PlanRequest } from './request'
@@ -95,14 +95,30 @@ function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest)
   if (request.spec.image !== undefined && !capabilities.hasCustomImage) {
     return `${offer.backend} cannot run a container image here`
   }
-  const { deadlineAtMs, timing, nowMs, startsInMs = 0 } = request
-  if (offer.usableUntilMs !== undefined && offer.usableUntilMs <= nowMs + startsInMs) {
-    return 'its reservation has ended'
-  }
+  const { deadlineAtMs, timing, nowMs } = request
+  const short = notUsableLongEnough(offer, request)
+  if (short !== undefined) return short
   if (deadlineAtMs !== undefined && deadlineAtMs - nowMs < timing.drainMs + timing.powerOffMs) {
     return 'the deadline leaves no time to save and stop'
   }
   return undefined
+}
+
+function notUsableLongEnough(
+  { usableUntilMs }: Offer,
+  { timing: { drainMs, powerOffMs }, nowMs, startsInMs = 0 }: PlanRequest,
+): string | undefined {
+  if (usableUntilMs === undefined) return undefined
+  const leftMs = usableUntilMs - nowMs - startsInMs
+  if (leftMs <= 0) return 'its reservation has ended'
+  const parts: [number, string][] = [
+    [USEFUL_RUN_MS, 'of work'],
+    [drainMs + powerOffMs, 'to save and stop'],
+    [CLOCK_SLACK_MS, 'by which clocks may differ'],
+  ]
+  if (leftMs >= parts.reduce((sum, [ms]) => sum + ms, 0)) return undefined
+  const words = parts.map(([ms, what]) => `${formatDuration(ms)} ${what}`).join(', ')
+  return `its reservation can be used for ${formatDuration(leftMs)} more, which is less than ${words}`
 }
 
 function notAffordable(offer: Offer, { remainingMicroUsd, timing }: PlanRequest): string | undefined {

@@ -1,5 +1,5 @@
 import type { Timing } from '../core/timing'
-import { CLOCK_SLACK_MS } from '../core/time'
+import { CLOCK_SLACK_MS, SECOND_MS } from '../core/time'
 
 /**
  * What a watch knows of one machine. Instants are of the watching process's clock, which also wrote `renewedAtMs` (or another
@@ -71,3 +71,20 @@ export function leaseOverAtMs({
   const startMs = isLeaseFirst ? timing.startWithinMs : 0
   return renewedAtMs + startMs + timing.leaseMs + timing.drainMs + timing.powerOffMs + CLOCK_SLACK_MS
 }
+
+/**
+ * How long a machine may still be used whose runner should have begun to drain because its reservation ends; undefined while it is
+ * too early to wonder. Beats are given time to tell of a drain that has begun.
+ */
+export function expiringInMs(
+  { drainMs, powerOffMs, beatMs }: Pick<Timing, 'drainMs' | 'powerOffMs' | 'beatMs'>,
+  usableUntilMs: number,
+  nowMs: number,
+): number | undefined {
+  const leftMs = usableUntilMs - CLOCK_SLACK_MS - powerOffMs - nowMs
+  const graceMs = Math.min(2 * beatMs + TOLD_WITHIN_MS, drainMs / 2)
+  return leftMs > drainMs - graceMs ? undefined : Math.max(0, leftMs)
+}
+
+/** From a beat being sent until it is read, over a slow line. */
+const TOLD_WITHIN_MS = 5 * SECOND_MS

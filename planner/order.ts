@@ -43,7 +43,11 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     runnerSha256: input.resolved.runnerSha256,
     storeUrl: input.resolved.storeUrl,
     priceMaxMicroUsdPerHour: priceMax,
-    runner: runnerOrder(input, { priceMax, notice: noticeOf(best.offer, capabilities) }),
+    runner: runnerOrder(input, {
+      priceMax,
+      notice: noticeOf(best.offer, capabilities),
+      usableUntilMs: best.offer.usableUntilMs,
+    }),
   }
 }
 
@@ -68,7 +72,11 @@ function noticeOf({ capacityType }: Offer, { notice }: Capabilities): NoticeSour
 
 function runnerOrder(
   input: PlanInput,
-  { priceMax, notice }: { priceMax: number; notice: NoticeSource },
+  {
+    priceMax,
+    notice,
+    usableUntilMs,
+  }: { priceMax: number; notice: NoticeSource; usableUntilMs?: number | undefined },
 ): RunnerOrder {
   const { spec, timing } = input.resolved
   return {
@@ -104,6 +112,7 @@ function runnerOrder(
     beatMs: timing.beatMs,
     ...(timing.registryMs === undefined ? {} : { registryMs: timing.registryMs }),
     notice,
+    ...(usableUntilMs === undefined ? {} : { usableUntilMs }),
     ...(spec.onRebalance === undefined ? {} : { onRebalance: spec.onRebalance }),
   }
 }

@@ -37,6 +37,7 @@ function place(offer: Offer, { spec, savedBefore, nowMs, avoid }: PlanRequest): 
   return {
     offer,
     costMicroUsd: expected.costMicroUsd,
+    ...(expected.extraCostMicroUsd === undefined ? {} : { extraCostMicroUsd: expected.extraCostMicroUsd }),
     durationMs: expected.durationMs,
     reasons: reasonsFor(offer, spec, expected),
     risks: risksOf(offer, spec, { ...at, expected, nowMs, ...(saving === undefined ? {} : { saving }) }),

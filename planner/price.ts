@@ -15,6 +15,8 @@ import {
 export interface Estimate {
   durationMs: number
   costMicroUsd: number
+  /** Of that, what is not paid for whether the job runs there or not; missing where it is all of it. */
+  extraCostMicroUsd?: number
   /** Expected number of interruptions until the job is done. */
   interruptions: number
 }
@@ -47,7 +49,10 @@ function estimateAt(offer: Offer, spec: JobSpec, interruptionsPerHour: number): 
 
 function timeAndMoney(
   durationMs: number,
-  { priceMicroUsdPerHour }: Offer,
-): Pick<Estimate, 'durationMs' | 'costMicroUsd'> {
-  return { durationMs, costMicroUsd: spendOver(durationMs, priceMicroUsdPerHour) }
+  { priceMicroUsdPerHour, reservation }: Offer,
+): Omit<Estimate, 'interruptions'> {
+  const costMicroUsd = spendOver(durationMs, priceMicroUsdPerHour)
+  if (reservation === undefined) return { durationMs, costMicroUsd }
+  const extra = Math.max(0, priceMicroUsdPerHour - reservation.idleMicroUsdPerHour)
+  return { durationMs, costMicroUsd, extraCostMicroUsd: spendOver(durationMs, extra) }
 }

@@ -23,7 +23,7 @@ export function rank(
 }
 
 function measuresOf(a: Placement, b: Placement, objective: Objective): number[] {
-  const cost = a.costMicroUsd - b.costMicroUsd
+  const cost = extraCost(a) - extraCost(b)
   const time = a.durationMs - b.durationMs
   const reliability = BY_RELIABILITY[a.offer.capacityType] - BY_RELIABILITY[b.offer.capacityType]
   switch (objective) {
@@ -34,6 +34,11 @@ function measuresOf(a: Placement, b: Placement, objective: Objective): number[] 
     case 'reliability':
       return [reliability, cost, time]
   }
+}
+
+/** What is paid for either way is no reason to run elsewhere. */
+function extraCost({ costMicroUsd, extraCostMicroUsd = costMicroUsd }: Placement): number {
+  return extraCostMicroUsd
 }
 
 function compareText(a: string, b: string): number {

@@ -1,15 +1,25 @@
 /** The door beside the wire: what those who run a cloud may ask of it and do to it, below `/_sim/`. */
 import { z } from 'zod'
-import { billOf, type Bill } from './ec2/bill'
+import { billOf, reservationBillOf, type Bill, type ReservationBill } from './ec2/bill'
 import type { Ec2 } from './ec2/ec2'
 import type { Life } from './ec2/life'
 import { stateOf, type Instance } from './ec2/model'
 import { publish } from './ec2/region'
+import {
+  freeIn,
+  isBlock,
+  placesIn,
+  reservationState,
+  type CapacityReservation,
+} from './ec2/reservation-model'
+import { addPlanned, instantOf } from './ec2/reservation-plans'
 import { complaintsOf, inWords } from './issues'
 import type { Journal } from './journal'
-import { duration } from './world/durations'
+import { duration, moment } from './world/durations'
 import { faultSchema } from './world/fault-schema'
 import type { Faults } from './world/faults'
+import { misnomersOfReservation } from './world/names'
+import { reservationPlan } from './world/schema'
 
 export interface ControlParts {
   ec2: Ec2
@@ -32,13 +42,34 @@ const publication = z.strictObject({
   image: z.string().regex(/^ami-[0-9a-f]{8,17}$/, 'is not the id of an image, such as ami-0123456789abcdef0'),
 })
 
+/** As who owns a Capacity Block would buy more of it. */
+const extension = z.strictObject({ reservation: z.string(), ends: moment })
+
+export interface ReservationSummary {
+  id: string
+  kind: string
+  state: string
+  type: string
+  zone: string
+  total: number
+  free: number
+  startsAtMs: number
+  endsAtMs?: number
+  /** What its owner was told. */
+  notices: string[]
+  /** So far, beside what the instances in it cost. */
+  bill: ReservationBill
+}
+
 export interface InstanceSummary {
   id: string
   state: string
   type: string
   image: string
   zone: string
+  /** `reserved` where it is in a reservation. */
   capacity: string
+  reservation?: string
   tags: Record<string, string>
   launchedAtMs: number
   isImpaired: boolean
@@ -94,6 +125,34 @@ export class Control {
     })
   }
 
+  reservations(): ReservationSummary[] {
+    const { ec2 } = this.parts
+    return [...ec2.regions.values()].flatMap(({ reservations }) =>
+      [...reservations.values()].map((each) => reservationSummaryOf(ec2, each)),
+    )
+  }
+
+  reserve(wish: unknown): ReservationSummary {
+    const plan = reservationPlan.parse(wish, { error: inWords })
+    const { ec2 } = this.parts
+    const [wrong] = misnomersOfReservation(ec2.parts.world, plan)
+    if (wrong !== undefined) throw new Error(wrong)
+    return reservationSummaryOf(ec2, addPlanned(ec2, plan))
+  }
+
+  extend(wish: unknown): void {
+    const { reservation: id, ends } = extension.parse(wish, { error: inWords })
+    const { ec2 } = this.parts
+    const all = [...ec2.regions.values()].flatMap(({ reservations }) => [...reservations.values()])
+    const found = all.find((each) => each.id === id)
+    if (found === undefined || !isBlock(found)) throw new Error(`there is no Capacity Block ${id}`)
+    const endsAtMs = instantOf(ec2, ends)
+    if (endsAtMs <= (found.endsAtMs ?? 0)) throw new Error(`${id} ends later than that already`)
+    if (found.isEnding || !['active', 'scheduled'].includes(reservationState(found)))
+      throw new Error(`${id} can be extended no more`)
+    ec2.reservations.endAt(found, endsAtMs)
+  }
+
   publish(wish: unknown): void {
     const wished = publication.parse(wish, { error: inWords })
     const { ec2 } = this.parts
@@ -121,6 +180,12 @@ export class Control {
       this.publish(body)
       return {}
     },
+    'GET reservations': () => this.reservations(),
+    'POST reservations': (_, body) => this.reserve(body),
+    'POST extend': (_, body) => {
+      this.extend(body)
+      return {}
+    },
     'POST interrupt': (_, body) => {
       this.interrupt(body)
       return {}
@@ -143,12 +208,28 @@ function summaryOf(ec2: Ec2, instance: Instance): InstanceSummary {
     type: instance.type.name,
     image: instance.image.id,
     zone: instance.subnet.zone.name,
-    capacity: instance.capacity,
+    capacity: instance.place === undefined ? instance.capacity : 'reserved',
+    ...(instance.place === undefined ? {} : { reservation: instance.place.id }),
     tags: Object.fromEntries(instance.tags),
     launchedAtMs: instance.launchedAtMs,
     isImpaired: instance.isImpaired,
     ...(reason === undefined ? {} : { reason }),
     bill: billOf(ec2, instance),
+  }
+}
+
+function reservationSummaryOf(ec2: Ec2, reservation: CapacityReservation): ReservationSummary {
+  const { id, kind, type, zone, startsAtMs, endsAtMs, notices } = reservation
+  return {
+    ...{ id, kind, startsAtMs },
+    state: reservationState(reservation),
+    type: type.name,
+    zone: zone.name,
+    total: placesIn(reservation),
+    free: freeIn(reservation, ec2.nowMs),
+    ...(endsAtMs === undefined ? {} : { endsAtMs }),
+    notices: notices.map(({ what }) => what),
+    bill: reservationBillOf(ec2, reservation),
   }
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { assemble, type Assembly } from './assemble'
 import { WallClock, type Clock } from './clock'
-import type { InstanceSummary } from './control'
+import type { InstanceSummary, ReservationSummary } from './control'
 import { TEST_CREDENTIALS } from './identity/identities'
 import type { Journal } from './journal'
 import type { Machine, MachineSpec } from './machines/machine'
@@ -12,11 +12,11 @@ import type { StartFront } from './store-front'
 import { WireServer } from './wire/server'
 import { faultSchema, type FaultRule, type FaultText } from './world/fault-schema'
 import { loadWorld, planWorld } from './world/load'
-import type { WorldText } from './world/schema'
+import type { ReservationText, WorldText } from './world/schema'
 import { makeWorld } from './world/world'
 
 export type { FaultText } from './world/fault-schema'
-export type { WorldText } from './world/schema'
+export type { ReservationText, WorldText } from './world/schema'
 export { WorldError } from './world/load'
 export { checkHost } from './machines/machine'
 export { DrivenClock, type Clock } from './clock'
@@ -55,6 +55,11 @@ export interface Cloud {
   /** Every rule of the world and of `addFault`, and how often it has struck. */
   faults(): { rule: FaultRule; struck: number }[]
   instances(): InstanceSummary[]
+  reservations(): ReservationSummary[]
+  /** Gives the account a reservation; its times count from now. */
+  reserve(reservation: ReservationText): ReservationSummary
+  /** Lets a Capacity Block end later, as who buys more of it: after so long from now, or at an instant. */
+  extend(reservation: string, ends: number | string): void
   /** Lets a public parameter lead to another image, which is made where there is none. */
   publishImage(publication: { name: string; image: string }): void
   /** Takes a spot machine back: after a notice, or at once without one. */
@@ -128,6 +133,9 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
     addFault: (rule) => faults.add(faultSchema.parse(rule)),
     faults: () => faults.told(),
     instances: () => control.instances(),
+    reservations: () => control.reservations(),
+    reserve: (reservation) => control.reserve(reservation),
+    extend: (reservation, ends) => control.extend({ reservation, ends }),
     publishImage: (publication) => control.publish(publication),
     interrupt: (instance, { noticeMs, isSilent, rebalanceBeforeMs } = {}) =>
       control.interrupt({ instance, notice: noticeMs, isSilent, rebalanceBefore: rebalanceBeforeMs }),

@@ -18,6 +18,8 @@ export interface AttemptOrders {
   readonly isClosed: boolean
   /** What the owner wants, as far as the attempt was told. */
   wish(): Wish | null
+  /** The machine's reservation ends: the same as an order to save and stop within so long. */
+  expire(windowMs: number): void
   /** Nothing more is obeyed: the attempt is over. */
   close(): void
 }
@@ -32,8 +34,9 @@ export function attemptOrders({ timing }: AttemptInput): AttemptOrders {
     isClosed: false,
     wish: (): Wish | null => {
       const reason = orders.drain?.reason
-      return reason === undefined || reason === 'superseded' ? null : reason
+      return reason === undefined || reason === 'superseded' || reason === 'expired' ? null : reason
     },
+    expire: (windowMs: number): void => obey({ reason: 'expired', windowMs }),
     close: (): void => {
       orders.isClosed = true
     },

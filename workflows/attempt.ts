@@ -43,7 +43,8 @@ async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrder
   }
   const { handle } = launched
   machine.handle = handle
-  const end = handle === null ? launched.end : await Promise.race([follow(input, page, handle), draining])
+  const end =
+    handle === null ? launched.end : await Promise.race([follow(input, page, { orders, handle }), draining])
   orders.close()
   const settlement = await settle(input, page, { orders, handle, end })
   await extending
@@ -98,10 +99,11 @@ function settle(
 async function follow(
   input: AttemptInput,
   page: AttemptPage,
-  handle: MachineHandle,
+  { orders, handle }: { orders: AttemptOrders; handle: MachineHandle },
 ): Promise<AttemptEnd | null> {
   const { order, timing } = input
   let isRunning = false
+  let isExpiring = false
   // Once more should the runner never speak: harmless where it runs, and mends it where it never did.
   let startsLeft = order.runnerStart === 'with-launch' ? 0 : 2
   const start = async (): Promise<AttemptEnd | null> => {
@@ -115,7 +117,14 @@ async function follow(
   }
   for (;;) {
     const seen: WatchOutcome = await forever(
-      () => on(order.backend).watching.watch({ order, handle, timing, isRunning }),
+      () =>
+        on(order.backend).watching.watch({
+          order,
+          handle,
+          timing,
+          isRunning,
+          ...(isExpiring && { isExpiring }),
+        }),
       (failure) => page.trouble(failure),
     )
     switch (seen.kind) {
@@ -123,6 +132,10 @@ async function follow(
         isRunning = true
         page.running(handle)
         await tellJob({ attempt: order.attempt, handle })
+        break
+      case 'expiring':
+        isExpiring = true
+        orders.expire(Math.min(seen.leftMs, timing.drainMs))
         break
       case 'over':
         return seen.end
@@ -185,7 +198,8 @@ async function obeyDrain(
       },
     )
     if (orders.isClosed) return new Promise(() => undefined)
-    if (!isShortened) return null
+    // The job does not want it to stop: it goes on elsewhere.
+    if (!isShortened) return orders.drain.reason === 'expired' ? { kind: 'stopped', by: 'expired' } : null
   }
 }
 

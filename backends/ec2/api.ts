@@ -87,6 +87,28 @@ export interface Image {
   diskGiB: number
 }
 
+/** Capacity that the account holds, or that another shares with it. */
+export interface Reservation {
+  id: string
+  /** A Capacity Block: it begins and ends at instants, and what runs in it ends with it. */
+  isBlock: boolean
+  /** A block of several machines that are one, which is ended earlier than others. */
+  isUltraServer: boolean
+  /** Its places are taken back whenever their owner wants them. */
+  isInterruptible: boolean
+  /** `active`, `scheduled`, `payment-pending`, ... */
+  state: string
+  type: string
+  zone: string
+  /** `Linux/UNIX`, ... */
+  platform: string
+  tenancy: string
+  total: number
+  free: number
+  startsAtMs?: number
+  endsAtMs?: number
+}
+
 export interface MarketApi {
   /** The types whose names match patterns with `*`. */
   types(patterns: string[], signal: AbortSignal): Promise<MachineType[]>
@@ -97,6 +119,8 @@ export interface MarketApi {
   /** The prices in force now. */
   spotPrices(types: string[], signal: AbortSignal): Promise<SpotPrice[]>
   image(id: string, signal: AbortSignal): Promise<Image | undefined>
+  /** Whatever their state. */
+  reservations(signal: AbortSignal): Promise<Reservation[]>
 }
 
 export interface Subnet {
@@ -144,6 +168,8 @@ export interface TemplateSpec {
   rootDevice: string
   diskGiB: number
   userData: string
+  /** Its machines take no place of a reservation. */
+  avoidsReservations: boolean
   tags: Record<string, string>
 }
 
@@ -157,9 +183,25 @@ export interface FleetRequest {
   tags: Record<string, string>
 }
 
+/** One machine in a reservation. */
+export interface ReservedRequest {
+  token: string
+  templateName: string
+  pool: Pool
+  reservation: string
+  isBlock: boolean
+  /** On the machine and all that comes with it. */
+  tags: Record<string, string>
+}
+
 /** What came of a fleet of one machine. */
 export interface FleetAnswer {
-  machines: { id: string; pool?: Partial<Pool> }[]
+  machines: {
+    id: string
+    pool?: Partial<Pool>
+    /** Where the answer says all of it. */
+    machine?: Machine
+  }[]
   /** Why a pool gave none. */
   errors: { code: string; message: string; pool?: Partial<Pool> }[]
 }
@@ -174,6 +216,8 @@ export interface Machine {
   subnet?: string
   capacityType: 'spot' | 'on-demand' | 'reserved'
   launchedAtMs: number
+  /** The reservation that it is in, or was launched into. */
+  reservation?: string
   tags: Record<string, string>
   /** Why it is in its state, by the provider's own code, when it is ending or has ended. */
   reason?: { code: string; message: string }
@@ -192,6 +236,8 @@ export interface Volume {
 
 export interface MachinesApi {
   createFleet(request: FleetRequest, signal: AbortSignal): Promise<FleetAnswer>
+  /** Launches into a reservation, or throws: never elsewhere. */
+  runReserved(request: ReservedRequest, signal: AbortSignal): Promise<Machine>
   /** Makes version 1 of a launch template. */
   createTemplate(spec: TemplateSpec, signal: AbortSignal): Promise<void>
   /** Those of these that the provider shows. */

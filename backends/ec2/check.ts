@@ -4,6 +4,7 @@ import { checkBucket } from './check-bucket'
 import { checkGroups, checkWaysOut } from './check-network'
 import { ec2Error } from './errors'
 import type { Host } from './host'
+import { checkReservations } from './reservations'
 import { isDrivable, quotaOf } from './shapes'
 
 /** What the verbs call, in the names that policies have. */
@@ -12,6 +13,7 @@ const ACTIONS = [
   'ec2:DescribeInstanceTypes',
   'ec2:DescribeInstanceTypeOfferings',
   'ec2:DescribeSpotPriceHistory',
+  'ec2:DescribeCapacityReservations',
   'ec2:DescribeImages',
   'ec2:DescribeSubnets',
   'ec2:DescribeSecurityGroups',
@@ -44,6 +46,7 @@ const ACTIONS = [
 /** Without these something is missing that one can do without. */
 const OPTIONAL = [
   'ec2:DescribeSpotPriceHistory',
+  'ec2:DescribeCapacityReservations',
   'ec2:DescribeRouteTables',
   'ec2:DescribeVpcEndpoints',
   'ec2:DescribeLaunchTemplates',
@@ -75,6 +78,7 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
     () => checkSpotRole(host, signal),
     () => checkQuotas(host, signal),
     () => checkPrices(host, signal),
+    () => checkReservations(host, signal),
     () => checkBucket(host, signal),
   ]
   const problems = await Promise.all(

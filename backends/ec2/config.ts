@@ -14,6 +14,8 @@ export interface Ec2Config {
   /** Names of machine types, with `*`. */
   types: string[]
   hasSpot: boolean
+  /** Which capacity reservations and Capacity Blocks may be used. */
+  reservations: 'all' | 'none' | string[]
   /** The least that a machine's disk has. */
   diskGiB: number
   /** A machine whose agent has not registered after this long is given up. */
@@ -83,6 +85,12 @@ export const EC2_SETTINGS = [
     meaning: 'types of machines to offer, with `*` for anything and commas between them',
   },
   { name: 'CRUCIBLE_EC2_SPOT', default: 'yes', meaning: '`no` offers no spot machines' },
+  {
+    name: 'CRUCIBLE_EC2_RESERVATIONS',
+    default: 'all',
+    meaning:
+      'capacity reservations and Capacity Blocks that jobs may use: `all` of the account and those shared with it, `none`, or ids with commas between them',
+  },
   { name: 'CRUCIBLE_EC2_DISK', default: '100', meaning: 'GiB of disk that every machine has at least' },
   {
     name: 'CRUCIBLE_EC2_REGISTER_WITHIN',
@@ -144,6 +152,7 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     image: read('CRUCIBLE_EC2_IMAGE', IMAGE_DEFAULT, parseImage),
     types: read('CRUCIBLE_EC2_TYPES', TYPES_DEFAULT, parseTypes),
     hasSpot: read('CRUCIBLE_EC2_SPOT', true, parseYesNo),
+    reservations: read<Ec2Config['reservations']>('CRUCIBLE_EC2_RESERVATIONS', 'all', parseReservations),
     diskGiB: read('CRUCIBLE_EC2_DISK', DISK_DEFAULT_GIB, parseDisk),
     registerWithinMs: read('CRUCIBLE_EC2_REGISTER_WITHIN', REGISTER_DEFAULT_MS, parseDuration),
     staleForMs: read('CRUCIBLE_EC2_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
@@ -210,6 +219,14 @@ const parseYesNo: Parser<boolean> = (text) => {
   if (/^(?:yes|true|on|1)$/i.test(text)) return true
   if (/^(?:no|false|off|0)$/i.test(text)) return false
   return new Complaint('write yes or no')
+}
+
+const parseReservations: Parser<'all' | 'none' | string[]> = (text) => {
+  if (text === 'all' || text === 'none') return text
+  const ids = idsOf('cr-')(text)
+  return ids instanceof Complaint
+    ? new Complaint(`write all, none, or ${ids.advice.replace(/^write /, '')}`)
+    : ids
 }
 
 const parseDisk: Parser<number> = (text) =>

@@ -7,6 +7,7 @@ import { createLimiter, paced } from './limiter'
 import { createMarket, type Market } from './market'
 import { createMemory, type Memory } from './memory'
 import { createPlaces, type Places } from './places'
+import { createReservations, type Reservations } from './reservations'
 import { readUserData, type TemplateCommon } from './template'
 
 /** What the backend needs from whoever composes it. */
@@ -32,6 +33,7 @@ export interface Host {
   api: Ec2Api
   market: Market
   places: Places
+  reservations: Reservations
   memory: Memory
   common: TemplateCommon
   /** Value of a quota by its code; the last known one, or nothing, where it cannot be read. */
@@ -53,6 +55,7 @@ export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): H
     api,
     market: createMarket({ config, api, clock }),
     places: createPlaces({ config, api, clock }),
+    reservations: createReservations({ config, api, clock }),
     memory: createMemory(clock),
     common: { deployment: deps.deployment ?? '', userData: readUserData() },
     quota: async (code, signal) => {

@@ -17,7 +17,7 @@ import { terminate } from './terminate'
 /** A spot machine is told two minutes before it is taken ("Spot Instance interruption notices", EC2 user guide). */
 const NOTICE_MS = 120_000
 
-/** Machines of EC2, on demand and spot, in one Region of one account. */
+/** Machines of EC2, on demand, spot, and in what is reserved, in one Region of one account. */
 export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
   // Only now: who does not use EC2 does not wait for its SDK.
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
@@ -37,7 +37,10 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
     name: BACKEND,
     place: config.region,
     capabilities: {
-      capacityTypes: CAPACITY_TYPES.filter((one) => one === 'on-demand' || config.hasSpot),
+      capacityTypes: [
+        ...CAPACITY_TYPES.filter((one) => one === 'on-demand' || config.hasSpot),
+        ...(config.reservations === 'none' ? [] : (['reserved'] as const)),
+      ],
       hasCustomImage: true,
       runnerStart: 'after-launch',
       interruptionNoticeMs: config.hasSpot ? NOTICE_MS : 0,

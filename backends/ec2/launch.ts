@@ -5,12 +5,13 @@ import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import type { CallContext } from '../backend'
 import { BackendError } from '../errors'
-import { AwsError, type FleetAnswer, type FleetRequest, type Machine } from './api'
+import { AwsError, type FleetAnswer, type FleetRequest, type Machine, type ReservedRequest } from './api'
 import { pause } from './calls'
 import { ec2Error, failureOfCode, hasCode, invalid, mayHaveHappened, transient } from './errors'
 import { LEFT_ALONE_MS, type Host } from './host'
 import { handleOf, handleOfFleet } from './machines'
 import { CAPACITY_TYPES } from './offers'
+import { reservedFailure } from './reserved-launch'
 import { tagsOf, TAGS } from './tags'
 import { templateSpec, type TemplateFacts } from './template'
 
@@ -21,8 +22,8 @@ const YOUNG_MS = MINUTE_MS
 const YOUNG_CODES = ['InvalidParameterValue', 'InvalidGroup.NotFound']
 
 /**
- * Sends the order as one instant fleet of one machine. All of it stands in the order, the token included, so that the provider
- * takes a repetition for the same request.
+ * Sends the order as one instant fleet of one machine, or as one machine for a reservation. All of it stands in the order, the token
+ * included, so that the provider takes a repetition for the same request.
  */
 export async function launch(host: Host, order: Order, { signal }: CallContext): Promise<LaunchOutcome> {
   const { attemptId } = order
@@ -34,27 +35,29 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
     if (answer === undefined) return { kind: 'unconfirmed', findAfterMs: FIND_AFTER_MS }
     const [bought] = answer.machines
     if (bought === undefined) return refuse(host, order, failureOfFleet(host, order, answer))
-    const machine = await see(host, bought.id, signal)
+    const machine = bought.machine ?? (await see(host, bought.id, signal))
     const handle =
       machine === undefined ? handleOfFleet(order, { ...bought, launchedAtMs: beforeMs }) : handleOf(machine)
     return { kind: 'launched', handle }
   } catch (error) {
-    const { failure } = ec2Error(error)
+    const failure = await reservedFailure(host, order, { failure: ec2Error(error).failure, signal })
     // Temporal sends the order again for these; for the rest it is certain that nothing was bought.
-    if (failure.class === 'transient' || failure.class === 'throttled') throw error
+    if (failure.class === 'transient' || failure.class === 'throttled')
+      throw new BackendError(failure, { cause: error })
     return refuse(host, order, failure)
   }
 }
 
 /** Throws `invalid` for an order that this backend can never carry out. */
-function requestFor(order: Order): FleetRequest {
-  const capacityType = CAPACITY_TYPES.find((one) => one === order.capacityType)
-  if (capacityType === undefined)
-    throw invalid(`there are no ${order.capacityType} machines here`, 'Plan the job again.')
+function requestFor(order: Order): FleetRequest | ReservedRequest {
   const [first] = order.offers
   const template = first?.data?.template
   if (first === undefined || template === undefined || order.offers.some(({ data }) => !data?.subnet))
     throw invalid('the order does not say what to launch', 'Plan the job again.')
+  if (order.capacityType === 'reserved') return reservedRequest(order, first, template)
+  const capacityType = CAPACITY_TYPES.find((one) => one === order.capacityType)
+  if (capacityType === undefined)
+    throw invalid(`there are no ${order.capacityType} machines here`, 'Plan the job again.')
   return {
     token: order.token,
     capacityType,
@@ -67,9 +70,22 @@ function requestFor(order: Order): FleetRequest {
   }
 }
 
+function reservedRequest(order: Order, { type, data }: Offer, templateName: string): ReservedRequest {
+  const { subnet, reservation, market } = data!
+  if (reservation === undefined) throw invalid('the order names no reservation', 'Plan the job again.')
+  return {
+    token: order.token,
+    templateName,
+    pool: { type, subnet: subnet! },
+    reservation,
+    isBlock: market !== undefined,
+    tags: tagsOf(order),
+  }
+}
+
 interface Sending {
   order: Order
-  request: FleetRequest
+  request: FleetRequest | ReservedRequest
   signal: AbortSignal
 }
 
@@ -77,7 +93,7 @@ interface Sending {
 async function send(host: Host, sending: Sending): Promise<FleetAnswer | undefined> {
   const { order, request, signal } = sending
   try {
-    return await host.api.machines.createFleet(request, signal)
+    return await buy(host, request, signal)
   } catch (error) {
     if (isTemplateMissing(error)) {
       await makeTemplate(host, sending)
@@ -88,9 +104,19 @@ async function send(host: Host, sending: Sending): Promise<FleetAnswer | undefin
   }
 }
 
+async function buy(
+  { api: { machines } }: Host,
+  request: Sending['request'],
+  signal: AbortSignal,
+): Promise<FleetAnswer> {
+  if (!('reservation' in request)) return machines.createFleet(request, signal)
+  const machine = await machines.runReserved(request, signal)
+  return { machines: [{ id: machine.id, machine }], errors: [] }
+}
+
 async function sendAgain(host: Host, { request, signal }: Sending): Promise<FleetAnswer | undefined> {
   try {
-    return await host.api.machines.createFleet(request, signal)
+    return await buy(host, request, signal)
   } catch (error) {
     if (isTemplateMissing(error)) throw transient('the launch template just made is not known everywhere yet')
     return whatCame(host, error)

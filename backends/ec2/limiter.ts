@@ -70,6 +70,8 @@ export function paced(api: Ec2Api, limiter: Limiter): Ec2Api {
       ...machines,
       createFleet: (request, signal) =>
         limiter.run('other', signal, () => machines.createFleet(request, signal)),
+      runReserved: (request, signal) =>
+        limiter.run('other', signal, () => machines.runReserved(request, signal)),
       createTemplate: (spec, signal) =>
         limiter.run('other', signal, () => machines.createTemplate(spec, signal)),
       terminate: (id, signal) => limiter.run('ending', signal, () => machines.terminate(id, signal)),

@@ -14,13 +14,19 @@ export function isMachineId(id: string): boolean {
 
 /** A machine as its tags and the provider tell of it: the same for whoever finds it, whenever. */
 export function handleOf(machine: Machine): MachineHandle {
-  const { id, capacityType, type, zone, launchedAtMs, tags } = machine
+  const { id, capacityType, type, zone, launchedAtMs, reservation, tags } = machine
   return {
     backend: 'ec2',
     kind: 'machine',
     id,
     attemptId: ownerOf(tags).attemptId,
-    realised: { capacityType, type, place: zone, priceMicroUsdPerHour: priceOn(tags, { type, place: zone }) },
+    realised: {
+      capacityType,
+      type,
+      place: zone,
+      priceMicroUsdPerHour: priceOn(tags, { type, place: zone }),
+      ...(capacityType === 'reserved' && reservation !== undefined && { reservationId: reservation }),
+    },
     launchedAtMs,
   }
 }
@@ -70,16 +76,19 @@ export function observationOf(machine: Machine): Observation {
   return {
     state: state === 'terminated' || state === 'stopped' ? 'gone' : 'stopping',
     ...words,
-    ...causeOf(reason),
+    ...causeOf(machine),
     ...(endedAtMs === undefined ? {} : { endedAtMs }),
   }
 }
 
-function causeOf(reason: Machine['reason']): Pick<Observation, 'cause' | 'failure'> {
+function causeOf({ reason, capacityType }: Machine): Pick<Observation, 'cause' | 'failure'> {
   if (reason === undefined) return { cause: 'unknown' }
   if (TAKEN_BACK.includes(reason.code)) return { cause: 'interrupted' }
   if (ENDED.includes(reason.code)) return { cause: 'ended' }
   const failure = failureOfState(reason.code, reason.message)
+  // What is said of one whose Capacity Block has ended is documented nowhere, but it is the provider that ends it.
+  if (failure === undefined && capacityType === 'reserved' && reason.code.startsWith('Server.'))
+    return { cause: 'interrupted' }
   return failure === undefined ? { cause: 'unknown' } : { cause: 'failed-to-start', failure }
 }
 

@@ -18,9 +18,13 @@ export async function observe(
   const ids = [...new Set(handles.map(({ id }) => id).filter(isMachineId))]
   const shown = ids.length === 0 ? [] : await host.api.machines.byId(ids, signal)
   const byId = new Map(shown.map((machine) => [machine.id, machine]))
+  const isReserved = handles.some(({ realised }) => realised.reservationId !== undefined)
+  const cutOffs = isReserved ? await host.reservations.cutOffs(signal) : undefined
   return handles.map((handle) => {
     const machine = byId.get(handle.id)
-    return machine === undefined ? unseen(host, handle) : observationOf(machine)
+    if (machine === undefined) return unseen(host, handle)
+    const usableUntilMs = cutOffs?.get(handle.realised.reservationId ?? '')
+    return { ...observationOf(machine), ...(usableUntilMs !== undefined && { usableUntilMs }) }
   })
 }
 

@@ -1,9 +1,10 @@
 import type { Availability, Offer, Pins } from '../../core/offer'
 import type { ResourceRequest } from '../../core/resources'
 import type { CallContext } from '../backend'
-import type { Image, MachineType, Subnet } from './api'
+import type { Image, MachineType, Reservation, Subnet } from './api'
 import type { Host } from './host'
 import type { Price } from './market'
+import { reservedFacts } from './reserved-offers'
 import { diskFor, holding, isDrivable, quotaOf, shapeOf } from './shapes'
 import { templateName, type TemplateFacts } from './template'
 
@@ -14,7 +15,7 @@ type Bought = (typeof CAPACITY_TYPES)[number]
 /** Under which a job keeps the image of its machines of an architecture: images that their names stand for change every week. */
 const imagePin = (architecture: string): string => `image/${architecture}`
 
-/** Every type that could hold the request, in every zone that has it and us, in both ways of buying. */
+/** Every type that could hold the request, in every zone that has it and us, in all ways of buying. */
 export async function offers(
   host: Host,
   { request, pins = {} }: { request: ResourceRequest; pins?: Pins | undefined },
@@ -28,10 +29,11 @@ export async function offers(
   ])
   const held = holding(types.filter(isDrivable), request)
   const images = await imagesFor(host, { types: held, pins }, signal)
-  const [onDemand, spot, quotas] = await Promise.all([
+  const [onDemand, spot, quotas, reserved] = await Promise.all([
     host.market.onDemand(signal),
     host.config.hasSpot ? host.market.spot(signal) : undefined,
     quotasFor(host, held, signal),
+    host.reservations.usable(signal),
   ])
   const found: Offer[] = []
   for (const type of held) {
@@ -41,16 +43,55 @@ export async function offers(
     for (const zone of [...(zones.get(type.name) ?? [])].sort()) {
       const subnet = subnets.get(zone)
       if (subnet === undefined) continue
-      const data = await dataFor(host, { image, subnet, diskGiB }, signal)
       for (const capacityType of bought(host, type)) {
+        const data = await dataFor(host, { image, subnet, diskGiB, capacityType }, signal)
         const price =
           capacityType === 'spot' ? spotPrice(type.name, zone, { spot, onDemand }) : onDemand(type.name)
         if (price === undefined) continue
-        found.push(offerOf(host, { type, capacityType, subnet, price, diskGiB, data, quotas, pins }))
+        const { availability, note } = availabilityOf(host, { type, capacityType, subnet, quotas })
+        const facts = { availability, priceSource: price.source, priceMicroUsdPerHour: price.microUsdPerHour }
+        const notes = [note, price.note]
+        found.push(offerOf({ ...facts, type, capacityType, zone, diskGiB, notes, data, pins }))
       }
+    }
+    for (const reservation of reserved?.value.filter((one) => one.type === type.name) ?? []) {
+      const facts = reservedFacts(host, reservation, {
+        type,
+        price: onDemand(type.name),
+        readAtMs: reserved!.readAtMs,
+      })
+      if (facts === undefined) continue
+      const place = await placeFor(host, { reservation, image, diskGiB, subnets }, signal)
+      const data = { ...place.data, ...facts.data }
+      const notes = [...facts.notes, ...place.notes]
+      const availability = place.notes.length > 0 ? 'unavailable' : facts.availability
+      const common = { type, capacityType: 'reserved' as const, zone: reservation.zone, diskGiB, pins }
+      found.push(offerOf({ ...facts, ...common, availability, notes, data }))
     }
   }
   return found
+}
+
+/** Where in its zone a machine of a reservation goes; a note where it can go nowhere. */
+async function placeFor(
+  host: Host,
+  {
+    reservation: { zone },
+    image,
+    diskGiB,
+    subnets,
+  }: { reservation: Reservation; image: Image; diskGiB: number; subnets: ReadonlyMap<string, Subnet> },
+  signal: AbortSignal,
+): Promise<{ data: Record<string, string>; notes: string[] }> {
+  const subnet = subnets.get(zone)
+  if (subnet === undefined) {
+    const note = `none of the subnets is in ${zone}, where the reservation is: add one to CRUCIBLE_EC2_SUBNETS`
+    return { data: { image: image.id }, notes: [note] }
+  }
+  return {
+    data: await dataFor(host, { image, subnet, diskGiB, capacityType: 'reserved' }, signal),
+    notes: [],
+  }
 }
 
 function bought({ config }: Host, { usageClasses }: MachineType): Bought[] {
@@ -70,30 +111,23 @@ interface Prices {
   onDemand: (type: string) => Price | undefined
 }
 
-interface Facts {
+interface Facts extends Omit<Offer, 'backend' | 'type' | 'place' | 'shape' | 'note' | 'data' | 'pins'> {
   type: MachineType
-  capacityType: Bought
-  subnet: Subnet
-  price: Price
+  zone: string
   diskGiB: number
+  notes: (string | undefined)[]
   data: Record<string, string>
-  quotas: ReadonlyMap<string, number>
   pins: Pins
 }
 
-function offerOf(host: Host, facts: Facts): Offer {
-  const { type, capacityType, subnet, price, diskGiB, data } = facts
-  const pool = { backend: BACKEND, capacityType, type: type.name, place: subnet.zone }
-  const { availability, note } = availabilityOf(host, facts)
+function offerOf({ type, zone, diskGiB, notes, data, pins, ...facts }: Facts): Offer {
   const pin = imagePin(architectureOf(type))
-  const notes = [note, price.note, imageNote(facts.pins[pin], data)].filter((one) => one !== undefined)
+  const told = [...notes, imageNote(pins[pin], data)].filter((one) => one !== undefined)
   return {
-    ...pool,
+    ...{ backend: BACKEND, type: type.name, place: zone },
     shape: shapeOf(type, diskGiB),
-    priceMicroUsdPerHour: price.microUsdPerHour,
-    priceSource: price.source,
-    availability,
-    ...(notes.length > 0 && { note: notes.join('; ') }),
+    ...facts,
+    ...(told.length > 0 && { note: told.join('; ') }),
     data,
     pins: { [pin]: data['image']! },
   }
@@ -106,7 +140,12 @@ function imageNote(pinned: string | undefined, { image }: Record<string, string>
 
 function availabilityOf(
   host: Host,
-  { type, capacityType, subnet, quotas }: Pick<Facts, 'type' | 'capacityType' | 'subnet' | 'quotas'>,
+  {
+    type,
+    capacityType,
+    subnet,
+    quotas,
+  }: { type: MachineType; capacityType: Bought; subnet: Subnet; quotas: ReadonlyMap<string, number> },
 ): { availability: Availability; note?: string } {
   const quota = quotaOf(type.name)
   const limit = quota && quotas.get(quota[capacityType])
@@ -169,7 +208,12 @@ async function imagesFor(
 /** What a launch of the offer needs beside it; the same order then asks for the same machine, however often it is sent. */
 async function dataFor(
   host: Host,
-  { image, subnet, diskGiB }: { image: Image; subnet: Subnet; diskGiB: number },
+  {
+    image,
+    subnet,
+    diskGiB,
+    capacityType,
+  }: { image: Image; subnet: Subnet; diskGiB: number; capacityType: Offer['capacityType'] },
   signal: AbortSignal,
 ): Promise<Record<string, string>> {
   const groups = await host.places.groups(subnet.vpc, signal)
@@ -182,6 +226,11 @@ async function dataFor(
       .map(({ id }) => id)
       .sort()
       .join(','),
+    ...(capacityType === 'on-demand' && { reservations: 'none' }),
   }
-  return { ...facts, subnet: subnet.id, template: templateName(facts, host.common) }
+  return {
+    ...(facts as Record<string, string>),
+    subnet: subnet.id,
+    template: templateName(facts, host.common),
+  }
 }

@@ -5,6 +5,7 @@ import {
   GetConsoleOutputCommand,
   paginateDescribeInstances,
   paginateDescribeVolumes,
+  RunInstancesCommand,
   TerminateInstancesCommand,
   type CreateFleetCommandInput,
   type CreateFleetCommandOutput,
@@ -12,10 +13,20 @@ import {
   type Instance,
   type LaunchTemplateAndOverridesResponse,
   type RequestLaunchTemplateData,
+  type RunInstancesCommandInput,
   type Tag,
   type _InstanceType,
 } from '@aws-sdk/client-ec2'
-import type { FleetAnswer, FleetRequest, Machine, MachinesApi, Pool, TemplateSpec } from './api'
+import { AwsError } from './api'
+import type {
+  FleetAnswer,
+  FleetRequest,
+  Machine,
+  MachinesApi,
+  Pool,
+  ReservedRequest,
+  TemplateSpec,
+} from './api'
 import type { Clients } from './sdk'
 import { call } from './sdk-errors'
 
@@ -43,6 +54,15 @@ export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
           abortSignal: signal,
         })
         return fleetAnswer(answer)
+      }),
+    runReserved: (request, signal) =>
+      call(signal, async () => {
+        const input = new RunInstancesCommand(reservedInput(request))
+        const { Instances } = await changing.ec2.send(input, { abortSignal: signal })
+        const [instance] = Instances ?? []
+        if (instance === undefined)
+          throw new AwsError('an answer without a machine', { code: 'Unknown', reach: 'unanswered' })
+        return machineOf(instance)
       }),
     createTemplate: (spec, signal) =>
       call(signal, async () => {
@@ -154,12 +174,36 @@ function fleetInput({
         })),
       },
     ],
-    TagSpecifications: (['fleet', 'instance', 'volume', 'network-interface'] as const).map(
-      (ResourceType) => ({
-        ResourceType,
-        Tags,
-      }),
-    ),
+    TagSpecifications: [{ ResourceType: 'fleet', Tags }, ...machineTags(tags)],
+  }
+}
+
+const TAGGED = ['instance', 'volume', 'network-interface'] as const
+
+function machineTags(
+  tags: Record<string, string>,
+): NonNullable<CreateFleetCommandInput['TagSpecifications']> {
+  const Tags = tagList(tags)
+  return TAGGED.map((ResourceType) => ({ ResourceType, Tags }))
+}
+
+/** Where the reservation has no place the launch fails: what names one goes nowhere else. */
+function reservedInput(request: ReservedRequest): RunInstancesCommandInput {
+  const { token, templateName, pool, reservation, isBlock, tags } = request
+  return {
+    ClientToken: token,
+    MinCount: 1,
+    MaxCount: 1,
+    LaunchTemplate: { LaunchTemplateName: templateName, Version: '1' },
+    InstanceType: pool.type as _InstanceType,
+    // Names the zone as well: the token counts for one.
+    SubnetId: pool.subnet,
+    CapacityReservationSpecification: {
+      CapacityReservationPreference: 'capacity-reservations-only',
+      CapacityReservationTarget: { CapacityReservationId: reservation },
+    },
+    ...(isBlock && { InstanceMarketOptions: { MarketType: 'capacity-block' } }),
+    TagSpecifications: machineTags(tags),
   }
 }
 
@@ -175,6 +219,10 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
     ImageId: spec.image,
     IamInstanceProfile: { Name: spec.profile },
     SecurityGroupIds: spec.securityGroups,
+    // Else a machine on demand would take a place of whichever open reservation fits it, whoever holds it for what.
+    ...(spec.avoidsReservations && {
+      CapacityReservationSpecification: { CapacityReservationPreference: 'none' },
+    }),
     BlockDeviceMappings: [
       {
         DeviceName: spec.rootDevice,
@@ -195,13 +243,15 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
 
 function machineOf(instance: Instance): Machine {
   const { StateReason } = instance
+  const reservation = reservationOf(instance)
   return {
     id: instance.InstanceId!,
     state: instance.State?.Name ?? 'pending',
     type: instance.InstanceType ?? '',
     zone: instance.Placement?.AvailabilityZone ?? '',
     ...(instance.SubnetId && { subnet: instance.SubnetId }),
-    capacityType: capacityTypeOf(instance.InstanceLifecycle),
+    capacityType: capacityTypeOf(instance.InstanceLifecycle, reservation),
+    ...(reservation && { reservation }),
     launchedAtMs: instance.LaunchTime?.getTime() ?? 0,
     tags: tagsOf(instance.Tags),
     ...(StateReason?.Code && { reason: { code: StateReason.Code, message: StateReason.Message ?? '' } }),
@@ -209,8 +259,19 @@ function machineOf(instance: Instance): Machine {
   }
 }
 
-function capacityTypeOf(lifecycle: string | undefined): Machine['capacityType'] {
-  if (lifecycle === undefined || lifecycle === '') return 'on-demand'
+/** What it is in, or what it was launched into: what it is in changes when a reservation ends under it. */
+function reservationOf({
+  CapacityReservationId: own,
+  CapacityReservationSpecification: wish,
+}: Instance): string | undefined {
+  return own ?? wish?.CapacityReservationTarget?.CapacityReservationId
+}
+
+function capacityTypeOf(
+  lifecycle: string | undefined,
+  reservation: string | undefined,
+): Machine['capacityType'] {
+  if (lifecycle === undefined || lifecycle === '') return reservation === undefined ? 'on-demand' : 'reserved'
   return lifecycle === 'spot' ? 'spot' : 'reserved'
 }
 

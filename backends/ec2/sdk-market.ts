@@ -1,14 +1,16 @@
 import {
   DescribeImagesCommand,
+  paginateDescribeCapacityReservations,
   paginateDescribeInstanceTypeOfferings,
   paginateDescribeInstanceTypes,
   paginateDescribeSpotPriceHistory,
+  type CapacityReservation,
   type EC2Client,
   type InstanceTypeInfo,
   type _InstanceType,
 } from '@aws-sdk/client-ec2'
 import { paginateGetProducts, type Filter, type PricingClient } from '@aws-sdk/client-pricing'
-import type { MachineType, MarketApi, SpotPrice } from './api'
+import type { MachineType, MarketApi, Reservation, SpotPrice } from './api'
 import { call } from './sdk-errors'
 
 export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketApi {
@@ -55,6 +57,7 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
         return prices
       }),
     spotPrices: (types, signal) => call(signal, () => spotPrices(ec2, types, signal)),
+    reservations: (signal) => call(signal, () => reservations(ec2, signal)),
     image: (id, signal) =>
       call(signal, async () => {
         const { Images } = await ec2.send(
@@ -72,6 +75,34 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
           diskGiB: root?.Ebs?.VolumeSize ?? 0,
         }
       }),
+  }
+}
+
+async function reservations(client: EC2Client, signal: AbortSignal): Promise<Reservation[]> {
+  const found: Reservation[] = []
+  const pages = paginateDescribeCapacityReservations({ client, pageSize: 1_000 }, {}, { abortSignal: signal })
+  for await (const { CapacityReservations } of pages)
+    found.push(...(CapacityReservations ?? []).map(reservationOf))
+  return found
+}
+
+function reservationOf(told: CapacityReservation): Reservation {
+  const { StartDate, EndDate } = told
+  return {
+    id: told.CapacityReservationId ?? '',
+    isBlock: told.ReservationType === 'capacity-block',
+    // Said of these alone.
+    isUltraServer: told.LaunchStatus !== undefined,
+    isInterruptible: told.Interruptible === true,
+    state: told.State ?? '',
+    type: told.InstanceType ?? '',
+    zone: told.AvailabilityZone ?? '',
+    platform: told.InstancePlatform ?? '',
+    tenancy: told.Tenancy ?? 'default',
+    total: told.TotalInstanceCount ?? 0,
+    free: told.AvailableInstanceCount ?? 0,
+    ...(StartDate && { startsAtMs: StartDate.getTime() }),
+    ...(EndDate && { endsAtMs: EndDate.getTime() }),
   }
 }
 

@@ -5,13 +5,15 @@ import type { TemplateSpec } from './api'
 import { TAGS } from './tags'
 
 /** What a launch template says, apart from what it always says. As text, because it stands in the offer's data. */
-export interface TemplateFacts extends Record<string, string> {
+export interface TemplateFacts extends Partial<Record<string, string>> {
   image: string
   rootDevice: string
   diskGiB: string
   profile: string
   /** Ids of security groups, with commas between them. */
   groups: string
+  /** `none`: its machines take no place of a reservation; missing where the launch says. */
+  reservations?: string
 }
 
 /** What a machine runs at its first boot. The same for all: what concerns one attempt stands in the machine's tags. */
@@ -49,6 +51,7 @@ export function templateSpec(
     rootDevice: facts.rootDevice,
     diskGiB: Number(facts.diskGiB),
     userData,
+    avoidsReservations: facts.reservations === 'none',
     tags: { Name: name, [TAGS.deployment]: deployment },
   }
 }

@@ -13,7 +13,7 @@ import crucible_job
 from .beats import Beats
 from .checkpoints import Checkpoints, Settings
 from .claim import ClaimedElsewhere, claim, machine_id
-from .clock import Clock
+from .clock import CLOCK_SLACK_MS, Clock
 from .documents import DRAIN, dump, parse
 from .gpus import Gpus
 from .guard import Options, Post
@@ -34,8 +34,6 @@ from .stop import Stop
 from .store import Store, open_store
 from .watch import Hint, Watch, watch_notice
 
-# Both sides' clocks may be off by this much together (core/time.ts).
-CLOCK_SLACK_MS = 30_000
 _ANSWERS = {
     "save": "saving a checkpoint, and going on",
     "move": "going to another machine",
@@ -115,6 +113,7 @@ class Attempt:
         self._save_ends()
         self.stop = Stop(clock, order, self.limits, self.lease)
         self.stop.asked_here = self._asked_here
+        self.stop.upload_ms = self.upload_ms
         if self.is_signalled:
             self.stop.on_signal()
         left_ms = order["issuedAtMs"] + order["startWithinMs"] + CLOCK_SLACK_MS - clock.wall_ms()

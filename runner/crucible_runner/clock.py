@@ -6,6 +6,9 @@ import time
 # believe that its lease has stood still. macOS counts sleep in CLOCK_MONOTONIC; Linux only in CLOCK_BOOTTIME.
 _CLOCK_ID = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
+# Both sides' clocks may be off by this much together (core/time.ts).
+CLOCK_SLACK_MS = 30_000
+
 
 class Clock:
     """The machine's clocks. Everything that measures time is given one of these, so that tests can give another."""

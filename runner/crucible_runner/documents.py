@@ -22,7 +22,7 @@ from .shapes import (
     whole,
 )
 
-DRAIN_REASONS = ("cancelled", "migrated", "deadline", "budget", "superseded")
+DRAIN_REASONS = ("cancelled", "migrated", "deadline", "budget", "superseded", "expired")
 PHASES = ("starting", "fetching", "restoring", "pulling", "setup", "running", "draining", "finishing")
 REBALANCE_ANSWERS = ("save", "move", "ignore")
 _OWN_REASONS = ("completed", "workload", "setup", "bundle", "input", "image", "secrets", "disk-full")
@@ -114,6 +114,7 @@ ORDER = record(
         "imageLogin": record({"username": text, "secret": text}),
         "onRebalance": literal(*REBALANCE_ANSWERS),
         "registryMs": whole(),
+        "usableUntilMs": whole(),
     },
 )
 
@@ -123,7 +124,7 @@ CLAIM = record({"machine": pattern(MACHINE_ID, "1 to 255 printable ASCII charact
 
 SEALED = record({"v": literal(1), "nonce": text, "text": text, "tag": text})
 
-LEASE = record({"seq": whole(), "answersBeat": whole(), "ttlMs": whole()}, optional={"grant": SEALED})
+LEASE = record({"seq": whole(), "answersBeat": whole(), "ttlMs": whole()}, optional={"grant": SEALED, "usableUntilMs": whole()})
 
 GRANT = record(
     {"keyId": text, "secret": text, "sessionToken": or_null(text), "expiresAtMs": _whole_or_null}

@@ -3,7 +3,7 @@
 import threading
 from typing import Callable, List, NamedTuple, Optional, Tuple
 
-from .clock import Clock
+from .clock import CLOCK_SLACK_MS, Clock
 from .lease import Lease
 from .limits import Limits
 
@@ -11,6 +11,9 @@ from .limits import Limits
 # for a notice may be seconds in a test, but never more than this.
 _RESULT_AFTER_NOTICE_MS = 1000
 _UPLOAD_MARGIN_MS = 500
+# An end that is known beforehand is begun in time for a workload that takes as long to save as its checkpoint takes to go up, and
+# for as much as is kept for that.
+_UPLOADS_BEFORE_EXPIRY = 3
 
 
 class Drain(NamedTuple):
@@ -40,6 +43,9 @@ class Stop:
         self._limits = limits
         self._lease = lease
         self._lock = threading.Lock()
+        self._usable_until_ms: Optional[int] = order.get("usableUntilMs")
+        self.upload_ms: Callable[[], int] = lambda: 0
+        """How long the last upload of a checkpoint took."""
         self._asked: Optional[Tuple[str, int]] = None
         self._noticed_end_ms: Optional[int] = None
         self._drain: Optional[Drain] = None
@@ -65,6 +71,11 @@ class Stop:
         usable_ms = left_ms - min(_RESULT_AFTER_NOTICE_MS, left_ms // 10)
         with self._lock:
             self._interrupt(usable_ms)
+
+    def on_usable_until(self, at_ms: int) -> None:
+        """The machine's reservation has another end than the order says (wall clock)."""
+        with self._lock:
+            self._usable_until_ms = at_ms
 
     def on_no_notice(self, asked_at_ms: int) -> None:
         """The provider, asked at this time (wall clock), announced nothing."""
@@ -119,6 +130,12 @@ class Stop:
             end_ms = hard_stop.at_ms - self._power_off_ms
             if self._drain is not None or now_ms >= end_ms - self._drain_ms:
                 reasons.append((hard_stop.reason, end_ms))
+        if self._usable_until_ms is not None:
+            left_ms = self._usable_until_ms - self._clock.wall_ms() - CLOCK_SLACK_MS
+            end_ms = now_ms + left_ms - self._power_off_ms
+            window_ms = max(self._drain_ms, _UPLOADS_BEFORE_EXPIRY * self.upload_ms())
+            if self._drain is not None or now_ms >= end_ms - window_ms:
+                reasons.append(("expired", end_ms))
         if now_ms >= self._lease.lapses_at_ms:
             reasons.append(("lease", self._lease.lapses_at_ms + self._drain_ms))
         return reasons

@@ -62,6 +62,8 @@ class Watch:
             before_ms = self._lease.lapses_at_ms
             if self._lease.renew(lease) and self._lease.lapses_at_ms > before_ms:
                 self._moved()
+            if lease.get("usableUntilMs") is not None:
+                self._stop.on_usable_until(lease["usableUntilMs"])
             self._take_grant(lease.get("grant"))
         newest = max(self._store.list(self._keys.limits), default="")
         if newest.endswith(".json"):

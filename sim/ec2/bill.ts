@@ -2,6 +2,7 @@
 import type { PriceChange } from '../world/market'
 import type { Ec2 } from './ec2'
 import type { Instance } from './model'
+import { isBlock, reservationState, type CapacityReservation } from './reservation-model'
 
 export interface Bill {
   /** When it came to run; an instance that never did costs nothing. */
@@ -22,13 +23,17 @@ interface Run {
 
 /** By the started second of each run, and for `billedAtLeast`, at the prices in force meanwhile. While it is stopped it costs nothing. */
 export function billOf(ec2: Ec2, instance: Instance): Bill {
-  const runs = instance.history.flatMap(({ state, atMs }, i): Run[] =>
-    state === 'running' ? [{ fromMs: atMs, untilMs: instance.history[i + 1]?.atMs }] : [],
-  )
+  const runs = runsOf(instance)
   const [first, last] = [runs[0], runs.at(-1)]
   if (first === undefined) return { usd: 0 }
   const usd = runs.reduce((sum, run) => sum + costOfRun(ec2, instance, run), 0)
   return { fromMs: first.fromMs, ...(last?.untilMs === undefined ? {} : { untilMs: last.untilMs }), usd }
+}
+
+function runsOf({ history }: Instance): Run[] {
+  return history.flatMap(({ state, atMs }, i): Run[] =>
+    state === 'running' ? [{ fromMs: atMs, untilMs: history[i + 1]?.atMs }] : [],
+  )
 }
 
 function costOfRun(ec2: Ec2, instance: Instance, { fromMs, untilMs = ec2.nowMs }: Run): number {
@@ -39,10 +44,55 @@ function costOfRun(ec2: Ec2, instance: Instance, { fromMs, untilMs = ec2.nowMs }
 
 /** Since a moment, the newest first. */
 function pricesOf({ parts: { market }, nowMs }: Ec2, instance: Instance, fromMs: number): PriceChange[] {
-  const { region, subnet, type, capacity } = instance
+  const { region, subnet, type, capacity, place } = instance
+  if (place !== undefined && isBlock(place)) return [{ atMs: fromMs, usdPerHour: 0 }]
   const pool = { region, zone: subnet.zone.name, type: type.name, capacity }
   if (capacity === 'on-demand') return [{ atMs: fromMs, usdPerHour: market.priceOf(pool) }]
   return market.priceHistory(pool, fromMs, nowMs)
+}
+
+/** What a reservation costs beside the instances in it. */
+export interface ReservationBill {
+  /** Paid for a block before it began. */
+  upfrontUsd: number
+  /** Of places on demand in which nothing ran, so far. */
+  idleUsd: number
+}
+
+export function reservationBillOf(ec2: Ec2, reservation: CapacityReservation): ReservationBill {
+  const { region, zone, type, totals, stays, history, upfrontUsd } = reservation
+  if (isBlock(reservation))
+    return {
+      upfrontUsd: history.some(({ state }) => state === 'active' || state === 'scheduled') ? upfrontUsd : 0,
+      idleUsd: 0,
+    }
+  const span = activeSpan(reservation, ec2.nowMs)
+  const reservedMs = totals.reduce((sum, { atMs, count }, i) => {
+    const untilMs = totals[i + 1]?.atMs ?? Infinity
+    return sum + count * overlapMs(span, { fromMs: atMs, untilMs })
+  }, 0)
+  const usedMs = stays.reduce((sum, { instance, fromMs, untilMs = Infinity }) => {
+    const stay = { fromMs: Math.max(fromMs, span.fromMs), untilMs: Math.min(untilMs, span.untilMs) }
+    return (
+      sum +
+      runsOf(instance).reduce(
+        (ms, run) => ms + overlapMs(stay, { ...run, untilMs: run.untilMs ?? ec2.nowMs }),
+        0,
+      )
+    )
+  }, 0)
+  const pool = { region, zone: zone.name, type: type.name, capacity: 'on-demand' as const }
+  return { upfrontUsd: 0, idleUsd: ((reservedMs - usedMs) / HOUR_MS) * ec2.parts.market.priceOf(pool) }
+}
+
+function activeSpan(reservation: CapacityReservation, nowMs: number): { fromMs: number; untilMs: number } {
+  const { history } = reservation
+  const fromMs = history.find(({ state }) => state === 'active')?.atMs ?? nowMs
+  return { fromMs, untilMs: reservationState(reservation) === 'active' ? nowMs : history.at(-1)!.atMs }
+}
+
+function overlapMs(a: { fromMs: number; untilMs: number }, b: { fromMs: number; untilMs: number }): number {
+  return Math.max(0, Math.min(a.untilMs, b.untilMs) - Math.max(a.fromMs, b.fromMs))
 }
 
 function costOf(prices: PriceChange[], fromMs: number, endMs: number): number {

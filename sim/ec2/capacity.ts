@@ -5,11 +5,15 @@ import type { Pool } from '../world/market'
 import { QUOTAS, quotaOf } from '../prices/quotas'
 import type { Ec2 } from './ec2'
 import type { LaunchPlan } from './launch-plan'
-import { isAlive, type Instance, type Subnet } from './model'
+import { isAlive, type Instance, type Region, type Subnet } from './model'
+import { isBlock, placesIn, reservationState, type CapacityReservation } from './reservation-model'
+import { exceeded, reservedRoom } from './reserved-room'
 
 export interface Room {
   /** From 0 to what was wanted. */
   count: number
+  /** The reservations into which the first of them go; the others go into the pool. */
+  places: CapacityReservation[]
   /** Why it is less than was wanted. */
   problem?: ApiError
 }
@@ -27,7 +31,8 @@ export function poolOf(plan: LaunchPlan, subnet: Subnet): Pool {
 export function holdersOf(ec2: Ec2, pool: Pool): Instance[] {
   const { nowMs } = ec2
   return [...ec2.region(pool.region).instances.values()].filter(
-    ({ type, subnet, capacity, heldUntilMs = Infinity }) =>
+    ({ type, subnet, capacity, place, heldUntilMs = Infinity }) =>
+      place === undefined &&
       type.name === pool.type &&
       subnet.zone.name === pool.zone &&
       capacity === pool.capacity &&
@@ -39,15 +44,43 @@ export function holdersOf(ec2: Ec2, pool: Pool): Instance[] {
 export function depthOf(ec2: Ec2, pool: Pool): number {
   const { market } = ec2.parts
   if (!market.isOffered(pool.type, pool.zone)) return 0
-  return Math.max(0, market.stockOf(pool) - holdersOf(ec2, pool).length)
+  return Math.max(0, market.stockOf(pool) - holdersOf(ec2, pool).length - keptFrom(ec2, pool))
 }
 
-/** How many of the machines wanted a pool would give now. Asking takes nothing, but is an occasion for the world's faults. */
+/** Machines that are kept from a pool by reservations on demand; those of blocks are none of it. */
+function keptFrom(ec2: Ec2, { region, zone, type, capacity }: Pool): number {
+  if (capacity !== 'on-demand') return 0
+  return reservedOnDemand(ec2.region(region))
+    .filter((each) => each.zone.name === zone && each.type.name === type)
+    .reduce((sum, each) => sum + placesIn(each), 0)
+}
+
+function reservedOnDemand({ reservations }: Region): CapacityReservation[] {
+  return [...reservations.values()].filter((each) => !isBlock(each) && reservationState(each) === 'active')
+}
+
+/**
+ * How many of the machines wanted there is room for now, in reservations first. Asking takes nothing, but is an occasion for the
+ * world's faults.
+ */
 export function roomIn(
   ec2: Ec2,
   plan: LaunchPlan,
   { subnet, wanted }: { subnet: Subnet; wanted: number },
 ): Room {
+  const { places, isOnly } = reservedRoom(ec2, plan, { zone: subnet.zone.name, wanted })
+  const left = wanted - places.length
+  if (left === 0) return { count: wanted, places }
+  if (isOnly) return { count: places.length, places, problem: exceeded() }
+  const { count, problem } = roomInPool(ec2, plan, { subnet, wanted: left })
+  return { count: places.length + count, places, ...(problem === undefined ? {} : { problem }) }
+}
+
+function roomInPool(
+  ec2: Ec2,
+  plan: LaunchPlan,
+  { subnet, wanted }: { subnet: Subnet; wanted: number },
+): Omit<Room, 'places'> {
   const pool = poolOf(plan, subnet)
   const { market, faults } = ec2.parts
   if (!market.isOffered(pool.type, pool.zone)) return { count: 0, problem: unsupported(ec2, pool) }
@@ -83,8 +116,31 @@ export function roomIn(
 }
 
 /** Why a stopped machine cannot be started now: its place is taken as any other, unless it has not come back yet. */
-export function roomToStart(ec2: Ec2, instance: Instance): ApiError | undefined {
-  const { region, subnet, type, capacity, heldUntilMs = 0 } = instance
+export function roomToStart(
+  ec2: Ec2,
+  instance: Instance,
+): { problem: ApiError } | { place: CapacityReservation | undefined } {
+  const { region, subnet, type, capacity, place, reservationWish, heldUntilMs = 0 } = instance
+  const plan = { region: ec2.region(region), type, capacity, reservationWish }
+  if (
+    place !== undefined &&
+    heldUntilMs > ec2.nowMs &&
+    reservationState(place) === 'active' &&
+    !place.isEnding
+  )
+    return { place }
+  const reserved = reservedRoom(ec2, plan, { zone: subnet.zone.name, wanted: 1 })
+  const [free] = reserved.places
+  if (free !== undefined) return { place: free }
+  const problem = reserved.isOnly ? exceeded() : noRoomInPool(ec2, instance, heldUntilMs)
+  return problem === undefined ? { place: undefined } : { problem }
+}
+
+function noRoomInPool(
+  ec2: Ec2,
+  { region, subnet, type, capacity }: Instance,
+  heldUntilMs: number,
+): ApiError | undefined {
   const pool = { region, zone: subnet.zone.name, type: type.name, capacity }
   const plan = { region: ec2.region(region), type, capacity }
   if (quotaRoom(ec2, plan) < 1) return quotaExceeded(ec2, plan)
@@ -99,19 +155,32 @@ export function takeLaunchTokens(ec2: Ec2, region: string, count: number): void 
 }
 
 /** Machines of this type that the quota still leaves room for. */
-function quotaRoom(
+export function quotaRoom(
   ec2: Ec2,
   { region, type, capacity }: Pick<LaunchPlan, 'region' | 'type' | 'capacity'>,
 ): number {
   const code = quotaOf(type.quota, capacity)
   const limit = ec2.parts.world.quotas[code] ?? QUOTAS[code]!.usual
   const used = [...region.instances.values()]
-    .filter((each) => isAlive(each) && each.capacity === capacity && each.type.quota === type.quota)
-    .reduce((sum, each) => sum + each.type.vcpus, 0)
+    .filter(
+      (each) =>
+        isAlive(each) &&
+        each.place === undefined &&
+        each.capacity === capacity &&
+        each.type.quota === type.quota,
+    )
+    .reduce((sum, each) => sum + each.type.vcpus, capacity === 'spot' ? 0 : reservedVcpus(region, type))
   return Math.max(0, Math.floor((limit - used) / type.vcpus))
 }
 
-function quotaExceeded(ec2: Ec2, { type, capacity }: Pick<LaunchPlan, 'type' | 'capacity'>): ApiError {
+/** Reservations on demand count as if all of their places were taken; blocks not at all, with what is in them. */
+function reservedVcpus(region: Region, { quota }: LaunchPlan['type']): number {
+  return reservedOnDemand(region)
+    .filter((each) => each.type.quota === quota)
+    .reduce((sum, each) => sum + placesIn(each) * each.type.vcpus, 0)
+}
+
+export function quotaExceeded(ec2: Ec2, { type, capacity }: Pick<LaunchPlan, 'type' | 'capacity'>): ApiError {
   if (capacity === 'spot')
     return new ApiError('MaxSpotInstanceCountExceeded', 'Max spot instance count exceeded')
   const code = quotaOf(type.quota, capacity)
@@ -122,7 +191,7 @@ function quotaExceeded(ec2: Ec2, { type, capacity }: Pick<LaunchPlan, 'type' | '
   )
 }
 
-function noCapacity(ec2: Ec2, pool: Pool): ApiError {
+export function noCapacity(ec2: Ec2, pool: Pool): ApiError {
   if (pool.capacity === 'spot')
     return new ApiError(
       'InsufficientInstanceCapacity',

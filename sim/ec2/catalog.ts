@@ -42,7 +42,7 @@ function typeActions(ec2: Ec2): Record<string, Action> {
         const found = select(wanted, Filter, {
           'instance-type': ({ name }) => name,
           'processor-info.supported-architecture': ({ architecture }) => architecture,
-          'supported-usage-class': () => ['on-demand', 'spot'],
+          'supported-usage-class': usageClasses,
           'vcpu-info.default-vcpus': ({ vcpus }) => String(vcpus),
           'memory-info.size-in-mib': ({ memoryGiB }) => String(memoryGiB * MIB_PER_GIB),
           'current-generation': () => 'true',
@@ -86,6 +86,13 @@ function typeActions(ec2: Ec2): Record<string, Action> {
   }
 }
 
+/** Types of which Capacity Blocks are sold, November 2026; a world may have blocks of others. */
+const IN_BLOCKS = /^(?:p4d|p4de|p5|p5e|p5en|p6-b200|p6-b300|trn1|trn2)\./
+
+function usageClasses({ name }: MachineType): string[] {
+  return ['on-demand', 'spot', ...(IN_BLOCKS.test(name) ? ['capacity-block'] : [])]
+}
+
 function typeWords(type: MachineType) {
   const { name, vcpus, memoryGiB, architecture, accelerator, networkCards, hasEfa } = type
   const isNeuron = accelerator?.manufacturer === 'AWS'
@@ -93,7 +100,7 @@ function typeWords(type: MachineType) {
     instanceType: name,
     currentGeneration: true,
     freeTierEligible: name.endsWith('.micro'),
-    supportedUsageClasses: ['on-demand', 'spot'],
+    supportedUsageClasses: usageClasses(type),
     supportedRootDeviceTypes: ['ebs'],
     supportedVirtualizationTypes: ['hvm'],
     bareMetal: name.endsWith('.metal'),

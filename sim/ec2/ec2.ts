@@ -10,6 +10,8 @@ import { drawMs, type World } from '../world/world'
 import type { DurationName } from '../world/durations'
 import type { Instance, Region } from './model'
 import { makeRegion } from './region'
+import { ReservationLife } from './reservation-life'
+import { addPlanned } from './reservation-plans'
 import { Tokens } from './tokens'
 
 export interface Ec2Parts {
@@ -33,12 +35,15 @@ export interface Lifecycle {
   halt(instance: Instance, isSudden: boolean): void
   /** Starts one that is stopped. Nothing happens to others. */
   resume(instance: Instance): void
+  /** Ends one in good order by the provider's own wish. */
+  reclaim(instance: Instance): void
 }
 
 export class Ec2 {
   readonly regions: ReadonlyMap<string, Region>
   readonly tokens: Tokens
   readonly account: string
+  readonly reservations: ReservationLife
 
   constructor(readonly parts: Ec2Parts) {
     const { world, clock } = parts
@@ -47,6 +52,8 @@ export class Ec2 {
       [...world.regions].map(([name, plan]) => [name, makeRegion(world, plan, clock.nowMs())]),
     )
     this.tokens = new Tokens()
+    this.reservations = new ReservationLife(this)
+    for (const plan of world.reservations) addPlanned(this, plan)
   }
 
   get nowMs(): number {

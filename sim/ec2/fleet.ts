@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { dryRun, filter, flag, list, paging, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
 import { action, type Action, type Call } from '../wire/service'
-import { roomIn } from './capacity'
+import { roomIn, type Room } from './capacity'
 import type { Ec2 } from './ec2'
 import { page, select } from './filters'
 import { fleetInput, planFleet, ranked, type FleetInput, type FleetPool, type Target } from './fleet-plan'
@@ -136,7 +136,7 @@ function fill(
     capacity: target.capacity,
   })
   const wanted = Math.min(target.count, limit?.most ?? Infinity)
-  const places: { pool: FleetPool; count: number }[] = []
+  const places: { pool: FleetPool; room: Room }[] = []
   const refused: Refused[] = []
   let left = wanted
   for (const pool of ranked(ec2, pools, target)) {
@@ -147,11 +147,11 @@ function fill(
         (target.isSingleZone && first.pool.subnet.zone.name !== pool.subnet.zone.name))
     if (left === 0 || isOutside) continue
     const room = roomIn(ec2, pool.plan, { subnet: pool.subnet, wanted: left })
-    if (room.count > 0) places.push({ pool, count: room.count })
+    if (room.count > 0) places.push({ pool, room })
     if (room.count < left && room.problem !== undefined) refused.push({ pool, problem: room.problem })
     left -= room.count
   }
-  const count = places.reduce((sum, place) => sum + place.count, 0)
+  const count = places.reduce((sum, { room }) => sum + room.count, 0)
   if (wanted < target.count && places.length > 0)
     refused.push({
       pool: places.at(-1)!.pool,
@@ -178,11 +178,12 @@ function fill(
               },
             ],
     }
-  const filled = places.map(({ pool, count: some }) => ({
+  const filled = places.map(({ pool, room }) => ({
     pool,
     instances: launch(ec2, pool.plan, {
       subnet: pool.subnet,
-      count: some,
+      count: room.count,
+      places: room.places,
       reservationId,
       clientToken: '',
       fleetId: id,

@@ -1,6 +1,7 @@
 /** An instance as EC2 tells of it. */
 import type { Xml } from '../wire/xml'
-import type { Instance } from './model'
+import type { Instance, ReservationChoice } from './model'
+import { isBlock } from './reservation-model'
 import { STATE_CODES, stateAt } from './model'
 import { tagWords } from './tags'
 
@@ -59,7 +60,9 @@ export function instanceWords(instance: Instance, { atMs, groupNames }: Look): X
       arn: `arn:aws:iam::${account}:instance-profile/${role.name}`,
       id: role.id.replace('AROA', 'AIPA'),
     },
-    instanceLifecycle: instance.capacity === 'spot' ? 'spot' : undefined,
+    instanceLifecycle: lifecycleOf(instance),
+    capacityReservationId: instance.place?.id,
+    capacityBlockId: instance.place?.blockId,
     spotInstanceRequestId: spotRequest?.id,
     ebsOptimized: false,
     enaSupport: true,
@@ -67,12 +70,24 @@ export function instanceWords(instance: Instance, { atMs, groupNames }: Look): X
   }
 }
 
+/** How it was bought, where that is not on demand. */
+export function lifecycleOf({ capacity, place }: Instance): string | undefined {
+  if (place !== undefined && isBlock(place)) return place.kind
+  return capacity === 'spot' ? 'spot' : undefined
+}
+
+function choiceWords({ preference, target }: ReservationChoice): Xml {
+  return target === undefined
+    ? { capacityReservationPreference: preference }
+    : { capacityReservationTarget: { capacityReservationId: target } }
+}
+
 /** What was chosen at the launch, or by nobody. */
 function optionWords(instance: Instance, state: string): Record<string, Xml> {
   const { type, metadataOptions: metadata } = instance
   return {
     cpuOptions: { coreCount: Math.max(1, type.vcpus / 2), threadsPerCore: Math.min(2, type.vcpus) },
-    capacityReservationSpecification: { capacityReservationPreference: 'open' },
+    capacityReservationSpecification: choiceWords(instance.reservationWish),
     hibernationOptions: { configured: false },
     enclaveOptions: { enabled: false },
     metadataOptions: {

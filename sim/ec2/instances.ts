@@ -6,7 +6,7 @@ import { action, type Action } from '../wire/service'
 import type { Xml } from '../wire/xml'
 import type { Ec2 } from './ec2'
 import { checkForm, page, select, type Readers } from './filters'
-import { instanceWords } from './instance-words'
+import { instanceWords, lifecycleOf } from './instance-words'
 import { STATE_CODES, stateAt, stateOf, type Instance } from './model'
 
 const ids = { InstanceId: list(text).default([]) }
@@ -197,7 +197,8 @@ function readers(atMs: number): Readers<Instance> {
     'instance-type': ({ type }) => type.name,
     'instance-state-name': (each) => stateAt(each, atMs).state,
     'instance-state-code': (each) => String(STATE_CODES[stateAt(each, atMs).state]),
-    'instance-lifecycle': ({ capacity }) => (capacity === 'spot' ? 'spot' : 'on-demand'),
+    'instance-lifecycle': (each) => lifecycleOf(each) ?? 'on-demand',
+    'capacity-reservation-id': ({ place }) => place?.id,
     'availability-zone': ({ subnet }) => subnet.zone.name,
     'availability-zone-id': ({ subnet }) => subnet.zone.id,
     'subnet-id': ({ subnet }) => subnet.id,

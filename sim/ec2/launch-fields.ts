@@ -69,6 +69,12 @@ export const launchFields = {
     })
     .optional(),
   InstanceMarketOptions: marketOptions.optional(),
+  CapacityReservationSpecification: z
+    .strictObject({
+      CapacityReservationPreference: z.enum(['open', 'none', 'capacity-reservations-only']).optional(),
+      CapacityReservationTarget: z.strictObject({ CapacityReservationId: text.optional() }).optional(),
+    })
+    .optional(),
   NetworkInterface: list(networkInterface).optional(),
   BlockDeviceMapping: list(blockDevice).optional(),
   TagSpecification: list(tagSpecification).optional(),

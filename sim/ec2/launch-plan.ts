@@ -5,7 +5,8 @@ import type { Call } from '../wire/service'
 import type { CapacityType } from '../world/schema'
 import type { MachineType } from '../world/types'
 import type { Ec2 } from './ec2'
-import type { Image, LaunchFields, MetadataOptions, Region, Subnet } from './model'
+import type { Image, LaunchFields, MetadataOptions, Region, ReservationChoice, Subnet } from './model'
+import { reservationWishOf } from './reserved-room'
 
 /** A launch, all of it but the place. */
 export interface LaunchPlan {
@@ -14,6 +15,7 @@ export interface LaunchPlan {
   image: Image
   capacity: CapacityType
   maxUsdPerHour?: number
+  reservationWish: ReservationChoice
   groupIds: string[]
   role?: Role
   userData: string
@@ -55,6 +57,7 @@ export function planLaunch(ec2: Ec2, call: Call, fields: LaunchFields): LaunchPl
     image: imageOf(region, fields),
     capacity,
     ...(maxPrice === undefined ? {} : { maxUsdPerHour: priceOf(maxPrice) }),
+    reservationWish: reservationWishOf(region, fields),
     groupIds: groupsOf(region, fields),
     ...(role === undefined ? {} : { role }),
     userData: userDataOf(fields),
@@ -141,12 +144,8 @@ function roleOf(
 }
 
 function capacityOf(market: LaunchFields['InstanceMarketOptions']): CapacityType {
-  if (market?.MarketType === undefined) return 'on-demand'
-  if (market.MarketType !== 'spot')
-    throw new ApiError(
-      'InvalidParameterValue',
-      'The market type (purchasing) option is not valid. Choose a different market type and try again.',
-    )
+  // A Capacity Block is told by the reservation that it is.
+  if (market?.MarketType !== 'spot') return 'on-demand'
   const { SpotInstanceType: kind = 'one-time', InstanceInterruptionBehavior: behavior = 'terminate' } =
     market.SpotOptions ?? {}
   if (kind !== 'one-time' || behavior !== 'terminate')

@@ -5,6 +5,7 @@ import type { Ec2 } from './ec2'
 import { tagsFor } from './launch-fields'
 import type { LaunchPlan } from './launch-plan'
 import type { Instance, SpotRequest, Subnet, Tags, Volume } from './model'
+import { enter, type CapacityReservation } from './reservation-model'
 
 export interface LaunchOrder {
   subnet: Subnet
@@ -12,6 +13,8 @@ export interface LaunchOrder {
   reservationId: string
   clientToken: string
   fleetId?: string
+  /** The reservations into which the first of them go. */
+  places: CapacityReservation[]
   /** Beside those of the plan. */
   tags?: Tags
 }
@@ -51,6 +54,7 @@ function makeInstance(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder & { launchI
     type: plan.type,
     image: plan.image,
     capacity: plan.capacity,
+    reservationWish: plan.reservationWish,
     ...(plan.maxUsdPerHour === undefined ? {} : { maxUsdPerHour: plan.maxUsdPerHour }),
     ...(order.fleetId === undefined ? {} : { fleetId: order.fleetId }),
     clientToken: order.clientToken,
@@ -78,6 +82,7 @@ function makeInstance(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder & { launchI
     isMarked: false,
   }
   instance.volumes = volumesOf(ec2, plan, instance)
+  enter(instance, order.places[order.launchIndex], nowMs)
   if (plan.capacity === 'spot') instance.spotRequest = spotRequestOf(ec2, plan, instance)
   return instance
 }

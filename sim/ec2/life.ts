@@ -9,6 +9,7 @@ import type { Lifecycle } from './ec2'
 import { Evictions } from './evictions'
 import { isAlive, stateOf, type Instance, type InstanceState, type Reason, type Region } from './model'
 import type { PowerSupply } from './power'
+import { BLOCK_ENDED, HARDWARE, SELF_INITIATED, SPOT_TERMINATION, USER_INITIATED } from './reasons'
 
 export interface LifeParts {
   world: World
@@ -17,23 +18,6 @@ export interface LifeParts {
   market: Market
   power: PowerSupply
   regionOf: (instance: Instance) => Region
-}
-
-const USER_INITIATED: Reason = {
-  code: 'Client.UserInitiatedShutdown',
-  message: 'Client.UserInitiatedShutdown: User initiated shutdown',
-}
-const SELF_INITIATED: Reason = {
-  code: 'Client.InstanceInitiatedShutdown',
-  message: 'Client.InstanceInitiatedShutdown: Instance initiated shutdown',
-}
-const SPOT_TERMINATION: Reason = {
-  code: 'Server.SpotInstanceTermination',
-  message: 'Server.SpotInstanceTermination: Spot instance termination',
-}
-const HARDWARE: Reason = {
-  code: 'Server.InternalError',
-  message: 'Server.InternalError: Internal error on launch',
 }
 
 /** How a spot machine is taken. */
@@ -108,6 +92,11 @@ export class Life implements Lifecycle {
   terminate(instance: Instance): void {
     if (stateOf(instance) === 'stopped') return void this.finish(instance, USER_INITIATED)
     void this.end(instance, { reason: USER_INITIATED, isSudden: false })
+  }
+
+  reclaim(instance: Instance): void {
+    if (stateOf(instance) === 'stopped') return void this.finish(instance, BLOCK_ENDED)
+    void this.end(instance, { reason: BLOCK_ENDED, isSudden: false })
   }
 
   /** Takes a spot machine back. Nothing happens where it has ended, or is being taken already. */
@@ -293,6 +282,7 @@ export class Life implements Lifecycle {
   }
 }
 
-export function occasionOf({ id, region, subnet, type, capacity, tags }: Instance): Occasion {
-  return { service: 'ec2', region, zone: subnet.zone.name, type: type.name, capacity, tags, instance: id }
+export function occasionOf({ id, region, subnet, type, capacity, place, tags }: Instance): Occasion {
+  const where = { service: 'ec2', region, zone: subnet.zone.name, type: type.name }
+  return { ...where, capacity: place === undefined ? capacity : 'reserved', tags, instance: id }
 }

@@ -4,6 +4,7 @@ import type { Machine, MachineSpec } from '../machines/machine'
 import type { CapacityType, SubnetPlan } from '../world/schema'
 import type { MachineType } from '../world/types'
 import type { RegionPlan, Zone } from '../world/world'
+import type { CapacityReservation } from './reservation-model'
 
 export type Tags = Map<string, string>
 
@@ -118,7 +119,11 @@ export interface Instance {
   history: StateChange[]
   /** The system status checks fail. */
   isImpaired: boolean
-  /** When its place in the pool is free again; missing while it is taken. */
+  /** The reservation in which it is; missing where it has a place of the pool. */
+  place?: CapacityReservation
+  /** What its launch asked for about reservations. */
+  reservationWish: ReservationChoice
+  /** When its place is free again; missing while it is taken. */
   heldUntilMs?: number
   /** The provider is taking it back: a notice has been given. */
   isMarked: boolean
@@ -183,9 +188,17 @@ export interface Region {
   instances: Map<string, Instance>
   volumes: Map<string, Volume>
   spotRequests: Map<string, SpotRequest>
+  reservations: Map<string, CapacityReservation>
   templates: Map<string, Template>
   fleets: Map<string, Fleet>
   createdAtMs: number
+}
+
+/** Into which reservations a launch may go. */
+export interface ReservationChoice {
+  preference: 'open' | 'none' | 'capacity-reservations-only'
+  /** The id of the one and only. */
+  target?: string
 }
 
 /** What a launch may say, by itself or through a template, in the names of the wire. */
@@ -214,6 +227,12 @@ export interface LaunchFields {
         HttpEndpoint?: 'enabled' | 'disabled' | undefined
         HttpPutResponseHopLimit?: number | undefined
         InstanceMetadataTags?: 'enabled' | 'disabled' | undefined
+      }
+    | undefined
+  CapacityReservationSpecification?:
+    | {
+        CapacityReservationPreference?: ReservationChoice['preference'] | undefined
+        CapacityReservationTarget?: { CapacityReservationId?: string | undefined } | undefined
       }
     | undefined
   InstanceMarketOptions?:

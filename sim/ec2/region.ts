@@ -44,6 +44,7 @@ export function makeRegion(world: World, plan: RegionPlan, nowMs: number): Regio
     instances: new Map(),
     volumes: new Map(),
     spotRequests: new Map(),
+    reservations: new Map(),
     templates: new Map(),
     fleets: new Map(),
     createdAtMs: nowMs,

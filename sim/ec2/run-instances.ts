@@ -98,6 +98,7 @@ function place(
       return launch(ec2, plan, {
         subnet,
         count: room.count,
+        places: room.places,
         reservationId: ec2.parts.ids.resource('r'),
         clientToken: wish.ClientToken ?? '',
       })

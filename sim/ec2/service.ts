@@ -5,6 +5,7 @@ import type { Ec2 } from './ec2'
 import { fleetActions } from './fleet'
 import { instanceActions } from './instances'
 import { networkActions } from './network'
+import { reservationActions } from './reservations'
 import { runInstancesActions } from './run-instances'
 import { spotActions } from './spot'
 import { stopStartActions } from './stop-start'
@@ -26,6 +27,7 @@ export function ec2Service(ec2: Ec2): Service {
       ...instanceActions(ec2),
       ...stopStartActions(ec2),
       ...spotActions(ec2),
+      ...reservationActions(ec2),
       ...volumeActions(ec2),
       ...tagActions(ec2),
     },

@@ -7,6 +7,7 @@ import { roomToStart, takeLaunchTokens } from './capacity'
 import type { Ec2 } from './ec2'
 import { changesOf, chosen } from './instances'
 import { stateOf, type Instance } from './model'
+import { enter } from './reservation-model'
 
 export function stopStartActions(ec2: Ec2): Record<string, Action> {
   const { lifecycle } = ec2.parts
@@ -39,9 +40,10 @@ export function stopStartActions(ec2: Ec2): Record<string, Action> {
       run({ InstanceId }, { region }) {
         const instances = startable(chosen(ec2, region, InstanceId))
         const stopped = instances.filter((each) => stateOf(each) === 'stopped')
-        const problem = stopped.map((each) => roomToStart(ec2, each)).find((why) => why !== undefined)
-        if (problem !== undefined) throw problem
+        const rooms = stopped.map((each) => [each, roomToStart(ec2, each)] as const)
+        for (const [, room] of rooms) if ('problem' in room) throw room.problem
         takeLaunchTokens(ec2, region, stopped.length)
+        for (const [each, room] of rooms) if ('place' in room) enter(each, room.place, ec2.nowMs)
         return { instancesSet: changesOf(instances, (each) => lifecycle.resume(each)) }
       },
     }),

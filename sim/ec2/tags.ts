@@ -108,6 +108,7 @@ function tagged(ec2: Ec2, region: Region): Tagged[] {
     ),
     ...of('volume', region.volumes.values()),
     ...of('spot-instances-request', region.spotRequests.values()),
+    ...of('capacity-reservation', region.reservations.values()),
     ...of('launch-template', region.templates.values()),
     ...of('fleet', region.fleets.values()),
   ]
@@ -117,6 +118,7 @@ const NOT_FOUND: Readonly<Record<string, string>> = {
   i: 'InvalidInstanceID.NotFound',
   vol: 'InvalidVolume.NotFound',
   sir: 'InvalidSpotInstanceRequestID.NotFound',
+  cr: 'InvalidCapacityReservationId.NotFound',
   lt: 'InvalidLaunchTemplateId.NotFound',
   fleet: 'InvalidFleetId.NotFound',
 }

@@ -40,6 +40,8 @@ export function templateDataWords(data: LaunchFields): Xml {
         instanceInterruptionBehavior: market.SpotOptions.InstanceInterruptionBehavior,
       },
     },
+    capacityReservationSpecification:
+      data.CapacityReservationSpecification && choiceWords(data.CapacityReservationSpecification),
     networkInterfaceSet: data.NetworkInterface?.map((each) => ({
       associatePublicIpAddress: each.AssociatePublicIpAddress,
       deleteOnTermination: each.DeleteOnTermination,
@@ -64,5 +66,15 @@ export function templateDataWords(data: LaunchFields): Xml {
       resourceType: ResourceType,
       tagSet: Tag.map(({ Key, Value }) => ({ key: Key, value: Value })),
     })),
+  }
+}
+
+function choiceWords({
+  CapacityReservationPreference: preference,
+  CapacityReservationTarget: target,
+}: NonNullable<LaunchFields['CapacityReservationSpecification']>): Xml {
+  return {
+    capacityReservationPreference: preference,
+    capacityReservationTarget: target && { capacityReservationId: target.CapacityReservationId },
   }
 }

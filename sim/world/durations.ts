@@ -19,6 +19,13 @@ export const range = z.union([
   duration.transform((value): [number, number] => [value, value]),
 ])
 
+/** A time after the start of whatever it stands in, as a duration, or an instant in ISO 8601. */
+export const moment = z.union([
+  duration.transform((afterMs) => ({ afterMs })),
+  z.iso.datetime({ offset: true }).transform((text) => ({ atMs: Date.parse(text) })),
+])
+export type Moment = z.output<typeof moment>
+
 const S = 1000
 const M = 60 * S
 
@@ -41,8 +48,14 @@ export const DURATIONS = {
   osShutdown: [10 * S, 10 * S],
   /** How long an instance is still shown after its end. */
   terminatedVisible: [60 * M, 60 * M],
-  /** How long a pool's place stays taken after its machine has ended. */
+  /** How long the place of a pool or a reservation stays taken after its machine has ended. */
   slotReturn: [0, 0],
+  /** From the making of a Capacity Block until it is paid for. Really 5 minutes to 12 hours. */
+  payment: [300, 600],
+  /** From the warning that a Capacity Block ends until its end. */
+  blockWarning: [40 * M, 40 * M],
+  /** From the moment at which the instances of a Capacity Block are ended until its end. */
+  blockTermination: [30 * M, 30 * M],
   /** From the notice of an interruption until the machine is taken. */
   notice: [2 * M, 2 * M],
   /** Until the status checks of a running instance pass. Really some minutes. */

@@ -15,7 +15,8 @@ const pools = z.strictObject({
   region: z.string().optional(),
   zone: z.string().optional(),
   type: z.string().optional(),
-  capacity: z.enum(['spot', 'on-demand']).optional(),
+  /** `reserved`: what goes into a reservation, or is in one. */
+  capacity: z.enum(['spot', 'on-demand', 'reserved']).optional(),
 })
 
 const machines = pools.extend({

@@ -2,7 +2,7 @@
 import { matches } from './faults'
 import type { WorldPlan } from './schema'
 import { machineTypes } from './types'
-import { regionsOf } from './world'
+import { regionsOf, type World } from './world'
 
 export interface Misnomer {
   path: (string | number)[]
@@ -33,12 +33,26 @@ export function misnomersOf(plan: WorldPlan): Misnomer[] {
     ),
     ...plan.stock.flatMap((rule, i) => unknown(known, rule, [['stock', i]])),
     ...plan.prices.flatMap((rule, i) => unknown(known, rule, [['prices', i]])),
+    ...plan.reservations.flatMap((rule, i) => unknown(known, rule, [['reservations', i]])),
     ...Object.entries(plan.offered).flatMap(([type, places]) => [
       ...unknown(known, { type }, [['offered'], type]),
       ...places.flatMap((zone, i) => unknown(known, { zone }, [['offered', type], i])),
     ]),
     ...plan.faults.flatMap(({ where }, i) => unknown(known, where, [['faults', i, 'where']])),
   ]
+}
+
+/** What is wrong with the names of a reservation that comes to a world that lives. */
+export function misnomersOfReservation(
+  { regions, types }: Pick<World, 'regions' | 'types'>,
+  { zone, type }: { zone: string; type: string },
+): string[] {
+  const known: Known = {
+    region: [...regions.keys()],
+    zone: [...regions.values()].flatMap(({ zones }) => zones.map(({ name }) => name)),
+    type: [...types.keys()],
+  }
+  return unknown(known, { zone, type }, [['reservation']]).map(({ words }) => words)
 }
 
 /** @param last where a name stands, when that is not its kind */

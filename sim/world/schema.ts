@@ -1,7 +1,7 @@
 /** The shape of a world file. Each field says what it does to the cloud; docs/small-cloud.md tells it at length. */
 import { z } from 'zod'
 import { faultSchema } from './fault-schema'
-import { DURATIONS, duration, range } from './durations'
+import { DURATIONS, duration, moment, range } from './durations'
 
 const zoneName = z
   .string()
@@ -9,6 +9,7 @@ const zoneName = z
 const regionName = z
   .string()
   .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'is not the name of a region, such as us-east-1')
+const account = z.string().regex(/^\d{12}$/, 'must be 12 digits in quotes')
 export const capacityType = z.enum(['spot', 'on-demand'])
 
 /** How the machines of a subnet reach the services. */
@@ -82,6 +83,30 @@ const stock = z.strictObject({
   trace: trace.optional(),
 })
 
+/** Capacity that the account has, or is given by another: reserved on demand, or bought ahead as a Capacity Block. */
+export const reservationPlan = z
+  .strictObject({
+    kind: z.enum(['on-demand', 'capacity-block']),
+    type: z.string(),
+    zone: zoneName,
+    count: z.int().min(1).max(1000),
+    /** `open`: launches that fit and name no reservation go into it. Blocks are always `targeted`. */
+    matching: z.enum(['open', 'targeted']).default('targeted'),
+    starts: moment.default({ afterMs: 0 }),
+    /** Until it is cancelled when missing; a block has one. */
+    ends: moment.optional(),
+    /** Paid for a block. */
+    upfrontUsd: z.number().min(0).default(0),
+    /** Whether a block that is still to begin is paid for. */
+    payment: z.enum(['succeeds', 'fails']).default('succeeds'),
+    /** The account that shares it, where it is not this one. */
+    owner: account.optional(),
+  })
+  .refine(
+    ({ kind, ends, matching }) => kind === 'on-demand' || (ends !== undefined && matching === 'targeted'),
+    'a capacity-block needs `ends`, and is always targeted',
+  )
+
 const exactlyOne = (names: readonly string[], what: string) => ({
   check: (rule: object) =>
     names.filter((name) => (rule as Record<string, unknown>)[name] !== undefined).length === 1,
@@ -125,10 +150,7 @@ const throttling = z.union([
 export const worldSchema = z.strictObject({
   /** The same seed repeats every chance of the world. */
   seed: z.union([z.int(), z.string()]).default(1),
-  account: z
-    .string()
-    .regex(/^\d{12}$/, 'must be 12 digits in quotes')
-    .default('111122223333'),
+  account: account.default('111122223333'),
   /** How far the clock of the cloud is ahead of that of this host: here it is always the others who are right. */
   ahead: duration.default(0),
   /** Whether the account has the service-linked role without which there are no spot machines. */
@@ -144,6 +166,8 @@ export const worldSchema = z.strictObject({
   offered: z.record(z.string(), z.array(zoneName)).default({}),
   prices: z.array(price.refine(ofPrice.check, ofPrice.words)).default([]),
   stock: z.array(stock.refine(ofStock.check, ofStock.words)).default([]),
+  /** Times count from the start of the world, or are instants. */
+  reservations: z.array(reservationPlan).default([]),
   /** Service quotas by code, in vCPUs. */
   quotas: z
     .record(z.string().regex(/^L-[0-9A-F]{8}$/, 'is not a quota code, such as L-DB2E81BA'), z.number().min(0))
@@ -172,9 +196,11 @@ export const worldSchema = z.strictObject({
 })
 
 export type WorldText = z.input<typeof worldSchema>
+export type ReservationText = z.input<typeof reservationPlan>
 export type WorldPlan = z.output<typeof worldSchema>
 export type PriceRule = WorldPlan['prices'][number]
 export type StockRule = WorldPlan['stock'][number]
+export type ReservationPlan = z.output<typeof reservationPlan>
 export type TraceRule = z.output<typeof trace>
 export type SubnetPlan = z.output<typeof subnet>
 export type RolePlan = z.output<typeof role>

@@ -73,6 +73,59 @@ describe('a sentry', () => {
   })
 })
 
+describe('a machine whose reservation ends', () => {
+  const LEFT_MS = 600_000
+  const usable = (): Partial<WatchInput> => ({
+    timing: { ...TIMING, leaseMs: 10 * LEFT_MS },
+    order: { ...order, runner: { ...order.runner, usableUntilMs: nowMs + LEFT_MS } },
+  })
+  /** When its runner begins to drain, and when that should have been seen. */
+  const drainsAfterMs = LEFT_MS - CLOCK_SLACK_MS - TIMING.powerOffMs - TIMING.drainMs
+  const noticedAfterMs = drainsAfterMs + TIMING.drainMs / 2
+
+  it('is told of only when its runner does not drain by itself, and once', async () => {
+    const one = sentry(usable())
+    await place.beat(order, { seq: 1 })
+    await one.look(RUNNING, true)
+    nowMs += noticedAfterMs - 1
+    await place.beat(order, { seq: 2 })
+    expect(await one.look(RUNNING, true)).toBeUndefined()
+    nowMs += 1
+    await place.beat(order, { seq: 3 })
+    const outcome = { kind: 'expiring', leftMs: TIMING.drainMs / 2 }
+    expect(await one.look(RUNNING, true)).toEqual(outcome)
+    nowMs -= noticedAfterMs
+    const told = sentry({ ...usable(), isRunning: true, isExpiring: true })
+    const draining = sentry({ ...usable(), isRunning: true })
+    nowMs += noticedAfterMs
+    expect(await told.look(RUNNING, true)).toBeUndefined()
+    await place.beat(order, { seq: 4, phase: 'draining' })
+    expect(await draining.look(RUNNING, true)).toBeUndefined()
+  })
+
+  it('goes on where its provider says that it ends later, and its runner is told by its lease', async () => {
+    const input = usable()
+    const longerMs = nowMs + 2 * LEFT_MS
+    const one = sentry({ ...input, isRunning: true })
+    await place.beat(order, { seq: 1 })
+    await one.look(RUNNING, true)
+    expect(await lease()).not.toHaveProperty('usableUntilMs')
+    await place.beat(order, { seq: 2 })
+    // At once, though the lease itself is young.
+    await one.look({ ...RUNNING, usableUntilMs: longerMs }, true)
+    expect(await lease()).toMatchObject({ seq: 2, usableUntilMs: longerMs })
+    await place.beat(order, { seq: 3 })
+    await one.look({ ...RUNNING, usableUntilMs: longerMs }, true)
+    expect(await lease()).toMatchObject({ seq: 2 })
+    // Another watch knows it from there, where the provider does not say.
+    nowMs += noticedAfterMs
+    const next = sentry({ ...input, isRunning: true })
+    await place.beat(order, { seq: 4 })
+    expect(await next.look(RUNNING, true)).toBeUndefined()
+    expect(await lease()).toMatchObject({ seq: 3, usableUntilMs: longerMs })
+  })
+})
+
 describe('the lease', () => {
   it('is renewed after a fresh beat only, and when a twelfth of it has passed', async () => {
     const one = sentry()

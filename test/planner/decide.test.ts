@@ -5,6 +5,7 @@ import { FAILURE_CLASSES, type FailureClass } from '../../core/failure'
 import { EMPTY_LEDGER, type AttemptEnd, type Decision, type Ledger, type Policy } from '../../core/ledger'
 import {
   AVOID_CAPACITY_MS,
+  AVOID_ENDED_MS,
   AVOID_QUOTA_MS,
   AVOID_UNREACHABLE_MS,
   BACKOFF_MAX_MS,
@@ -137,7 +138,7 @@ describe('decide, over every end, wish, ledger and policy', () => {
     },
   )
 
-  it.each(['throttled', 'transient', 'capacity', 'quota'] as const)(
+  it.each(['throttled', 'transient', 'capacity', 'quota', 'expired'] as const)(
     'spends no allowance on %s',
     (failureClass) => {
       const wrong = everyVerdict(({ end, wish, before, after, decision }) => {
@@ -152,7 +153,7 @@ describe('decide, over every end, wish, ledger and policy', () => {
     },
   )
 
-  it.each(['auth', 'invalid', 'expired'] as const)('stops at once for %s', (failureClass) => {
+  it.each(['auth', 'invalid'] as const)('stops at once for %s', (failureClass) => {
     const wrong = everyVerdict(({ end, wish, decision }) => {
       if (end.kind !== 'failed' || end.failure.class !== failureClass) return true
       if (wish !== null && wish !== 'migrated') return true
@@ -278,6 +279,20 @@ describe('decide, word by word', () => {
       kind: 'again',
       reason: 'attempt-ended-by-hand',
     })
+  })
+
+  it('leaves a reservation that has ended alone for an hour, and goes on elsewhere at once', () => {
+    const elsewhere = {
+      kind: 'again',
+      afterMs: 0,
+      avoid: [{ offerKey, why: 'capacity', forMs: AVOID_ENDED_MS }],
+    }
+    expect(after(failed('expired', false))).toMatchObject({ ...elsewhere, reason: 'launch-refused' })
+    const ended: AttemptEnd = { kind: 'stopped', by: 'expired' }
+    expect(after(ended)).toMatchObject({ ...elsewhere, reason: 'reservation-ended' })
+    const { ledger } = decide({ end: ended, wish: null, ledger: EMPTY_LEDGER, policy, offerKeys: [offerKey] })
+    expect(ledger).toMatchObject({ interruptions: 0, failures: 0, misses: 0 })
+    expect(after(ended, EMPTY_LEDGER, 'cancelled')).toMatchObject({ kind: 'finish', state: 'cancelled' })
   })
 
   it('remembers of an interruption which pool it was, and leaves none alone for it', () => {

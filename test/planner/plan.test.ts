@@ -142,6 +142,13 @@ describe('what a plan leaves out, and why', () => {
       'its reservation has ended',
     ],
     [
+      'a reservation with too little left of it',
+      offer({ usableUntilMs: NOW_MS + 3 * MINUTE_MS }),
+      {},
+      'unfit',
+      'its reservation can be used for 3m more, which is less than 1m of work, 2m to save and stop, 30s by which clocks may differ',
+    ],
+    [
       'a deadline too near',
       offer(),
       { deadlineAtMs: NOW_MS + MINUTE_MS },
@@ -250,6 +257,40 @@ describe('the ranking', () => {
     expect(types(four, by('cost'))).toEqual(['spot', 'cheap', 'dear', 'held'])
     expect(types(four, by('time'))).toEqual(['cheap', 'dear', 'held', 'spot'])
     expect(types(four, by('reliability'))).toEqual(['held', 'cheap', 'dear', 'spot'])
+  })
+
+  describe('of what is reserved', () => {
+    const reservation = { free: 2, total: 4, idleMicroUsdPerHour: microUsd(5) }
+    const owned = { ...held, reservation }
+    const block = offer({
+      ...{ type: 'block', capacityType: 'reserved', reservationId: 'r-2', priceMicroUsdPerHour: 0 },
+      reservation: { ...reservation, idleMicroUsdPerHour: 0 },
+      usableUntilMs: NOW_MS + 10 * HOUR_MS,
+    })
+
+    it('reckons that it is paid for either way, and says so', () => {
+      expect(types([spot, cheap, owned], by('cost'))).toEqual(['held', 'spot', 'cheap'])
+      const [first] = plan([spot, owned]).placements
+      expect(first).toMatchObject({ costMicroUsd: microUsd(5), extraCostMicroUsd: 0 })
+      expect(first!.reasons.join('; ')).toMatch(
+        /^\$5\.00\/h, about \$5\.00 in 1h, paid for either way: idle it costs \$5\.00\/h; .*already reserved, 2 of 4 free/,
+      )
+      expect(first!.risks).toEqual([])
+    })
+
+    it('says of a block that it was paid for, and until when it can be used', () => {
+      const [first] = plan([spot, block]).placements
+      expect(first!.reasons[0]).toBe('paid up front: costs nothing more')
+      expect(first!.risks).toEqual([
+        'its reservation can be used until 2026-11-21T10:00:00Z, 10h more; what is not done by then goes on elsewhere from its checkpoint',
+      ])
+    })
+
+    it('counts against a budget all the same what is billed', () => {
+      const request = { remainingMicroUsd: microUsd(0.05) }
+      expect(plan([owned], request).rejections[0]!.reason).toContain('of the budget buys 36s of it')
+      expect(plan([block], request).placements).toHaveLength(1)
+    })
   })
 
   it('is the same whatever the order in which offers came', () => {
@@ -463,5 +504,13 @@ describe('an order', () => {
   it('never mixes two reservations', () => {
     const held = ['r-1', 'r-2'].map((reservationId) => offer({ capacityType: 'reserved', reservationId }))
     expect(order(held).offers).toHaveLength(1)
+  })
+
+  it('tells the runner until when its machine can be used', () => {
+    const usableUntilMs = NOW_MS + 10 * HOUR_MS
+    expect(order([offer({ capacityType: 'reserved', usableUntilMs })]).runner.usableUntilMs).toBe(
+      usableUntilMs,
+    )
+    expect(order([offer()]).runner).not.toHaveProperty('usableUntilMs')
   })
 })

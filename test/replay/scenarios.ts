@@ -1,17 +1,19 @@
 import { WORKFLOW_TYPES, ORCHESTRATOR_QUEUE } from '../../core/queues'
 import { microUsd } from '../../core/money'
+import { CLOCK_SLACK_MS } from '../../core/time'
+import { USEFUL_RUN_MS } from '../../planner/assumptions'
 import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { until } from '../support/until'
 import {
   ON_DEMAND,
+  QUICK,
   SPOT,
   statusOf,
   type Deployment,
   type JobHandle,
   type WorldWishes,
 } from '../workflows/harness'
-import { silent } from '../workflows/looks'
 
 /** One branch of a workflow: how to live through it, and the workflow whose history tells it. */
 export interface Scenario {
@@ -70,12 +72,30 @@ const UNREACHABLE = { class: 'unreachable', message: 'The agent never came.' } a
 const CAPACITY = { class: 'capacity', message: 'out of stock' } as const
 const DEPLOYMENT = 'dep-0123456789'
 
+/** A block that is worth a start for some seconds, and that the job is driven from a minute later; elsewhere it is soon done. */
+const ENDING: WorldWishes = {
+  wares: [
+    {
+      ...{ capacityType: 'reserved', type: 'v100', place: 'a', stock: 1, priceMicroUsdPerHour: 0 },
+      usableForMs: USEFUL_RUN_MS + CLOCK_SLACK_MS + QUICK.drainMs + QUICK.powerOffMs + 5_000,
+    },
+    SPOT,
+  ],
+  behave: ({ attempt }) => ({ stepsTotal: 20_000, stepsPerSecond: attempt === 1 ? 50 : 20_000 }),
+}
+
 export const SCENARIOS: readonly Scenario[] = [
   { name: 'job.succeeded', play: (d) => played(d) },
   {
     name: 'job.interrupted-then-resumed',
     wishes: { behave: ({ attempt }) => (attempt === 1 ? { diesAtStep: 35 } : {}) },
     play: (d) => played(d),
+  },
+  { name: 'job.reservation-ended-then-elsewhere', wishes: ENDING, play: (d) => played(d) },
+  {
+    name: 'attempt.reservation-ends-unheeded',
+    wishes: { ...ENDING, behave: (order) => ({ ...ENDING.behave!(order), ignoresExpiry: true }) },
+    play: ofAttempt((d) => played(d)),
   },
   {
     name: 'job.interrupted-too-often',
@@ -323,7 +343,7 @@ export const SCENARIOS: readonly Scenario[] = [
     },
     play: ofAttempt((d) =>
       played(d, {}, async (job) => {
-        await silent(d)
+        await until(() => d.world.machines[0]!.isSilent)
         await job.cancel()
       }),
     ),

@@ -77,6 +77,7 @@ async function run(
       stray: 'UnknownParameter',
       dry: 'DryRunOperation',
       spot: 'UnsupportedOperation',
+      reserved: ['active', 2, 'targeted', 'InvalidParameterValue'],
       ssm: 'InvalidInstanceId',
     })
   }, 120_000)
@@ -175,6 +176,51 @@ async function run(
       'Client.UserInitiatedShutdown',
     )
   }, 180_000)
+
+  it('reserves, launches into what is reserved, and gives it back', async () => {
+    const image = await aws('ssm', 'get-parameter', '--name', IMAGE_PARAMETER, '--query', 'Parameter.Value')
+    const made = [
+      '--instance-type',
+      'g5.xlarge',
+      '--instance-platform',
+      'Linux/UNIX',
+      '--instance-count',
+      '1',
+    ]
+    const where = ['--availability-zone', 'us-east-1a', '--instance-match-criteria', 'targeted']
+    const answer = ['--query', 'CapacityReservation.CapacityReservationId']
+    const id = await aws('ec2', 'create-capacity-reservation', ...made, ...where, ...answer)
+    const target = `CapacityReservationTarget={CapacityReservationId=${id}}`
+    const launch = ['--image-id', image, '--instance-type', 'g5.xlarge', '--count', '1']
+    const into = [
+      '--placement',
+      'AvailabilityZone=us-east-1a',
+      '--capacity-reservation-specification',
+      target,
+    ]
+    const instance = await aws(
+      ...[
+        'ec2',
+        'run-instances',
+        ...launch,
+        ...into,
+        '--query',
+        'Instances[0].[InstanceId,CapacityReservationId]',
+      ],
+    )
+    expect(instance.split(/\s+/)[1]).toBe(id)
+    await expect(aws('ec2', 'run-instances', ...launch, ...into)).rejects.toThrow(
+      '(ReservationCapacityExceeded)',
+    )
+    const free = 'CapacityReservations[].[AvailableInstanceCount,TotalInstanceCount,State]'
+    const told = await aws(
+      ...['ec2', 'describe-capacity-reservations', '--capacity-reservation-ids', id, '--query', free],
+    )
+    expect(told.split(/\s+/)).toEqual(['0', '1', 'active'])
+    await aws('ec2', 'terminate-instances', '--instance-ids', instance.split(/\s+/)[0]!)
+    await aws('ec2', 'cancel-capacity-reservation', '--capacity-reservation-id', id)
+    expect(await aws('ec2', 'describe-capacity-blocks', '--query', 'CapacityBlocks')).toBe('')
+  }, 60_000)
 
   it('shows errors as it does those of the real services', async () => {
     await expect(aws('ec2', 'describe-instances', '--instance-ids', 'i-00000000000000000')).rejects.toThrow(

@@ -124,6 +124,9 @@ describe('answers', () => {
         },
       },
       stock: [{ type: 'p3.2xlarge', count: 0 }],
+      reservations: [
+        { kind: 'capacity-block', type: 'p5.48xlarge', zone: 'us-east-1a', count: 1, ends: '24h' },
+      ],
     })
     const { ec2 } = test.clients
     ec2.middlewareStack.add(
@@ -193,6 +196,7 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
         SpotOptions: { MaxPrice: '1', SpotInstanceType: 'one-time' },
       },
       Placement: { Tenancy: 'default' },
+      CapacityReservationSpecification: { CapacityReservationPreference: 'none' },
     },
   })
   for (const [name, key] of [
@@ -226,6 +230,34 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
     MaxCount: 1,
     BlockDeviceMappings: [{ DeviceName: '/dev/sdf', Ebs: { DeleteOnTermination: false } }],
   })) as sdk.Reservation
+  const { CapacityReservation } = (await send('CreateCapacityReservation', {
+    InstanceType: 'g5.xlarge',
+    InstancePlatform: 'Linux/UNIX',
+    InstanceCount: 1,
+    AvailabilityZone: 'us-east-1a',
+    TagSpecifications: [{ ResourceType: 'capacity-reservation', Tags: [{ Key: 'a', Value: 'b' }] }],
+  })) as sdk.CreateCapacityReservationResult
+  const { CapacityReservationId } = CapacityReservation!
+  await send('RunInstances', {
+    ...{ ImageId: IMAGE, InstanceType: 'g5.xlarge', MinCount: 1, MaxCount: 1 },
+    Placement: { AvailabilityZone: 'us-east-1a' },
+    CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId } },
+  })
+  const { CapacityReservations } = (await send(
+    'DescribeCapacityReservations',
+  )) as sdk.DescribeCapacityReservationsResult
+  const ofBlock = CapacityReservations!.find(({ ReservationType }) => ReservationType === 'capacity-block')!
+  await send('RunInstances', {
+    ...{ ImageId: IMAGE, InstanceType: 'p5.48xlarge', MinCount: 1, MaxCount: 1 },
+    Placement: { AvailabilityZone: 'us-east-1a' },
+    InstanceMarketOptions: { MarketType: 'capacity-block' },
+    CapacityReservationSpecification: {
+      CapacityReservationTarget: { CapacityReservationId: ofBlock.CapacityReservationId },
+    },
+  })
+  await send('DescribeCapacityBlocks')
+  await send('ModifyCapacityReservation', { CapacityReservationId, InstanceCount: 2 })
+  await send('CancelCapacityReservation', { CapacityReservationId })
   await clock.advance(UP_MS)
   for (const name of [
     'DescribeInstances',

@@ -10,6 +10,8 @@ import type {
   CommandRequest,
   InvocationResult,
   SpotRequest,
+  Reservation,
+  ReservedRequest,
   TemplateSpec,
   Volume,
 } from '../../../backends/ec2/api'
@@ -72,9 +74,12 @@ export class FakeAws {
   images = IMAGES
   prices: ReadonlyMap<string, string> | undefined = ON_DEMAND_USD
   spotPrices: typeof SPOT_USD | undefined = SPOT_USD
+  reservations: Reservation[] = []
+  /** Into which nothing more goes, though they show free places. */
+  readonly late = new Set<string>()
   /** What a command does on its machine, where that is of interest. */
   onCommand: ((machine: FakeMachine, request: CommandRequest) => Partial<InvocationResult>) | undefined
-  readonly #tokens = new Map<string, { body: string; answer: FleetAnswer }>()
+  readonly #tokens = new Map<string, { body: string; answer: FleetAnswer | FakeMachine }>()
   readonly #commands: SentCommand[] = []
   #count = 0
 
@@ -98,7 +103,10 @@ export class FakeAws {
   }
 
   /** Buys a machine as a fleet would. */
-  add(request: FleetRequest, pool: { type: string; subnet: string }): FakeMachine {
+  add(
+    request: Pick<Machine, 'capacityType' | 'tags' | 'reservation'>,
+    pool: { type: string; subnet: string },
+  ): FakeMachine {
     const id = `i-${(++this.#count).toString(16).padStart(17, '0')}`
     const machine = new FakeMachine({
       id,
@@ -108,6 +116,7 @@ export class FakeAws {
       capacityType: request.capacityType,
       launchedAtMs: this.now(),
       tags: { ...request.tags },
+      ...(request.reservation !== undefined && { reservation: request.reservation }),
       now: this.now,
     })
     this.machines.set(id, machine)
@@ -148,6 +157,7 @@ export class FakeAws {
         ),
         onDemandPrices: this.#verb('onDemandPrices', () => new Map(this.#have(this.prices))),
         spotPrices: this.#verb('spotPrices', () => [...this.#have(this.spotPrices)]),
+        reservations: this.#verb('reservations', () => this.reservations.map((one) => this.#shownOf(one))),
         image: this.#verb('image', (id: string) => this.images.find((image) => image.id === id)),
       },
       network: {
@@ -160,6 +170,7 @@ export class FakeAws {
       },
       machines: {
         createFleet: this.#verb('createFleet', (request: FleetRequest) => this.#fleet(request)),
+        runReserved: this.#verb('runReserved', (request: ReservedRequest) => this.#runReserved(request)),
         createTemplate: this.#verb('createTemplate', (spec: TemplateSpec) => {
           if (this.templates.has(spec.name))
             throw answered('InvalidLaunchTemplateName.AlreadyExistsException')
@@ -281,7 +292,7 @@ export class FakeAws {
     const known = this.#tokens.get(request.token)
     if (known !== undefined) {
       if (known.body !== body) throw answered('IdempotentParameterMismatch')
-      return known.answer
+      return known.answer as FleetAnswer
     }
     const pool = request.pools.find(
       ({ type, subnet }) => !this.empty.has(poolKey(request.capacityType, type, subnet)),
@@ -298,6 +309,36 @@ export class FakeAws {
         : { machines: [{ id: this.add(request, pool).id, pool }], errors: [] }
     this.#tokens.set(request.token, { body, answer })
     return answer
+  }
+
+  /** As it is shown: with the places that its machines leave. */
+  #shownOf(reservation: Reservation): Reservation {
+    const taken = [...this.machines.values()].filter(
+      (machine) => machine.reservation === reservation.id && machine.state !== 'terminated',
+    )
+    return { ...reservation, free: Math.max(0, reservation.free - taken.length) }
+  }
+
+  #runReserved({ token, ...request }: ReservedRequest): Machine {
+    const { templateName, reservation: id, isBlock, pool, tags } = request
+    if (!this.templates.has(templateName)) throw answered('InvalidLaunchTemplateName.NotFoundException')
+    const body = JSON.stringify(request)
+    const known = this.#tokens.get(token)
+    if (known !== undefined) {
+      if (known.body !== body) throw answered('IdempotentParameterMismatch')
+      const machine = known.answer as FakeMachine
+      if (machine.state === 'terminated') throw answered('IdempotentInstanceTerminated')
+      return machine.view()
+    }
+    const reservation = this.reservations.find((one) => one.id === id)
+    if (reservation === undefined) throw answered('InvalidCapacityReservationId.NotFound')
+    if (reservation.isBlock !== isBlock) throw answered('InvalidParameterValue')
+    const { free, state, type } = this.#shownOf(reservation)
+    if (free <= 0 || state !== 'active' || type !== pool.type || this.late.has(id))
+      throw answered('ReservationCapacityExceeded')
+    const machine = this.add({ capacityType: 'reserved', tags, reservation: id }, pool)
+    this.#tokens.set(token, { body, answer: machine })
+    return machine.view()
   }
 
   #shown(): Machine[] {

@@ -13,6 +13,7 @@ export class FakeMachine {
   readonly type: string
   readonly launchedAtMs: number
   readonly tags: Record<string, string>
+  readonly reservation: string | undefined
   /** How often a runner was started. */
   starts = 0
   hasRunner = false
@@ -25,6 +26,7 @@ export class FakeMachine {
     this.type = facts.type
     this.launchedAtMs = facts.launchedAtMs
     this.tags = facts.tags
+    this.reservation = facts.reservation
   }
 
   get state(): MachineState {
@@ -51,6 +53,7 @@ export class FakeMachine {
     return {
       ...{ id, state: this.state, type, zone, capacityType, launchedAtMs },
       ...(subnet === undefined ? {} : { subnet }),
+      ...(this.reservation === undefined ? {} : { reservation: this.reservation }),
       tags: { ...this.tags },
       ...(this.#reason && { reason: this.#reason }),
       ...(this.#endedAtMs !== undefined && { transition: `User initiated (${this.#changedAt()} GMT)` }),

@@ -1,4 +1,12 @@
-import type { Image, MachineType, SecurityGroup, SpotPrice, Subnet } from '../../../backends/ec2/api'
+import type {
+  Image,
+  MachineType,
+  Reservation,
+  SecurityGroup,
+  SpotPrice,
+  Subnet,
+} from '../../../backends/ec2/api'
+import { DAY_MS, HOUR_MS } from '../../../core/time'
 
 export const VPC = 'vpc-1'
 const BOTH = ['on-demand', 'spot']
@@ -69,6 +77,23 @@ export const SPOT_USD: SpotPrice[] = [...ON_DEMAND_USD].flatMap(([name, usd]) =>
     usdPerHour: (Number(usd) * (0.3 + at / 10)).toFixed(6),
   })),
 )
+
+const reserved = (id: string, type: string, zone: string): Reservation => ({
+  ...{ id, type, zone, total: 4, free: 4, state: 'active', platform: 'Linux/UNIX', tenancy: 'default' },
+  ...{ isBlock: false, isUltraServer: false, isInterruptible: false },
+})
+
+export const ON_DEMAND_RESERVATION = 'cr-0aaaaaaaaaaaaaaaa'
+export const BLOCK = 'cr-0bbbbbbbbbbbbbbbb'
+
+/** One on demand, and one block that has begun. */
+export function reservations(nowMs: number): Reservation[] {
+  const block = reserved(BLOCK, 'p5.48xlarge', 'us-east-1a')
+  return [
+    { ...reserved(ON_DEMAND_RESERVATION, 'g5.xlarge', 'us-east-1b'), startsAtMs: nowMs - HOUR_MS },
+    { ...block, isBlock: true, startsAtMs: nowMs - HOUR_MS, endsAtMs: nowMs + DAY_MS },
+  ]
+}
 
 export function poolKey(capacityType: string, type: string, subnetId: string): string {
   return `${capacityType} ${type} ${subnetId}`

@@ -9,7 +9,8 @@ import { issueOrder, makeOrder, type OrderOptions } from '../orders'
 import { layout } from '../../../storage/layout'
 import { MemoryStore } from '../scripted/memory-store'
 import { FakeAws } from './fake-api'
-import { poolKey, SUBNETS, TYPES } from './fake-market'
+import { poolKey, reservations, SUBNETS, TYPES } from './fake-market'
+import { capacityTypeOf, offersFor, type Way } from './ways'
 
 const STUCK = 'sleep 600'
 const DEPLOYMENT = 'test'
@@ -22,6 +23,7 @@ export const CONFIG: Ec2Config = {
   image: '/images/{arch}/latest',
   types: ['*'],
   hasSpot: true,
+  reservations: 'all',
   hasGrants: false,
   diskGiB: 100,
   registerWithinMs: 600_000,
@@ -44,8 +46,11 @@ export class Ec2Harness implements Harness {
   constructor(
     readonly config: Partial<Ec2Config> = {},
     readonly deps: Partial<Ec2Deps> = {},
+    /** How machines are bought where a test does not care; with reservations where it is given. */
+    private readonly way?: Way,
   ) {
     this.aws = new FakeAws(deps.clock ?? Date.now)
+    if (way !== undefined) this.aws.reservations = reservations(this.aws.now())
     this.aws.onCommand = (machine, { comment, lines }) => {
       if (comment.startsWith('crucible start ')) {
         machine.startRunner()
@@ -81,11 +86,12 @@ export class Ec2Harness implements Harness {
   }
 
   async order(wanted: WantedOrder & Partial<OrderOptions> = {}): Promise<Order> {
-    const { capacityType = 'on-demand', deployment = DEPLOYMENT, isStuck = false, ...rest } = wanted
+    const { way = 'on-demand' } = this
+    const { capacityType = capacityTypeOf(way), deployment = DEPLOYMENT, isStuck = false, ...rest } = wanted
     const offers = await this.backend.offers({}, patiently())
     const order = makeOrder({
       store: this.store,
-      offers: offers.filter((offer) => offer.capacityType === capacityType && offer.type === 'g5.xlarge'),
+      offers: offersFor(offers, way, capacityType),
       run: isStuck ? STUCK : 'train',
       runnerStart: 'after-launch',
       deployment,
@@ -124,27 +130,32 @@ export class Ec2Harness implements Harness {
       for (const { name } of TYPES)
         for (const { id } of SUBNETS)
           this.aws.empty.set(poolKey(capacityType, name, id), 'InsufficientInstanceCapacity')
+    this.aws.reservations = this.aws.reservations.map((one) => ({ ...one, free: 0 }))
   }
 
   async breakDown(): Promise<void> {
     this.aws.isBroken = true
   }
 
+  get #launchCall(): string {
+    return capacityTypeOf(this.way ?? 'on-demand') === 'reserved' ? 'runReserved' : 'createFleet'
+  }
+
   stall(): void {
-    this.aws.faults.push({ call: 'createFleet', when: 'hangs' })
+    this.aws.faults.push({ call: this.#launchCall, when: 'hangs' })
   }
 
   failNextLaunch(): void {
-    this.aws.fail('createFleet', 'RequestLimitExceeded', { httpStatus: 503 })
+    this.aws.fail(this.#launchCall, 'RequestLimitExceeded', { httpStatus: 503 })
   }
 
   /** A first fleet that finds no template has not been a launch. */
   launchesSent(): number {
-    return this.aws.countOf('createFleet') - this.aws.countOf('createTemplate')
+    return this.aws.countOf(this.#launchCall) - this.aws.countOf('createTemplate')
   }
 
   loseNextAnswer(): boolean {
-    this.aws.faults.push({ call: 'createFleet', when: 'after' })
+    this.aws.faults.push({ call: this.#launchCall, when: 'after' })
     return true
   }
 

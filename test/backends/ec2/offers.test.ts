@@ -30,7 +30,7 @@ describe('offers of EC2', () => {
     expect(kinds(await offers({ accelerators: ['H100'] }))).toEqual(['on-demand'])
     h = new Ec2Harness({ hasSpot: false })
     expect(kinds(await offers())).toEqual(['on-demand'])
-    expect(h.backend.capabilities.capacityTypes).toEqual(['on-demand'])
+    expect(h.backend.capabilities.capacityTypes).toEqual(['on-demand', 'reserved'])
   })
 
   it('have machines as the provider describes them, under our names', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { EC2Client, RunInstancesCommand, type _InstanceType } from '@aws-sdk/client-ec2'
 import type { Backend } from '../../../backends/backend'
 import { createEc2Backend } from '../../../backends/ec2'
 import type { Ec2Config } from '../../../backends/ec2/config'
@@ -15,10 +16,12 @@ import { patiently, type Harness, type WantedOrder } from '../harness'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
 import { MemoryStore } from '../scripted/memory-store'
 import { CONFIG } from './harness'
+import { capacityTypeOf, offersFor, type Way } from './ways'
 
 const DEPLOYMENT = 'test'
 const ROLE = 'crucible-machine'
 const TYPE = 'g5.xlarge'
+const BLOCK_TYPE = 'p5.48xlarge'
 
 /** In the place of the runner: notes that it was started and that it was told to end, and stays until then. */
 const STAND_IN = `import os, signal, sys, time
@@ -43,6 +46,10 @@ const WORLD: WorldText = {
   roles: {
     [ROLE]: { managed: ['AmazonSSMManagedInstanceCore'], hasProfile: true, trusts: ['ec2.amazonaws.com'] },
   },
+  reservations: [
+    { kind: 'on-demand', type: TYPE, zone: 'us-east-1b', count: 4 },
+    { kind: 'capacity-block', type: BLOCK_TYPE, zone: 'us-east-1a', count: 4, ends: '24h' },
+  ],
   throttling: 'off',
 }
 
@@ -63,16 +70,22 @@ class ClaimedStore extends MemoryStore {
 /** The backend over the SDK, and that over the wire, to a cloud whose machines really run what they are sent. */
 export class WireHarness implements Harness {
   readonly store = new ClaimedStore((attemptId) => this.#claimOf(attemptId))
-  #hasTemplate = false
+  readonly #templates = new Set<string>()
 
   private constructor(
     readonly cloud: Cloud,
     readonly directory: string,
     readonly config: Ec2Config,
     readonly backend: Backend,
+    /** How machines are bought where a test does not care. */
+    private readonly way: Way,
   ) {}
 
-  static async make(world: WorldText = {}, changes: Partial<Ec2Config> = {}): Promise<WireHarness> {
+  static async make(
+    world: WorldText = {},
+    changes: Partial<Ec2Config> = {},
+    way: Way = 'on-demand',
+  ): Promise<WireHarness> {
     const directory = mkdtempSync(join(tmpdir(), 'crucible-wire-'))
     const cloud = await startCloud({ world: { ...WORLD, ...world }, directory })
     // Where the SDK looks for them.
@@ -80,10 +93,15 @@ export class WireHarness implements Harness {
     process.env['AWS_SECRET_ACCESS_KEY'] = cloud.credentials.secretAccessKey
     const config = {
       ...CONFIG,
-      ...{ image: IMAGE, types: [TYPE, 'm7i.*', 'c7i.*'], staleForMs: 300, endpoint: cloud.endpoint },
+      ...{
+        image: IMAGE,
+        types: [TYPE, BLOCK_TYPE, 'm7i.*', 'c7i.*'],
+        staleForMs: 300,
+        endpoint: cloud.endpoint,
+      },
       ...changes,
     }
-    return new WireHarness(cloud, directory, config, await createEc2Backend(config, DEPS))
+    return new WireHarness(cloud, directory, config, await createEc2Backend(config, DEPS), way)
   }
 
   reopen(changes: Partial<Ec2Config> = {}, deps: Partial<Ec2Deps> = {}): Promise<Backend> {
@@ -91,10 +109,9 @@ export class WireHarness implements Harness {
   }
 
   async order(wanted: WantedOrder & Partial<OrderOptions> = {}): Promise<Order> {
-    const { capacityType = 'on-demand', deployment = DEPLOYMENT, isStuck = false, ...rest } = wanted
-    const offers = (await this.backend.offers({}, patiently())).filter(
-      (offer) => offer.capacityType === capacityType && offer.type === TYPE,
-    )
+    const { way } = this
+    const { capacityType = capacityTypeOf(way), deployment = DEPLOYMENT, isStuck = false, ...rest } = wanted
+    const offers = offersFor(await this.backend.offers({}, patiently()), way, capacityType)
     const order = makeOrder({
       ...{ store: this.store, offers, deployment, runnerStart: 'after-launch' },
       runnerSha256: STAND_IN_SHA256,
@@ -107,11 +124,11 @@ export class WireHarness implements Harness {
     return order
   }
 
-  /** Once, so that a launch is one request. */
+  /** Before the launch, so that this is one request. */
   async #makeTemplate(order: Order): Promise<void> {
-    if (this.#hasTemplate) return
-    this.#hasTemplate = true
     const facts = order.offers[0]!.data as TemplateFacts
+    if (this.#templates.has(facts['template']!)) return
+    this.#templates.add(facts['template']!)
     const common = { deployment: order.deployment, userData: readUserData() }
     const api = createSdkApi({ region: this.config.region, endpoint: this.cloud.endpoint })
     await api.machines.createTemplate(templateSpec(facts['template']!, facts, common), patiently().signal)
@@ -157,7 +174,25 @@ export class WireHarness implements Harness {
   }
 
   async fill(): Promise<void> {
-    this.cloud.addFault({ fault: 'no-capacity' })
+    this.cloud.addFault({ fault: 'no-capacity', where: { capacity: 'spot' } })
+    this.cloud.addFault({ fault: 'no-capacity', where: { capacity: 'on-demand' } })
+    const client = new EC2Client({ region: this.config.region, endpoint: this.cloud.endpoint })
+    for (const { id, kind, type, zone, free } of this.cloud.reservations())
+      if (free > 0)
+        await client.send(
+          new RunInstancesCommand({
+            ...{
+              ImageId: `resolve:ssm:${IMAGE.replace('{arch}', 'x86_64')}`,
+              MinCount: free,
+              MaxCount: free,
+            },
+            InstanceType: type as _InstanceType,
+            Placement: { AvailabilityZone: zone },
+            CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId: id } },
+            ...(kind === 'capacity-block' && { InstanceMarketOptions: { MarketType: kind } }),
+          }),
+        )
+    client.destroy()
   }
 
   async breakDown(): Promise<void> {
@@ -165,28 +200,32 @@ export class WireHarness implements Harness {
       this.cloud.addFault({ fault: 'error', code: 'UnauthorizedOperation', status: 403, where: { service } })
   }
 
+  get #launchAction(): string {
+    return capacityTypeOf(this.way) === 'reserved' ? 'RunInstances' : 'CreateFleet'
+  }
+
   stall(): void {
     this.cloud.addFault({
       fault: 'lost-answer',
       instead: 'silence',
       times: 1,
-      where: { action: 'CreateFleet' },
+      where: { action: this.#launchAction },
     })
   }
 
   failNextLaunch(): void {
     this.cloud.addFault({
       ...{ fault: 'error', code: 'RequestLimitExceeded', status: 503, times: 1 },
-      where: { action: 'CreateFleet' },
+      where: { action: this.#launchAction },
     })
   }
 
   launchesSent(): number {
-    return this.cloud.journal.calls({ action: 'CreateFleet' }).length
+    return this.cloud.journal.calls({ action: this.#launchAction }).length
   }
 
   loseNextAnswer(): boolean {
-    this.cloud.addFault({ fault: 'lost-answer', times: 1, where: { action: 'CreateFleet' } })
+    this.cloud.addFault({ fault: 'lost-answer', times: 1, where: { action: this.#launchAction } })
     return true
   }
 

@@ -1,4 +1,5 @@
 import {
+  CancelCapacityReservationCommand,
   DescribeVolumesCommand,
   EC2Client,
   StartInstancesCommand,
@@ -11,9 +12,12 @@ import type { Order } from '../../../core/plan'
 import { until } from '../../support/until'
 import { describeBackend } from '../contract'
 import { patiently, settled } from '../harness'
+import { WAYS } from './ways'
 import { WireHarness } from './wire-harness'
 
-describeBackend('ec2, over the wire,', () => WireHarness.make())
+describe.each(WAYS)('%s', (way) => {
+  describeBackend('ec2, over the wire,', () => WireHarness.make({}, {}, way))
+})
 
 describe('over the wire', () => {
   let h: WireHarness
@@ -66,7 +70,7 @@ describe('over the wire', () => {
     const zones = ['us-east-1a']
     const subnets = [{ zone: 'us-east-1a', egress: 'none' as const, isDefault: true }]
     h = await WireHarness.make(
-      { regions: { 'us-east-1': { zones, subnets, groups: ['crucible-machine'] } } },
+      { regions: { 'us-east-1': { zones, subnets, groups: ['crucible-machine'] } }, reservations: [] },
       { registerWithinMs: 1_000 },
     )
     const order = await h.order()
@@ -134,6 +138,45 @@ describe('over the wire', () => {
     h.cloud.addFault({ fault: 'no-capacity', where: { zone: 'us-east-1a' } })
     const handle = await launched(await h.order())
     expect(handle.realised.place).toBe('us-east-1b')
+  })
+
+  it('a machine on demand takes no place of a reservation that is open to it', async () => {
+    const reservation = { kind: 'on-demand', type: 'g5.xlarge', count: 2, matching: 'open' } as const
+    h = await WireHarness.make({
+      reservations: [
+        { ...reservation, zone: 'us-east-1a' },
+        { ...reservation, zone: 'us-east-1b' },
+      ],
+    })
+    const handle = await launched(await h.order())
+    expect(handle.realised.capacityType).toBe('on-demand')
+    expect(h.cloud.reservations().map(({ free }) => free)).toEqual([2, 2])
+    expect(h.cloud.instances()[0]).toMatchObject({ capacity: 'on-demand' })
+    // One that is open can be named as well.
+    const reserved = await launched(await h.order({ capacityType: 'reserved' }))
+    expect(reserved.realised).toMatchObject({ capacityType: 'reserved', type: 'g5.xlarge' })
+    expect(h.cloud.reservations().map(({ free }) => free)).toContain(1)
+  })
+
+  it('a reservation that was cancelled meanwhile has expired, and its machines go on', async () => {
+    h = await WireHarness.make()
+    const { id } = h.cloud.reservations()[0]!
+    const [first, late] = [
+      await h.order({ capacityType: 'reserved' }),
+      await h.order({ capacityType: 'reserved' }),
+    ]
+    const handle = await launched(first)
+    const client = new EC2Client({ region: 'us-east-1', endpoint: h.cloud.endpoint })
+    await client.send(new CancelCapacityReservationCommand({ CapacityReservationId: id }))
+    client.destroy()
+    expect(await h.backend.launch(late, patiently())).toMatchObject({
+      kind: 'refused',
+      failure: { class: 'expired', code: 'ReservationCapacityExceeded' },
+    })
+    expect(h.cloud.instances()).toHaveLength(1)
+    await until(async () => (await look(handle)).state === 'running')
+    // What it was bought as stays as it was.
+    expect(await h.backend.find(first.attemptId, patiently())).toEqual({ kind: 'found', handles: [handle] })
   })
 
   it('quotas stand in the offers, and in the refusal', async () => {

@@ -16,6 +16,8 @@ export interface Behaviour {
   fails?: { atStep: number; exitCode: number }
   /** Its image cannot be had: why. */
   lacksImage?: 'image' | 'image-login' | 'registry'
+  /** The runner is of a version that knows nothing of reservations that end. */
+  ignoresExpiry?: boolean
   /** The machine is gone without a word. */
   diesAtStep?: number
   /** The machine loses its network: it works on unseen, until its lease lapses or its limits are reached. */

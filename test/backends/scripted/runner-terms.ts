@@ -1,5 +1,5 @@
 import type { Drain, IssuedRunnerOrder, Lease, Limits, ResultReason } from '../../../core/documents'
-import { SECOND_MS } from '../../../core/time'
+import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time'
 
 /** Beats of which the sending time is remembered, so that a late lease can still be counted. */
 const BEATS_REMEMBERED = 1_000
@@ -18,6 +18,7 @@ export class RunnerTerms {
   limits: Limits
   leaseSeq = 0
   #leaseUntilMs: number
+  #usableUntilMs: number
   readonly #sentAtMs = new Map<number, number>()
   #asked: Stop | undefined
   #noticed: Stop | undefined
@@ -28,6 +29,7 @@ export class RunnerTerms {
   ) {
     this.limits = order.limits
     this.#leaseUntilMs = startedAtMs + order.leaseMs
+    this.#usableUntilMs = order.usableUntilMs ?? Infinity
   }
 
   beatSent(seq: number, nowMs: number): void {
@@ -36,7 +38,8 @@ export class RunnerTerms {
   }
 
   /** Counts from when the beat that the lease answers was sent; one that answers no known beat is ignored. */
-  obeyLease({ seq, answersBeat, ttlMs }: Lease): void {
+  obeyLease({ seq, answersBeat, ttlMs, usableUntilMs }: Lease): void {
+    this.#usableUntilMs = usableUntilMs ?? this.#usableUntilMs
     const sentAtMs = this.#sentAtMs.get(answersBeat)
     if (sentAtMs === undefined) return
     this.leaseSeq = Math.max(this.leaseSeq, seq)
@@ -64,23 +67,30 @@ export class RunnerTerms {
   /** When `stop` will have something to say, as far as is known. */
   get stopsAtMs(): number {
     if (this.#asked !== undefined || this.#noticed !== undefined) return -Infinity
-    return Math.min(this.#hardStop().untilMs - this.order.drainMs, this.#leaseUntilMs)
+    const { drainMs } = this.order
+    return Math.min(this.#hardStop().untilMs - drainMs, this.#expiry().untilMs - drainMs, this.#leaseUntilMs)
   }
 
   /** The weightiest reason to stop now with the shortest time that any reason leaves, or `undefined` when there is none. */
   stop(nowMs: number, isDraining: boolean): Stop | undefined {
     const { drainMs } = this.order
-    const hard = this.#hardStop()
+    const [hard, expiry] = [this.#hardStop(), this.#expiry()]
     const reasons = [
       this.#asked,
       this.#noticed,
       isDraining || nowMs >= hard.untilMs - drainMs ? hard : undefined,
+      isDraining || nowMs >= expiry.untilMs - drainMs ? expiry : undefined,
       nowMs >= this.#leaseUntilMs
         ? { reason: 'lease' as const, untilMs: this.#leaseUntilMs + drainMs }
         : undefined,
     ].filter((reason) => reason !== undefined)
     const [first] = reasons
     return first && { reason: first.reason, untilMs: Math.min(...reasons.map((reason) => reason.untilMs)) }
+  }
+
+  /** By when the machine must be left because its reservation ends. */
+  #expiry(): Stop {
+    return { reason: 'expired', untilMs: this.#usableUntilMs - CLOCK_SLACK_MS - this.order.powerOffMs }
   }
 
   /** The earlier of the two limits, less what the result and the power-off take. */

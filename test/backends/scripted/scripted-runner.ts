@@ -158,7 +158,8 @@ export class ScriptedRunner {
     }
     this.#phases.length = 0
     this.#enter('starting', nowMs)
-    const terms = new RunnerTerms(order, nowMs)
+    const { usableUntilMs: _, ...orderOfBefore } = order
+    const terms = new RunnerTerms(this.#o.behaviour.ignoresExpiry ? orderOfBefore : order, nowMs)
     const drain = await this.#read<Drain>(layout.drain(jobId, attempt))
     if (nowMs > order.issuedAtMs + order.startWithinMs + CLOCK_SLACK_MS) {
       this.#ending = stopped('late', 'the machine came too late')

@@ -23,6 +23,8 @@ export interface Ware {
   /** One price, or prices by the instant from which they hold, oldest first. */
   priceMicroUsdPerHour: MicroUsd | [fromMs: number, price: MicroUsd][]
   interruptionsPerHour?: number
+  /** Its reservation can be used for so long, from the beginning of the world. */
+  usableForMs?: number
 }
 
 export interface WorldOptions {
@@ -71,12 +73,14 @@ export class ScriptedWorld {
   readonly #stock = new Map<string, number>()
   readonly #byId = new Map<string, ScriptedMachine>()
   readonly #byAttempt = new Map<string, ScriptedMachine[]>()
+  readonly #startedAtMs: number
   #living = 0
   #stale: { untilMs: number; known: Set<ScriptedMachine> } | undefined
 
   constructor(options: WorldOptions) {
     this.#o = options
     this.clock = options.clock
+    this.#startedAtMs = options.clock.now()
     this.name = options.name ?? 'scripted'
     this.quota = options.quota ?? Infinity
     const capacityTypes = [...new Set(options.wares.map((ware) => ware.capacityType))]
@@ -217,6 +221,7 @@ export class ScriptedWorld {
       shape = SHAPE,
       priceMicroUsdPerHour: prices,
       interruptionsPerHour,
+      usableForMs,
     } = ware
     const nowMs = this.clock.now()
     const price = typeof prices === 'number' ? prices : prices.findLast(([fromMs]) => fromMs <= nowMs)?.[1]
@@ -232,6 +237,7 @@ export class ScriptedWorld {
       ...{ backend: this.name, capacityType, type, place, shape, priceMicroUsdPerHour: price, availability },
       priceSource: { kind: this.capabilities.price, observedAtMs: nowMs },
       ...(interruptionsPerHour === undefined ? {} : { interruptionsPerHour }),
+      ...(usableForMs === undefined ? {} : { usableUntilMs: this.#startedAtMs + usableForMs }),
     }
   }
 }

@@ -68,6 +68,15 @@ class WatchTest(ControlTest):
         self.assertEqual((self.lease.seq, self.limits.seq), (9, 10))
         self.assertIsNone(self.stop.look())
 
+    def test_a_lease_may_move_the_end_of_the_reservation(self):
+        self.lease.sent(3, self.clock.mono_ms())
+        lease = {"seq": 1, "answersBeat": 3, "ttlMs": 900_000, "usableUntilMs": self.clock.wall_ms() + 60_000}
+        self.store.put(self.keys.lease, dump(lease))
+        self.watch.look()
+        self.assertIsNone(self.stop.look())
+        self.clock.advance(30_000)
+        self.assertEqual(self.stop.look().reason, "expired")
+
     def test_what_cannot_be_understood_is_ignored_and_said_once(self):
         self.store.put(self.keys.lease, b'{"seq": 1}')
         for _ in range(3):

@@ -98,6 +98,40 @@ class StopTest(unittest.TestCase):
         self.clock.advance(1)
         self.assertEqual(self.stop.look(), ("budget", 89_000, 99_000))
 
+    def usable_for(self, left_ms, upload_ms=0):
+        until_ms = self.clock.wall_ms() + left_ms
+        order = {"drainMs": 10_000, "powerOffMs": 1_000, "usableUntilMs": until_ms}
+        stop = Stop(self.clock, order, self.limits, self.lease)
+        stop.upload_ms = lambda: upload_ms
+        return stop
+
+    def test_is_over_before_the_reservation_ends_whatever_the_clocks(self):
+        stop = self.usable_for(100_000)
+        self.clock.advance(58_999)
+        self.assertIsNone(stop.look())
+        self.clock.advance(1)
+        self.assertEqual(stop.look(), ("expired", 59_000, 69_000))
+
+    def test_begins_the_earlier_the_longer_its_checkpoints_take_to_go_up(self):
+        stop = self.usable_for(100_000, upload_ms=20_000)
+        self.clock.advance(8_999)
+        self.assertIsNone(stop.look())
+        self.clock.advance(1)
+        drain = stop.look()
+        self.assertEqual(drain, ("expired", 9_000, 69_000))
+        self.assertEqual(drain.kill_at_ms(20_000), 39_000)
+
+    def test_a_reservation_that_lasts_longer_is_used_for_longer(self):
+        stop = self.usable_for(100_000)
+        stop.on_usable_until(self.clock.wall_ms() + 200_000)
+        self.clock.advance(158_999)
+        self.assertIsNone(stop.look())
+        self.clock.advance(1)
+        self.assertEqual(stop.look(), ("expired", 159_000, 169_000))
+
+    def test_one_that_ends_at_once_leaves_no_window(self):
+        self.assertEqual(self.usable_for(0).look(), ("expired", 0, 0))
+
     def test_begins_when_the_lease_lapses(self):
         self.clock.advance(1_000_000)
         self.assertEqual(self.stop.look(), ("lease", 1_000_000, 1_010_000))

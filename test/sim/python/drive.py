@@ -68,6 +68,31 @@ def registry_of(ecr):
     return [user, given["proxyEndpoint"], round(hours)]
 
 
+def reservation_of(ec2):
+    """Made, found by its paginator, launched into as if it were a Capacity Block, and cancelled."""
+    made = ec2.create_capacity_reservation(
+        InstanceType="g5.xlarge",
+        InstancePlatform="Linux/UNIX",
+        InstanceCount=2,
+        AvailabilityZone="us-east-1b",
+        InstanceMatchCriteria="targeted",
+        ClientToken="boto-2",
+    )["CapacityReservation"]["CapacityReservationId"]
+    pages = ec2.get_paginator("describe_capacity_reservations").paginate(CapacityReservationIds=[made])
+    [found] = [each for page in pages for each in page["CapacityReservations"]]
+    refused = code_of(
+        ec2.run_instances,
+        MinCount=1,
+        MaxCount=1,
+        InstanceType="g5.xlarge",
+        ImageId="resolve:ssm:" + PARAMETER,
+        InstanceMarketOptions={"MarketType": "capacity-block"},
+        CapacityReservationSpecification={"CapacityReservationTarget": {"CapacityReservationId": made}},
+    )
+    ec2.cancel_capacity_reservation(CapacityReservationId=made)
+    return [found["State"], found["AvailableInstanceCount"], found["InstanceMatchCriteria"], refused]
+
+
 def main():
     ec2, ssm = boto3.client("ec2"), boto3.client("ssm")
     sts, iam = boto3.client("sts"), boto3.client("iam")
@@ -96,6 +121,7 @@ def main():
         "dry": code_of(ec2.terminate_instances, InstanceIds=[instance], DryRun=True),
         "ssm": code_of(ssm.send_command, InstanceIds=["i-00000000000000000"], DocumentName="AWS-RunShellScript", Parameters={"commands": ["true"]}),
     }
+    told["reserved"] = reservation_of(ec2)
     told["spot"] = code_of(ec2.stop_instances, InstanceIds=[instance])
     ec2.terminate_instances(InstanceIds=[instance])
     ec2.get_waiter("instance_terminated").wait(InstanceIds=[instance], WaiterConfig=wait)

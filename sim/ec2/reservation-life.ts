@@ -1,0 +1,172 @@
+/** The life of capacity reservations: paid for, begun, ended by the clock or by order. */
+import type { ReservationPlan } from '../world/schema'
+import type { Ec2 } from './ec2'
+import { placesIn, reservationState, isBlock } from './reservation-model'
+import type { CapacityReservation, ReservationState } from './reservation-model'
+
+/** A reservation to be, in instants of the clock. */
+export interface ReservationWish extends Pick<ReservationPlan, 'kind' | 'matching' | 'payment'> {
+  region: string
+  zone: string
+  type: string
+  platform: string
+  count: number
+  startsAtMs: number
+  endsAtMs?: number | undefined
+  upfrontUsd: number
+  ownerId?: string | undefined
+  clientToken?: string | undefined
+  tags?: ReadonlyMap<string, string>
+}
+
+/** What happens next to a reservation by itself. */
+interface Step {
+  atMs: number
+  act: () => void
+}
+
+export class ReservationLife {
+  private readonly waits = new Map<CapacityReservation, () => void>()
+  private readonly warned = new Set<CapacityReservation>()
+  private readonly unpayable = new Set<CapacityReservation>()
+  private readonly paidAtMs = new Map<CapacityReservation, number>()
+
+  constructor(private readonly ec2: Ec2) {}
+
+  add(wish: ReservationWish): CapacityReservation {
+    const { ec2 } = this
+    const { nowMs } = ec2
+    const { world, ids } = ec2.parts
+    const region = ec2.region(wish.region)
+    const reservation: CapacityReservation = {
+      id: ids.resource('cr'),
+      kind: wish.kind,
+      ...(isBlock(wish) ? { blockId: ids.resource('cb') } : {}),
+      clientToken: wish.clientToken ?? '',
+      ownerId: wish.ownerId ?? ec2.account,
+      region: wish.region,
+      zone: region.plan.zones.find(({ name }) => name === wish.zone)!,
+      type: world.types.get(wish.type)!,
+      platform: wish.platform,
+      matching: wish.matching,
+      createdAtMs: nowMs,
+      startsAtMs: wish.startsAtMs,
+      ...(wish.endsAtMs === undefined ? {} : { endsAtMs: wish.endsAtMs }),
+      upfrontUsd: wish.upfrontUsd,
+      tags: new Map(wish.tags),
+      history: [{ atMs: nowMs, state: this.firstState(wish) }],
+      totals: [{ atMs: nowMs, count: wish.count }],
+      stays: [],
+      notices: [],
+      isEnding: false,
+    }
+    this.paidAtMs.set(reservation, nowMs + ec2.drawMs('payment'))
+    if (wish.payment === 'fails') this.unpayable.add(reservation)
+    region.reservations.set(reservation.id, reservation)
+    this.wait(reservation)
+    return reservation
+  }
+
+  /** What has begun already has been paid for. */
+  private firstState({ kind, startsAtMs, payment }: ReservationWish): ReservationState {
+    if (startsAtMs <= this.ec2.nowMs && payment === 'succeeds') return 'active'
+    return isBlock({ kind }) ? 'payment-pending' : 'scheduled'
+  }
+
+  /** Another end, or none. */
+  endAt(reservation: CapacityReservation, endsAtMs: number | undefined): void {
+    if (endsAtMs === undefined) delete reservation.endsAtMs
+    else reservation.endsAtMs = endsAtMs
+    this.warned.delete(reservation)
+    this.wait(reservation)
+  }
+
+  resize(reservation: CapacityReservation, count: number): void {
+    if (count !== placesIn(reservation)) reservation.totals.push({ atMs: this.ec2.nowMs, count })
+  }
+
+  cancel(reservation: CapacityReservation): void {
+    this.end(reservation, 'cancelled')
+  }
+
+  private wait(reservation: CapacityReservation): void {
+    this.waits.get(reservation)?.()
+    this.waits.delete(reservation)
+    const step = this.next(reservation)
+    if (step === undefined) return
+    const act = (): void => {
+      step.act()
+      this.wait(reservation)
+    }
+    this.waits.set(reservation, this.ec2.parts.clock.after(Math.max(0, step.atMs - this.ec2.nowMs), act))
+  }
+
+  private next(reservation: CapacityReservation): Step | undefined {
+    switch (reservationState(reservation)) {
+      case 'payment-pending':
+        return { atMs: this.paidAtMs.get(reservation)!, act: () => this.pay(reservation) }
+      case 'scheduled':
+        return {
+          atMs: reservation.startsAtMs,
+          act: () => {
+            this.change(reservation, 'active')
+            if (isBlock(reservation)) this.tell(reservation, 'Capacity Block Delivered')
+          },
+        }
+      case 'active':
+        return this.nextOfActive(reservation)
+      case 'payment-failed':
+      case 'expired':
+      case 'cancelled':
+        return undefined
+    }
+  }
+
+  private nextOfActive(reservation: CapacityReservation): Step | undefined {
+    const { endsAtMs } = reservation
+    if (endsAtMs === undefined) return undefined
+    const end = { atMs: endsAtMs, act: () => this.end(reservation, 'expired') }
+    if (!isBlock(reservation)) return end
+    const earlier = (name: 'blockWarning' | 'blockTermination'): number => endsAtMs - this.ec2.drawMs(name)
+    if (!this.warned.has(reservation)) {
+      return {
+        atMs: earlier('blockWarning'),
+        act: () => {
+          this.warned.add(reservation)
+          this.tell(reservation, 'Capacity Block Expiration Warning')
+        },
+      }
+    }
+    if (!reservation.isEnding)
+      return { atMs: earlier('blockTermination'), act: () => this.takeBack(reservation) }
+    return end
+  }
+
+  private pay(reservation: CapacityReservation): void {
+    this.change(reservation, this.unpayable.has(reservation) ? 'payment-failed' : 'scheduled')
+  }
+
+  private takeBack(reservation: CapacityReservation): void {
+    reservation.isEnding = true
+    for (const { instance } of reservation.stays) this.ec2.parts.lifecycle.reclaim(instance)
+  }
+
+  /** Instances of a reservation on demand run on as if there had been none. */
+  private end(reservation: CapacityReservation, state: 'expired' | 'cancelled'): void {
+    this.change(reservation, state)
+    if (isBlock(reservation)) return
+    for (const stay of reservation.stays) {
+      if (stay.untilMs !== undefined) continue
+      stay.untilMs = this.ec2.nowMs
+      if (stay.instance.place === reservation) delete stay.instance.place
+    }
+  }
+
+  private change(reservation: CapacityReservation, state: ReservationState): void {
+    reservation.history.push({ atMs: this.ec2.nowMs, state })
+  }
+
+  private tell(reservation: CapacityReservation, what: string): void {
+    reservation.notices.push({ atMs: this.ec2.nowMs, what })
+  }
+}

@@ -1,0 +1,24 @@
+/** Reservations as world files and the door beside the wire write them. */
+import type { Moment } from '../world/durations'
+import type { ReservationPlan } from '../world/schema'
+import type { Ec2 } from './ec2'
+import type { CapacityReservation } from './reservation-model'
+
+const PLATFORM = 'Linux/UNIX'
+
+/** Its times count from now. */
+export function addPlanned(ec2: Ec2, plan: ReservationPlan): CapacityReservation {
+  const { starts, ends, owner, ...rest } = plan
+  return ec2.reservations.add({
+    ...rest,
+    region: plan.zone.slice(0, -1),
+    platform: PLATFORM,
+    startsAtMs: instantOf(ec2, starts),
+    ...(ends === undefined ? {} : { endsAtMs: instantOf(ec2, ends) }),
+    ownerId: owner,
+  })
+}
+
+export function instantOf(ec2: Ec2, moment: Moment): number {
+  return 'atMs' in moment ? moment.atMs : ec2.nowMs + moment.afterMs
+}
