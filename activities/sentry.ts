@@ -1,3 +1,4 @@
+import type { Backend } from '../backends/backend'
 import type { WatchInput, WatchOutcome } from '../core/activities'
 import type { Beat } from '../core/documents'
 import type { AttemptEnd } from '../core/ledger'
@@ -8,6 +9,7 @@ import { thinOutCheckpoints } from '../storage/checkpoints'
 import { StoreError, type ObjectStore } from '../storage/store'
 import { AttemptDocuments, ignoreBadDocument } from './documents'
 import { LeaseGrants, type GrantSource } from './grants'
+import { Purse } from './purse'
 
 /** A lease is renewed when this part of it has passed: an outage then finds nearly the whole of it left. */
 const RENEWED_AFTER_PART = 1 / 12
@@ -18,6 +20,7 @@ const CHECKPOINTS_KEPT = 3
 export interface SentryDeps {
   store: ObjectStore
   now: () => number
+  backend: Pick<Backend, 'prices'>
   /** Where the machine's credentials for the store come from; none where it has its own. */
   grants?: GrantSource | undefined
 }
@@ -36,13 +39,15 @@ export class Sentry {
   private lookedAtMs = 0
   private thinnedAtId: string | undefined
   private isRunning: boolean
+  private isBudgetReached: boolean
   private readonly grants: LeaseGrants | undefined
+  private readonly purse: Purse
 
   private readonly store: ObjectStore
   private readonly now: () => number
 
   constructor(
-    { store, now, grants }: SentryDeps,
+    { store, now, grants, backend }: SentryDeps,
     private readonly input: WatchInput,
   ) {
     const { jobId, attempt } = input.order
@@ -50,8 +55,10 @@ export class Sentry {
     this.now = now
     this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
     this.grants = grants && new LeaseGrants(grants, input.order, now)
+    this.purse = new Purse(backend, input, this.documents, now)
     this.ttlMs = input.timing.leaseMs
     this.isRunning = input.isRunning
+    this.isBudgetReached = input.isBudgetReached === true
   }
 
   /** One look. `undefined` while there is nothing to do. `observation` is missing when the provider did not answer. */
@@ -64,7 +71,7 @@ export class Sentry {
     const liveness = judge(evidence, this.now())
     switch (liveness.kind) {
       case 'alive':
-        return undefined
+        return isReadDue ? this.watchBudget() : undefined
       case 'gone':
         return this.conclude(
           evidence,
@@ -82,6 +89,13 @@ export class Sentry {
     const over = await this.readResult(evidence)
     if (over !== undefined) return over
     return evidence.storeFailedAtMs === this.lookedAtMs ? undefined : { kind: 'over', end: endWithout }
+  }
+
+  /** Told once: from then on the attempt is being stopped. */
+  private async watchBudget(): Promise<WatchOutcome | undefined> {
+    if (this.isBudgetReached || !(await this.purse.isReached())) return undefined
+    this.isBudgetReached = true
+    return { kind: 'budget' }
   }
 
   private firstEvidence(): Evidence {
@@ -112,6 +126,7 @@ export class Sentry {
       if (isFresh) {
         this.beat = beat
         evidence.beatSeenAtMs = this.now()
+        await this.purse.obey(beat.limitsSeq)
         await this.renew(evidence, beat)
         await this.thinOut(beat)
       }
@@ -144,6 +159,7 @@ export class Sentry {
     this.leaseSeq = found.lease.seq
     this.ttlMs = found.lease.ttlMs
     this.grants?.takeUp(found.lease.grant)
+    this.purse.takeUp(found)
     evidence.renewedAtMs = found.renewedAtMs
     evidence.isLeaseFirst = false
   }
@@ -152,12 +168,14 @@ export class Sentry {
     if (beat.phase === 'draining' || beat.phase === 'finishing') return
     const grant = await this.grants?.next()
     if (this.grants !== undefined && grant === undefined) return
+    const news = await this.purse.news()
     const nowMs = this.now()
     const { timing } = this.input
     const ttlMs = grant === undefined ? timing.leaseMs : leaseMsWithin(timing, grant.endsAtMs - nowMs)
     const passedMs = nowMs - evidence.renewedAtMs
     const isDue = passedMs >= this.ttlMs * RENEWED_AFTER_PART && passedMs + ttlMs > this.ttlMs
-    if (!isDue && !evidence.isLeaseFirst && grant?.isNew !== true) return
+    if (!isDue && !evidence.isLeaseFirst && grant?.isNew !== true && news === undefined) return
+    const tidings = news ?? (await this.purse.tidings())
     // Noted before the write: should its answer be lost, the lease counts as renewed, which only makes us wait longer.
     evidence.renewedAtMs = nowMs
     evidence.isLeaseFirst = false
@@ -165,8 +183,10 @@ export class Sentry {
     this.ttlMs = Math.max(0, ttlMs)
     await this.documents.putLease({
       ...{ seq: this.leaseSeq, answersBeat: beat.seq, ttlMs: this.ttlMs },
+      ...tidings,
       ...(grant && { grant: grant.sealed }),
     })
+    this.purse.told()
   }
 
   /** After each new checkpoint the oldest go, but for what this attempt was restored from. */

@@ -5,6 +5,7 @@ import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
 import type { JobReason, JobSpec } from './job'
 import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
+import type { PriceStep } from './meter'
 import type { GarbageVerdict, JobInput, JobResult, JobStatus, ResolvedJob } from './messages'
 import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName, Pins } from './offer'
@@ -61,6 +62,8 @@ export interface DecideInput {
   machine?: { offerKey: string; placeKey: string }
   ledger: Ledger
   policy: Policy
+  /** What is left of the job's budget, and the dearest price of the order that has ended; missing without a budget. */
+  budget?: { leftMicroUsd: MicroUsd; priceMaxMicroUsdPerHour: MicroUsd }
 }
 
 /** Why a job wants its attempt to stop. */
@@ -131,6 +134,8 @@ export interface WatchInput {
   timing: Timing
   /** False until the runner's first beat was reported. */
   isRunning: boolean
+  /** Its budget was reported as reached. */
+  isBudgetReached?: boolean
 }
 
 /** Why a watch returned. */
@@ -139,6 +144,8 @@ export type WatchOutcome =
   | { kind: 'running' }
   /** There is a result, the machine is gone, or its lease has certainly run out. */
   | { kind: 'over'; end: AttemptEnd }
+  /** What is left of what the attempt may cost is needed to save and stop. */
+  | { kind: 'budget' }
   /** The machine lives, its runner has long been silent, and both provider and store answer. */
   | { kind: 'silent'; silentMs: number }
 
@@ -175,12 +182,22 @@ export interface DrainMachineInput {
   patienceMs: number
 }
 
+/** What the cost of an attempt rests on. */
+export interface Metering {
+  /** `told`: the provider's own prices over time. `fixed`: its price does not change. `dearest`: the most that it can have been, since nobody told. */
+  basis: 'told' | 'fixed' | 'dearest'
+  /** Oldest first; the first from the beginning. Only the newest of very many. */
+  prices: PriceStep[]
+}
+
 /** What is certain about an attempt whose machine is ended or has fenced itself off. */
 export interface Settlement {
   end: AttemptEnd
   handle: MachineHandle | null
   endedAtMs?: number
   costMicroUsd: MicroUsd
+  /** From which prices; missing where nothing was bought, and in records of before there was more than one. */
+  metering?: Metering
   restoredFrom?: Checkpoint
   checkpoint?: Checkpoint
   progress?: Progress

@@ -19,7 +19,10 @@ export interface RealisedOffer {
   capacityType: CapacityType
   type: string
   place: string
+  /** When it was ordered. */
   priceMicroUsdPerHour: MicroUsd
+  /** As of its offer. */
+  billedAtLeastMs?: number
 }
 
 export interface MachineHandle extends ResourceHandle {

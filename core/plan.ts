@@ -86,7 +86,7 @@ export interface Order {
   runnerSha256: string
   /** The object store as the machine reaches it. */
   storeUrl: string
-  /** The dearest price among the offers, on which the hard stop rests. */
+  /** The dearest that any of the offers can become, on which the hard stop rests. */
   priceMaxMicroUsdPerHour: MicroUsd
   /** What `order.json` will say. */
   runner: RunnerOrder

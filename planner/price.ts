@@ -47,7 +47,7 @@ function estimateAt(offer: Offer, spec: JobSpec, interruptionsPerHour: number): 
 
 function timeAndMoney(
   durationMs: number,
-  { priceMicroUsdPerHour }: Offer,
+  { priceMicroUsdPerHour, billedAtLeastMs = 0 }: Offer,
 ): Pick<Estimate, 'durationMs' | 'costMicroUsd'> {
-  return { durationMs, costMicroUsd: spendOver(durationMs, priceMicroUsdPerHour) }
+  return { durationMs, costMicroUsd: spendOver(Math.max(durationMs, billedAtLeastMs), priceMicroUsdPerHour) }
 }

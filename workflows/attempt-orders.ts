@@ -18,6 +18,8 @@ export interface AttemptOrders {
   readonly isClosed: boolean
   /** What the owner wants, as far as the attempt was told. */
   wish(): Wish | null
+  /** The budget is reached: the same as an order to save and stop. */
+  reachBudget(): void
   /** Nothing more is obeyed: the attempt is over. */
   close(): void
 }
@@ -34,6 +36,7 @@ export function attemptOrders({ timing }: AttemptInput): AttemptOrders {
       const reason = orders.drain?.reason
       return reason === undefined || reason === 'superseded' ? null : reason
     },
+    reachBudget: () => obey({ reason: 'budget', windowMs: timing.drainMs }),
     close: (): void => {
       orders.isClosed = true
     },

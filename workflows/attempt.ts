@@ -43,7 +43,7 @@ async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrder
   }
   const { handle } = launched
   machine.handle = handle
-  const end = handle === null ? launched.end : await Promise.race([follow(input, page, handle), draining])
+  const end = handle === null ? launched.end : await Promise.race([follow(input, page, { orders, handle }), draining])
   orders.close()
   const settlement = await settle(input, page, { orders, handle, end })
   await extending
@@ -98,10 +98,11 @@ function settle(
 async function follow(
   input: AttemptInput,
   page: AttemptPage,
-  handle: MachineHandle,
+  { orders, handle }: { orders: AttemptOrders; handle: MachineHandle },
 ): Promise<AttemptEnd | null> {
   const { order, timing } = input
   let isRunning = false
+  let isBudgetReached = false
   // Once more should the runner never speak: harmless where it runs, and mends it where it never did.
   let startsLeft = order.runnerStart === 'with-launch' ? 0 : 2
   const start = async (): Promise<AttemptEnd | null> => {
@@ -115,7 +116,7 @@ async function follow(
   }
   for (;;) {
     const seen: WatchOutcome = await forever(
-      () => on(order.backend).watching.watch({ order, handle, timing, isRunning }),
+      () => on(order.backend).watching.watch({ order, handle, timing, isRunning, ...(isBudgetReached && { isBudgetReached }) }),
       (failure) => page.trouble(failure),
     )
     switch (seen.kind) {
@@ -123,6 +124,10 @@ async function follow(
         isRunning = true
         page.running(handle)
         await tellJob({ attempt: order.attempt, handle })
+        break
+      case 'budget':
+        isBudgetReached = true
+        orders.reachBudget()
         break
       case 'over':
         return seen.end

@@ -74,9 +74,16 @@ async function decideNext(run: JobRun, order: Order, settlement: Settlement): Pr
     ...(handle === null ? {} : { machine: keysOf({ ...handle.realised, backend: order.backend }) }),
     ledger: { ...run.ledger, spentMicroUsd: run.page.status.spentMicroUsd },
     policy: run.resolved.policy,
+    ...budgetAfter(run, order),
   })
   run.ledger = ledger
   return decision
+}
+
+function budgetAfter({ page }: JobRun, { priceMaxMicroUsdPerHour }: Order): Pick<DecideInput, 'budget'> {
+  const { budgetMicroUsd, spentMicroUsd } = page.status
+  if (budgetMicroUsd === undefined) return {}
+  return { budget: { leftMicroUsd: budgetMicroUsd - spentMicroUsd, priceMaxMicroUsdPerHour } }
 }
 
 function keysOf(offer: Parameters<typeof offerKey>[0]): NonNullable<DecideInput['machine']> {
@@ -91,7 +98,7 @@ async function continueFresh(run: JobRun): Promise<void> {
 }
 
 async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promise<JobResult> {
-  run.wishes.disarm('deadline')
+  run.wishes.disarmDeadline()
   run.page.move(end.state, end.reason, end.message)
   const result = await forever(
     () =>

@@ -7,6 +7,7 @@ import { createLimiter, paced } from './limiter'
 import { createMarket, type Market } from './market'
 import { createMemory, type Memory } from './memory'
 import { createPlaces, type Places } from './places'
+import type { PriceHistories } from './prices'
 import { readUserData, type TemplateCommon } from './template'
 
 /** What the backend needs from whoever composes it. */
@@ -34,6 +35,7 @@ export interface Host {
   places: Places
   memory: Memory
   common: TemplateCommon
+  histories: PriceHistories
   /** Value of a quota by its code; the last known one, or nothing, where it cannot be read. */
   quota(code: string, signal: AbortSignal): Promise<number | undefined>
 }
@@ -54,6 +56,7 @@ export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): H
     market: createMarket({ config, api, clock }),
     places: createPlaces({ config, api, clock }),
     memory: createMemory(clock),
+    histories: new Map(),
     common: { deployment: deps.deployment ?? '', userData: readUserData() },
     quota: async (code, signal) => {
       const known =

@@ -9,6 +9,7 @@ import { launch } from './launch'
 import { logs } from './logs'
 import { find, list, observe } from './observe'
 import { BACKEND, CAPACITY_TYPES, offers } from './offers'
+import { prices } from './prices'
 import type * as Sdk from './sdk'
 import { start } from './start'
 import { terminate } from './terminate'
@@ -53,6 +54,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
     drain: (handle, order, ctx) => verb(ctx, () => drain(host, { handle, drain: order }, ctx)),
     observe: (handles, ctx) => verb(ctx, () => observe(host, handles, ctx)),
     terminate: (resource, ctx) => verb(ctx, () => terminate(host, resource, ctx)),
+    prices: (handle, time, ctx) => verb(ctx, () => prices(host, handle, { time, ctx })),
     list: (deployment, ctx) => verb(ctx, () => list(host, deployment, ctx)),
     logs: (handle, _cursor, ctx) => verb(ctx, () => logs(host, handle, ctx)),
   }

@@ -3,6 +3,7 @@ import type { Observation } from '../../core/observation'
 import type { Order } from '../../core/plan'
 import type { Machine, Pool } from './api'
 import { failureOfState } from './errors'
+import { BILLED_AT_LEAST_MS } from './prices'
 import { ownerOf, priceOn } from './tags'
 
 /** Machines are named by the provider; nothing else is worth asking it about. */
@@ -20,7 +21,13 @@ export function handleOf(machine: Machine): MachineHandle {
     kind: 'machine',
     id,
     attemptId: ownerOf(tags).attemptId,
-    realised: { capacityType, type, place: zone, priceMicroUsdPerHour: priceOn(tags, { type, place: zone }) },
+    realised: {
+      capacityType,
+      type,
+      place: zone,
+      priceMicroUsdPerHour: priceOn(tags, { type, place: zone }),
+      billedAtLeastMs: BILLED_AT_LEAST_MS,
+    },
     launchedAtMs,
   }
 }
@@ -42,6 +49,7 @@ export function handleOfFleet(
       type: offer?.type ?? '',
       place: offer?.place ?? '',
       priceMicroUsdPerHour: told?.priceMicroUsdPerHour ?? order.priceMaxMicroUsdPerHour,
+      billedAtLeastMs: BILLED_AT_LEAST_MS,
     },
     launchedAtMs,
   }

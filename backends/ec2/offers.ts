@@ -1,9 +1,11 @@
+import type { MicroUsd } from '../../core/money'
 import type { Availability, Offer, Pins } from '../../core/offer'
 import type { ResourceRequest } from '../../core/resources'
 import type { CallContext } from '../backend'
 import type { Image, MachineType, Subnet } from './api'
 import type { Host } from './host'
 import type { Price } from './market'
+import { BILLED_AT_LEAST_MS } from './prices'
 import { diskFor, holding, isDrivable, quotaOf, shapeOf } from './shapes'
 import { templateName, type TemplateFacts } from './template'
 
@@ -45,8 +47,12 @@ export async function offers(
       for (const capacityType of bought(host, type)) {
         const price =
           capacityType === 'spot' ? spotPrice(type.name, zone, { spot, onDemand }) : onDemand(type.name)
-        if (price === undefined) continue
-        found.push(offerOf(host, { type, capacityType, subnet, price, diskGiB, data, quotas, pins }))
+        // Without a price of our own to end at, spot is kept up to what the type costs on demand.
+        const most = capacityType === 'spot' ? onDemand(type.name) : price
+        if (price === undefined || most === undefined) continue
+        const dearest = Math.max(price.microUsdPerHour, most.microUsdPerHour)
+        const facts = { type, capacityType, subnet, price, diskGiB, data, quotas, pins }
+        found.push(offerOf(host, capacityType === 'spot' ? { ...facts, dearest } : facts))
       }
     }
   }
@@ -75,6 +81,8 @@ interface Facts {
   capacityType: Bought
   subnet: Subnet
   price: Price
+  /** What it can come to cost, by the hour, where that is not its price. */
+  dearest?: MicroUsd
   diskGiB: number
   data: Record<string, string>
   quotas: ReadonlyMap<string, number>
@@ -82,7 +90,7 @@ interface Facts {
 }
 
 function offerOf(host: Host, facts: Facts): Offer {
-  const { type, capacityType, subnet, price, diskGiB, data } = facts
+  const { type, capacityType, subnet, price, dearest, diskGiB, data } = facts
   const pool = { backend: BACKEND, capacityType, type: type.name, place: subnet.zone }
   const { availability, note } = availabilityOf(host, facts)
   const pin = imagePin(architectureOf(type))
@@ -91,6 +99,8 @@ function offerOf(host: Host, facts: Facts): Offer {
     ...pool,
     shape: shapeOf(type, diskGiB),
     priceMicroUsdPerHour: price.microUsdPerHour,
+    ...(dearest === undefined ? {} : { priceMaxMicroUsdPerHour: dearest }),
+    billedAtLeastMs: BILLED_AT_LEAST_MS,
     priceSource: price.source,
     availability,
     ...(notes.length > 0 && { note: notes.join('; ') }),

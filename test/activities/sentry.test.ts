@@ -31,7 +31,7 @@ beforeEach(async () => {
 afterEach(() => place.dispose())
 
 const sentry = (over: Partial<WatchInput> = {}): Sentry =>
-  new Sentry({ store: place.store, now: () => nowMs }, { ...input, ...over })
+  new Sentry({ store: place.store, now: () => nowMs, backend: {} }, { ...input, ...over })
 const lease = (): Promise<Lease | undefined> => place.read<Lease>(layout.lease(order.jobId, order.attempt))
 
 describe('a sentry', () => {
@@ -136,7 +136,7 @@ describe('the lease of a machine that lives on grants', () => {
   }
   const granted = (): Sentry =>
     new Sentry(
-      { store: place.store, now: () => nowMs, grants: source },
+      { store: place.store, now: () => nowMs, backend: {}, grants: source },
       { ...input, timing: { ...TIMING, drainMs: 3_000, powerOffMs: 1_000 } },
     )
   let seq = 0

@@ -413,8 +413,12 @@ describe('an order', () => {
     expect(made.offers.map(({ place }) => place)).toEqual(['a', 'b'])
     expect(made.capacityType).toBe('spot')
     expect(made.priceMaxMicroUsdPerHour).toBe(microUsd(1.2))
-    // Six of ten dollars are left: five hours at the dearest price.
-    expect(made.runner.limits).toEqual({ seq: 0, deadlineAtMs: NOW_MS + HOUR_MS, runMs: 5 * HOUR_MS })
+    // Of ten dollars four are spent.
+    expect(made.runner.limits).toEqual({
+      seq: 0,
+      deadlineAtMs: NOW_MS + HOUR_MS,
+      budget: { microUsd: microUsd(6), priceMaxMicroUsdPerHour: microUsd(1.2) },
+    })
   })
 
   it('names the attempt, the same each time it is made', () => {

@@ -63,6 +63,8 @@ export class FakeAws {
   images = IMAGES
   prices: ReadonlyMap<string, string> | undefined = ON_DEMAND_USD
   spotPrices: typeof SPOT_USD | undefined = SPOT_USD
+  /** What spot cost when, the oldest first. */
+  spotHistory: { type: string; zone: string; atMs: number; usdPerHour: string }[] = []
   /** What a command does on its machine, where that is of interest. */
   onCommand: ((machine: FakeMachine, request: CommandRequest) => Partial<InvocationResult>) | undefined
   readonly #tokens = new Map<string, { body: string; answer: FleetAnswer }>()
@@ -136,6 +138,9 @@ export class FakeAws {
         ),
         onDemandPrices: this.#verb('onDemandPrices', () => new Map(this.#have(this.prices))),
         spotPrices: this.#verb('spotPrices', () => [...this.#have(this.spotPrices)]),
+        spotPriceHistory: this.#verb('spotPriceHistory', (pool: { type: string; zone: string }) =>
+          this.spotHistory.filter(({ type, zone }) => type === pool.type && zone === pool.zone),
+        ),
         image: this.#verb('image', (id: string) => this.images.find((image) => image.id === id)),
       },
       network: {
