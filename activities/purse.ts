@@ -51,7 +51,10 @@ export class Purse {
   /** What an earlier watch has told; its instant is by the store's clock. */
   takeUp({ lease, renewedAtMs }: { lease: Lease; renewedAtMs: number }): void {
     if (lease.spentMicroUsd === undefined) return
-    this.keep({ atMs: Math.min(renewedAtMs, this.now()) - CLOCK_SLACK_MS, spentMicroUsd: lease.spentMicroUsd })
+    this.keep({
+      atMs: Math.min(renewedAtMs, this.now()) - CLOCK_SLACK_MS,
+      spentMicroUsd: lease.spentMicroUsd,
+    })
     this.toldStopMs = this.stopAtMs
   }
 
@@ -65,7 +68,8 @@ export class Purse {
     const nowMs = this.now()
     const { lookedAtMs, stopAtMs } = this
     if (this.budget === null) return undefined
-    if (lookedAtMs !== undefined && nowMs < lookedAtMs + (stopAtMs - lookedAtMs) * LOOKED_AT_PART) return undefined
+    if (lookedAtMs !== undefined && nowMs < lookedAtMs + (stopAtMs - lookedAtMs) * LOOKED_AT_PART)
+      return undefined
     const tidings = await this.tidings()
     const gainMs = this.stopAtMs - this.toldStopMs
     return gainMs > Math.max(0, (this.stopAtMs - nowMs) * TOLD_PART) ? tidings : undefined
@@ -98,7 +102,10 @@ export class Purse {
   private get stopAtMs(): number {
     if (this.budget === null || this.known === undefined) return Infinity
     const { microUsd, priceMaxMicroUsdPerHour } = this.budget
-    return this.known.atMs + (affordableMs(microUsd - this.known.spentMicroUsd, priceMaxMicroUsdPerHour) ?? Infinity)
+    return (
+      this.known.atMs +
+      (affordableMs(microUsd - this.known.spentMicroUsd, priceMaxMicroUsdPerHour) ?? Infinity)
+    )
   }
 
   private async readLimits(): Promise<void> {
@@ -112,11 +119,10 @@ export class Purse {
     const fromAtMs = await this.fromAtMs()
     const { order, handle } = this.input
     const nowMs = this.now()
-    const spent = await meterRunning(
-      this.backend,
-      { order, handle, fromAtMs, nowMs },
-      AbortSignal.timeout(PRICES_LIMIT_MS),
-    )
+    const limit = new AbortController()
+    const timer = setTimeout(() => limit.abort(), PRICES_LIMIT_MS)
+    const spent = await meterRunning(this.backend, { order, handle, fromAtMs, nowMs }, limit.signal)
+    clearTimeout(timer)
     this.lookedAtMs = nowMs
     this.metered = {
       toAtMs: nowMs,
@@ -130,7 +136,9 @@ export class Purse {
   private keep(next: Known): Known {
     const { known, input } = this
     const carried =
-      known === undefined ? Infinity : known.spentMicroUsd + spendOver(next.atMs - known.atMs, dearestOf(input))
+      known === undefined
+        ? Infinity
+        : known.spentMicroUsd + spendOver(next.atMs - known.atMs, dearestOf(input))
     return (this.known = { ...next, spentMicroUsd: Math.min(next.spentMicroUsd, carried) })
   }
 

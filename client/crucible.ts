@@ -1,3 +1,5 @@
+import type { TreasuryView } from '../core/treasury'
+import { budgetOf } from './budget'
 import type { JobSpec } from '../core/job'
 import type { ExtendUpdate, UpdateReceipt } from '../core/messages'
 import type { BackendChoice } from '../core/offer'
@@ -105,6 +107,11 @@ export class Crucible {
   /** A job's record: what was asked, and every decision with its inputs. */
   records(jobId: string): Promise<RecordEntry[]> {
     return ours(() => recordOf(this.#context, jobId))
+  }
+
+  /** How the money of a month (`2026-11`, in UTC) stands. */
+  budget(month: string): Promise<TreasuryView> {
+    return ours(() => budgetOf(this.#context, month))
   }
 
   /** Starts garbage collection now. */

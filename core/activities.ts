@@ -69,6 +69,13 @@ export interface DecideInput {
 /** Why a job wants its attempt to stop. */
 export type Wish = 'cancelled' | 'migrated' | 'deadline' | 'budget'
 
+export interface PromiseInput {
+  jobId: string
+  owner: string
+  month: string
+  microUsd: MicroUsd
+}
+
 export interface WithdrawInput {
   order: Order
   /** Why nothing was bought. */
@@ -82,6 +89,8 @@ export interface FinishInput {
   status: JobStatus
   artifacts: Artifact[]
   progress?: Progress
+  /** As in `ResolvedJob`. */
+  month?: string
 }
 
 /** Activities of the orchestrator worker, on `ORCHESTRATOR_QUEUE`. */
@@ -105,7 +114,9 @@ export interface OrchestratorActivities {
   withdraw(input: WithdrawInput): Promise<{ settlement: Settlement | null }>
   /** Puts `limits/<seq>.json`. */
   extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
-  /** Last record, secrets deleted, old checkpoints thinned out. */
+  /** Promises a job that runs another budget in all, out of its month's money. Throws `quota` where there is not so much. */
+  promiseBudget(input: PromiseInput): Promise<void>
+  /** Last record, secrets deleted, the month told what was spent, old checkpoints thinned out. */
   finishJob(input: FinishInput): Promise<JobResult>
 }
 

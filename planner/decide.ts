@@ -21,8 +21,8 @@ export const SHAKY_MS = 2 * HOUR_MS
 export const AVOID_UNREACHABLE_MS = HOUR_MS
 /** Machines in a row that nobody could speak to, after which it is the network, and not the machine. */
 export const UNREACHABLE_MAX = 1
-/** What is left of a budget must buy so long, at the dearest price, for another machine: a tenth goes until it works. */
-export const WORTH_ANOTHER_MS = 30 * MINUTE_MS
+/** For so long at the dearest price what is left of a budget must do to be worth another machine, which takes minutes until it works. */
+export const WORTH_ANOTHER_MS = 10 * MINUTE_MS
 /** First pause before trying again after trouble; doubled each time in a row. */
 export const BACKOFF_FIRST_MS = 2 * SECOND_MS
 export const BACKOFF_MAX_MS = 5 * MINUTE_MS

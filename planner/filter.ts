@@ -6,6 +6,7 @@ import type { Rejection } from '../core/plan'
 import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../core/resources'
 import { findAccelerator } from '../core/accelerators'
 import { formatDuration } from '../core/time'
+import { cannotEnd } from './admission'
 import { budgetReserveMs } from '../core/timing'
 import { USEFUL_RUN_MS } from './assumptions'
 import { avoidanceOf } from './avoidance'
@@ -32,6 +33,8 @@ export function reject(
     ['unavailable', avoided(offer, request, 'capacity')],
   ]
   const found = reasons.find(([, reason]) => reason !== undefined)
+  const refusal = found?.[0] === 'unfit' ? undefined : cannotEnd(offer, request)
+  if (refusal !== undefined) return { offerKey: key, why: 'unfit', ...refusal }
   return found === undefined ? undefined : { offerKey: key, why: found[0], reason: found[1]! }
 }
 

@@ -56,9 +56,10 @@ async function resolve(run: JobRun): Promise<Finish | undefined> {
     return undefined
   } catch (error) {
     const failure = failureFrom(error)
-    const reason =
-      failure.class === 'auth' ? 'auth' : failure.class === 'invalid' ? 'invalid' : 'unclassified'
-    return { kind: 'finish', state: 'failed', reason, message: failure.message }
+    const { class: failureClass, message, hint } = failure
+    const known = (['auth', 'invalid', 'quota'] as const).find((reason) => reason === failureClass)
+    const sentence = hint === undefined ? message : `${message} ${hint}`
+    return { kind: 'finish', state: 'failed', reason: known ?? 'unclassified', message: sentence }
   }
 }
 
@@ -108,6 +109,7 @@ async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promis
         status: run.page.status,
         artifacts: settlement?.artifacts ?? [],
         ...(settlement?.progress === undefined ? {} : { progress: settlement.progress }),
+        ...(run.isResolved && run.resolved.month !== undefined ? { month: run.resolved.month } : {}),
       }),
     (failure) => run.page.trouble(failure),
   )

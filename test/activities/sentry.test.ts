@@ -80,7 +80,7 @@ describe('the lease', () => {
     expect(await lease()).toBeUndefined()
     await place.beat(order, { seq: 1 })
     await one.look(RUNNING, true)
-    expect(await lease()).toEqual({ seq: 1, answersBeat: 1, ttlMs: TIMING.leaseMs })
+    expect(await lease()).toMatchObject({ seq: 1, answersBeat: 1, ttlMs: TIMING.leaseMs })
     nowMs += 999
     await place.beat(order, { seq: 2 })
     await one.look(RUNNING, true)
@@ -91,7 +91,7 @@ describe('the lease', () => {
     expect(await lease()).toMatchObject({ seq: 1 })
     await place.beat(order, { seq: 3 })
     await one.look(RUNNING, true)
-    expect(await lease()).toEqual({ seq: 2, answersBeat: 3, ttlMs: TIMING.leaseMs })
+    expect(await lease()).toMatchObject({ seq: 2, answersBeat: 3, ttlMs: TIMING.leaseMs })
   })
 
   it.each(['draining', 'finishing'] as const)('is not renewed for a runner that is %s', async (phase) => {

@@ -5,13 +5,16 @@ import { bundleWorkflowCode } from '@temporalio/worker'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
+import { Treasury } from '../../activities/treasury'
 import type { Backend } from '../../backends/backend'
 import type { JobSpec } from '../../core/job'
 import type { JobInput, JobResult, JobStatus } from '../../core/messages'
 import { microUsd } from '../../core/money'
 import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
+import type { MonthlyLimits } from '../../core/treasury'
 import { DEFAULT_TIMING, type Timing } from '../../core/timing'
 import { createVerbsWorker, createWatchWorker, type BackendWorkerDeps } from '../../workers/backend'
+import { ownersThrough } from '../../workers/owners'
 import { offersThroughWorkers } from '../../workers/offers'
 import { RealClock } from '../backends/scripted/clock'
 import { MemoryStore } from '../backends/scripted/memory-store'
@@ -70,6 +73,8 @@ export const LONG = { stepsTotal: 10_000 } as const
 
 export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store'>> {
   timing?: Partial<Timing>
+  /** What may be spent in a month. */
+  monthly?: MonthlyLimits
   /** Backends beside the scripted one that the deployment has and nobody serves. */
   unserved?: string[]
 }
@@ -85,6 +90,8 @@ export interface Ground {
   /** Names of all backends that the deployment has. */
   backends: string[]
   timing: Timing
+  /** What may be spent in a month. */
+  monthly?: MonthlyLimits | undefined
 }
 
 /** The real workers of a deployment, in a namespace of its own. */
@@ -102,7 +109,8 @@ export class ControlPlane {
 
   async startOrchestrator(): Promise<void> {
     const { client, namespace } = this
-    const { store, backends, timing } = this.ground
+    const { store, backends, timing, monthly: limits } = this.ground
+    const treasury = limits && new Treasury({ client, store, owners: ownersThrough(client), limits })
     const now = Date.now
     const worker = await Worker.create({
       connection: this.at.nativeConnection,
@@ -111,11 +119,11 @@ export class ControlPlane {
       workflowBundle: await bundle(),
       activities: {
         ...createPlanningActivities({
-          ...{ store, backends, now, timing },
+          ...{ store, backends, now, timing, treasury },
           askOffers: offersThroughWorkers(client, now),
           publishRunner: () => Promise.resolve('0'.repeat(64)),
         }),
-        ...createDecidingActivities({ store, now }),
+        ...createDecidingActivities({ store, now, treasury }),
       },
       interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
       shutdownGraceTime: 0,
@@ -224,6 +232,7 @@ export class Deployment extends ControlPlane {
       backend: () => createScriptedBackend(world),
       backends: [world.name, ...(wishes.unserved ?? [])],
       timing: { ...QUICK, ...wishes.timing },
+      monthly: wishes.monthly,
     })
   }
 
