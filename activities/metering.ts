@@ -32,8 +32,9 @@ export async function meterEnded(
   backend: Backend,
   billed: Billed & Required<PricedTime>,
   signal: AbortSignal,
+  wait = (durationMs: number): Promise<void> => pause(durationMs, signal),
 ): Promise<{ costMicroUsd: MicroUsd; metering: Metering }> {
-  const path = await askedAgain(() => pricesOf(backend, billed, signal), signal)
+  const path = await askedAgain(() => pricesOf(backend, billed, signal), wait)
   const prices = path?.prices ?? [dearestStep(billed)]
   const { billedAtLeastMs } = billed.handle.realised
   const { toAtMs } = billed
@@ -46,12 +47,15 @@ export async function meterEnded(
 }
 
 /** `undefined` where nobody tells in the end. */
-async function askedAgain<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+async function askedAgain<T>(
+  ask: () => Promise<T>,
+  wait: (durationMs: number) => Promise<void>,
+): Promise<T | undefined> {
   for (const pauseMs of [...ASKED_AGAIN_MS, 0]) {
     try {
       return await ask()
     } catch {
-      await pause(pauseMs, signal)
+      await wait(pauseMs)
     }
   }
   return undefined

@@ -19,6 +19,7 @@ import { offersThroughWorkers } from '../../workers/offers'
 import { RealClock } from '../backends/scripted/clock'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import type { ObjectStore } from '../../storage/store'
+import { SPEC } from './spec'
 import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { ScriptedWorld, type WorldOptions } from '../backends/scripted/world'
 import { freshNamespace } from '../support/namespace'
@@ -36,21 +37,6 @@ export const QUICK: Timing = {
   silenceMs: 1_500,
   observeMs: 50,
   goneConfirmMs: 100,
-}
-
-export const SPEC: JobSpec = {
-  name: 'train',
-  run: 'train',
-  inputs: [],
-  resources: {},
-  isInterruptible: true,
-  checkpoint: {},
-  backends: [],
-  optimize: 'cost',
-  retries: { failures: 0, interruptions: 10 },
-  env: {},
-  secrets: [],
-  outputs: [],
 }
 
 export const SPOT = {
@@ -263,6 +249,8 @@ export class Deployment extends ControlPlane {
     await super.close()
   }
 }
+
+export { SPEC } from './spec'
 
 export type JobHandle = WorkflowHandleWithFirstExecutionRunId & { result(): Promise<JobResult> }
 

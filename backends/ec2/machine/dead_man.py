@@ -17,7 +17,7 @@ import urllib.request
 ENDPOINT = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
 # Where the machine's own tags cannot be read: an hour to begin, ten minutes to end.
 TIMER = (3600000, 600000)
-LOOK_SECONDS = 5
+LOOK_SECONDS = 1
 # A power-off that was asked for and did not come is asked for again.
 AGAIN_SECONDS = 60
 
