@@ -125,8 +125,16 @@ async function onRecord(
     data: settlement,
   })
   const settled = entry.data as Settlement
-  return { ...settled, artifacts: sendable(settled.artifacts) }
+  const { metering, artifacts } = settled
+  return {
+    ...settled,
+    ...(metering && { metering: { ...metering, prices: metering.prices.slice(-PRICES_SENT_MAX) } }),
+    artifacts: sendable(artifacts),
+  }
 }
+
+/** The others are on record. */
+const PRICES_SENT_MAX = 10
 
 /** Temporal refuses answers of more than 2 MB, and keeps this one several times over: the record has all artifacts. */
 const ARTIFACTS_BYTES_MAX = 256 * 1024
@@ -138,8 +146,9 @@ function sendable(artifacts: Artifact[]): Artifact[] {
 }
 
 /** The failure's own words, which are sentences, come last. */
-function sentenceOf(attempt: number, { end, costMicroUsd }: Settlement): string {
-  const cost = formatUsd(costMicroUsd)
+function sentenceOf(attempt: number, { end, costMicroUsd, metering }: Settlement): string {
+  const words = metering?.basis === 'dearest' ? ' at most (nobody told its prices)' : ''
+  const cost = `${formatUsd(costMicroUsd)}${words}`
   switch (end.kind) {
     case 'succeeded':
       return `Attempt ${attempt} succeeded, ${cost}`

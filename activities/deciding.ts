@@ -14,10 +14,13 @@ import { layout } from '../storage/layout'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
 import { AttemptDocuments } from './documents'
+import type { Treasury } from './treasury'
 
 interface Deps {
   store: ObjectStore
   now: () => number
+  /** The money of months and owners; missing where there are no such budgets. */
+  treasury?: Pick<Treasury, 'promise' | 'settle'> | undefined
 }
 
 /** Checkpoints that a finished job keeps: the last one to go on from, and the one before in case it is bad. */
@@ -25,7 +28,7 @@ const CHECKPOINTS_KEPT = 2
 
 type DecidingActivities = Pick<
   OrchestratorActivities,
-  'decide' | 'drain' | 'withdraw' | 'extend' | 'finishJob'
+  'decide' | 'drain' | 'withdraw' | 'extend' | 'promiseBudget' | 'finishJob'
 >
 
 export function createDecidingActivities(deps: Deps): DecidingActivities {
@@ -36,6 +39,8 @@ export function createDecidingActivities(deps: Deps): DecidingActivities {
     drain: async ({ drain, ...at }) => documentsOf(at).putDrain(drain),
     withdraw: (input) => withdraw(deps, input, documentsOf(input.order)),
     extend: async ({ limits, ...at }) => documentsOf(at).putLimits(limits),
+    // A limit that is set no longer holds no job back.
+    promiseBudget: async (input) => deps.treasury?.promise(input),
     finishJob: (input) => finishJob(deps, input),
   }
 }
@@ -75,7 +80,7 @@ async function withdraw(
   return { settlement: entry.data as Settlement }
 }
 
-async function finishJob({ store, now }: Deps, input: FinishInput): Promise<JobResult> {
+async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Promise<JobResult> {
   const { jobId, status } = input
   await store.delete(layout.secrets(jobId))
   const result: JobResult = {
@@ -97,6 +102,8 @@ async function finishJob({ store, now }: Deps, input: FinishInput): Promise<JobR
     summary: `${status.state} (${status.reason}) after ${status.attemptsTotal} attempts, ${formatUsd(status.spentMicroUsd)}`,
     data: { result, status },
   })
+  if (input.month !== undefined)
+    await treasury?.settle(input.month, { jobId, owner: status.owner, spentMicroUsd: status.spentMicroUsd })
   await thinOutCheckpoints(store, jobId, {
     keep: CHECKPOINTS_KEPT,
     protectedIds: [],

@@ -9,7 +9,7 @@ import type {
   RunnerResult,
 } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
-import { parseBeat, parseClaim, parseDrain, parseLease, parseResult } from '../intake/documents'
+import { parseBeat, parseClaim, parseDrain, parseLease, parseLimits, parseResult } from '../intake/documents'
 import { putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import { StoreError, type ObjectStore } from '../storage/store'
@@ -77,6 +77,15 @@ export class AttemptDocuments {
 
   async putLimits(limits: Limits): Promise<void> {
     await putDocumentIfAbsent(this.store, layout.limits(this.at.jobId, this.at.attempt, limits.seq), limits)
+  }
+
+  /** The newest limits that were put after the order. */
+  async readLimits(): Promise<Limits | undefined> {
+    const keys: string[] = []
+    for await (const { key } of this.store.list(`${layout.attempt(this.at.jobId, this.at.attempt)}limits/`))
+      keys.push(key)
+    const newest = keys.sort().at(-1)
+    return newest === undefined ? undefined : readDocument(this.store, newest, parseLimits)
   }
 
   /** The runner's last word; throws a `StoreError` when it wrote something that is none. */

@@ -45,7 +45,7 @@ export class Fleet {
   private wake: AbortController = new AbortController()
 
   constructor(
-    private readonly backend: Backend,
+    readonly backend: Backend,
     readonly store: ObjectStore,
     readonly now: () => number,
   ) {}

@@ -1,3 +1,4 @@
+import type { Backend } from '../backends/backend'
 import type { WatchInput, WatchOutcome } from '../core/activities'
 import type { Beat } from '../core/documents'
 import type { AttemptEnd } from '../core/ledger'
@@ -8,6 +9,7 @@ import { thinOutCheckpoints } from '../storage/checkpoints'
 import { StoreError, type ObjectStore } from '../storage/store'
 import { AttemptDocuments, ignoreBadDocument } from './documents'
 import { LeaseGrants, type GrantSource } from './grants'
+import { Purse } from './purse'
 
 /** A lease is renewed when this part of it has passed: an outage then finds nearly the whole of it left. */
 const RENEWED_AFTER_PART = 1 / 12
@@ -18,6 +20,7 @@ const CHECKPOINTS_KEPT = 3
 export interface SentryDeps {
   store: ObjectStore
   now: () => number
+  backend: Pick<Backend, 'prices'>
   /** Where the machine's credentials for the store come from; none where it has its own. */
   grants?: GrantSource | undefined
 }
@@ -39,13 +42,15 @@ export class Sentry {
   /** The machine's cut-off as the runner has been told, and as the provider says now. */
   private toldUntilMs: number | undefined
   private seenUntilMs: number | undefined
+  private isBudgetReached: boolean
   private readonly grants: LeaseGrants | undefined
+  private readonly purse: Purse
 
   private readonly store: ObjectStore
   private readonly now: () => number
 
   constructor(
-    { store, now, grants }: SentryDeps,
+    { store, now, grants, backend }: SentryDeps,
     private readonly input: WatchInput,
   ) {
     const { jobId, attempt } = input.order
@@ -53,9 +58,11 @@ export class Sentry {
     this.now = now
     this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
     this.grants = grants && new LeaseGrants(grants, input.order, now)
+    this.purse = new Purse(backend, input, this.documents, now)
     this.ttlMs = input.timing.leaseMs
     this.isRunning = input.isRunning
     this.toldUntilMs = input.order.runner.usableUntilMs
+    this.isBudgetReached = input.isBudgetReached === true
   }
 
   /** One look. `undefined` while there is nothing to do. `observation` is missing when the provider did not answer. */
@@ -68,7 +75,7 @@ export class Sentry {
     const liveness = judge(evidence, this.now())
     switch (liveness.kind) {
       case 'alive':
-        return this.expiring()
+        return this.expiring() ?? (isReadDue ? this.watchBudget() : undefined)
       case 'gone':
         return this.conclude(
           evidence,
@@ -104,6 +111,13 @@ export class Sentry {
     return this.beat?.phase === 'draining' || this.beat?.phase === 'finishing'
   }
 
+  /** Told once: from then on the attempt is being stopped. */
+  private async watchBudget(): Promise<WatchOutcome | undefined> {
+    if (this.isBudgetReached || !(await this.purse.isReached())) return undefined
+    this.isBudgetReached = true
+    return { kind: 'budget' }
+  }
+
   private firstEvidence(): Evidence {
     const nowMs = this.now()
     return {
@@ -133,6 +147,7 @@ export class Sentry {
       if (isFresh) {
         this.beat = beat
         evidence.beatSeenAtMs = this.now()
+        await this.purse.obey(beat.limitsSeq)
         await this.renew(evidence, beat)
         await this.thinOut(beat)
       }
@@ -166,6 +181,7 @@ export class Sentry {
     this.ttlMs = found.lease.ttlMs
     this.grants?.takeUp(found.lease.grant)
     this.toldUntilMs = found.lease.usableUntilMs ?? this.toldUntilMs
+    this.purse.takeUp(found)
     evidence.renewedAtMs = found.renewedAtMs
     evidence.isLeaseFirst = false
   }
@@ -174,13 +190,16 @@ export class Sentry {
     if (this.isDraining) return
     const grant = await this.grants?.next()
     if (this.grants !== undefined && grant === undefined) return
+    const news = await this.purse.news()
     const nowMs = this.now()
     const { timing } = this.input
     const ttlMs = grant === undefined ? timing.leaseMs : leaseMsWithin(timing, grant.endsAtMs - nowMs)
     const passedMs = nowMs - evidence.renewedAtMs
     const isDue = passedMs >= this.ttlMs * RENEWED_AFTER_PART && passedMs + ttlMs > this.ttlMs
     const isMoved = this.usableUntilMs !== this.toldUntilMs
-    if (!isDue && !evidence.isLeaseFirst && grant?.isNew !== true && !isMoved) return
+    const isNew = evidence.isLeaseFirst || grant?.isNew === true || isMoved || news !== undefined
+    if (!isDue && !isNew) return
+    const tidings = news ?? (await this.purse.tidings())
     // Noted before the write: should its answer be lost, the lease counts as renewed, which only makes us wait longer.
     evidence.renewedAtMs = nowMs
     evidence.isLeaseFirst = false
@@ -191,9 +210,11 @@ export class Sentry {
     await this.documents.putLease({
       ...{ seq: this.leaseSeq, answersBeat: beat.seq, ttlMs: this.ttlMs },
       ...(hasMoved && { usableUntilMs }),
+      ...tidings,
       ...(grant && { grant: grant.sealed }),
     })
     this.toldUntilMs = usableUntilMs
+    this.purse.told()
   }
 
   /** After each new checkpoint the oldest go, but for what this attempt was restored from. */

@@ -12,6 +12,7 @@ import { StoreError } from '../storage/store'
 import { AttemptDocuments, ignoreBadDocument } from './documents'
 import { diagnose, withLastWords, type DiagnosisDeps } from './diagnosis'
 import { pause } from './heartbeat'
+import { meterEnded } from './metering'
 
 type Deps = DiagnosisDeps
 
@@ -32,7 +33,7 @@ export async function settleAttempt(
     const ending = new Ending(deps, input, { documents, signal })
     const machines = knownFirst(known, await ending.find())
     const lasts = await ending.endAll(machines)
-    return await conclude(deps, input, { documents, machines, lasts, diagnosis: ending.diagnosis })
+    return await conclude(deps, input, { documents, signal, machines, lasts, diagnosis: ending.diagnosis })
   } catch (error) {
     // The provider does not answer. A machine whose lease has certainly run out has stopped by itself: the job may go on, and
     // garbage collection ends what is left of it.
@@ -41,7 +42,7 @@ export async function settleAttempt(
     if (deps.now() <= fencedAtMs) throw error
     const isBilledOn = deps.backend.capabilities.billsUntil === 'terminate'
     const last: Observation = { state: 'gone', ...(isBilledOn ? {} : { endedAtMs: fencedAtMs }) }
-    return conclude(deps, input, { documents, machines: [known], lasts: [last] })
+    return conclude(deps, input, { documents, signal, machines: [known], lasts: [last] })
   }
 }
 
@@ -165,12 +166,14 @@ function withEnd(look: Observation, endedAtMs: number | undefined): Observation 
 
 interface Facts {
   documents: AttemptDocuments
+  signal: AbortSignal
   machines: MachineHandle[]
   lasts: Observation[]
   diagnosis?: Diagnosis | undefined
 }
 
-async function conclude({ store, now }: Deps, input: SettleInput, facts: Facts): Promise<Settlement> {
+async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<Settlement> {
+  const { store, now } = deps
   const { documents, machines, lasts, diagnosis } = facts
   const [result, beat, checkpoints, drain] = await Promise.all([
     readResult(documents),
@@ -188,14 +191,9 @@ async function conclude({ store, now }: Deps, input: SettleInput, facts: Facts):
   return {
     end: told(endOf(input, { result, last, handle, hasSpoken: beat !== undefined }), diagnosis),
     handle,
-    // Duplicates too: they are on the bill, whoever worked.
-    costMicroUsd:
-      handle === null
-        ? await costOfUnseen(input, documents, result?.result?.finishedAtMs ?? beat?.clockMs)
-        : machines.reduce(
-            (sum, machine, index) => sum + costOf(machine, lasts[index]?.endedAtMs ?? nowMs),
-            0,
-          ),
+    ...(handle === null
+      ? { costMicroUsd: await costOfUnseen(input, documents, result?.result?.finishedAtMs ?? beat?.clockMs) }
+      : await costOfAll(deps, input, { ...facts, nowMs })),
     ...(endedAtMs === undefined ? {} : { endedAtMs }),
     ...(restoredFrom === undefined ? {} : { restoredFrom }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
@@ -278,18 +276,28 @@ async function costOfUnseen(
     fromAtMs: issued.issuedAtMs,
     toAtMs,
     priceMicroUsdPerHour: order.priceMaxMicroUsdPerHour,
+    billedAtLeastMs: Math.max(0, ...order.offers.map(({ billedAtLeastMs = 0 }) => billedAtLeastMs)),
   }
   return spend(usage, toAtMs)
 }
 
-function costOf(handle: MachineHandle, endedAtMs: number): number {
-  const { launchedAtMs, realised } = handle
-  const usage = {
-    fromAtMs: launchedAtMs,
-    toAtMs: endedAtMs,
-    priceMicroUsdPerHour: realised.priceMicroUsdPerHour,
+/** Duplicates too: they are on the bill, whoever worked. */
+async function costOfAll(
+  { backend }: Deps,
+  { order }: SettleInput,
+  { machines, lasts, nowMs, signal }: Facts & { nowMs: number },
+): Promise<Pick<Settlement, 'costMicroUsd' | 'metering'>> {
+  const all = await Promise.all(
+    machines.map((handle, index) => {
+      const toAtMs = lasts[index]?.endedAtMs ?? nowMs
+      return meterEnded(backend, { handle, order, fromAtMs: handle.launchedAtMs, toAtMs }, signal)
+    }),
+  )
+  const [first] = all
+  return {
+    costMicroUsd: all.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0),
+    ...(first && { metering: first.metering }),
   }
-  return spend(usage, endedAtMs)
 }
 
 /** Steps done but in no checkpoint; null when the steps are not known. */

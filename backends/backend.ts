@@ -3,6 +3,7 @@ import type { Capabilities } from '../core/capabilities'
 import type { Drain } from '../core/documents'
 import type { Failure } from '../core/failure'
 import type { MachineHandle, OwnedResource, ResourceHandle } from '../core/handle'
+import type { PriceStep } from '../core/meter'
 import type { Observation } from '../core/observation'
 import type { BackendName, Offer, Pins } from '../core/offer'
 import type { Order } from '../core/plan'
@@ -73,6 +74,12 @@ export interface Backend {
   observe(handles: MachineHandle[], ctx: CallContext): Promise<Observation[]>
 
   /**
+   * What a machine costs an hour, as the provider bills it; only where that can change while it runs. Throws where nobody can tell:
+   * then the dearest is taken that it can have been (`Offer.priceMaxMicroUsdPerHour`).
+   */
+  prices?(handle: MachineHandle, time: PricedTime, ctx: CallContext): Promise<PricePath>
+
+  /**
    * Ends a resource, with everything that runs on it. Absent is success; repeating it for ever is harmless. Returns when
    * the provider has accepted it: `observe` tells when it is done.
    */
@@ -101,6 +108,20 @@ export interface Backend {
    * backend itself plays the provider.
    */
   interrupt?(handle: MachineHandle, options: { noticeMs: number | null }, ctx: CallContext): Promise<void>
+}
+
+/** Until when a machine was billed that has ended: all up to then is wanted. One that still runs is asked for again and again. */
+export interface PricedTime {
+  fromAtMs: number
+  toAtMs?: number
+}
+
+/** The prices of a machine over time. */
+export interface PricePath {
+  /** Oldest first; the first is in force from the beginning. */
+  prices: PriceStep[]
+  /** What changed after this may not be in it yet; missing for a price that does not change. */
+  knownToAtMs?: number
 }
 
 /** What every verb gets beside its arguments. */

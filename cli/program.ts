@@ -38,6 +38,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Look', 'artifacts', 'list or download what a job left'),
   entry('Look', 'checkpoints', 'list or verify the checkpoints of a job'),
   entry('Operate', 'worker', 'run workers until told to stop'),
+  entry('Operate', 'budget', 'what this month may cost, and what is spent of it'),
   entry('Operate', 'gc', 'end machines that nobody owns'),
   entry('Operate', 'interrupt', 'take a spot machine of this host back, as a provider would'),
   entry('Operate', 'doctor', 'check that everything is in order'),

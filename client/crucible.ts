@@ -1,3 +1,5 @@
+import type { TreasuryView } from '../core/treasury'
+import { budgetOf } from './budget'
 import type { JobSpec } from '../core/job'
 import type { ExtendUpdate, UpdateReceipt } from '../core/messages'
 import type { BackendChoice } from '../core/offer'
@@ -116,6 +118,11 @@ export class Crucible {
   /** What the schedule's last garbage collection found and did. */
   lastGarbageCollection(): Promise<LastCollection | undefined> {
     return ours(() => lastCollection(this.#context))
+  }
+
+  /** How the money of a month (`2026-11`, in UTC) stands. */
+  budget(month: string): Promise<TreasuryView> {
+    return ours(() => budgetOf(this.#context, month))
   }
 
   /** Starts garbage collection now. */

@@ -127,7 +127,7 @@ async function limitEvents(store: ObjectStore, jobId: string, attempt: number): 
     if (limits === undefined) continue
     const words = [
       limits.deadlineAtMs === null ? 'no deadline' : `deadline ${formatInstant(limits.deadlineAtMs)}`,
-      limits.runMs === null ? 'no limit of money' : `money for ${formatDuration(limits.runMs)} in all`,
+      limits.budget === null ? 'no limit of money' : `${formatUsd(limits.budget.microUsd)} for the attempt`,
     ]
     events.push({ atMs: modifiedAtMs, attempt, kind: 'limits', text: `New limits: ${words.join(', ')}` })
   }

@@ -5,6 +5,7 @@ import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
 import type { JobReason, JobSpec } from './job'
 import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
+import type { PriceStep } from './meter'
 import type { GarbageVerdict, JobInput, JobResult, JobStatus, ResolvedJob } from './messages'
 import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName, Pins } from './offer'
@@ -61,10 +62,19 @@ export interface DecideInput {
   machine?: { offerKey: string; placeKey: string }
   ledger: Ledger
   policy: Policy
+  /** What is left of the job's budget, and the dearest price of the order that has ended; missing without a budget. */
+  budget?: { leftMicroUsd: MicroUsd; priceMaxMicroUsdPerHour: MicroUsd }
 }
 
 /** Why a job wants its attempt to stop. */
 export type Wish = 'cancelled' | 'migrated' | 'deadline' | 'budget'
+
+export interface PromiseInput {
+  jobId: string
+  owner: string
+  month: string
+  microUsd: MicroUsd
+}
 
 export interface WithdrawInput {
   order: Order
@@ -79,6 +89,8 @@ export interface FinishInput {
   status: JobStatus
   artifacts: Artifact[]
   progress?: Progress
+  /** As in `ResolvedJob`. */
+  month?: string
 }
 
 /** Activities of the orchestrator worker, on `ORCHESTRATOR_QUEUE`. */
@@ -102,7 +114,9 @@ export interface OrchestratorActivities {
   withdraw(input: WithdrawInput): Promise<{ settlement: Settlement | null }>
   /** Puts `limits/<seq>.json`. */
   extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
-  /** Last record, secrets deleted, old checkpoints thinned out. */
+  /** Promises a job that runs another budget in all, out of its month's money. Throws `quota` where there is not so much. */
+  promiseBudget(input: PromiseInput): Promise<void>
+  /** Last record, secrets deleted, the month told what was spent, old checkpoints thinned out. */
   finishJob(input: FinishInput): Promise<JobResult>
   /** `collectGarbage` for what was begun to be written into the store. */
   collectStoreGarbage(input: CollectStoreGarbageInput): Promise<GarbageVerdict[]>
@@ -135,6 +149,8 @@ export interface WatchInput {
   isRunning: boolean
   /** True once it was reported that the machine's reservation ends. */
   isExpiring?: boolean
+  /** Its budget was reported as reached. */
+  isBudgetReached?: boolean
 }
 
 /** Why a watch returned. */
@@ -145,6 +161,8 @@ export type WatchOutcome =
   | { kind: 'over'; end: AttemptEnd }
   /** The machine's reservation ends in so long, and its runner does not drain by itself. */
   | { kind: 'expiring'; leftMs: number }
+  /** What is left of what the attempt may cost is needed to save and stop. */
+  | { kind: 'budget' }
   /** The machine lives, its runner has long been silent, and both provider and store answer. */
   | { kind: 'silent'; silentMs: number }
 
@@ -181,12 +199,22 @@ export interface DrainMachineInput {
   patienceMs: number
 }
 
+/** What the cost of an attempt rests on. */
+export interface Metering {
+  /** `told`: the provider's own prices over time. `fixed`: its price does not change. `dearest`: the most that it can have been, since nobody told. */
+  basis: 'told' | 'fixed' | 'dearest'
+  /** Oldest first; the first from the beginning. Only the newest of very many. */
+  prices: PriceStep[]
+}
+
 /** What is certain about an attempt whose machine is ended or has fenced itself off. */
 export interface Settlement {
   end: AttemptEnd
   handle: MachineHandle | null
   endedAtMs?: number
   costMicroUsd: MicroUsd
+  /** From which prices; missing where nothing was bought, and in records of before there was more than one. */
+  metering?: Metering
   restoredFrom?: Checkpoint
   checkpoint?: Checkpoint
   progress?: Progress

@@ -23,13 +23,14 @@ export function attemptOf(order: Order, startsAtMs?: number): AttemptRecord {
 
 /** The same attempt once it is settled. */
 export function settledAttempt(attempt: AttemptRecord, settlement: Settlement): AttemptRecord {
-  const { end, handle, costMicroUsd, endedAtMs, restoredFrom, checkpoint, progress, stepsLost, phases } =
+  const { end, handle, costMicroUsd, metering, endedAtMs, restoredFrom, checkpoint, progress, stepsLost, phases } =
     settlement
   return {
     ...attempt,
     ...stateAfter(end),
     costMicroUsd,
     phases,
+    ...(metering === undefined ? {} : { costBasis: metering.basis }),
     ...(handle === null ? {} : { realised: handle.realised, launchedAtMs: handle.launchedAtMs }),
     ...(endedAtMs === undefined ? {} : { endedAtMs }),
     ...(restoredFrom === undefined ? {} : { restoredFrom }),

@@ -3,14 +3,23 @@
  * the interface; the files under `test/runner/golden/` hold both sides to it. Every document has exactly one writer.
  */
 import type { Checkpoint } from './checkpoint'
+import type { MicroUsd } from './money'
 
 /** When the runner must have stopped, whatever else happens. Control plane writes; the highest `seq` counts. */
 export interface Limits {
   seq: number
   /** The user's deadline: the machine is off by then. */
   deadlineAtMs: number | null
-  /** How long after `issuedAtMs` this machine may run for the money that is left; launch, drain and power-off included. */
-  runMs: number | null
+  /** What this attempt may cost, launch, drain and power-off included; null where nothing limits it. */
+  budget: AttemptBudget | null
+}
+
+/** Money from which the runner works out by itself when it must be off, should it never hear of us again. */
+export interface AttemptBudget {
+  /** What the attempt may cost in all. */
+  microUsd: MicroUsd
+  /** The most that an hour of its machine can come to cost. */
+  priceMaxMicroUsdPerHour: MicroUsd
 }
 
 export interface InputFile {
@@ -110,8 +119,23 @@ export interface Lease {
   ttlMs: number
   /** In the place of the order's, where that has moved since. */
   usableUntilMs?: number
+  /**
+   * What the attempt had cost at most when that beat was sent; missing where nobody has told. From there the runner counts what is
+   * left at the dearest price: its stop moves out as the machine turns out cheaper.
+   */
+  spentMicroUsd?: MicroUsd
+  /** The same as far as the provider has told its prices, for people. */
+  metered?: Metered
   /** Fresh credentials for the store, for machines that have none of their own: a `Grant`, sealed with the attempt's key. */
   grant?: Sealed
+}
+
+/** What a machine that still runs has cost. */
+export interface Metered {
+  toAtMs: number
+  costMicroUsd: MicroUsd
+  /** The price then in force. */
+  priceMicroUsdPerHour: MicroUsd
 }
 
 /**

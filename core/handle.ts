@@ -19,9 +19,12 @@ export interface RealisedOffer {
   capacityType: CapacityType
   type: string
   place: string
+  /** When it was ordered. */
   priceMicroUsdPerHour: MicroUsd
   /** The reservation that it is in. */
   reservationId?: string
+  /** As of its offer. */
+  billedAtLeastMs?: number
 }
 
 export interface MachineHandle extends ResourceHandle {

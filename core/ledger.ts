@@ -1,5 +1,6 @@
 import type { Checkpoint } from './checkpoint'
 import type { DrainReason, Phase, Progress } from './documents'
+import type { Metering } from './activities'
 import type { Failure } from './failure'
 import type { RealisedOffer } from './handle'
 import type { JobReason } from './job'
@@ -33,6 +34,8 @@ export interface AttemptRecord {
   launchedAtMs?: number
   endedAtMs?: number
   costMicroUsd: MicroUsd
+  /** `dearest`: nobody told its prices, and it cost that at most. Missing until it has ended, and in attempts of before. */
+  costBasis?: Metering['basis']
   restoredFrom?: Checkpoint
   /** The newest complete checkpoint when the attempt ended. */
   checkpoint?: Checkpoint

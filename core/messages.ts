@@ -49,6 +49,8 @@ export interface ResolvedJob {
   timing: Timing
   runnerSha256: string
   storeUrl: string
+  /** The month whose money the job's budget is promised from; missing where months and owners have no budgets. */
+  month?: string
 }
 
 /** Answer of the status query. What changes with every step is not in it: that is the beat's, joined by the client. */
@@ -180,6 +182,10 @@ export interface GarbageCollectionResult {
 }
 
 export const STATUS_QUERY = 'status'
+/** Of the `treasury` workflow. */
+export const TREASURY_QUERY = 'treasury'
+export const PROMISE_UPDATE = 'promise'
+export const SETTLE_UPDATE = 'settle'
 export const MIGRATE_UPDATE = 'migrate'
 export const EXTEND_UPDATE = 'extend'
 /** Update of a job without arguments: stop with a drain of seconds. Plain cancel is Temporal's own and drains in full. */

@@ -6,20 +6,58 @@ const SECONDS_PER_HOUR = HOUR_MS / SECOND_MS
 /** Ten years, the longest that anything is said to be affordable: within every timer's range and every number's precision. */
 export const AFFORDABLE_MAX_MS = 3_650 * DAY_MS
 
-/** A stretch of time at one price. An open stretch (`toAtMs` missing) still costs. */
-export interface Usage {
+/** A price, and since when it is in force. */
+export interface PriceStep {
   fromAtMs: number
-  toAtMs?: number
   priceMicroUsdPerHour: MicroUsd
 }
 
+/** Something that is billed by time. An open one (`toAtMs` missing) still costs. */
+export interface Usage {
+  fromAtMs: number
+  toAtMs?: number
+  /** At its beginning. */
+  priceMicroUsdPerHour: MicroUsd
+  /** What the price became, oldest first. */
+  changes?: readonly PriceStep[]
+  /** What is billed at least, however soon it ended. */
+  billedAtLeastMs?: number
+}
+
 /**
- * What a stretch costs until `nowMs`: by the started second, as providers bill, rounded up to the next micro-dollar.
- * This file holds the only spend arithmetic.
+ * What it costs until `nowMs`: by the started second and for no less than the least, as providers bill, each moment at the price then
+ * in force, rounded up to the next micro-dollar. This file holds the only spend arithmetic.
  */
 export function spend(usage: Usage, nowMs: number): MicroUsd {
-  const durationMs = Math.max(0, (usage.toAtMs ?? nowMs) - usage.fromAtMs)
-  return spendOver(durationMs, usage.priceMicroUsdPerHour)
+  const { fromAtMs, priceMicroUsdPerHour, changes = [], billedAtLeastMs = 0 } = usage
+  const durationMs = (usage.toAtMs ?? nowMs) - fromAtMs
+  if (durationMs <= 0) return 0
+  const billedToMs = fromAtMs + Math.max(Math.ceil(durationMs / SECOND_MS) * SECOND_MS, billedAtLeastMs)
+  const sum = new Sum()
+  let at: PriceStep = { fromAtMs, priceMicroUsdPerHour }
+  for (const change of changes) {
+    if (change.fromAtMs > at.fromAtMs) sum.add(Math.min(change.fromAtMs, billedToMs) - at.fromAtMs, at)
+    at = { ...change, fromAtMs: Math.min(billedToMs, Math.max(at.fromAtMs, change.fromAtMs)) }
+  }
+  sum.add(billedToMs - at.fromAtMs, at)
+  return sum.microUsd
+}
+
+/** Adds stretches up without rounding any: a month of milliseconds times a price is more than a number holds exactly. */
+class Sum {
+  private whole = 0
+  private rest = 0
+
+  add(durationMs: number, { priceMicroUsdPerHour: price }: PriceStep): void {
+    const hours = Math.floor(durationMs / HOUR_MS)
+    this.rest += (durationMs - hours * HOUR_MS) * price
+    this.whole += hours * price + Math.floor(this.rest / HOUR_MS)
+    this.rest %= HOUR_MS
+  }
+
+  get microUsd(): MicroUsd {
+    return this.whole + (this.rest > 0 ? 1 : 0)
+  }
 }
 
 /** What a duration costs at a price. */
@@ -30,7 +68,7 @@ export function spendOver(durationMs: number, priceMicroUsdPerHour: MicroUsd): M
 
 /**
  * How long a machine may be billed for what is left, in whole billed seconds; `null` when it costs nothing. Never so long
- * that `spendOver` of it exceeds `remainingMicroUsd`.
+ * that `spendOver` of it exceeds `remainingMicroUsd`. The runner does the same (`limits.py`).
  */
 export function affordableMs(remainingMicroUsd: MicroUsd, priceMicroUsdPerHour: MicroUsd): number | null {
   if (priceMicroUsdPerHour <= 0) return null

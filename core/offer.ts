@@ -46,6 +46,10 @@ export interface Offer {
   /** What is billed for a machine hour; of a reservation, beyond what was paid for it up front. */
   priceMicroUsdPerHour: MicroUsd
   priceSource: PriceSource
+  /** The most that the price can become while a machine of it runs; missing where it stays as it is. */
+  priceMaxMicroUsdPerHour?: MicroUsd
+  /** What the provider bills at least, however soon the machine ends; missing where every second counts alike. */
+  billedAtLeastMs?: number
   availability: Availability
   /** Why it is unavailable, or a remark worth showing. */
   note?: string
@@ -71,6 +75,11 @@ export interface Offer {
  * Small; nothing above the backend reads it.
  */
 export type Pins = Readonly<Record<string, string>>
+
+/** The most that an hour of it can cost. */
+export function dearestPriceOf(offer: Pick<Offer, 'priceMicroUsdPerHour' | 'priceMaxMicroUsdPerHour'>): MicroUsd {
+  return Math.max(offer.priceMicroUsdPerHour, offer.priceMaxMicroUsdPerHour ?? 0)
+}
 
 /** Identity of an offer for memory of what was out of stock: everything but price and stock. */
 export function offerKey(

@@ -10,6 +10,8 @@ export interface Rejection {
   reason: string
   /** `unfit`: never, as the job is written. `quota`: not until somebody raises it. `unavailable`: not now. */
   why: 'unfit' | 'quota' | 'unavailable'
+  /** What the job is expected to cost there, where that is the reason. */
+  costMicroUsd?: MicroUsd
 }
 
 const NAMES_SHOWN = 3
@@ -20,10 +22,20 @@ export function nameSome(keys: readonly string[]): string {
   return keys.length <= NAMES_SHOWN ? shown : `${shown} and ${keys.length - NAMES_SHOWN} more`
 }
 
-/** Each reason once, with the offers that it holds for: `ec2/spot/p3.2xlarge/us-east-1a: out of stock`. */
+/**
+ * Each reason once, with the offers that it holds for: `ec2/spot/p3.2xlarge/us-east-1a: out of stock`. Of what costs more than there
+ * is, each offer its own, the least is reason enough for all.
+ */
 export function rejectionsInWords(rejections: readonly Rejection[]): string[] {
+  const dear = rejections.flatMap(({ costMicroUsd, reason }) =>
+    costMicroUsd === undefined ? [] : [{ costMicroUsd, reason }],
+  )
+  const [least] = dear.sort((a, b) => a.costMicroUsd - b.costMicroUsd)
   const keys = new Map<string, string[]>()
-  for (const { offerKey, reason } of rejections) keys.set(reason, [...(keys.get(reason) ?? []), offerKey])
+  for (const { offerKey, reason, costMicroUsd } of rejections) {
+    const shown = costMicroUsd === undefined ? reason : least!.reason
+    keys.set(shown, [...(keys.get(shown) ?? []), offerKey])
+  }
   return [...keys].map(([reason, offers]) => `${nameSome(offers)}: ${reason}`)
 }
 
@@ -88,7 +100,7 @@ export interface Order {
   runnerSha256: string
   /** The object store as the machine reaches it. */
   storeUrl: string
-  /** The dearest price among the offers, on which the hard stop rests. */
+  /** The dearest that any of the offers can become, on which the hard stop rests. */
   priceMaxMicroUsdPerHour: MicroUsd
   /** What `order.json` will say. */
   runner: RunnerOrder

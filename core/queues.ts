@@ -17,12 +17,18 @@ export const WORKFLOW_TYPES = {
   job: 'job',
   attempt: 'attempt',
   garbageCollection: 'garbageCollection',
+  treasury: 'treasury',
 } as const
 
 export const GARBAGE_COLLECTION_SCHEDULE_ID = 'crucible-garbage-collection'
 
 export function jobWorkflowId(jobId: string): string {
   return `job/${jobId}`
+}
+
+/** The money of one calendar month (UTC), such as `2026-11`. */
+export function treasuryWorkflowId(month: string): string {
+  return `treasury/${month}`
 }
 
 export function attemptWorkflowId(jobId: string, attempt: number): string {

@@ -24,6 +24,19 @@ export interface Timing {
   goneConfirmMs: number
 }
 
+/**
+ * Kept free at the end of a budget by whoever is not on the machine: what the runner keeps to save and to power off, two beats until
+ * it has read that it must, and as long again as a power-off for ending a machine that does not obey. One that obeys stops later than
+ * that by itself.
+ */
+export function budgetReserveMs({
+  drainMs,
+  powerOffMs,
+  beatMs,
+}: Pick<Timing, 'drainMs' | 'powerOffMs' | 'beatMs'>): number {
+  return drainMs + 2 * powerOffMs + 2 * beatMs
+}
+
 /** What a store on this machine changes: its documents cost nothing to write or read. */
 export const FILE_STORE_PACE: Pick<Timing, 'beatMs' | 'observeMs' | 'checkpointQuietMs' | 'goneConfirmMs'> = {
   beatMs: SECOND_MS,

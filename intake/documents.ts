@@ -42,7 +42,7 @@ const checkpoint: z.ZodType<Checkpoint> = z
 const limits: z.ZodType<Limits> = z.object({
   seq: whole,
   deadlineAtMs: whole.nullable(),
-  runMs: whole.nullable(),
+  budget: z.object({ microUsd: whole, priceMaxMicroUsdPerHour: whole }).nullable(),
 })
 
 const order: z.ZodType<IssuedRunnerOrder> = z.object({
@@ -95,6 +95,8 @@ const lease: z.ZodType<Lease> = z.object({
   answersBeat: whole,
   ttlMs: whole,
   usableUntilMs: whole.exactOptional(),
+  spentMicroUsd: whole.exactOptional(),
+  metered: z.object({ toAtMs: whole, costMicroUsd: whole, priceMicroUsdPerHour: whole }).exactOptional(),
   grant: sealed.exactOptional(),
 })
 

@@ -2,6 +2,8 @@ import type { DecideInput, Wish } from '../core/activities'
 import type { Failure } from '../core/failure'
 import type { JobReason } from '../core/job'
 import type { AttemptEnd, Avoidance, Decision, Ledger, Policy, Verdict } from '../core/ledger'
+import { affordableMs } from '../core/meter'
+import { formatUsd } from '../core/money'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
 
 /** How long an offer that had no machine is left alone: stock changes within minutes. */
@@ -21,11 +23,13 @@ export const SHAKY_MS = 2 * HOUR_MS
 export const AVOID_UNREACHABLE_MS = HOUR_MS
 /** Machines in a row that nobody could speak to, after which it is the network, and not the machine. */
 export const UNREACHABLE_MAX = 1
+/** For so long at the dearest price what is left of a budget must do to be worth another machine, which takes minutes until it works. */
+export const WORTH_ANOTHER_MS = 10 * MINUTE_MS
 /** First pause before trying again after trouble; doubled each time in a row. */
 export const BACKOFF_FIRST_MS = 2 * SECOND_MS
 export const BACKOFF_MAX_MS = 5 * MINUTE_MS
 
-type Facts = Pick<DecideInput, 'end' | 'wish' | 'offerKeys' | 'machine' | 'ledger' | 'policy'>
+type Facts = Pick<DecideInput, 'end' | 'wish' | 'offerKeys' | 'machine' | 'ledger' | 'policy' | 'budget'>
 
 /**
  * What happens after an attempt: the whole policy of recovery, as a pure function of how the attempt ended, what the owner
@@ -79,8 +83,9 @@ function afterStop(by: Extract<AttemptEnd, { kind: 'stopped' }>['by'], facts: Fa
   switch (by) {
     case 'cancelled':
     case 'deadline':
-    case 'budget':
       return decideWish(by)
+    case 'budget':
+      return afterBudget(facts)
     case 'migrated':
       return again('migrating', 'Moving, as its owner asked.', { avoid: left })
     case 'superseded':
@@ -104,6 +109,19 @@ function afterStop(by: Extract<AttemptEnd, { kind: 'stopped' }>['by'], facts: Fa
         {},
       )
   }
+}
+
+/** The machine stops at the dearest price that it may have had: what it did not cost is there for another. */
+function afterBudget({ budget }: Facts): Decision {
+  if (budget === undefined) return decideWish('budget')
+  const { leftMicroUsd, priceMaxMicroUsdPerHour } = budget
+  const leftMs = affordableMs(leftMicroUsd, priceMaxMicroUsdPerHour)
+  if (leftMs !== null && leftMs < WORTH_ANOTHER_MS) return decideWish('budget')
+  return again(
+    'budget-reached',
+    `The machine stopped before it could cost more than it may. It has cost less, and ${formatUsd(leftMicroUsd)} are left: the job goes on.`,
+    {},
+  )
 }
 
 function afterFailure(

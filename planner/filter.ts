@@ -1,11 +1,13 @@
 import type { Capabilities } from '../core/capabilities'
 import { affordableMs } from '../core/meter'
 import { formatUsd } from '../core/money'
-import { formatBackendChoice, offerKey, type BackendChoice, type Offer } from '../core/offer'
+import { dearestPriceOf, formatBackendChoice, offerKey, type BackendChoice, type Offer } from '../core/offer'
 import type { Rejection } from '../core/plan'
 import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../core/resources'
 import { findAccelerator } from '../core/accelerators'
 import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
+import { cannotEnd } from './admission'
+import { budgetReserveMs } from '../core/timing'
 import { USEFUL_RUN_MS } from './assumptions'
 import { avoidanceOf } from './avoidance'
 import type { PlanRequest } from './request'
@@ -31,6 +33,8 @@ export function reject(
     ['unavailable', avoided(offer, request, 'capacity')],
   ]
   const found = reasons.find(([, reason]) => reason !== undefined)
+  const refusal = found?.[0] === 'unfit' ? undefined : cannotEnd(offer, request)
+  if (refusal !== undefined) return { offerKey: key, why: 'unfit', ...refusal }
   return found === undefined ? undefined : { offerKey: key, why: found[0], reason: found[1]! }
 }
 
@@ -123,8 +127,9 @@ function notUsableLongEnough(
 
 function notAffordable(offer: Offer, { remainingMicroUsd, timing }: PlanRequest): string | undefined {
   if (remainingMicroUsd === undefined) return undefined
-  const runMs = affordableMs(remainingMicroUsd, offer.priceMicroUsdPerHour)
-  if (runMs === null || runMs >= USEFUL_RUN_MS + timing.drainMs + timing.powerOffMs) return undefined
+  const runMs = affordableMs(remainingMicroUsd, dearestPriceOf(offer))
+  const leastMs = Math.max(USEFUL_RUN_MS + budgetReserveMs(timing), offer.billedAtLeastMs ?? 0)
+  if (runMs === null || runMs >= leastMs) return undefined
   return `the ${formatUsd(remainingMicroUsd)} left of the budget buys ${formatDuration(runMs)} of it`
 }
 

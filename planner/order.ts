@@ -1,8 +1,7 @@
 import type { PlanInput } from '../core/activities'
 import type { Capabilities } from '../core/capabilities'
-import type { NoticeSource, RunnerOrder } from '../core/documents'
-import { affordableMs } from '../core/meter'
-import { offerKey, type Offer } from '../core/offer'
+import type { AttemptBudget, NoticeSource, RunnerOrder } from '../core/documents'
+import { dearestPriceOf, offerKey, type Offer } from '../core/offer'
 import type { BackendAnswer, Order, Plan } from '../core/plan'
 import { attemptIdOf } from '../core/queues'
 import { INTERCHANGEABLE_COST_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
@@ -27,7 +26,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     .slice(0, OFFERS_PER_ORDER_MAX)
     .map(({ offer }) => offer)
   const attemptId = attemptIdOf(input.jobId, input.attempt)
-  const priceMax = Math.max(...offers.map((offer) => offer.priceMicroUsdPerHour))
+  const priceMax = Math.max(...offers.map(dearestPriceOf))
   return {
     attemptId,
     jobId: input.jobId,
@@ -103,7 +102,7 @@ function runnerOrder(
     limits: {
       seq: 0,
       deadlineAtMs: input.deadlineAtMs ?? null,
-      runMs: runMsFor(remaining(input), priceMax),
+      budget: budgetOf(remaining(input), priceMax),
     },
     leaseMs: timing.leaseMs,
     drainMs: timing.drainMs,
@@ -122,10 +121,6 @@ export function remaining(input: Pick<PlanInput, 'budgetMicroUsd' | 'ledger'>): 
   return input.budgetMicroUsd === undefined ? undefined : input.budgetMicroUsd - input.ledger.spentMicroUsd
 }
 
-/** How long a machine at the dearest price may run for what is left; null for as long as it likes. */
-export function runMsFor(
-  remainingMicroUsd: number | undefined,
-  priceMaxMicroUsdPerHour: number,
-): number | null {
-  return remainingMicroUsd === undefined ? null : affordableMs(remainingMicroUsd, priceMaxMicroUsdPerHour)
+function budgetOf(microUsd: number | undefined, priceMaxMicroUsdPerHour: number): AttemptBudget | null {
+  return microUsd === undefined ? null : { microUsd: Math.max(0, microUsd), priceMaxMicroUsdPerHour }
 }

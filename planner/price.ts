@@ -49,10 +49,11 @@ function estimateAt(offer: Offer, spec: JobSpec, interruptionsPerHour: number): 
 
 function timeAndMoney(
   durationMs: number,
-  { priceMicroUsdPerHour, reservation }: Offer,
+  { priceMicroUsdPerHour, billedAtLeastMs = 0, reservation }: Offer,
 ): Omit<Estimate, 'interruptions'> {
-  const costMicroUsd = spendOver(durationMs, priceMicroUsdPerHour)
+  const billedMs = Math.max(durationMs, billedAtLeastMs)
+  const costMicroUsd = spendOver(billedMs, priceMicroUsdPerHour)
   if (reservation === undefined) return { durationMs, costMicroUsd }
   const extra = Math.max(0, priceMicroUsdPerHour - reservation.idleMicroUsdPerHour)
-  return { durationMs, costMicroUsd, extraCostMicroUsd: spendOver(durationMs, extra) }
+  return { durationMs, costMicroUsd, extraCostMicroUsd: spendOver(billedMs, extra) }
 }

@@ -21,6 +21,8 @@ export interface PlanRequest {
   /** What is left of the budget; missing without one. */
   remainingMicroUsd?: MicroUsd
   nowMs: number
+  /** Nothing of the job is done yet. */
+  isFirst?: boolean
   /** The order goes out only after so long. */
   startsInMs?: number
 }

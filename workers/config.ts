@@ -1,8 +1,10 @@
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
 import { BACKENDS, type ReadSettings } from '../backends/registry'
+import type { MicroUsd } from '../core/money'
 import type { BackendName } from '../core/offer'
 import { DEFAULT_TIMING, FILE_STORE_PACE, type Timing } from '../core/timing'
-import { parseDuration, UnitError } from '../intake/units'
+import type { MonthlyLimits } from '../core/treasury'
+import { parseDuration, parseMoney, UnitError } from '../intake/units'
 import { homeOf, readDevNote, type Environment, type Home } from '../storage/home'
 
 /** Everything that a worker needs to know, read once and whole. */
@@ -15,6 +17,8 @@ export interface WorkerConfig {
   /** The backends of the deployment, each ready to be made. */
   backends: ReadonlyMap<BackendName, Extract<ReadSettings, { create: unknown }>>
   logLevel: LogLevel
+  /** What may be spent in a month. */
+  monthly: MonthlyLimits
 }
 
 export interface GrantSettings {
@@ -92,6 +96,7 @@ export function readWorkerConfig(env: Environment = process.env): WorkerConfig {
     grants: attempt(() => readGrants(env), {}),
     backends: attempt(() => readBackends(env, home), new Map()),
     logLevel: attempt(() => readLogLevel(env), 'info'),
+    monthly: attempt(() => readMonthly(env), { owners: {} }),
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return config
@@ -151,6 +156,49 @@ function setDuration(timing: Timing, key: keyof Timing, text: string): string | 
     return error instanceof UnitError ? error.remedy : (error as Error).message
   }
   return timing[key] > 0 ? undefined : 'write more than nothing, such as 5s'
+}
+
+/** Settings of money: what they set, and what they mean, for the documentation. */
+export const BUDGET_SETTINGS: readonly { name: string; meaning: string }[] = [
+  { name: 'CRUCIBLE_BUDGET_MONTH', meaning: 'what all jobs of a month may cost together, such as `$2000`' },
+  { name: 'CRUCIBLE_BUDGET_OWNER', meaning: 'the same of the jobs of each owner, such as `$500`' },
+  {
+    name: 'CRUCIBLE_BUDGET_OWNERS',
+    meaning: 'owners who may spend something else, with commas between them, such as `ada=$900,bob=$50`',
+  },
+]
+
+function readMonthly(env: Environment): MonthlyLimits {
+  const problems: string[] = []
+  const amount = (name: string, text: string | undefined): MicroUsd | undefined => {
+    if (text === undefined || text === '') return undefined
+    try {
+      return parseMoney(text)
+    } catch (error) {
+      problems.push(
+        `${name} is "${text}": ${error instanceof UnitError ? error.remedy : (error as Error).message}`,
+      )
+      return undefined
+    }
+  }
+  const [month, owner] = ['CRUCIBLE_BUDGET_MONTH', 'CRUCIBLE_BUDGET_OWNER'].map((name) =>
+    amount(name, env[name]?.trim()),
+  )
+  const owners: Record<string, MicroUsd> = {}
+  for (const part of (env.CRUCIBLE_BUDGET_OWNERS ?? '').split(',').map((each) => each.trim())) {
+    if (part === '') continue
+    const [, name, text] = /^(.+?)\s*=\s*(.+)$/.exec(part) ?? []
+    const own = amount('CRUCIBLE_BUDGET_OWNERS', text)
+    if (name === undefined)
+      problems.push(`CRUCIBLE_BUDGET_OWNERS has "${part}": write owner=amount, such as ada=$900`)
+    else if (own !== undefined) owners[name] = own
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return {
+    ...(month === undefined ? {} : { monthMicroUsd: month }),
+    ...(owner === undefined ? {} : { ownerMicroUsd: owner }),
+    owners,
+  }
 }
 
 /** As token services have them: those that are not of AWS leave parts of it empty. */

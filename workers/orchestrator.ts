@@ -1,15 +1,18 @@
+import type { Client } from '@temporalio/client'
 import { Worker, type NativeConnection } from '@temporalio/worker'
 import { createDecidingActivities } from '../activities/deciding'
 import { failureInterceptor } from '../activities/failures'
 import type { AskOffers } from '../activities/asking'
-import type { OwnerLookup } from '../activities/garbage'
+import { Treasury } from '../activities/treasury'
 import { createPlanningActivities } from '../activities/planning'
 import { createStoreActivities } from '../activities/store-garbage'
 import type { OrchestratorActivities } from '../core/activities'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
+import { limitsAnybody } from '../core/treasury'
 import type { ObjectStore } from '../storage/store'
 import { workflowBundle } from './bundle'
 import type { WorkerConfig } from './config'
+import { ownersThrough } from './owners'
 import { runnerPublisher } from './runner-program'
 
 export interface OrchestratorDeps {
@@ -17,7 +20,7 @@ export interface OrchestratorDeps {
   connection: NativeConnection
   store: ObjectStore
   askOffers: AskOffers
-  owners: OwnerLookup
+  client: Client
 }
 
 /** Workflows that a process keeps in memory; beyond that the oldest are dropped and replayed when they are needed again. */
@@ -25,8 +28,12 @@ const CACHED_WORKFLOWS_MAX = 5_000
 
 /** Workflows, planning, decisions and documents, on `ORCHESTRATOR_QUEUE`. */
 export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker> {
-  const { config, connection, store, askOffers, owners } = deps
+  const { config, connection, store, askOffers, client } = deps
   const now = Date.now
+  const limits = config.monthly
+  const treasury = limitsAnybody(limits)
+    ? new Treasury({ client, store, owners: ownersThrough(client), limits })
+    : undefined
   const activities: OrchestratorActivities = {
     ...createPlanningActivities({
       store,
@@ -34,10 +41,11 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
       askOffers,
       now,
       timing: config.timing,
+      treasury,
       publishRunner: runnerPublisher(store),
     }),
-    ...createDecidingActivities({ store, now }),
-    ...createStoreActivities({ store, owners, now }),
+    ...createDecidingActivities({ store, now, treasury }),
+    ...createStoreActivities({ store, now, owners: ownersThrough(client) }),
   }
   return Worker.create({
     connection,

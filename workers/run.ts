@@ -84,7 +84,7 @@ async function createRole(at: Composition, role: Role): Promise<Worker[]> {
   const backends = [...config.backends.keys()]
   await ensureGarbageCollection(client, { store, deployment, backends, logger })
   const askOffers = offersThroughWorkers(client, Date.now)
-  return [await createOrchestrator({ config, connection, store, askOffers, owners: ownersThrough(client) })]
+  return [await createOrchestrator({ config, connection, client, store, askOffers })]
 }
 
 async function runUntil(signal: AbortSignal, workers: Worker[], onReady?: () => void): Promise<void> {

@@ -42,6 +42,7 @@ export const orchestrator = {
   drain: document('ask the machine to save and stop').drain,
   withdraw: document('take the order back').withdraw,
   extend: document('pass the new limits on').extend,
+  promiseBudget: document('have the new budget promised').promiseBudget,
   finishJob: document('complete the record and clean up').finishJob,
 }
 

@@ -20,6 +20,8 @@ export interface AttemptOrders {
   wish(): Wish | null
   /** The machine's reservation ends: the same as an order to save and stop within so long. */
   expire(windowMs: number): void
+  /** The budget is reached: the same as an order to save and stop. */
+  reachBudget(): void
   /** Nothing more is obeyed: the attempt is over. */
   close(): void
 }
@@ -37,6 +39,7 @@ export function attemptOrders({ timing }: AttemptInput): AttemptOrders {
       return reason === undefined || reason === 'superseded' || reason === 'expired' ? null : reason
     },
     expire: (windowMs: number): void => obey({ reason: 'expired', windowMs }),
+    reachBudget: () => obey({ reason: 'budget', windowMs: timing.drainMs }),
     close: (): void => {
       orders.isClosed = true
     },

@@ -104,6 +104,7 @@ async function follow(
   const { order, timing } = input
   let isRunning = false
   let isExpiring = false
+  let isBudgetReached = false
   // Once more should the runner never speak: harmless where it runs, and mends it where it never did.
   let startsLeft = order.runnerStart === 'with-launch' ? 0 : 2
   const start = async (): Promise<AttemptEnd | null> => {
@@ -124,6 +125,7 @@ async function follow(
           timing,
           isRunning,
           ...(isExpiring && { isExpiring }),
+          ...(isBudgetReached && { isBudgetReached }),
         }),
       (failure) => page.trouble(failure),
     )
@@ -136,6 +138,10 @@ async function follow(
       case 'expiring':
         isExpiring = true
         orders.expire(Math.min(seen.leftMs, timing.drainMs))
+        break
+      case 'budget':
+        isBudgetReached = true
+        orders.reachBudget()
         break
       case 'over':
         return seen.end

@@ -2,3 +2,4 @@
 export { attempt } from './attempt'
 export { garbageCollection } from './garbage-collection'
 export { job } from './job'
+export { treasury } from './treasury'

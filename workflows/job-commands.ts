@@ -1,6 +1,7 @@
 import {
   ApplicationFailure,
   CancellationScope,
+  condition,
   defineSignal,
   defineUpdate,
   setHandler,
@@ -19,6 +20,8 @@ import { formatUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
 import { formatInstant } from '../core/time'
 import { DEFAULT_TIMING } from '../core/timing'
+import { failureFrom } from '../core/failure'
+import { orchestrator } from './activities'
 import type { JobRun } from './job-run'
 import { armDeadline } from './limits'
 
@@ -68,7 +71,8 @@ export function listen(run: JobRun): void {
 
   setHandler(
     extendUpdate,
-    ({ deadlineAtMs, budgetMicroUsd }: ExtendUpdate) => {
+    async ({ deadlineAtMs, budgetMicroUsd }: ExtendUpdate) => {
+      if (budgetMicroUsd !== undefined) await havePromised(run, budgetMicroUsd)
       const update: ExtendUpdate = {
         ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
         ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
@@ -87,6 +91,21 @@ export function listen(run: JobRun): void {
   setHandler(runningSignal, ({ attempt, handle }) => {
     if (attempt === page.status.attemptsTotal) page.running(handle)
   })
+}
+
+/** Where months and owners have budgets, the money comes from there first. */
+async function havePromised(run: JobRun, microUsd: number): Promise<void> {
+  const { jobId, owner } = run.input
+  await condition(() => run.isResolved || run.page.isOver)
+  refuseWhenOver(run)
+  const { month } = run.resolved
+  if (month === undefined) return
+  const promised = CancellationScope.nonCancellable(() =>
+    orchestrator.promiseBudget({ jobId, owner, month, microUsd }),
+  )
+  await promised.catch((error: unknown) => refuse(failureFrom(error).message))
+  // It may have ended meanwhile, and its money gone back.
+  refuseWhenOver(run)
 }
 
 function refuse(message: string): never {

@@ -19,8 +19,6 @@ export class JobRun {
   ledger: Ledger
   /** Counts up with every new deadline or budget. */
   limitsVersion = 0
-  /** When the present attempt's order goes out, by the workflow's clock: its machine is paid for, and its runner counts, from there. */
-  orderAtMs = 0
   /** What the job's orders have pinned; missing before the first that pins anything. */
   pins: Record<BackendName, Pins> | undefined
   private held: Until<Pause> | undefined

@@ -56,9 +56,10 @@ async function resolve(run: JobRun): Promise<Finish | undefined> {
     return undefined
   } catch (error) {
     const failure = failureFrom(error)
-    const reason =
-      failure.class === 'auth' ? 'auth' : failure.class === 'invalid' ? 'invalid' : 'unclassified'
-    return { kind: 'finish', state: 'failed', reason, message: failure.message }
+    const { class: failureClass, message, hint } = failure
+    const known = (['auth', 'invalid', 'quota'] as const).find((reason) => reason === failureClass)
+    const sentence = hint === undefined ? message : `${message} ${hint}`
+    return { kind: 'finish', state: 'failed', reason: known ?? 'unclassified', message: sentence }
   }
 }
 
@@ -74,9 +75,16 @@ async function decideNext(run: JobRun, order: Order, settlement: Settlement): Pr
     ...(handle === null ? {} : { machine: keysOf({ ...handle.realised, backend: order.backend }) }),
     ledger: { ...run.ledger, spentMicroUsd: run.page.status.spentMicroUsd },
     policy: run.resolved.policy,
+    ...budgetAfter(run, order),
   })
   run.ledger = ledger
   return decision
+}
+
+function budgetAfter({ page }: JobRun, { priceMaxMicroUsdPerHour }: Order): Pick<DecideInput, 'budget'> {
+  const { budgetMicroUsd, spentMicroUsd } = page.status
+  if (budgetMicroUsd === undefined) return {}
+  return { budget: { leftMicroUsd: budgetMicroUsd - spentMicroUsd, priceMaxMicroUsdPerHour } }
 }
 
 function keysOf(offer: Parameters<typeof offerKey>[0]): NonNullable<DecideInput['machine']> {
@@ -91,7 +99,7 @@ async function continueFresh(run: JobRun): Promise<void> {
 }
 
 async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promise<JobResult> {
-  run.wishes.disarm('deadline')
+  run.wishes.disarmDeadline()
   run.page.move(end.state, end.reason, end.message)
   const result = await forever(
     () =>
@@ -101,6 +109,7 @@ async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promis
         status: run.page.status,
         artifacts: settlement?.artifacts ?? [],
         ...(settlement?.progress === undefined ? {} : { progress: settlement.progress }),
+        ...(run.isResolved && run.resolved.month !== undefined ? { month: run.resolved.month } : {}),
       }),
     (failure) => run.page.trouble(failure),
   )

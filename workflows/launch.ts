@@ -4,6 +4,9 @@ import { failureFrom, type Failure } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import type { AttemptInput } from '../core/messages'
+import { affordableMs } from '../core/meter'
+import { CLOCK_SLACK_MS } from '../core/time'
+import { budgetReserveMs } from '../core/timing'
 import { on, orchestrator, starting } from './activities'
 
 /** What became of an order. */
@@ -82,14 +85,25 @@ export async function startRunner(
   { order, timing }: AttemptInput,
   handle: MachineHandle,
 ): Promise<'started' | 'unanswered' | AttemptEnd> {
-  const leftMs = handle.launchedAtMs + timing.startWithinMs - Date.now()
+  const sinceMs = Date.now() - handle.launchedAtMs
+  const usefulMs = Math.max(timing.startWithinMs - sinceMs, timing.silenceMs)
+  // Of a machine without a runner the watch tells when its money is used up.
+  const withinMs = Math.min(usefulMs, paidForMs({ order, timing }) - sinceMs)
+  if (withinMs <= 0) return 'unanswered'
   try {
-    await starting(order.backend, Math.max(leftMs, timing.silenceMs)).start({ order, handle })
+    await starting(order.backend, withinMs).start({ order, handle })
     return 'started'
   } catch (error) {
     const isRefused = error instanceof ActivityFailure && error.retryState === 'NON_RETRYABLE_FAILURE'
     return isRefused ? { kind: 'failed', isLaunched: true, failure: failureFrom(error) } : 'unanswered'
   }
+}
+
+/** How long a machine at the dearest price can go on until it must stop for the sake of its budget. */
+function paidForMs({ order, timing }: Pick<AttemptInput, 'order' | 'timing'>): number {
+  const { budget } = order.runner.limits
+  const paidMs = budget === null ? null : affordableMs(budget.microUsd, budget.priceMaxMicroUsdPerHour)
+  return paidMs === null ? Infinity : paidMs - budgetReserveMs(timing) - CLOCK_SLACK_MS
 }
 
 function isTimeout(error: unknown, type?: TimeoutFailure['timeoutType']): boolean {

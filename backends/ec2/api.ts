@@ -118,6 +118,11 @@ export interface MarketApi {
   onDemandPrices(region: string, signal: AbortSignal): Promise<Map<string, string>>
   /** The prices in force now. */
   spotPrices(types: string[], signal: AbortSignal): Promise<SpotPrice[]>
+  /** The price of one pool in force at an instant, and every one since, the oldest first. */
+  spotPriceHistory(
+    pool: { type: string; zone: string; fromAtMs: number },
+    signal: AbortSignal,
+  ): Promise<{ atMs: number; usdPerHour: string }[]>
   image(id: string, signal: AbortSignal): Promise<Image | undefined>
   /** Whatever their state. */
   reservations(signal: AbortSignal): Promise<Reservation[]>

@@ -8,6 +8,7 @@ import { createMarket, type Market } from './market'
 import { createMemory, type Memory } from './memory'
 import { createPlaces, type Places } from './places'
 import { createReservations, type Reservations } from './reservations'
+import type { PriceHistories } from './prices'
 import { readUserData, type TemplateCommon } from './template'
 
 /** What the backend needs from whoever composes it. */
@@ -36,6 +37,7 @@ export interface Host {
   reservations: Reservations
   memory: Memory
   common: TemplateCommon
+  histories: PriceHistories
   /** Value of a quota by its code; the last known one, or nothing, where it cannot be read. */
   quota(code: string, signal: AbortSignal): Promise<number | undefined>
 }
@@ -57,6 +59,7 @@ export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): H
     places: createPlaces({ config, api, clock }),
     reservations: createReservations({ config, api, clock }),
     memory: createMemory(clock),
+    histories: new Map(),
     common: { deployment: deps.deployment ?? '', userData: readUserData() },
     quota: async (code, signal) => {
       const known =

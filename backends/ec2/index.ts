@@ -10,6 +10,7 @@ import { logs } from './logs'
 import { leftovers } from './leftovers'
 import { find, list, observe } from './observe'
 import { BACKEND, CAPACITY_TYPES, offers } from './offers'
+import { prices } from './prices'
 import type * as Sdk from './sdk'
 import { start } from './start'
 import { terminate } from './terminate'
@@ -58,6 +59,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
     drain: (handle, order, ctx) => verb(ctx, () => drain(host, { handle, drain: order }, ctx)),
     observe: (handles, ctx) => verb(ctx, () => observe(host, handles, ctx)),
     terminate: (resource, ctx) => verb(ctx, () => terminate(host, resource, ctx)),
+    prices: (handle, time, ctx) => verb(ctx, () => prices(host, handle, { time, ctx })),
     list: (deployment, ctx) => verb(ctx, () => list(host, deployment, ctx)),
     leftovers: (deployment, ctx) => verb(ctx, () => leftovers(host, deployment, ctx)),
     logs: (handle, _cursor, ctx) => verb(ctx, () => logs(host, handle, ctx)),

@@ -3,6 +3,7 @@ import type { Observation } from '../../core/observation'
 import type { Order } from '../../core/plan'
 import type { Machine, Pool } from './api'
 import { failureOfState } from './errors'
+import { BILLED_AT_LEAST_MS } from './prices'
 import { ownerOf, priceOn } from './tags'
 
 /** Machines are named by the provider; nothing else is worth asking it about. */
@@ -26,6 +27,7 @@ export function handleOf(machine: Machine): MachineHandle {
       place: zone,
       priceMicroUsdPerHour: priceOn(tags, { type, place: zone }),
       ...(capacityType === 'reserved' && reservation !== undefined && { reservationId: reservation }),
+      billedAtLeastMs: BILLED_AT_LEAST_MS,
     },
     launchedAtMs,
   }
@@ -48,6 +50,7 @@ export function handleOfFleet(
       type: offer?.type ?? '',
       place: offer?.place ?? '',
       priceMicroUsdPerHour: told?.priceMicroUsdPerHour ?? order.priceMaxMicroUsdPerHour,
+      billedAtLeastMs: BILLED_AT_LEAST_MS,
     },
     launchedAtMs,
   }

@@ -1,3 +1,4 @@
+import type { MicroUsd } from '../../core/money'
 import type { Availability, Offer, Pins } from '../../core/offer'
 import type { ResourceRequest } from '../../core/resources'
 import type { CallContext } from '../backend'
@@ -5,6 +6,7 @@ import type { Image, MachineType, Reservation, Subnet } from './api'
 import type { Host } from './host'
 import type { Price } from './market'
 import { reservedFacts } from './reserved-offers'
+import { BILLED_AT_LEAST_MS } from './prices'
 import { diskFor, holding, isDrivable, quotaOf, shapeOf } from './shapes'
 import { templateName, type TemplateFacts } from './template'
 
@@ -47,11 +49,16 @@ export async function offers(
         const data = await dataFor(host, { image, subnet, diskGiB, capacityType }, signal)
         const price =
           capacityType === 'spot' ? spotPrice(type.name, zone, { spot, onDemand }) : onDemand(type.name)
-        if (price === undefined) continue
+        // Without a price of our own to end at, spot is kept up to what the type costs on demand.
+        const most = capacityType === 'spot' ? onDemand(type.name) : price
+        if (price === undefined || most === undefined) continue
         const { availability, note } = availabilityOf(host, { type, capacityType, subnet, quotas })
-        const facts = { availability, priceSource: price.source, priceMicroUsdPerHour: price.microUsdPerHour }
+        const priceMicroUsdPerHour = price.microUsdPerHour
+        const dearest = Math.max(priceMicroUsdPerHour, most.microUsdPerHour)
+        const facts = { availability, priceSource: price.source, priceMicroUsdPerHour }
+        const limit = capacityType === 'spot' ? { priceMaxMicroUsdPerHour: dearest } : {}
         const notes = [note, price.note]
-        found.push(offerOf({ ...facts, type, capacityType, zone, diskGiB, notes, data, pins }))
+        found.push(offerOf({ ...facts, ...limit, type, capacityType, zone, diskGiB, notes, data, pins }))
       }
     }
     for (const reservation of reserved?.value.filter((one) => one.type === type.name) ?? []) {
@@ -126,6 +133,7 @@ function offerOf({ type, zone, diskGiB, notes, data, pins, ...facts }: Facts): O
   return {
     ...{ backend: BACKEND, type: type.name, place: zone },
     shape: shapeOf(type, diskGiB),
+    billedAtLeastMs: BILLED_AT_LEAST_MS,
     ...facts,
     ...(told.length > 0 && { note: told.join('; ') }),
     data,

@@ -58,6 +58,7 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
       }),
     spotPrices: (types, signal) => call(signal, () => spotPrices(ec2, types, signal)),
     reservations: (signal) => call(signal, () => reservations(ec2, signal)),
+    spotPriceHistory: (pool, signal) => call(signal, () => spotPriceHistory(ec2, pool, signal)),
     image: (id, signal) =>
       call(signal, async () => {
         const { Images } = await ec2.send(
@@ -187,4 +188,27 @@ async function spotPrices(ec2: EC2Client, types: string[], signal: AbortSignal):
     }
   }
   return [...newest.values()].map(({ price }) => price)
+}
+
+/** What was in force at the beginning comes with it: a history begins with the last change before its start. */
+async function spotPriceHistory(
+  ec2: EC2Client,
+  { type, zone, fromAtMs }: { type: string; zone: string; fromAtMs: number },
+  signal: AbortSignal,
+): Promise<{ atMs: number; usdPerHour: string }[]> {
+  const pages = paginateDescribeSpotPriceHistory(
+    { client: ec2, pageSize: 1_000 },
+    {
+      StartTime: new Date(fromAtMs),
+      ProductDescriptions: ['Linux/UNIX'],
+      InstanceTypes: [type as _InstanceType],
+      AvailabilityZone: zone,
+    },
+    { abortSignal: signal },
+  )
+  const changes: { atMs: number; usdPerHour: string }[] = []
+  for await (const { SpotPriceHistory } of pages)
+    for (const { SpotPrice: usdPerHour, Timestamp } of SpotPriceHistory ?? [])
+      if (usdPerHour !== undefined && Timestamp !== undefined) changes.push({ atMs: Timestamp.getTime(), usdPerHour })
+  return changes.sort((a, b) => a.atMs - b.atMs)
 }

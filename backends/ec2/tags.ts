@@ -1,4 +1,5 @@
 import type { OwnerTags } from '../../core/handle'
+import { affordableMs } from '../../core/meter'
 import { offerKey, type Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import { CLOCK_SLACK_MS } from '../../core/time'
@@ -19,15 +20,24 @@ const VALUE_MAX = 250
 
 /** Everything that the machine and whoever finds it must know; on it from its first moment. */
 export function tagsOf(order: Order): Record<string, string> {
-  const { startWithinMs, drainMs, powerOffMs } = order.runner
+  const { drainMs, powerOffMs } = order.runner
   return {
     Name: `crucible ${order.attemptId}`,
     [TAGS.deployment]: order.deployment,
     [TAGS.job]: order.jobId,
     [TAGS.attempt]: order.attemptId,
-    [TAGS.timer]: `${startWithinMs + CLOCK_SLACK_MS} ${drainMs + powerOffMs + CLOCK_SLACK_MS}`,
+    [TAGS.timer]: `${startsWithinMs(order)} ${drainMs + powerOffMs + CLOCK_SLACK_MS}`,
     ...pricesOf(order.offers),
   }
+}
+
+/** A machine on which no runner begins has nothing to save, and must be off before its money is used up. */
+function startsWithinMs({ runner }: Order): number {
+  const { startWithinMs, powerOffMs, limits } = runner
+  const usefulMs = startWithinMs + CLOCK_SLACK_MS
+  if (limits.budget === null) return usefulMs
+  const paidMs = affordableMs(limits.budget.microUsd, limits.budget.priceMaxMicroUsdPerHour) ?? Infinity
+  return Math.max(0, Math.min(usefulMs, paidMs - powerOffMs - CLOCK_SLACK_MS))
 }
 
 export function ownerOf(tags: Record<string, string>): OwnerTags {

@@ -19,7 +19,7 @@ from .gpus import Gpus
 from .guard import Options, Post
 from .keys import CheckpointId, Keys, parse_range
 from .lease import Lease
-from .limits import Limits
+from .limits import Limits, Spent
 from .logs import LogBook
 from .looks import Looks
 from .memory import Memory, boot_id
@@ -109,7 +109,8 @@ class Attempt:
         self.order = order
         started_ms, clock = self.memory.started_ms, self.clock
         self.lease = Lease(self.memory.lease_until_ms or started_ms + order["leaseMs"])
-        self.limits = Limits(order["limits"], self.memory.ordered_ms(order["issuedAtMs"]))
+        ordered = Spent(self.memory.ordered_ms(order["issuedAtMs"]), 0)
+        self.limits = Limits(order["limits"], self.memory.spent or ordered)
         self._save_ends()
         self.stop = Stop(clock, order, self.limits, self.lease)
         self.stop.asked_here = self._asked_here
@@ -227,7 +228,9 @@ class Attempt:
 
     def _save_ends(self) -> None:
         hard_stop = self.limits.hard_stop(self.clock.mono_ms(), self.clock.wall_ms())
-        self.memory.save(self.lease.lapses_at_ms, None if hard_stop is None else hard_stop.at_ms)
+        # Whoever ends the machine in the place of its runner: late enough for a result, early enough to power off.
+        off_ms = None if hard_stop is None else hard_stop.at_ms - self.order["powerOffMs"] // 2
+        self.memory.save(self.lease.lapses_at_ms, off_ms, self.limits.spent)
 
     def _take_grant(self, sealed: dict) -> None:
         """Raises `ValueError` or `OSError` that says why it cannot be used."""

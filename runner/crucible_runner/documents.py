@@ -82,7 +82,8 @@ def _manifest_link(value: Any, at: str) -> dict:
     return checked
 
 
-LIMITS = record({"seq": whole(), "deadlineAtMs": _whole_or_null, "runMs": _whole_or_null})
+_BUDGET = record({"microUsd": whole(), "priceMaxMicroUsdPerHour": whole()})
+LIMITS = record({"seq": whole(), "deadlineAtMs": _whole_or_null, "budget": or_null(_BUDGET)})
 
 ORDER = record(
     {
@@ -124,7 +125,11 @@ CLAIM = record({"machine": pattern(MACHINE_ID, "1 to 255 printable ASCII charact
 
 SEALED = record({"v": literal(1), "nonce": text, "text": text, "tag": text})
 
-LEASE = record({"seq": whole(), "answersBeat": whole(), "ttlMs": whole()}, optional={"grant": SEALED, "usableUntilMs": whole()})
+_METERED = record({"toAtMs": whole(), "costMicroUsd": whole(), "priceMicroUsdPerHour": whole()})
+LEASE = record(
+    {"seq": whole(), "answersBeat": whole(), "ttlMs": whole()},
+    optional={"usableUntilMs": whole(), "spentMicroUsd": whole(), "metered": _METERED, "grant": SEALED},
+)
 
 GRANT = record(
     {"keyId": text, "secret": text, "sessionToken": or_null(text), "expiresAtMs": _whole_or_null}

@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from typing import Optional
 
 # A renewal answers a recent beat; more than this many beats later it is too old to mean anything.
 _BEATS_KEPT = 1000
@@ -22,6 +23,11 @@ class Lease:
             self._sent[beat] = at_ms
             while len(self._sent) > _BEATS_KEPT:
                 self._sent.popitem(last=False)
+
+    def sent_at_ms(self, beat: int) -> Optional[int]:
+        """When a beat was sent; None of one that never was, or long ago."""
+        with self._lock:
+            return self._sent.get(beat)
 
     def renew(self, document: dict) -> bool:
         """Obeys `lease.json`. False when it answers a beat that was never sent, or one of long ago."""

@@ -2,6 +2,24 @@
 
 from typing import NamedTuple, Optional
 
+# Ten years (core/meter.ts): more than anybody waits for.
+AFFORDABLE_MAX_MS = 3650 * 24 * 3600 * 1000
+
+
+def affordable_ms(left_micro_usd: int, price_micro_usd_per_hour: int) -> Optional[int]:
+    """How long a machine may be billed for what is left, in whole seconds; None when it costs nothing (core/meter.ts does the same)."""
+    if price_micro_usd_per_hour <= 0:
+        return None
+    seconds = max(0, left_micro_usd) * 3600 // price_micro_usd_per_hour
+    return min(seconds * 1000, AFFORDABLE_MAX_MS)
+
+
+class Spent(NamedTuple):
+    """What the attempt had cost at most, and when (monotonic)."""
+
+    at_ms: int
+    micro_usd: int
+
 
 class HardStop(NamedTuple):
     at_ms: int
@@ -11,12 +29,12 @@ class HardStop(NamedTuple):
 
 
 class Limits:
-    """The limits in force: the document with the highest `seq`, the order's own being the first."""
+    """The limits in force: the document with the highest `seq`, the order's own being the first; and what is spent of them."""
 
-    def __init__(self, first: dict, ordered_ms: int) -> None:
-        """`ordered_ms` is when the order was issued (monotonic): from then on somebody may be paying for the machine."""
+    def __init__(self, first: dict, spent: Spent) -> None:
+        """`spent` at first is nothing, when the order was issued: from then on somebody may be paying for the machine."""
         self.document = first
-        self._ordered_ms = ordered_ms
+        self.spent = spent
 
     @property
     def seq(self) -> int:
@@ -29,12 +47,22 @@ class Limits:
         self.document = document
         return True
 
+    def learn(self, spent: Spent) -> bool:
+        """What the control plane has told last; of an earlier moment than what is known it is no news. True when it is."""
+        if spent.at_ms <= self.spent.at_ms:
+            return False
+        self.spent = spent
+        return True
+
     def hard_stop(self, mono_ms: int, wall_ms: int) -> Optional[HardStop]:
         """The earliest end, or None without any. The wall clock is asked each time, for it may be set meanwhile."""
-        deadline_at_ms, run_ms = self.document["deadlineAtMs"], self.document["runMs"]
+        deadline_at_ms, budget = self.document["deadlineAtMs"], self.document["budget"]
         stops = []
         if deadline_at_ms is not None:
             stops.append(HardStop(mono_ms + deadline_at_ms - wall_ms, "deadline"))
-        if run_ms is not None:
-            stops.append(HardStop(self._ordered_ms + run_ms, "budget"))
+        if budget is not None:
+            left_micro_usd = budget["microUsd"] - self.spent.micro_usd
+            paid_ms = affordable_ms(left_micro_usd, budget["priceMaxMicroUsdPerHour"])
+            if paid_ms is not None:
+                stops.append(HardStop(self.spent.at_ms + paid_ms, "budget"))
         return min(stops) if stops else None

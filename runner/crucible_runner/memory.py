@@ -1,12 +1,13 @@
-"""What a runner must remember when it is started again in the same directory: when it began, and how long its lease lasts.
+"""What a runner must remember when it is started again in the same directory: when it began, how long its lease lasts, and what it has cost.
 
-Without it every start would bring a new lease and new time to run, and neither the fence nor the money cap would hold.
+Without it every start would bring a new lease and new money to run for, and neither the fence nor the money cap would hold.
 """
 
 import json
 from typing import Optional
 
 from .clock import Clock
+from .limits import Spent
 from .paths import write_whole
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -35,6 +36,7 @@ class Memory:
         self.started_ms = clock.mono_ms()
         self.started_wall_ms = clock.wall_ms()
         self.lease_until_ms: Optional[int] = None
+        self.spent: Optional[Spent] = None
         if told is not None:
             if told["attemptId"] != attempt_id:
                 raise ValueError("the directory of %s belongs to %s" % (path, told["attemptId"]))
@@ -43,14 +45,19 @@ class Memory:
             self.started_wall_ms = told["startedWallMs"]
             if told["leaseUntilMs"] is not None:
                 self.lease_until_ms = told["leaseUntilMs"] + shift_ms
+            if told["spent"] is not None:
+                self.spent = Spent(told["spent"][0] + shift_ms, told["spent"][1])
 
     def ordered_ms(self, issued_at_ms: int) -> int:
         """When the order was issued, on the monotonic clock. A wall clock that is behind makes it no later than the first start."""
         return self.started_ms - max(0, self.started_wall_ms - issued_at_ms)
 
-    def save(self, lease_until_ms: int, hard_stop_ms: Optional[int] = None) -> None:
+    def save(
+        self, lease_until_ms: int, hard_stop_ms: Optional[int] = None, spent: Optional[Spent] = None
+    ) -> None:
         """The hard stop is for whoever ends the machine when no runner can any more. Raises `OSError`."""
         self.lease_until_ms = lease_until_ms
+        self.spent = spent
         told = {
             "attemptId": self._attempt_id,
             "boot": self._boot,
@@ -60,6 +67,7 @@ class Memory:
             "startedWallMs": self.started_wall_ms,
             "leaseUntilMs": lease_until_ms,
             "hardStopMs": hard_stop_ms,
+            "spent": spent,
         }
         write_whole(self._path, json.dumps(told).encode("utf-8"), is_synced=True)
 

@@ -7,7 +7,7 @@ from .clock import Clock
 from .documents import DRAIN, LEASE, LIMITS, parse
 from .keys import Keys
 from .lease import Lease
-from .limits import Limits
+from .limits import Limits, Spent
 from .notices import Look
 from .retry import Remark, Trouble
 from .shapes import DocumentError, Shape
@@ -33,7 +33,7 @@ class Watch:
         """Uses the sealed credentials of a lease. Raises `ValueError` or `OSError` that says why it cannot."""
 
     def begin(self, stop: Stop, lease: Lease, limits: Limits, moved: Callable[[], None]) -> None:
-        """`moved` is called whenever the lease has become longer or the limits others."""
+        """`moved` is called whenever the lease has become longer, the limits others, or what is spent of them known."""
         self._stop = stop
         self._lease = lease
         self._limits = limits
@@ -60,7 +60,8 @@ class Watch:
         lease = self._read(self._keys.lease, LEASE)
         if lease is not None:
             before_ms = self._lease.lapses_at_ms
-            if self._lease.renew(lease) and self._lease.lapses_at_ms > before_ms:
+            is_longer = self._lease.renew(lease) and self._lease.lapses_at_ms > before_ms
+            if self._learn(lease) or is_longer:
                 self._moved()
             if lease.get("usableUntilMs") is not None:
                 self._stop.on_usable_until(lease["usableUntilMs"])
@@ -73,6 +74,13 @@ class Watch:
                 if limits is not None and self._limits.obey(limits):
                     self._moved()
                     self._remark("obeying limits %d" % limits["seq"])
+
+    def _learn(self, lease: dict) -> bool:
+        """What the attempt had cost when the answered beat was sent."""
+        sent_at_ms = self._lease.sent_at_ms(lease["answersBeat"])
+        if sent_at_ms is None or "spentMicroUsd" not in lease:
+            return False
+        return self._limits.learn(Spent(sent_at_ms, lease["spentMicroUsd"]))
 
     def _take_grant(self, sealed: Optional[dict]) -> None:
         # The lease may answer a beat of a runner before this one; its grant is as good as any.

@@ -56,7 +56,7 @@ describe('drain and extend', () => {
     await perform(deciding, 'drain', { ...at, drain: { reason: 'deadline', windowMs: 7 } })
     await perform(deciding, 'drain', { ...at, drain: { reason: 'cancelled', windowMs: 1 } })
     expect(await place.read(layout.drain('job-a', 3))).toMatchObject({ reason: 'deadline', windowMs: 7 })
-    const limits = { seq: 2, deadlineAtMs: 5, runMs: 6 }
+    const limits = { seq: 2, deadlineAtMs: 5, budget: { microUsd: 6, priceMaxMicroUsdPerHour: 7 } }
     await perform(deciding, 'extend', { ...at, limits })
     expect(await place.read(layout.limits('job-a', 3, 2))).toEqual(limits)
   })

@@ -24,9 +24,9 @@ describe('the documents of an attempt', () => {
     await documents.putDrain({ reason: 'cancelled', windowMs: 5 })
     await documents.putDrain({ reason: 'superseded', windowMs: 0 })
     expect(await place.read(layout.drain('job-a', 2))).toMatchObject({ reason: 'cancelled', windowMs: 5 })
-    await documents.putLimits({ seq: 1, deadlineAtMs: 1, runMs: null })
-    await documents.putLimits({ seq: 1, deadlineAtMs: 2, runMs: null })
-    expect(await place.read(layout.limits('job-a', 2, 1))).toEqual({ seq: 1, deadlineAtMs: 1, runMs: null })
+    await documents.putLimits({ seq: 1, deadlineAtMs: 1, budget: null })
+    await documents.putLimits({ seq: 1, deadlineAtMs: 2, budget: null })
+    expect(await place.read(layout.limits('job-a', 2, 1))).toEqual({ seq: 1, deadlineAtMs: 1, budget: null })
     await documents.putOrder(runner)
     const first = await place.read<object>(layout.order('job-a', 2))
     place.aheadMs = 60_000

@@ -246,8 +246,8 @@ describe('plan', () => {
   it('gives the machine a hard stop for the money that is left, not for the whole budget', async () => {
     const ledger = { ...EMPTY_LEDGER, spentMicroUsd: microUsd(360) }
     const outcome = await perform(planning(), 'plan', input({ ledger, budgetMicroUsd: microUsd(720) }))
-    // One hour at 360 dollars.
-    expect(outcome).toMatchObject({ kind: 'place', order: { runner: { limits: { runMs: 3_600_000 } } } })
+    const budget = { microUsd: microUsd(360), priceMaxMicroUsdPerHour: microUsd(360) }
+    expect(outcome).toMatchObject({ kind: 'place', order: { runner: { limits: { budget } } } })
   })
 })
 

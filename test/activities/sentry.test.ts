@@ -31,7 +31,7 @@ beforeEach(async () => {
 afterEach(() => place.dispose())
 
 const sentry = (over: Partial<WatchInput> = {}): Sentry =>
-  new Sentry({ store: place.store, now: () => nowMs }, { ...input, ...over })
+  new Sentry({ store: place.store, now: () => nowMs, backend: {} }, { ...input, ...over })
 const lease = (): Promise<Lease | undefined> => place.read<Lease>(layout.lease(order.jobId, order.attempt))
 
 describe('a sentry', () => {
@@ -133,7 +133,7 @@ describe('the lease', () => {
     expect(await lease()).toBeUndefined()
     await place.beat(order, { seq: 1 })
     await one.look(RUNNING, true)
-    expect(await lease()).toEqual({ seq: 1, answersBeat: 1, ttlMs: TIMING.leaseMs })
+    expect(await lease()).toMatchObject({ seq: 1, answersBeat: 1, ttlMs: TIMING.leaseMs })
     nowMs += 999
     await place.beat(order, { seq: 2 })
     await one.look(RUNNING, true)
@@ -144,7 +144,7 @@ describe('the lease', () => {
     expect(await lease()).toMatchObject({ seq: 1 })
     await place.beat(order, { seq: 3 })
     await one.look(RUNNING, true)
-    expect(await lease()).toEqual({ seq: 2, answersBeat: 3, ttlMs: TIMING.leaseMs })
+    expect(await lease()).toMatchObject({ seq: 2, answersBeat: 3, ttlMs: TIMING.leaseMs })
   })
 
   it.each(['draining', 'finishing'] as const)('is not renewed for a runner that is %s', async (phase) => {
@@ -189,7 +189,7 @@ describe('the lease of a machine that lives on grants', () => {
   }
   const granted = (): Sentry =>
     new Sentry(
-      { store: place.store, now: () => nowMs, grants: source },
+      { store: place.store, now: () => nowMs, backend: {}, grants: source },
       { ...input, timing: { ...TIMING, drainMs: 3_000, powerOffMs: 1_000 } },
     )
   let seq = 0

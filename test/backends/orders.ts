@@ -65,7 +65,7 @@ export function makeOrder(options: OrderOptions): Order {
         outputs: [],
       },
       checkpoint: { directory: null, everyMs: 0, quietMs: checkpointQuietMs },
-      limits: { seq: 0, deadlineAtMs: null, runMs: null },
+      limits: { seq: 0, deadlineAtMs: null, budget: null },
       ...{ leaseMs, drainMs, powerOffMs, startWithinMs, beatMs, notice: { kind: 'none' } },
       ...options.runner,
     },

@@ -52,7 +52,7 @@ describe('the story of a job', () => {
     await world.beat(1, { rebalanceAtMs: NOW + 20 * SECOND_MS })
     const drain: Drain = { reason: 'migrated', windowMs: 110_000, requestedAtMs: NOW + 30 * SECOND_MS }
     await put(layout.drain(JOB, 1), drain)
-    const limits: Limits = { seq: 1, deadlineAtMs: NOW + MINUTE_MS, runMs: null }
+    const limits: Limits = { seq: 1, deadlineAtMs: NOW + MINUTE_MS, budget: null }
     await put(layout.limits(JOB, 1, 1), limits)
     const told = await story()
     expect(told.slice(0, 3)).toEqual([

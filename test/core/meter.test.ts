@@ -1,8 +1,15 @@
 import { describe, expect, it } from '@jest/globals'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { AFFORDABLE_MAX_MS, affordableMs, spend, spendOver } from '../../core/meter'
 import { formatUsd, microUsd } from '../../core/money'
 import { DAY_MS, formatDuration, HOUR_MS } from '../../core/time'
+
+/** What is left, the price of an hour, and for how long it does; the runner is held to the same. */
+const VECTORS = JSON.parse(
+  readFileSync(join(__dirname, '..', 'runner', 'golden', 'vectors', 'affordable.json'), 'utf8'),
+) as [left: number, perHour: number, ms: number | null][]
 
 describe('the meter', () => {
   it('bills by the started second', () => {
@@ -21,6 +28,53 @@ describe('the meter', () => {
     expect(spend(usage, 0)).toBe(0)
   })
 
+  it('takes each moment at the price then in force', () => {
+    const at = (...changes: [number, number][]): number =>
+      spend(
+        {
+          fromAtMs: 0,
+          toAtMs: 2 * HOUR_MS,
+          priceMicroUsdPerHour: 100,
+          changes: changes.map(([fromAtMs, priceMicroUsdPerHour]) => ({ fromAtMs, priceMicroUsdPerHour })),
+        },
+        0,
+      )
+    expect(at()).toBe(200)
+    expect(at([HOUR_MS, 50])).toBe(150)
+    expect(at([-5, 40], [0, 30], [HOUR_MS / 2, 60], [3 * HOUR_MS, 1_000])).toBe(15 + 90)
+    // In no order that a provider would tell: each is in force until the next one.
+    expect(at([HOUR_MS, 50], [HOUR_MS / 2, 10])).toBe(100 + 10)
+  })
+
+  it('bills no less than the least, at the price that is in force by then', () => {
+    const usage = { fromAtMs: 0, toAtMs: 1, priceMicroUsdPerHour: 3_600, billedAtLeastMs: 60_000 }
+    expect(spend(usage, 0)).toBe(60)
+    expect(spend({ ...usage, toAtMs: 60_001 }, 0)).toBe(61)
+    const changes = [{ fromAtMs: 30_000, priceMicroUsdPerHour: 7_200 }]
+    expect(spend({ ...usage, changes }, 0)).toBe(30 + 60)
+    expect(spend({ ...usage, toAtMs: 0 }, 0)).toBe(0)
+  })
+
+  it('adds up without rounding, however long and dear, and is the sum of its stretches', () => {
+    const price = fc.nat({ max: 1e9 })
+    const path = fc.array(fc.tuple(fc.integer({ min: 1, max: 400 * HOUR_MS }), price), { maxLength: 8 })
+    fc.assert(
+      fc.property(price, path, fc.nat({ max: 3_000_000 }), (first, steps, seconds) => {
+        const toAtMs = seconds * 1_000
+        const changes = steps
+          .map(([fromAtMs, priceMicroUsdPerHour]) => ({ fromAtMs, priceMicroUsdPerHour }))
+          .sort((a, b) => a.fromAtMs - b.fromAtMs)
+        const exact = [{ fromAtMs: 0, priceMicroUsdPerHour: first }, ...changes].reduce((sum, step, i, all) => {
+          const untilMs = Math.min(toAtMs, all[i + 1]?.fromAtMs ?? toAtMs)
+          return sum + BigInt(Math.max(0, untilMs - step.fromAtMs)) * BigInt(step.priceMicroUsdPerHour)
+        }, 0n)
+        const hour = BigInt(HOUR_MS)
+        const usage = { fromAtMs: 0, toAtMs, priceMicroUsdPerHour: first, changes }
+        expect(BigInt(spend(usage, 0))).toBe((exact + hour - 1n) / hour)
+      }),
+    )
+  })
+
   it('never affords more than there is, and never a whole second less', () => {
     const money = fc.nat({ max: 1e12 })
     const price = fc.integer({ min: 1, max: 1e9 })
@@ -31,6 +85,7 @@ describe('the meter', () => {
         if (ms < AFFORDABLE_MAX_MS) expect(spendOver(ms + 1_000, perHour)).toBeGreaterThan(left)
       }),
     )
+    for (const [left, perHour, ms] of VECTORS) expect(affordableMs(left, perHour)).toBe(ms)
     expect(affordableMs(5, 0)).toBeNull()
     expect(affordableMs(-5, 3_600)).toBe(0)
   })

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
+import { paidFor } from '../support/money'
 import { until } from '../support/until'
 import { COUNTER, STUBBORN } from './programs'
 import { machineProcesses, useWorlds, type Machine, type Wanted, type World } from './world'
 
 const createWorld = useWorlds()
-const NONE = { seq: 0, deadlineAtMs: null, runMs: null }
+const NONE = { seq: 0, deadlineAtMs: null, budget: null }
 /** Short windows, so that a limit of seconds has room for them. */
 const BRISK = { drainMs: 1_500, powerOffMs: 500 }
 
@@ -34,7 +35,7 @@ describe('the hard stop', () => {
       ...BRISK,
       bundle,
       run: 'python3 stubborn.py',
-      limits: { ...NONE, runMs: 8_000 },
+      limits: { ...NONE, budget: paidFor(8_000) },
     })
     expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'budget', signal: 'SIGKILL' })
     expect(Date.now() - startedAtMs).toBeGreaterThan(7_000)
@@ -46,7 +47,7 @@ describe('the hard stop', () => {
     const bundle = await world.bundle({ 'stubborn.py': STUBBORN })
     const issuedAtMs = Date.now() - 20_000
     // Room for two starts on a busy computer.
-    const limits = { ...NONE, runMs: 32_000 }
+    const limits = { ...NONE, budget: paidFor(32_000) }
     const run = 'python3 stubborn.py'
     const first = await world.launch({ ...BRISK, bundle, issuedAtMs, limits, run })
     await first.untilBeat(({ progress, uptimeMs }) => progress !== null && uptimeMs > 2_000)
@@ -61,20 +62,20 @@ describe('the hard stop', () => {
 
   it('that is too near leaves the command unstarted', async () => {
     const world = createWorld()
-    const machine = await launchCounter(world, { limits: { ...NONE, runMs: 1_000 } })
+    const machine = await launchCounter(world, { limits: { ...NONE, budget: paidFor(1_000) } })
     expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'budget' })
     expect(await machine.output()).toEqual([])
   })
 
   it('moves when the limits are extended; the highest number counts', async () => {
     const world = createWorld()
-    const machine = await launchCounter(world, { limits: { ...NONE, runMs: 8_000 } })
+    const machine = await launchCounter(world, { limits: { ...NONE, budget: paidFor(8_000) } })
     await machine.untilBeat(({ progress }) => progress !== null)
-    await world.limits(1, { ...NONE, seq: 2, runMs: 60_000 })
+    await world.limits(1, { ...NONE, seq: 2, budget: paidFor(60_000) })
     await machine.untilBeat(({ limitsSeq }) => limitsSeq === 2)
-    await world.limits(1, { ...NONE, seq: 1, runMs: 10 })
+    await world.limits(1, { ...NONE, seq: 1, budget: paidFor(0) })
     await machine.untilBeat(({ uptimeMs }) => uptimeMs > 8_500)
-    await world.limits(1, { ...NONE, seq: 3, runMs: 9_000 })
+    await world.limits(1, { ...NONE, seq: 3, budget: paidFor(9_000) })
     expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'budget' })
   })
 })

@@ -181,7 +181,7 @@ export class World {
       inputs: [],
       outputs: [],
       checkpoint: { directory: null, everyMs: 0, quietMs: 300 },
-      limits: { seq: 0, deadlineAtMs: null, runMs: null },
+      limits: { seq: 0, deadlineAtMs: null, budget: null },
       leaseMs: 120_000,
       drainMs: 10_000,
       powerOffMs: 2_000,

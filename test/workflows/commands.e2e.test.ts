@@ -128,8 +128,8 @@ describe('what the owner can tell a job', () => {
       const limits: unknown = JSON.parse(
         (await deployment.store.get(layout.limits('job-test', 1, 1)))!.toString(),
       )
-      // 2,000 dollars at 360 an hour, in whole seconds.
-      expect(limits).toEqual({ seq: 1, deadlineAtMs, runMs: 20_000_000 })
+      const budget = { microUsd: microUsd(2_000), priceMaxMicroUsdPerHour: SPOT.priceMicroUsdPerHour }
+      expect(limits).toEqual({ seq: 1, deadlineAtMs, budget })
       await expectUntouched(deployment, job)
     }),
   )

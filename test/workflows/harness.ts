@@ -6,11 +6,13 @@ import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
 import { createStoreActivities } from '../../activities/store-garbage'
+import { Treasury } from '../../activities/treasury'
 import type { Backend } from '../../backends/backend'
 import type { JobSpec } from '../../core/job'
 import type { JobInput, JobResult, JobStatus } from '../../core/messages'
 import { microUsd } from '../../core/money'
 import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
+import type { MonthlyLimits } from '../../core/treasury'
 import { DEFAULT_TIMING, type Timing } from '../../core/timing'
 import { createVerbsWorker, createWatchWorker, type BackendWorkerDeps } from '../../workers/backend'
 import { offersThroughWorkers } from '../../workers/offers'
@@ -18,6 +20,7 @@ import { ownersThrough } from '../../workers/owners'
 import { RealClock } from '../backends/scripted/clock'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import type { ObjectStore } from '../../storage/store'
+import { SPEC } from './spec'
 import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { ScriptedWorld, type WorldOptions } from '../backends/scripted/world'
 import { freshNamespace } from '../support/namespace'
@@ -35,21 +38,6 @@ export const QUICK: Timing = {
   silenceMs: 1_500,
   observeMs: 50,
   goneConfirmMs: 100,
-}
-
-export const SPEC: JobSpec = {
-  name: 'train',
-  run: 'train',
-  inputs: [],
-  resources: {},
-  isInterruptible: true,
-  checkpoint: {},
-  backends: [],
-  optimize: 'cost',
-  retries: { failures: 0, interruptions: 10 },
-  env: {},
-  secrets: [],
-  outputs: [],
 }
 
 export const SPOT = {
@@ -72,6 +60,8 @@ export const LONG = { stepsTotal: 10_000 } as const
 
 export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store'>> {
   timing?: Partial<Timing>
+  /** What may be spent in a month. */
+  monthly?: MonthlyLimits
   /** Backends beside the scripted one that the deployment has and nobody serves. */
   unserved?: string[]
 }
@@ -87,6 +77,8 @@ export interface Ground {
   /** Names of all backends that the deployment has. */
   backends: string[]
   timing: Timing
+  /** What may be spent in a month. */
+  monthly?: MonthlyLimits | undefined
 }
 
 /** The real workers of a deployment, in a namespace of its own. */
@@ -104,7 +96,8 @@ export class ControlPlane {
 
   async startOrchestrator(): Promise<void> {
     const { client, namespace } = this
-    const { store, backends, timing } = this.ground
+    const { store, backends, timing, monthly: limits } = this.ground
+    const treasury = limits && new Treasury({ client, store, owners: ownersThrough(client), limits })
     const now = Date.now
     const worker = await Worker.create({
       connection: this.at.nativeConnection,
@@ -113,11 +106,11 @@ export class ControlPlane {
       workflowBundle: await bundle(),
       activities: {
         ...createPlanningActivities({
-          ...{ store, backends, now, timing },
+          ...{ store, backends, now, timing, treasury },
           askOffers: offersThroughWorkers(client, now),
           publishRunner: () => Promise.resolve('0'.repeat(64)),
         }),
-        ...createDecidingActivities({ store, now }),
+        ...createDecidingActivities({ store, now, treasury }),
         ...createStoreActivities({ store, now, owners: ownersThrough(client) }),
       },
       interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
@@ -227,6 +220,7 @@ export class Deployment extends ControlPlane {
       backend: () => createScriptedBackend(world),
       backends: [world.name, ...(wishes.unserved ?? [])],
       timing: { ...QUICK, ...wishes.timing },
+      monthly: wishes.monthly,
     })
   }
 
@@ -257,6 +251,8 @@ export class Deployment extends ControlPlane {
     await super.close()
   }
 }
+
+export { SPEC } from './spec'
 
 export type JobHandle = WorkflowHandleWithFirstExecutionRunId & { result(): Promise<JobResult> }
 

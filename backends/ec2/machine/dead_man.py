@@ -1,8 +1,9 @@
 """Powers the machine off when its time is over, whoever else still lives.
 
-Until a runner has begun that is the time within which it may begin. From then on it is the end of its lease, or the hard
-stop where that comes first, and what is kept for saving and powering off: the runner notes both in `runner.json`, by the
-clock that counts from this machine's boot. It keeps to them itself; this is for the machine whose runner cannot any more.
+Until a runner has begun that is the time within which it may begin. From then on it is the end of its lease and what is kept
+for saving and powering off, or the hard stop where that comes first: in that all is kept already. The runner notes both in
+`runner.json`, by the clock that counts from this machine's boot. It keeps to them itself; this is for the machine whose runner
+cannot any more.
 """
 
 import glob
@@ -16,7 +17,7 @@ import urllib.request
 ENDPOINT = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
 # Where the machine's own tags cannot be read: an hour to begin, ten minutes to end.
 TIMER = (3600000, 600000)
-LOOK_SECONDS = 5
+LOOK_SECONDS = 1
 # A power-off that was asked for and did not come is asked for again.
 AGAIN_SECONDS = 60
 
@@ -82,8 +83,9 @@ def end_ms(began_ms, timer, told):
     """When the machine must be off, by the clock that counts from its boot."""
     if told is None:
         return began_ms + timer[0]
-    ends = [told[name] for name in ("leaseUntilMs", "hardStopMs") if told.get(name) is not None]
-    return min(ends) + timer[1] if ends else began_ms + timer[0]
+    lease_ms, stop_ms = told.get("leaseUntilMs"), told.get("hardStopMs")
+    ends = [] if lease_ms is None else [lease_ms + timer[1]]
+    return min(ends + ([] if stop_ms is None else [stop_ms]), default=began_ms + timer[0])
 
 
 def main(root):

@@ -77,6 +77,8 @@ export class FakeAws {
   reservations: Reservation[] = []
   /** Into which nothing more goes, though they show free places. */
   readonly late = new Set<string>()
+  /** What spot cost when, the oldest first. */
+  spotHistory: { type: string; zone: string; atMs: number; usdPerHour: string }[] = []
   /** What a command does on its machine, where that is of interest. */
   onCommand: ((machine: FakeMachine, request: CommandRequest) => Partial<InvocationResult>) | undefined
   readonly #tokens = new Map<string, { body: string; answer: FleetAnswer | FakeMachine }>()
@@ -158,6 +160,9 @@ export class FakeAws {
         onDemandPrices: this.#verb('onDemandPrices', () => new Map(this.#have(this.prices))),
         spotPrices: this.#verb('spotPrices', () => [...this.#have(this.spotPrices)]),
         reservations: this.#verb('reservations', () => this.reservations.map((one) => this.#shownOf(one))),
+        spotPriceHistory: this.#verb('spotPriceHistory', (pool: { type: string; zone: string }) =>
+          this.spotHistory.filter(({ type, zone }) => type === pool.type && zone === pool.zone),
+        ),
         image: this.#verb('image', (id: string) => this.images.find((image) => image.id === id)),
       },
       network: {

@@ -1,4 +1,5 @@
 import type { Drain, IssuedRunnerOrder, Lease, Limits, ResultReason } from '../../../core/documents'
+import { affordableMs } from '../../../core/meter'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time'
 
 /** Beats of which the sending time is remembered, so that a late lease can still be counted. */
@@ -20,6 +21,8 @@ export class RunnerTerms {
   #leaseUntilMs: number
   #usableUntilMs: number
   readonly #sentAtMs = new Map<number, number>()
+  /** At most, as far as it was told. */
+  #spent: { atMs: number; microUsd: number }
   #asked: Stop | undefined
   #noticed: Stop | undefined
 
@@ -28,6 +31,7 @@ export class RunnerTerms {
     readonly startedAtMs: number,
   ) {
     this.limits = order.limits
+    this.#spent = { atMs: Math.min(startedAtMs, order.issuedAtMs), microUsd: 0 }
     this.#leaseUntilMs = startedAtMs + order.leaseMs
     this.#usableUntilMs = order.usableUntilMs ?? Infinity
   }
@@ -38,12 +42,14 @@ export class RunnerTerms {
   }
 
   /** Counts from when the beat that the lease answers was sent; one that answers no known beat is ignored. */
-  obeyLease({ seq, answersBeat, ttlMs, usableUntilMs }: Lease): void {
+  obeyLease({ seq, answersBeat, ttlMs, usableUntilMs, spentMicroUsd }: Lease): void {
     this.#usableUntilMs = usableUntilMs ?? this.#usableUntilMs
     const sentAtMs = this.#sentAtMs.get(answersBeat)
     if (sentAtMs === undefined) return
     this.leaseSeq = Math.max(this.leaseSeq, seq)
     this.#leaseUntilMs = Math.max(this.#leaseUntilMs, sentAtMs + ttlMs)
+    if (spentMicroUsd !== undefined && sentAtMs > this.#spent.atMs)
+      this.#spent = { atMs: sentAtMs, microUsd: spentMicroUsd }
   }
 
   obeyLimits(limits: Limits): void {
@@ -95,9 +101,11 @@ export class RunnerTerms {
 
   /** The earlier of the two limits, less what the result and the power-off take. */
   #hardStop(): Stop {
-    const { deadlineAtMs, runMs } = this.limits
+    const { deadlineAtMs, budget } = this.limits
     const deadlineMs = deadlineAtMs ?? Infinity
-    const budgetMs = Math.min(this.startedAtMs, this.order.issuedAtMs) + (runMs ?? Infinity)
+    const { atMs, microUsd } = this.#spent
+    const left = budget && affordableMs(budget.microUsd - microUsd, budget.priceMaxMicroUsdPerHour)
+    const budgetMs = atMs + (left ?? Infinity)
     const reason = deadlineMs <= budgetMs ? 'deadline' : 'budget'
     return { reason, untilMs: Math.min(deadlineMs, budgetMs) - this.order.powerOffMs }
   }

@@ -7,6 +7,7 @@ import type { Order } from '../../../core/plan'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time'
 import { parseBeat, parseLogLine, parseManifest, parseResult } from '../../../intake/documents'
 import { listCheckpoints, readManifest, verifyCheckpoint } from '../../../storage/checkpoints'
+import { paidFor } from '../../support/money'
 import { layout } from '../../../storage/layout'
 import { readLines } from '../../../storage/logs'
 import { testStoreContract } from '../../storage/contract'
@@ -234,9 +235,9 @@ describe('a scripted machine', () => {
 
   it('stops in time for its limits, and obeys new ones', async () => {
     const s = scene({ stepsTotal: 1e6 })
-    const limits: Limits = { seq: 0, deadlineAtMs: START_MS + 10 * MINUTE_MS, runMs: 5 * MINUTE_MS }
+    const limits: Limits = { seq: 0, deadlineAtMs: START_MS + 10 * MINUTE_MS, budget: paidFor(5 * MINUTE_MS) }
     const { order } = await s.launch({ runner: { limits } })
-    const wider: Limits = { seq: 1, deadlineAtMs: START_MS + 10 * MINUTE_MS, runMs: 20 * MINUTE_MS }
+    const wider: Limits = { seq: 1, deadlineAtMs: START_MS + 10 * MINUTE_MS, budget: paidFor(20 * MINUTE_MS) }
     await s.store.put(layout.limits(order.jobId, 1, 1), JSON.stringify(wider))
     await s.clock.advance(9 * MINUTE_MS)
     const result = await s.result(order)
@@ -249,7 +250,7 @@ describe('a scripted machine', () => {
 
   it('counts the time that it took to get the machine as paid', async () => {
     const s = scene({ stepsTotal: 1e6 }, { bootMs: 2 * MINUTE_MS })
-    const limits: Limits = { seq: 0, deadlineAtMs: null, runMs: 5 * MINUTE_MS }
+    const limits: Limits = { seq: 0, deadlineAtMs: null, budget: paidFor(5 * MINUTE_MS) }
     const { order } = await s.launch({ runner: { limits } })
     await s.clock.advance(9 * MINUTE_MS)
     const finishedAtMs = START_MS + 3 * MINUTE_MS

@@ -54,3 +54,8 @@ class FolderTest(unittest.TestCase):
     def read(self, name):
         with open(self.at(*name.split("/"))) as file:
             return file.read()
+
+
+def paid_for(duration_ms):
+    """Money for so much time at the dearest price: a micro-dollar for each second."""
+    return {"microUsd": duration_ms // 1000, "priceMaxMicroUsdPerHour": 3600}

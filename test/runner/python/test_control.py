@@ -2,21 +2,21 @@ import os
 import unittest
 from unittest import mock
 
-from support import FakeClock, FolderTest
+from support import FakeClock, FolderTest, paid_for
 
 from crucible_runner.beats import Beats
 from crucible_runner.documents import BEAT, dump, parse
 from crucible_runner.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id, parse_range
 from crucible_runner.lease import Lease
-from crucible_runner.limits import Limits
+from crucible_runner.limits import Limits, Spent
 from crucible_runner.phases import Phases
 from crucible_runner.retry import GaveUp, Trouble, persist
 from crucible_runner.stop import Stop
 from crucible_runner.store import StoreError
 from crucible_runner.watch import Watch
 
-NONE = {"seq": 0, "deadlineAtMs": None, "runMs": None}
+NONE = {"seq": 0, "deadlineAtMs": None, "budget": None}
 FACTS = {
     "attemptId": "job-a-1",
     "phase": "running",
@@ -39,7 +39,7 @@ class ControlTest(FolderTest):
         self.store = FileStore(self.folder)
         self.keys = Keys("job-a", 1)
         self.lease = Lease(self.clock.mono_ms() + 1_000)
-        self.limits = Limits(NONE, self.clock.mono_ms())
+        self.limits = Limits(NONE, Spent(self.clock.mono_ms(), 0))
         self.stop = Stop(self.clock, {"drainMs": 500, "powerOffMs": 100}, self.limits, self.lease)
         self.remarks = []
         self.moves = []
@@ -59,8 +59,8 @@ class WatchTest(ControlTest):
     def test_obeys_lease_and_limits(self):
         self.lease.sent(3, self.clock.mono_ms())
         self.store.put(self.keys.lease, dump({"seq": 9, "answersBeat": 3, "ttlMs": 60_000}))
-        self.store.put(self.keys.limits + "000001.json", dump(dict(NONE, seq=1, runMs=5)))
-        self.store.put(self.keys.limits + "000010.json", dump(dict(NONE, seq=10, runMs=90_000)))
+        self.store.put(self.keys.limits + "000001.json", dump(dict(NONE, seq=1, budget=paid_for(5_000))))
+        self.store.put(self.keys.limits + "000010.json", dump(dict(NONE, seq=10, budget=paid_for(90_000))))
         self.watch.look()
         self.watch.look()
         lapses_at_ms = self.clock.mono_ms() + 60_000
@@ -76,6 +76,20 @@ class WatchTest(ControlTest):
         self.assertIsNone(self.stop.look())
         self.clock.advance(30_000)
         self.assertEqual(self.stop.look().reason, "expired")
+
+    def test_counts_what_is_spent_from_the_beat_that_the_lease_answers(self):
+        self.limits.obey(dict(NONE, seq=1, budget=paid_for(100_000)))
+        sent_ms = self.clock.mono_ms() + 10_000
+        self.lease.sent(3, sent_ms)
+        lease = {"seq": 1, "answersBeat": 3, "ttlMs": 0, "spentMicroUsd": 4}
+        self.store.put(self.keys.lease, dump(lease))
+        self.watch.look()
+        self.watch.look()
+        self.assertEqual(self.limits.hard_stop(0, 0), (sent_ms + 96_000, "budget"))
+        self.assertEqual(len(self.moves), 1)
+        self.store.put(self.keys.lease, dump(dict(lease, answersBeat=99, spentMicroUsd=0)))
+        self.watch.look()
+        self.assertEqual(self.limits.hard_stop(0, 0), (sent_ms + 96_000, "budget"))
 
     def test_what_cannot_be_understood_is_ignored_and_said_once(self):
         self.store.put(self.keys.lease, b'{"seq": 1}')

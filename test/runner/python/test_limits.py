@@ -1,12 +1,16 @@
+import json
+import os
 import unittest
 
-from support import FakeClock
+from support import GOLDEN, FakeClock, paid_for
 
 from crucible_runner.lease import Lease
-from crucible_runner.limits import Limits
+from crucible_runner.limits import Limits, Spent, affordable_ms
 from crucible_runner.stop import Stop
 
-NONE = {"seq": 0, "deadlineAtMs": None, "runMs": None}
+NONE = {"seq": 0, "deadlineAtMs": None, "budget": None}
+NOTHING_YET = Spent(0, 0)
+
 
 
 class LeaseTest(unittest.TestCase):
@@ -36,23 +40,43 @@ class LeaseTest(unittest.TestCase):
 
 class LimitsTest(unittest.TestCase):
     def test_the_earliest_limit_counts(self):
-        limits = Limits({"seq": 0, "deadlineAtMs": 2_000_000, "runMs": 5_000}, ordered_ms=100)
+        limits = Limits({"seq": 0, "deadlineAtMs": 2_000_000, "budget": paid_for(5_000)}, Spent(100, 0))
         self.assertEqual(limits.hard_stop(1_000, 1_000_000), (5_100, "budget"))
         self.assertEqual(limits.hard_stop(1_000, 1_999_000), (2_000, "deadline"))
-        self.assertIsNone(Limits(NONE, 0).hard_stop(0, 0))
+        self.assertIsNone(Limits(NONE, NOTHING_YET).hard_stop(0, 0))
 
     def test_the_highest_number_counts(self):
-        limits = Limits(NONE, 0)
-        self.assertTrue(limits.obey({"seq": 2, "deadlineAtMs": None, "runMs": 7}))
-        self.assertFalse(limits.obey({"seq": 1, "deadlineAtMs": None, "runMs": 1}))
-        self.assertFalse(limits.obey({"seq": 2, "deadlineAtMs": None, "runMs": 1}))
-        self.assertEqual(limits.hard_stop(0, 0), (7, "budget"))
+        limits = Limits(NONE, NOTHING_YET)
+        self.assertTrue(limits.obey({"seq": 2, "deadlineAtMs": None, "budget": paid_for(7_000)}))
+        self.assertFalse(limits.obey({"seq": 1, "deadlineAtMs": None, "budget": paid_for(1_000)}))
+        self.assertFalse(limits.obey({"seq": 2, "deadlineAtMs": None, "budget": paid_for(1_000)}))
+        self.assertEqual(limits.hard_stop(0, 0), (7_000, "budget"))
+
+    def test_what_was_told_last_moves_the_stop_out_and_no_older_word_moves_it_back(self):
+        limits = Limits({"seq": 0, "deadlineAtMs": None, "budget": paid_for(100_000)}, NOTHING_YET)
+        self.assertEqual(limits.hard_stop(0, 0), (100_000, "budget"))
+        self.assertTrue(limits.learn(Spent(60_000, 20)))
+        self.assertEqual(limits.hard_stop(0, 0), (140_000, "budget"))
+        self.assertFalse(limits.learn(Spent(50_000, 10)))
+        self.assertFalse(limits.learn(Spent(60_000, 10)))
+        self.assertEqual(limits.hard_stop(0, 0), (140_000, "budget"))
+        limits.obey({"seq": 1, "deadlineAtMs": None, "budget": paid_for(30_000)})
+        self.assertEqual(limits.hard_stop(0, 0), (70_000, "budget"))
+
+    def test_what_is_free_has_no_stop(self):
+        budget = {"microUsd": 0, "priceMaxMicroUsdPerHour": 0}
+        self.assertIsNone(Limits({"seq": 0, "deadlineAtMs": None, "budget": budget}, NOTHING_YET).hard_stop(0, 0))
+
+    def test_reckons_as_the_control_plane_does(self):
+        with open(os.path.join(GOLDEN, "vectors", "affordable.json"), encoding="utf-8") as file:
+            for left, price, paid_ms in json.load(file):
+                self.assertEqual(affordable_ms(left, price), paid_ms, (left, price))
 
 
 class StopTest(unittest.TestCase):
     def setUp(self):
         self.clock = FakeClock(mono_ms=0)
-        self.limits = Limits(NONE, 0)
+        self.limits = Limits(NONE, NOTHING_YET)
         self.lease = Lease(1_000_000)
         self.stop = Stop(self.clock, {"drainMs": 10_000, "powerOffMs": 1_000}, self.limits, self.lease)
 
@@ -92,7 +116,7 @@ class StopTest(unittest.TestCase):
         self.assertEqual(other.look().reason, "deadline")
 
     def test_begins_early_enough_before_the_hard_stop(self):
-        self.limits.obey({"seq": 1, "deadlineAtMs": None, "runMs": 100_000})
+        self.limits.obey({"seq": 1, "deadlineAtMs": None, "budget": paid_for(100_000)})
         self.clock.advance(88_999)
         self.assertIsNone(self.stop.look())
         self.clock.advance(1)
@@ -143,10 +167,10 @@ class StopTest(unittest.TestCase):
         self.assertEqual(drain.kill_at_ms(0), 5_000_000)
 
     def test_a_drain_is_not_undone_by_new_limits(self):
-        self.limits.obey({"seq": 1, "deadlineAtMs": None, "runMs": 100_000})
+        self.limits.obey({"seq": 1, "deadlineAtMs": None, "budget": paid_for(100_000)})
         self.clock.advance(95_000)
         self.assertEqual(self.stop.look(), ("budget", 95_000, 99_000))
-        self.limits.obey({"seq": 2, "deadlineAtMs": None, "runMs": 900_000})
+        self.limits.obey({"seq": 2, "deadlineAtMs": None, "budget": paid_for(900_000)})
         self.assertEqual(self.stop.look(), ("budget", 95_000, 99_000))
 
     def test_keeps_time_for_the_upload_but_never_more_than_half(self):

@@ -33,7 +33,8 @@ class EndTest(unittest.TestCase):
         self.assertEqual(self.end(leaseUntilMs=500_000, hardStopMs=None), 505_000)
 
     def test_a_hard_stop_comes_before_a_longer_lease(self):
-        self.assertEqual(self.end(leaseUntilMs=500_000, hardStopMs=90_000), 95_000)
+        self.assertEqual(self.end(leaseUntilMs=500_000, hardStopMs=90_000), 90_000)
+        self.assertEqual(self.end(leaseUntilMs=50_000, hardStopMs=90_000), 55_000)
 
     def test_a_runner_that_noted_nothing_has_not_begun(self):
         self.assertEqual(self.end(leaseUntilMs=None), 61_000)

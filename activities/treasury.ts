@@ -1,0 +1,125 @@
+import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client'
+import { BackendError } from '../backends/errors'
+import type { Settlement } from '../core/activities'
+import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../core/messages'
+import type { MicroUsd } from '../core/money'
+import { ORCHESTRATOR_QUEUE, treasuryWorkflowId, WORKFLOW_TYPES } from '../core/queues'
+import {
+  emptyTreasury,
+  type MonthlyLimits,
+  type PromiseAnswer,
+  type PromiseRequest,
+  type SettleRequest,
+  type TreasuryState,
+} from '../core/treasury'
+import { readRecords } from '../storage/record'
+import type { ObjectStore } from '../storage/store'
+import type { OwnerLookup } from './garbage'
+
+/** Where the money of months and owners is kept. */
+export interface TreasuryDeps {
+  client: Client
+  store: ObjectStore
+  owners: OwnerLookup
+  limits: MonthlyLimits
+}
+
+type Wanted = Omit<PromiseRequest, 'limits'> & { month: string }
+
+/** The money of a deployment's months, for the activities of its jobs. */
+export class Treasury {
+  constructor(private readonly deps: TreasuryDeps) {}
+
+  /** Promises a job its whole budget. Throws `quota`, with the arithmetic, where that is more than there is. */
+  async promise({ month, ...wanted }: Wanted): Promise<void> {
+    const first = await this.ask(month, wanted)
+    if (first.kind === 'promised') return
+    // Jobs that were ended by hand could not say so themselves.
+    const isAnySettled = await this.settleEnded(month)
+    const answer = isAnySettled ? await this.ask(month, wanted) : first
+    if (answer.kind === 'refused') throw new BackendError({ class: 'quota', ...answer })
+  }
+
+  /** A job is over. Repeating it is harmless. */
+  async settle(month: string, request: SettleRequest): Promise<void> {
+    const handle = this.deps.client.workflow.getHandle(treasuryWorkflowId(month))
+    try {
+      await handle.executeUpdate<void, [SettleRequest]>(SETTLE_UPDATE, {
+        args: [request],
+        updateId: `over/${request.jobId}`,
+      })
+    } catch (error) {
+      // Ended by hand: there is nothing left that could be wrong.
+      if (!(error instanceof WorkflowNotFoundError)) throw error
+    }
+  }
+
+  private async ask(month: string, wanted: Omit<PromiseRequest, 'limits'>): Promise<PromiseAnswer> {
+    const { client, limits } = this.deps
+    const start = new WithStartWorkflowOperation<(state: TreasuryState) => Promise<void>>(
+      WORKFLOW_TYPES.treasury,
+      {
+        workflowId: treasuryWorkflowId(month),
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        // One that was ended by hand knew what is promised: a new one would promise it again.
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        taskQueue: ORCHESTRATOR_QUEUE,
+        args: [emptyTreasury(month)],
+        staticSummary: `the money of ${month}`,
+      },
+    )
+    try {
+      return (await client.workflow.executeUpdateWithStart(PROMISE_UPDATE, {
+        startWorkflowOperation: start,
+        args: [{ ...wanted, limits }],
+      })) as PromiseAnswer
+    } catch (error) {
+      throw (error as { name?: unknown }).name === 'WorkflowExecutionAlreadyStartedError'
+        ? ended(month)
+        : error
+    }
+  }
+
+  /** Takes back what was promised to jobs whose workflows are closed and whose machines are settled. True when there was one. */
+  private async settleEnded(month: string): Promise<boolean> {
+    const { client, owners } = this.deps
+    const state = await client.workflow
+      .getHandle(treasuryWorkflowId(month))
+      .query<TreasuryState>(TREASURY_QUERY)
+    let isAny = false
+    for (const [jobId, { owner, microUsd }] of Object.entries(state.promised)) {
+      if ((await owners({ jobId })) === 'open') continue
+      const spentMicroUsd = await this.spentBy(jobId, microUsd)
+      if (spentMicroUsd === undefined) continue
+      await this.settle(month, { jobId, owner, spentMicroUsd })
+      isAny = true
+    }
+    return isAny
+  }
+
+  /** By its record; `undefined` while one of its attempts may still cost. An attempt that nobody settled may have cost all of it. */
+  private async spentBy(jobId: string, promisedMicroUsd: MicroUsd): Promise<MicroUsd | undefined> {
+    const settled = new Map<number, MicroUsd>()
+    const launched = new Set<number>()
+    for (const { kind, attempt, data } of await readRecords(this.deps.store, jobId)) {
+      if (attempt === undefined) continue
+      if (kind === 'launched') launched.add(attempt)
+      if (kind === 'settled') settled.set(attempt, (data as Settlement).costMicroUsd)
+    }
+    for (const attempt of launched) {
+      if (settled.has(attempt)) continue
+      if ((await this.deps.owners({ jobId, attempt })) === 'open') return undefined
+      return promisedMicroUsd
+    }
+    return [...settled.values()].reduce((sum, cost) => sum + cost, 0)
+  }
+}
+
+function ended(month: string): BackendError {
+  const id = treasuryWorkflowId(month)
+  return new BackendError({
+    class: 'quota',
+    message: `The workflow ${id}, which knows what of the month's money is promised, was ended by hand.`,
+    hint: `Reset it to its last event in Temporal's Web UI, or: temporal workflow reset --workflow-id ${id} --type LastWorkflowTask --reason again.`,
+  })
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from '@jest/globals'
+import { microUsd } from '../../core/money'
+import {
+  emptyTreasury,
+  monthOf,
+  promise,
+  settle,
+  viewOf,
+  type MonthlyLimits,
+  type PromiseAnswer,
+  type TreasuryState,
+} from '../../core/treasury'
+
+const LIMITS: MonthlyLimits = {
+  monthMicroUsd: microUsd(100),
+  ownerMicroUsd: microUsd(60),
+  owners: { bob: microUsd(10) },
+}
+
+/** A treasury that answers one after another. */
+class Till {
+  state: TreasuryState = emptyTreasury('2026-11')
+  promise(jobId: string, owner: string, usd: number, limits = LIMITS): PromiseAnswer {
+    const { state, answer } = promise(this.state, { jobId, owner, microUsd: microUsd(usd), limits })
+    this.state = state
+    return answer
+  }
+  settle(jobId: string, owner: string, usd: number): void {
+    this.state = settle(this.state, { jobId, owner, spentMicroUsd: microUsd(usd) })
+  }
+}
+
+describe('the money of a month', () => {
+  it('is promised until an owner or the month has none, with the arithmetic', () => {
+    const till = new Till()
+    expect(till.promise('job-1', 'ada', 40)).toEqual({ kind: 'promised' })
+    expect(till.promise('job-2', 'ada', 20.01)).toMatchObject({
+      kind: 'refused',
+      message:
+        'The job may cost $20.01, and the budget of ada for 2026-11 has $20.00 left: of $60.00, $0.00 are spent and $40.00 are promised to jobs that run.',
+    })
+    expect(till.promise('job-2', 'ada', 20)).toEqual({ kind: 'promised' })
+    expect(till.promise('job-3', 'bob', 11)).toMatchObject({ kind: 'refused' })
+    expect(till.promise('job-3', 'eve', 41)).toMatchObject({
+      message: expect.stringContaining('the budget for 2026-11 has $40.00 left') as unknown,
+    })
+  })
+
+  it('comes back as far as it was not spent, once', () => {
+    const till = new Till()
+    till.promise('job-1', 'ada', 60)
+    till.settle('job-1', 'ada', 25)
+    till.settle('job-1', 'ada', 25)
+    expect(till.promise('job-2', 'ada', 36)).toMatchObject({ kind: 'refused' })
+    expect(till.promise('job-2', 'ada', 35)).toEqual({ kind: 'promised' })
+    // A word of before, that comes late.
+    expect(till.promise('job-1', 'ada', 60)).toEqual({ kind: 'promised' })
+    expect(viewOf(till.state)).toMatchObject({
+      total: { spentMicroUsd: microUsd(25), promisedMicroUsd: microUsd(35), leftMicroUsd: microUsd(40) },
+      jobs: [{ jobId: 'job-2' }],
+    })
+  })
+
+  it('counts a job once, whose budget is extended, and keeps what may be on its way out', () => {
+    const till = new Till()
+    till.promise('job-1', 'ada', 40)
+    expect(till.promise('job-1', 'ada', 60)).toEqual({ kind: 'promised' })
+    expect(till.promise('job-1', 'ada', 61)).toMatchObject({ kind: 'refused' })
+    till.promise('job-1', 'ada', 5)
+    expect(viewOf(till.state).total.promisedMicroUsd).toBe(microUsd(60))
+  })
+
+  it('says how each owner stands who has spent, may spend, or has a limit of his own', () => {
+    const till = new Till()
+    till.promise('job-1', 'ada', 5, { owners: { bob: microUsd(10) } })
+    expect(viewOf(till.state).owners).toEqual([
+      {
+        owner: 'ada',
+        limitMicroUsd: null,
+        spentMicroUsd: 0,
+        promisedMicroUsd: microUsd(5),
+        leftMicroUsd: null,
+      },
+      {
+        owner: 'bob',
+        ...{ limitMicroUsd: microUsd(10), spentMicroUsd: 0, promisedMicroUsd: 0, leftMicroUsd: microUsd(10) },
+      },
+    ])
+  })
+
+  it('is that of the calendar month in UTC', () => {
+    expect(monthOf(Date.UTC(2026, 11, 1) - 1)).toBe('2026-11')
+    expect(monthOf(Date.UTC(2026, 11, 1))).toBe('2026-12')
+  })
+})

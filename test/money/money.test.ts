@@ -1,0 +1,27 @@
+import { expect, it } from '@jest/globals'
+import { disagreements, liveThrough } from './run'
+
+/** `npm run money` lives through ten thousand. */
+const WORLDS = 300
+
+it('no job, owner or month spends more than it may, and the meter says what the bill says', async () => {
+  const counts = new Map<string, number>()
+  const breaches: string[] = []
+  for (let seed = 1; seed <= WORLDS; seed++) {
+    const report = await liveThrough(seed)
+    breaches.push(...report.breaches, ...disagreementsOfSome(seed, report.reckonings))
+    for (const [what, times] of report.counts) counts.set(what, (counts.get(what) ?? 0) + times)
+    for (const { reason } of report.jobs) counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  }
+  expect(breaches).toEqual([])
+  // What would make the sentence above say nothing, had it not happened.
+  for (const what of ['budget-reached', 'completed', 'refused by its first plan', 'refused by month or owner'])
+    expect([what, (counts.get(what) ?? 0) > WORLDS / 10]).toEqual([what, true])
+  for (const what of ['extended', 'metered by dearest prices', 'ended by the timer on the machine', 'drained by a notice'])
+    expect([what, (counts.get(what) ?? 0) > 1]).toEqual([what, true])
+}, 120_000)
+
+/** A process for each world would take most of the time. */
+function disagreementsOfSome(seed: number, reckonings: Parameters<typeof disagreements>[0]): string[] {
+  return seed % 30 === 0 ? disagreements(reckonings) : []
+}

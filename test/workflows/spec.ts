@@ -1,0 +1,17 @@
+import type { JobSpec } from '../../core/job'
+
+/** A job without a wish. */
+export const SPEC: JobSpec = {
+  name: 'train',
+  run: 'train',
+  inputs: [],
+  resources: {},
+  isInterruptible: true,
+  checkpoint: {},
+  backends: [],
+  optimize: 'cost',
+  retries: { failures: 0, interruptions: 10 },
+  env: {},
+  secrets: [],
+  outputs: [],
+}

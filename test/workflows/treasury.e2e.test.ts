@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { TreasuryState } from '../../core/treasury'
+import { monthOf } from '../../core/treasury'
+import { microUsd } from '../../core/money'
+import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import { until } from '../support/until'
+import { LONG, SPOT, statusOf, worldsOn, type Deployment, type JobHandle } from './harness'
+
+let at: TestConnection
+beforeAll(async () => {
+  quietWorkers()
+  at = await connectTo()
+})
+afterAll(() => at.close())
+const inWorld = worldsOn(() => at)
+
+const MONTHLY = { monthMicroUsd: microUsd(1_000), ownerMicroUsd: microUsd(700), owners: {} }
+const stateOf = ({ client }: Deployment): Promise<TreasuryState> =>
+  client.workflow.getHandle(`treasury/${monthOf(Date.now())}`).query<TreasuryState>('treasury')
+
+async function failureOf(job: JobHandle): Promise<string> {
+  return job.result().then(
+    () => 'none',
+    (error: { cause?: Error }) => error.cause?.message ?? String(error),
+  )
+}
+
+describe('a deployment with budgets for months and owners', () => {
+  it.concurrent(
+    'promises each job its budget, refuses what cannot fit, and takes back what was not spent',
+    inWorld(
+      { monthly: MONTHLY, behave: ({ jobId }) => (jobId === 'job-a' ? LONG : {}) },
+      async (deployment) => {
+        const first = await deployment.submit(
+          { budgetMicroUsd: microUsd(500) },
+          { jobId: 'job-a', owner: 'ada' },
+        )
+        await until(async () => (await statusOf(first)).state === 'running')
+        const second = await deployment.submit(
+          { budgetMicroUsd: microUsd(300) },
+          { jobId: 'job-b', owner: 'ada' },
+        )
+        expect(await failureOf(second)).toMatch(/may cost \$300.00, and the budget of ada .* \$200.00 left/)
+        const extend = (usd: number): Promise<unknown> =>
+          first.executeUpdate('extend', { args: [{ budgetMicroUsd: microUsd(usd) }] })
+        await expect(extend(701)).rejects.toMatchObject({
+          cause: { message: expect.stringContaining('the budget of ada') as unknown },
+        })
+        expect((await statusOf(first)).budgetMicroUsd).toBe(microUsd(500))
+        await extend(700)
+        expect((await stateOf(deployment)).promised['job-a']).toMatchObject({ microUsd: microUsd(700) })
+        await first.cancel()
+        await failureOf(first)
+        const { spentMicroUsd } = await statusOf(first)
+        expect(spentMicroUsd).toBeGreaterThan(0)
+        expect(await stateOf(deployment)).toMatchObject({ promised: {}, spent: { ada: spentMicroUsd } })
+      },
+    ),
+  )
+
+  it.concurrent(
+    'takes back what was promised to a job that was ended by hand, once somebody needs it',
+    inWorld({ monthly: MONTHLY, wares: [{ ...SPOT, stock: 0 }] }, async (deployment) => {
+      const first = await deployment.submit({ budgetMicroUsd: microUsd(600) }, { jobId: 'job-a' })
+      await until(async () => (await statusOf(first)).reason === 'waiting-for-capacity')
+      await first.terminate('by hand')
+      const second = await deployment.submit({ budgetMicroUsd: microUsd(600) }, { jobId: 'job-b' })
+      await until(async () => (await statusOf(second)).reason === 'waiting-for-capacity')
+      expect(Object.keys((await stateOf(deployment)).promised)).toEqual(['job-b'])
+    }),
+  )
+
+  it.concurrent(
+    'wants a budget of every job, and says how much the plan expects',
+    inWorld({ monthly: MONTHLY }, async (deployment) => {
+      const job = await deployment.submit({ durationMs: 3_600_000 })
+      expect(await failureOf(job)).toMatch(
+        /every job needs one of its own. Write .* the plan expects it to cost \$386.40/,
+      )
+    }),
+  )
+})
