@@ -20,6 +20,7 @@ import { makePlan, outlook } from '../planner/plan'
 import type { PlanRequest } from '../planner/request'
 import { readNewestManifest } from '../storage/checkpoints'
 import { readDeployment } from '../storage/deployment'
+import { provePutIfAbsent } from '../storage/probe'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
 import { askAll, keepOffers, sha256, type AskOffers } from './asking'
@@ -50,8 +51,18 @@ type PlanningActivities = Pick<
 >
 
 export function createPlanningActivities(deps: PlanningDeps): PlanningActivities {
+  let proof: Promise<void> | undefined
+  const prove = (): Promise<void> =>
+    (proof ??= provePutIfAbsent(deps.store).catch((error: unknown) => {
+      proof = undefined
+      throw error
+    }))
   return {
-    resolveJob: (input) => resolveJob(deps, input),
+    resolveJob: async (input) => {
+      // Once for each process, before anything is built on it.
+      await prove()
+      return resolveJob(deps, input)
+    },
     previewPlan: (input) => previewPlan(deps, input),
     plan: (input) => planOnRecord(deps, input, { isAskedAgain: false }),
     planWhenAvailable: async (input) => {

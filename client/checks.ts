@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { SEARCH_ATTRIBUTES } from '../core/queues'
 import { readDeployment } from '../storage/deployment'
+import { provePutIfAbsent } from '../storage/probe'
 import { ensureDeploymentKey } from '../storage/secrets'
 import type { Context } from './context'
 
@@ -13,10 +14,7 @@ export async function tryStore({ store }: Context): Promise<void> {
     await store.put(key, body)
     const back = await store.get(key)
     if (back?.toString('utf8') !== body) throw new Error(`${store.url} does not give back what is put there`)
-    if (await store.putIfAbsent(key, body))
-      throw new Error(
-        `${store.url} replaces what is there where it should not (If-None-Match): use another store`,
-      )
+    await provePutIfAbsent(store)
   } finally {
     await store.delete(key).catch(() => undefined)
   }

@@ -34,6 +34,8 @@ _REMEDIES = {
     "SignatureDoesNotMatch": "correct the secret key",
     "InvalidAccessKeyId": "correct the access key",
     "ExpiredToken": "renew the credentials",
+    "RequestTimeTooSkewed": "set the clock of this machine",
+    "PermanentRedirect": "write the region of the bucket into the store's URL: s3://BUCKET?region=REGION",
     "NoSuchBucket": "correct the store's URL",
 }
 

@@ -55,7 +55,6 @@ export function answerProblem(
     ...more.headers,
     'content-type': 'application/xml',
     'x-amz-request-id': requestId,
-    date: new Date().toUTCString(),
     ...(isHead ? {} : { 'content-length': Buffer.byteLength(body) }),
   })
   response.end(body)

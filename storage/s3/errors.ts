@@ -33,6 +33,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   PermanentRedirect: 'the bucket is in another region: write it into the URL of the store as ?region=...',
   AuthorizationHeaderMalformed:
     'the bucket is in another region: write it into the URL of the store as ?region=...',
+  RequestTimeTooSkewed: 'the clock of this machine is far from that of the store: set it',
   InvalidBucketName: 'this cannot be a bucket: correct the URL of the store',
   EntityTooLarge: 'it is larger than the store takes',
 }

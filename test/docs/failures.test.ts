@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import type { RecoveryView } from '../../client/job-view'
@@ -55,6 +55,24 @@ const PARTS: Record<Exclude<keyof RecoveryView & `${string}Ms`, 'totalMs' | 'ove
 const boldIn = (text = ''): string => /\*\*(.+?)\*\*/.exec(text)?.[1] ?? ''
 
 describe('docs/failures.md', () => {
+  it('has the quirks that are tried, in the words of the code', () => {
+    const root = join(__dirname, '..', '..')
+    const tried = readFileSync(join(root, 'test/backends/ec2/quirks.test.ts'), 'utf8')
+    const rows = tableOf(page, 'Quirks of accounts')
+    const names = [...tried.matchAll(/describe\('quirk: (.+)'/g)].map(([, name]) => name)
+    expect(rows.map(([name]) => name)).toEqual(names)
+    const code = ['backends/ec2', 'storage']
+      .flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(root, folder, name)))
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => readFileSync(path, 'utf8'))
+      .join()
+    for (const [name = '', , says = ''] of rows) {
+      const sentences = [...says.matchAll(/\*(.+?)\*/g)].map(([, sentence]) => sentence!)
+      expect([name, sentences.length]).not.toEqual([name, 0])
+      for (const sentence of sentences) expect(code).toContain(sentence)
+    }
+  })
+
   it('has what can happen, each with its class, what is done, what to do and what it costs', () => {
     const rows = tableOf(page, 'What happens')
     expect(rows.map(([what, name = '']) => [boldIn(what), namesIn(name)])).toEqual(

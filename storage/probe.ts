@@ -1,0 +1,21 @@
+import { randomUUID } from 'node:crypto'
+import { StoreError, type ObjectStore } from './store'
+
+/**
+ * Proves the one promise of a store that nothing can be built without: of two writers of one key the second is told. Throws a
+ * `StoreError` that says what to do where it does not hold.
+ */
+export async function provePutIfAbsent(store: ObjectStore): Promise<void> {
+  const key = `doctor/${randomUUID()}`
+  try {
+    const isFirst = await store.putIfAbsent(key, '')
+    if (isFirst && !(await store.putIfAbsent(key, ''))) return
+  } finally {
+    await store.delete(key).catch(() => undefined)
+  }
+  throw new StoreError(
+    `${store.url} does not keep "put if absent": of two writers of one key not exactly the second was told. ` +
+      'Use a store that honours If-None-Match on PUT, as S3 does.',
+    { isTransient: false, code: 'NO_PUT_IF_ABSENT' },
+  )
+}

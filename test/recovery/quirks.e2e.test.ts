@@ -1,0 +1,109 @@
+/** Whole jobs in accounts and on machines that have something odd about them: what becomes of them, and what they say. */
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import { CloudDeployment, QUICK, type DeploymentWishes } from './deployment'
+
+jest.setTimeout(300_000)
+
+let at: TestConnection
+beforeAll(async () => {
+  quietWorkers()
+  at = await connectTo()
+})
+afterAll(() => at.close())
+
+async function inWorld(
+  { world, settings }: DeploymentWishes,
+  body: (d: CloudDeployment) => Promise<void>,
+): Promise<void> {
+  const d = await CloudDeployment.start(at, { ...(world && { world }), settings: { ...QUICK, ...settings } })
+  try {
+    await body(d)
+  } finally {
+    await d.stop()
+  }
+}
+
+const denying = (...actions: string[]): NonNullable<DeploymentWishes['world']> => ({
+  users: {
+    test: {
+      ...{ accessKeyId: 'test', secretAccessKey: 'test', managed: ['AdministratorAccess'] },
+      policies: { no: { Statement: [{ Effect: 'Deny', Action: actions, Resource: '*' }] } },
+    },
+  },
+})
+
+describe('a whole job', () => {
+  it('is done on a machine whose clock is off by six minutes, as is that of its workers', async () => {
+    await inWorld({ world: { ahead: '6m' } }, async (d) => {
+      const id = await d.submit({ id: 'job-late' }, { lastAttempt: 1 })
+      expect(await d.ended(id)).toMatchObject({ state: 'succeeded', attemptsTotal: 1 })
+      expect(d.machinesOf(id)).toHaveLength(1)
+    })
+  })
+
+  it('says so at once where the store ignores put-if-absent', async () => {
+    await inWorld({}, async (d) => {
+      d.cloud.addFault({ fault: 'ignored-condition' })
+      const id = await d.submit({ id: 'job-store' })
+      expect(await d.ended(id)).toMatchObject({
+        ...{ state: 'failed', attemptsTotal: 0 },
+        message: expect.stringContaining('Use a store that honours If-None-Match on PUT, as S3 does'),
+      })
+    })
+  })
+
+  it('says which permission is missing', async () => {
+    await inWorld({ world: denying('ec2:CreateFleet') }, async (d) => {
+      const id = await d.submit({ id: 'job-denied' })
+      expect(await d.ended(id)).toMatchObject({
+        ...{ state: 'failed', attemptsTotal: 1 },
+        message: expect.stringMatching(/not authorized to perform: ec2:CreateFleet.*crucible doctor/),
+      })
+      expect(d.machinesOf(id)).toEqual([])
+    })
+  })
+
+  it('says what to run where the role of spot machines is missing', async () => {
+    const world = { hasSpotRole: false, ...denying('iam:CreateServiceLinkedRole') }
+    await inWorld({ world }, async (d) => {
+      const id = await d.submit({ id: 'job-role' })
+      expect(await d.ended(id)).toMatchObject({
+        ...{ state: 'failed', attemptsTotal: 1 },
+        message: expect.stringContaining('create-service-linked-role --aws-service-name spot.amazonaws.com'),
+      })
+    })
+  })
+
+  it('says while it waits that the Region has none of the types', async () => {
+    await inWorld({ settings: { CRUCIBLE_EC2_TYPES: 'p9.*' } }, async (d) => {
+      const id = await d.submit({ id: 'job-types' })
+      await d.see(id, ({ message }) =>
+        /us-east-1 has none of the machine types p9\.\*\. Set CRUCIBLE_EC2_TYPES/.test(message),
+      )
+      await d.client.cancel(id)
+      await d.ended(id)
+    })
+  })
+
+  it('says that the quota is zero, and which', async () => {
+    await inWorld({ world: { quotas: { 'L-1216C47A': 0, 'L-DB2E81BA': 0, 'L-417A185B': 0 } } }, async (d) => {
+      const id = await d.submit({ id: 'job-quota', isInterruptible: false })
+      expect(await d.ended(id)).toMatchObject({
+        ...{ state: 'failed', reason: 'quota' },
+        message: expect.stringMatching(/quota L-1216C47A.*Have the limit raised/),
+      })
+      expect(d.machinesOf(id)).toEqual([])
+    })
+  })
+
+  it('says that the credentials of its workers have ended', async () => {
+    await inWorld({}, async (d) => {
+      d.cloud.addFault({ fault: 'error', code: 'RequestExpired', where: { service: 'ec2' } })
+      const id = await d.submit({ id: 'job-token' })
+      await d.see(id, ({ message }) => /Renew the AWS credentials of the worker/.test(message))
+      await d.client.cancel(id)
+      await d.ended(id)
+    })
+  })
+})
