@@ -213,6 +213,7 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
           const handle = await launch(order)
           expect(handle).toMatchObject({ backend: backend.name, kind: 'machine', attemptId: order.attemptId })
           expect(handle.realised.capacityType).toBe(capacityType)
+          expect(handle.realised.reservationId).toBe(order.offers[0]!.reservationId)
           expect(handle.realised.priceMicroUsdPerHour).toBeLessThanOrEqual(order.priceMaxMicroUsdPerHour)
           expect(order.offers).toContainEqual(
             expect.objectContaining({ type: handle.realised.type, place: handle.realised.place }),

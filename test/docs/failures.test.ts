@@ -35,6 +35,10 @@ const HAPPENS: Readonly<Record<string, { class: FailureClass; histories: string[
     class: 'interrupted',
     histories: ['attempt.stopped-speaking', 'attempt.silent-started-again-given-up'],
   },
+  'A reservation that ends': {
+    class: 'expired',
+    histories: ['job.reservation-ended-then-elsewhere', 'attempt.reservation-ends-unheeded'],
+  },
   'A program that ignores SIGTERM': { class: 'interrupted', histories: ['attempt.drain-window-over'] },
   'An image that is refused': { class: 'auth', histories: ['job.image-refused'] },
   'An image that is not there': { class: 'invalid', histories: ['job.image-absent'] },

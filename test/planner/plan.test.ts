@@ -259,40 +259,6 @@ describe('the ranking', () => {
     expect(types(four, by('reliability'))).toEqual(['held', 'cheap', 'dear', 'spot'])
   })
 
-  describe('of what is reserved', () => {
-    const reservation = { free: 2, total: 4, idleMicroUsdPerHour: microUsd(5) }
-    const owned = { ...held, reservation }
-    const block = offer({
-      ...{ type: 'block', capacityType: 'reserved', reservationId: 'r-2', priceMicroUsdPerHour: 0 },
-      reservation: { ...reservation, idleMicroUsdPerHour: 0 },
-      usableUntilMs: NOW_MS + 10 * HOUR_MS,
-    })
-
-    it('reckons that it is paid for either way, and says so', () => {
-      expect(types([spot, cheap, owned], by('cost'))).toEqual(['held', 'spot', 'cheap'])
-      const [first] = plan([spot, owned]).placements
-      expect(first).toMatchObject({ costMicroUsd: microUsd(5), extraCostMicroUsd: 0 })
-      expect(first!.reasons.join('; ')).toMatch(
-        /^\$5\.00\/h, about \$5\.00 in 1h, paid for either way: idle it costs \$5\.00\/h; .*already reserved, 2 of 4 free/,
-      )
-      expect(first!.risks).toEqual([])
-    })
-
-    it('says of a block that it was paid for, and until when it can be used', () => {
-      const [first] = plan([spot, block]).placements
-      expect(first!.reasons[0]).toBe('paid up front: costs nothing more')
-      expect(first!.risks).toEqual([
-        'its reservation can be used until 2026-11-21T10:00:00Z, 10h more; what is not done by then goes on elsewhere from its checkpoint',
-      ])
-    })
-
-    it('counts against a budget all the same what is billed', () => {
-      const request = { remainingMicroUsd: microUsd(0.05) }
-      expect(plan([owned], request).rejections[0]!.reason).toContain('of the budget buys 36s of it')
-      expect(plan([block], request).placements).toHaveLength(1)
-    })
-  })
-
   it('is the same whatever the order in which offers came', () => {
     const twins = ['b', 'a', 'c'].map((place) => offer({ place }))
     const places = (offers: Offer[]): string[] =>
@@ -539,13 +505,5 @@ describe('an order', () => {
   it('never mixes two reservations', () => {
     const held = ['r-1', 'r-2'].map((reservationId) => offer({ capacityType: 'reserved', reservationId }))
     expect(order(held).offers).toHaveLength(1)
-  })
-
-  it('tells the runner until when its machine can be used', () => {
-    const usableUntilMs = NOW_MS + 10 * HOUR_MS
-    expect(order([offer({ capacityType: 'reserved', usableUntilMs })]).runner.usableUntilMs).toBe(
-      usableUntilMs,
-    )
-    expect(order([offer()]).runner).not.toHaveProperty('usableUntilMs')
   })
 })

@@ -72,12 +72,12 @@ const UNREACHABLE = { class: 'unreachable', message: 'The agent never came.' } a
 const CAPACITY = { class: 'capacity', message: 'out of stock' } as const
 const DEPLOYMENT = 'dep-0123456789'
 
-/** A block that is worth a start for some seconds, and that the job is driven from a minute later; elsewhere it is soon done. */
+/** A block that is worth a start for half a minute, and that the job is driven from a minute and a half later; elsewhere it is soon done. */
 const ENDING: WorldWishes = {
   wares: [
     {
       ...{ capacityType: 'reserved', type: 'v100', place: 'a', stock: 1, priceMicroUsdPerHour: 0 },
-      usableForMs: USEFUL_RUN_MS + CLOCK_SLACK_MS + QUICK.drainMs + QUICK.powerOffMs + 5_000,
+      usableForMs: USEFUL_RUN_MS + CLOCK_SLACK_MS + QUICK.drainMs + QUICK.powerOffMs + 30_000,
     },
     SPOT,
   ],

@@ -75,7 +75,7 @@ describe('an attempt', () => {
         it !== undefined && watches.has(it.scheduledEventId) ? valuesOf(it.result) : [],
       )
       .map((answer) => Object.keys(answer as object).sort())
-    const known = [['kind'], ['end', 'kind'], ['kind', 'silentMs']]
+    const known = [['kind'], ['end', 'kind'], ['kind', 'leftMs'], ['kind', 'silentMs']]
     expect(answers.filter((keys) => !known.some((one) => one.join() === keys.join()))).toEqual([])
   })
 })

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { CLOCK_SLACK_MS, HOUR_MS, SECOND_MS } from '../../core/time'
 import { until } from '../support/until'
 import { COUNTER, LINGERING, SLOW_TIMEOUT, STUBBORN, sumOf, TALKATIVE } from './programs'
 import { machineProcesses, useWorlds, type Machine, type World } from './world'
@@ -17,6 +18,25 @@ async function launchCounter(world: World, wanted: object, ...args: string[]): P
 async function untilStep(machine: Machine, step: number): Promise<void> {
   await machine.untilBeat(({ progress }) => (progress?.step ?? 0) >= step)
 }
+
+describe('the end of the reservation that the machine is in', () => {
+  it('finds the work saved and the machine left, wherever the lease has moved it to', async () => {
+    const world = createWorld()
+    const [drainMs, powerOffMs] = [10_000, 2_000]
+    const machine = await launchCounter(world, {
+      ...{ drainMs, powerOffMs, run: 'python3 counter.py 60000 0.05 1000' },
+      usableUntilMs: Date.now() + HOUR_MS,
+    })
+    await untilStep(machine, 3)
+    const usableUntilMs = Date.now() + CLOCK_SLACK_MS + powerOffMs + drainMs + SECOND_MS
+    await world.lease(1, { seq: 1, answersBeat: 1, ttlMs: HOUR_MS, usableUntilMs })
+    const stopped = await machine.end()
+    expect(stopped).toMatchObject({ outcome: 'stopped', reason: 'expired', exitCode: 143 })
+    expect(stopped.message).toMatch(/^The reservation of this machine ends/)
+    expect(stopped.checkpoint!.step).toBe(stopped.progress!.step)
+    expect(stopped.finishedAtMs).toBeLessThan(usableUntilMs - CLOCK_SLACK_MS)
+  })
+})
 
 describe('drain.json', () => {
   it('makes the command save, and the next attempt goes on to the same result', async () => {

@@ -134,9 +134,8 @@ describe('a launch into what is reserved', () => {
   })
 
   it('is read back as what it is should it ever be elsewhere', async () => {
-    const { add } = h.aws
-    h.aws.add = ({ reservation: _, ...request }, pool) =>
-      add.call(h.aws, { ...request, capacityType: 'on-demand' }, pool)
+    const add = h.aws.add.bind(h.aws)
+    h.aws.add = ({ reservation: _, ...request }, pool) => add({ ...request, capacityType: 'on-demand' }, pool)
     expect(await launch(await h.order())).toMatchObject({
       handle: { realised: { capacityType: 'on-demand' } },
     })

@@ -1,6 +1,7 @@
 import type { Drain, IssuedRunnerOrder, Lease, Limits, ResultReason } from '../../../core/documents'
 import { affordableMs } from '../../../core/meter'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time'
+import type { Behaviour } from './behaviour'
 
 /** Beats of which the sending time is remembered, so that a late lease can still be counted. */
 const BEATS_REMEMBERED = 1_000
@@ -29,11 +30,12 @@ export class RunnerTerms {
   constructor(
     readonly order: IssuedRunnerOrder,
     readonly startedAtMs: number,
+    { ignoresExpiry = false }: Pick<Behaviour, 'ignoresExpiry'> = {},
   ) {
     this.limits = order.limits
     this.#spent = { atMs: Math.min(startedAtMs, order.issuedAtMs), microUsd: 0 }
     this.#leaseUntilMs = startedAtMs + order.leaseMs
-    this.#usableUntilMs = order.usableUntilMs ?? Infinity
+    this.#usableUntilMs = ignoresExpiry ? Infinity : (order.usableUntilMs ?? Infinity)
   }
 
   beatSent(seq: number, nowMs: number): void {

@@ -158,8 +158,7 @@ export class ScriptedRunner {
     }
     this.#phases.length = 0
     this.#enter('starting', nowMs)
-    const { usableUntilMs: _, ...orderOfBefore } = order
-    const terms = new RunnerTerms(this.#o.behaviour.ignoresExpiry ? orderOfBefore : order, nowMs)
+    const terms = new RunnerTerms(order, nowMs, this.#o.behaviour)
     const drain = await this.#read<Drain>(layout.drain(jobId, attempt))
     if (nowMs > order.issuedAtMs + order.startWithinMs + CLOCK_SLACK_MS) {
       this.#ending = stopped('late', 'the machine came too late')

@@ -1,0 +1,110 @@
+import { describe, expect, it } from '@jest/globals'
+import type { PlanInput } from '../../core/activities'
+import type { Capabilities } from '../../core/capabilities'
+import { EMPTY_LEDGER } from '../../core/ledger'
+import { microUsd } from '../../core/money'
+import type { Offer } from '../../core/offer'
+import type { BackendAnswer, Plan } from '../../core/plan'
+import { HOUR_MS } from '../../core/time'
+import { DEFAULT_TIMING } from '../../core/timing'
+import { summaryOf } from '../../planner/explain'
+import { makeOrder } from '../../planner/order'
+import { makePlan } from '../../planner/plan'
+import type { PlanRequest } from '../../planner/request'
+import { SPEC } from '../workflows/harness'
+
+const NOW_MS = Date.UTC(2026, 10, 21)
+const CAPABILITIES: Capabilities = {
+  ...{ capacityTypes: ['spot', 'on-demand', 'reserved'], hasCustomImage: true, runnerStart: 'with-launch' },
+  ...{ interruptionNoticeMs: 0, idempotency: 'token', billsUntil: 'exit', runMsMax: null, price: 'live' },
+}
+
+const offer = (changes: Partial<Offer>): Offer => ({
+  ...{
+    backend: 'here',
+    capacityType: 'reserved',
+    type: 'small',
+    place: 'a',
+    priceMicroUsdPerHour: microUsd(5),
+  },
+  shape: { cpus: 8, memoryGiB: 32, gpus: 1, accelerator: 'L4', gpuMemoryGiB: 22 },
+  priceSource: { kind: 'live', observedAtMs: NOW_MS },
+  availability: 'unknown',
+  ...changes,
+})
+const RESERVATION = { free: 2, total: 4, idleMicroUsdPerHour: microUsd(5) }
+const HELD = offer({ type: 'held', reservationId: 'r-1', reservation: RESERVATION })
+const BLOCK = offer({
+  ...{ type: 'block', reservationId: 'r-2', priceMicroUsdPerHour: 0 },
+  reservation: { ...RESERVATION, idleMicroUsdPerHour: 0 },
+  usableUntilMs: NOW_MS + 10 * HOUR_MS,
+})
+const CHEAP = offer({ type: 'cheap', capacityType: 'on-demand', priceMicroUsdPerHour: microUsd(1) })
+
+const answersOf = (offers: Offer[]): BackendAnswer[] => [
+  { backend: 'here', capabilities: CAPABILITIES, offers },
+]
+const plan = (offers: Offer[], changes: Partial<PlanRequest> = {}): Plan =>
+  makePlan(
+    {
+      ...{ spec: SPEC, timing: DEFAULT_TIMING, answers: answersOf(offers), silentBackends: [], avoid: [] },
+      nowMs: NOW_MS,
+      ...changes,
+    },
+    '',
+  )
+
+describe('what is reserved', () => {
+  it.each(['cost', 'time', 'reliability'] as const)(
+    'comes before what would be paid for in addition (optimize: %s)',
+    (optimize) => {
+      const { placements } = plan([CHEAP, HELD], { spec: { ...SPEC, optimize } })
+      expect(placements.map((one) => one.offer.type)).toEqual(['held', 'cheap'])
+      expect(placements[0]).toMatchObject({ costMicroUsd: microUsd(5), extraCostMicroUsd: 0 })
+    },
+  )
+
+  it('says that it is paid for either way, and how much of it is free', () => {
+    const [first] = plan([HELD]).placements
+    expect(first!.reasons.join('; ')).toMatch(
+      /^\$5\.00\/h, about \$5\.00 in 1h, paid for either way: idle it costs \$5\.00\/h; .*already reserved, 2 of 4 free/,
+    )
+    expect(first!.risks).toEqual([])
+  })
+
+  it('says of a block that it was paid for, and until when it can be used', () => {
+    const [first] = plan([BLOCK]).placements
+    expect(first!.reasons[0]).toBe('paid up front: costs nothing more')
+    expect(summaryOf(first!)).toBe('here reserved, block in a, paid')
+    expect(first!.risks).toEqual([
+      'its reservation can be used until 2026-11-21T10:00:00Z, 10h more; what is not done by then goes on elsewhere from its checkpoint',
+    ])
+  })
+
+  it('counts against a budget what is billed', () => {
+    const request = { remainingMicroUsd: microUsd(0.05) }
+    expect(plan([HELD], request).rejections[0]!.reason).toContain('of the budget buys 36s of it')
+    expect(plan([BLOCK], request).placements).toHaveLength(1)
+  })
+
+  it('may be had by a job that must not be interrupted', () => {
+    const spec = { ...SPEC, isInterruptible: false }
+    expect(plan([HELD, BLOCK], { spec }).placements).toHaveLength(2)
+  })
+
+  it('is ordered one by one, and the runner is told until when it can be used', () => {
+    const input: PlanInput = {
+      ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },
+      resolved: {
+        ...{ spec: SPEC, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: '' },
+        policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
+      },
+      ledger: EMPTY_LEDGER,
+    }
+    const ordered = (offers: Offer[]) => makeOrder(plan(offers), input, answersOf(offers))
+    const order = ordered([BLOCK, { ...BLOCK, reservationId: 'r-3' }])
+    expect(order.offers.map(({ reservationId }) => reservationId)).toEqual(['r-2'])
+    expect(order.runner.usableUntilMs).toBe(BLOCK.usableUntilMs)
+    expect(ordered([HELD]).runner).not.toHaveProperty('usableUntilMs')
+  })
+})
