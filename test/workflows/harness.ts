@@ -74,7 +74,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   unserved?: string[]
 }
 
-export type WorkerName = 'orchestrator' | 'verbs' | 'watches'
+const WORKERS = ['orchestrator', 'verbs', 'watches'] as const
+export type WorkerName = (typeof WORKERS)[number]
 
 export const DEPLOYMENT_ID = 'dep-0123456789'
 
@@ -87,91 +88,33 @@ export interface Ground {
   timing: Timing
 }
 
-/** The real workers of a deployment, in a namespace of its own. */
-export class ControlPlane {
+/** Workers of a namespace that come and go, and the jobs that are given to them. */
+export abstract class Workforce {
   readonly client: Client
   private readonly workers = new Map<WorkerName, { worker: Worker; run: Promise<void> }>()
 
   constructor(
-    private readonly at: TestConnection,
+    protected readonly at: TestConnection,
     readonly namespace: string,
-    private readonly ground: Ground,
   ) {
     this.client = new Client({ connection: at.client.connection, namespace })
   }
 
-  async startOrchestrator(): Promise<void> {
-    const { client, namespace } = this
-    const { store, backends, timing } = this.ground
-    const now = Date.now
-    const worker = await Worker.create({
-      connection: this.at.nativeConnection,
-      namespace,
-      taskQueue: ORCHESTRATOR_QUEUE,
-      workflowBundle: await bundle(),
-      activities: {
-        ...createPlanningActivities({
-          ...{ store, backends, now, timing },
-          askOffers: offersThroughWorkers(client, now),
-          publishRunner: () => Promise.resolve('0'.repeat(64)),
-        }),
-        ...createDecidingActivities({ store, now }),
-      },
-      interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
-      shutdownGraceTime: 0,
+  protected abstract make(name: WorkerName): Promise<Worker>
+
+  async start(...names: WorkerName[]): Promise<void> {
+    const starting = names.map(async (name) => {
+      const worker = await this.make(name)
+      this.workers.set(name, { worker, run: worker.run() })
     })
-    this.run('orchestrator', worker)
-  }
-
-  async startBackend(): Promise<void> {
-    await Promise.all([this.startVerbs(), this.startWatches()])
-  }
-
-  async startVerbs(): Promise<void> {
-    this.run('verbs', await createVerbsWorker(this.backendDeps()))
-  }
-
-  async startWatches(): Promise<void> {
-    this.run('watches', await createWatchWorker(this.backendDeps()))
-  }
-
-  private backendDeps(): BackendWorkerDeps {
-    const { client, namespace } = this
-    const { store, backend } = this.ground
-    return {
-      connection: this.at.nativeConnection,
-      ...{ namespace, client, store },
-      backend: backend(),
-      secrets: { handOver: async () => undefined, mask: async (_jobId, text) => text },
-    }
+    await Promise.all(starting)
   }
 
   /** Stops a worker and starts a new one, as an upgrade does. */
   async restart(name: WorkerName): Promise<void> {
     if (!this.workers.has(name)) return
     await this.stop(name)
-    switch (name) {
-      case 'orchestrator':
-        return this.startOrchestrator()
-      case 'verbs':
-        return this.startVerbs()
-      case 'watches':
-        return this.startWatches()
-    }
-  }
-
-  /** Terminates an attempt, as somebody might in the Temporal UI. */
-  async terminate(attemptId: string | undefined): Promise<void> {
-    if (attemptId === undefined) return
-    const workflowId = `job/${attemptId.replace(/-(\d+)$/, '/$1')}`
-    await this.client.workflow
-      .getHandle(workflowId)
-      .terminate('by hand')
-      .catch(() => undefined)
-  }
-
-  private run(name: WorkerName, worker: Worker): void {
-    this.workers.set(name, { worker, run: worker.run() })
+    await this.start(name)
   }
 
   /** Stops one worker, as an upgrade would. */
@@ -184,10 +127,20 @@ export class ControlPlane {
   }
 
   async close(): Promise<void> {
-    await Promise.all((['orchestrator', 'verbs', 'watches'] as const).map((name) => this.stop(name)))
+    await Promise.all(WORKERS.map((name) => this.stop(name)))
   }
 
-  /** Starts a job; its id is the same in every test, since the namespace is not. */
+  /** Terminates an attempt, as somebody might in the Temporal UI. */
+  async terminate(attemptId: string | undefined): Promise<void> {
+    if (attemptId === undefined) return
+    const workflowId = `job/${attemptId.replace(/-(\d+)$/, '/$1')}`
+    await this.client.workflow
+      .getHandle(workflowId)
+      .terminate('by hand')
+      .catch(() => undefined)
+  }
+
+  /** Starts a job; its id is the same in every test whose namespace is its own. */
   async submit(spec: Partial<JobSpec> = {}, input: Partial<JobInput> = {}): Promise<JobHandle> {
     const jobId = input.jobId ?? 'job-test'
     const handle = await this.client.workflow.start(WORKFLOW_TYPES.job, {
@@ -207,6 +160,63 @@ export class ControlPlane {
       ],
     })
     return handle as JobHandle
+  }
+}
+
+/** The real workers of a deployment, in a namespace of its own. */
+export class ControlPlane extends Workforce {
+  constructor(
+    at: TestConnection,
+    namespace: string,
+    private readonly ground: Ground,
+  ) {
+    super(at, namespace)
+  }
+
+  startOrchestrator(): Promise<void> {
+    return this.start('orchestrator')
+  }
+
+  startBackend(): Promise<void> {
+    return this.start('verbs', 'watches')
+  }
+
+  protected async make(name: WorkerName): Promise<Worker> {
+    if (name === 'orchestrator') return this.makeOrchestrator()
+    return name === 'verbs' ? createVerbsWorker(this.backendDeps()) : createWatchWorker(this.backendDeps())
+  }
+
+  private async makeOrchestrator(): Promise<Worker> {
+    const { client, namespace } = this
+    const { store, backends, timing } = this.ground
+    const now = Date.now
+    return Worker.create({
+      connection: this.at.nativeConnection,
+      namespace,
+      taskQueue: ORCHESTRATOR_QUEUE,
+      workflowBundle: await testBundle(),
+      activities: {
+        ...createPlanningActivities({
+          ...{ store, backends, now, timing },
+          askOffers: offersThroughWorkers(client, now),
+          publishRunner: () => Promise.resolve('0'.repeat(64)),
+        }),
+        ...createDecidingActivities({ store, now }),
+      },
+      interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
+      shutdownGraceTime: 0,
+    })
+  }
+
+  private backendDeps(): BackendWorkerDeps {
+    const { client, namespace } = this
+    const { store, backend } = this.ground
+    return {
+      connection: this.at.nativeConnection,
+      ...{ namespace, client, store },
+      backend: backend(),
+      secrets: { handOver: async () => undefined, mask: async (_jobId, text) => text },
+    }
   }
 }
 
@@ -277,7 +287,7 @@ export function worldsOn(
 
 /** Bundled once per test file. */
 let bundled: Promise<WorkflowBundleWithSourceMap> | undefined
-function bundle(): Promise<WorkflowBundleWithSourceMap> {
+export function testBundle(): Promise<WorkflowBundleWithSourceMap> {
   bundled ??= bundleWorkflowCode({
     workflowsPath: require.resolve('../../workflows'),
     logger: new DefaultLogger('ERROR'),

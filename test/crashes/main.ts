@@ -1,0 +1,55 @@
+import setUp from '../support/global-setup'
+import tearDown from '../support/global-teardown'
+import { readOptions } from '../support/options'
+import { connectTo, quietWorkers } from '../support/temporal'
+import { breachesIn } from './checks'
+import { liveThroughCrashes, seeLives } from './live'
+import { nameOf, planOf, pointsOf } from './plan'
+import { printTable, tellCrash } from './table'
+
+/** `npm run chaos -- crashes --help` (docs/chaos.md). */
+export async function crashes(args: string[]): Promise<void> {
+  const values = readOptions(
+    {
+      name: 'chaos',
+      word: 'crashes',
+      about: 'Kills processes before, in and after every call of a job that lives on the small cloud.',
+      options: {
+        from: { default: 1, min: 1, means: 'the first seed' },
+        count: { default: 1_000, means: 'how many seeds' },
+        'at-once': { default: 40, means: 'jobs at a time' },
+        only: { default: '', as: 'TEXT', means: 'only the points whose names have it' },
+        points: { default: false, means: 'prints the points, and kills nothing' },
+        story: { default: false, means: 'the story of every run, not only of the broken ones' },
+      },
+    },
+    args,
+  )
+  if (values === undefined) return
+  await setUp()
+  quietWorkers()
+  const at = await connectTo()
+  try {
+    const atOnce = values['at-once']
+    const seen = await seeLives(at, {
+      atOnce,
+      onReport: (report) => {
+        if (breachesIn(report.verdict).length > 0 || values.story) tellCrash(report, values.story)
+      },
+    })
+    const all = pointsOf(seen)
+    const points = all.filter((point) => nameOf(point).includes(values.only))
+    if (points.length === 0)
+      throw new Error(`No point has "${values.only}" in its name; --points prints them.`)
+    if (values.points) return points.forEach((point) => process.stdout.write(`${nameOf(point)}\n`))
+    const plans = Array.from({ length: values.count }, (_, index) => planOf(values.from + index, points, all))
+    const reports = await liveThroughCrashes(at, plans, {
+      atOnce,
+      onReport: (report) => tellCrash(report, values.story),
+    })
+    printTable(reports, points)
+  } finally {
+    await at.close()
+    await tearDown()
+  }
+}
