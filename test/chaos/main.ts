@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { progressOn } from '../../cli/dev/temporal/progress'
 import { resolveExecutable } from '../../cli/dev/temporal/resolve'
-import { crashes } from '../crashes/main'
+import { blackouts, crashes } from '../crashes/main'
 import { readOptions } from '../support/options'
 import { FAULTS, planOf, type Fault } from './plan'
 import { runChaos, type ChaosOptions, type ChaosReport } from './run'
@@ -109,6 +109,7 @@ function summarise(reports: ChaosReport[]): void {
 /** The first word says which program is meant; without one it is this one. */
 async function choose([word = '', ...args]: string[]): Promise<void> {
   if (word === 'crashes') return crashes(args)
+  if (word === 'blackouts') return blackouts(args)
   return main()
 }
 

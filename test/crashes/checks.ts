@@ -11,8 +11,7 @@ import {
 } from '../clouds/invariants'
 import { LOOK_MS } from '../clouds/world'
 import type { Life } from './lives'
-import type { CrashPlan } from './plan'
-import type { Site } from './site'
+import type { CloudGround } from '../clouds/cloud'
 
 /** What must not be, by the columns of the table; each in words. */
 export interface Verdict {
@@ -47,9 +46,8 @@ export function breachesIn(verdict: Verdict): string[] {
 }
 
 export interface Aftermaths {
-  life: Life
-  plan: CrashPlan
-  site: Site
+  life: Pick<Life, 'attempts' | 'ends' | 'isEndedByHand' | 'isOrphaned'>
+  ground: CloudGround
   status: JobStatus
   left: Aftermath['left']
   isOver: boolean
@@ -59,8 +57,7 @@ export interface Aftermaths {
 
 /** Judges a run that is over and swept, by what the cloud knows. */
 export async function judge(at: Aftermaths): Promise<Verdict> {
-  const { life, site, status, left, isOver, isHappened } = at
-  const deployment = site.options.ground
+  const { life, ground: deployment, status, left, isOver, isHappened } = at
   const after: Aftermath = {
     ...{ deployment, status, left, instances: deployment.cloud.instances() },
     world: {
@@ -86,7 +83,7 @@ export async function judge(at: Aftermaths): Promise<Verdict> {
 }
 
 /** A crash costs time, and no attempt. */
-function attemptsBeyond({ attempts }: Life, status: JobStatus): string[] {
+function attemptsBeyond({ attempts }: Pick<Life, 'attempts'>, status: JobStatus): string[] {
   if (status.attemptsTotal <= attempts) return []
   const ends = status.attempts.map(({ number, state, reason }) => `${number} ${state} (${reason})`)
   return [`${status.attemptsTotal} attempts in place of ${attempts}: ${ends.join(', ')}`]

@@ -1,6 +1,6 @@
 import { CompleteAsyncError, Context } from '@temporalio/activity'
 import type { Client } from '@temporalio/client'
-import { Worker, type ActivityInterceptorsFactory } from '@temporalio/worker'
+import { Worker, type ActivityInterceptorsFactory, type NativeConnection } from '@temporalio/worker'
 import { failureInterceptor } from '../../activities/failures'
 import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../../core/queues'
 import { testBundle, Workforce, type WorkerName } from '../workflows/harness'
@@ -45,6 +45,18 @@ export class Crew extends Workforce {
   dismiss({ options: { jobId, deployment } }: Site): void {
     this.sites.delete(jobId)
     this.sites.delete(deployment)
+  }
+
+  /** All processes die, those of every site, and with them what took their tasks; answers when none of it is left. */
+  async die(): Promise<void> {
+    for (const site of new Set(this.sites.values())) site.die()
+    await this.close()
+  }
+
+  /** Others in their place, over a connection of their own. */
+  async revive(nativeConnection: NativeConnection): Promise<void> {
+    this.at = { ...this.at, nativeConnection }
+    await this.start('orchestrator', 'verbs', 'watches')
   }
 
   /** The client that processes of a site have. */

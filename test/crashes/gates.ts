@@ -12,15 +12,16 @@ interface Command {
   input: { Key?: string; Body?: unknown }
 }
 
-/** From now on every call of the SDK in this process goes through `gate`, by its name at AWS. Answers what undoes that. */
-export function gateSdk(): () => void {
+let isGated = false
+
+/** From now on every call of the SDK in this process goes through `gate`, by its name at AWS; those in nobody's name as they are. */
+export function gateSdk(): void {
+  if (isGated) return
+  isGated = true
   const sender = Object.getPrototypeOf(EC2Client.prototype) as Sender
   const { send } = sender
   sender.send = function (this: Sender, command, ...rest) {
     return gate(nameOf(command), () => send.call(this, command, ...rest))
-  }
-  return () => {
-    sender.send = send
   }
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { freshNamespace } from '../support/namespace'
 import type { TestConnection } from '../support/temporal'
 import { Crew } from './crew'
@@ -12,20 +11,15 @@ export interface LiveOptions {
   onReport?: (report: CrashReport) => void
 }
 
-/** What keeps workflows in memory is dropped so often: they are replayed by whoever comes next. */
-const FORGET_EVERY_MS = 30_000
-
 /** Lives through plans, some of them at once, with one crew; their reports in the order of the plans. */
 export async function liveThroughCrashes(
   at: TestConnection,
   plans: readonly CrashPlan[],
   { atOnce, onReport }: LiveOptions,
 ): Promise<CrashReport[]> {
-  const ungate = gateSdk()
+  gateSdk()
   const crew = new Crew(at, await freshNamespace(at.client.connection as never))
   await crew.start('orchestrator', 'verbs', 'watches')
-  const over = new AbortController()
-  const forgetting = forget(crew, over.signal)
   const reports: CrashReport[] = []
   let next = 0
   const lane = async (): Promise<void> => {
@@ -39,17 +33,7 @@ export async function liveThroughCrashes(
     await Promise.all(Array.from({ length: atOnce }, lane))
     return reports
   } finally {
-    over.abort()
-    await forgetting
     await crew.close()
-    ungate()
-  }
-}
-
-async function forget(crew: Crew, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await sleep(FORGET_EVERY_MS, undefined, { signal }).catch(() => undefined)
-    if (!signal.aborted) await crew.restart('orchestrator')
   }
 }
 

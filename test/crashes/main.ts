@@ -2,10 +2,13 @@ import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
 import { readOptions } from '../support/options'
 import { connectTo, quietWorkers } from '../support/temporal'
+import { SECOND_MS } from '../../core/time'
+import { liveThroughBlackout, type BlackoutReport } from './blackout'
+import { blackoutOf } from './blackout-plan'
 import { breachesIn } from './checks'
 import { liveThroughCrashes, seeLives } from './live'
 import { nameOf, planOf, pointsOf } from './plan'
-import { printTable, tellCrash } from './table'
+import { printBlackouts, printTable, tellBlackout, tellCrash } from './table'
 
 /** `npm run chaos -- crashes --help` (docs/chaos.md). */
 export async function crashes(args: string[]): Promise<void> {
@@ -52,4 +55,46 @@ export async function crashes(args: string[]): Promise<void> {
     await at.close()
     await tearDown()
   }
+}
+
+/** `npm run chaos -- blackouts --help` (docs/chaos.md). */
+export async function blackouts(args: string[]): Promise<void> {
+  const values = readOptions(
+    {
+      name: 'chaos',
+      word: 'blackouts',
+      about:
+        'Takes the Temporal server, and all workers with it, away from jobs at work for an hour, on a scale.',
+      options: {
+        from: { default: 1, min: 0, means: 'the seed of the first blackout' },
+        count: { default: 200, means: 'how many jobs' },
+        jobs: { default: 25, means: 'how many of them in one blackout' },
+        'at-once': { default: 2, means: 'blackouts at a time' },
+        hour: { default: 60, means: 'seconds that stand for an hour' },
+      },
+    },
+    args,
+  )
+  if (values === undefined) return
+  const hourMs = values.hour * SECOND_MS
+  const plans = Array.from({ length: Math.ceil(values.count / values.jobs) }, (_, index) => {
+    const jobs = Math.min(values.jobs, values.count - index * values.jobs)
+    return blackoutOf(values.from + index, { jobs, hourMs })
+  })
+  await setUp()
+  quietWorkers()
+  const reports: BlackoutReport[] = []
+  const lane = async (): Promise<void> => {
+    for (let plan = plans.shift(); plan !== undefined; plan = plans.shift()) {
+      const report = await liveThroughBlackout(plan)
+      reports.push(report)
+      tellBlackout(report)
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: values['at-once'] }, lane))
+  } finally {
+    await tearDown()
+  }
+  printBlackouts(reports, hourMs)
 }

@@ -26,6 +26,8 @@ export interface CrashPlan {
   crashes: Crash[]
   /** What the cloud does beside what the life says. */
   faults: FaultText[]
+  /** Garbage is collected while the job lives, too. */
+  isSweptMeanwhile: boolean
 }
 
 /** How often each call was made in an undisturbed life. */
@@ -55,6 +57,7 @@ export function nameOf({ call, occurrence, moment }: Omit<Point, 'lives'>): stri
 const SECOND_CRASH_CHANCE = 0.4
 const BOTH_CHANCE = 0.2
 const FAULT_CHANCE = 0.2
+const SWEEP_CHANCE = 0.25
 const LATE_MAX_MS = 2_000
 
 /** Trouble of the cloud that takes time and no machine. */
@@ -89,15 +92,16 @@ export function planAt(
   const others = all.filter(({ lives }) => lives.includes(life))
   if (others.length > 0 && dice.chance(SECOND_CRASH_CHANCE)) crashes.push(crashAt(dice.oneOf(others)))
   const faults = dice.chance(FAULT_CHANCE) ? [drawFault(dice, dice.oneOf(FAULTS))] : []
-  return { name: `seed ${seed}, ${life}, ${nameOf(point)}`, life, crashes, faults }
+  const isSweptMeanwhile = dice.chance(SWEEP_CHANCE)
+  return { name: `seed ${seed}, ${life}, ${nameOf(point)}`, life, crashes, faults, isSweptMeanwhile }
 }
 
 /** A life in which nothing crashes. */
 export function undisturbed(life: LifeName): CrashPlan {
-  return { name: `${life}, undisturbed`, life, crashes: [], faults: [] }
+  return { name: `${life}, undisturbed`, life, crashes: [], faults: [], isSweptMeanwhile: false }
 }
 
-export function storyOf({ life, crashes, faults }: CrashPlan): string[] {
+export function storyOf({ life, crashes, faults, isSweptMeanwhile }: CrashPlan): string[] {
   return [
     `life: ${LIVES[life].about}`,
     ...crashes.map(
@@ -105,5 +109,6 @@ export function storyOf({ life, crashes, faults }: CrashPlan): string[] {
         `dies ${moment} ${call}, ${occurrence}, request late by ${lateMs} ms${isOfBoth ? ', and the other process too' : ''}`,
     ),
     ...faults.map((fault) => JSON.stringify(fault)),
+    ...(isSweptMeanwhile ? ['garbage is collected meanwhile'] : []),
   ]
 }

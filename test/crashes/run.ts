@@ -2,13 +2,14 @@ import type { JobStatus } from '../../core/messages'
 import { closeGround, journal, openGround, sweep } from '../clouds/cloud'
 import type { CloudWishes } from '../clouds/cloud'
 import { until } from '../support/until'
+import type { Cloud } from '../../sim'
 import { isOverWithin } from '../worlds/telling'
 import { QUICK, statusOf, type JobHandle } from '../workflows/harness'
 import { FLAWLESS, judge, type Verdict } from './checks'
 import type { Crew } from './crew'
 import { LIVES, SPEC, TIMING, untilAtWork, type Life } from './lives'
 import { storyOf, type Calls, type Crash, type CrashPlan } from './plan'
-import { Site } from './site'
+import { Site, type SiteOptions } from './site'
 
 export interface CrashReport {
   plan: CrashPlan
@@ -47,14 +48,14 @@ async function live(crew: Crew, plan: CrashPlan, index: number): Promise<CrashRe
   try {
     const job = await crew.submit({ ...SPEC, ...life.spec?.() }, { jobId, deployment })
     const happening = befall(life, { crew, site, job })
+    const sweeping = plan.isSweptMeanwhile && life.isOrphaned !== true ? sweepAtWork(crew, site) : undefined
     const isOver = await isOverWithin(job, RUN_MAX_MS)
     const isHappened = await happening
-    const left = ground.cloud.instances()
-    await sweep(crew.client, { deployment, backends: ['ec2'], graceMs: GRACE_MS, isDryRun: false })
-    await until(() => ground.cloud.instances().every(({ state }) => state !== 'shutting-down'))
+    await sweeping
+    const left = await sweepSite(crew, site)
     const status = await statusOf(job).catch(() => statusOf(job))
     if (!isOver) await job.terminate()
-    const verdict = await judge({ life, plan, site, status, left, isOver, isHappened })
+    const verdict = await judge({ life, ground, status, left, isOver, isHappened })
     return {
       ...{ plan, struck, verdict, calls: site.calls },
       state: stateOf(life, status),
@@ -62,35 +63,64 @@ async function live(crew: Crew, plan: CrashPlan, index: number): Promise<CrashRe
       lastedMs: Date.now() - startedAtMs,
     }
   } finally {
-    crew.dismiss(site)
-    site.die()
-    await closeGround(ground)
+    await closeSite(crew, site)
   }
 }
 
-async function openSite(
+function openSite(
   crew: Crew,
   { plan, index, struck }: { plan: CrashPlan; index: number; struck: Crash[] },
 ): Promise<Site> {
   const life: Life = LIVES[plan.life]
-  const [jobId, deployment] = [`job-crash-${index}`, `dep-${String(index).padStart(10, '0')}`]
-  const wishes: CloudWishes = {
-    world: { seed: index, faults: [...(life.faults ?? []), ...plan.faults] },
-    ...(life.behave === undefined ? {} : { behave: life.behave }),
-  }
-  const ground = await openGround(wishes, deployment)
-  const site: Site = new Site({
-    ...{ jobId, deployment, ground, timing: { ...QUICK, ...TIMING } },
-    config: {},
-    client: crew.clientFor(() => site),
+  return openSiteOf(crew, index, {
+    wishes: {
+      world: { seed: index, faults: [...(life.faults ?? []), ...plan.faults] },
+      ...(life.behave === undefined ? {} : { behave: life.behave }),
+      timing: TIMING,
+    },
     deathAt: (call, occurrence) => {
       const crash = plan.crashes.find((each) => each.call === call && each.occurrence === occurrence)
       if (crash !== undefined) struck.push(crash)
       return crash
     },
   })
+}
+
+/** A site of its own for the so-manieth job of a crew. */
+export async function openSiteOf(
+  crew: Crew,
+  index: number,
+  { wishes, deathAt }: { wishes: CloudWishes; deathAt: SiteOptions['deathAt'] },
+): Promise<Site> {
+  const [jobId, deployment] = [`job-crash-${index}`, `dep-${String(index).padStart(10, '0')}`]
+  const ground = await openGround(wishes, deployment)
+  const timing = { ...QUICK, ...wishes.timing }
+  const client = crew.clientFor(() => site)
+  const site: Site = new Site({ jobId, deployment, ground, timing, config: wishes.config, client, deathAt })
   crew.admit(site)
   return site
+}
+
+export async function closeSite(crew: Crew, site: Site): Promise<void> {
+  crew.dismiss(site)
+  site.die()
+  await closeGround(site.options.ground)
+}
+
+/** Collects garbage, once, and waits until what it ends is gone; what there was before. */
+export async function sweepSite(crew: Crew, site: Site): Promise<ReturnType<Cloud['instances']>> {
+  const { ground, deployment } = site.options
+  const left = ground.cloud.instances()
+  await sweep(crew.client, { deployment, backends: ['ec2'], graceMs: GRACE_MS, isDryRun: false })
+  await until(() => ground.cloud.instances().every(({ state }) => state !== 'shutting-down'))
+  return left
+}
+
+/** Garbage collection finds a machine at work, and looks twice. */
+async function sweepAtWork(crew: Crew, site: Site): Promise<void> {
+  const { ground, deployment } = site.options
+  await until(() => ground.machines.length > 0, RUN_MAX_MS).catch(() => undefined)
+  await sweep(crew.client, { deployment, backends: ['ec2'], graceMs: GRACE_MS, isDryRun: false })
 }
 
 /** False where the job was over before anything could befall it. */

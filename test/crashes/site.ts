@@ -17,6 +17,9 @@ import { gate, OurProcess, type Activities, type Death } from './process'
 export const ROLES = ['orchestrator', 'backend'] as const
 export type Role = (typeof ROLES)[number]
 
+/** By it a watch asks how its machine is. */
+const WATCH_LOOK = 'watch: DescribeInstances'
+
 export interface SiteOptions {
   jobId: string
   deployment: string
@@ -37,6 +40,8 @@ export class Site {
   readonly calls = new Map<string, number>()
   /** Deaths so far. */
   deaths = 0
+  /** Every time that a watch was taken up, and when its process first asked about the machine after that. */
+  readonly watches: { begunAtMs: number; lookedAtMs?: number }[] = []
   readonly store: ObjectStore
   private readonly processes: Record<Role, OurProcess>
 
@@ -54,6 +59,7 @@ export class Site {
     const heartbeat = (details?: unknown): void => (process.isDead ? undefined : beat(details))
     Object.assign(context, { heartbeat })
     const { activityType, isLocal } = context.info
+    if (activityType === 'watch') this.watches.push({ begunAtMs: Date.now() })
     const work = process.run(activityType, next)
     work.catch(() => undefined)
     const answer = await Promise.race([work, process.died])
@@ -82,12 +88,18 @@ export class Site {
   private meet(role: Role, call: string): Death | undefined {
     const occurrence = (this.calls.get(call) ?? 0) + 1
     this.calls.set(call, occurrence)
+    if (call === WATCH_LOOK) this.noteLook()
     const death = this.options.deathAt(call, occurrence)
     if (death === undefined) return undefined
     // The one that made the call dies of it.
     this.succeed(role)
     if (death.isOfBoth) ROLES.filter((other) => other !== role).forEach((other) => this.kill(other))
     return death
+  }
+
+  private noteLook(): void {
+    const watch = this.watches.at(-1)
+    if (watch !== undefined) watch.lookedAtMs ??= Date.now()
   }
 
   private succeed(role: Role): void {

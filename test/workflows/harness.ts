@@ -94,7 +94,7 @@ export abstract class Workforce {
   private readonly workers = new Map<WorkerName, { worker: Worker; run: Promise<void> }>()
 
   constructor(
-    protected readonly at: TestConnection,
+    protected at: TestConnection,
     readonly namespace: string,
   ) {
     this.client = new Client({ connection: at.client.connection, namespace })
