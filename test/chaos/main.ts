@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { progressOn } from '../../cli/dev/temporal/progress'
 import { resolveExecutable } from '../../cli/dev/temporal/resolve'
-import { blackouts, crashes } from '../crashes/main'
+import { blackouts, crashes, processes } from '../crashes/main'
 import { readOptions } from '../support/options'
 import { FAULTS, planOf, type Fault } from './plan'
 import { runChaos, type ChaosOptions, type ChaosReport } from './run'
@@ -110,6 +110,7 @@ function summarise(reports: ChaosReport[]): void {
 async function choose([word = '', ...args]: string[]): Promise<void> {
   if (word === 'crashes') return crashes(args)
   if (word === 'blackouts') return blackouts(args)
+  if (word === 'processes') return processes(args)
   return main()
 }
 

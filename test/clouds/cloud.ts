@@ -25,7 +25,8 @@ import { openStorage, type Storage } from './storage'
 
 export const ZONES = ['us-east-1a', 'us-east-1b']
 export const TYPES = ['g5.xlarge', 'g5.2xlarge']
-const IMAGE = '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
+export const IMAGE =
+  '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
 
 const at = (ms: number): [number, number] => [ms, ms]
 

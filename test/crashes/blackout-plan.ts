@@ -13,21 +13,20 @@ export interface BlackoutPlan {
   downMs: number[]
   /** Stands for an hour. */
   hourMs: number
-  /** After the first job was submitted. */
-  strikesAtMs: number
   jobs: JobPlan[]
 }
 
 export interface JobPlan {
-  submittedAtMs: number
+  /** Missing for one that is at work when it strikes: how long before it is submitted. */
+  submittedBeforeMs?: number
   /** So that some are done meanwhile, and most are at work afterwards. */
   stepsPerSecond: number
 }
 
 const STEPS = 100
-/** Long enough that jobs are in every state when it strikes. */
-const SUBMITTED_WITHIN_MS = 9 * SECOND_MS
-const STRIKES_WITHIN_MS = [6 * SECOND_MS, 14 * SECOND_MS] as const
+/** These are planned, launched or started when it strikes. */
+const LATE_CHANCE = 0.3
+export const LATE_MAX_MS = 4 * SECOND_MS
 /** What a job that outlives the blackout still works after it. */
 const AFTERWARDS_MS = [45 * SECOND_MS, 75 * SECOND_MS] as const
 const SHORT_CHANCE = 0.2
@@ -41,16 +40,15 @@ export function blackoutOf(seed: number, { jobs, hourMs }: { jobs: number; hourM
     outage === 'restarts'
       ? Array.from({ length: dice.between(2, 4) }, () => dice.between(...RESTART_MS))
       : [hourMs]
-  const strikesAtMs = dice.between(...STRIKES_WITHIN_MS)
-  const outlastsMs = strikesAtMs + downMs.reduce((sum, each) => sum + each + PAUSE_MS, 0)
+  const outlastsMs = downMs.reduce((sum, each) => sum + each + PAUSE_MS, 0)
   return {
-    ...{ seed, outage, downMs, hourMs, strikesAtMs },
+    ...{ seed, outage, downMs, hourMs },
     jobs: Array.from({ length: jobs }, () => {
       const worksMs = dice.chance(SHORT_CHANCE)
         ? dice.between(SECOND_MS, outlastsMs)
         : outlastsMs + dice.between(...AFTERWARDS_MS)
       return {
-        submittedAtMs: dice.between(0, SUBMITTED_WITHIN_MS),
+        ...(dice.chance(LATE_CHANCE) ? { submittedBeforeMs: dice.between(0, LATE_MAX_MS) } : {}),
         stepsPerSecond: (STEPS * SECOND_MS) / worksMs,
       }
     }),

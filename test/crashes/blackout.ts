@@ -7,14 +7,15 @@ import { connect } from '../../workers/connect'
 import { Server } from '../chaos/parts'
 import { SPEC } from '../clouds/world'
 import { freshNamespace } from '../support/namespace'
-import { connectTo, testServer, type TestConnection } from '../support/temporal'
+import { connectTo, testServer } from '../support/temporal'
+import { until } from '../support/until'
 import { isOverWithin } from '../worlds/telling'
-import { statusOf, type JobHandle } from '../workflows/harness'
-import { PAUSE_MS, timingFor, type BlackoutPlan, type JobPlan } from './blackout-plan'
+import type { JobHandle } from '../workflows/harness'
+import { LATE_MAX_MS, PAUSE_MS, timingFor, type BlackoutPlan, type JobPlan } from './blackout-plan'
 import { FLAWLESS, judge, type Verdict } from './checks'
 import { Crew } from './crew'
 import { gateSdk } from './gates'
-import { closeSite, openSiteOf, sweepSite } from './run'
+import { closeSite, openSiteOf, patientStatus, sweepSite } from './run'
 import type { Site } from './site'
 
 export interface BlackoutReport {
@@ -29,6 +30,8 @@ export interface BlackoutReport {
   lastedMs: number
 }
 
+/** Machines come up within that even where much else goes on. */
+const AT_WORK_MAX_MS = 240_000
 /** A job that is not over by then after everything is back has stuck. */
 const AFTERWARDS_MAX_MS = 400_000
 /** An attempt that is nearly done need not be taken up before its end. */
@@ -52,7 +55,7 @@ export async function liveThroughBlackout(plan: BlackoutPlan): Promise<BlackoutR
     const sites = await Promise.all(
       plan.jobs.map((job, index) => openJob(crew, plan, { job, index: index + 1 })),
     )
-    const told = await strike({ plan, crew, server, at, sites })
+    const told = await strike({ plan, crew, server, sites })
     const jobs = await Promise.all(sites.map((site) => conclude(crew, site, failures)))
     await crew.close()
     await told.close()
@@ -66,25 +69,27 @@ export async function liveThroughBlackout(plan: BlackoutPlan): Promise<BlackoutR
 
 interface Living {
   site: Site
-  job: Promise<JobHandle>
+  plan: JobPlan
+  /** Submits it, for as long as it takes. */
+  submit: () => Promise<JobHandle>
+  job?: Promise<JobHandle>
 }
 
 async function openJob(
   crew: Crew,
   { seed, hourMs }: BlackoutPlan,
-  { job: { submittedAtMs, stepsPerSecond }, index }: { job: JobPlan; index: number },
+  { job, index }: { job: JobPlan; index: number },
 ): Promise<Living> {
   const site = await openSiteOf(crew, index, {
     wishes: {
       world: { seed: seed * 1_000 + index },
-      behave: () => ({ stepsPerSecond }),
+      behave: () => ({ stepsPerSecond: job.stepsPerSecond }),
       timing: timingFor(hourMs),
     },
     deathAt: () => undefined,
   })
   const { jobId, deployment } = site.options
-  const job = sleep(submittedAtMs).then(() => submitAgain(crew, { jobId, deployment }))
-  return { site, job }
+  return { site, plan: job, submit: () => submitAgain(crew, { jobId, deployment }) }
 }
 
 /** A submission is repeatable with its id; while the server is down nobody takes it. */
@@ -100,28 +105,44 @@ async function submitAgain(crew: Crew, input: { jobId: string; deployment: strin
   }
 }
 
+/** Some are at work, the others were submitted moments ago. */
+async function begin(sites: Living[]): Promise<void> {
+  const early = sites.filter(({ plan }) => plan.submittedBeforeMs === undefined)
+  for (const living of early) living.job = living.submit()
+  await until(() => early.every(({ site }) => hasWorked(site)), AT_WORK_MAX_MS)
+  for (const living of sites) {
+    const { submittedBeforeMs } = living.plan
+    if (submittedBeforeMs === undefined) continue
+    living.job = sleep(LATE_MAX_MS - submittedBeforeMs).then(() => living.submit())
+  }
+  await sleep(LATE_MAX_MS)
+}
+
+function hasWorked({ options: { ground } }: Site): boolean {
+  return ground.machines.some(({ workedFromMs }) => workedFromMs !== undefined)
+}
+
 interface Struck {
   attachedAfterMs: () => number[]
   close: () => Promise<void>
 }
 
 async function strike({
-  plan: { outage, downMs, strikesAtMs },
+  plan: { outage, downMs },
   crew,
   server,
-  at,
   sites,
 }: {
   plan: BlackoutPlan
   crew: Crew
   server: Server
-  at: TestConnection
   sites: Living[]
 }): Promise<Struck> {
-  await sleep(strikesAtMs)
+  await begin(sites)
   const stopping = new AbortController()
   let revival: Promise<unknown> = Promise.resolve()
   let close = (): Promise<void> => Promise.resolve()
+  let upAtMs = 0
   for (const ms of downMs) {
     await server.kill()
     if (outage === 'all') {
@@ -142,6 +163,7 @@ async function strike({
       })
     }
     await sleep(ms)
+    upAtMs = Date.now()
     await server.start()
     if (ms !== downMs.at(-1)) await sleep(PAUSE_MS)
   }
@@ -150,15 +172,18 @@ async function strike({
   await revival
   return {
     close: () => close(),
-    attachedAfterMs: () => atWork.flatMap(({ site }) => attachedAfter(site, backAtMs)),
+    attachedAfterMs: () => atWork.flatMap(({ site }) => attachedAfter(site, { upAtMs, backAtMs })),
   }
 }
 
 /** Nothing for one that was done before anybody had to take it up. */
-function attachedAfter({ watches, options: { ground } }: Site, backAtMs: number): number[] {
+function attachedAfter(
+  { watches, options: { ground } }: Site,
+  { upAtMs, backAtMs }: { upAtMs: number; backAtMs: number },
+): number[] {
   const workedToMs = ground.machines.find(({ workedToMs = Infinity }) => workedToMs > backAtMs)?.workedToMs
-  const taken = watches.find(({ begunAtMs }) => begunAtMs >= backAtMs)
-  if (taken !== undefined) return [(taken.lookedAtMs ?? Infinity) - backAtMs]
+  const taken = watches.find(({ begunAtMs }) => begunAtMs >= upAtMs)
+  if (taken !== undefined) return [Math.max(0, (taken.lookedAtMs ?? Infinity) - backAtMs)]
   if ((workedToMs ?? 0) < backAtMs + AT_WORK_STILL_MS) return []
   return [0]
 }
@@ -169,10 +194,10 @@ async function conclude(
   failures: string[],
 ): Promise<BlackoutReport['jobs'][number]> {
   try {
-    const job = await submitting
+    const job = (await submitting)!
     const isOver = await isOverWithin(job, AFTERWARDS_MAX_MS)
     const left = await sweepSite(crew, site)
-    const status = await statusOf(job).catch(() => statusOf(job))
+    const status = await patientStatus(job)
     const { ground } = site.options
     // A machine that could not be started in time ends itself, and another one takes its place.
     const unused = ground.machines.filter(({ workedFromMs }) => workedFromMs === undefined).length

@@ -90,19 +90,15 @@ function attemptsBeyond({ attempts }: Pick<Life, 'attempts'>, status: JobStatus)
 }
 
 /** What is left beside machines: volumes that none uses, and requests for spot machines that lead to none. */
-async function remains({
-  endpoint,
-  region,
-  credentials,
-  instances,
-}: Aftermath['deployment']['cloud']): Promise<string[]> {
+async function remains(cloud: CloudGround['cloud']): Promise<string[]> {
+  const { endpoint, region, credentials } = cloud
   const client = new EC2Client({ endpoint, region, credentials })
   try {
     const { Volumes = [] } = await client.send(
       new DescribeVolumesCommand({ Filters: [{ Name: 'status', Values: ['available'] }] }),
     )
     const { SpotInstanceRequests = [] } = await client.send(new DescribeSpotInstanceRequestsCommand({}))
-    const living = new Set(instances().flatMap(({ id, state }) => (isEnded(state) ? [] : [id])))
+    const living = new Set(cloud.instances().flatMap(({ id, state }) => (isEnded(state) ? [] : [id])))
     const dangling = SpotInstanceRequests.filter(
       ({ State, InstanceId }) => ['open', 'active'].includes(State ?? '') && !living.has(InstanceId ?? ''),
     )

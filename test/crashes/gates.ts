@@ -5,7 +5,7 @@ import { gate } from './process'
 
 /** What every client of the SDK inherits: one command, one call of AWS with all its sendings. */
 interface Sender {
-  send(command: Command, ...rest: unknown[]): Promise<unknown>
+  send: (this: Sender, command: Command, ...rest: unknown[]) => Promise<unknown>
 }
 interface Command {
   constructor: { name: string }
@@ -59,7 +59,7 @@ async function* listed(list: () => Promise<StoredObject[]>): AsyncGenerator<Stor
 }
 
 /** Which document a key names, whatever job and attempt it is of; an entry of a record by its kind. */
-function documentAt(key: string, body?: unknown): string {
+export function documentAt(key: string, body?: unknown): string {
   const file = key.slice(key.lastIndexOf('/') + 1)
   if (/\/record\/\d+\.json$/.test(key)) return `record ${body === undefined ? '' : kindOf(body)}`.trim()
   const folder = /(?:^|\/)(market|limits|logs|files|runners)\//.exec(key)?.[1]

@@ -81,7 +81,7 @@ export const LIVES = {
   },
   unanswered: {
     about: 'nobody hears what came of its launch',
-    faults: [{ fault: 'lost-answer', instead: 'reset', times: 1, skip: 1, where: { action: 'CreateFleet' } }],
+    faults: [{ fault: 'lost-answer', instead: 'reset', times: 1, where: { action: 'CreateFleet' } }],
     attempts: 1,
     ends: 'completed',
   },

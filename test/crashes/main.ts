@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { Product } from '../chaos/stage'
 import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
 import { readOptions } from '../support/options'
@@ -8,6 +11,8 @@ import { blackoutOf } from './blackout-plan'
 import { breachesIn } from './checks'
 import { liveThroughCrashes, seeLives } from './live'
 import { nameOf, planOf, pointsOf } from './plan'
+import { processPlanOf, runProcesses, undisturbedProcesses } from './processes'
+import type { CrashReport } from './run'
 import { printBlackouts, printTable, tellBlackout, tellCrash } from './table'
 
 /** `npm run chaos -- crashes --help` (docs/chaos.md). */
@@ -97,4 +102,46 @@ export async function blackouts(args: string[]): Promise<void> {
     await tearDown()
   }
   printBlackouts(reports, hourMs)
+}
+
+/** `npm run chaos -- processes --help` (docs/chaos.md). */
+export async function processes(args: string[]): Promise<void> {
+  const values = readOptions(
+    {
+      name: 'chaos',
+      word: 'processes',
+      about: 'Kills real processes of the built product before, in and after their calls to the small cloud.',
+      options: {
+        from: { default: 1, min: 1, means: 'the first seed' },
+        count: { default: 50, means: 'how many seeds' },
+        'at-once': { default: 3, means: 'deployments at a time' },
+        story: { default: false, means: 'the story of every run, not only of the broken ones' },
+      },
+    },
+    args,
+  )
+  if (values === undefined) return
+  execFileSync(process.execPath, [join(__dirname, '..', '..', 'tools', 'build.mjs')], { stdio: 'inherit' })
+  const product = new Product()
+  await setUp()
+  quietWorkers()
+  const reports: CrashReport[] = []
+  try {
+    const first = await runProcesses(undisturbedProcesses(), product)
+    tellCrash(first, values.story)
+    const points = pointsOf(new Map([['plain', first.calls]]))
+    const seeds = Array.from({ length: values.count }, (_, index) => values.from + index)
+    const lane = async (): Promise<void> => {
+      for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {
+        const report = await runProcesses(processPlanOf(seed, points), product)
+        reports.push(report)
+        tellCrash(report, values.story)
+      }
+    }
+    await Promise.all(Array.from({ length: values['at-once'] }, lane))
+    printTable(reports, points)
+  } finally {
+    product.remove()
+    await tearDown()
+  }
 }

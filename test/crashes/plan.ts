@@ -1,5 +1,6 @@
 import type { FaultText } from '../../sim'
 import { drawFault } from '../clouds/faults'
+import { durationsOf } from '../clouds/world'
 import { Dice } from '../worlds/dice'
 import { LIFE_NAMES, LIVES, type LifeName } from './lives'
 import { MOMENTS, type Death } from './process'
@@ -26,6 +27,8 @@ export interface CrashPlan {
   crashes: Crash[]
   /** What the cloud does beside what the life says. */
   faults: FaultText[]
+  /** How far the cloud's words are behind. */
+  durations: ReturnType<typeof durationsOf>
   /** Garbage is collected while the job lives, too. */
   isSweptMeanwhile: boolean
 }
@@ -93,15 +96,23 @@ export function planAt(
   if (others.length > 0 && dice.chance(SECOND_CRASH_CHANCE)) crashes.push(crashAt(dice.oneOf(others)))
   const faults = dice.chance(FAULT_CHANCE) ? [drawFault(dice, dice.oneOf(FAULTS))] : []
   const isSweptMeanwhile = dice.chance(SWEEP_CHANCE)
-  return { name: `seed ${seed}, ${life}, ${nameOf(point)}`, life, crashes, faults, isSweptMeanwhile }
+  const name = `seed ${seed}, ${life}, ${nameOf(point)}`
+  return { name, life, crashes, faults, durations: durationsOf(dice), isSweptMeanwhile }
 }
 
 /** A life in which nothing crashes. */
 export function undisturbed(life: LifeName): CrashPlan {
-  return { name: `${life}, undisturbed`, life, crashes: [], faults: [], isSweptMeanwhile: false }
+  return {
+    name: `${life}, undisturbed`,
+    life,
+    crashes: [],
+    faults: [],
+    durations: {},
+    isSweptMeanwhile: false,
+  }
 }
 
-export function storyOf({ life, crashes, faults, isSweptMeanwhile }: CrashPlan): string[] {
+export function storyOf({ life, crashes, faults, durations, isSweptMeanwhile }: CrashPlan): string[] {
   return [
     `life: ${LIVES[life].about}`,
     ...crashes.map(
@@ -109,6 +120,7 @@ export function storyOf({ life, crashes, faults, isSweptMeanwhile }: CrashPlan):
         `dies ${moment} ${call}, ${occurrence}, request late by ${lateMs} ms${isOfBoth ? ', and the other process too' : ''}`,
     ),
     ...faults.map((fault) => JSON.stringify(fault)),
+    `durations ${JSON.stringify(durations)}`,
     ...(isSweptMeanwhile ? ['garbage is collected meanwhile'] : []),
   ]
 }

@@ -26,6 +26,7 @@ export interface CrashReport {
 /** Two heartbeat timeouts after each other, the pauses between tries, and a busy machine. */
 const RUN_MAX_MS = 400_000
 const GRACE_MS = 500
+const ASKED_WITHIN_MS = 120_000
 /** A machine that is at work is struck in the middle of it. */
 const LINGER_MS = 400
 
@@ -53,7 +54,7 @@ async function live(crew: Crew, plan: CrashPlan, index: number): Promise<CrashRe
     const isHappened = await happening
     await sweeping
     const left = await sweepSite(crew, site)
-    const status = await statusOf(job).catch(() => statusOf(job))
+    const status = await patientStatus(job)
     if (!isOver) await job.terminate()
     const verdict = await judge({ life, ground, status, left, isOver, isHappened })
     return {
@@ -74,7 +75,7 @@ function openSite(
   const life: Life = LIVES[plan.life]
   return openSiteOf(crew, index, {
     wishes: {
-      world: { seed: index, faults: [...(life.faults ?? []), ...plan.faults] },
+      world: { seed: index, faults: [...(life.faults ?? []), ...plan.faults], durations: plan.durations },
       ...(life.behave === undefined ? {} : { behave: life.behave }),
       timing: TIMING,
     },
@@ -114,6 +115,16 @@ export async function sweepSite(crew: Crew, site: Site): Promise<ReturnType<Clou
   await sweep(crew.client, { deployment, backends: ['ec2'], graceMs: GRACE_MS, isDryRun: false })
   await until(() => ground.cloud.instances().every(({ state }) => state !== 'shutting-down'))
   return left
+}
+
+/** A query is refused while nobody is there who could answer it, or has the time. */
+export async function patientStatus(job: JobHandle): Promise<JobStatus> {
+  let status: JobStatus | undefined
+  await until(async () => {
+    status = await statusOf(job).catch(() => undefined)
+    return status !== undefined
+  }, ASKED_WITHIN_MS)
+  return status!
 }
 
 /** Garbage collection finds a machine at work, and looks twice. */

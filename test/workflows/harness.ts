@@ -88,46 +88,15 @@ export interface Ground {
   timing: Timing
 }
 
-/** Workers of a namespace that come and go, and the jobs that are given to them. */
-export abstract class Workforce {
+/** The jobs of a namespace, by their owner. */
+export class Jobs {
   readonly client: Client
-  private readonly workers = new Map<WorkerName, { worker: Worker; run: Promise<void> }>()
 
   constructor(
     protected at: TestConnection,
     readonly namespace: string,
   ) {
     this.client = new Client({ connection: at.client.connection, namespace })
-  }
-
-  protected abstract make(name: WorkerName): Promise<Worker>
-
-  async start(...names: WorkerName[]): Promise<void> {
-    const starting = names.map(async (name) => {
-      const worker = await this.make(name)
-      this.workers.set(name, { worker, run: worker.run() })
-    })
-    await Promise.all(starting)
-  }
-
-  /** Stops a worker and starts a new one, as an upgrade does. */
-  async restart(name: WorkerName): Promise<void> {
-    if (!this.workers.has(name)) return
-    await this.stop(name)
-    await this.start(name)
-  }
-
-  /** Stops one worker, as an upgrade would. */
-  async stop(name: WorkerName): Promise<void> {
-    const entry = this.workers.get(name)
-    if (entry === undefined) return
-    this.workers.delete(name)
-    entry.worker.shutdown()
-    await entry.run
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(WORKERS.map((name) => this.stop(name)))
   }
 
   /** Terminates an attempt, as somebody might in the Temporal UI. */
@@ -160,6 +129,41 @@ export abstract class Workforce {
       ],
     })
     return handle as JobHandle
+  }
+}
+
+/** Workers of a namespace, which come and go. */
+export abstract class Workforce extends Jobs {
+  private readonly workers = new Map<WorkerName, { worker: Worker; run: Promise<void> }>()
+
+  protected abstract make(name: WorkerName): Promise<Worker>
+
+  async start(...names: WorkerName[]): Promise<void> {
+    const starting = names.map(async (name) => {
+      const worker = await this.make(name)
+      this.workers.set(name, { worker, run: worker.run() })
+    })
+    await Promise.all(starting)
+  }
+
+  /** Stops a worker and starts a new one, as an upgrade does. */
+  async restart(name: WorkerName): Promise<void> {
+    if (!this.workers.has(name)) return
+    await this.stop(name)
+    await this.start(name)
+  }
+
+  /** Stops one worker, as an upgrade would. */
+  async stop(name: WorkerName): Promise<void> {
+    const entry = this.workers.get(name)
+    if (entry === undefined) return
+    this.workers.delete(name)
+    entry.worker.shutdown()
+    await entry.run
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(WORKERS.map((name) => this.stop(name)))
   }
 }
 
