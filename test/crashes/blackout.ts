@@ -202,7 +202,7 @@ async function conclude(
     // A machine that could not be started in time ends itself, and another one takes its place.
     const unused = ground.machines.filter(({ workedFromMs }) => workedFromMs === undefined).length
     const life = { attempts: 1 + unused, ends: 'completed' } as const
-    const verdict = await judge({ life, ground, status, left, isOver, isHappened: true })
+    const verdict = await judge({ life, ground, status, left, isOver })
     verdict.other.push(...failures)
     return { state: `${status.state} (${status.reason})`, verdict }
   } catch (error) {

@@ -51,17 +51,16 @@ export interface Aftermaths {
   status: JobStatus
   left: Aftermath['left']
   isOver: boolean
-  /** What befalls the job by its owner has come in time. */
-  isHappened: boolean
 }
 
 /** Judges a run that is over and swept, by what the cloud knows. */
 export async function judge(at: Aftermaths): Promise<Verdict> {
-  const { life, ground: deployment, status, left, isOver, isHappened } = at
+  const { life, ground: deployment, status, left, isOver } = at
   const after: Aftermath = {
     ...{ deployment, status, left, instances: deployment.cloud.instances() },
     world: {
-      mayEnd: isHappened ? [life.ends] : [life.ends, 'completed'],
+      // Where this computer is busy its owner's wish may come too late.
+      mayEnd: [life.ends, 'completed'],
       isSureToStrike: false,
       isEndedByHand: life.isEndedByHand === true,
       lagMs: LOOK_MS,

@@ -38,7 +38,7 @@ export const TIMING: Partial<Timing> = {
 export const SPEC: Partial<JobSpec> = CLOUD_SPEC
 
 /** It works until it is told to stop. */
-const LONG: Partial<Behaviour> = { stepsPerSecond: 2 }
+const LONG: Partial<Behaviour> = { stepsPerSecond: 1 }
 const longAtFirst = (turn: number): Partial<Behaviour> => (turn === 1 ? LONG : {})
 
 export const LIVES = {

@@ -25,7 +25,7 @@ export async function crashes(args: string[]): Promise<void> {
       options: {
         from: { default: 1, min: 1, means: 'the first seed' },
         count: { default: 1_000, means: 'how many seeds' },
-        'at-once': { default: 40, means: 'jobs at a time' },
+        'at-once': { default: 24, means: 'jobs at a time' },
         only: { default: '', as: 'TEXT', means: 'only the points whose names have it' },
         points: { default: false, means: 'prints the points, and kills nothing' },
         story: { default: false, means: 'the story of every run, not only of the broken ones' },

@@ -53,7 +53,7 @@ async function live(
     })
     await until(() => ground.cloud.instances().every(({ state }) => state !== 'shutting-down'))
     const status = await patientStatus(job)
-    const verdict = await judge({ life: LIVES.plain, ground, status, left, isOver, isHappened: true })
+    const verdict = await judge({ life: LIVES.plain, ground, status, left, isOver })
     verdict.other.push(...stage.failures)
     return {
       state: `${status.state} (${status.reason}), ${status.attemptsTotal} attempts`,

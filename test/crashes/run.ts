@@ -51,12 +51,12 @@ async function live(crew: Crew, plan: CrashPlan, index: number): Promise<CrashRe
     const happening = befall(life, { crew, site, job })
     const sweeping = plan.isSweptMeanwhile && life.isOrphaned !== true ? sweepAtWork(crew, site) : undefined
     const isOver = await isOverWithin(job, RUN_MAX_MS)
-    const isHappened = await happening
+    await happening
     await sweeping
     const left = await sweepSite(crew, site)
     const status = await patientStatus(job)
     if (!isOver) await job.terminate()
-    const verdict = await judge({ life, ground, status, left, isOver, isHappened })
+    const verdict = await judge({ life, ground, status, left, isOver })
     return {
       ...{ plan, struck, verdict, calls: site.calls },
       state: stateOf(life, status),
@@ -134,15 +134,14 @@ async function sweepAtWork(crew: Crew, site: Site): Promise<void> {
   await sweep(crew.client, { deployment, backends: ['ec2'], graceMs: GRACE_MS, isDryRun: false })
 }
 
-/** False where the job was over before anything could befall it. */
-async function befall({ happen }: Life, at: { crew: Crew; site: Site; job: JobHandle }): Promise<boolean> {
-  if (happen === undefined) return true
+/** Where the job is over before, nothing befalls it any more. */
+async function befall({ happen }: Life, at: { crew: Crew; site: Site; job: JobHandle }): Promise<void> {
+  if (happen === undefined) return
   try {
     await untilAtWork(at.site, LINGER_MS)
     await happen(at)
-    return true
   } catch {
-    return false
+    // Whether that was so the verdict tells.
   }
 }
 
