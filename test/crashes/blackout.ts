@@ -161,6 +161,8 @@ async function strike({
         }
         return crew.revive(connection)
       })
+      // Heard of when it is waited for.
+      revival.catch(() => undefined)
     }
     await sleep(ms)
     upAtMs = Date.now()

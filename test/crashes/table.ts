@@ -68,7 +68,9 @@ export function printBlackouts(reports: readonly BlackoutReport[], hourMs: numbe
     [`re-attached later than ${seconds(ATTACHED_WITHIN_MS)}`, late],
     ...countsOf(jobs),
   ])
-  const isBroken = late > 0 || jobs.some(({ verdict }) => breachesIn(verdict).length > 0)
+  // Where none was at work nothing is shown.
+  const isBroken =
+    late > 0 || after.length === 0 || jobs.some(({ verdict }) => breachesIn(verdict).length > 0)
   process.exitCode = isBroken ? 1 : 0
 }
 
