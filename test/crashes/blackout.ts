@@ -23,8 +23,8 @@ export interface BlackoutReport {
   /** One of each job. */
   jobs: { state: string; verdict: Verdict }[]
   /**
-   * Of each attempt that was at work when the server was back: how long until its watch asked about its machine again, by a task that the
-   * server knows of; 0 where it never lost its watch.
+   * Of each attempt that was at work when the server was back: from the start of the server's process until its watch asked about its
+   * machine again, by a task that the server knows of; 0 where it never lost its watch.
    */
   attachedAfterMs: number[]
   lastedMs: number
@@ -142,7 +142,7 @@ async function strike({
   const stopping = new AbortController()
   let revival: Promise<unknown> = Promise.resolve()
   let close = (): Promise<void> => Promise.resolve()
-  let upAtMs = 0
+  let startedAtMs = 0
   for (const ms of downMs) {
     await server.kill()
     if (outage === 'all') {
@@ -165,7 +165,7 @@ async function strike({
       revival.catch(() => undefined)
     }
     await sleep(ms)
-    upAtMs = Date.now()
+    startedAtMs = Date.now()
     await server.start()
     if (ms !== downMs.at(-1)) await sleep(PAUSE_MS)
   }
@@ -174,18 +174,18 @@ async function strike({
   await revival
   return {
     close: () => close(),
-    attachedAfterMs: () => atWork.flatMap(({ site }) => attachedAfter(site, { upAtMs, backAtMs })),
+    attachedAfterMs: () => atWork.flatMap(({ site }) => attachedAfter(site, { startedAtMs, backAtMs })),
   }
 }
 
 /** Nothing for one that was done before anybody had to take it up. */
 function attachedAfter(
   { watches, options: { ground } }: Site,
-  { upAtMs, backAtMs }: { upAtMs: number; backAtMs: number },
+  { startedAtMs, backAtMs }: { startedAtMs: number; backAtMs: number },
 ): number[] {
   const workedToMs = ground.machines.find(({ workedToMs = Infinity }) => workedToMs > backAtMs)?.workedToMs
-  const taken = watches.find(({ begunAtMs }) => begunAtMs >= upAtMs)
-  if (taken !== undefined) return [Math.max(0, (taken.lookedAtMs ?? Infinity) - backAtMs)]
+  const taken = watches.find(({ begunAtMs }) => begunAtMs >= startedAtMs)
+  if (taken !== undefined) return [(taken.lookedAtMs ?? Infinity) - startedAtMs]
   if ((workedToMs ?? 0) < backAtMs + AT_WORK_STILL_MS) return []
   return [0]
 }

@@ -4,7 +4,8 @@ import { HOUR_MS } from '../../core/time'
 import type { Timing } from '../../core/timing'
 import type { FaultText } from '../../sim'
 import type { Behaviour } from '../backends/scripted/behaviour'
-import { SPEC as CLOUD_SPEC } from '../clouds/world'
+import type { CloudWishes } from '../clouds/cloud'
+import { SLOW_LISTS, SPEC as CLOUD_SPEC } from '../clouds/world'
 import { until } from '../support/until'
 import type { JobHandle } from '../workflows/harness'
 import type { Crew } from './crew'
@@ -14,6 +15,8 @@ import type { Site } from './site'
 export interface Life {
   about: string
   faults?: FaultText[]
+  durations?: CloudWishes['world']['durations']
+  config?: CloudWishes['config']
   behave?: (turn: number) => Partial<Behaviour>
   spec?: () => Partial<JobSpec>
   /** Done once a machine is at work. */
@@ -43,6 +46,12 @@ const longAtFirst = (turn: number): Partial<Behaviour> => (turn === 1 ? LONG : {
 
 export const LIVES = {
   plain: { about: 'it trains and is done', attempts: 1, ends: 'completed' },
+  lasting: {
+    about: 'it trains for longer than a heartbeat timeout',
+    behave: () => ({ stepsPerSecond: 2.5 }),
+    attempts: 1,
+    ends: 'completed',
+  },
   cancelled: {
     about: 'its owner cancels it at work',
     behave: () => LONG,
@@ -80,7 +89,9 @@ export const LIVES = {
     ends: 'completed',
   },
   unanswered: {
-    about: 'nobody hears what came of its launch',
+    about: 'nobody hears what came of its launch, and its machine is not in the lists for long',
+    durations: { notFound: [...SLOW_LISTS.notFound] },
+    config: { staleForMs: SLOW_LISTS.staleForMs },
     faults: [{ fault: 'lost-answer', instead: 'reset', times: 1, where: { action: 'CreateFleet' } }],
     attempts: 1,
     ends: 'completed',

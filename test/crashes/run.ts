@@ -72,11 +72,13 @@ function openSite(
   { plan, index, struck }: { plan: CrashPlan; index: number; struck: Crash[] },
 ): Promise<Site> {
   const life: Life = LIVES[plan.life]
+  const durations = { ...plan.durations, ...life.durations }
   return openSiteOf(crew, index, {
     wishes: {
-      world: { seed: index, faults: [...(life.faults ?? []), ...plan.faults], durations: plan.durations },
+      world: { seed: index, faults: [...(life.faults ?? []), ...plan.faults], durations },
       ...(life.behave === undefined ? {} : { behave: life.behave }),
       timing: TIMING,
+      ...(life.config === undefined ? {} : { config: life.config }),
     },
     deathAt: (call, occurrence) => {
       const crash = plan.crashes.find((each) => each.call === call && each.occurrence === occurrence)
