@@ -18,12 +18,12 @@ const CHOSEN: [LifeName, Moment, string, number][] = [
   ['plain', 'in', 'launch: CreateFleet', 2],
   ['plain', 'after', 'launch: CreateFleet', 2],
   ['unanswered', 'before', 'find: DescribeInstances', 1],
+  ['unanswered', 'before', 'decide: PutObject record decided', 1],
   ['plain', 'in', 'start: SendCommand', 2],
   ['lasting', 'before', 'watch: DescribeInstances', 2],
   ['migrated', 'after', 'drainMachine: PutObject drain.json', 1],
   ['mute', 'in', 'settle: TerminateInstances', 1],
   ['interrupted', 'after', 'settle: PutObject record settled', 1],
-  ['plain', 'before', 'decide: PutObject record decided', 1],
   ['plain', 'after', 'finishJob: PutObject record finished', 1],
   ['orphaned', 'in', 'collectGarbage: TerminateInstances', 1],
 ]
