@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { progressOn } from '../../cli/dev/temporal/progress'
 import { resolveExecutable } from '../../cli/dev/temporal/resolve'
+import { blackouts, crashes, processes } from '../crashes/main'
 import { readOptions } from '../support/options'
 import { FAULTS, planOf, type Fault } from './plan'
 import { runChaos, type ChaosOptions, type ChaosReport } from './run'
@@ -105,7 +106,16 @@ function summarise(reports: ChaosReport[]): void {
   process.exitCode = broken.length === 0 ? 0 : 1
 }
 
-void main().catch((error: Error) => {
+/** The first word says which program is meant; without one it is this one. */
+async function choose([word = '', ...args]: string[]): Promise<void> {
+  if (word === 'crashes') return crashes(args)
+  if (word === 'blackouts') return blackouts(args)
+  if (word === 'processes') return processes(args)
+  return main()
+}
+
+// Started with `node -e`, which leaves no path of a program.
+void choose(process.argv.slice(1)).catch((error: Error) => {
   process.stderr.write(`${error.message}\n`)
   process.exitCode = 1
 })

@@ -6,6 +6,7 @@ import { storeFrontOver } from '../../cli/dev/versitygw/front'
 import { createBackendOver } from '../../backends/ec2'
 import { PROFILE_DEFAULT, type Ec2Config } from '../../backends/ec2/config'
 import { createSdkApi } from '../../backends/ec2/sdk'
+import type { Client } from '@temporalio/client'
 import type { GarbageCollectionInput, GarbageCollectionResult } from '../../core/messages'
 import { ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import type { Timing } from '../../core/timing'
@@ -24,7 +25,8 @@ import { openStorage, type Storage } from './storage'
 
 export const ZONES = ['us-east-1a', 'us-east-1b']
 export const TYPES = ['g5.xlarge', 'g5.2xlarge']
-const IMAGE = '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
+export const IMAGE =
+  '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
 
 const at = (ms: number): [number, number] => [ms, ms]
 
@@ -62,48 +64,71 @@ export interface CloudWishes {
   timing?: Partial<Timing>
 }
 
+/** A cloud with its machines and the store: what a deployment stands on, and by which it is judged. */
+export interface CloudGround {
+  cloud: Cloud
+  machines: CloudMachine[]
+  storage: Storage
+}
+
+/** Opens a cloud whose machines are scripted, and a store that belongs to a deployment. */
+export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_ID): Promise<CloudGround> {
+  // Where the SDK looks, whichever cloud it speaks to.
+  Object.assign(process.env, S3_ENVIRONMENT, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
+  const clock = new RealClock()
+  const machines: CloudMachine[] = []
+  let turns = 0
+  const behave = (): Behaviour => ({ ...STEADY, ...wishes.behave?.(++turns) })
+  const folder = await mkdtemp(join(tmpdir(), 'crucible-clouds-'))
+  const executable = wishes.hasBucket === true ? await testVersitygw() : undefined
+  const cloud = await startCloud({
+    world: { ...CALM, ...wishes.world, durations: { ...CALM.durations, ...wishes.world.durations } },
+    directory: join(folder, 'machines'),
+    ...(executable && { startFront: storeFrontOver({ executable, directory: join(folder, 'store') }) }),
+    createMachine: (spec) => {
+      const machine = new CloudMachine(spec, { clock, store: storage.store, behave })
+      machines.push(machine)
+      return machine
+    },
+  })
+  const storage = await openStorage(cloud, folder)
+  await ensureDeployment(storage.store, () => deploymentId)
+  return { cloud, machines, storage }
+}
+
+export async function closeGround({ cloud, storage }: CloudGround): Promise<void> {
+  await storage.close()
+  await cloud.stop()
+  await rm(storage.folder, { recursive: true, force: true })
+}
+
 /** The real workers over the real backend and its SDK, by the wire to a small cloud whose machines are scripted. */
-export class CloudDeployment extends ControlPlane {
+export class CloudDeployment extends ControlPlane implements CloudGround {
+  readonly cloud: Cloud
+  readonly machines: CloudMachine[]
+  readonly storage: Storage
+
   private constructor(
     at: TestConnection,
     namespace: string,
-    readonly cloud: Cloud,
-    readonly machines: CloudMachine[],
-    readonly storage: Storage,
-    wishes: CloudWishes,
+    { ground, wishes }: { ground: CloudGround; wishes: CloudWishes },
   ) {
+    const { cloud, machines, storage } = ground
     super(at, namespace, {
       store: storage.store,
-      backend: () => backendOver(cloud, { ...CLOUD_CONFIG, ...wishes.config }),
+      backend: () => backendOver(cloud, wishes.config),
       backends: ['ec2'],
       timing: { ...QUICK, ...wishes.timing },
     })
+    this.cloud = cloud
+    this.machines = machines
+    this.storage = storage
   }
 
   static async start(at: TestConnection, wishes: CloudWishes): Promise<CloudDeployment> {
-    // Where the SDK looks, whichever cloud it speaks to.
-    Object.assign(process.env, S3_ENVIRONMENT, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
-    const clock = new RealClock()
-    const machines: CloudMachine[] = []
-    let turns = 0
-    const behave = (): Behaviour => ({ ...STEADY, ...wishes.behave?.(++turns) })
-    const folder = await mkdtemp(join(tmpdir(), 'crucible-clouds-'))
-    const executable = wishes.hasBucket === true ? await testVersitygw() : undefined
-    const cloud = await startCloud({
-      world: { ...CALM, ...wishes.world, durations: { ...CALM.durations, ...wishes.world.durations } },
-      directory: join(folder, 'machines'),
-      ...(executable && { startFront: storeFrontOver({ executable, directory: join(folder, 'store') }) }),
-      createMachine: (spec) => {
-        const machine = new CloudMachine(spec, { clock, store: storage.store, behave })
-        machines.push(machine)
-        return machine
-      },
-    })
-    const storage = await openStorage(cloud, folder)
-    const { store } = storage
-    await ensureDeployment(store, () => DEPLOYMENT_ID)
+    const ground = await openGround(wishes)
     const namespace = await freshNamespace(at.client.connection as never)
-    const deployment = new CloudDeployment(at, namespace, cloud, machines, storage, wishes)
+    const deployment = new CloudDeployment(at, namespace, { ground, wishes })
     await deployment.startOrchestrator()
     await deployment.startBackend()
     return deployment
@@ -111,13 +136,7 @@ export class CloudDeployment extends ControlPlane {
 
   /** One sweep, as the schedule of a deployment makes it. */
   collectGarbage(graceMs: number): Promise<GarbageCollectionResult> {
-    const input: GarbageCollectionInput = {
-      ...{ deployment: DEPLOYMENT_ID, backends: ['ec2'], graceMs, isDryRun: false },
-    }
-    return this.client.workflow.execute<(input: GarbageCollectionInput) => Promise<GarbageCollectionResult>>(
-      WORKFLOW_TYPES.garbageCollection,
-      { workflowId: WORKFLOW_TYPES.garbageCollection, taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
-    )
+    return sweep(this.client, { deployment: DEPLOYMENT_ID, backends: ['ec2'], graceMs, isDryRun: false })
   }
 
   /** Terminates the running attempt, as somebody might in the Temporal UI. */
@@ -140,50 +159,64 @@ export class CloudDeployment extends ControlPlane {
     await this.storage.outage(durationMs)
   }
 
-  /** What was asked of the cloud, what it had, and what the job decided, in the order in which it happened. */
-  async journal(sinceMs: number): Promise<string[]> {
-    const calls = this.cloud.journal
-      .calls()
-      .filter(({ isMutating, outcome, isAnswerLost }) => isMutating || outcome !== 'ok' || isAnswerLost)
-      .map(({ atMs, action, outcome, isAnswerLost }) => ({
-        atMs,
-        words: `${action}: ${outcome}${isAnswerLost ? ', answer lost' : ''}`,
-      }))
-    const machines = this.cloud.instances().flatMap(({ id, tags, launchedAtMs, bill, ...one }) => {
-      const words = `${id} of ${tags['crucible:attempt']}, ${one.capacity} ${one.type} ${one.zone}`
-      const { fromMs, untilMs } = bill
-      return [
-        { atMs: launchedAtMs, words: `${words} launched` },
-        ...(fromMs === undefined ? [] : [{ atMs: fromMs, words: `${words} runs` }]),
-        ...(untilMs === undefined ? [] : [{ atMs: untilMs, words: `${words} ends: ${one.reason}` }]),
-      ]
-    })
-    const records = (await readRecords(this.storage.store, 'job-test')).map(({ atMs, kind, summary }) => ({
-      atMs,
-      words: `${kind}: ${summary}`,
-    }))
-    return [...calls, ...machines, ...records]
-      .sort((a, b) => a.atMs - b.atMs)
-      .map(({ atMs, words }) => `${String(atMs - sinceMs).padStart(6)} ms  ${words}`)
-  }
-
   override async close(): Promise<void> {
     await super.close()
-    await this.storage.close()
-    await this.cloud.stop()
-    await rm(this.storage.folder, { recursive: true, force: true })
+    await closeGround(this)
   }
 }
 
-function backendOver({ endpoint }: Cloud, config: Ec2Config): Backend {
-  return createBackendOver(
-    createSdkApi({ region: config.region, endpoint, patience: PATIENCE }),
-    { ...config, endpoint },
+export function sweep(client: Client, input: GarbageCollectionInput): Promise<GarbageCollectionResult> {
+  return client.workflow.execute<(input: GarbageCollectionInput) => Promise<GarbageCollectionResult>>(
+    WORKFLOW_TYPES.garbageCollection,
     {
-      clock: Date.now,
-      deployment: DEPLOYMENT_ID,
-      secretKeyOf: () => '5'.repeat(64),
-      runnerUrl: () => Promise.resolve('data:,'),
+      workflowId: `${WORKFLOW_TYPES.garbageCollection}/${input.deployment}`,
+      taskQueue: ORCHESTRATOR_QUEUE,
+      args: [input],
     },
   )
+}
+
+export function backendOver(
+  { endpoint }: Cloud,
+  wishes: Partial<Ec2Config> = {},
+  deployment = DEPLOYMENT_ID,
+): Backend {
+  const config = { ...CLOUD_CONFIG, ...wishes, endpoint }
+  return createBackendOver(createSdkApi({ region: config.region, endpoint, patience: PATIENCE }), config, {
+    clock: Date.now,
+    deployment,
+    secretKeyOf: () => '5'.repeat(64),
+    runnerUrl: () => Promise.resolve('data:,'),
+  })
+}
+
+/** What was asked of the cloud, what it had, and what the job decided, in the order in which it happened. */
+export async function journal(
+  { cloud, storage }: CloudGround,
+  sinceMs: number,
+  jobId = 'job-test',
+): Promise<string[]> {
+  const calls = cloud.journal
+    .calls()
+    .filter(({ isMutating, outcome, isAnswerLost }) => isMutating || outcome !== 'ok' || isAnswerLost)
+    .map(({ atMs, action, outcome, isAnswerLost }) => ({
+      atMs,
+      words: `${action}: ${outcome}${isAnswerLost ? ', answer lost' : ''}`,
+    }))
+  const machines = cloud.instances().flatMap(({ id, tags, launchedAtMs, bill, ...one }) => {
+    const words = `${id} of ${tags['crucible:attempt']}, ${one.capacity} ${one.type} ${one.zone}`
+    const { fromMs, untilMs } = bill
+    return [
+      { atMs: launchedAtMs, words: `${words} launched` },
+      ...(fromMs === undefined ? [] : [{ atMs: fromMs, words: `${words} runs` }]),
+      ...(untilMs === undefined ? [] : [{ atMs: untilMs, words: `${words} ends: ${one.reason}` }]),
+    ]
+  })
+  const records = (await readRecords(storage.store, jobId)).map(({ atMs, kind, summary }) => ({
+    atMs,
+    words: `${kind}: ${summary}`,
+  }))
+  return [...calls, ...machines, ...records]
+    .sort((a, b) => a.atMs - b.atMs)
+    .map(({ atMs, words }) => `${String(atMs - sinceMs).padStart(6)} ms  ${words}`)
 }

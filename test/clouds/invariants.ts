@@ -8,18 +8,16 @@ import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import { STEADY } from '../backends/scripted/behaviour'
 import { breachesOnRecord, overlaps } from '../worlds/invariants'
-import type { CloudDeployment } from './cloud'
+import type { CloudGround } from './cloud'
 import type { CloudMachine } from './machine'
 import { TIMING, type CloudWorld } from './world'
-
-const JOB_ID = 'job-test'
 
 type Instance = ReturnType<Cloud['instances']>[number]
 
 /** What is known of a run that is over. */
 export interface Aftermath {
-  deployment: CloudDeployment
-  world: CloudWorld
+  deployment: CloudGround
+  world: Pick<CloudWorld, 'mayEnd' | 'isSureToStrike' | 'isEndedByHand' | 'lagMs' | 'hasPriceChanges'>
   status: JobStatus
   /** As the cloud knew them when the job was over, before any sweep. */
   left: Instance[]
@@ -30,15 +28,23 @@ export interface Aftermath {
 /** Every breach of the invariants, in words, by what really ran and what it cost; empty when all of them held. */
 export async function breaches(after: Aftermath): Promise<string[]> {
   return [
+    ...oneAtWork(after),
+    ...leftToSweep(after),
+    ...leftAtLast(after),
+    ...boughtOnce(after),
+    ...(await onlyTheIllEnded(after)),
+    ...(await otherBreaches(after)),
+  ]
+}
+
+/** Breaches of what is neither about machines beyond the one that there should be, nor about the end of one that was well. */
+export async function otherBreaches(after: Aftermath): Promise<string[]> {
+  return [
     ...endedAsItShould(after),
     ...struck(after),
-    ...oneAtWork(after),
-    ...nothingLeft(after),
-    ...boughtOnce(after),
     ...withinBudget(after),
     ...costAgrees(after),
     ...realisedOnRecord(after),
-    ...(await onlyTheIllEnded(after)),
     ...newestOnRecord(after),
     ...(await breachesOnRecord(after.deployment.storage, after.status, STEADY.stepsTotal)),
   ]
@@ -54,7 +60,7 @@ function endedAsItShould({ status: { state, reason, message }, world: { mayEnd }
   return mayEnd.includes(reason) ? [] : [`the job ended as ${state} (${reason}): ${message}`]
 }
 
-function oneAtWork({ deployment: { machines } }: Aftermath): string[] {
+export function oneAtWork({ deployment: { machines } }: Aftermath): string[] {
   return overlaps(
     machines
       .filter(({ workedFromMs }) => workedFromMs !== undefined)
@@ -66,12 +72,14 @@ function oneAtWork({ deployment: { machines } }: Aftermath): string[] {
   )
 }
 
-/** The sweep after a job has nothing to find, since every attempt has settled; and after it nothing is there at all. */
-function nothingLeft({ left, instances }: Aftermath): string[] {
-  return [
-    ...left.filter(isBilled).map(({ id, tags }) => `${nameOf(tags)} was left to garbage collection: ${id}`),
-    ...instances.filter(isBilled).map(({ id, tags, state }) => `${nameOf(tags)} is left: ${id}, ${state}`),
-  ]
+/** The sweep after a job has nothing to find, since every attempt has settled. */
+export function leftToSweep({ left }: Aftermath): string[] {
+  return left.filter(isBilled).map(({ id, tags }) => `${nameOf(tags)} was left to garbage collection: ${id}`)
+}
+
+/** After the sweep nothing is there at all. */
+export function leftAtLast({ instances }: Aftermath): string[] {
+  return instances.filter(isBilled).map(({ id, tags, state }) => `${nameOf(tags)} is left: ${id}, ${state}`)
 }
 
 function isBilled({ state }: Instance): boolean {
@@ -83,7 +91,7 @@ function nameOf(tags: Instance['tags']): string {
 }
 
 /** One machine for each attempt, and the very same order however often it was sent. */
-function boughtOnce({ deployment: { cloud }, instances }: Aftermath): string[] {
+export function boughtOnce({ deployment: { cloud }, instances }: Aftermath): string[] {
   const wrong: string[] = []
   for (const [attemptId, bought] of groupBy(instances, ({ tags }) => nameOf(tags)))
     if (bought.length > 1) wrong.push(`${attemptId} got ${bought.map(({ id }) => id).join(' and ')}`)
@@ -172,16 +180,16 @@ function realisedOnRecord({ status: { attempts }, instances }: Aftermath): strin
 }
 
 /** A machine that was well and at work ends by its owner's wish, or by the cloud, and by nothing of ours. */
-async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
-  const { deployment, instances } = after
+export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
+  const { deployment, instances, status } = after
   const wrong: string[] = []
-  const settled = (await readRecords(deployment.storage.store, JOB_ID)).filter(
+  const settled = (await readRecords(deployment.storage.store, status.id)).filter(
     ({ kind }) => kind === 'settled',
   )
   for (const machine of deployment.machines) {
     const reason = instances.find(({ id }) => id === machine.id)?.reason
-    const drain = await read<Drain>(deployment, layout.drain(JOB_ID, machine.attempt ?? 0))
-    const result = await read<RunnerResult>(deployment, layout.result(JOB_ID, machine.attempt ?? 0))
+    const drain = await read<Drain>(deployment, layout.drain(status.id, machine.attempt ?? 0))
+    const result = await read<RunnerResult>(deployment, layout.result(status.id, machine.attempt ?? 0))
     const isOurs = machine.shutDownAtWorkAtMs !== undefined && reason === 'Client.UserInitiatedShutdown'
     const isGivenUp =
       machine.workedFromMs !== undefined && ['superseded', 'lease'].includes(result?.reason ?? '')
@@ -215,7 +223,7 @@ function newestOnRecord({ deployment, status }: Aftermath): string[] {
   })
 }
 
-async function read<T>({ storage: { store } }: CloudDeployment, key: string): Promise<T | undefined> {
+async function read<T>({ storage: { store } }: CloudGround, key: string): Promise<T | undefined> {
   const body = await store.get(key)
   return body && (JSON.parse(body.toString()) as T)
 }

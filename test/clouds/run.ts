@@ -3,7 +3,7 @@ import { StoreError } from '../../storage/store'
 import type { TestConnection } from '../support/temporal'
 import { statusOf } from '../workflows/harness'
 import { isOverWithin, type Outcome } from '../worlds/telling'
-import { CloudDeployment } from './cloud'
+import { CloudDeployment, journal } from './cloud'
 import { breaches } from './invariants'
 import type { CloudWorld } from './world'
 
@@ -64,7 +64,7 @@ async function runCloud(at: TestConnection, world: CloudWorld): Promise<CloudRep
       story: [
         ...world.story,
         ...strikesIn(deployment),
-        ...(await patiently(() => deployment.journal(startedAtMs))),
+        ...(await patiently(() => journal(deployment, startedAtMs))),
       ],
       lastedMs: Date.now() - startedAtMs,
     }

@@ -104,7 +104,7 @@ export function seededCloud(seed: number): CloudWorld {
 type Range = [number, number]
 
 /** How far behind lists and objects are, and how slow machines; never beyond what the backend is told to expect. */
-function durationsOf(
+export function durationsOf(
   dice: Dice,
 ): Partial<
   Record<'notFound' | 'staleList' | 'objectHidden' | 'invocationHidden' | 'pending' | 'register', Range>

@@ -53,6 +53,11 @@ describe('the options of a program', () => {
     expect([out, err, process.exitCode]).toEqual([USAGE, '', undefined])
   })
 
+  it('are told with the word that chose among several programs', () => {
+    readOptions({ ...PROGRAM, word: 'rain' }, ['--help'])
+    expect(out).toMatch(/^npm run weather -- rain \[options\]\n/)
+  })
+
   it.each([
     [['--form', '1'], /Unknown option '--form'/],
     [['seven'], /Unexpected argument 'seven'/],

@@ -13,6 +13,8 @@ export interface ProgramOption<T extends number | string | boolean = number | st
 interface Program<O> {
   /** As it is called: `npm run NAME`. */
   name: string
+  /** Which of its programs, where it has several: the first word after `--`. */
+  word?: string
   about: string
   options: O
 }
@@ -76,7 +78,7 @@ function valueOf(
   throw new Error(`--${name} takes a whole number from ${min} on, not ${JSON.stringify(given)}.`)
 }
 
-function usageOf({ name, about, options }: Program<Record<string, ProgramOption>>): string {
+function usageOf({ name, word, about, options }: Program<Record<string, ProgramOption>>): string {
   const rows = Object.entries(options).map(([option, { default: usual, as = 'N', means }]) => {
     const isUsualTold = usual !== '' && usual !== false
     const words = isUsualTold ? `${means} (${usual})` : means
@@ -84,5 +86,6 @@ function usageOf({ name, about, options }: Program<Record<string, ProgramOption>
   })
   const width = Math.max(...rows.map(([option = '']) => option.length))
   const lines = rows.map(([option = '', words]) => `  ${option.padEnd(width)}  ${words}`)
-  return [`npm run ${name} -- [options]`, '', about, '', ...lines, ''].join('\n')
+  const called = word === undefined ? '' : `${word} `
+  return [`npm run ${name} -- ${called}[options]`, '', about, '', ...lines, ''].join('\n')
 }

@@ -66,7 +66,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   unserved?: string[]
 }
 
-export type WorkerName = 'orchestrator' | 'verbs' | 'watches'
+const WORKERS = ['orchestrator', 'verbs', 'watches'] as const
+export type WorkerName = (typeof WORKERS)[number]
 
 export const DEPLOYMENT_ID = 'dep-0123456789'
 
@@ -81,79 +82,15 @@ export interface Ground {
   monthly?: MonthlyLimits | undefined
 }
 
-/** The real workers of a deployment, in a namespace of its own. */
-export class ControlPlane {
+/** The jobs of a namespace, by their owner. */
+export class Jobs {
   readonly client: Client
-  private readonly workers = new Map<WorkerName, { worker: Worker; run: Promise<void> }>()
 
   constructor(
-    private readonly at: TestConnection,
+    protected at: TestConnection,
     readonly namespace: string,
-    private readonly ground: Ground,
   ) {
     this.client = new Client({ connection: at.client.connection, namespace })
-  }
-
-  async startOrchestrator(): Promise<void> {
-    const { client, namespace } = this
-    const { store, backends, timing, monthly: limits } = this.ground
-    const treasury = limits && new Treasury({ client, store, owners: ownersThrough(client), limits })
-    const now = Date.now
-    const worker = await Worker.create({
-      connection: this.at.nativeConnection,
-      namespace,
-      taskQueue: ORCHESTRATOR_QUEUE,
-      workflowBundle: await bundle(),
-      activities: {
-        ...createPlanningActivities({
-          ...{ store, backends, now, timing, treasury },
-          askOffers: offersThroughWorkers(client, now),
-          publishRunner: () => Promise.resolve('0'.repeat(64)),
-        }),
-        ...createDecidingActivities({ store, now, treasury }),
-        ...createStoreActivities({ store, now, owners: ownersThrough(client) }),
-      },
-      interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
-      shutdownGraceTime: 0,
-    })
-    this.run('orchestrator', worker)
-  }
-
-  async startBackend(): Promise<void> {
-    await Promise.all([this.startVerbs(), this.startWatches()])
-  }
-
-  async startVerbs(): Promise<void> {
-    this.run('verbs', await createVerbsWorker(this.backendDeps()))
-  }
-
-  async startWatches(): Promise<void> {
-    this.run('watches', await createWatchWorker(this.backendDeps()))
-  }
-
-  private backendDeps(): BackendWorkerDeps {
-    const { client, namespace } = this
-    const { store, backend } = this.ground
-    return {
-      connection: this.at.nativeConnection,
-      ...{ namespace, client, store },
-      backend: backend(),
-      secrets: { handOver: async () => undefined, mask: async (_jobId, text) => text },
-    }
-  }
-
-  /** Stops a worker and starts a new one, as an upgrade does. */
-  async restart(name: WorkerName): Promise<void> {
-    if (!this.workers.has(name)) return
-    await this.stop(name)
-    switch (name) {
-      case 'orchestrator':
-        return this.startOrchestrator()
-      case 'verbs':
-        return this.startVerbs()
-      case 'watches':
-        return this.startWatches()
-    }
   }
 
   /** Terminates an attempt, as somebody might in the Temporal UI. */
@@ -166,24 +103,7 @@ export class ControlPlane {
       .catch(() => undefined)
   }
 
-  private run(name: WorkerName, worker: Worker): void {
-    this.workers.set(name, { worker, run: worker.run() })
-  }
-
-  /** Stops one worker, as an upgrade would. */
-  async stop(name: WorkerName): Promise<void> {
-    const entry = this.workers.get(name)
-    if (entry === undefined) return
-    this.workers.delete(name)
-    entry.worker.shutdown()
-    await entry.run
-  }
-
-  async close(): Promise<void> {
-    await Promise.all((['orchestrator', 'verbs', 'watches'] as const).map((name) => this.stop(name)))
-  }
-
-  /** Starts a job; its id is the same in every test, since the namespace is not. */
+  /** Starts a job; its id is the same in every test whose namespace is its own. */
   async submit(spec: Partial<JobSpec> = {}, input: Partial<JobInput> = {}): Promise<JobHandle> {
     const jobId = input.jobId ?? 'job-test'
     const handle = await this.client.workflow.start(WORKFLOW_TYPES.job, {
@@ -203,6 +123,101 @@ export class ControlPlane {
       ],
     })
     return handle as JobHandle
+  }
+}
+
+/** Workers of a namespace, which come and go. */
+export abstract class Workforce extends Jobs {
+  private readonly workers = new Map<WorkerName, { worker: Worker; run: Promise<void> }>()
+
+  protected abstract make(name: WorkerName): Promise<Worker>
+
+  async start(...names: WorkerName[]): Promise<void> {
+    const starting = names.map(async (name) => {
+      const worker = await this.make(name)
+      this.workers.set(name, { worker, run: worker.run() })
+    })
+    await Promise.all(starting)
+  }
+
+  /** Stops a worker and starts a new one, as an upgrade does. */
+  async restart(name: WorkerName): Promise<void> {
+    if (!this.workers.has(name)) return
+    await this.stop(name)
+    await this.start(name)
+  }
+
+  /** Stops one worker, as an upgrade would. */
+  async stop(name: WorkerName): Promise<void> {
+    const entry = this.workers.get(name)
+    if (entry === undefined) return
+    this.workers.delete(name)
+    entry.worker.shutdown()
+    await entry.run
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(WORKERS.map((name) => this.stop(name)))
+  }
+}
+
+/** The real workers of a deployment, in a namespace of its own. */
+export class ControlPlane extends Workforce {
+  constructor(
+    at: TestConnection,
+    namespace: string,
+    private readonly ground: Ground,
+  ) {
+    super(at, namespace)
+  }
+
+  startOrchestrator(): Promise<void> {
+    return this.start('orchestrator')
+  }
+
+  startBackend(): Promise<void> {
+    return this.start('verbs', 'watches')
+  }
+
+  protected async make(name: WorkerName): Promise<Worker> {
+    if (name === 'orchestrator') return this.makeOrchestrator()
+    return name === 'verbs' ? createVerbsWorker(this.backendDeps()) : createWatchWorker(this.backendDeps())
+  }
+
+  private async makeOrchestrator(): Promise<Worker> {
+    const { client, namespace } = this
+    const { store, backends, timing, monthly: limits } = this.ground
+    const owners = ownersThrough(client)
+    const treasury = limits && new Treasury({ client, store, owners, limits })
+    const now = Date.now
+    return Worker.create({
+      connection: this.at.nativeConnection,
+      namespace,
+      taskQueue: ORCHESTRATOR_QUEUE,
+      workflowBundle: await testBundle(),
+      activities: {
+        ...createPlanningActivities({
+          ...{ store, backends, now, timing, treasury },
+          askOffers: offersThroughWorkers(client, now),
+          publishRunner: () => Promise.resolve('0'.repeat(64)),
+        }),
+        ...createDecidingActivities({ store, now, treasury }),
+        ...createStoreActivities({ store, now, owners }),
+      },
+      interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
+      shutdownGraceTime: 0,
+    })
+  }
+
+  private backendDeps(): BackendWorkerDeps {
+    const { client, namespace } = this
+    const { store, backend } = this.ground
+    return {
+      connection: this.at.nativeConnection,
+      ...{ namespace, client, store },
+      backend: backend(),
+      secrets: { handOver: async () => undefined, mask: async (_jobId, text) => text },
+    }
   }
 }
 
@@ -276,7 +291,7 @@ export function worldsOn(
 
 /** Bundled once per test file. */
 let bundled: Promise<WorkflowBundleWithSourceMap> | undefined
-function bundle(): Promise<WorkflowBundleWithSourceMap> {
+export function testBundle(): Promise<WorkflowBundleWithSourceMap> {
   bundled ??= bundleWorkflowCode({
     workflowsPath: require.resolve('../../workflows'),
     logger: new DefaultLogger('ERROR'),

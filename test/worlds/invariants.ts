@@ -12,8 +12,6 @@ import { WEIGHTS_ARTIFACT } from '../backends/scripted/scripted-runner'
 import { weightsAfter } from '../backends/scripted/checkpoints'
 import type { Deployment } from '../workflows/harness'
 
-const JOB_ID = 'job-test'
-
 /** Every breach of the invariants in a run that is over, in words; empty when all of them held. */
 export async function breaches(
   deployment: Deployment,
@@ -32,10 +30,10 @@ export async function breaches(
 /** What store and status tell by themselves, whatever provider the machines came from. */
 export async function breachesOnRecord(at: Stored, status: JobStatus, stepsTotal: number): Promise<string[]> {
   return [
-    ...(await resumedFromNewest(at, status.attempts)),
+    ...(await resumedFromNewest(at, status)),
     ...bothTypesOnRecord(status.attempts),
     ...(await sameWeights(at, status, stepsTotal)),
-    ...(await wholeLog(at, status.attempts)),
+    ...(await wholeLog(at, status)),
     ...(await explained(at, status)),
   ]
 }
@@ -118,11 +116,11 @@ function withinBudget(
 }
 
 /** Each attempt began from the newest checkpoint that was whole when it began. */
-async function resumedFromNewest({ store }: Stored, attempts: AttemptRecord[]): Promise<string[]> {
+async function resumedFromNewest({ store }: Stored, { id, attempts }: JobStatus): Promise<string[]> {
   const wrong: string[] = []
   let newest = 0
   for (const { number, restoredFrom } of attempts) {
-    const body = await store.get(layout.result(JOB_ID, number))
+    const body = await store.get(layout.result(id, number))
     const result = body === undefined ? undefined : (JSON.parse(body.toString()) as RunnerResult)
     const from = restoredFrom?.step ?? 0
     if (restoredFrom !== undefined && parseCheckpointId(restoredFrom.id) === undefined)
@@ -146,20 +144,24 @@ function bothTypesOnRecord(attempts: AttemptRecord[]): string[] {
     )
 }
 
-async function sameWeights({ store }: Stored, { state }: JobStatus, stepsTotal: number): Promise<string[]> {
+async function sameWeights(
+  { store }: Stored,
+  { id, state }: JobStatus,
+  stepsTotal: number,
+): Promise<string[]> {
   if (state !== 'succeeded') return []
-  const weights = await store.get(`${layout.artifacts(JOB_ID)}${WEIGHTS_ARTIFACT}`)
+  const weights = await store.get(`${layout.artifacts(id)}${WEIGHTS_ARTIFACT}`)
   if (weights === undefined) return ['the job succeeded and left no weights']
   return weights.equals(weightsAfter(stepsTotal)) ? [] : ['the weights are not those of an undisturbed run']
 }
 
-async function wholeLog({ store }: Stored, attempts: AttemptRecord[]): Promise<string[]> {
+async function wholeLog({ store }: Stored, { id, attempts }: JobStatus): Promise<string[]> {
   const wrong: string[] = []
   for (const { number } of attempts) {
     let last = 0
     for await (const line of readLines(
       store,
-      { jobId: JOB_ID, attempt: number, afterLine: 0, isOver: true },
+      { jobId: id, attempt: number, afterLine: 0, isOver: true },
       parseLogLine,
     )) {
       if (line.s !== 'gap' && line.n !== last + 1)
@@ -171,8 +173,8 @@ async function wholeLog({ store }: Stored, attempts: AttemptRecord[]): Promise<s
 }
 
 /** Every attempt's plan, order, settlement and decision can be read afterwards. */
-async function explained({ store }: Stored, { attempts }: JobStatus): Promise<string[]> {
-  const records = await readRecords(store, JOB_ID)
+async function explained({ store }: Stored, { id, attempts }: JobStatus): Promise<string[]> {
+  const records = await readRecords(store, id)
   return attempts.flatMap(({ number }) =>
     (['planned', 'settled', 'decided'] as const)
       .filter((kind) => !records.some((entry) => entry.kind === kind && entry.attempt === number))

@@ -1,0 +1,216 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { connect } from '../../workers/connect'
+import { Server } from '../chaos/parts'
+import { SPEC } from '../clouds/world'
+import { freshNamespace } from '../support/namespace'
+import { connectTo, testServer } from '../support/temporal'
+import { until } from '../support/until'
+import { isOverWithin } from '../worlds/telling'
+import type { JobHandle } from '../workflows/harness'
+import { LATE_MAX_MS, PAUSE_MS, timingFor, type BlackoutPlan, type JobPlan } from './blackout-plan'
+import { FLAWLESS, judge, type Verdict } from './checks'
+import { Crew } from './crew'
+import { gateSdk } from './gates'
+import { closeSite, openSiteOf, patientStatus, sweepSite } from './run'
+import type { Site } from './site'
+
+export interface BlackoutReport {
+  plan: BlackoutPlan
+  /** One of each job. */
+  jobs: { state: string; verdict: Verdict }[]
+  /**
+   * Of each attempt that was at work when the server was back: from the start of the server's process until its watch asked about its
+   * machine again, by a task that the server knows of; 0 where it never lost its watch.
+   */
+  attachedAfterMs: number[]
+  lastedMs: number
+}
+
+/** Machines come up within that even where much else goes on. */
+const AT_WORK_MAX_MS = 240_000
+/** A job that is not over by then after everything is back has stuck. */
+const AFTERWARDS_MAX_MS = 400_000
+/** An attempt that is nearly done need not be taken up before its end. */
+const AT_WORK_STILL_MS = 40_000
+
+/** Many jobs on one server, which goes out with or without the workers and comes back on its database file. */
+export async function liveThroughBlackout(plan: BlackoutPlan): Promise<BlackoutReport> {
+  const startedAtMs = Date.now()
+  const home = mkdtempSync(join(tmpdir(), 'crucible-blackout-'))
+  gateSdk()
+  const failures: string[] = []
+  const server = await Server.create(
+    { name: 'server', log: join(home, 'server.log'), onFailure: (what) => failures.push(what) },
+    { executable: testServer().executable, dataFile: join(home, 'temporal.db') },
+  )
+  try {
+    await server.start()
+    const at = await connectTo(server.address)
+    const crew = new Crew(at, await freshNamespace(at.client.connection as never))
+    await crew.start('orchestrator', 'verbs', 'watches')
+    const sites = await Promise.all(
+      plan.jobs.map((job, index) => openJob(crew, plan, { job, index: index + 1 })),
+    )
+    const told = await strike({ plan, crew, server, sites })
+    const jobs = await Promise.all(sites.map((site) => conclude(crew, site, failures)))
+    await crew.close()
+    await told.close()
+    await at.close()
+    return { plan, jobs, attachedAfterMs: told.attachedAfterMs(), lastedMs: Date.now() - startedAtMs }
+  } finally {
+    await server.stop()
+    rmSync(home, { recursive: true, force: true })
+  }
+}
+
+interface Living {
+  site: Site
+  plan: JobPlan
+  /** Submits it, for as long as it takes. */
+  submit: () => Promise<JobHandle>
+  job?: Promise<JobHandle>
+}
+
+async function openJob(
+  crew: Crew,
+  { seed, hourMs }: BlackoutPlan,
+  { job, index }: { job: JobPlan; index: number },
+): Promise<Living> {
+  const site = await openSiteOf(crew, index, {
+    wishes: {
+      world: { seed: seed * 1_000 + index },
+      behave: () => ({ stepsPerSecond: job.stepsPerSecond }),
+      timing: timingFor(hourMs),
+    },
+    deathAt: () => undefined,
+  })
+  const { jobId, deployment } = site.options
+  return { site, plan: job, submit: () => submitAgain(crew, { jobId, deployment }) }
+}
+
+/** A submission is repeatable with its id; while the server is down nobody takes it. */
+async function submitAgain(crew: Crew, input: { jobId: string; deployment: string }): Promise<JobHandle> {
+  for (;;) {
+    try {
+      return await crew.submit(SPEC, input)
+    } catch (error) {
+      if ((error as { name?: string }).name === 'WorkflowExecutionAlreadyStartedError')
+        return crew.client.workflow.getHandle(`job/${input.jobId}`) as JobHandle
+      await sleep(PAUSE_MS)
+    }
+  }
+}
+
+/** Some are at work, the others were submitted moments ago. */
+async function begin(sites: Living[]): Promise<void> {
+  const early = sites.filter(({ plan }) => plan.submittedBeforeMs === undefined)
+  for (const living of early) living.job = living.submit()
+  await until(() => early.every(({ site }) => hasWorked(site)), AT_WORK_MAX_MS)
+  for (const living of sites) {
+    const { submittedBeforeMs } = living.plan
+    if (submittedBeforeMs === undefined) continue
+    living.job = sleep(LATE_MAX_MS - submittedBeforeMs).then(() => living.submit())
+  }
+  await sleep(LATE_MAX_MS)
+}
+
+function hasWorked({ options: { ground } }: Site): boolean {
+  return ground.machines.some(({ workedFromMs }) => workedFromMs !== undefined)
+}
+
+interface Struck {
+  attachedAfterMs: () => number[]
+  close: () => Promise<void>
+}
+
+async function strike({
+  plan: { outage, downMs },
+  crew,
+  server,
+  sites,
+}: {
+  plan: BlackoutPlan
+  crew: Crew
+  server: Server
+  sites: Living[]
+}): Promise<Struck> {
+  await begin(sites)
+  const stopping = new AbortController()
+  let revival: Promise<unknown> = Promise.resolve()
+  let close = (): Promise<void> => Promise.resolve()
+  let startedAtMs = 0
+  for (const ms of downMs) {
+    await server.kill()
+    if (outage === 'all') {
+      const dead = crew.die()
+      const { address } = server
+      const logger = pino({ enabled: false })
+      // As the workers of the product wait for their server.
+      const connecting = connect(
+        { connection: { address }, namespace: crew.namespace },
+        { logger, signal: stopping.signal },
+      )
+      revival = connecting.then((connection) => {
+        close = async () => {
+          await dead
+          await connection.close()
+        }
+        return crew.revive(connection)
+      })
+      // Heard of when it is waited for.
+      revival.catch(() => undefined)
+    }
+    await sleep(ms)
+    startedAtMs = Date.now()
+    await server.start()
+    if (ms !== downMs.at(-1)) await sleep(PAUSE_MS)
+  }
+  const backAtMs = Date.now()
+  const atWork = sites.filter(({ site }) => site.options.ground.machines.some(({ isAtWork }) => isAtWork))
+  await revival
+  return {
+    close: () => close(),
+    attachedAfterMs: () => atWork.flatMap(({ site }) => attachedAfter(site, { startedAtMs, backAtMs })),
+  }
+}
+
+/** Nothing for one that was done before anybody had to take it up. */
+function attachedAfter(
+  { watches, options: { ground } }: Site,
+  { startedAtMs, backAtMs }: { startedAtMs: number; backAtMs: number },
+): number[] {
+  const workedToMs = ground.machines.find(({ workedToMs = Infinity }) => workedToMs > backAtMs)?.workedToMs
+  const taken = watches.find(({ begunAtMs }) => begunAtMs >= startedAtMs)
+  if (taken !== undefined) return [(taken.lookedAtMs ?? Infinity) - startedAtMs]
+  if ((workedToMs ?? 0) < backAtMs + AT_WORK_STILL_MS) return []
+  return [0]
+}
+
+async function conclude(
+  crew: Crew,
+  { site, job: submitting }: Living,
+  failures: string[],
+): Promise<BlackoutReport['jobs'][number]> {
+  try {
+    const job = (await submitting)!
+    const isOver = await isOverWithin(job, AFTERWARDS_MAX_MS)
+    const left = await sweepSite(crew, site)
+    const status = await patientStatus(job)
+    const { ground } = site.options
+    // A machine that could not be started in time ends itself, and another one takes its place.
+    const unused = ground.machines.filter(({ workedFromMs }) => workedFromMs === undefined).length
+    const life = { attempts: 1 + unused, ends: 'completed' } as const
+    const verdict = await judge({ life, ground, status, left, isOver })
+    verdict.other.push(...failures)
+    return { state: `${status.state} (${status.reason})`, verdict }
+  } catch (error) {
+    const words = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    return { state: 'not lived', verdict: { ...FLAWLESS, other: [words] } }
+  } finally {
+    await closeSite(crew, site)
+  }
+}

@@ -1,0 +1,117 @@
+import { DescribeSpotInstanceRequestsCommand, DescribeVolumesCommand, EC2Client } from '@aws-sdk/client-ec2'
+import type { JobStatus } from '../../core/messages'
+import {
+  boughtOnce,
+  leftAtLast,
+  leftToSweep,
+  oneAtWork,
+  onlyTheIllEnded,
+  otherBreaches,
+  type Aftermath,
+} from '../clouds/invariants'
+import { LOOK_MS } from '../clouds/world'
+import type { Life } from './lives'
+import type { CloudGround } from '../clouds/cloud'
+
+/** What must not be, by the columns of the table; each in words. */
+export interface Verdict {
+  /** Resources that are paid for and that nobody owns, after one garbage collection. */
+  unowned: string[]
+  /** Machines beyond the one of an attempt. */
+  doubleLaunches: string[]
+  /** Attempts at work at once. */
+  doubleAttempts: string[]
+  /** Attempts that were well, and that ended by nothing but our own trouble. */
+  healthyKilled: string[]
+  /** Whatever else an undisturbed life would not show. */
+  other: string[]
+}
+
+export const FLAWLESS: Verdict = {
+  ...{ unowned: [], doubleLaunches: [], doubleAttempts: [], healthyKilled: [], other: [] },
+}
+
+export const VERDICTS: Readonly<Record<keyof Verdict, string>> = {
+  unowned: 'resources without an owner after one garbage collection',
+  doubleLaunches: 'double launches',
+  doubleAttempts: 'double attempts',
+  healthyKilled: 'healthy jobs killed',
+  other: 'other breaches',
+}
+
+export function breachesIn(verdict: Verdict): string[] {
+  return (Object.keys(VERDICTS) as (keyof Verdict)[]).flatMap((name) =>
+    verdict[name].map((words) => `${VERDICTS[name]}: ${words}`),
+  )
+}
+
+export interface Aftermaths {
+  life: Pick<Life, 'attempts' | 'ends' | 'isEndedByHand' | 'isOrphaned'>
+  ground: CloudGround
+  status: JobStatus
+  left: Aftermath['left']
+  isOver: boolean
+}
+
+/** Judges a run that is over and swept, by what the cloud knows. */
+export async function judge(at: Aftermaths): Promise<Verdict> {
+  const { life, ground: deployment, status, left, isOver } = at
+  const after: Aftermath = {
+    ...{ deployment, status, left, instances: deployment.cloud.instances() },
+    world: {
+      // Where this computer is busy its owner's wish may come too late.
+      mayEnd: [life.ends, 'completed'],
+      isSureToStrike: false,
+      isEndedByHand: life.isEndedByHand === true,
+      lagMs: LOOK_MS,
+      hasPriceChanges: false,
+    },
+  }
+  const isOrphaned = life.isOrphaned === true
+  return {
+    unowned: [...leftAtLast(after), ...(await remains(deployment.cloud))],
+    doubleLaunches: boughtOnce(after),
+    doubleAttempts: oneAtWork(after),
+    healthyKilled: isOrphaned ? [] : [...(await onlyTheIllEnded(after)), ...attemptsBeyond(life, status)],
+    other: !isOver
+      ? [`the job is not over: ${status.message}`]
+      : isOrphaned
+        ? []
+        : [...leftToSweep(after), ...(await otherBreaches(after))],
+  }
+}
+
+/** A crash costs time, and no attempt. */
+function attemptsBeyond({ attempts }: Pick<Life, 'attempts'>, status: JobStatus): string[] {
+  if (status.attemptsTotal <= attempts) return []
+  const ends = status.attempts.map(({ number, state, reason }) => `${number} ${state} (${reason})`)
+  return [`${status.attemptsTotal} attempts in place of ${attempts}: ${ends.join(', ')}`]
+}
+
+/** What is left beside machines: volumes that none uses, and requests for spot machines that lead to none. */
+async function remains(cloud: CloudGround['cloud']): Promise<string[]> {
+  const { endpoint, region, credentials } = cloud
+  const client = new EC2Client({ endpoint, region, credentials })
+  try {
+    const { Volumes = [] } = await client.send(
+      new DescribeVolumesCommand({ Filters: [{ Name: 'status', Values: ['available'] }] }),
+    )
+    const { SpotInstanceRequests = [] } = await client.send(new DescribeSpotInstanceRequestsCommand({}))
+    const living = new Set(cloud.instances().flatMap(({ id, state }) => (isEnded(state) ? [] : [id])))
+    const dangling = SpotInstanceRequests.filter(
+      ({ State, InstanceId }) => ['open', 'active'].includes(State ?? '') && !living.has(InstanceId ?? ''),
+    )
+    return [
+      ...Volumes.map(({ VolumeId }) => `the volume ${VolumeId} is left`),
+      ...dangling.map(
+        ({ SpotInstanceRequestId }) => `the request ${SpotInstanceRequestId} leads to no machine`,
+      ),
+    ]
+  } finally {
+    client.destroy()
+  }
+}
+
+function isEnded(state: string): boolean {
+  return state === 'terminated' || state === 'shutting-down'
+}

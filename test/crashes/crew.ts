@@ -1,0 +1,109 @@
+import { CompleteAsyncError, Context } from '@temporalio/activity'
+import type { Client } from '@temporalio/client'
+import { Worker, type ActivityInterceptorsFactory, type NativeConnection } from '@temporalio/worker'
+import { failureInterceptor } from '../../activities/failures'
+import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../../core/queues'
+import { testBundle, Workforce, type WorkerName } from '../workflows/harness'
+import { callingProcess, gate } from './process'
+import type { Role, Site } from './site'
+
+const NAMES: Readonly<Record<WorkerName, readonly string[]>> = {
+  orchestrator: [
+    ...['resolveJob', 'plan', 'planWhenAvailable', 'decide', 'drain', 'withdraw', 'extend', 'finishJob'],
+  ],
+  verbs: ['offers', 'launch', 'find', 'start', 'drainMachine', 'terminate', 'settle', 'collectGarbage'],
+  watches: ['watch'],
+}
+const QUEUES: Readonly<Record<WorkerName, string>> = {
+  orchestrator: ORCHESTRATOR_QUEUE,
+  verbs: backendQueue('ec2'),
+  watches: watchQueue('ec2'),
+}
+/** So many of all sites at once. */
+const AT_ONCE_MAX = 1_000
+
+/** What tells whose an activity is. */
+interface Addressed {
+  order?: { jobId: string }
+  jobId?: string
+  deployment?: string
+}
+
+/**
+ * The workers of many sites in one namespace: they take tasks and report what came of them, and each task is done by the process of the
+ * site that it is of, which may be dead before it is done.
+ */
+export class Crew extends Workforce {
+  private readonly sites = new Map<string, Site>()
+  /** By the id of the activity that asks for offers, which says nothing of its job. */
+  private readonly asking = new Map<string, Site>()
+
+  admit(site: Site): void {
+    this.sites.set(site.options.jobId, site).set(site.options.deployment, site)
+  }
+
+  dismiss({ options: { jobId, deployment } }: Site): void {
+    this.sites.delete(jobId)
+    this.sites.delete(deployment)
+  }
+
+  /** All processes die, those of every site, and with them what took their tasks; answers when none of it is left. */
+  async die(): Promise<void> {
+    for (const site of new Set(this.sites.values())) site.die()
+    await this.close()
+  }
+
+  /** Others in their place, over a connection of their own. */
+  async revive(nativeConnection: NativeConnection): Promise<void> {
+    this.at = { ...this.at, nativeConnection }
+    await this.start('orchestrator', 'verbs', 'watches')
+  }
+
+  /** The client that processes of a site have. */
+  clientFor(siteOf: () => Site): Client {
+    const { client } = this
+    const execute: Client['activity']['execute'] = (type: string, options: { id: string }) => {
+      this.asking.set(options.id, siteOf())
+      return gate('ask the workers', () => client.activity.execute(type, options as never)).finally(() =>
+        this.asking.delete(options.id),
+      ) as never
+    }
+    return { workflow: client.workflow, activity: { execute } } as unknown as Client
+  }
+
+  protected async make(name: WorkerName): Promise<Worker> {
+    const role: Role = name === 'orchestrator' ? 'orchestrator' : 'backend'
+    const activities = NAMES[name].map(
+      (each) => [each, (input: unknown) => callingProcess().perform(each, input)] as const,
+    )
+    return Worker.create({
+      connection: this.at.nativeConnection,
+      namespace: this.namespace,
+      taskQueue: QUEUES[name],
+      ...(name === 'orchestrator' && { workflowBundle: await testBundle() }),
+      activities: Object.fromEntries(activities),
+      interceptors: { activity: [this.dying(role), () => ({ inbound: failureInterceptor })] },
+      maxConcurrentActivityTaskExecutions: AT_ONCE_MAX,
+      maxConcurrentLocalActivityExecutions: AT_ONCE_MAX,
+      shutdownGraceTime: 0,
+    })
+  }
+
+  /** Does each task in the name of a process; what is left of sites that are gone is nobody's. */
+  private dying(role: Role): ActivityInterceptorsFactory {
+    return (context) => ({
+      inbound: {
+        execute: async (input, next) => {
+          const site = this.find(input.args[0] as Addressed)
+          if (site === undefined) throw new CompleteAsyncError()
+          return site.perform(role, context, () => next(input))
+        },
+      },
+    })
+  }
+
+  private find({ order, jobId, deployment }: Addressed): Site | undefined {
+    const key = order?.jobId ?? jobId ?? deployment
+    return key === undefined ? this.asking.get(Context.current().info.activityId) : this.sites.get(key)
+  }
+}

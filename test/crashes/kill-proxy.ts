@@ -1,0 +1,90 @@
+import { Agent, createServer, request as ask, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { operationOf } from '../../sim/s3/operation'
+import { documentAt } from './gates'
+import type { Death } from './process'
+
+export interface KillProxyOptions {
+  /** The cloud behind it. */
+  target: string
+  /** Told of every call before it is passed on; the death that whoever made it meets. */
+  meet: (call: string) => Death | undefined
+  /** Kills whoever made the call. When it returns, that is dead. */
+  kill: () => void
+}
+
+/** From the answer until the process that has it is killed: it has read it, and got not much further. */
+const AFTER_MS = 5
+
+/** Stands between one process and a cloud, and kills it before, in or after a call. Requests pass as they are, with their signatures. */
+export class KillProxy {
+  private readonly agent = new Agent({ keepAlive: true })
+  private readonly target: URL
+  private readonly server = createServer((request, response) => {
+    this.take(request, response).catch(() => response.destroy())
+  })
+
+  private constructor(private readonly options: KillProxyOptions) {
+    this.target = new URL(options.target)
+  }
+
+  static async open(options: KillProxyOptions): Promise<KillProxy> {
+    const proxy = new KillProxy(options)
+    await new Promise<void>((resolve) => proxy.server.listen(0, '127.0.0.1', resolve))
+    return proxy
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections()
+    this.agent.destroy()
+    await new Promise((resolve) => this.server.close(resolve))
+  }
+
+  private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks)
+    const death = this.options.meet(nameOf(request, body))
+    if (death === undefined) return this.pass(request, body, response)
+    if (death.moment !== 'after') this.options.kill()
+    if (death.moment === 'in') await sleep(death.lateMs).then(() => this.pass(request, body))
+    if (death.moment !== 'after') return void request.socket.destroy()
+    await this.pass(request, body, response)
+    await sleep(AFTER_MS)
+    this.options.kill()
+  }
+
+  /** Resolves when the answer is there, and given to whoever waits for it. */
+  private pass(request: IncomingMessage, body: Buffer, response?: ServerResponse): Promise<void> {
+    const { hostname, port } = this.target
+    const { method, url: path, headers } = request
+    return new Promise((resolve, reject) => {
+      const onward = ask({ hostname, port, method, path, headers, agent: this.agent }, (answer) => {
+        answer.on('error', reject)
+        if (response === undefined) answer.resume().once('end', resolve)
+        else {
+          response.writeHead(answer.statusCode ?? 502, answer.headers)
+          answer.pipe(response).once('close', resolve)
+        }
+      })
+      onward.on('error', reject)
+      onward.end(body)
+    })
+  }
+}
+
+/** As the SDK calls it: by the form of EC2, the header of services that speak JSON, or the path of S3. */
+function nameOf(request: IncomingMessage, body: Buffer): string {
+  const { headers } = request
+  const target = headers['x-amz-target']
+  if (typeof target === 'string') return target.slice(target.lastIndexOf('.') + 1)
+  const scope = /Credential=[^/]+\/\d+\/[^/]+\/([^/]+)\//.exec(headers.authorization ?? '')?.[1]
+  if (scope !== 's3') return new URLSearchParams(body.toString()).get('Action') ?? 'unknown'
+  const { name, key } = operationOf(request)
+  return key === '' ? name : `${name} ${documentAt(key, name === 'PutObject' ? body : undefined)}`
+}

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { JobReason, JobSpec } from '../../core/job'
+import { HOUR_MS } from '../../core/time'
+import type { Timing } from '../../core/timing'
+import type { FaultText } from '../../sim'
+import type { Behaviour } from '../backends/scripted/behaviour'
+import type { CloudWishes } from '../clouds/cloud'
+import { SLOW_LISTS, SPEC as CLOUD_SPEC } from '../clouds/world'
+import { until } from '../support/until'
+import type { JobHandle } from '../workflows/harness'
+import type { Crew } from './crew'
+import type { Site } from './site'
+
+/** What befalls a job by its owner or by the cloud; the same with and without crashes. */
+export interface Life {
+  about: string
+  faults?: FaultText[]
+  durations?: CloudWishes['world']['durations']
+  config?: CloudWishes['config']
+  behave?: (turn: number) => Partial<Behaviour>
+  spec?: () => Partial<JobSpec>
+  /** Done once a machine is at work. */
+  happen?: (at: { crew: Crew; site: Site; job: JobHandle }) => Promise<unknown>
+  /** Attempts that it takes where nothing else befalls it; no crash may cost one more. */
+  attempts: number
+  ends: JobReason
+  /** Somebody ends an attempt's workflow. */
+  isEndedByHand?: boolean
+  /** Job and attempt are ended by hand: what they leave is for garbage collection. */
+  isOrphaned?: boolean
+}
+
+/**
+ * Far beyond what a crash costs, which is a heartbeat timeout of 20 s: silence and leases must not end what only waits for somebody to
+ * take it up.
+ */
+export const TIMING: Partial<Timing> = {
+  ...{ silenceMs: 120_000, leaseMs: 600_000, startWithinMs: 300_000 },
+  ...{ drainMs: 1_500, beatMs: 250, observeMs: 500, goneConfirmMs: 250 },
+}
+export const SPEC: Partial<JobSpec> = CLOUD_SPEC
+
+/** It works until it is told to stop. */
+const LONG: Partial<Behaviour> = { stepsPerSecond: 1 }
+const longAtFirst = (turn: number): Partial<Behaviour> => (turn === 1 ? LONG : {})
+
+export const LIVES = {
+  plain: { about: 'it trains and is done', attempts: 1, ends: 'completed' },
+  lasting: {
+    about: 'it trains for longer than a heartbeat timeout',
+    behave: () => ({ stepsPerSecond: 2.5 }),
+    attempts: 1,
+    ends: 'completed',
+  },
+  cancelled: {
+    about: 'its owner cancels it at work',
+    behave: () => LONG,
+    happen: ({ job }) => job.cancel(),
+    attempts: 1,
+    ends: 'cancelled',
+  },
+  migrated: {
+    about: 'its owner moves it to another machine',
+    behave: longAtFirst,
+    happen: ({ job }) => job.executeUpdate('migrate', { args: [{}] }),
+    attempts: 2,
+    ends: 'completed',
+  },
+  extended: {
+    about: 'its owner gives it another deadline at work',
+    behave: () => ({ stepsPerSecond: 20 }),
+    spec: () => ({ deadlineAtMs: Date.now() + HOUR_MS }),
+    happen: ({ job }) => job.executeUpdate('extend', { args: [{ deadlineAtMs: Date.now() + 2 * HOUR_MS }] }),
+    attempts: 1,
+    ends: 'completed',
+  },
+  interrupted: {
+    about: 'its machine is taken back, with a notice',
+    behave: longAtFirst,
+    faults: [{ fault: 'interruption', after: 1_500, notice: 1_500, times: 1 }],
+    attempts: 2,
+    ends: 'completed',
+  },
+  crashed: {
+    about: 'its machine is gone without a word',
+    behave: longAtFirst,
+    faults: [{ fault: 'crash', after: 1_500, times: 1 }],
+    attempts: 2,
+    ends: 'completed',
+  },
+  unanswered: {
+    about: 'nobody hears what came of its launch, and its machine is not in the lists for long',
+    durations: { notFound: [...SLOW_LISTS.notFound] },
+    config: { staleForMs: SLOW_LISTS.staleForMs },
+    faults: [{ fault: 'lost-answer', instead: 'reset', times: 1, where: { action: 'CreateFleet' } }],
+    attempts: 1,
+    ends: 'completed',
+  },
+  refused: {
+    about: 'there are no spot machines',
+    faults: [{ fault: 'no-capacity', where: { capacity: 'spot' } }],
+    attempts: 3,
+    ends: 'completed',
+  },
+  mute: {
+    about: 'nobody can speak to its first machine',
+    faults: [{ fault: 'no-agent', times: 1 }],
+    attempts: 2,
+    ends: 'completed',
+  },
+  replaced: {
+    about: 'its attempt is ended by hand',
+    behave: longAtFirst,
+    happen: ({ crew, site }) => crew.terminate(`${site.options.jobId}-1`),
+    attempts: 2,
+    ends: 'completed',
+    isEndedByHand: true,
+  },
+  orphaned: {
+    about: 'job and attempt are ended by hand, and nobody settles',
+    behave: () => LONG,
+    happen: async ({ crew, site, job }) => {
+      await job.terminate('by hand')
+      await crew.terminate(`${site.options.jobId}-1`)
+    },
+    attempts: 1,
+    ends: 'completed',
+    isOrphaned: true,
+  },
+} satisfies Record<string, Life>
+export type LifeName = keyof typeof LIVES
+export const LIFE_NAMES = Object.keys(LIVES) as LifeName[]
+
+/** A machine comes up, or is taken over from a dead process, within that even where much else goes on. */
+const AT_WORK_LIMIT_MS = 240_000
+
+/** Waits until a machine is at work, and for a moment longer. */
+export async function untilAtWork(site: Site, lingerMs: number): Promise<void> {
+  await until(() => site.options.ground.machines.some(({ isAtWork }) => isAtWork), AT_WORK_LIMIT_MS)
+  await sleep(lingerMs)
+}

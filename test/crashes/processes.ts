@@ -1,0 +1,89 @@
+import type { Product } from '../chaos/stage'
+import { journal, sweep } from '../clouds/cloud'
+import { SPEC } from '../clouds/world'
+import { connectTo } from '../support/temporal'
+import { until } from '../support/until'
+import { Dice } from '../worlds/dice'
+import { isOverWithin } from '../worlds/telling'
+import { DEPLOYMENT_ID, Jobs } from '../workflows/harness'
+import { FLAWLESS, judge } from './checks'
+import { LIVES } from './lives'
+import { nameOf, planAt, storyOf, undisturbed, type Point } from './plan'
+import { RealStage, type ProcessPlan } from './real-stage'
+import { patientStatus, type CrashReport } from './run'
+
+const NAMESPACE = 'default'
+const RUN_MAX_MS = 300_000
+const GRACE_MS = 500
+
+/** Lives through one job with real processes that are killed with SIGKILL, collects garbage once, and judges by what the cloud knows. */
+export async function runProcesses(plan: ProcessPlan, product: Product): Promise<CrashReport> {
+  const startedAtMs = Date.now()
+  const stage = await RealStage.open(plan, product)
+  try {
+    const lived = await live(stage, plan, startedAtMs)
+    return { ...lived, plan, struck: stage.struck, calls: stage.calls, lastedMs: Date.now() - startedAtMs }
+  } catch (error) {
+    const verdict = { ...FLAWLESS, other: [(error as Error).stack ?? String(error), ...stage.failures] }
+    const story = storyOf(plan)
+    return { plan, state: 'not lived', verdict, struck: [], calls: new Map(), story, lastedMs: 0 }
+  } finally {
+    await stage.close()
+  }
+}
+
+async function live(
+  stage: RealStage,
+  plan: ProcessPlan,
+  startedAtMs: number,
+): Promise<Pick<CrashReport, 'state' | 'verdict' | 'story'>> {
+  const { ground, server } = stage
+  const at = await connectTo(server.address)
+  try {
+    const jobs = new Jobs(at, NAMESPACE)
+    const job = await jobs.submit(SPEC)
+    const isOver = await isOverWithin(job, RUN_MAX_MS)
+    await stage.whole()
+    const left = ground.cloud.instances()
+    await sweep(jobs.client, {
+      deployment: DEPLOYMENT_ID,
+      backends: ['ec2'],
+      graceMs: GRACE_MS,
+      isDryRun: false,
+    })
+    await until(() => ground.cloud.instances().every(({ state }) => state !== 'shutting-down'))
+    const status = await patientStatus(job)
+    const verdict = await judge({ life: LIVES.plain, ground, status, left, isOver })
+    verdict.other.push(...stage.failures)
+    return {
+      state: `${status.state} (${status.reason}), ${status.attemptsTotal} attempts`,
+      verdict,
+      story: [...storyOf(plan), ...(await journal(ground, startedAtMs))],
+    }
+  } finally {
+    await at.close()
+  }
+}
+
+const SERVER_CHANCE = 0.25
+const DOWN_MAX_MS = 3_000
+
+/** The plan of a seed: the calls that change something come first. */
+export function processPlanOf(seed: number, points: readonly Point[]): ProcessPlan {
+  const ordered = [...points].sort((a, b) => Number(isReading(a)) - Number(isReading(b)))
+  const dice = new Dice(seed)
+  return {
+    ...planAt(ordered[(seed - 1) % ordered.length]!, 'plain', { seed, all: [] }),
+    ...{ faults: [], durations: {}, isSweptMeanwhile: false },
+    isServerKilled: dice.chance(SERVER_CHANCE),
+    downMs: dice.chance(0.5) ? 0 : dice.between(0, DOWN_MAX_MS),
+  }
+}
+
+export function undisturbedProcesses(): ProcessPlan {
+  return { ...undisturbed('plain'), isServerKilled: false, downMs: 0 }
+}
+
+function isReading(point: Point): boolean {
+  return /: (Get|Head|List|Describe)/.test(nameOf(point))
+}

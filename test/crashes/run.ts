@@ -1,0 +1,151 @@
+import type { JobStatus } from '../../core/messages'
+import type { Cloud } from '../../sim'
+import { closeGround, journal, openGround, sweep, type CloudWishes } from '../clouds/cloud'
+import { until } from '../support/until'
+import { isOverWithin } from '../worlds/telling'
+import { QUICK, statusOf, type JobHandle } from '../workflows/harness'
+import { FLAWLESS, judge, type Verdict } from './checks'
+import type { Crew } from './crew'
+import { LIVES, SPEC, TIMING, untilAtWork, type Life } from './lives'
+import { storyOf, type Calls, type Crash, type CrashPlan } from './plan'
+import { Site, type SiteOptions } from './site'
+
+export interface CrashReport {
+  plan: CrashPlan
+  /** How the job ended, after how many attempts. */
+  state: string
+  verdict: Verdict
+  /** The crashes that came. */
+  struck: Crash[]
+  calls: Calls
+  story: string[]
+  lastedMs: number
+}
+
+/** Two heartbeat timeouts after each other, the pauses between tries, and a busy machine. */
+const RUN_MAX_MS = 400_000
+const GRACE_MS = 500
+const ASKED_WITHIN_MS = 120_000
+/** A machine that is at work is struck in the middle of it. */
+const LINGER_MS = 400
+
+/** Lives through one life with its crashes; what goes wrong with the run itself is a breach. */
+export function runCrash(crew: Crew, plan: CrashPlan, index: number): Promise<CrashReport> {
+  return live(crew, plan, index).catch((error: Error) => ({
+    ...{ plan, state: 'not lived', struck: [], calls: new Map<string, number>(), lastedMs: 0 },
+    verdict: { ...FLAWLESS, other: [error.stack ?? error.message] },
+    story: storyOf(plan),
+  }))
+}
+
+/** Collects garbage once when the job is over, and judges by what the cloud knows. */
+async function live(crew: Crew, plan: CrashPlan, index: number): Promise<CrashReport> {
+  const startedAtMs = Date.now()
+  const life: Life = LIVES[plan.life]
+  const struck: Crash[] = []
+  const site = await openSite(crew, { plan, index, struck })
+  const { ground, jobId, deployment } = site.options
+  try {
+    const job = await crew.submit({ ...SPEC, ...life.spec?.() }, { jobId, deployment })
+    const happening = befall(life, { crew, site, job })
+    const sweeping = plan.isSweptMeanwhile && life.isOrphaned !== true ? sweepAtWork(crew, site) : undefined
+    const isOver = await isOverWithin(job, RUN_MAX_MS)
+    await happening
+    await sweeping
+    const left = await sweepSite(crew, site)
+    const status = await patientStatus(job)
+    if (!isOver) await job.terminate()
+    const verdict = await judge({ life, ground, status, left, isOver })
+    return {
+      ...{ plan, struck, verdict, calls: site.calls },
+      state: stateOf(life, status),
+      story: [...storyOf(plan), ...(await journal(ground, startedAtMs, jobId))],
+      lastedMs: Date.now() - startedAtMs,
+    }
+  } finally {
+    await closeSite(crew, site)
+  }
+}
+
+function openSite(
+  crew: Crew,
+  { plan, index, struck }: { plan: CrashPlan; index: number; struck: Crash[] },
+): Promise<Site> {
+  const life: Life = LIVES[plan.life]
+  const durations = { ...plan.durations, ...life.durations }
+  return openSiteOf(crew, index, {
+    wishes: {
+      world: { seed: index, faults: [...(life.faults ?? []), ...plan.faults], durations },
+      ...(life.behave === undefined ? {} : { behave: life.behave }),
+      timing: TIMING,
+      ...(life.config === undefined ? {} : { config: life.config }),
+    },
+    deathAt: (call, occurrence) => {
+      const crash = plan.crashes.find((each) => each.call === call && each.occurrence === occurrence)
+      if (crash !== undefined) struck.push(crash)
+      return crash
+    },
+  })
+}
+
+/** A site of its own for the so-manieth job of a crew. */
+export async function openSiteOf(
+  crew: Crew,
+  index: number,
+  { wishes, deathAt }: { wishes: CloudWishes; deathAt: SiteOptions['deathAt'] },
+): Promise<Site> {
+  const [jobId, deployment] = [`job-crash-${index}`, `dep-${String(index).padStart(10, '0')}`]
+  const ground = await openGround(wishes, deployment)
+  const timing = { ...QUICK, ...wishes.timing }
+  const client = crew.clientFor(() => site)
+  const site: Site = new Site({ jobId, deployment, ground, timing, config: wishes.config, client, deathAt })
+  crew.admit(site)
+  return site
+}
+
+export async function closeSite(crew: Crew, site: Site): Promise<void> {
+  crew.dismiss(site)
+  site.die()
+  await closeGround(site.options.ground)
+}
+
+/** Collects garbage, once, and waits until what it ends is gone; what there was before. */
+export async function sweepSite(crew: Crew, site: Site): Promise<ReturnType<Cloud['instances']>> {
+  const { ground, deployment } = site.options
+  const left = ground.cloud.instances()
+  await sweep(crew.client, { deployment, backends: ['ec2'], graceMs: GRACE_MS, isDryRun: false })
+  await until(() => ground.cloud.instances().every(({ state }) => state !== 'shutting-down'))
+  return left
+}
+
+/** A query is refused while nobody is there who could answer it, or has the time. */
+export async function patientStatus(job: JobHandle): Promise<JobStatus> {
+  let status: JobStatus | undefined
+  await until(async () => {
+    status = await statusOf(job).catch(() => undefined)
+    return status !== undefined
+  }, ASKED_WITHIN_MS)
+  return status!
+}
+
+/** Garbage collection finds a machine at work, and looks twice. */
+async function sweepAtWork(crew: Crew, site: Site): Promise<void> {
+  const { ground, deployment } = site.options
+  await until(() => ground.machines.length > 0, RUN_MAX_MS).catch(() => undefined)
+  await sweep(crew.client, { deployment, backends: ['ec2'], graceMs: GRACE_MS, isDryRun: false })
+}
+
+/** Where the job is over before, nothing befalls it any more. */
+async function befall({ happen }: Life, at: { crew: Crew; site: Site; job: JobHandle }): Promise<void> {
+  if (happen === undefined) return
+  try {
+    await untilAtWork(at.site, LINGER_MS)
+    await happen(at)
+  } catch {
+    // Whether that was so the verdict tells.
+  }
+}
+
+function stateOf({ isOrphaned }: Life, { state, reason, attemptsTotal }: JobStatus): string {
+  return isOrphaned === true ? 'ended by hand' : `${state} (${reason}), ${attemptsTotal} attempts`
+}

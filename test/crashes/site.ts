@@ -1,0 +1,142 @@
+import { ApplicationFailure, CompleteAsyncError, type Context } from '@temporalio/activity'
+import type { Client } from '@temporalio/client'
+import { createBackendActivities } from '../../activities/backend'
+import { createDecidingActivities } from '../../activities/deciding'
+import { Fleet } from '../../activities/fleet'
+import { createPlanningActivities } from '../../activities/planning'
+import { createStoreActivities } from '../../activities/store-garbage'
+import { createWatchActivities } from '../../activities/watch'
+import type { Timing } from '../../core/timing'
+import { offersThroughWorkers } from '../../workers/offers'
+import { ownersThrough } from '../../workers/owners'
+import { ownersThrough } from '../../workers/owners'
+import type { ObjectStore } from '../../storage/store'
+import { backendOver, type CloudGround, type CloudWishes } from '../clouds/cloud'
+import { gatedStore } from './gates'
+import { gate, OurProcess, type Activities, type Death } from './process'
+
+/** What runs as one process of the product: `crucible worker orchestrator`, `crucible worker ec2`. */
+export const ROLES = ['orchestrator', 'backend'] as const
+export type Role = (typeof ROLES)[number]
+
+/** By it a watch asks how its machine is. */
+const WATCH_LOOK = 'watch: DescribeInstances'
+
+export interface SiteOptions {
+  jobId: string
+  deployment: string
+  ground: CloudGround
+  config: CloudWishes['config']
+  timing: Timing
+  client: Client
+  /** The death that this call, the so-manieth of its name, meets. */
+  deathAt: (call: string, occurrence: number) => (Death & { isOfBoth: boolean }) | undefined
+}
+
+/**
+ * A deployment of one job: a cloud, a store, and processes that die. What they remember (the backend with its caches, the fleet) dies with
+ * them, and in their place come others at once, as under a supervisor. The server misses only what they had begun.
+ */
+export class Site {
+  /** How often each call was made so far, by `activity: call`. */
+  readonly calls = new Map<string, number>()
+  /** Deaths so far. */
+  deaths = 0
+  /** Every time that a watch was taken up, and when its process first asked about the machine after that. */
+  readonly watches: { begunAtMs: number; lookedAtMs?: number }[] = []
+  readonly store: ObjectStore
+  private readonly processes: Record<Role, OurProcess>
+
+  constructor(readonly options: SiteOptions) {
+    const { store } = options.ground.storage
+    // A bucket's calls are seen where they go over the wire.
+    this.store = store.url.startsWith('memory:') ? gatedStore(store) : store
+    this.processes = { orchestrator: this.begin('orchestrator'), backend: this.begin('backend') }
+  }
+
+  /** Runs an activity in the name of the process that has that role now; the server hears of it only while that lives. */
+  async perform(role: Role, context: Context, next: () => Promise<unknown>): Promise<unknown> {
+    const process = this.processes[role]
+    const beat = context.heartbeat.bind(context)
+    const heartbeat = (details?: unknown): void => (process.isDead ? undefined : beat(details))
+    Object.assign(context, { heartbeat })
+    const { activityType, isLocal } = context.info
+    if (activityType === 'watch') this.watches.push({ begunAtMs: Date.now() })
+    const work = process.run(activityType, next)
+    work.catch(() => undefined)
+    const answer = await Promise.race([work, process.died])
+    if (!process.isDead) return answer
+    // A local activity lives in the task of its workflow: that comes again with it.
+    if (isLocal) throw ApplicationFailure.retryable('the process died', 'transient')
+    throw new CompleteAsyncError()
+  }
+
+  /** All processes die, and others take their place. */
+  die(): void {
+    for (const role of ROLES) this.kill(role)
+  }
+
+  private kill(role: Role): void {
+    const process = this.processes[role]
+    this.succeed(role)
+    process.die()
+  }
+
+  private begin(role: Role): OurProcess {
+    const activities = role === 'orchestrator' ? this.orchestrate() : this.serve()
+    return new OurProcess(activities, (call) => this.meet(role, call))
+  }
+
+  private meet(role: Role, call: string): Death | undefined {
+    const occurrence = (this.calls.get(call) ?? 0) + 1
+    this.calls.set(call, occurrence)
+    if (call === WATCH_LOOK) this.noteLook()
+    const death = this.options.deathAt(call, occurrence)
+    if (death === undefined) return undefined
+    // The one that made the call dies of it.
+    this.succeed(role)
+    if (death.isOfBoth) ROLES.filter((other) => other !== role).forEach((other) => this.kill(other))
+    return death
+  }
+
+  private noteLook(): void {
+    const watch = this.watches.at(-1)
+    if (watch !== undefined) watch.lookedAtMs ??= Date.now()
+  }
+
+  private succeed(role: Role): void {
+    this.processes[role] = this.begin(role)
+    this.deaths += 1
+  }
+
+  private orchestrate(): Activities {
+    const { client, timing } = this.options
+    const { store } = this
+    const now = Date.now
+    return {
+      ...createPlanningActivities({
+        ...{ store, backends: ['ec2'], now, timing },
+        askOffers: offersThroughWorkers(client, now),
+        publishRunner: () => Promise.resolve('0'.repeat(64)),
+      }),
+      ...createDecidingActivities({ store, now }),
+      ...createStoreActivities({ store, now, owners: ownersThrough(client) }),
+    }
+  }
+
+  private serve(): Activities {
+    const { ground, config, deployment, client } = this.options
+    const { store } = this
+    const backend = backendOver(ground.cloud, config, deployment)
+    const owners = ownersThrough(client)
+    return {
+      ...createBackendActivities({
+        ...{ backend, store, now: Date.now },
+        handOverSecrets: async () => undefined,
+        maskSecrets: async (_jobId, text) => text,
+        owners: (who) => gate('describe the owner', () => owners(who)),
+      }),
+      ...createWatchActivities(new Fleet(backend, store, Date.now)),
+    }
+  }
+}
