@@ -71,7 +71,7 @@ export class Sentry {
     const liveness = judge(evidence, this.now())
     switch (liveness.kind) {
       case 'alive':
-        return isReadDue ? this.watchBudget() : undefined
+        return this.watchBudget()
       case 'gone':
         return this.conclude(
           evidence,
