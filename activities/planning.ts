@@ -9,8 +9,6 @@ import type { Plan } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import { SECOND_MS } from '../core/time'
 import type { Timing } from '../core/timing'
-import { formatUsd } from '../core/money'
-import { monthOf } from '../core/treasury'
 import { parseManifest } from '../intake/documents'
 import { checkJobSpec } from '../intake/job-spec'
 import { formatProblem } from '../intake/problem'
@@ -24,6 +22,7 @@ import { provePutIfAbsent } from '../storage/probe'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
 import { askAll, keepOffers, sha256, type AskOffers } from './asking'
+import { promisedFrom } from './promising'
 import type { Treasury } from './treasury'
 
 export interface PlanningDeps {
@@ -97,7 +96,8 @@ function stillAvoided(avoid: Avoidance[], waitedMs: number): Avoidance[] {
 async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<ResolvedJob> {
   await checkDeployment(deps.store, input)
   const spec = checked(input.spec)
-  const month = await promised(deps, input, spec)
+  const preview = (): Promise<Plan> => previewPlan(deps, { spec })
+  const month = await promisedFrom(deps.treasury, input, { spec, preview })
   const resolved: ResolvedJob = {
     spec,
     policy: policyOf(spec),
@@ -114,37 +114,6 @@ async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<Resolved
     data: resolved,
   })
   return entry.data as ResolvedJob
-}
-
-/** Has the job's budget promised, where months and owners have some: out of which month. */
-async function promised(
-  deps: PlanningDeps,
-  { jobId, owner }: JobInput,
-  spec: JobSpec,
-): Promise<string | undefined> {
-  const { treasury } = deps
-  if (treasury === undefined) return undefined
-  const { budgetMicroUsd } = spec
-  if (budgetMicroUsd === undefined) throw await lacksBudget(deps, spec)
-  // The same for every try.
-  const month = monthOf(Context.current().info.scheduledTimestampMs)
-  await treasury.promise({ jobId, owner, month, microUsd: budgetMicroUsd })
-  return month
-}
-
-/** Of what a plan expects, so much is advised: a job that is stopped a little before its end has cost as much for nothing. */
-const ADVISED_BUDGET_FACTOR = 1.5
-
-async function lacksBudget(deps: PlanningDeps, spec: JobSpec): Promise<BackendError> {
-  const plan = await previewPlan(deps, { spec }).catch(() => undefined)
-  const [best] = plan?.placements ?? []
-  const advised = best === undefined ? '$20' : formatUsd(best.costMicroUsd * ADVISED_BUDGET_FACTOR)
-  const expected = best === undefined ? '' : `; the plan expects it to cost ${formatUsd(best.costMicroUsd)}`
-  return new BackendError({
-    class: 'invalid',
-    message: 'This deployment has budgets for months or owners, so every job needs one of its own.',
-    hint: `Write how much it may cost, such as budget: ${advised}${expected}.`,
-  })
 }
 
 /** A job that reached the wrong server: its code and its checkpoints are elsewhere. */

@@ -1,6 +1,7 @@
 import type { Backend } from '../backends/backend'
 import type { WatchInput } from '../core/activities'
-import type { AttemptBudget, Lease, Metered } from '../core/documents'
+import type { AttemptBudget, Metered } from '../core/attempt-money'
+import type { Lease } from '../core/documents'
 import { affordableMs, spendOver } from '../core/meter'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../core/time'
 import { budgetReserveMs } from '../core/timing'

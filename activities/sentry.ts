@@ -75,7 +75,7 @@ export class Sentry {
     const liveness = judge(evidence, this.now())
     switch (liveness.kind) {
       case 'alive':
-        return this.expiring() ?? (isReadDue ? this.watchBudget() : undefined)
+        return this.expiring() ?? this.watchBudget()
       case 'gone':
         return this.conclude(
           evidence,

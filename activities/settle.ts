@@ -3,7 +3,6 @@ import type { AttemptTimes, SettleInput, Settlement } from '../core/activities'
 import type { Beat, Diagnosis, Drain, RunnerResult } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
-import { spend } from '../core/meter'
 import type { Observation } from '../core/observation'
 import { endFromLoss, endFromResult } from '../planner/ending'
 import { leaseOverAtMs } from '../planner/liveness'
@@ -12,7 +11,7 @@ import { StoreError } from '../storage/store'
 import { AttemptDocuments, ignoreBadDocument } from './documents'
 import { diagnose, withLastWords, type DiagnosisDeps } from './diagnosis'
 import { pause } from './heartbeat'
-import { meterEnded } from './metering'
+import { costOfAll, costOfUnseen } from './attempt-cost'
 
 type Deps = DiagnosisDeps
 
@@ -193,7 +192,7 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
     handle,
     ...(handle === null
       ? { costMicroUsd: await costOfUnseen(input, documents, result?.result?.finishedAtMs ?? beat?.clockMs) }
-      : await costOfAll(deps, input, { ...facts, nowMs })),
+      : await costOfAll(deps.backend, input, { ...facts, nowMs })),
     ...(endedAtMs === undefined ? {} : { endedAtMs }),
     ...(restoredFrom === undefined ? {} : { restoredFrom }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
@@ -258,46 +257,6 @@ function endOf(
   if (input.end !== null) return input.end
   if (handle !== null && last?.state === 'gone') return endFromLoss(last, { hasSpoken })
   return { kind: 'stopped', by: drainReason(input) }
-}
-
-/**
- * A machine that came, worked and went before anybody knew of it, its launch's answer lost, was paid for all the same: at most
- * from its order to its runner's last word, at the highest price that the order allows.
- */
-async function costOfUnseen(
-  { order, timing }: SettleInput,
-  documents: AttemptDocuments,
-  lastWordAtMs: number | undefined,
-): Promise<number> {
-  const issued = await documents.readOrder()
-  if (issued === undefined || lastWordAtMs === undefined) return 0
-  const toAtMs = lastWordAtMs + timing.powerOffMs
-  const usage = {
-    fromAtMs: issued.issuedAtMs,
-    toAtMs,
-    priceMicroUsdPerHour: order.priceMaxMicroUsdPerHour,
-    billedAtLeastMs: Math.max(0, ...order.offers.map(({ billedAtLeastMs = 0 }) => billedAtLeastMs)),
-  }
-  return spend(usage, toAtMs)
-}
-
-/** Duplicates too: they are on the bill, whoever worked. */
-async function costOfAll(
-  { backend }: Deps,
-  { order }: SettleInput,
-  { machines, lasts, nowMs, signal }: Facts & { nowMs: number },
-): Promise<Pick<Settlement, 'costMicroUsd' | 'metering'>> {
-  const all = await Promise.all(
-    machines.map((handle, index) => {
-      const toAtMs = lasts[index]?.endedAtMs ?? nowMs
-      return meterEnded(backend, { handle, order, fromAtMs: handle.launchedAtMs, toAtMs }, signal)
-    }),
-  )
-  const [first] = all
-  return {
-    costMicroUsd: all.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0),
-    ...(first && { metering: first.metering }),
-  }
 }
 
 /** Steps done but in no checkpoint; null when the steps are not known. */

@@ -1,4 +1,5 @@
 /** The one picture of a job that the command line, its JSON and the dashboard show. */
+import type { Metering } from '../core/activities'
 import type { Checkpoint } from '../core/checkpoint'
 import type { Phase, RunnerPhase } from '../core/documents'
 import type { RealisedOffer } from '../core/handle'
@@ -79,6 +80,8 @@ export interface AttemptView extends PlacementView {
   launchedAtMs: number | null
   endedAtMs: number | null
   costMicroUsd: MicroUsd
+  /** `dearest`: nobody told its prices, and it cost that at most. Null until it has ended, and where nobody wrote it down. */
+  costBasis: Metering['basis'] | null
   restoredFrom: Checkpoint | null
   checkpoint: Checkpoint | null
   progress: ProgressView | null

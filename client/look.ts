@@ -131,12 +131,13 @@ export async function readAttempt(
   jobId: string,
   attempt: number,
 ): Promise<AttemptDocumentsRead> {
-  const { parseBeat } = lazily('../intake/documents') as typeof documents
-  const [beat, machine] = await Promise.all([
+  const { parseBeat, parseLease } = lazily('../intake/documents') as typeof documents
+  const [beat, machine, lease] = await Promise.all([
     readDocument(store, layout.beat(jobId, attempt), parseBeat).catch(ignoreBadDocument),
     readMachine(store, jobId, attempt),
+    readDocument(store, layout.lease(jobId, attempt), parseLease).catch(ignoreBadDocument),
   ])
-  return { attempt, beat, machine }
+  return { attempt, beat, machine, metered: lease?.metered }
 }
 
 /** The machine of an attempt as its launch answered; written by our own activities only. */

@@ -1,6 +1,7 @@
 import type { Checkpoint } from '../core/checkpoint'
+import type { Metered } from '../core/attempt-money'
 import type { Beat, Progress } from '../core/documents'
-import type { MachineHandle } from '../core/handle'
+import type { MachineHandle, RealisedOffer } from '../core/handle'
 import { isFinal, type JobSpec } from '../core/job'
 import type { AttemptRecord, AttemptState } from '../core/ledger'
 import { spend, spendOver } from '../core/meter'
@@ -14,6 +15,8 @@ export interface AttemptDocumentsRead {
   attempt: number
   beat: Beat | undefined
   machine: MachineHandle | undefined
+  /** What it had cost when the watch last told, by the prices that the provider tells. */
+  metered?: Metered | undefined
 }
 
 /** What the short picture of a job in a list is made of. */
@@ -121,13 +124,23 @@ function attemptView(
     phase: beat?.phase ?? null,
     rebalanceAtMs: beat?.rebalanceAtMs ?? null,
     costMicroUsd:
-      realised === null || launchedAtMs === null
-        ? 0
-        : spend({ fromAtMs: launchedAtMs, priceMicroUsdPerHour: realised.priceMicroUsdPerHour }, nowMs),
+      realised === null || launchedAtMs === null ? 0 : costNow(documents, { realised, launchedAtMs, nowMs }),
     restoredFrom: beat?.restoredFrom ?? null,
     checkpoint: beat?.checkpoint ?? base.checkpoint,
     progress: progressView(beat?.progress ?? undefined),
   }
+}
+
+/** As well as the watch has told, and from then on at the price that it has told. */
+function costNow(
+  { metered }: AttemptDocumentsRead,
+  { realised, launchedAtMs, nowMs }: { realised: RealisedOffer; launchedAtMs: number; nowMs: number },
+): MicroUsd {
+  const { priceMicroUsdPerHour, billedAtLeastMs } = realised
+  const least = billedAtLeastMs === undefined ? {} : { billedAtLeastMs }
+  if (metered === undefined) return spend({ fromAtMs: launchedAtMs, priceMicroUsdPerHour, ...least }, nowMs)
+  const sinceMs = Math.max(0, nowMs - metered.toAtMs)
+  return metered.costMicroUsd + spendOver(sinceMs, metered.priceMicroUsdPerHour)
 }
 
 function settledView(attempt: AttemptRecord): AttemptView {
@@ -146,6 +159,7 @@ function settledView(attempt: AttemptRecord): AttemptView {
     launchedAtMs: attempt.launchedAtMs ?? null,
     endedAtMs: attempt.endedAtMs ?? null,
     costMicroUsd,
+    costBasis: attempt.costBasis ?? null,
     restoredFrom: attempt.restoredFrom ?? null,
     checkpoint: attempt.checkpoint ?? null,
     progress: progressView(attempt.progress),

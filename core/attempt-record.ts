@@ -23,8 +23,18 @@ export function attemptOf(order: Order, startsAtMs?: number): AttemptRecord {
 
 /** The same attempt once it is settled. */
 export function settledAttempt(attempt: AttemptRecord, settlement: Settlement): AttemptRecord {
-  const { end, handle, costMicroUsd, metering, endedAtMs, restoredFrom, checkpoint, progress, stepsLost, phases } =
-    settlement
+  const {
+    end,
+    handle,
+    costMicroUsd,
+    metering,
+    endedAtMs,
+    restoredFrom,
+    checkpoint,
+    progress,
+    stepsLost,
+    phases,
+  } = settlement
   return {
     ...attempt,
     ...stateAfter(end),

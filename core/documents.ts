@@ -3,6 +3,7 @@
  * the interface; the files under `test/runner/golden/` hold both sides to it. Every document has exactly one writer.
  */
 import type { Checkpoint } from './checkpoint'
+import type { AttemptBudget, Metered } from './attempt-money'
 import type { MicroUsd } from './money'
 
 /** When the runner must have stopped, whatever else happens. Control plane writes; the highest `seq` counts. */
@@ -12,14 +13,6 @@ export interface Limits {
   deadlineAtMs: number | null
   /** What this attempt may cost, launch, drain and power-off included; null where nothing limits it. */
   budget: AttemptBudget | null
-}
-
-/** Money from which the runner works out by itself when it must be off, should it never hear of us again. */
-export interface AttemptBudget {
-  /** What the attempt may cost in all. */
-  microUsd: MicroUsd
-  /** The most that an hour of its machine can come to cost. */
-  priceMaxMicroUsdPerHour: MicroUsd
 }
 
 export interface InputFile {
@@ -128,14 +121,6 @@ export interface Lease {
   metered?: Metered
   /** Fresh credentials for the store, for machines that have none of their own: a `Grant`, sealed with the attempt's key. */
   grant?: Sealed
-}
-
-/** What a machine that still runs has cost. */
-export interface Metered {
-  toAtMs: number
-  costMicroUsd: MicroUsd
-  /** The price then in force. */
-  priceMicroUsdPerHour: MicroUsd
 }
 
 /**

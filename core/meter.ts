@@ -29,15 +29,17 @@ export interface Usage {
  * in force, rounded up to the next micro-dollar. This file holds the only spend arithmetic.
  */
 export function spend(usage: Usage, nowMs: number): MicroUsd {
-  const { fromAtMs, priceMicroUsdPerHour, changes = [], billedAtLeastMs = 0 } = usage
-  const durationMs = (usage.toAtMs ?? nowMs) - fromAtMs
+  const { fromAtMs, toAtMs = nowMs, priceMicroUsdPerHour, changes = [], billedAtLeastMs = 0 } = usage
+  const durationMs = toAtMs - fromAtMs
   if (durationMs <= 0) return 0
   const billedToMs = fromAtMs + Math.max(Math.ceil(durationMs / SECOND_MS) * SECOND_MS, billedAtLeastMs)
   const sum = new Sum()
   let at: PriceStep = { fromAtMs, priceMicroUsdPerHour }
   for (const change of changes) {
-    if (change.fromAtMs > at.fromAtMs) sum.add(Math.min(change.fromAtMs, billedToMs) - at.fromAtMs, at)
-    at = { ...change, fromAtMs: Math.min(billedToMs, Math.max(at.fromAtMs, change.fromAtMs)) }
+    // What is billed beyond the end is billed at the price of the end, whoever asks when.
+    if (change.fromAtMs >= toAtMs) break
+    if (change.fromAtMs > at.fromAtMs) sum.add(change.fromAtMs - at.fromAtMs, at)
+    at = { ...change, fromAtMs: Math.max(at.fromAtMs, change.fromAtMs) }
   }
   sum.add(billedToMs - at.fromAtMs, at)
   return sum.microUsd

@@ -77,7 +77,9 @@ export interface Offer {
 export type Pins = Readonly<Record<string, string>>
 
 /** The most that an hour of it can cost. */
-export function dearestPriceOf(offer: Pick<Offer, 'priceMicroUsdPerHour' | 'priceMaxMicroUsdPerHour'>): MicroUsd {
+export function dearestPriceOf(
+  offer: Pick<Offer, 'priceMicroUsdPerHour' | 'priceMaxMicroUsdPerHour'>,
+): MicroUsd {
   return Math.max(offer.priceMicroUsdPerHour, offer.priceMaxMicroUsdPerHour ?? 0)
 }
 

@@ -25,16 +25,15 @@ export interface Timing {
 }
 
 /**
- * Kept free at the end of a budget by whoever is not on the machine: what the runner keeps to save and to power off, two beats until
- * it has read that it must, and as long again as a power-off for ending a machine that does not obey. One that obeys stops later than
- * that by itself.
+ * Kept free at the end of a budget by whoever is not on the machine: a beat until that is noticed, two until the runner has read that it
+ * must stop, what the runner keeps to save and to power off, and as long again as a power-off for ending a machine that does not obey.
  */
 export function budgetReserveMs({
   drainMs,
   powerOffMs,
   beatMs,
 }: Pick<Timing, 'drainMs' | 'powerOffMs' | 'beatMs'>): number {
-  return drainMs + 2 * powerOffMs + 2 * beatMs
+  return drainMs + 2 * powerOffMs + 3 * beatMs
 }
 
 /** What a store on this machine changes: its documents cost nothing to write or read. */

@@ -196,7 +196,7 @@ export const jobFile = z
     ).exactOptional(),
     budget: field(
       as.budget,
-      'What it may cost in all, in US dollars. The machine is off before more is spent.',
+      'What it may cost in all, in US dollars. The machine is off before more is spent. With duration, a job that cannot fit is not begun.',
       '$25',
     ).exactOptional(),
     backends: field(

@@ -1,6 +1,7 @@
 import type { PlanInput } from '../core/activities'
 import type { Capabilities } from '../core/capabilities'
-import type { AttemptBudget, NoticeSource, RunnerOrder } from '../core/documents'
+import type { AttemptBudget } from '../core/attempt-money'
+import type { NoticeSource, RunnerOrder } from '../core/documents'
 import { dearestPriceOf, offerKey, type Offer } from '../core/offer'
 import type { BackendAnswer, Order, Plan } from '../core/plan'
 import { attemptIdOf } from '../core/queues'

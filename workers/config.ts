@@ -158,16 +158,6 @@ function setDuration(timing: Timing, key: keyof Timing, text: string): string | 
   return timing[key] > 0 ? undefined : 'write more than nothing, such as 5s'
 }
 
-/** Settings of money: what they set, and what they mean, for the documentation. */
-export const BUDGET_SETTINGS: readonly { name: string; meaning: string }[] = [
-  { name: 'CRUCIBLE_BUDGET_MONTH', meaning: 'what all jobs of a month may cost together, such as `$2000`' },
-  { name: 'CRUCIBLE_BUDGET_OWNER', meaning: 'the same of the jobs of each owner, such as `$500`' },
-  {
-    name: 'CRUCIBLE_BUDGET_OWNERS',
-    meaning: 'owners who may spend something else, with commas between them, such as `ada=$900,bob=$50`',
-  },
-]
-
 function readMonthly(env: Environment): MonthlyLimits {
   const problems: string[] = []
   const amount = (name: string, text: string | undefined): MicroUsd | undefined => {

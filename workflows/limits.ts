@@ -1,4 +1,5 @@
-import type { AttemptBudget, Limits } from '../core/documents'
+import type { AttemptBudget } from '../core/attempt-money'
+import type { Limits } from '../core/documents'
 import type { Order } from '../core/plan'
 import type { JobRun } from './job-run'
 

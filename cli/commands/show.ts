@@ -142,7 +142,7 @@ function attemptRow(attempt: AttemptView, nowMs: number): string[] {
     state,
     phase === null || phase === 'running' ? attemptReason(attempt) : phase,
     attemptTime(attempt, nowMs),
-    usd(attempt.costMicroUsd),
+    `${usd(attempt.costMicroUsd)}${attempt.costBasis === 'dearest' ? ' at most' : ''}`,
     stepOf(restoredFrom?.step),
     stepOf(checkpoint?.step),
     stepOf(stepsLost),

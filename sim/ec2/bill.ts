@@ -39,16 +39,21 @@ function runsOf({ history }: Instance): Run[] {
 function costOfRun(ec2: Ec2, instance: Instance, { fromMs, untilMs = ec2.nowMs }: Run): number {
   const seconds = Math.ceil((untilMs - fromMs) / SECOND_MS)
   const endMs = fromMs + Math.max(seconds * SECOND_MS, ec2.drawMs('billedAtLeast'))
-  return costOf(pricesOf(ec2, instance, fromMs), fromMs, endMs)
+  // What is charged beyond the end is charged at the price of the end.
+  return costOf(pricesOf(ec2, instance, { fromMs, untilMs }), fromMs, endMs)
 }
 
-/** Since a moment, the newest first. */
-function pricesOf({ parts: { market }, nowMs }: Ec2, instance: Instance, fromMs: number): PriceChange[] {
+/** Of a stretch of time, the newest first. */
+function pricesOf(
+  { parts: { market } }: Ec2,
+  instance: Instance,
+  { fromMs, untilMs }: { fromMs: number; untilMs: number },
+): PriceChange[] {
   const { region, subnet, type, capacity, place } = instance
   if (place !== undefined && isBlock(place)) return [{ atMs: fromMs, usdPerHour: 0 }]
   const pool = { region, zone: subnet.zone.name, type: type.name, capacity }
   if (capacity === 'on-demand') return [{ atMs: fromMs, usdPerHour: market.priceOf(pool) }]
-  return market.priceHistory(pool, fromMs, nowMs)
+  return market.priceHistory(pool, fromMs, untilMs)
 }
 
 /** What a reservation costs beside the instances in it. */

@@ -27,6 +27,7 @@ const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   artifacts: { args: ['job-none'], exitCode: 5 },
   checkpoints: { args: ['job-none', 'verify'], exitCode: 5 },
   worker: { args: ['nobody'], exitCode: 2 },
+  budget: { args: [], exitCode: 7 },
   gc: { args: [], exitCode: 7 },
   interrupt: { args: ['job-none'], exitCode: 5 },
   doctor: { args: [], exitCode: 1 },

@@ -15,7 +15,7 @@ function attempt(fields: Partial<AttemptView>): AttemptView {
     ...{ number: 1, workflowId: `job/${JOB}/1`, backend: 'ec2', capacityType: 'spot', place: 'us-east-1a' },
     realised: { capacityType: 'spot', type: 'g5.xlarge', place: 'us-east-1a', priceMicroUsdPerHour: 300_000 },
     ...{ state: 'running', reason: 'training', phase: 'running', rebalanceAtMs: null },
-    ...{ launchedAtMs: NOW - MINUTE_MS, endedAtMs: null, costMicroUsd: 5_000 },
+    ...{ launchedAtMs: NOW - MINUTE_MS, endedAtMs: null, costMicroUsd: 5_000, costBasis: null },
     ...{ restoredFrom: null, checkpoint: null, progress: null, stepsLost: null, phases: [] },
     ...fields,
   }

@@ -84,7 +84,6 @@ function alone(name: string, world: WorldText, more: Partial<CloudWishes> = {}):
     isSureToStrike: true,
     isEndedByHand: false,
     lagMs: LOOK_MS,
-    hasPriceChanges: world.prices !== undefined,
     story: [JSON.stringify(world)],
   }
 }

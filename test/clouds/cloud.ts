@@ -40,7 +40,7 @@ const CALM: WorldText = {
   },
   durations: {
     ...{ pending: at(50), boot: at(20), register: at(50), delivery: at(20), shuttingDown: at(50) },
-    ...{ osShutdown: at(400), statusChecks: at(10), connectionLost: at(300), billedAtLeast: at(0) },
+    ...{ osShutdown: at(400), statusChecks: at(10), connectionLost: at(300), billedAtLeast: at(60_000) },
   },
   throttling: 'off',
 }

@@ -2,6 +2,7 @@ import type { Settlement } from '../../core/activities'
 import { byNewest } from '../../core/checkpoint'
 import type { Drain, RunnerResult } from '../../core/documents'
 import type { JobStatus } from '../../core/messages'
+import { BILLED_AT_LEAST_MS } from '../../backends/ec2/prices'
 import { HOUR_MS, SECOND_MS } from '../../core/time'
 import type { Cloud } from '../../sim'
 import { layout } from '../../storage/layout'
@@ -119,40 +120,34 @@ function withinBudget({ instances, status: { budgetMicroUsd = Infinity } }: Afte
   return spent <= budgetMicroUsd ? [] : [`the cloud's bill is ${spent} of a budget of ${budgetMicroUsd}`]
 }
 
+/** An hour of the dearest machine that there is. */
+const DEAREST_MICRO_USD = 1_212_000
+
 /** What no provider tells to the millisecond: an end is told in whole seconds, and a bill by the started one. */
 const ROUNDING_MS = 2 * SECOND_MS
 
 /**
- * Ours is the bill for the time from a machine's launch to its end; the cloud's begins when it runs. A spot machine whose price could
- * not be had when it was ordered counts as what it can cost at most. Where prices change, the time is compared, at the price of the order.
+ * Ours is the bill for the time from a machine's launch to its end, as the cloud's, which begins when it runs: they differ by what that
+ * takes, by how late an end is seen, and by what each rounds up. A machine whose prices nobody told counts as what it can cost at most.
  */
-function costAgrees({
-  status: { attempts },
-  instances,
-  world: { lagMs, hasPriceChanges },
-}: Aftermath): string[] {
-  return attempts.flatMap(({ attemptId, costMicroUsd, endedAtMs, realised }) => {
+function costAgrees({ status: { attempts }, instances, world: { lagMs } }: Aftermath): string[] {
+  return attempts.flatMap(({ attemptId, costMicroUsd, costBasis, endedAtMs }) => {
     const bought = instances.filter(({ tags }) => nameOf(tags) === attemptId)
-    const rate = realised?.capacityType === 'spot' ? realised.priceMicroUsdPerHour / HOUR_MS : undefined
-    const billed =
-      hasPriceChanges && rate !== undefined ? sum(bought.map(billedMsOf)) * rate : sum(bought.map(microUsdOf))
+    const billed = sum(bought.map(microUsdOf))
     const [one] = bought
     if (one === undefined)
       return costMicroUsd > 0 ? [`${attemptId} cost ${costMicroUsd} without a machine`] : []
     const { fromMs, untilMs = Infinity } = one.bill
-    const perMs = fromMs === undefined ? 0 : billed / Math.max(SECOND_MS, untilMs - fromMs)
-    const earlyMs = fromMs === undefined ? 0 : fromMs - one.launchedAtMs
-    const most = Math.max(billed, fromMs === undefined ? 0 : (rate ?? perMs) * (untilMs - fromMs))
-    const slack = Math.max(perMs, rate ?? 0) * (earlyMs + ROUNDING_MS + lagMs)
-    const isOver = costMicroUsd > most + slack && fromMs !== undefined
-    const isUnder = costMicroUsd < billed - perMs * ROUNDING_MS
+    if (fromMs === undefined) return []
+    const dearest = DEAREST_MICRO_USD / HOUR_MS
+    const earlyMs = fromMs - one.launchedAtMs
+    const billedMs = Math.max(BILLED_AT_LEAST_MS, untilMs - fromMs)
+    const most = costBasis === 'dearest' ? Math.max(billed, dearest * billedMs) : billed
+    const isOver = costMicroUsd > most + dearest * (earlyMs + ROUNDING_MS + lagMs)
+    const isUnder = costMicroUsd < billed - dearest * ROUNDING_MS
     const words = `${attemptId} cost ${costMicroUsd} by our meter and ${billed} by the cloud's`
     return isOver || isUnder ? [`${words} (${fromMs} to ${untilMs}, we saw its end at ${endedAtMs})`] : []
   })
-}
-
-function billedMsOf({ bill: { fromMs, untilMs = Infinity } }: Instance): number {
-  return fromMs === undefined ? 0 : untilMs - fromMs
 }
 
 function microUsdOf({ bill: { usd } }: Instance): number {

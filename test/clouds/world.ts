@@ -29,8 +29,6 @@ export interface CloudWorld {
   isEndedByHand: boolean
   /** How far behind the cloud's words may be. */
   lagMs: number
-  /** Machines may cost more or less than when they were ordered. */
-  hasPriceChanges: boolean
   /** What was chosen, in words, for when it goes wrong. */
   story: string[]
 }
@@ -72,7 +70,7 @@ export function seededCloud(seed: number): CloudWorld {
   const throttling = dice.chance(0.3) ? TIGHT : 'off'
   const stock = stockOf(dice)
   const behaviours = Array.from({ length: TROUBLES_MAX }, () => (dice.chance(0.4) ? behaviourOf(dice) : {}))
-  const budget = dice.chance(0.3) ? { budgetMicroUsd: microUsd(dice.between(30_000, 90_000) / 1e6) } : {}
+  const budget = dice.chance(0.3) ? { budgetMicroUsd: microUsd(dice.between(...BUDGETS) / 1e6) } : {}
   const happenings = happeningsOf(dice)
   const prices = pricesOf(dice)
   return {
@@ -89,7 +87,6 @@ export function seededCloud(seed: number): CloudWorld {
     mayEnd: endsOf(faults, happenings, { hasBudget: budget.budgetMicroUsd !== undefined }),
     isSureToStrike: false,
     isEndedByHand: happenings.some(({ name }) => name === BY_HAND),
-    hasPriceChanges: prices.length > 0,
     lagMs: LOOK_MS + (durations.staleList?.[1] ?? 0) + (durations.notFound?.[1] ?? 0),
     story: [
       ...faults.map((fault) => JSON.stringify(fault)),
@@ -194,6 +191,12 @@ function happeningsOf(dice: Dice): Happening[] {
     atMs: dice.between(0, HAPPENINGS_UNTIL_MS),
   }))
 }
+
+/**
+ * Of money, in millionths of a dollar: from a little more than the minute that each machine is charged for at least, at its dearest, to
+ * what three of them cost.
+ */
+const BUDGETS = [17_300, 55_000] as const
 
 /** Faults by which nobody can speak to a machine. */
 const MUTE: readonly string[] = ['no-agent', 'no-boot']

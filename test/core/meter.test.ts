@@ -46,12 +46,13 @@ describe('the meter', () => {
     expect(at([HOUR_MS, 50], [HOUR_MS / 2, 10])).toBe(100 + 10)
   })
 
-  it('bills no less than the least, at the price that is in force by then', () => {
+  it('bills no less than the least, at the price in force at the end', () => {
     const usage = { fromAtMs: 0, toAtMs: 1, priceMicroUsdPerHour: 3_600, billedAtLeastMs: 60_000 }
     expect(spend(usage, 0)).toBe(60)
     expect(spend({ ...usage, toAtMs: 60_001 }, 0)).toBe(61)
     const changes = [{ fromAtMs: 30_000, priceMicroUsdPerHour: 7_200 }]
-    expect(spend({ ...usage, changes }, 0)).toBe(30 + 60)
+    expect(spend({ ...usage, changes }, 0)).toBe(60)
+    expect(spend({ ...usage, toAtMs: 30_001, changes }, 0)).toBe(30 + 60)
     expect(spend({ ...usage, toAtMs: 0 }, 0)).toBe(0)
   })
 
@@ -64,10 +65,13 @@ describe('the meter', () => {
         const changes = steps
           .map(([fromAtMs, priceMicroUsdPerHour]) => ({ fromAtMs, priceMicroUsdPerHour }))
           .sort((a, b) => a.fromAtMs - b.fromAtMs)
-        const exact = [{ fromAtMs: 0, priceMicroUsdPerHour: first }, ...changes].reduce((sum, step, i, all) => {
-          const untilMs = Math.min(toAtMs, all[i + 1]?.fromAtMs ?? toAtMs)
-          return sum + BigInt(Math.max(0, untilMs - step.fromAtMs)) * BigInt(step.priceMicroUsdPerHour)
-        }, 0n)
+        const exact = [{ fromAtMs: 0, priceMicroUsdPerHour: first }, ...changes].reduce(
+          (sum, step, i, all) => {
+            const untilMs = Math.min(toAtMs, all[i + 1]?.fromAtMs ?? toAtMs)
+            return sum + BigInt(Math.max(0, untilMs - step.fromAtMs)) * BigInt(step.priceMicroUsdPerHour)
+          },
+          0n,
+        )
         const hour = BigInt(HOUR_MS)
         const usage = { fromAtMs: 0, toAtMs, priceMicroUsdPerHour: first, changes }
         expect(BigInt(spend(usage, 0))).toBe((exact + hour - 1n) / hour)

@@ -20,6 +20,8 @@ export interface AttemptResult {
   costMicroUsd: number
   billMicroUsd: number
   basis: string
+  /** Of one whose end nobody told, the time until it was looked for is metered, too. */
+  isEndTold: boolean
   /** The most that an hour of it can have cost. */
   dearestMicroUsd: number
   /** The same of all that its order allows. */
@@ -127,7 +129,7 @@ export class Attempt {
   /** Often enough near the end, and seldom enough before. */
   private lookMs(): number {
     const leftMs = this.machine.stopAtMs - this.world.clock.nowMs - TIMING.drainMs - TIMING.powerOffMs
-    return Math.min(LOOK_MAX_MS, Math.max(TIMING.beatMs, leftMs / 12))
+    return Math.min(LOOK_MAX_MS, Math.max(TIMING.beatMs, Math.round(leftMs / 12)))
   }
 
   private newPurse(): Purse {
@@ -182,6 +184,7 @@ export class Attempt {
     return {
       ...{ end: machine.end, handle, workedMs: machine.savedMs, costMicroUsd, billMicroUsd },
       basis: metering.basis,
+      isEndTold,
       orderMaxMicroUsd: order.priceMaxMicroUsdPerHour,
       dearestMicroUsd: dearestOf({ handle, order }),
       slackMs: fromMs - machine.wanted.launchedAtMs + (toAtMs - providerSkewMs - endedAtMs!) + SECOND_MS,

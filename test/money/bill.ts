@@ -19,7 +19,9 @@ export function billOf({ fromMs, toMs, prices }: BilledTime): number {
   const seconds = Math.max(60, Math.ceil((toMs - fromMs) / 1_000))
   const endMs = fromMs + seconds * 1_000
   let sum = 0n
-  for (let i = prices.length - 1, untilMs = endMs; i >= 0 && untilMs > fromMs; i--) {
+  // What is billed beyond the end is billed at its price.
+  const last = prices.findLastIndex(({ fromAtMs }) => fromAtMs < toMs)
+  for (let i = last, untilMs = endMs; i >= 0 && untilMs > fromMs; i--) {
     const sinceMs = i === 0 ? fromMs : Math.max(fromMs, prices[i]!.fromAtMs)
     if (sinceMs >= untilMs) continue
     sum += BigInt(untilMs - sinceMs) * BigInt(prices[i]!.priceMicroUsdPerHour)

@@ -90,7 +90,7 @@ export class Job {
 
   private async attemptAll(): Promise<string> {
     const { clock, control } = this.world
-    for (let waits = 0; waits < WAITS_MAX; ) {
+    for (let waits = 0; waits < WAITS_MAX;) {
       await clock.until(control.overAtMs(clock.nowMs))
       const order = this.plan()
       if (order === 'never') return this.attempts.length === 0 ? 'refused by its first plan' : 'no place left'

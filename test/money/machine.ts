@@ -49,7 +49,8 @@ export class Machine {
     this.beginsAtMs = this.bootAtMs + dice.between(5 * SECOND_MS, 2 * MINUTE_MS)
     this.health = dice.chance(0.1) ? dice.oneOf<Health>(['deaf', 'hung', 'mute']) : 'well'
     this.hangsAtMs = this.health === 'hung' ? this.beginsAtMs + dice.between(0, 4 * HOUR_MS) : Infinity
-    this.interruptedAtMs = isSpot && dice.chance(0.3) ? this.runsFromMs + dice.between(0, 6 * HOUR_MS) : Infinity
+    this.interruptedAtMs =
+      isSpot && dice.chance(0.3) ? this.runsFromMs + dice.between(0, 6 * HOUR_MS) : Infinity
     this.limits = limits
     // Of wall clocks: one that is ahead takes the order for older, one that is a little behind for younger.
     const ageMs = Math.max(0, this.beginsAtMs - issuedAtMs + dice.between(-SECOND_MS, 30 * SECOND_MS))

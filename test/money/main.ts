@@ -9,7 +9,8 @@ const CHECKED_AT_ONCE = 50_000
 async function main(): Promise<void> {
   const values = readOptions({
     name: 'money',
-    about: 'Lets jobs spend money on random prices, with outages, and compares it with the bill (docs/money.md).',
+    about:
+      'Lets jobs spend money on random prices, with outages, and compares it with the bill (docs/money.md).',
     options: {
       from: { default: 1, min: 0, means: 'the first seed' },
       count: { default: 10_000, means: 'how many seeds' },
@@ -84,7 +85,8 @@ function lineOf(name: string, jobs: Stopped[]): string {
   if (jobs.length === 0) return `  ${name}: no jobs`
   const used = jobs.map(({ usedPart }) => usedPart).sort((a, b) => a - b)
   const left = jobs.map(({ leftMs }) => leftMs).sort((a, b) => a - b)
-  const percent = (part: number): string => `${(used[Math.floor(part * (used.length - 1))]! * 100).toFixed(1)} %`
+  const percent = (part: number): string =>
+    `${(used[Math.floor(part * (used.length - 1))]! * 100).toFixed(1)} %`
   const time = (part: number): string => formatDuration(left[Math.floor(part * (left.length - 1))]!)
   return `  ${name} (${jobs.length} jobs): least ${percent(0)}, median ${percent(0.5)}, most ${percent(1)}; left median ${time(0.5)}, most ${time(1)}`
 }

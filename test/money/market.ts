@@ -35,7 +35,7 @@ export class Outages {
   static draw(dice: Dice, startMs: number, perDay: number): Outages {
     const spans: { fromMs: number; toMs: number }[] = []
     if (perDay === 0) return new Outages(spans)
-    for (let atMs = startMs; atMs < startMs + 3 * DAY_MS; ) {
+    for (let atMs = startMs; atMs < startMs + 3 * DAY_MS;) {
       const fromMs = atMs + dice.between(0, (2 * DAY_MS) / perDay)
       const lastsMs = dice.oneOf([2 * MINUTE_MS, 20 * MINUTE_MS, 2 * HOUR_MS, 8 * HOUR_MS])
       const toMs = fromMs + dice.between(SECOND_MS, lastsMs)
@@ -87,7 +87,7 @@ export class Market {
     const path: PriceStep[] = []
     const pace = dice.oneOf([2 * MINUTE_MS, 30 * MINUTE_MS, 6 * HOUR_MS])
     const least = dice.oneOf([0.1, 0.3, 0.8])
-    for (let atMs = startMs - HOUR_MS; atMs < startMs + WORLD_MS && path.length < PRICES_MAX; ) {
+    for (let atMs = startMs - HOUR_MS; atMs < startMs + WORLD_MS && path.length < PRICES_MAX;) {
       const part = dice.chance(0.15) ? 1 : least + (1 - least) * dice.next()
       path.push({ fromAtMs: atMs, priceMicroUsdPerHour: Math.round(onDemandMicroUsd * part) })
       atMs += dice.between(SECOND_MS, 2 * pace)
@@ -99,7 +99,12 @@ export class Market {
   offers(nowMs: number): Offer[] {
     return this.pools.flatMap((pool) => {
       const base = {
-        ...{ backend: 'cloud', type: pool.type, place: 'a', priceSource: { kind: 'live' as const, observedAtMs: nowMs } },
+        ...{
+          backend: 'cloud',
+          type: pool.type,
+          place: 'a',
+          priceSource: { kind: 'live' as const, observedAtMs: nowMs },
+        },
         ...{ shape: { cpus: 8, memoryGiB: 32, gpus: 1 }, billedAtLeastMs: BILLED_AT_LEAST_MS },
       }
       const spot: Offer = {

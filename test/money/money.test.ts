@@ -15,9 +15,19 @@ it('no job, owner or month spends more than it may, and the meter says what the 
   }
   expect(breaches).toEqual([])
   // What would make the sentence above say nothing, had it not happened.
-  for (const what of ['budget-reached', 'completed', 'refused by its first plan', 'refused by month or owner'])
+  for (const what of [
+    'budget-reached',
+    'completed',
+    'refused by its first plan',
+    'refused by month or owner',
+  ])
     expect([what, (counts.get(what) ?? 0) > WORLDS / 10]).toEqual([what, true])
-  for (const what of ['extended', 'metered by dearest prices', 'ended by the timer on the machine', 'drained by a notice'])
+  for (const what of [
+    'extended',
+    'metered by dearest prices',
+    'ended by the timer on the machine',
+    'drained by a notice',
+  ])
     expect([what, (counts.get(what) ?? 0) > 1]).toEqual([what, true])
 }, 120_000)
 

@@ -50,8 +50,12 @@ export async function liveThrough(seed: number): Promise<Report> {
 function breachesOf(job: Job): string[] {
   const { id, budgetMicroUsd, billMicroUsd, spentMicroUsd, attempts } = job
   const wrong: string[] = []
-  if (billMicroUsd > budgetMicroUsd) wrong.push(`${id}: the bill ${billMicroUsd} is over the budget ${budgetMicroUsd}`)
-  if (spentMicroUsd > budgetMicroUsd && attempts.every(({ basis }) => basis !== 'dearest'))
+  if (billMicroUsd > budgetMicroUsd)
+    wrong.push(`${id}: the bill ${billMicroUsd} is over the budget ${budgetMicroUsd}`)
+  if (
+    spentMicroUsd > budgetMicroUsd &&
+    attempts.every(({ basis, isEndTold }) => basis !== 'dearest' && isEndTold)
+  )
     wrong.push(`${id}: the meter ${spentMicroUsd} is over the budget ${budgetMicroUsd}`)
   for (const { costMicroUsd, billMicroUsd: bill, basis, slackMs, dearestMicroUsd } of attempts) {
     // Each rounds up to a second of its own, in which the price may be another.
@@ -92,11 +96,15 @@ function ofMonth({ limits, treasury }: World, jobs: Job[]): string[] {
 export function disagreements(reckonings: readonly Reckoning[]): string[] {
   const python = process.env['CRUCIBLE_TEST_PYTHON'] ?? 'python3'
   const runner = join(__dirname, '..', '..', 'runner')
-  const { stdout, status, stderr } = spawnSync(python, ['-B', join(__dirname, 'python', 'reckon.py'), runner], {
-    input: reckonings.map((each) => JSON.stringify(each)).join('\n'),
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-  })
+  const { stdout, status, stderr } = spawnSync(
+    python,
+    ['-B', join(__dirname, 'python', 'reckon.py'), runner],
+    {
+      input: reckonings.map((each) => JSON.stringify(each)).join('\n'),
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+    },
+  )
   if (status !== 0) throw new Error(`the runner's arithmetic cannot be asked: ${stderr}`)
   return stdout.split('\n').filter((line) => line !== '')
 }

@@ -1,4 +1,5 @@
-import type { AttemptBudget, Limits } from '../../core/documents'
+import type { AttemptBudget } from '../../core/attempt-money'
+import type { Limits } from '../../core/documents'
 import { affordableMs } from '../../core/meter'
 
 /** One answer of the arithmetic, for the runner's own program to give it again. */

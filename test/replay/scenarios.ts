@@ -29,6 +29,8 @@ const ATTEMPT = 'job/job-test/1'
 const SECOND_ATTEMPT = 'job/job-test/2'
 const LONG = { behave: () => ({ stepsTotal: 10_000 }) }
 
+/** The first machine has lost its way to the store, and so does not obey what is put there. */
+const silent = ({ world }: Deployment): Promise<void> => until(() => world.machines[0]!.isSilent)
 const closed = (job: JobHandle): Promise<string> =>
   job.result().then(
     () => JOB,
@@ -244,6 +246,11 @@ export const SCENARIOS: readonly Scenario[] = [
     play: (d) => played(d, {}, () => d.client.workflow.getHandle(ATTEMPT).terminate()),
   },
 
+  {
+    name: 'attempt.budget',
+    wishes: { behave: () => ({ stepsTotal: 10_000, isDeaf: true }), wares: [SPOT] },
+    play: ofAttempt((d) => played(d, { budgetMicroUsd: microUsd(7) })),
+  },
   { name: 'attempt.succeeded', play: ofAttempt((d) => played(d)) },
   {
     name: 'attempt.started-after-launch',

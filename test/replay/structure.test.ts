@@ -116,7 +116,15 @@ describe('a job', () => {
     )
   })
 
-  const STOPS = ['job.cancelled', 'job.migrated', 'job.deadline', 'job.budget']
+  it('has an attempt say by itself that its budget is reached, and end a machine that does not obey', () => {
+    const [, events] = named('attempt.budget')[0]!
+    const types = events.flatMap(
+      ({ activityTaskScheduledEventAttributes: it }) => it?.activityType?.name ?? [],
+    )
+    expect(types.filter((type) => type !== 'watch')).toEqual(['launch', 'drain', 'settle'])
+  })
+
+  const STOPS = ['job.cancelled', 'job.migrated', 'job.deadline']
   it.each(named('job.').filter(([name]) => STOPS.includes(name)))(
     'asks its attempt to save and stop, whoever wants that: %s',
     (_name, events) => {

@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { TreasuryState } from '../../core/treasury'
 import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
 import { LONG, SPOT, statusOf, worldsOn, type Deployment, type JobHandle } from './harness'
+
+// However busy the machine is.
+jest.setTimeout(180_000)
 
 let at: TestConnection
 beforeAll(async () => {
