@@ -1,4 +1,4 @@
-import type { Sealed } from '../core/documents'
+import type { Sealed } from '../core/grants'
 import type { Order } from '../core/plan'
 
 /** Whom credentials are for. */

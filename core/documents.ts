@@ -4,6 +4,7 @@
  */
 import type { Checkpoint } from './checkpoint'
 import type { AttemptBudget, Metered } from './attempt-money'
+import type { Sealed } from './grants'
 import type { MicroUsd } from './money'
 
 /** When the runner must have stopped, whatever else happens. Control plane writes; the highest `seq` counts. */
@@ -121,27 +122,6 @@ export interface Lease {
   metered?: Metered
   /** Fresh credentials for the store, for machines that have none of their own: a `Grant`, sealed with the attempt's key. */
   grant?: Sealed
-}
-
-/**
- * Credentials that read the job's part of the store and write what the attempt itself puts there. The first reaches the machine by
- * the backend's private way; the others come with the lease.
- */
-export interface Grant {
-  keyId: string
-  secret: string
-  /** Of credentials that were made for a while; null for those of an account that the operator made for machines. */
-  sessionToken: string | null
-  /** Null where they do not end. */
-  expiresAtMs: number | null
-}
-
-/** A text that only holders of a key can read, all but the version in Base64 (docs/runner-protocol.md, "Secrets"). */
-export interface Sealed {
-  v: 1
-  nonce: string
-  text: string
-  tag: string
 }
 
 export const DRAIN_REASONS = [

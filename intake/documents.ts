@@ -14,8 +14,8 @@ import {
   type Limits,
   type LogLine,
   type RunnerResult,
-  type Sealed,
 } from '../core/documents'
+import type { Sealed } from '../core/grants'
 import { formatPath } from './problem'
 import { isInnerPath } from './paths'
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Grant, Sealed } from '../core/documents'
+import type { Grant, Sealed } from '../core/grants'
 import { openSecrets, seal } from './secrets'
 
 /** What a machine may be allowed to do in the store, and for how long. */

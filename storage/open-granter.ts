@@ -1,4 +1,4 @@
-import type { Grant } from '../core/documents'
+import type { Grant } from '../core/grants'
 import type { Granter, GrantWish } from './grants'
 import { layout } from './layout'
 import { makeS3Granter, type S3GrantOptions } from './s3/grants'

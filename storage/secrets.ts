@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { mkdir, open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Sealed } from '../core/documents'
+import type { Sealed } from '../core/grants'
 import { storeErrorOf } from './file-errors'
 import { statOf } from './file-walk'
 import { placeIfAbsent } from './place'

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Grantee, GrantSource, SealedGrant } from '../activities/grants'
 import { BackendError } from '../backends/errors'
-import type { Grant, Sealed } from '../core/documents'
+import type { Grant, Sealed } from '../core/grants'
 import type { BackendName } from '../core/offer'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../core/time'
 import type { Timing } from '../core/timing'

@@ -12,7 +12,6 @@ import { GrantsDesk, granterFor } from './grants'
 import { makeBackend } from './make-backend'
 import { offersThroughWorkers } from './offers'
 import { createOrchestrator } from './orchestrator'
-import { ownersThrough } from './owners'
 import { SecretsDesk } from './secrets'
 
 /** What a process does: `orchestrator`, or the name of a backend. */

@@ -290,11 +290,8 @@ export function invalid(message: string, hint: string): BackendError {
 }
 
 export function transient(message: string, retryAfterMs?: number): BackendError {
-  return new BackendError({
-    class: 'transient',
-    message,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  })
+  const later = retryAfterMs === undefined ? {} : { retryAfterMs }
+  return new BackendError({ class: 'transient', message, ...later })
 }
 
 export function hasCode(error: unknown, ...codes: string[]): boolean {

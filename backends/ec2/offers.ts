@@ -1,4 +1,3 @@
-import type { MicroUsd } from '../../core/money'
 import type { Availability, Offer, Pins } from '../../core/offer'
 import type { ResourceRequest } from '../../core/resources'
 import type { CallContext } from '../backend'

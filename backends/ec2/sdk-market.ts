@@ -209,6 +209,7 @@ async function spotPriceHistory(
   const changes: { atMs: number; usdPerHour: string }[] = []
   for await (const { SpotPriceHistory } of pages)
     for (const { SpotPrice: usdPerHour, Timestamp } of SpotPriceHistory ?? [])
-      if (usdPerHour !== undefined && Timestamp !== undefined) changes.push({ atMs: Timestamp.getTime(), usdPerHour })
+      if (usdPerHour !== undefined && Timestamp !== undefined)
+        changes.push({ atMs: Timestamp.getTime(), usdPerHour })
   return changes.sort((a, b) => a.atMs - b.atMs)
 }

@@ -1,6 +1,6 @@
 import type * as SdkTypes from '@aws-sdk/client-s3'
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
-import type { Grant } from '../../core/documents'
+import type { Grant } from '../../core/grants'
 import { silenceSdk } from './config'
 import type { S3Place } from './place'
 

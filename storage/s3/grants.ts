@@ -1,5 +1,5 @@
 import type { AssumeRoleCommandOutput, STSClient } from '@aws-sdk/client-sts'
-import type { Grant } from '../../core/documents'
+import type { Grant } from '../../core/grants'
 import { HOUR_MS, SECOND_MS } from '../../core/time'
 import type { Granter, GrantWish } from '../grants'
 import { StoreError } from '../store'

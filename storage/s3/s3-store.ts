@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { S3Client } from '@aws-sdk/client-s3'
-import type { Grant } from '../../core/documents'
+import type { Grant } from '../../core/grants'
 import { SECOND_MS } from '../../core/time'
 import { checkKey, checkPrefix } from '../keys'
 import { StoreError, type ObjectStore, type StoredObject } from '../store'

@@ -18,7 +18,7 @@ type Instance = ReturnType<Cloud['instances']>[number]
 /** What is known of a run that is over. */
 export interface Aftermath {
   deployment: CloudGround
-  world: Pick<CloudWorld, 'mayEnd' | 'isSureToStrike' | 'isEndedByHand' | 'lagMs' | 'hasPriceChanges'>
+  world: Pick<CloudWorld, 'mayEnd' | 'isSureToStrike' | 'isEndedByHand' | 'lagMs'>
   status: JobStatus
   /** As the cloud knew them when the job was over, before any sweep. */
   left: Instance[]

@@ -64,7 +64,6 @@ export async function judge(at: Aftermaths): Promise<Verdict> {
       isSureToStrike: false,
       isEndedByHand: life.isEndedByHand === true,
       lagMs: LOOK_MS,
-      hasPriceChanges: false,
     },
   }
   const isOrphaned = life.isOrphaned === true

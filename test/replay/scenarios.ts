@@ -29,8 +29,6 @@ const ATTEMPT = 'job/job-test/1'
 const SECOND_ATTEMPT = 'job/job-test/2'
 const LONG = { behave: () => ({ stepsTotal: 10_000 }) }
 
-/** The first machine has lost its way to the store, and so does not obey what is put there. */
-const silent = ({ world }: Deployment): Promise<void> => until(() => world.machines[0]!.isSilent)
 const closed = (job: JobHandle): Promise<string> =>
   job.result().then(
     () => JOB,
