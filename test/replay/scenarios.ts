@@ -1,4 +1,5 @@
-import { WORKFLOW_TYPES, ORCHESTRATOR_QUEUE } from '../../core/queues'
+import { WORKFLOW_TYPES, ORCHESTRATOR_QUEUE, treasuryWorkflowId } from '../../core/queues'
+import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
 import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
@@ -229,6 +230,16 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'attempt.budget',
     wishes: { behave: () => ({ stepsTotal: 10_000, isDeaf: true }), wares: [SPOT] },
     play: ofAttempt((d) => played(d, { budgetMicroUsd: microUsd(7) })),
+  },
+  {
+    name: 'treasury.promised-and-settled',
+    wishes: { monthly: { monthMicroUsd: microUsd(1_000), owners: {} } },
+    play: async (d) => {
+      await played(d, { budgetMicroUsd: microUsd(500) })
+      const treasury = treasuryWorkflowId(monthOf(Date.now()))
+      await d.client.workflow.getHandle(treasury).terminate('recorded')
+      return treasury
+    },
   },
   { name: 'attempt.succeeded', play: ofAttempt((d) => played(d)) },
   {
