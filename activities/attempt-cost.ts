@@ -44,7 +44,7 @@ export async function costOfAll(
   const all = await Promise.all(
     machines.map((handle, index) => {
       const toAtMs = lasts[index]?.endedAtMs ?? nowMs
-      return meterEnded(backend, { handle, order, fromAtMs: handle.launchedAtMs, toAtMs }, signal)
+      return meterEnded(backend, { handle, order, fromAtMs: handle.launchedAtMs, toAtMs }, { signal })
     }),
   )
   const [first] = all

@@ -27,12 +27,18 @@ export function dearestOf({ handle: { realised }, order }: Pick<Billed, 'handle'
   return Math.max(dearest, realised.priceMicroUsdPerHour)
 }
 
+/** How a provider is asked that may not answer at once. */
+interface Asking {
+  signal: AbortSignal
+  /** Between two tries; by the clock of this process when missing. */
+  wait?: (durationMs: number) => Promise<void>
+}
+
 /** What an ended machine has cost, and from which prices that follows. */
 export async function meterEnded(
   backend: Backend,
   billed: Billed & Required<PricedTime>,
-  signal: AbortSignal,
-  wait = (durationMs: number): Promise<void> => pause(durationMs, signal),
+  { signal, wait = (durationMs) => pause(durationMs, signal) }: Asking,
 ): Promise<{ costMicroUsd: MicroUsd; metering: Metering }> {
   const path = await askedAgain(() => pricesOf(backend, billed, signal), wait)
   const prices = path?.prices ?? [dearestStep(billed)]

@@ -18,6 +18,12 @@ const PRICES_LIMIT_MS = 10 * SECOND_MS
 /** What a lease tells of money. */
 export type Tidings = Required<Pick<Lease, 'spentMicroUsd'>> & { metered: Metered }
 
+interface PurseDeps {
+  backend: Pick<Backend, 'prices'>
+  documents: AttemptDocuments
+  now: () => number
+}
+
 /** At an instant of the watching process's clock, at most so much was spent. */
 interface Known {
   atMs: number
@@ -29,6 +35,9 @@ interface Known {
  * counted at the dearest price, as its runner counts it; the runner knows only what it was told last.
  */
 export class Purse {
+  private readonly backend: PurseDeps['backend']
+  private readonly documents: AttemptDocuments
+  private readonly now: () => number
   private known: Known | undefined
   private metered: Metered | undefined
   private budget: AttemptBudget | null
@@ -39,11 +48,12 @@ export class Purse {
   private toldStopMs = -Infinity
 
   constructor(
-    private readonly backend: Pick<Backend, 'prices'>,
     private readonly input: WatchInput,
-    private readonly documents: AttemptDocuments,
-    private readonly now: () => number,
+    { backend, documents, now }: PurseDeps,
   ) {
+    this.backend = backend
+    this.documents = documents
+    this.now = now
     const { limits } = input.order.runner
     this.budget = limits.budget
     this.limitsSeq = limits.seq

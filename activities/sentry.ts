@@ -58,7 +58,7 @@ export class Sentry {
     this.now = now
     this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
     this.grants = grants && new LeaseGrants(grants, input.order, now)
-    this.purse = new Purse(backend, input, this.documents, now)
+    this.purse = new Purse(input, { backend, documents: this.documents, now })
     this.ttlMs = input.timing.leaseMs
     this.isRunning = input.isRunning
     this.toldUntilMs = input.order.runner.usableUntilMs

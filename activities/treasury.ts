@@ -69,10 +69,11 @@ export class Treasury {
       },
     )
     try {
-      return (await client.workflow.executeUpdateWithStart(PROMISE_UPDATE, {
-        startWorkflowOperation: start,
-        args: [{ ...wanted, limits }],
-      })) as PromiseAnswer
+      return await client.workflow.executeUpdateWithStart<
+        (state: TreasuryState) => Promise<void>,
+        PromiseAnswer,
+        [PromiseRequest]
+      >(PROMISE_UPDATE, { startWorkflowOperation: start, args: [{ ...wanted, limits }] })
     } catch (error) {
       throw (error as { name?: unknown }).name === 'WorkflowExecutionAlreadyStartedError'
         ? ended(month)

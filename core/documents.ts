@@ -114,8 +114,7 @@ export interface Lease {
   /** In the place of the order's, where that has moved since. */
   usableUntilMs?: number
   /**
-   * What the attempt had cost at most when that beat was sent; missing where nobody has told. From there the runner counts what is
-   * left at the dearest price: its stop moves out as the machine turns out cheaper.
+   * What the attempt had cost at most when that beat was sent; missing where nobody has told. The rest counts at the dearest price.
    */
   spentMicroUsd?: MicroUsd
   /** The same as far as the provider has told its prices, for people. */

@@ -83,7 +83,7 @@ export function promise(
 
 export function settle(state: TreasuryState, { jobId, owner, spentMicroUsd }: SettleRequest): TreasuryState {
   if (state.over.includes(jobId)) return state
-  const { [jobId]: _, ...promised } = state.promised
+  const promised = Object.fromEntries(Object.entries(state.promised).filter(([id]) => id !== jobId))
   return {
     ...state,
     promised,

@@ -102,7 +102,8 @@ export async function startRunner(
 /** How long a machine at the dearest price can go on until it must stop for the sake of its budget. */
 function paidForMs({ order, timing }: Pick<AttemptInput, 'order' | 'timing'>): number {
   const { budget } = order.runner.limits
-  const paidMs = budget === null ? null : affordableMs(budget.microUsd, budget.priceMaxMicroUsdPerHour)
+  // Orders of before there were budgets in them have none.
+  const paidMs = budget == null ? null : affordableMs(budget.microUsd, budget.priceMaxMicroUsdPerHour)
   return paidMs === null ? Infinity : paidMs - budgetReserveMs(timing) - CLOCK_SLACK_MS
 }
 

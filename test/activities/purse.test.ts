@@ -124,7 +124,7 @@ describe('the money of a machine that runs', () => {
   it('goes on from what an earlier watch has told, should the provider be silent since', async () => {
     prices = () => Promise.reject(new Error('silent'))
     const documents = new AttemptDocuments(place.store, input.order, () => nowMs)
-    const purse = new Purse({ prices: () => prices() }, input, documents, () => nowMs)
+    const purse = new Purse(input, { backend: { prices: () => prices() }, documents, now: () => nowMs })
     nowMs = startMs + 2 * HOUR_MS
     // At the dearest price it would all be spent.
     const told = { seq: 1, answersBeat: 1, ttlMs: 1, spentMicroUsd: microUsd(0.5) }

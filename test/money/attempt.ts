@@ -139,7 +139,7 @@ export class Attempt {
       readLimits: () => this.ifStore(() => this.limits),
     } as unknown as AttemptDocuments
     const input = { order, handle, timing: TIMING, isRunning: true }
-    const purse = new Purse(this.backend, input, documents, () => world.clock.nowMs)
+    const purse = new Purse(input, { backend: this.backend, documents, now: () => world.clock.nowMs })
     if (this.lease !== undefined && !world.store.isNow(world.clock.nowMs)) {
       const { spentMicroUsd, atMs } = this.lease
       purse.takeUp({ lease: { seq: 1, answersBeat: 1, ttlMs: 1, spentMicroUsd }, renewedAtMs: atMs })
@@ -175,8 +175,10 @@ export class Attempt {
     const { costMicroUsd, metering } = await meterEnded(
       this.backend,
       { handle, order, fromAtMs: handle.launchedAtMs, toAtMs },
-      new AbortController().signal,
-      (durationMs) => clock.until(clock.nowMs + durationMs),
+      {
+        signal: new AbortController().signal,
+        wait: (durationMs) => clock.until(clock.nowMs + durationMs),
+      },
     )
     const { runsFromMs: fromMs, endedAtMs } = machine
     const billMicroUsd = billOf({ fromMs, toMs: endedAtMs!, prices: market.truth(type, capacityType) })

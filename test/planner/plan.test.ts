@@ -5,7 +5,7 @@ import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import { microUsd } from '../../core/money'
 import { offerKey, placeKey, type Offer } from '../../core/offer'
-import { rejectionsInWords, type BackendAnswer } from '../../core/plan'
+import type { BackendAnswer } from '../../core/plan'
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
 import { whyNone } from '../../planner/explain'
@@ -384,37 +384,6 @@ describe('the ranking', () => {
     ])
     expect(risks({ totalBytes: 1e9, uploadMs: MINUTE_MS })[0]).not.toMatch(words)
     expect(risks(undefined)[0]).not.toMatch(words)
-  })
-})
-
-describe('a job that gives its duration', () => {
-  const spec = { ...SPEC, durationMs: 8 * HOUR_MS }
-  const first = { spec, isFirst: true }
-  const cheap = offer({ type: 'g6.xlarge', priceMicroUsdPerHour: microUsd(0.8048) })
-
-  it('is not begun where the cheapest place costs more than its budget, with the arithmetic', () => {
-    const dear = offer({ type: 'big', priceMicroUsdPerHour: microUsd(3) })
-    const none = plan([dear, cheap], { ...first, remainingMicroUsd: microUsd(5) })
-    expect(none.placements).toEqual([])
-    expect(outlook(none)).toBe('never')
-    expect(rejectionsInWords(none.rejections)).toEqual([
-      'here/on-demand/big/a, here/on-demand/g6.xlarge/a: 8h of g6.xlarge at $0.80 cost $6.47 with 2m to save and stop; the budget is $5.00',
-    ])
-    // What it can afford is worth waiting for.
-    const gone: Offer = { ...cheap, availability: 'unavailable' }
-    expect(outlook(plan([dear, gone], { ...first, remainingMicroUsd: microUsd(7) }))).toBe('wait')
-  })
-
-  it('is begun where it fits, and goes on whatever is left', () => {
-    expect(plan([cheap], { ...first, remainingMicroUsd: microUsd(6.5) }).placements).toHaveLength(1)
-    expect(plan([cheap], { spec, remainingMicroUsd: microUsd(5) }).placements).toHaveLength(1)
-  })
-
-  it('is not begun where it cannot be done by its deadline', () => {
-    expect(rejection(cheap, { ...first, deadlineAtMs: NOW_MS + 8 * HOUR_MS + 119_000 })?.reason).toBe(
-      'it takes 8h, and 2m to save and stop; the deadline is in 8h 1m',
-    )
-    expect(rejection(cheap, { ...first, deadlineAtMs: NOW_MS + 8 * HOUR_MS + 120_000 })).toBeUndefined()
   })
 })
 

@@ -1,4 +1,5 @@
-import { WORKFLOW_TYPES, ORCHESTRATOR_QUEUE } from '../../core/queues'
+import { WORKFLOW_TYPES, ORCHESTRATOR_QUEUE, treasuryWorkflowId } from '../../core/queues'
+import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
 import { CLOCK_SLACK_MS } from '../../core/time'
 import { USEFUL_RUN_MS } from '../../planner/assumptions'
@@ -248,6 +249,16 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'attempt.budget',
     wishes: { behave: () => ({ stepsTotal: 10_000, isDeaf: true }), wares: [SPOT] },
     play: ofAttempt((d) => played(d, { budgetMicroUsd: microUsd(7) })),
+  },
+  {
+    name: 'treasury.promised-and-settled',
+    wishes: { monthly: { monthMicroUsd: microUsd(1_000), owners: {} } },
+    play: async (d) => {
+      await played(d, { budgetMicroUsd: microUsd(500) })
+      const treasury = treasuryWorkflowId(monthOf(Date.now()))
+      await d.client.workflow.getHandle(treasury).terminate('recorded')
+      return treasury
+    },
   },
   { name: 'attempt.succeeded', play: ofAttempt((d) => played(d)) },
   {

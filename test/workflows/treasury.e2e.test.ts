@@ -24,7 +24,7 @@ const stateOf = ({ client }: Deployment): Promise<TreasuryState> =>
 async function failureOf(job: JobHandle): Promise<string> {
   return job.result().then(
     () => 'none',
-    (error: { cause?: Error }) => error.cause?.message ?? String(error),
+    (error: { cause?: Error }) => error.cause?.message ?? '',
   )
 }
 

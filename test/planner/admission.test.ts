@@ -1,0 +1,105 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Capabilities } from '../../core/capabilities'
+import type { JobSpec } from '../../core/job'
+import { microUsd } from '../../core/money'
+import type { Offer } from '../../core/offer'
+import { rejectionsInWords, type BackendAnswer } from '../../core/plan'
+import { HOUR_MS } from '../../core/time'
+import { DEFAULT_TIMING } from '../../core/timing'
+import { makePlan, outlook } from '../../planner/plan'
+import type { PlanRequest } from '../../planner/request'
+
+const NOW_MS = Date.UTC(2026, 10, 21)
+const SPEC: JobSpec = {
+  name: 'train',
+  run: 'python3 train.py',
+  inputs: [],
+  resources: {},
+  isInterruptible: true,
+  checkpoint: {},
+  backends: [],
+  optimize: 'cost',
+  retries: { failures: 0, interruptions: 100 },
+  env: {},
+  secrets: [],
+  outputs: [],
+}
+
+const CAPABILITIES: Capabilities = {
+  capacityTypes: ['spot', 'on-demand'],
+  hasCustomImage: true,
+  runnerStart: 'with-launch',
+  interruptionNoticeMs: 120_000,
+  idempotency: 'token',
+  billsUntil: 'exit',
+  runMsMax: null,
+  price: 'static',
+}
+
+function offer(changes: Partial<Offer> = {}): Offer {
+  return {
+    backend: 'here',
+    capacityType: 'on-demand',
+    type: 'small',
+    place: 'a',
+    shape: { cpus: 8, memoryGiB: 32, gpus: 1, accelerator: 'L4', gpuMemoryGiB: 22 },
+    priceMicroUsdPerHour: microUsd(1),
+    priceSource: { kind: 'live', observedAtMs: NOW_MS },
+    availability: 'available',
+    ...changes,
+  }
+}
+
+function answer(offers: Offer[], capabilities: Partial<Capabilities> = {}): BackendAnswer {
+  return { backend: 'here', capabilities: { ...CAPABILITIES, ...capabilities }, offers }
+}
+
+function request(offers: Offer[], changes: Partial<PlanRequest> = {}): PlanRequest {
+  return {
+    spec: SPEC,
+    timing: DEFAULT_TIMING,
+    answers: [answer(offers)],
+    silentBackends: [],
+    avoid: [],
+    nowMs: NOW_MS,
+    ...changes,
+  }
+}
+
+const plan = (offers: Offer[], changes: Partial<PlanRequest> = {}) =>
+  makePlan(request(offers, changes), 'digest')
+const rejection = (one: Offer, changes: Partial<PlanRequest> = {}) => plan([one], changes).rejections[0]
+
+describe('a job that gives its duration', () => {
+  const spec = { ...SPEC, durationMs: 8 * HOUR_MS }
+  const first = { spec, isFirst: true }
+  const cheap = offer({ type: 'g6.xlarge', priceMicroUsdPerHour: microUsd(0.8048) })
+
+  it('is not begun where the cheapest place costs more than its budget, with the arithmetic', () => {
+    const dear = offer({ type: 'big', priceMicroUsdPerHour: microUsd(3) })
+    const none = plan([dear, cheap], { ...first, remainingMicroUsd: microUsd(5) })
+    expect(none.placements).toEqual([])
+    expect(outlook(none)).toBe('never')
+    expect(rejectionsInWords(none.rejections)).toEqual([
+      'here/on-demand/big/a, here/on-demand/g6.xlarge/a: 8h of g6.xlarge at $0.80 cost $6.47 with 2m to save and stop; the budget is $5.00',
+    ])
+    // What it can afford is worth waiting for.
+    expect(
+      outlook(
+        plan([dear, { ...cheap, availability: 'unavailable' }], { ...first, remainingMicroUsd: microUsd(7) }),
+      ),
+    ).toBe('wait')
+  })
+
+  it('is begun where it fits, and goes on whatever is left', () => {
+    expect(plan([cheap], { ...first, remainingMicroUsd: microUsd(6.5) }).placements).toHaveLength(1)
+    expect(plan([cheap], { spec, remainingMicroUsd: microUsd(5) }).placements).toHaveLength(1)
+  })
+
+  it('is not begun where it cannot be done by its deadline', () => {
+    expect(rejection(cheap, { ...first, deadlineAtMs: NOW_MS + 8 * HOUR_MS + 119_000 })?.reason).toBe(
+      'it takes 8h, and 2m to save and stop; the deadline is in 8h 1m',
+    )
+    expect(rejection(cheap, { ...first, deadlineAtMs: NOW_MS + 8 * HOUR_MS + 120_000 })).toBeUndefined()
+  })
+})
