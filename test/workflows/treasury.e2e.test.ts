@@ -3,11 +3,10 @@ import type { TreasuryState } from '../../core/treasury'
 import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
-import { until } from '../support/until'
+import { eventually, TEST_LIMIT_MS } from './looks'
 import { LONG, SPOT, statusOf, worldsOn, type Deployment, type JobHandle } from './harness'
 
-// However busy the machine is.
-jest.setTimeout(180_000)
+jest.setTimeout(TEST_LIMIT_MS)
 
 let at: TestConnection
 beforeAll(async () => {
@@ -38,7 +37,7 @@ describe('a deployment with budgets for months and owners', () => {
           { budgetMicroUsd: microUsd(500) },
           { jobId: 'job-a', owner: 'ada' },
         )
-        await until(async () => (await statusOf(first)).state === 'running')
+        await eventually(async () => (await statusOf(first)).state === 'running')
         const second = await deployment.submit(
           { budgetMicroUsd: microUsd(300) },
           { jobId: 'job-b', owner: 'ada' },
@@ -65,10 +64,10 @@ describe('a deployment with budgets for months and owners', () => {
     'takes back what was promised to a job that was ended by hand, once somebody needs it',
     inWorld({ monthly: MONTHLY, wares: [{ ...SPOT, stock: 0 }] }, async (deployment) => {
       const first = await deployment.submit({ budgetMicroUsd: microUsd(600) }, { jobId: 'job-a' })
-      await until(async () => (await statusOf(first)).reason === 'waiting-for-capacity')
+      await eventually(async () => (await statusOf(first)).reason === 'waiting-for-capacity')
       await first.terminate('by hand')
       const second = await deployment.submit({ budgetMicroUsd: microUsd(600) }, { jobId: 'job-b' })
-      await until(async () => (await statusOf(second)).reason === 'waiting-for-capacity')
+      await eventually(async () => (await statusOf(second)).reason === 'waiting-for-capacity')
       expect(Object.keys((await stateOf(deployment)).promised)).toEqual(['job-b'])
     }),
   )
