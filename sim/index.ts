@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { assemble, type Assembly } from './assemble'
 import { WallClock, type Clock } from './clock'
+import type { AccountSummary } from './account'
 import type { InstanceSummary } from './control'
 import { TEST_CREDENTIALS } from './identity/identities'
 import type { Journal } from './journal'
@@ -55,6 +56,8 @@ export interface Cloud {
   /** Every rule of the world and of `addFault`, and how often it has struck. */
   faults(): { rule: FaultRule; struck: number }[]
   instances(): InstanceSummary[]
+  /** What the account has, but for machines: roles, profiles, networks, templates. */
+  account(): AccountSummary
   /** Lets a public parameter lead to another image, which is made where there is none. */
   publishImage(publication: { name: string; image: string }): void
   /** Takes a spot machine back: after a notice, or at once without one. */
@@ -110,7 +113,8 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
   const endpoint = `http://127.0.0.1:${await server.listen(port)}`
   addresses.services = endpoint
   const region = [...world.regions.keys()][0]!
-  const front = { port: storePort, region, account: world.account, identities, faults, clock }
+  const { account, foreignBuckets } = world
+  const front = { port: storePort, region, account, foreignBuckets, identities, faults, clock }
   const store = await startFront?.(front).catch(async (error: unknown) => {
     await server.close()
     throw error
@@ -126,6 +130,7 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
     addFault: (rule) => faults.add(faultSchema.parse(rule)),
     faults: () => faults.told(),
     instances: () => control.instances(),
+    account: () => control.account(),
     publishImage: (publication) => control.publish(publication),
     interrupt: (instance, { noticeMs, isSilent, rebalanceBeforeMs } = {}) =>
       control.interrupt({ instance, notice: noticeMs, isSilent, rebalanceBefore: rebalanceBeforeMs }),

@@ -9,6 +9,7 @@ import { page, select } from './filters'
 import { fleetInput, planFleet, ranked, type FleetInput, type FleetPool, type Target } from './fleet-plan'
 import { launch } from './launch'
 import { tagsFor } from './launch-fields'
+import { checkLinkedRole } from './launch-plan'
 import type { Fleet, Instance } from './model'
 import { tagWords } from './tags'
 
@@ -87,6 +88,7 @@ export function fleetActions(ec2: Ec2): Record<string, Action> {
 
 function makeFleet(ec2: Ec2, wish: FleetInput, call: Call): Fleet {
   const { targets, pools } = planFleet(ec2, wish, call)
+  if (targets.some(({ capacity }) => capacity === 'spot')) checkLinkedRole(ec2, call)
   const id = `fleet-${ec2.parts.ids.uuid()}`
   const reservationId = ec2.parts.ids.resource('r')
   const results = targets.map((target) => ({

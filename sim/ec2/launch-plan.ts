@@ -1,5 +1,5 @@
 /** From the words of a launch to what is to be launched; everything that can be wrong with the words is found here. */
-import type { Role } from '../identity/identities'
+import { linkedRoleName, type Role } from '../identity/identities'
 import { ApiError } from '../wire/errors'
 import type { Call } from '../wire/service'
 import type { CapacityType } from '../world/schema'
@@ -14,6 +14,7 @@ export interface LaunchPlan {
   image: Image
   capacity: CapacityType
   maxUsdPerHour?: number
+  /** Empty where the default group of the network is meant. */
   groupIds: string[]
   role?: Role
   userData: string
@@ -29,6 +30,7 @@ export interface LaunchPlan {
 /** User data may have this many bytes before it is encoded. */
 const USER_DATA_BYTES_MAX = 16_384
 const TAGS_MAX = 50
+const SPOT = 'spot.amazonaws.com'
 
 export function planLaunch(ec2: Ec2, call: Call, fields: LaunchFields): LaunchPlan {
   const region = ec2.region(call.region)
@@ -48,6 +50,7 @@ export function planLaunch(ec2: Ec2, call: Call, fields: LaunchFields): LaunchPl
   checkTags(fields)
   const role = roleOf(ec2, call, fields)
   const capacity = capacityOf(market)
+  if (capacity === 'spot') checkLinkedRole(ec2, call)
   const maxPrice = market?.SpotOptions?.MaxPrice
   return {
     region,
@@ -104,7 +107,7 @@ function groupsOf(region: Region, fields: LaunchFields): string[] {
   const missing = found.find(([, group]) => group === undefined)
   if (missing !== undefined)
     throw new ApiError('InvalidGroup.NotFound', `The security group '${missing[0]}' does not exist`)
-  return found.length === 0 ? [region.groups[0]!.id] : found.map(([, group]) => group!.id)
+  return found.map(([, group]) => group!.id)
 }
 
 function roleOf(
@@ -119,8 +122,9 @@ function roleOf(
       "The parameter 'iamInstanceProfile.name' may not be used in combination with 'iamInstanceProfile.arn'",
     )
   const name = profile.Name ?? profile.Arn?.split('/').at(-1) ?? ''
-  const role = ec2.parts.identities.roles.get(name)
-  if (role?.plan.hasProfile !== true) {
+  const known = ec2.parts.identities.profiles.get(name)
+  const role = known !== undefined && known.visibleAtMs <= ec2.nowMs ? known.role : undefined
+  if (role === undefined) {
     const words = profile.Name === undefined ? `ARN (${profile.Arn})` : `name (${name})`
     throw new ApiError(
       'InvalidParameterValue',
@@ -138,6 +142,19 @@ function roleOf(
       403,
     )
   return role
+}
+
+/** Spot has a role of its own in every account, made at the first order by whoever may. */
+export function checkLinkedRole(ec2: Ec2, { principal }: Call): void {
+  const { identities } = ec2.parts
+  if (identities.roles.has(linkedRoleName(SPOT))) return
+  if (identities.judge(principal, { action: 'iam:CreateServiceLinkedRole' }) !== 'allowed')
+    throw new ApiError(
+      'AuthFailure.ServiceLinkedRoleCreationNotPermitted',
+      'The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.',
+      403,
+    )
+  identities.addLinkedRole(SPOT, { createdAt: new Date(ec2.nowMs) })
 }
 
 function capacityOf(market: LaunchFields['InstanceMarketOptions']): CapacityType {
@@ -231,8 +248,10 @@ export function subnetsFor(
     (each) => (zone ?? each.name) === each.name && (zoneId ?? each.id) === each.id,
   )
   if (!known) throw new ApiError('InvalidParameterValue', `Invalid availability zone: [${zone ?? zoneId}]`)
-  const subnets = region.subnets.filter((subnet) => subnet.plan.isDefault && isThere(subnet))
+  const subnets = region.subnets.filter((subnet) => subnet.isDefault && isThere(subnet))
   if (subnets.length === 0)
-    throw new ApiError('MissingInput', 'No default subnet for this zone: name a subnet')
+    throw region.vpcs.some(({ isDefault }) => isDefault)
+      ? new ApiError('MissingInput', 'No default subnet for this zone: name a subnet')
+      : new ApiError('VPCIdNotSpecified', 'No default VPC for this user')
   return { subnets, isZonal: zone !== undefined || zoneId !== undefined }
 }
