@@ -9,6 +9,7 @@ import type {
   Bucket,
   CommandRequest,
   InvocationResult,
+  QuotaRequest,
   TemplateSpec,
   Volume,
 } from '../../../backends/ec2/api'
@@ -42,6 +43,7 @@ export class FakeAws {
   readonly quotas = new Map<string, number>()
   readonly objects = new Set<string>()
   denied: string[] = []
+  readonly quotaRequests: QuotaRequest[] = []
   /** Pools without a machine, by `poolKey`; all others have plenty. */
   readonly empty = new Map<string, string>()
   /** How long a change takes to show in lists. */
@@ -110,9 +112,10 @@ export class FakeAws {
       account: {
         identity: this.#verb('identity', () => ({ account: '123456789012', arn: ARN })),
         quota: this.#verb('quota', (code: string) => this.quotas.get(code) ?? 768),
-        deniedActions: this.#verb('deniedActions', (_arn: string, actions: string[]) =>
+        deniedActions: this.#verb('deniedActions', (_arn: string, { actions }: { actions: string[] }) =>
           actions.filter((action) => this.denied.includes(action)),
         ),
+        quotaRequests: this.#verb('quotaRequests', () => this.quotaRequests),
         profile: this.#verb('profile', () => this.profile),
         parameter: this.#verb('parameter', (name: string) => {
           const image = this.images.find(({ architecture }) => name.includes(`/${architecture}/`))
