@@ -66,7 +66,7 @@ export interface Step {
 export interface Work {
   signal: AbortSignal
   /** Told of every step at once. */
-  onStep(step: Step): void
+  onStep: (step: Step) => void
 }
 
 /** Why nothing is removed. */

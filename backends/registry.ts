@@ -8,6 +8,8 @@ import type * as ec2Setup from './ec2/setup'
 import { createLocalBackend } from './local'
 import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
 
+export type * from './account'
+
 /** One setting of a backend, as the documentation lists it. */
 export interface Setting {
   name: string

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import type { AccountPart, AccountSetup, QuotaState, Removal, Step, Survey } from '../backends/account'
+import type { AccountPart, AccountSetup, QuotaState, Removal, Step, Survey } from '../backends/registry'
 import { CrucibleError, EXIT_CODES } from '../client/errors'
 import { listJobs } from '../client/list'
 import { isFinal, JOB_STATES } from '../core/job'

@@ -33,6 +33,9 @@ const EXPIRE_DAYS = { 'probes/': 1 }
 /** By which set-ups of one account know of each other. */
 export const MACHINE_DESCRIPTION = 'Machines of Crucible: agent, store, images'
 
+/** The call that makes the role of a service takes no tags: these words, from its first moment, say whose it is. */
+export const spotDescription = (prefix: string): string => `Made by the set-up ${prefix} of Crucible`
+
 export const roleName = (prefix: string, of: 'machine' | 'worker' | 'buyer'): string => `${prefix}-${of}`
 
 /** Everything that an account needs, in the order in which it can be made. */
@@ -41,7 +44,7 @@ export function describeAccount(choices: Choices): Piece[] {
   const machine = roleName(prefix, 'machine')
   const facts: PolicyFacts = { account, region, bucket, machineRole: machine, machineProfile: machine }
   return [
-    ...(makesSpotRole ? [spotRole()] : []),
+    ...(makesSpotRole ? [spotRole(prefix)] : []),
     {
       kind: 'bucket',
       id: 'store',
@@ -58,11 +61,12 @@ export function describeAccount(choices: Choices): Piece[] {
   ]
 }
 
-function spotRole(): Piece {
+function spotRole(prefix: string): Piece {
   return {
     kind: 'linked-role',
     id: 'spot',
     name: 'AWSServiceRoleForEC2Spot',
+    description: spotDescription(prefix),
     needs: [],
     service: SPOT_SERVICE,
   }

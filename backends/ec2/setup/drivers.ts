@@ -21,7 +21,7 @@ const DRIVERS: Drivers = {
 }
 
 export function driverOf(kind: Piece['kind']): Driver<Piece> {
-  return DRIVERS[kind] as Driver<Piece>
+  return DRIVERS[kind]
 }
 
 /** What must go first comes first. */

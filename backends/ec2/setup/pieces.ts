@@ -28,6 +28,7 @@ interface Common {
 export interface LinkedRolePiece extends Common {
   kind: 'linked-role'
   service: string
+  description: string
 }
 
 export interface BucketPiece extends Common {

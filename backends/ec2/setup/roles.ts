@@ -4,7 +4,7 @@ import { hasCode } from '../errors'
 import { call } from '../sdk-errors'
 import { insist, repeat, settle, STILL_IN_USE } from './clients'
 import { isOurs, isSame, ours, tagsFor, type Driver, type Found, type Site } from './driver'
-import { MACHINE_DESCRIPTION, roleName } from './description'
+import { MACHINE_DESCRIPTION, roleName, spotDescription } from './description'
 import { policyText, type LinkedRolePiece, type ProfilePiece, type RolePiece } from './pieces'
 
 const MANAGED_ARN = 'arn:aws:iam::aws:policy/'
@@ -226,21 +226,24 @@ const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 export const linkedRoles: Driver<LinkedRolePiece> = {
   async read({ name }, site): Promise<Found | undefined> {
     const role = await roleNamed(site, name)
-    return role && { ...ours(name), owner: isOurs(site, role.Tags) ? 'ours' : 'theirs' }
+    return (
+      role && {
+        ...ours(name),
+        owner: role.Description === spotDescription(site.choices.prefix) ? 'ours' : 'theirs',
+      }
+    )
   },
-  async make({ service, name }, { clients, signal }) {
-    const command = new iam.CreateServiceLinkedRoleCommand({ AWSServiceName: service })
+  async make({ service, name, description }, { clients, signal }) {
+    const wish = { AWSServiceName: service, Description: description }
+    const command = new iam.CreateServiceLinkedRoleCommand(wish)
     await insist(() => clients.iam.send(command, { abortSignal: signal }), { signal })
     return name
   },
-  /** The call that makes it takes no tags. Killed before this, it counts as there before. */
-  async mend({ name }, _, site) {
-    const { clients, signal } = site
-    const command = new iam.TagRoleCommand({ RoleName: name, Tags: tagsFor(site) })
-    await settle(() => clients.iam.send(command, { abortSignal: signal }), signal)
-  },
+  mend: async () => {},
   async all(_, site) {
-    return isOurs(site, (await roleNamed(site, SPOT_ROLE))?.Tags) ? [{ id: SPOT_ROLE, name: SPOT_ROLE }] : []
+    const role = await roleNamed(site, SPOT_ROLE)
+    const isMade = role?.Description === spotDescription(site.choices.prefix)
+    return isMade ? [{ id: SPOT_ROLE, name: SPOT_ROLE }] : []
   },
   async remove(RoleName, { clients, signal }) {
     const command = new iam.DeleteServiceLinkedRoleCommand({ RoleName })

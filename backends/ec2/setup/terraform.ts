@@ -35,11 +35,13 @@ export function writeTerraform(defaults: TerraformDefaults): Record<string, stri
   }
 }
 
+ 
 const resource = (
   type: string,
   id: string,
   attributes: Record<string, Value>,
   blocks: Block[] = [],
+// eslint-disable-next-line max-params -- in the order in which Terraform writes it
 ): Block => ({
   ...{ kind: 'resource', labels: [type, id], attributes, blocks },
 })
@@ -69,7 +71,11 @@ function blocksOf(piece: Exclude<Piece, SubnetPiece>): Block[] {
   switch (piece.kind) {
     case 'linked-role':
       return [
-        resource('aws_iam_service_linked_role', piece.id, { aws_service_name: piece.service, tags: TAGS }),
+        resource('aws_iam_service_linked_role', piece.id, {
+          aws_service_name: piece.service,
+          description: piece.description,
+          tags: TAGS,
+        }),
       ]
     case 'bucket':
       return bucketBlocks(piece)
@@ -199,6 +205,7 @@ function subnetBlocks(subnets: readonly SubnetPiece[]): Block[] {
 
 function variables(defaults: TerraformDefaults, subnets: readonly SubnetPiece[]): Block[] {
   const { account, region, prefix, bucket, network } = defaults
+  // eslint-disable-next-line max-params -- a row of a table
   const one = (name: string, description: string, value: Value | undefined, type = 'string'): Block => ({
     kind: 'variable',
     labels: [name],
