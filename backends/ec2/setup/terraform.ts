@@ -35,16 +35,10 @@ export function writeTerraform(defaults: TerraformDefaults): Record<string, stri
   }
 }
 
- 
-const resource = (
-  type: string,
-  id: string,
-  attributes: Record<string, Value>,
-  blocks: Block[] = [],
 // eslint-disable-next-line max-params -- in the order in which Terraform writes it
-): Block => ({
-  ...{ kind: 'resource', labels: [type, id], attributes, blocks },
-})
+function resource(type: string, id: string, attributes: Record<string, Value>, blocks: Block[] = []): Block {
+  return { kind: 'resource', labels: [type, id], attributes, blocks }
+}
 
 const TAGS = { [SETUP_TAGS.setup]: variable('prefix') }
 const named = (Name: string): { tags: Value } => ({ tags: { Name: plain(Name), ...TAGS } })
