@@ -1,10 +1,14 @@
 import type { BackendName } from '../core/offer'
 import type { Order } from '../core/plan'
+import type { AccountSetup, AccountWish } from './account'
 import type { Backend } from './backend'
 import { createEc2Backend } from './ec2'
-import { EC2_SETTINGS, parseEc2Config } from './ec2/config'
+import { accountOptions, EC2_SETTINGS, parseEc2Config } from './ec2/config'
+import type * as ec2Setup from './ec2/setup'
 import { createLocalBackend } from './local'
 import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
+
+export type * from './account'
 
 /** One setting of a backend, as the documentation lists it. */
 export interface Setting {
@@ -59,6 +63,22 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     ...{ settings: EC2_SETTINGS, parse: parseEc2Config, create: createEc2Backend },
     needsGrants: ({ hasGrants }) => hasGrants,
   }),
+}
+
+/** Sets up an account; `environment` says where else than at the provider's own address it is. */
+export type SetUpAccount = (
+  wish: AccountWish,
+  environment: Record<string, string | undefined>,
+) => AccountSetup
+
+/** Accounts that `crucible setup` knows, by the name of who gives them. */
+export const ACCOUNTS: Readonly<Record<string, SetUpAccount>> = {
+  aws: (wish, environment) => {
+    // Only now: nobody else waits for its SDK.
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
+    const { createAccountSetup } = require('./ec2/setup') as typeof ec2Setup
+    return createAccountSetup(accountOptions(wish, environment))
+  },
 }
 
 interface Registration<Config> {

@@ -19,6 +19,8 @@ export interface Outside {
   signals: Pick<EventEmitter, 'on' | 'off'>
   /** Ends the process at once. */
   exit(code: number): void
+  /** Asks whoever sits before the terminal; missing where nobody does. */
+  ask?: ((question: string, signal: AbortSignal) => Promise<string>) | undefined
   now(): number
 }
 
@@ -55,6 +57,13 @@ export class Cli {
 
   now(): number {
     return this.outside.now()
+  }
+
+  /** Whether a person says yes; `undefined` where there is nobody to ask, or only a document is wanted. */
+  async confirm(question: string): Promise<boolean | undefined> {
+    if (this.out.isJson || this.outside.ask === undefined) return undefined
+    const answer = await this.outside.ask(`${question} [y/N] `, this.interruption())
+    return /^y(es)?$/i.test(answer.trim())
   }
 
   /** The client's configuration; throws a `CrucibleError` when it cannot be read. */

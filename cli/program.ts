@@ -37,6 +37,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Look', 'events', 'tell the story of a job'),
   entry('Look', 'artifacts', 'list or download what a job left'),
   entry('Look', 'checkpoints', 'list or verify the checkpoints of a job'),
+  entry('Operate', 'setup', 'set up an account of a provider, or take away what that made'),
   entry('Operate', 'worker', 'run workers until told to stop'),
   entry('Operate', 'budget', 'what this month may cost, and what is spent of it'),
   entry('Operate', 'gc', 'end machines that nobody owns'),

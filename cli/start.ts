@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline/promises'
 import { EXIT_CODES } from '../client/errors'
 import { readCliConfig } from './config'
 import { runCli } from './run'
@@ -11,8 +12,23 @@ export function startProcess(): void {
     stderr: process.stderr,
     signals: process,
     exit: (code) => process.exit(code),
+    ask: process.stdin.isTTY && process.stderr.isTTY ? askTerminal : undefined,
     now: Date.now,
   }).then(endWith)
+}
+
+/** Aborted by a signal it answers nothing. */
+async function askTerminal(question: string, signal: AbortSignal): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  // While it reads, Ctrl-C comes here and not to the process.
+  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  try {
+    return await lines.question(question, { signal })
+  } catch {
+    return ''
+  } finally {
+    lines.close()
+  }
 }
 
 /** A worker's runtime that was installed in vain would keep the process alive; what was written must be out before. */

@@ -13,6 +13,7 @@ import type { CloudOptions } from './index'
 import { Journal } from './journal'
 import { createMachine } from './machines/machine'
 import { pricingService } from './prices/pricing'
+import { QuotaBook } from './prices/quota-book'
 import { quotaService } from './prices/quota-service'
 import { ecrService } from './registry/ecr'
 import { Registries } from './registry/registries'
@@ -69,6 +70,7 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
     world,
     clock,
     identities,
+    regionOf: ({ region }) => ec2.region(region),
     registriesFor: (instance) => (question) =>
       registries.ask(question, { occasion: occasionOf(instance), hasInternet: power.hasInternet(instance) }),
     directory,
@@ -83,18 +85,22 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
     power,
     regionOf: ({ region }) => ec2.region(region),
   })
-  const ec2: Ec2 = new Ec2({ world, clock, ids, market, faults, throttle, identities, lifecycle: life })
+  const nowMs = (): number => clock.nowMs()
+  const quotas = new QuotaBook(world, nowMs)
+  const ec2: Ec2 = new Ec2({
+    ...{ world, clock, ids, market, faults, throttle, identities, quotas },
+    lifecycle: life,
+  })
   const agents = new Agents(ec2)
   life.whenAgentRegisters((instance) => agents.register(instance))
-  const nowMs = (): number => clock.nowMs()
   const services: Service[] = [
     ec2Service(ec2),
     ssmService(ec2, agents),
     stsService(world, identities),
-    iamService(world, identities),
+    iamService(world, identities, clock),
     ecrService(world, tokens),
     pricingService(world, market, nowMs),
-    quotaService({ world, id: () => ids.uuid(), nowMs }),
+    quotaService({ world, id: () => ids.uuid(), nowMs, book: quotas }),
   ]
   const dispatch = new Dispatch({
     services: new Map(services.map((service) => [service.name, service])),

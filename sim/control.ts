@@ -1,5 +1,6 @@
 /** The door beside the wire: what those who run a cloud may ask of it and do to it, below `/_sim/`. */
 import { z } from 'zod'
+import { summaryOfAccount, type AccountSummary } from './account'
 import { billOf, reservationBillOf, type Bill, type ReservationBill } from './ec2/bill'
 import type { Ec2 } from './ec2/ec2'
 import type { Life } from './ec2/life'
@@ -110,6 +111,10 @@ export class Control {
     return [...ec2.instances()].map((instance) => summaryOf(ec2, instance))
   }
 
+  account(): AccountSummary {
+    return summaryOfAccount(this.parts.ec2)
+  }
+
   interrupt(wish: unknown): void {
     const { instance: id, notice, isSilent, rebalanceBefore } = interruption.parse(wish, { error: inWords })
     const { ec2, life } = this.parts
@@ -171,6 +176,7 @@ export class Control {
       })
     },
     'GET instances': () => this.instances(),
+    'GET account': () => this.account(),
     'GET faults': () => this.parts.faults.told(),
     'POST faults': (_, body) => {
       this.parts.faults.add(faultSchema.parse(body, { error: inWords }))

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { assemble, type Assembly } from './assemble'
 import { WallClock, type Clock } from './clock'
+import type { AccountSummary } from './account'
 import type { InstanceSummary, ReservationSummary } from './control'
 import { TEST_CREDENTIALS } from './identity/identities'
 import type { Journal } from './journal'
@@ -60,6 +61,8 @@ export interface Cloud {
   reserve(reservation: ReservationText): ReservationSummary
   /** Lets a Capacity Block end later, as who buys more of it: after so long from now, or at an instant. */
   extend(reservation: string, ends: number | string): void
+  /** What the account has, but for machines: roles, profiles, networks, templates. */
+  account(): AccountSummary
   /** Lets a public parameter lead to another image, which is made where there is none. */
   publishImage(publication: { name: string; image: string }): void
   /** Takes a spot machine back: after a notice, or at once without one. */
@@ -116,8 +119,8 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
   const endpoint = `http://127.0.0.1:${await server.listen(port)}`
   addresses.services = endpoint
   const region = [...world.regions.keys()][0]!
-  const { account, ahead: aheadMs } = world
-  const front = { port: storePort, region, account, identities, faults, clock, aheadMs }
+  const { account, ahead: aheadMs, foreignBuckets } = world
+  const front = { port: storePort, region, account, foreignBuckets, identities, faults, clock, aheadMs }
   const store = await startFront?.(front).catch(async (error: unknown) => {
     await server.close()
     throw error
@@ -136,6 +139,7 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
     reservations: () => control.reservations(),
     reserve: (reservation) => control.reserve(reservation),
     extend: (reservation, ends) => control.extend({ reservation, ends }),
+    account: () => control.account(),
     publishImage: (publication) => control.publish(publication),
     interrupt: (instance, { noticeMs, isSilent, rebalanceBeforeMs } = {}) =>
       control.interrupt({ instance, notice: noticeMs, isSilent, rebalanceBefore: rebalanceBeforeMs }),

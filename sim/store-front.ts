@@ -13,6 +13,8 @@ export interface StoreFrontOptions {
   /** The region of buckets that name none. */
   region: string
   account: string
+  /** Names that are taken by others. */
+  foreignBuckets: readonly string[]
   /** Whose key this is (`secretOf`), and what they may do with which object (`judge`). */
   identities: Identities
   /** Rules whose `where.service` is `s3`. */

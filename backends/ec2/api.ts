@@ -39,8 +39,14 @@ export interface AccountApi {
   identity(signal: AbortSignal): Promise<{ account: string; arn: string; clockAheadMs: number }>
   /** The value of one quota of EC2, in its own unit. */
   quota(code: string, signal: AbortSignal): Promise<number>
-  /** Which of these actions the identity may not do, as far as its policies tell. */
-  deniedActions(arn: string, actions: string[], signal: AbortSignal): Promise<string[]>
+  /** Requests for higher quotas of EC2 in this Region, newest first. */
+  quotaRequests(signal: AbortSignal): Promise<QuotaRequest[]>
+  /** Which of these actions the identity may not do to a resource in a context, as far as its policies tell. */
+  deniedActions(
+    arn: string,
+    wish: { actions: string[]; probe: { resource: string; context: Record<string, string> } },
+    signal: AbortSignal,
+  ): Promise<string[]>
   /** The role of an instance profile and the policies attached to it, or `undefined` when there is no such profile. */
   profile(name: string, signal: AbortSignal): Promise<{ roleName?: string; policies: string[] } | undefined>
   hasRole(name: string, signal: AbortSignal): Promise<boolean>
@@ -51,6 +57,14 @@ export interface AccountApi {
   /** Puts an object unless there is one; false, and nothing changed, when there is. */
   putIfAbsent(bucket: Bucket, key: string, signal: AbortSignal): Promise<boolean>
   deleteObject(bucket: Bucket, key: string, signal: AbortSignal): Promise<void>
+}
+
+export interface QuotaRequest {
+  code: string
+  wanted: number
+  /** As AWS says it: `PENDING`, `CASE_OPENED`, `APPROVED`, `DENIED`, `CASE_CLOSED`, ... */
+  status: string
+  askedAtMs: number
 }
 
 /** A bucket of the object store, which need not be one of AWS. */

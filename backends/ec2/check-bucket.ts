@@ -68,7 +68,7 @@ async function checkPutIfAbsent(
 }
 
 /** `s3://bucket/prefix?region=...&endpoint=...` (docs/runner-protocol.md). */
-function placeOf(storeUrl: string): { bucket: Bucket; prefix: string } {
+export function placeOf(storeUrl: string): { bucket: Bucket; prefix: string } {
   const { host: name, pathname, searchParams } = new URL(storeUrl)
   const [region, endpoint] = [searchParams.get('region'), searchParams.get('endpoint')]
   const prefix = decodeURIComponent(pathname).replace(/^\/+|\/+$/g, '')

@@ -1,65 +1,18 @@
 import type { CallContext, Problem } from '../backend'
 import { checkClock, checkSpotRole, checkTypes } from './check-account'
-import { checkBucket } from './check-bucket'
+import { checkBucket, placeOf } from './check-bucket'
 import { checkGroups, checkWaysOut } from './check-network'
 import { ec2Error } from './errors'
 import type { Host } from './host'
+import { probesOf, STORE_PERMISSIONS, WORKER_PERMISSIONS, type PolicyFacts } from './permissions'
+import { isOpen, requestInWords } from './quotas'
 import { checkReservations } from './reservations'
 import { isDrivable, quotaOf } from './shapes'
 
-/** What the verbs call, in the names that policies have. */
-const ACTIONS = [
-  'ec2:DescribeInstances',
-  'ec2:DescribeInstanceTypes',
-  'ec2:DescribeInstanceTypeOfferings',
-  'ec2:DescribeSpotPriceHistory',
-  'ec2:DescribeCapacityReservations',
-  'ec2:DescribeImages',
-  'ec2:DescribeSubnets',
-  'ec2:DescribeSecurityGroups',
-  'ec2:DescribeRouteTables',
-  'ec2:DescribeVpcEndpoints',
-  'ec2:DescribeVolumes',
-  'ec2:DescribeLaunchTemplates',
-  'ec2:DescribeSpotInstanceRequests',
-  'ec2:GetConsoleOutput',
-  'ec2:CreateFleet',
-  'ec2:RunInstances',
-  'ec2:CreateLaunchTemplate',
-  'ec2:CreateTags',
-  'ec2:TerminateInstances',
-  'ec2:DeleteVolume',
-  'ec2:DeleteLaunchTemplate',
-  'ec2:CancelSpotInstanceRequests',
-  'iam:PassRole',
-  'ssm:GetParameter',
-  'ssm:DescribeInstanceInformation',
-  'ssm:SendCommand',
-  'ssm:ListCommandInvocations',
-  'ssm:GetCommandInvocation',
-  'pricing:GetProducts',
-  'servicequotas:GetServiceQuota',
-  'iam:GetInstanceProfile',
-  'iam:GetRole',
-  'iam:ListAttachedRolePolicies',
-]
-/** Without these something is missing that one can do without. */
-const OPTIONAL = [
-  'ec2:DescribeSpotPriceHistory',
-  'ec2:DescribeCapacityReservations',
-  'ec2:DescribeRouteTables',
-  'ec2:DescribeVpcEndpoints',
-  'ec2:DescribeLaunchTemplates',
-  'ec2:DescribeSpotInstanceRequests',
-  'ec2:GetConsoleOutput',
-  'ec2:DeleteLaunchTemplate',
-  'ec2:CancelSpotInstanceRequests',
-  'pricing:GetProducts',
-  'servicequotas:GetServiceQuota',
-  'iam:GetInstanceProfile',
-  'iam:GetRole',
-  'iam:ListAttachedRolePolicies',
-]
+const isOptional = (action: string): boolean =>
+  [...WORKER_PERMISSIONS, ...STORE_PERMISSIONS].some(
+    (each) => each.action === action && each.isOptional === true,
+  )
 
 /**
  * What stands in the way of machines here, worst first. Makes nothing but a small object in the bucket, to see whether it
@@ -69,7 +22,7 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
   const identity = await nameable(() => host.api.account.identity(signal), signal)
   if ('problem' in identity) return [identity.problem]
   const parts = [
-    () => checkPermissions(host, identity.value.arn, signal),
+    () => checkPermissions(host, identity.value, signal),
     () => checkWaysOut(host, signal),
     () => checkGroups(host, signal),
     () => checkProfile(host, signal),
@@ -124,7 +77,7 @@ const NAMED_ACTION = /not authorized to perform: ([\w-]+:\w+)/
 
 function denial(message: string, action: string): Problem {
   return {
-    severity: OPTIONAL.includes(action) ? 'warning' : 'error',
+    severity: isOptional(action) ? 'warning' : 'error',
     message,
     remedy: `Allow ${action} in its policies.`,
     failure: 'auth',
@@ -133,10 +86,22 @@ function denial(message: string, action: string): Problem {
 
 const REACH_REMEDY = 'Check that this machine reaches AWS, and CRUCIBLE_EC2_REGION.'
 
-async function checkPermissions(host: Host, arn: string, signal: AbortSignal): Promise<Problem[]> {
-  let denied: string[]
+async function checkPermissions(
+  host: Host,
+  { account, arn }: { account: string; arn: string },
+  signal: AbortSignal,
+): Promise<Problem[]> {
+  const { region, profile } = host.config
+  const store = storeOf(host)
+  const names = { machineRole: await roleNameOf(host, signal), machineProfile: profile }
+  const facts: PolicyFacts = { account, region, ...names, bucket: store ?? '' }
+  const wanted = [...WORKER_PERMISSIONS, ...(store === undefined ? [] : STORE_PERMISSIONS)]
   try {
-    denied = await host.api.account.deniedActions(principalOf(arn), ACTIONS, signal)
+    const asked = probesOf(wanted, facts).map((wish) =>
+      host.api.account.deniedActions(principalOf(arn), wish, signal),
+    )
+    const denied = new Set((await Promise.all(asked)).flat())
+    return [...denied].map((action) => denial(`${arn} may not do ${action}`, action))
   } catch (error) {
     const { message } = ec2Error(error).failure
     return [
@@ -147,7 +112,19 @@ async function checkPermissions(host: Host, arn: string, signal: AbortSignal): P
       },
     ]
   }
-  return denied.map((action) => denial(`${arn} may not do ${action}`, action))
+}
+
+/** The profile's role; most are named alike, and who may not look is told so elsewhere. */
+async function roleNameOf({ api, config: { profile } }: Host, signal: AbortSignal): Promise<string> {
+  const found = await api.account.profile(profile, signal).catch(() => undefined)
+  return found?.roleName ?? profile
+}
+
+/** The bucket, where policies of this account decide on it: not in a server of its own. */
+function storeOf({ config, deps: { storeUrl } }: Host): string | undefined {
+  if (storeUrl === undefined || !storeUrl.startsWith('s3://')) return undefined
+  const { bucket } = placeOf(storeUrl)
+  return bucket.endpoint === undefined || config.endpoint !== undefined ? bucket.name : undefined
 }
 
 /** Policies are asked of the role, not of one session of it. */
@@ -197,19 +174,20 @@ async function checkQuotas(host: Host, signal: AbortSignal): Promise<Problem[]> 
       return quota === undefined ? [] : [[quota.words, quota] as const]
     }),
   )
+  const requests = host.api.account.quotaRequests(signal).catch(() => [])
   const ways = host.config.hasSpot ? (['on-demand', 'spot'] as const) : (['on-demand'] as const)
   const found = [...families.values()].flatMap((quota) =>
     ways.map(async (way): Promise<Problem[]> => {
       const limit = await host.quota(quota[way], signal)
       if (limit === undefined || limit > 0) return []
-      return [
-        {
-          severity: 'warning',
-          message: `the account may have no ${way} machines of the family ${quota.words} in ${host.config.region}`,
-          remedy: `Ask for more: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code ${quota[way]} --desired-value 64`,
-          failure: 'quota',
-        },
-      ]
+      const none = `the account may have no ${way} machines of the family ${quota.words} in ${host.config.region}`
+      const asked = (await requests).find(({ code }) => code === quota[way])
+      const request = asked === undefined ? '' : `; ${requestInWords(asked)}`
+      const remedy =
+        asked !== undefined && isOpen(asked)
+          ? `Wait for the answer to the request for ${quota[way]}: \`crucible setup aws --quota\` follows it.`
+          : `Ask for more with \`crucible setup aws --quota\`; the quota is ${quota[way]}.`
+      return [{ severity: 'warning', message: `${none}${request}`, remedy, failure: 'quota' }]
     }),
   )
   return (await Promise.all(found)).flat()

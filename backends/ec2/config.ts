@@ -167,6 +167,22 @@ function regionOf(env: Record<string, string | undefined>): string {
   return env.AWS_REGION?.trim() || env.AWS_DEFAULT_REGION?.trim() || ''
 }
 
+/** A wish, with what the environment says of where AWS is. */
+export function accountOptions<T extends { region?: string }>(
+  wish: T,
+  env: Record<string, string | undefined>,
+): T & { endpoint?: string; storeEndpoint?: string } {
+  const region = wish.region ?? (env.CRUCIBLE_EC2_REGION?.trim() || regionOf(env) || undefined)
+  const endpoint = env.AWS_ENDPOINT_URL?.trim() || undefined
+  const storeEndpoint = env.AWS_ENDPOINT_URL_S3?.trim() || undefined
+  return {
+    ...wish,
+    ...(region === undefined ? {} : { region }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(storeEndpoint === undefined ? {} : { storeEndpoint }),
+  }
+}
+
 /** What to write instead. */
 class Complaint {
   constructor(readonly advice: string) {}

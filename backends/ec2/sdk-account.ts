@@ -6,10 +6,14 @@ import {
   type IAMClient,
 } from '@aws-sdk/client-iam'
 import { DeleteObjectCommand, HeadBucketCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
-import { GetServiceQuotaCommand, type ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
+import {
+  GetServiceQuotaCommand,
+  paginateListRequestedServiceQuotaChangeHistory,
+  type ServiceQuotasClient,
+} from '@aws-sdk/client-service-quotas'
 import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, type STSClient } from '@aws-sdk/client-sts'
-import { AwsError, type AccountApi, type Bucket } from './api'
+import { AwsError, type AccountApi, type Bucket, type QuotaRequest } from './api'
 import { call } from './sdk-errors'
 
 interface AccountClients {
@@ -23,22 +27,19 @@ interface AccountClients {
 export function createAccountApi({ sts, iam, quotas, ssm, s3Of }: AccountClients): AccountApi {
   return {
     identity: (signal) => call(signal, () => identity(sts, signal)),
-    quota: (code, signal) =>
-      call(signal, async () => {
-        const { Quota } = await quotas.send(
-          new GetServiceQuotaCommand({ ServiceCode: 'ec2', QuotaCode: code }),
-          { abortSignal: signal },
-        )
-        if (Quota?.Value === undefined)
-          throw new AwsError(`quota ${code} has no value`, { code: 'NoSuchQuota', reach: 'answered' })
-        return Quota.Value
-      }),
-    deniedActions: (arn, actions, signal) =>
+    quota: (code, signal) => readQuota(code, { client: quotas, signal }),
+    quotaRequests: (signal) => readQuotaRequests({ client: quotas, signal }),
+    deniedActions: (arn, { actions, probe: { resource, context } }, signal) =>
       call(signal, async () => {
         const denied: string[] = []
         const pages = paginateSimulatePrincipalPolicy(
           { client: iam },
-          { PolicySourceArn: arn, ActionNames: actions },
+          {
+            ...{ PolicySourceArn: arn, ActionNames: actions, ResourceArns: [resource] },
+            ContextEntries: Object.entries(context).map(([ContextKeyName, value]) => ({
+              ...{ ContextKeyName, ContextKeyType: 'string', ContextKeyValues: [value] },
+            })),
+          },
           { abortSignal: signal },
         )
         for await (const { EvaluationResults } of pages) {
@@ -94,6 +95,38 @@ async function hasRole(iam: IAMClient, name: string, signal: AbortSignal): Promi
     if (isNoSuch(error)) return false
     throw error
   }
+}
+
+interface QuotaAccess {
+  client: ServiceQuotasClient
+  signal: AbortSignal
+}
+
+export function readQuota(code: string, { client, signal }: QuotaAccess): Promise<number> {
+  return call(signal, async () => {
+    const command = new GetServiceQuotaCommand({ ServiceCode: 'ec2', QuotaCode: code })
+    const { Quota } = await client.send(command, { abortSignal: signal })
+    if (Quota?.Value === undefined)
+      throw new AwsError(`quota ${code} has no value`, { code: 'NoSuchQuota', reach: 'answered' })
+    return Quota.Value
+  })
+}
+
+/** Newest first. */
+export function readQuotaRequests({ client, signal }: QuotaAccess): Promise<QuotaRequest[]> {
+  return call(signal, async () => {
+    const found: QuotaRequest[] = []
+    const wish = { ServiceCode: 'ec2' }
+    const options = { abortSignal: signal }
+    const pages = paginateListRequestedServiceQuotaChangeHistory({ client }, wish, options)
+    for await (const { RequestedQuotas = [] } of pages)
+      found.push(
+        ...RequestedQuotas.map(({ QuotaCode = '', DesiredValue = 0, Status = '', Created }) => ({
+          ...{ code: QuotaCode, wanted: DesiredValue, status: Status, askedAtMs: Created?.getTime() ?? 0 },
+        })),
+      )
+    return found.sort((a, b) => b.askedAtMs - a.askedAtMs)
+  })
 }
 
 async function profileOf(

@@ -2,7 +2,7 @@
 import { ApiError } from '../wire/errors'
 import { limitExceeded } from '../wire/dispatch'
 import type { Pool } from '../world/market'
-import { QUOTAS, quotaOf } from '../prices/quotas'
+import { quotaOf } from '../prices/quotas'
 import type { Ec2 } from './ec2'
 import type { LaunchPlan } from './launch-plan'
 import { isAlive, type Instance, type Region, type Subnet } from './model'
@@ -94,8 +94,19 @@ function roomInPool(
         `Your Spot request price of ${plan.maxUsdPerHour} is lower than the minimum required Spot request fulfillment price of ${market.priceOf(pool)}.`,
       ),
     }
+  const stranger = plan.region.groups.find(
+    ({ id, vpcId }) => plan.groupIds.includes(id) && vpcId !== subnet.vpcId,
+  )
+  if (stranger !== undefined)
+    return {
+      count: 0,
+      problem: new ApiError(
+        'InvalidParameter',
+        `Security group ${stranger.id} and subnet ${subnet.id} belong to different networks.`,
+      ),
+    }
   const quota = quotaRoom(ec2, plan)
-  const addresses = subnet.plan.addresses - subnet.used
+  const addresses = subnet.addresses - subnet.used
   const isRefused = faults.first('no-capacity', { ...pool, service: 'ec2' }) !== undefined
   const depth = isRefused ? 0 : depthOf(ec2, pool)
   const limits: [number, () => ApiError][] = [
@@ -160,7 +171,7 @@ export function quotaRoom(
   { region, type, capacity }: Pick<LaunchPlan, 'region' | 'type' | 'capacity'>,
 ): number {
   const code = quotaOf(type.quota, capacity)
-  const limit = ec2.parts.world.quotas[code] ?? QUOTAS[code]!.usual
+  const limit = ec2.parts.quotas.valueOf({ code, region: region.plan.name })
   const used = [...region.instances.values()]
     .filter(
       (each) =>
@@ -180,11 +191,14 @@ function reservedVcpus(region: Region, { quota }: LaunchPlan['type']): number {
     .reduce((sum, each) => sum + placesIn(each) * each.type.vcpus, 0)
 }
 
-export function quotaExceeded(ec2: Ec2, { type, capacity }: Pick<LaunchPlan, 'type' | 'capacity'>): ApiError {
+export function quotaExceeded(
+  ec2: Ec2,
+  { region, type, capacity }: Pick<LaunchPlan, 'region' | 'type' | 'capacity'>,
+): ApiError {
   if (capacity === 'spot')
     return new ApiError('MaxSpotInstanceCountExceeded', 'Max spot instance count exceeded')
   const code = quotaOf(type.quota, capacity)
-  const limit = ec2.parts.world.quotas[code] ?? QUOTAS[code]!.usual
+  const limit = ec2.parts.quotas.valueOf({ code, region: region.plan.name })
   return new ApiError(
     'VcpuLimitExceeded',
     `You have requested more vCPU capacity than your current vCPU limit of ${limit} allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.`,

@@ -2,6 +2,7 @@
 import type { Clock } from '../clock'
 import type { Identities } from '../identity/identities'
 import type { Ids } from '../ids'
+import type { QuotaBook } from '../prices/quota-book'
 import { ApiError } from '../wire/errors'
 import type { Throttle } from '../wire/throttle'
 import type { Faults } from '../world/faults'
@@ -22,6 +23,7 @@ export interface Ec2Parts {
   faults: Faults
   throttle: Throttle
   identities: Identities
+  quotas: QuotaBook
   /** Takes care of an instance from its launch to its end. */
   lifecycle: Lifecycle
 }

@@ -16,6 +16,7 @@ export interface LaunchPlan {
   capacity: CapacityType
   maxUsdPerHour?: number
   reservationWish: ReservationChoice
+  /** Empty where the default group of the network is meant. */
   groupIds: string[]
   role?: Role
   userData: string
@@ -107,7 +108,7 @@ function groupsOf(region: Region, fields: LaunchFields): string[] {
   const missing = found.find(([, group]) => group === undefined)
   if (missing !== undefined)
     throw new ApiError('InvalidGroup.NotFound', `The security group '${missing[0]}' does not exist`)
-  return found.length === 0 ? [region.groups[0]!.id] : found.map(([, group]) => group!.id)
+  return found.map(([, group]) => group!.id)
 }
 
 function roleOf(
@@ -122,8 +123,9 @@ function roleOf(
       "The parameter 'iamInstanceProfile.name' may not be used in combination with 'iamInstanceProfile.arn'",
     )
   const name = profile.Name ?? profile.Arn?.split('/').at(-1) ?? ''
-  const role = ec2.parts.identities.roles.get(name)
-  if (role?.plan.hasProfile !== true) {
+  const known = ec2.parts.identities.profiles.get(name)
+  const role = known !== undefined && known.visibleAtMs <= ec2.nowMs ? known.role : undefined
+  if (role === undefined) {
     const words = profile.Name === undefined ? `ARN (${profile.Arn})` : `name (${name})`
     throw new ApiError(
       'InvalidParameterValue',
@@ -230,8 +232,10 @@ export function subnetsFor(
     (each) => (zone ?? each.name) === each.name && (zoneId ?? each.id) === each.id,
   )
   if (!known) throw new ApiError('InvalidParameterValue', `Invalid availability zone: [${zone ?? zoneId}]`)
-  const subnets = region.subnets.filter((subnet) => subnet.plan.isDefault && isThere(subnet))
+  const subnets = region.subnets.filter((subnet) => subnet.isDefault && isThere(subnet))
   if (subnets.length === 0)
-    throw new ApiError('MissingInput', 'No default subnet for this zone: name a subnet')
+    throw region.vpcs.some(({ isDefault }) => isDefault)
+      ? new ApiError('MissingInput', 'No default subnet for this zone: name a subnet')
+      : new ApiError('VPCIdNotSpecified', 'No default VPC for this user')
   return { subnets, isZonal: zone !== undefined || zoneId !== undefined }
 }

@@ -4,7 +4,7 @@ import { takeLaunchTokens } from './capacity'
 import type { Ec2 } from './ec2'
 import { tagsFor } from './launch-fields'
 import type { LaunchPlan } from './launch-plan'
-import type { Instance, SpotRequest, Subnet, Tags, Volume } from './model'
+import type { Instance, Region, SpotRequest, Subnet, Tags, Volume } from './model'
 import { enter, type CapacityReservation } from './reservation-model'
 
 export interface LaunchOrder {
@@ -35,6 +35,10 @@ export function launch(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder): Instance
   return instances
 }
 
+function defaultGroupsOf({ groups }: Region, { vpcId }: Subnet): string[] {
+  return groups.filter((group) => group.isDefault && group.vpcId === vpcId).map(({ id }) => id)
+}
+
 function makeInstance(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder & { launchIndex: number }): Instance {
   const { ids, world } = ec2.parts
   const { nowMs } = ec2
@@ -42,7 +46,7 @@ function makeInstance(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder & { launchI
   const id = ids.resource('i')
   const number = subnet.used++
   const host = 4 + (number % 4091)
-  const hasPublicIp = plan.hasPublicIp ?? subnet.plan.egress === 'public'
+  const hasPublicIp = plan.hasPublicIp ?? subnet.hasPublicAddresses
   const networks = subnet.network.split('.')
   const privateIp = `${networks[0]}.${networks[1]}.${Number(networks[2]) + (host >> 8)}.${host & 255}`
   const instance: Instance = {
@@ -69,7 +73,7 @@ function makeInstance(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder & { launchI
       'ff',
       ...privateIp.split('.').map((part) => Number(part).toString(16).padStart(2, '0')),
     ].join(':'),
-    groupIds: plan.groupIds,
+    groupIds: plan.groupIds.length > 0 ? plan.groupIds : defaultGroupsOf(plan.region, subnet),
     ...(plan.role === undefined ? {} : { role: plan.role }),
     userData: plan.userData,
     shutdownBehavior: plan.shutdownBehavior,

@@ -1,12 +1,24 @@
 /** What EC2 keeps of a region. */
 import type { Role } from '../identity/identities'
 import type { Machine, MachineSpec } from '../machines/machine'
-import type { CapacityType, SubnetPlan } from '../world/schema'
+import type { CapacityType } from '../world/schema'
 import type { MachineType } from '../world/types'
 import type { RegionPlan, Zone } from '../world/world'
+import type { Endpoint, Gateway, RouteTable, SecurityGroup, Subnet, Tags, Vpc } from './network-model'
 import type { CapacityReservation } from './reservation-model'
 
-export type Tags = Map<string, string>
+export type {
+  Endpoint,
+  Gateway,
+  NetworkPart,
+  Route,
+  RouteTable,
+  Rule,
+  SecurityGroup,
+  Subnet,
+  Tags,
+  Vpc,
+} from './network-model'
 
 export type InstanceState = 'pending' | 'running' | 'shutting-down' | 'terminated' | 'stopping' | 'stopped'
 
@@ -29,18 +41,6 @@ export interface StateChange {
   atMs: number
   state: InstanceState
   reason?: Reason
-}
-
-export interface Subnet {
-  id: string
-  vpcId: string
-  zone: Zone
-  cidr: string
-  /** First three numbers of its addresses. */
-  network: string
-  plan: SubnetPlan
-  routeTableId: string
-  used: number
 }
 
 export interface Image {
@@ -163,28 +163,16 @@ export interface Fleet {
   instances: Instance[]
 }
 
-export interface SecurityGroup {
-  id: string
-  name: string
-  /** The default group lets its own members in; the others nobody. */
-  isDefault: boolean
-}
-
 export interface Region {
   plan: RegionPlan
-  vpcId: string
-  gatewayId: string
+  vpcs: Vpc[]
+  gateways: Gateway[]
+  routeTables: RouteTable[]
   groups: SecurityGroup[]
   subnets: Subnet[]
   images: Image[]
   nat?: { id: string; subnet: Subnet; publicIp: string }
-  endpoints: {
-    id: string
-    service: string
-    type: 'Interface' | 'Gateway'
-    subnetIds: string[]
-    routeTableIds: string[]
-  }[]
+  endpoints: Endpoint[]
   instances: Map<string, Instance>
   volumes: Map<string, Volume>
   spotRequests: Map<string, SpotRequest>

@@ -2,9 +2,24 @@
 import type { Xml } from '../wire/xml'
 import type { Call } from '../wire/service'
 import type { Ec2 } from './ec2'
-import type { Region, SecurityGroup, Subnet } from './model'
+import type { Endpoint, Gateway, Region, RouteTable, Rule, SecurityGroup, Subnet, Vpc } from './model'
+import { tagWords } from './tags'
 
-export function subnetWords(ec2: Ec2, { id, vpcId, zone, cidr, plan, used }: Subnet): Xml {
+export function vpcWords(ec2: Ec2, { id, cidr, isDefault, tags }: Vpc): Xml {
+  return {
+    vpcId: id,
+    ownerId: ec2.account,
+    state: 'available',
+    cidrBlock: cidr,
+    dhcpOptionsId: 'dopt-0a1b2c3d4e5f60718',
+    instanceTenancy: 'default',
+    isDefault,
+    tagSet: tagWords(tags),
+  }
+}
+
+export function subnetWords(ec2: Ec2, subnet: Subnet): Xml {
+  const { id, vpcId, zone, cidr, addresses, used, isDefault, hasPublicAddresses, tags } = subnet
   return {
     subnetId: id,
     subnetArn: `arn:aws:ec2:${zone.name.slice(0, -1)}:${ec2.account}:subnet/${id}`,
@@ -12,69 +27,58 @@ export function subnetWords(ec2: Ec2, { id, vpcId, zone, cidr, plan, used }: Sub
     ownerId: ec2.account,
     vpcId,
     cidrBlock: cidr,
-    availableIpAddressCount: plan.addresses - used,
+    availableIpAddressCount: addresses - used,
     availabilityZone: zone.name,
     availabilityZoneId: zone.id,
-    defaultForAz: plan.isDefault,
-    mapPublicIpOnLaunch: plan.egress === 'public',
+    defaultForAz: isDefault,
+    mapPublicIpOnLaunch: hasPublicAddresses,
     assignIpv6AddressOnCreation: false,
-    tagSet: [],
+    tagSet: tagWords(tags),
   }
 }
 
-export function groupWords(ec2: Ec2, { id, name, isDefault }: SecurityGroup, vpcId: string): Xml {
-  const everywhere = {
-    ipProtocol: '-1',
-    groups: [],
-    ipRanges: [{ cidrIp: '0.0.0.0/0' }],
+function ruleWords(ec2: Ec2, { protocol, fromPort, toPort, cidrs, groupIds }: Rule): Xml {
+  return {
+    ipProtocol: protocol,
+    fromPort,
+    toPort,
+    groups: groupIds.map((groupId) => ({ groupId, userId: ec2.account })),
+    ipRanges: cidrs.map((cidrIp) => ({ cidrIp })),
     ipv6Ranges: [],
     prefixListIds: [],
   }
+}
+
+export function groupWords(ec2: Ec2, group: SecurityGroup): Xml {
+  const { id, name, description, vpcId, ingress, egress, tags } = group
   return {
     groupId: id,
     groupName: name,
-    groupDescription: isDefault ? 'default VPC security group' : name,
+    groupDescription: description,
     ownerId: ec2.account,
     vpcId,
-    ipPermissions: isDefault
-      ? [{ ...everywhere, ipRanges: [], groups: [{ groupId: id, userId: ec2.account }] }]
-      : [],
-    ipPermissionsEgress: [everywhere],
-    tagSet: [],
+    ipPermissions: ingress.map((rule) => ruleWords(ec2, rule)),
+    ipPermissionsEgress: egress.map((rule) => ruleWords(ec2, rule)),
+    tagSet: tagWords(tags),
   }
 }
 
-interface RouteTable {
-  id: string
-  vpcId: string
-  isMain: boolean
-  subnets: Subnet[]
-  out: { gatewayId?: string; natGatewayId?: string } | undefined
+export function gatewayWords(ec2: Ec2, { id, vpcId, tags }: Gateway): Xml {
+  return {
+    internetGatewayId: id,
+    ownerId: ec2.account,
+    attachmentSet: vpcId === undefined ? [] : [{ vpcId, state: 'available' }],
+    tagSet: tagWords(tags),
+  }
 }
 
-/** One table for each way out; the public one is the main table. */
-export function routeTables({ subnets, gatewayId, nat, vpcId }: Region): RouteTable[] {
-  const ids = [...new Set(subnets.map(({ routeTableId }) => routeTableId))]
-  return ids.map((id, i) => {
-    const served = subnets.filter(({ routeTableId }) => routeTableId === id)
-    const { egress } = served[0]!.plan
-    const ways = {
-      public: { gatewayId },
-      nat: { natGatewayId: nat?.id ?? '' },
-      endpoints: undefined,
-      none: undefined,
-    }
-    const isMain = egress === 'public' || (i === 0 && subnets.every(({ plan }) => plan.egress !== 'public'))
-    return { id, vpcId, isMain, subnets: served, out: ways[egress] }
-  })
-}
-
-export function tableWords(ec2: Ec2, { id, vpcId, isMain, subnets, out }: RouteTable): Xml {
+export function tableWords(ec2: Ec2, region: Region, table: RouteTable): Xml {
+  const { id, vpcId, isMain, associations, routes, tags } = table
   const associated = { state: 'associated' }
-  const own = subnets.map((subnet) => ({
-    routeTableAssociationId: subnet.id.replace('subnet', 'rtbassoc'),
+  const own = associations.map(({ id: routeTableAssociationId, subnetId }) => ({
+    routeTableAssociationId,
     routeTableId: id,
-    subnetId: subnet.id,
+    subnetId,
     main: false,
     associationState: associated,
   }))
@@ -85,7 +89,7 @@ export function tableWords(ec2: Ec2, { id, vpcId, isMain, subnets, out }: RouteT
     associationState: associated,
   }
   const local = {
-    destinationCidrBlock: '172.31.0.0/16',
+    destinationCidrBlock: region.vpcs.find((vpc) => vpc.id === vpcId)?.cidr,
     gatewayId: 'local',
     state: 'active',
     origin: 'CreateRouteTable',
@@ -94,16 +98,36 @@ export function tableWords(ec2: Ec2, { id, vpcId, isMain, subnets, out }: RouteT
     routeTableId: id,
     vpcId,
     ownerId: ec2.account,
-    // The subnets of the main table follow it without an association of their own.
-    associationSet: isMain ? [main] : own,
+    associationSet: isMain ? [main, ...own] : own,
     propagatingVgwSet: [],
     routeSet: [
       local,
-      ...(out === undefined
-        ? []
-        : [{ destinationCidrBlock: '0.0.0.0/0', ...out, state: 'active', origin: 'CreateRoute' }]),
+      ...routes.map(({ cidr, gatewayId, natGatewayId }) => {
+        const isThere =
+          natGatewayId !== undefined ||
+          region.gateways.some((gateway) => gateway.id === gatewayId && gateway.vpcId === vpcId)
+        const state = isThere ? 'active' : 'blackhole'
+        return { destinationCidrBlock: cidr, gatewayId, natGatewayId, state, origin: 'CreateRoute' }
+      }),
     ],
-    tagSet: [],
+    tagSet: tagWords(tags),
+  }
+}
+
+export function endpointWords(ec2: Ec2, endpoint: Endpoint): Xml {
+  const { id, service, type, vpcId, subnetIds, routeTableIds, createdAtMs, tags } = endpoint
+  return {
+    vpcEndpointId: id,
+    vpcEndpointType: type,
+    vpcId,
+    serviceName: service,
+    state: 'available',
+    routeTableIdSet: routeTableIds,
+    subnetIdSet: subnetIds,
+    privateDnsEnabled: type === 'Interface',
+    creationTimestamp: new Date(createdAtMs),
+    ownerId: ec2.account,
+    tagSet: tagWords(tags),
   }
 }
 

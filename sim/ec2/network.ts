@@ -4,7 +4,11 @@ import { dryRun, filter, flag, list, paging, text } from '../wire/query'
 import { action, type Action } from '../wire/service'
 import type { Ec2 } from './ec2'
 import { chosen, page, select } from './filters'
-import { groupWords, subnetWords } from './network-words'
+import { KINDS, visible } from './network-parts'
+import { groupWords, subnetWords, vpcWords } from './network-words'
+import { groupChanges } from './group-changes'
+import { networkChanges } from './network-changes'
+import { wayChanges } from './way-changes'
 import { wayActions } from './ways-out'
 
 const filters = { Filter: list(filter).default([]) }
@@ -18,6 +22,9 @@ export function networkActions(ec2: Ec2): Record<string, Action> {
     DescribeVpcs: describeVpcs(ec2),
     DescribeSecurityGroups: describeSecurityGroups(ec2),
     ...wayActions(ec2),
+    ...networkChanges(ec2),
+    ...wayChanges(ec2),
+    ...groupChanges(ec2),
   }
 }
 
@@ -95,19 +102,15 @@ function describeSubnets(ec2: Ec2): Action {
   return action({
     input: z.strictObject({ ...dryRun, ...filters, ...paging, SubnetId: list(text).default([]) }),
     run({ Filter, SubnetId, ...wish }, { region }) {
-      const { subnets } = ec2.region(region)
-      const wanted = chosen(subnets, SubnetId, {
-        by: ({ id }) => id,
-        code: 'InvalidSubnetID.NotFound',
-        what: 'subnet ID',
-      })
+      const subnets = visible(ec2, ec2.region(region).subnets)
+      const wanted = chosen(subnets, SubnetId, { by: ({ id }) => id, ...KINDS.subnet })
       const found = select(wanted, Filter, {
         'subnet-id': ({ id }) => id,
         'vpc-id': ({ vpcId }) => vpcId,
         'availability-zone': ({ zone }) => zone.name,
         'availability-zone-id': ({ zone }) => zone.id,
-        'default-for-az': ({ plan }) => String(plan.isDefault),
-        'map-public-ip-on-launch': ({ plan }) => String(plan.egress === 'public'),
+        'default-for-az': ({ isDefault }) => String(isDefault),
+        'map-public-ip-on-launch': ({ hasPublicAddresses }) => String(hasPublicAddresses),
         state: () => 'available',
         'cidr-block': ({ cidr }) => cidr,
       })
@@ -118,35 +121,20 @@ function describeSubnets(ec2: Ec2): Action {
 }
 
 function describeVpcs(ec2: Ec2): Action {
-  const cidr = '172.31.0.0/16'
   return action({
     input: z.strictObject({ ...dryRun, ...filters, ...paging, VpcId: list(text).default([]) }),
     run({ Filter, VpcId, ...wish }, { region }) {
-      const vpcs = [{ id: ec2.region(region).vpcId }]
-      const wanted = chosen(vpcs, VpcId, {
-        by: ({ id }) => id,
-        code: 'InvalidVpcID.NotFound',
-        what: 'vpc ID',
-      })
+      const vpcs = visible(ec2, ec2.region(region).vpcs)
+      const wanted = chosen(vpcs, VpcId, { by: ({ id }) => id, ...KINDS.vpc })
       const found = select(wanted, Filter, {
         'vpc-id': ({ id }) => id,
-        'is-default': () => 'true',
-        isDefault: () => 'true',
+        'is-default': ({ isDefault }) => String(isDefault),
+        isDefault: ({ isDefault }) => String(isDefault),
         state: () => 'available',
-        cidr: () => cidr,
+        cidr: ({ cidr }) => cidr,
       })
       const { items, nextToken } = page(found, wish, PAGE)
-      const vpcSet = items.map(({ id }) => ({
-        vpcId: id,
-        ownerId: ec2.account,
-        state: 'available',
-        cidrBlock: cidr,
-        dhcpOptionsId: 'dopt-0a1b2c3d4e5f60718',
-        instanceTenancy: 'default',
-        isDefault: true,
-        tagSet: [],
-      }))
-      return { vpcSet, nextToken }
+      return { vpcSet: items.map((each) => vpcWords(ec2, each)), nextToken }
     },
   })
 }
@@ -161,17 +149,16 @@ function describeSecurityGroups(ec2: Ec2): Action {
       GroupName: list(text).default([]),
     }),
     run({ Filter, GroupId, GroupName, ...wish }, { region }) {
-      const { groups, vpcId } = ec2.region(region)
-      const words = { code: 'InvalidGroup.NotFound', what: 'security group' }
-      const named = chosen(groups, GroupName, { by: ({ name }) => name, ...words })
-      const wanted = chosen(named, GroupId, { by: ({ id }) => id, ...words })
+      const groups = visible(ec2, ec2.region(region).groups)
+      const named = chosen(groups, GroupName, { by: ({ name }) => name, ...KINDS.group })
+      const wanted = chosen(named, GroupId, { by: ({ id }) => id, ...KINDS.group })
       const found = select(wanted, Filter, {
         'group-id': ({ id }) => id,
         'group-name': ({ name }) => name,
-        'vpc-id': () => vpcId,
+        'vpc-id': ({ vpcId }) => vpcId,
       })
       const { items, nextToken } = page(found, wish, PAGE)
-      return { securityGroupInfo: items.map((each) => groupWords(ec2, each, vpcId)), nextToken }
+      return { securityGroupInfo: items.map((each) => groupWords(ec2, each)), nextToken }
     },
   })
 }

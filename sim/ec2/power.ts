@@ -6,12 +6,14 @@ import { credentialsDocument, instanceProfileDocument, metadataOf } from '../mac
 import type { AskRegistry, Machine, MachineSpec } from '../machines/machine'
 import type { SimulatedGpu } from '../machines/nvidia-smi'
 import { drawMs, type World } from '../world/world'
-import type { Instance } from './model'
+import type { Instance, Region } from './model'
+import { hasEndpoints, hasInternet } from './routing'
 
 export interface PowerParts {
   world: World
   clock: Clock
   identities: Identities
+  regionOf: (instance: Instance) => Region
   /** What registries answer a machine. */
   registriesFor: (instance: Instance) => AskRegistry
   /** Where the machines' disks are. */
@@ -55,14 +57,14 @@ export class PowerSupply {
 
   /** Whether the machine's network and role let its agent register. */
   canReachServices(instance: Instance): boolean {
-    const { subnet, role } = instance
-    const hasWay = this.hasInternet(instance) || subnet.plan.egress === 'endpoints'
+    const { role } = instance
+    const hasWay = this.hasInternet(instance) || hasEndpoints(this.parts.regionOf(instance), instance)
     return hasWay && role !== undefined && this.mayRegister(role)
   }
 
   /** Endpoints lead to services; the Internet is behind a gateway. */
-  hasInternet({ subnet: { plan }, publicIp }: Instance): boolean {
-    return plan.egress === 'nat' || (plan.egress === 'public' && publicIp !== undefined)
+  hasInternet(instance: Instance): boolean {
+    return hasInternet(this.parts.regionOf(instance), instance)
   }
 
   private mayRegister(role: Role): boolean {

@@ -1,46 +1,13 @@
 /** A region as it is before anybody has done anything: its network and its images. */
-import { createHash } from 'node:crypto'
 import type { World, RegionPlan } from '../world/world'
-import type { Image, Region, Subnet } from './model'
-
-/** Ids of what was always there depend on the region's name only, so that a restart finds them again. */
-function lastingId(prefix: string, name: string): string {
-  return `${prefix}-0${createHash('sha256').update(name).digest('hex').slice(0, 16)}`
-}
-
-const ENDPOINT_SERVICES = ['ssm', 'ssmmessages', 'ec2messages', 'sts', 'ec2']
+import { firstNetwork, lastingId } from './first-network'
+import type { Image, Region } from './model'
 
 export function makeRegion(world: World, plan: RegionPlan, nowMs: number): Region {
-  const name = `${world.account}/${plan.name}`
-  const vpcId = lastingId('vpc', name)
-  const subnets = plan.subnets.map((each, i): Subnet => {
-    const zone = plan.zones.find((candidate) => candidate.name === each.zone)
-    if (zone === undefined) throw new Error(`a subnet is in ${each.zone}, which is no zone of ${plan.name}`)
-    return {
-      id: lastingId('subnet', `${name}/${i}`),
-      vpcId,
-      zone,
-      cidr: `172.31.${i * 16}.0/20`,
-      network: `172.31.${i * 16}`,
-      plan: each,
-      routeTableId: lastingId('rtb', `${name}/${each.egress}`),
-      used: 0,
-    }
-  })
-  const nat = subnets.some(({ plan: { egress } }) => egress === 'nat') ? natOf(name, subnets) : undefined
   return {
     plan,
-    vpcId,
-    gatewayId: lastingId('igw', name),
-    groups: ['default', ...plan.groups].map((group) => ({
-      id: lastingId('sg', `${name}/${group}`),
-      name: group,
-      isDefault: group === 'default',
-    })),
-    subnets,
+    ...firstNetwork(world, plan, nowMs),
     images: imagesOf(world, plan.name),
-    ...(nat === undefined ? {} : { nat }),
-    endpoints: endpointsOf(name, plan.name, subnets),
     instances: new Map(),
     volumes: new Map(),
     spotRequests: new Map(),
@@ -49,33 +16,6 @@ export function makeRegion(world: World, plan: RegionPlan, nowMs: number): Regio
     fleets: new Map(),
     createdAtMs: nowMs,
   }
-}
-
-function natOf(name: string, subnets: Subnet[]): NonNullable<Region['nat']> {
-  const place = subnets.find(({ plan }) => plan.egress === 'public') ?? subnets[0]!
-  return { id: lastingId('nat', name), subnet: place, publicIp: '198.51.100.1' }
-}
-
-function endpointsOf(name: string, region: string, subnets: Subnet[]): Region['endpoints'] {
-  const served = subnets.filter(({ plan }) => plan.egress === 'endpoints')
-  if (served.length === 0) return []
-  const subnetIds = served.map(({ id }) => id)
-  const routeTableIds = [...new Set(served.map(({ routeTableId }) => routeTableId))]
-  const interfaces = ENDPOINT_SERVICES.map((service) => ({
-    id: lastingId('vpce', `${name}/${service}`),
-    service: `com.amazonaws.${region}.${service}`,
-    type: 'Interface' as const,
-    subnetIds,
-    routeTableIds: [],
-  }))
-  const store = {
-    id: lastingId('vpce', `${name}/s3`),
-    service: `com.amazonaws.${region}.s3`,
-    type: 'Gateway' as const,
-    subnetIds: [],
-    routeTableIds,
-  }
-  return [...interfaces, store]
 }
 
 interface ImagePlan {

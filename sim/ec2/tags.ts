@@ -7,6 +7,7 @@ import type { Ec2 } from './ec2'
 import { page, select } from './filters'
 import { checkTagList } from './launch-plan'
 import type { Region, Tags } from './model'
+import { KINDS, visible } from './network-parts'
 import { showTags } from './power'
 
 const TAGS_MAX = 50
@@ -111,6 +112,12 @@ function tagged(ec2: Ec2, region: Region): Tagged[] {
     ...of('capacity-reservation', region.reservations.values()),
     ...of('launch-template', region.templates.values()),
     ...of('fleet', region.fleets.values()),
+    ...of('vpc', visible(ec2, region.vpcs)),
+    ...of('subnet', visible(ec2, region.subnets)),
+    ...of('internet-gateway', visible(ec2, region.gateways)),
+    ...of('route-table', visible(ec2, region.routeTables)),
+    ...of('vpc-endpoint', visible(ec2, region.endpoints)),
+    ...of('security-group', visible(ec2, region.groups)),
   ]
 }
 
@@ -121,6 +128,7 @@ const NOT_FOUND: Readonly<Record<string, string>> = {
   cr: 'InvalidCapacityReservationId.NotFound',
   lt: 'InvalidLaunchTemplateId.NotFound',
   fleet: 'InvalidFleetId.NotFound',
+  ...Object.fromEntries(Object.values(KINDS).map(({ prefix, code }) => [prefix, code])),
 }
 
 function notFound(id: string): never {

@@ -4,13 +4,15 @@ import { dryRun, filter, list, paging, text } from '../wire/query'
 import { action, type Action } from '../wire/service'
 import type { Ec2 } from './ec2'
 import { chosen, page, select } from './filters'
-import { natWords, routeTables, tableWords } from './network-words'
+import { KINDS, visible } from './network-parts'
+import { endpointWords, gatewayWords, natWords, tableWords } from './network-words'
 
 const filters = { Filter: list(filter).default([]) }
 
 export function wayActions(ec2: Ec2): Record<string, Action> {
   return {
     DescribeRouteTables: describeRouteTables(ec2),
+    DescribeInternetGateways: describeGateways(ec2),
     DescribeNatGateways: describeNatGateways(ec2),
     DescribeVpcEndpoints: describeVpcEndpoints(ec2),
   }
@@ -20,17 +22,35 @@ function describeRouteTables(ec2: Ec2): Action {
   return action({
     input: z.strictObject({ ...dryRun, ...filters, ...paging, RouteTableId: list(text).default([]) }),
     run({ Filter, RouteTableId, ...wish }, { region }) {
-      const tables = routeTables(ec2.region(region))
-      const words = { code: 'InvalidRouteTableID.NotFound', what: 'routeTable ID' }
-      const found = select(chosen(tables, RouteTableId, { by: ({ id }) => id, ...words }), Filter, {
+      const all = ec2.region(region)
+      const tables = chosen(visible(ec2, all.routeTables), RouteTableId, {
+        by: ({ id }) => id,
+        ...KINDS.table,
+      })
+      const found = select(tables, Filter, {
         'route-table-id': ({ id }) => id,
         'vpc-id': ({ vpcId }) => vpcId,
-        // The subnets of the main table follow it without an association of their own.
-        'association.subnet-id': ({ subnets, isMain }) => (isMain ? [] : subnets.map(({ id }) => id)),
+        'association.subnet-id': ({ associations }) => associations.map(({ subnetId }) => subnetId),
         'association.main': ({ isMain }) => String(isMain),
       })
       const { items, nextToken } = page(found, wish, { most: 100 })
-      return { routeTableSet: items.map((each) => tableWords(ec2, each)), nextToken }
+      return { routeTableSet: items.map((each) => tableWords(ec2, all, each)), nextToken }
+    },
+  })
+}
+
+function describeGateways(ec2: Ec2): Action {
+  return action({
+    input: z.strictObject({ ...dryRun, ...filters, ...paging, InternetGatewayId: list(text).default([]) }),
+    run({ Filter, InternetGatewayId, ...wish }, { region }) {
+      const all = visible(ec2, ec2.region(region).gateways)
+      const wanted = chosen(all, InternetGatewayId, { by: ({ id }) => id, ...KINDS.gateway })
+      const found = select(wanted, Filter, {
+        'internet-gateway-id': ({ id }) => id,
+        'attachment.vpc-id': ({ vpcId }) => vpcId,
+      })
+      const { items, nextToken } = page(found, wish, { most: 1000 })
+      return { internetGatewaySet: items.map((each) => gatewayWords(ec2, each)), nextToken }
     },
   })
 }
@@ -58,30 +78,17 @@ function describeVpcEndpoints(ec2: Ec2): Action {
   return action({
     input: z.strictObject({ ...dryRun, ...filters, ...paging, VpcEndpointId: list(text).default([]) }),
     run({ Filter, VpcEndpointId, ...wish }, { region }) {
-      const { endpoints, vpcId, createdAtMs } = ec2.region(region)
-      const words = { code: 'InvalidVpcEndpointId.NotFound', what: 'Vpc Endpoint Id' }
-      const found = select(chosen(endpoints, VpcEndpointId, { by: ({ id }) => id, ...words }), Filter, {
+      const endpoints = visible(ec2, ec2.region(region).endpoints)
+      const wanted = chosen(endpoints, VpcEndpointId, { by: ({ id }) => id, ...KINDS.endpoint })
+      const found = select(wanted, Filter, {
         'vpc-endpoint-id': ({ id }) => id,
         'service-name': ({ service }) => service,
-        'vpc-id': () => vpcId,
+        'vpc-id': ({ vpcId }) => vpcId,
         'vpc-endpoint-type': ({ type }) => type,
         'vpc-endpoint-state': () => 'available',
       })
       const { items, nextToken } = page(found, wish, { most: 1000 })
-      const vpcEndpointSet = items.map(({ id, service, type, subnetIds, routeTableIds }) => ({
-        vpcEndpointId: id,
-        vpcEndpointType: type,
-        vpcId,
-        serviceName: service,
-        state: 'available',
-        routeTableIdSet: routeTableIds,
-        subnetIdSet: subnetIds,
-        privateDnsEnabled: type === 'Interface',
-        creationTimestamp: new Date(createdAtMs),
-        ownerId: ec2.account,
-        tagSet: [],
-      }))
-      return { vpcEndpointSet, nextToken }
+      return { vpcEndpointSet: items.map((each) => endpointWords(ec2, each)), nextToken }
     },
   })
 }

@@ -1,33 +1,37 @@
 /** IAM, as far as somebody asks what is set up and what is allowed. */
 import { z } from 'zod'
+import type { Clock } from '../clock'
 import type { World } from '../world/world'
-import { ApiError } from '../wire/errors'
 import { integer, members, text } from '../wire/query'
 import { action, type Action, type Service } from '../wire/service'
+import { linkedRoleActions, profileChanges, roleChanges } from './iam-changes'
+import { noSuch, profileOf, profilesOf, profileWords, roleOf, roleWords } from './iam-words'
 import type { Identities, Role } from './identities'
 import { judge, type Policy, type Verdict, type Wish } from './policy'
 
 const IAM_NAMESPACE = 'https://iam.amazonaws.com/doc/2010-05-08/'
-/** Everything in IAM was there when the account was made. */
+/** Users were there when the account was made. */
 const CREATED_AT = new Date(Date.UTC(2026, 0, 1))
 
 const marker = { Marker: text.optional(), MaxItems: integer.optional() }
 
-export function iamService(world: World, identities: Identities): Service {
+export function iamService(world: World, identities: Identities, clock: Clock): Service {
   return {
     name: 'iam',
     style: 'query',
     namespace: IAM_NAMESPACE,
-    actions: { ...roleActions(world, identities), ...judgeActions(identities) },
+    actions: {
+      ...roleActions(world, identities),
+      ...judgeActions(identities),
+      ...roleChanges(world, identities, clock),
+      ...profileChanges(world, identities, clock),
+      ...linkedRoleActions(identities, clock),
+    },
   }
 }
 
 function roleActions(world: World, identities: Identities): Record<string, Action> {
-  const find = (name: string): Role => {
-    const role = identities.roles.get(name)
-    if (role === undefined) throw noSuch(`The role with name ${name} cannot be found.`)
-    return role
-  }
+  const find = (name: string): Role => roleOf(identities, name)
   const named = z.strictObject({ RoleName: text, ...marker })
   return {
     GetRole: action({
@@ -37,21 +41,24 @@ function roleActions(world: World, identities: Identities): Record<string, Actio
     GetInstanceProfile: action({
       input: z.strictObject({ InstanceProfileName: text }),
       run({ InstanceProfileName: name }) {
-        const role = identities.roles.get(name)
-        if (role?.plan.hasProfile !== true) throw noSuch(`Instance Profile ${name} cannot be found.`)
-        const id = role.id.replace('AROA', 'AIPA')
-        const Arn = `arn:aws:iam::${world.account}:instance-profile/${name}`
-        return {
-          InstanceProfile: {
-            Path: '/',
-            InstanceProfileName: name,
-            InstanceProfileId: id,
-            Arn,
-            CreateDate: CREATED_AT,
-            Roles: [roleWords(world, role)],
-          },
-        }
+        return { InstanceProfile: profileWords(world, profileOf(identities, name)) }
       },
+    }),
+    ListRoles: action({
+      input: z.strictObject({ PathPrefix: text.default('/'), ...marker }),
+      run: ({ PathPrefix }) => ({
+        Roles: [...identities.roles.values()]
+          .filter(({ path }) => path.startsWith(PathPrefix))
+          .map((role) => roleWords(world, role)),
+        IsTruncated: false,
+      }),
+    }),
+    ListInstanceProfilesForRole: action({
+      input: named,
+      run: ({ RoleName }) => ({
+        InstanceProfiles: profilesOf(identities, find(RoleName)).map((each) => profileWords(world, each)),
+        IsTruncated: false,
+      }),
     }),
     ListAttachedRolePolicies: action({
       input: named,
@@ -130,29 +137,4 @@ function judgeActions(identities: Identities): Record<string, Action> {
 function together(policies: readonly (readonly Policy[])[], wish: Wish): Verdict {
   const verdicts = policies.map((each) => judge(each, wish))
   return verdicts.find((verdict) => verdict !== 'allowed') ?? 'allowed'
-}
-
-function roleWords(world: World, { name, id, arn, plan }: Role) {
-  const principals = plan.trusts.map((who) => ({
-    Effect: 'Allow',
-    Principal: who.includes('.')
-      ? { Service: who }
-      : { AWS: who === 'account' ? `arn:aws:iam::${world.account}:root` : who },
-    Action: 'sts:AssumeRole',
-  }))
-  return {
-    Path: '/',
-    RoleName: name,
-    RoleId: id,
-    Arn: arn,
-    CreateDate: CREATED_AT,
-    AssumeRolePolicyDocument: encodeURIComponent(
-      JSON.stringify({ Version: '2012-10-17', Statement: principals }),
-    ),
-    MaxSessionDuration: plan.sessionMax / 1000,
-  }
-}
-
-function noSuch(message: string): ApiError {
-  return new ApiError('NoSuchEntity', message, 404)
 }

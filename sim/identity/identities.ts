@@ -31,10 +31,27 @@ export interface Principal {
 
 export interface Role {
   name: string
+  /** `/`, or where a service keeps its own: `/aws-service-role/spot.amazonaws.com/`. */
+  path: string
   id: string
   arn: string
+  description: string
   plan: RolePlan
-  policies: readonly Policy[]
+  /** What `plan` allows; whoever holds the role sees every change of it. */
+  policies: Policy[]
+  tags: Map<string, string>
+  createdAt: Date
+}
+
+export interface Profile {
+  name: string
+  id: string
+  arn: string
+  role?: Role
+  /** Until then EC2 does not know it. */
+  visibleAtMs: number
+  tags: Map<string, string>
+  createdAt: Date
 }
 
 export type Session = Credentials & { expiresAtMs: number; principal: Principal }
@@ -54,8 +71,6 @@ export const TEST_CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' }
 
 const TEST_USER: UserPlan = { ...TEST_CREDENTIALS, managed: ['AdministratorAccess'], policies: {} }
 const HOUR_MS = 3_600_000
-/** As AWS names it. */
-export const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 
 /** Roles of a world that names none: one for machines, and one for what jobs are given. */
 const USUAL_ROLES: Record<string, RolePlan> = {
@@ -77,6 +92,7 @@ const USUAL_ROLES: Record<string, RolePlan> = {
 
 export class Identities {
   readonly roles = new Map<string, Role>()
+  readonly profiles = new Map<string, Profile>()
   private readonly holders = new Map<string, Holder>()
 
   constructor(
@@ -85,18 +101,11 @@ export class Identities {
     private readonly ids: Ids,
   ) {
     for (const [name, user] of Object.entries({ test: TEST_USER, ...world.users })) this.addUser(name, user)
-    const hasRoles = Object.keys(world.roles).length > 0
-    for (const [name, plan] of Object.entries(hasRoles ? world.roles : USUAL_ROLES)) this.addRole(name, plan)
-    if (world.hasSpotRole) this.addSpotRole()
-  }
-
-  addSpotRole(): void {
-    const trusts = ['spot.amazonaws.com']
-    this.addRole(SPOT_ROLE, {
-      ...{ managed: [], policies: {}, trusts },
-      sessionMax: HOUR_MS,
-      hasProfile: false,
-    })
+    for (const [name, plan] of Object.entries(world.roles ?? USUAL_ROLES)) {
+      const role = this.addRole(name, plan, BEFORE)
+      if (plan.hasProfile) this.addProfile(name, { ...BEFORE, visibleAtMs: 0 }).role = role
+    }
+    for (const service of world.linkedRoles) this.addLinkedRole(service, BEFORE)
   }
 
   /**
@@ -180,15 +189,54 @@ export class Identities {
     this.holders.set(accessKeyId, { credentials: { accessKeyId, secretAccessKey }, principal })
   }
 
-  private addRole(name: string, plan: RolePlan): void {
-    this.roles.set(name, {
-      name,
+  /** Throws `WorldError` for a policy that is none. */
+  addRole(name: string, plan: RolePlan, facts: RoleFacts): Role {
+    const { createdAt, path = '/', description = '', tags = [] } = facts
+    const role: Role = {
+      ...{ name, path, description, plan, createdAt, tags: new Map(tags), policies: [] },
       id: this.ids.iam('AROA'),
-      arn: `arn:aws:iam::${this.world.account}:role/${name}`,
-      plan,
-      policies: policiesOf(plan, `roles.${name}`),
-    })
+      arn: `arn:aws:iam::${this.world.account}:role${path}${name}`,
+    }
+    this.roles.set(name, role)
+    this.planned(role)
+    return role
   }
+
+  /** Makes what a role's plan says hold. */
+  planned(role: Role): void {
+    role.policies.splice(0, role.policies.length, ...policiesOf(role.plan, `roles.${role.name}`))
+  }
+
+  addLinkedRole(service: string, facts: RoleFacts): Role {
+    const plan = { managed: [], policies: {}, trusts: [service], sessionMax: HOUR_MS, hasProfile: false }
+    return this.addRole(linkedRoleName(service), plan, { ...facts, path: `/aws-service-role/${service}/` })
+  }
+
+  addProfile(name: string, facts: Pick<Profile, 'createdAt' | 'visibleAtMs'>): Profile {
+    const arn = `arn:aws:iam::${this.world.account}:instance-profile/${name}`
+    const profile: Profile = { name, id: this.ids.iam('AIPA'), arn, tags: new Map(), ...facts }
+    this.profiles.set(name, profile)
+    return profile
+  }
+}
+
+export interface RoleFacts {
+  createdAt: Date
+  path?: string
+  description?: string
+  tags?: Iterable<readonly [string, string]>
+}
+
+/** Everything that a world names was there when the account was made. */
+const BEFORE = { createdAt: new Date(Date.UTC(2026, 0, 1)) }
+
+/** Services that keep a role of their own in accounts, as far as they matter here. */
+const LINKED: Readonly<Record<string, string>> = { 'spot.amazonaws.com': 'AWSServiceRoleForEC2Spot' }
+
+export const isLinkable = (service: string): boolean => Object.hasOwn(LINKED, service)
+
+export function linkedRoleName(service: string): string {
+  return LINKED[service] ?? service
 }
 
 function policiesOf({ managed, policies }: Pick<UserPlan, 'managed' | 'policies'>, where: string): Policy[] {

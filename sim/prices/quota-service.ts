@@ -3,28 +3,14 @@ import { z } from 'zod'
 import { ApiError } from '../wire/errors'
 import { action, type Action, type Call, type Service } from '../wire/service'
 import type { World } from '../world/world'
+import type { Increase, QuotaBook } from './quota-book'
 import { QUOTAS, type Quota } from './quotas'
-
-interface Increase {
-  Id: string
-  CaseId: string
-  ServiceCode: string
-  QuotaCode: string
-  QuotaName: string
-  DesiredValue: number
-  Status: 'PENDING'
-  Created: number
-  LastUpdated: number
-  Requester: string
-  QuotaArn: string
-  GlobalQuota: boolean
-  Unit: string
-}
 
 export interface QuotaParts {
   world: World
   id: () => string
   nowMs: () => number
+  book: QuotaBook
 }
 
 const one = z.strictObject({ ServiceCode: z.string(), QuotaCode: z.string() })
@@ -46,7 +32,7 @@ function tellingActions(parts: QuotaParts): Record<string, Action> {
         Quota: words(parts, {
           code: checked(ServiceCode, QuotaCode),
           region,
-          value: valueOf(parts, QuotaCode),
+          value: parts.book.valueOf({ code: QuotaCode, region }),
         }),
       }),
     }),
@@ -71,7 +57,9 @@ function tellingActions(parts: QuotaParts): Record<string, Action> {
         const end = from + MaxResults
         const some = codes.slice(from, end)
         return {
-          Quotas: some.map((code) => words(parts, { code, region, value: valueOf(parts, code) })),
+          Quotas: some.map((code) =>
+            words(parts, { code, region, value: parts.book.valueOf({ code, region }) }),
+          ),
           ...(end < codes.length ? { NextToken: String(end) } : {}),
         }
       },
@@ -79,32 +67,43 @@ function tellingActions(parts: QuotaParts): Record<string, Action> {
   }
 }
 
+const history = {
+  Status: z.string().optional(),
+  MaxResults: z.int().optional(),
+  NextToken: z.string().optional(),
+}
+
 function increaseActions(parts: QuotaParts): Record<string, Action> {
-  const increases: Increase[] = []
+  const told = ({ region }: Call, isWanted: (increase: Increase) => boolean): object[] =>
+    parts.book
+      .increases()
+      .filter((increase) => increase.Region === region && isWanted(increase))
+      .map(withoutRegion)
   return {
     RequestServiceQuotaIncrease: action({
       input: one.extend({ DesiredValue: z.number().min(0) }),
       isMutating: true,
       run(wish, call) {
         const increase = increaseOf(parts, wish, call)
-        if (wish.DesiredValue <= valueOf(parts, wish.QuotaCode))
+        if (wish.DesiredValue <= parts.book.valueOf({ code: wish.QuotaCode, region: call.region }))
           throw new ApiError(
             'IllegalArgumentException',
             'The requested quota value must be greater than the current value',
           )
-        if (increases.some((each) => each.QuotaCode === wish.QuotaCode))
+        if (told(call, (each) => each.QuotaCode === wish.QuotaCode && each.Status === 'PENDING').length > 0)
           throw new ApiError(
             'ResourceAlreadyExistsException',
             'Only one open service quota increase request is allowed per quota.',
           )
-        increases.push(increase)
-        return { RequestedQuota: increase }
+        parts.book.add(increase)
+        return { RequestedQuota: told(call, ({ Id }) => Id === increase.Id)[0] }
       },
     }),
     ListRequestedServiceQuotaChangeHistory: action({
-      input: z.strictObject({ ServiceCode: z.string().optional(), Status: z.string().optional() }),
-      run: ({ ServiceCode, Status }) => ({
-        RequestedQuotas: increases.filter(
+      input: z.strictObject({ ServiceCode: z.string().optional(), ...history }),
+      run: ({ ServiceCode, Status }, call) => ({
+        RequestedQuotas: told(
+          call,
           (each) =>
             (ServiceCode ?? each.ServiceCode) === each.ServiceCode && (Status ?? each.Status) === each.Status,
         ),
@@ -113,18 +112,22 @@ function increaseActions(parts: QuotaParts): Record<string, Action> {
   }
 }
 
+function withoutRegion(increase: Increase): object {
+  return Object.fromEntries(Object.entries(increase).filter(([name]) => name !== 'Region'))
+}
+
 interface Wish {
   ServiceCode: string
   QuotaCode: string
   DesiredValue: number
 }
 
-/** Nobody grants it: it stays pending. */
 function increaseOf(parts: QuotaParts, wish: Wish, { region, principal }: Call): Increase {
   const code = checked(wish.ServiceCode, wish.QuotaCode)
   const { QuotaArn, QuotaName } = words(parts, { code, region, value: 0 })
   const nowSeconds = parts.nowMs() / 1000
   return {
+    Region: region,
     Id: parts.id(),
     CaseId: '',
     ...wish,
@@ -154,10 +157,6 @@ function words(
     Adjustable: true,
     GlobalQuota: false,
   }
-}
-
-function valueOf({ world }: QuotaParts, code: string): number {
-  return world.quotas[code] ?? known(code).usual
 }
 
 function known(code: string): Quota {

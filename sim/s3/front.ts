@@ -13,6 +13,7 @@ import { IdentityProblem } from '../wire/errors'
 import { setDate } from '../wire/server'
 import { checkSignature, readSignature, type Signature } from '../wire/sigv4'
 import { DOCUMENT_BYTES_MAX, drained, readDocument } from './bodies'
+import { lose, tell, type Told } from './answers'
 import { Buckets } from './buckets'
 import {
   CONDITIONS,
@@ -119,19 +120,20 @@ class Front implements Omit<StoreFront, 'ended'> {
     const lost = this.options.faults.first('lost-answer', occasion)
     if (hasCondition(request) && this.options.faults.first('ignored-condition', occasion) !== undefined)
       for (const name of CONDITIONS) delete request.headers[name]
-    if (operation.name === 'CreateBucket') return this.createBucket(request, response, operation)
+    if (this.options.foreignBuckets.includes(operation.bucket)) {
+      const code = operation.name === 'CreateBucket' ? 'BucketAlreadyExists' : 'AccessDenied'
+      throw new StoreProblem(code, code === 'AccessDenied' ? 403 : 409, `${operation.bucket} is of others.`)
+    }
+    if (operation.name === 'CreateBucket')
+      return tell(await this.createBucket(request, operation), { request, response, lost })
     if (operation.key === '' && operation.subresource && this.buckets.isSetting(operation.subresource))
-      return this.configure(request, response, operation)
+      return tell(await this.configure(request, operation), { request, response, lost })
     const answer = isSmallPut(request, operation)
       ? await this.passAgain(request, await readDocument(request))
       : await this.pass(request)
     if (lost !== undefined) {
       await drained(answer)
-      if (lost.instead === 'reset') return void request.socket.destroy()
-      if (lost.instead === 'silence') return
-      throw lost.instead === 'unavailable'
-        ? new StoreProblem('ServiceUnavailable', 503, 'As the world has it.')
-        : new StoreProblem('InternalError', 500, 'As the world has it.')
+      return lose(request, lost)
     }
     await this.giveBack(answer, response, { operation, principal, isHead: request.method === 'HEAD' })
   }
@@ -236,41 +238,29 @@ class Front implements Omit<StoreFront, 'ended'> {
     answer.pipe(response)
   }
 
-  private async createBucket(
-    request: IncomingMessage,
-    response: ServerResponse,
-    operation: Operation,
-  ): Promise<void> {
+  private async createBucket(request: IncomingMessage, { bucket }: Operation): Promise<Told> {
     const document = (await readDocument(request)).toString()
     const told = /<LocationConstraint[^>]*>([^<]*)</.exec(document)?.[1]?.trim()
     const region = told === undefined || told === '' ? 'us-east-1' : told
     const answer = await this.pass(request, Buffer.alloc(0))
-    if ((answer.statusCode ?? 500) < 300) this.buckets.created(operation.bucket, region)
-    const headers = { ...answer.headers, location: `/${operation.bucket}` }
-    delete headers.connection
-    delete headers.date
-    response.writeHead(answer.statusCode ?? 502, headers)
-    answer.pipe(response)
+    const body = (await drained(answer)).toString()
+    const { statusCode: status = 502 } = answer
+    if (status < 300) this.buckets.created(bucket, region)
+    return { status, headers: { 'content-type': 'application/xml', location: `/${bucket}` }, body }
   }
 
-  private async configure(
-    request: IncomingMessage,
-    response: ServerResponse,
-    { bucket, subresource = '' }: Operation,
-  ): Promise<void> {
+  private async configure(request: IncomingMessage, { bucket, subresource = '' }: Operation): Promise<Told> {
     const document = (await readDocument(request)).toString()
     await this.checkExists(bucket)
     if (request.method === 'PUT') this.buckets.put(bucket, subresource, document)
     else if (request.method === 'DELETE') this.buckets.remove(bucket, subresource)
     const isGet = request.method === 'GET'
-    const body = isGet ? this.buckets.get(bucket, subresource) : ''
     const type = subresource === 'policy' ? 'application/json' : 'application/xml'
-    const status = request.method === 'DELETE' ? 204 : 200
-    response.writeHead(
-      status,
-      isGet ? { 'content-type': type, 'content-length': Buffer.byteLength(body) } : {},
-    )
-    response.end(body)
+    return {
+      status: request.method === 'DELETE' ? 204 : 200,
+      headers: isGet ? { 'content-type': type } : {},
+      body: isGet ? this.buckets.get(bucket, subresource) : '',
+    }
   }
 
   private async checkExists(bucket: string): Promise<void> {

@@ -24,6 +24,8 @@ const subnet = z.strictObject({
 
 const region = z.strictObject({
   zones: z.array(zoneName).min(1),
+  /** Many accounts have deleted theirs; then there are no subnets that nobody has made. */
+  hasDefaultVpc: z.boolean().default(true),
   /** One public default subnet for each zone when missing. */
   subnets: z.array(subnet).optional(),
   /** Security groups beside `default`: nothing may come in, everything may go out. */
@@ -153,8 +155,6 @@ export const worldSchema = z.strictObject({
   account: account.default('111122223333'),
   /** How far the clock of the cloud is ahead of that of this host: here it is always the others who are right. */
   ahead: duration.default(0),
-  /** Whether the account has the service-linked role without which there are no spot machines. */
-  hasSpotRole: z.boolean().default(true),
   /** How many minutes of prices, stock and recordings pass in one minute of the clock. */
   speed: z.number().positive().default(1),
   durations: z
@@ -173,7 +173,14 @@ export const worldSchema = z.strictObject({
     .record(z.string().regex(/^L-[0-9A-F]{8}$/, 'is not a quota code, such as L-DB2E81BA'), z.number().min(0))
     .default({}),
   users: z.record(z.string(), user).default({}),
-  roles: z.record(z.string(), role).default({}),
+  /** The usual ones when missing. */
+  roles: z.record(z.string(), role).optional(),
+  /** Services whose own role the account has already; spot machines need that of `spot.amazonaws.com`. */
+  linkedRoles: z.array(z.literal('spot.amazonaws.com')).default(['spot.amazonaws.com']),
+  /** Names of buckets that belong to others. */
+  foreignBuckets: z.array(z.string()).default([]),
+  /** What becomes of a request for a higher quota after a while; for ever pending when missing. */
+  quotaDecision: z.strictObject({ after: duration, isGranted: z.boolean() }).optional(),
   /** More public parameters by name, for image aliases of one's own. */
   parameters: z.record(z.string().startsWith('/'), z.string()).default({}),
   /** What container engines on the machines meet. Amazon's own registry asks for its tokens by itself. */

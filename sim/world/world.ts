@@ -17,6 +17,7 @@ export interface World extends Omit<WorldPlan, 'durations' | 'regions' | 'types'
 export interface RegionPlan {
   name: string
   zones: Zone[]
+  hasDefaultVpc: boolean
   subnets: SubnetPlan[]
   groups: string[]
 }
@@ -28,7 +29,11 @@ export interface Zone {
 }
 
 const DEFAULT_REGIONS: NonNullable<WorldPlan['regions']> = {
-  'us-east-1': { zones: ['us-east-1a', 'us-east-1b', 'us-east-1c'], groups: ['crucible-machine'] },
+  'us-east-1': {
+    zones: ['us-east-1a', 'us-east-1b', 'us-east-1c'],
+    hasDefaultVpc: true,
+    groups: ['crucible-machine'],
+  },
 }
 /** Free addresses of a fresh /20. */
 const SUBNET_ADDRESSES = 4091
@@ -49,7 +54,7 @@ export function regionsOf(plan: WorldPlan): RegionPlan[] {
 
 function regionPlan(
   name: string,
-  { zones, subnets, groups }: NonNullable<WorldPlan['regions']>[string],
+  { zones, hasDefaultVpc, subnets, groups }: NonNullable<WorldPlan['regions']>[string],
 ): RegionPlan {
   const named = zones.map((zone, i) => ({ name: zone, id: `${shortName(name)}-az${i + 1}` }))
   const usual = zones.map((zone) => ({
@@ -58,7 +63,7 @@ function regionPlan(
     addresses: SUBNET_ADDRESSES,
     isDefault: true,
   }))
-  return { name, zones: named, subnets: subnets ?? usual, groups }
+  return { name, zones: named, hasDefaultVpc, subnets: subnets ?? (hasDefaultVpc ? usual : []), groups }
 }
 
 /** `us-east-1` is `use1` in the ids of its zones. */

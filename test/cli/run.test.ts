@@ -26,6 +26,7 @@ const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   events: { args: ['job-none'], exitCode: 5 },
   artifacts: { args: ['job-none'], exitCode: 5 },
   checkpoints: { args: ['job-none', 'verify'], exitCode: 5 },
+  setup: { args: ['nobody'], exitCode: 2 },
   worker: { args: ['nobody'], exitCode: 2 },
   budget: { args: [], exitCode: 7 },
   gc: { args: [], exitCode: 7 },

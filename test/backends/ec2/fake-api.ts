@@ -12,6 +12,7 @@ import type {
   SpotRequest,
   Reservation,
   ReservedRequest,
+  QuotaRequest,
   TemplateSpec,
   Volume,
 } from '../../../backends/ec2/api'
@@ -50,6 +51,7 @@ export class FakeAws {
   readonly quotas = new Map<string, number>()
   readonly objects = new Set<string>()
   denied: string[] = []
+  readonly quotaRequests: QuotaRequest[] = []
   /** Pools without a machine, by `poolKey`; all others have plenty. */
   readonly empty = new Map<string, string>()
   /** How long a change takes to show in lists. */
@@ -132,10 +134,11 @@ export class FakeAws {
           ...{ account: '123456789012', arn: ARN, clockAheadMs: this.clockAheadMs },
         })),
         quota: this.#verb('quota', (code: string) => this.quotas.get(code) ?? 768),
-        deniedActions: this.#verb('deniedActions', (_arn: string, actions: string[]) =>
+        deniedActions: this.#verb('deniedActions', (_arn: string, { actions }: { actions: string[] }) =>
           actions.filter((action) => this.denied.includes(action)),
         ),
         hasRole: this.#verb('hasRole', (name: string) => this.roles.includes(name)),
+        quotaRequests: this.#verb('quotaRequests', () => this.quotaRequests),
         profile: this.#verb('profile', () => this.profile),
         parameter: this.#verb('parameter', (name: string) => {
           const image = this.images.find(({ architecture }) => name.includes(`/${architecture}/`))

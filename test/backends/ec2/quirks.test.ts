@@ -228,7 +228,7 @@ describe('quirk: a missing service-linked role', () => {
 
   it('stops spot machines of who may not make it, and says what to run', async () => {
     await start({
-      hasSpotRole: false,
+      linkedRoles: [],
       users: {
         worker: {
           ...{ accessKeyId: 'AKIAWORKER', secretAccessKey: 'secret', managed: ['AdministratorAccess'] },
@@ -252,7 +252,7 @@ describe('quirk: a missing service-linked role', () => {
   })
 
   it('is mended by the first launch of who may', async () => {
-    await start({ hasSpotRole: false })
+    await start({ linkedRoles: [] })
     const backend = await open()
     expect(await launch(backend, 'spot')).toMatchObject({ kind: 'launched' })
     expect(await check(backend)).toEqual([])

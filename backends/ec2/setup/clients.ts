@@ -1,0 +1,105 @@
+import { EC2Client } from '@aws-sdk/client-ec2'
+import { IAMClient } from '@aws-sdk/client-iam'
+import { S3Client } from '@aws-sdk/client-s3'
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
+import { STSClient } from '@aws-sdk/client-sts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AwsError } from '../api'
+import { silenceSdk } from '../config'
+import { ec2Error } from '../errors'
+import { call } from '../sdk-errors'
+
+export interface Clients {
+  ec2: EC2Client
+  iam: IAMClient
+  s3: S3Client
+  sts: STSClient
+  quotas: ServiceQuotasClient
+}
+
+export interface Access {
+  region: string
+  profile?: string
+  /** Another server in the place of AWS. */
+  endpoint?: string
+  storeEndpoint?: string
+}
+
+const CONNECT_TIMEOUT_MS = 5_000
+const ANSWER_TIMEOUT_MS = 20_000
+
+/** Each request is sent once: whether to send it again is decided here, where it is known what it does. */
+export function createClients({ region, profile, endpoint, storeEndpoint = endpoint }: Access): Clients {
+  silenceSdk()
+  const requestHandler = {
+    connectionTimeout: CONNECT_TIMEOUT_MS,
+    requestTimeout: ANSWER_TIMEOUT_MS,
+    throwOnRequestTimeout: true,
+  }
+  const own = profile === undefined ? {} : { profile }
+  const at = (url: string | undefined): { endpoint?: string } => (url === undefined ? {} : { endpoint: url })
+  const common = { region, maxAttempts: 1, requestHandler, ...own, ...at(endpoint) }
+  const store = { ...common, ...at(storeEndpoint), forcePathStyle: storeEndpoint !== undefined }
+  return {
+    ec2: new EC2Client(common),
+    iam: new IAMClient(common),
+    s3: new S3Client(store),
+    sts: new STSClient(common),
+    quotas: new ServiceQuotasClient(common),
+  }
+}
+
+/** How long something is tried again that should come right by itself. */
+const PATIENCE_MS = 90_000
+const PAUSE_MS = { first: 250, most: 5_000 }
+
+/** Codes of what was made a moment ago and is not known everywhere yet. */
+const NOT_YET = /NotFound|NoSuch(?!Key)|MalformedPolicyDocument.*principal|ServiceUnavailable/i
+/** Codes of what waits for something else to be gone. */
+export const STILL_IN_USE =
+  /DependencyViolation|DeleteConflict|ResourceInUse|OperationAborted|has some mapped/i
+
+export interface Insistence {
+  signal: AbortSignal
+  /** Errors after which it may be right soon, by code or message, beside throttling. */
+  until?: RegExp
+  /** Sending it twice does no harm, so that also a lost answer is no reason to stop. */
+  isRepeatable?: boolean
+}
+
+/** Sends something until it is answered with something else than "later". Throws what it was told at last. */
+export async function insist<T>(send: () => Promise<T>, how: Insistence): Promise<T> {
+  const startMs = performance.now()
+  for (let pauseMs = PAUSE_MS.first; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS.most)) {
+    try {
+      return await call(how.signal, send)
+    } catch (error) {
+      const isOver = performance.now() - startMs > PATIENCE_MS
+      if (isOver || how.signal.aborted || !isPassing(error as AwsError, how)) throw error
+    }
+    await sleep(pauseMs, undefined, { signal: how.signal }).catch(() => undefined)
+  }
+}
+
+/** Reads, and changes that say how something shall be: twice is as good as once. */
+export function repeat<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  return insist(send, { signal, isRepeatable: true })
+}
+
+/** The same for what was just made. */
+export function settle<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  return insist(send, { signal, isRepeatable: true, until: NOT_YET })
+}
+
+function isPassing(error: AwsError, { until, isRepeatable }: Insistence): boolean {
+  if (until !== undefined && (until.test(error.code) || until.test(error.message))) return true
+  const { failure } = ec2Error(error)
+  if (failure.class === 'throttled') return true
+  return isRepeatable === true && isUncertain(error) && error.reach !== 'unsent'
+}
+
+/** Whether nobody knows if it happened. */
+export function isUncertain(error: unknown): boolean {
+  if (!(error instanceof AwsError)) return false
+  return error.reach === 'unanswered' || (error.httpStatus ?? 0) >= 500
+}

@@ -1,0 +1,170 @@
+import {
+  AGENT_ACTIONS,
+  BUYER_ACTIONS,
+  IMAGE_ACTIONS,
+  STORE_PERMISSIONS,
+  statementsOf,
+  WORKER_PERMISSIONS,
+  type PolicyFacts,
+  type Statement,
+} from '../permissions'
+import { SETUP_TAGS, type Piece, type RolePiece, type SubnetPiece } from './pieces'
+
+/** All that the description depends on. Terraform puts its variables in the place of the texts. */
+export interface Choices {
+  account: string
+  region: string
+  prefix: string
+  bucket: string
+  /** A network that is there, or one to be made with a subnet in each zone. */
+  network: { vpcId: string } | { zones: readonly string[] }
+  /** The account has no role for spot yet, or one that the set-up made. */
+  makesSpotRole: boolean
+}
+
+const SPOT_SERVICE = 'spot.amazonaws.com'
+/** Its first sixteenth is the first zone's. Not that of default networks, so that both can be peered. */
+const CIDR = '10.42.0.0/16'
+/** Workers end unfinished uploads after three days; this is for when there are no workers any more. */
+const ABORT_UPLOADS_DAYS = 7
+/** What `crucible doctor` puts and removes, where it was killed in between. Nothing of a job ever expires. */
+const EXPIRE_DAYS = { 'probes/': 1 }
+
+/** By which set-ups of one account know of each other. */
+export const MACHINE_DESCRIPTION = 'Machines of Crucible: agent, store, images'
+
+/** The call that makes the role of a service takes no tags: these words, from its first moment, say whose it is. */
+export const spotDescription = (prefix: string): string => `Made by the set-up ${prefix} of Crucible`
+
+export const roleName = (prefix: string, of: 'machine' | 'worker' | 'buyer'): string => `${prefix}-${of}`
+
+/** Everything that an account needs, in the order in which it can be made. */
+export function describeAccount(choices: Choices): Piece[] {
+  const { account, region, prefix, bucket, makesSpotRole } = choices
+  const machine = roleName(prefix, 'machine')
+  const facts: PolicyFacts = { account, region, bucket, machineRole: machine, machineProfile: machine }
+  return [
+    ...(makesSpotRole ? [spotRole(prefix)] : []),
+    {
+      kind: 'bucket',
+      id: 'store',
+      name: bucket,
+      needs: [],
+      region,
+      abortUploadsAfterDays: ABORT_UPLOADS_DAYS,
+      expireAfterDays: EXPIRE_DAYS,
+      policy: [onlyEncryptedTraffic(bucket)],
+    },
+    ...rolesOf(facts, prefix),
+    { kind: 'profile', id: 'machine_profile', name: machine, needs: ['machine'], role: machine },
+    ...networkOf(choices),
+  ]
+}
+
+function spotRole(prefix: string): Piece {
+  return {
+    kind: 'linked-role',
+    id: 'spot',
+    name: 'AWSServiceRoleForEC2Spot',
+    description: spotDescription(prefix),
+    needs: [],
+    service: SPOT_SERVICE,
+  }
+}
+
+function onlyEncryptedTraffic(bucket: string): Statement {
+  const arn = `arn:aws:s3:::${bucket}`
+  return {
+    Effect: 'Deny',
+    Principal: '*',
+    Action: 's3:*',
+    Resource: [arn, `${arn}/*`],
+    Condition: { Bool: { 'aws:SecureTransport': 'false' } },
+  }
+}
+
+const trusting = (principal: Record<string, string>): Statement => ({
+  Effect: 'Allow',
+  Principal: principal,
+  Action: 'sts:AssumeRole',
+})
+
+function rolesOf(facts: PolicyFacts, prefix: string): RolePiece[] {
+  const { account, region, bucket } = facts
+  const store = statementsOf(STORE_PERMISSIONS, facts)
+  const everywhere = (Action: readonly string[]): Statement => ({ Effect: 'Allow', Action, Resource: '*' })
+  const byAccount = trusting({ AWS: `arn:aws:iam::${account}:root` })
+  const common = { kind: 'role', needs: [], tags: {}, managed: [] } as const
+  return [
+    {
+      ...common,
+      id: 'machine',
+      name: roleName(prefix, 'machine'),
+      description: MACHINE_DESCRIPTION,
+      trust: trusting({ Service: 'ec2.amazonaws.com' }),
+      policies: { agent: [everywhere(AGENT_ACTIONS)], images: [everywhere(IMAGE_ACTIONS)], store },
+      tags: { [SETUP_TAGS.region]: region, [SETUP_TAGS.bucket]: bucket },
+    },
+    {
+      ...common,
+      id: 'worker',
+      name: roleName(prefix, 'worker'),
+      description: 'Workers and clients of Crucible: run jobs, and nothing else',
+      trust: byAccount,
+      policies: { machines: statementsOf(WORKER_PERMISSIONS, facts), store },
+    },
+    {
+      ...common,
+      id: 'buyer',
+      name: roleName(prefix, 'buyer'),
+      description: 'Buys Capacity Blocks, in advance and for good: for people',
+      trust: byAccount,
+      policies: { buy: [everywhere(BUYER_ACTIONS), tagsOf(facts)] },
+    },
+  ]
+}
+
+/** A purchase is tagged as it is made. */
+function tagsOf({ account, region }: PolicyFacts): Statement {
+  return {
+    Effect: 'Allow',
+    Action: 'ec2:CreateTags',
+    Resource: `arn:aws:ec2:${region}:${account}:*/*`,
+    Condition: { StringEquals: { 'ec2:CreateAction': 'PurchaseCapacityBlock' } },
+  }
+}
+
+function networkOf({ network, prefix, region }: Choices): Piece[] {
+  const group = {
+    kind: 'group',
+    id: 'machines',
+    name: `${prefix}-machine`,
+    description: 'Machines of Crucible: nothing comes in',
+  } as const
+  if ('vpcId' in network) return [{ ...group, needs: [], vpcId: network.vpcId }]
+  const subnets = network.zones.map((zone, at): SubnetPiece => {
+    const cidr = CIDR.replace('.0.0/16', `.${at * 16}.0/20`)
+    return {
+      kind: 'subnet',
+      id: `subnet_${at}`,
+      name: `${prefix} ${zone}`,
+      needs: ['vpc', 'routes'],
+      zone,
+      cidr,
+    }
+  })
+  return [
+    { kind: 'vpc', id: 'vpc', name: prefix, needs: [], cidr: CIDR },
+    { kind: 'gateway', id: 'gateway', name: prefix, needs: ['vpc'] },
+    { kind: 'routes', id: 'routes', name: prefix, needs: ['vpc', 'gateway'] },
+    ...subnets,
+    {
+      kind: 'endpoint',
+      id: 's3',
+      name: prefix,
+      needs: ['vpc', 'routes'],
+      service: `com.amazonaws.${region}.s3`,
+    },
+    { ...group, needs: ['vpc'] },
+  ]
+}

@@ -1,0 +1,118 @@
+import { setMaxListeners } from 'node:events'
+import { DescribeAvailabilityZonesCommand, DescribeVpcsCommand } from '@aws-sdk/client-ec2'
+import { GetRoleCommand } from '@aws-sdk/client-iam'
+import { GetCallerIdentityCommand } from '@aws-sdk/client-sts'
+import type { AccountWish } from '../../account'
+import { ec2Error, hasCode, invalid } from '../errors'
+import { repeat, type Clients } from './clients'
+import { roleName } from './description'
+import type { Site } from './driver'
+import { listVpcs } from './network'
+import { SETUP_TAGS } from './pieces'
+
+export interface Place {
+  site: Site
+  identity: string
+  /** The account has a default network. */
+  hasDefault: boolean
+}
+
+/** More subnets than this are of no use, and the first sixteen fit into the network. */
+const ZONES_MAX = 6
+
+/** Whose account this is, and what was chosen for it: now, or when it was set up. */
+export async function findPlace(
+  wish: AccountWish & { region: string },
+  clients: Clients,
+  signal: AbortSignal,
+): Promise<Place> {
+  // Every call of the SDK listens to it, and there are dozens.
+  setMaxListeners(0, signal)
+  const { region, prefix } = wish
+  const { Account: account = '', Arn: identity = '' } = await ask(
+    () => clients.sts.send(new GetCallerIdentityCommand({}), { abortSignal: signal }),
+    signal,
+  )
+  const before = await chosenBefore(clients, prefix, signal)
+  checkAgainst(before, wish)
+  const bucket = wish.bucket ?? before.bucket ?? `${prefix}-${account}-${region}`
+  const site: Site = {
+    clients,
+    signal,
+    ids: new Map(),
+    choices: { account, region, prefix, bucket, makesSpotRole: true, network: { zones: [] } },
+  }
+  const vpc = await defaultVpc(site)
+  const hasOwn = wish.hasOwnNetwork || vpc === undefined || (await listVpcs(site)).length > 0
+  site.choices.network = hasOwn ? { zones: await zonesOf(site) } : { vpcId: vpc }
+  return { site, identity, hasDefault: vpc !== undefined }
+}
+
+interface Before {
+  region?: string
+  bucket?: string
+}
+
+/** What the role of the machines says of an earlier run. */
+async function chosenBefore(clients: Clients, prefix: string, signal: AbortSignal): Promise<Before> {
+  const RoleName = roleName(prefix, 'machine')
+  try {
+    const command = new GetRoleCommand({ RoleName })
+    const { Role } = await repeat(() => clients.iam.send(command, { abortSignal: signal }), signal)
+    const tags = new Map(Role?.Tags?.map(({ Key, Value }) => [Key, Value]))
+    if (tags.get(SETUP_TAGS.setup) !== prefix) return {}
+    const [region, bucket] = [tags.get(SETUP_TAGS.region), tags.get(SETUP_TAGS.bucket)]
+    return { ...(region === undefined ? {} : { region }), ...(bucket === undefined ? {} : { bucket }) }
+  } catch (error) {
+    // Who may not look is told so of the role itself.
+    if (hasCode(error, 'NoSuchEntity', 'NoSuchEntityException') || isDenied(error)) return {}
+    throw ec2Error(error)
+  }
+}
+
+const isDenied = (error: unknown): boolean => ec2Error(error).failure.class === 'auth'
+
+function checkAgainst(before: Before, { region, bucket, prefix }: AccountWish): void {
+  if (before.region !== undefined && before.region !== region)
+    throw invalid(
+      `what is named ${prefix} in this account was set up for ${before.region}, and roles know no Regions`,
+      `Choose another --prefix for ${region}, or give --region ${before.region}.`,
+    )
+  if (before.bucket !== undefined && bucket !== undefined && before.bucket !== bucket)
+    throw invalid(
+      `${prefix} was set up with the bucket ${before.bucket}, not with ${bucket}`,
+      'Choose another --prefix, or leave out --bucket.',
+    )
+}
+
+async function defaultVpc({ clients, signal }: Site): Promise<string | undefined> {
+  const Filters = [{ Name: 'is-default', Values: ['true'] }]
+  const { Vpcs = [] } = await ask(
+    () => clients.ec2.send(new DescribeVpcsCommand({ Filters }), { abortSignal: signal }),
+    signal,
+  )
+  return Vpcs[0]?.VpcId
+}
+
+async function zonesOf({ clients, signal }: Site): Promise<string[]> {
+  const Filters = [
+    { Name: 'zone-type', Values: ['availability-zone'] },
+    { Name: 'opt-in-status', Values: ['opt-in-not-required'] },
+  ]
+  const { AvailabilityZones = [] } = await ask(
+    () => clients.ec2.send(new DescribeAvailabilityZonesCommand({ Filters }), { abortSignal: signal }),
+    signal,
+  )
+  return AvailabilityZones.map(({ ZoneName = '' }) => ZoneName)
+    .sort()
+    .slice(0, ZONES_MAX)
+}
+
+/** What nothing goes on without. */
+async function ask<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await repeat(send, signal)
+  } catch (error) {
+    throw ec2Error(error)
+  }
+}

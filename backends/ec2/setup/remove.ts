@@ -1,0 +1,122 @@
+import * as ec2 from '@aws-sdk/client-ec2'
+import type { AccountPart, Obstacle, Removal, Step, Work } from '../../account'
+import { ec2Error } from '../errors'
+import { TAGS } from '../tags'
+import { failed } from './apply'
+import { insist, repeat } from './clients'
+import { roleName } from './description'
+import type { Site } from './driver'
+import { driverOf, REMOVAL_ORDER } from './drivers'
+import { WHAT, type Piece } from './pieces'
+
+interface Item {
+  id: string
+  name: string
+}
+
+/** Everything that the set-up has made, in the order in which it can go; and what jobs of it have left. */
+export async function listAll(site: Site): Promise<{ kind: Piece['kind'] | 'template'; items: Item[] }[]> {
+  const kinds = await Promise.all(
+    REMOVAL_ORDER.map(async (kind) => ({ kind, items: await driverOf(kind).all(undefined, site) })),
+  )
+  return [{ kind: 'template', items: await templatesOf(site) }, ...kinds]
+}
+
+const partOf = (
+  kind: Piece['kind'] | 'template',
+  { id, name }: Item,
+): Pick<AccountPart, 'id' | 'what' | 'name'> => ({
+  ...{ id, what: kind === 'template' ? 'launch template' : WHAT[kind], name },
+})
+
+export async function findRemoval(site: Site): Promise<Omit<Removal, 'place'>> {
+  try {
+    const [found, obstacles] = [await listAll(site), await obstaclesTo(site)]
+    const parts = found.flatMap(({ kind, items }) =>
+      items.map((item): AccountPart => ({ ...partOf(kind, item), state: 'there', remarks: [] })),
+    )
+    return { parts, obstacles }
+  } catch (error) {
+    throw ec2Error(error)
+  }
+}
+
+export async function removeAll(
+  site: Site,
+  { signal, onStep, hasData }: Work & { hasData: boolean },
+): Promise<Step[]> {
+  const steps: Step[] = []
+  for (const { kind, items } of await listAll(site)) {
+    for (const item of items) {
+      if (signal.aborted) return steps
+      const step = await removeOne(kind, item, { ...site, hasData }).catch(failed)
+      if (signal.aborted && step.did === 'failed') return steps
+      const told = { part: partOf(kind, item), ...step }
+      steps.push(told)
+      onStep(told)
+    }
+  }
+  return steps
+}
+
+async function removeOne(
+  kind: Piece['kind'] | 'template',
+  { id }: Item,
+  site: Site & { hasData: boolean },
+): Promise<Omit<Step, 'part'>> {
+  if (kind === 'template') {
+    const command = new ec2.DeleteLaunchTemplateCommand({ LaunchTemplateId: id })
+    await repeat(() => site.clients.ec2.send(command, { abortSignal: site.signal }), site.signal)
+    return { did: 'removed' }
+  }
+  const gone = await driverOf(kind).remove(id, site)
+  return gone === undefined ? { did: 'removed' } : { did: 'kept', reason: gone.kept }
+}
+
+/** The backend makes templates as it needs them; those with our profile can be of use to nobody once that is gone. */
+async function templatesOf({ clients, choices, signal }: Site): Promise<Item[]> {
+  const options = { abortSignal: signal }
+  const Filters = [{ Name: 'tag-key', Values: [TAGS.deployment] }]
+  const { LaunchTemplates = [] } = await repeat(
+    () => clients.ec2.send(new ec2.DescribeLaunchTemplatesCommand({ Filters }), options),
+    signal,
+  )
+  const profile = roleName(choices.prefix, 'machine')
+  const found = await Promise.all(
+    LaunchTemplates.map(async ({ LaunchTemplateId: id = '', LaunchTemplateName: name = id }) => {
+      const command = new ec2.DescribeLaunchTemplateVersionsCommand({ LaunchTemplateId: id })
+      const { LaunchTemplateVersions = [] } = await repeat(() => clients.ec2.send(command, options), signal)
+      const isOurs = LaunchTemplateVersions.some(
+        ({ LaunchTemplateData }) => LaunchTemplateData?.IamInstanceProfile?.Name === profile,
+      )
+      return isOurs ? [{ id, name }] : []
+    }),
+  )
+  return found.flat()
+}
+
+const ALIVE = ['pending', 'running', 'stopping', 'stopped']
+
+async function obstaclesTo({ clients, choices, signal }: Site): Promise<Obstacle[]> {
+  const profile = `arn:aws:iam::${choices.account}:instance-profile/${roleName(choices.prefix, 'machine')}`
+  const Filters = [
+    { Name: 'instance-state-name', Values: ALIVE },
+    { Name: 'tag-key', Values: [TAGS.deployment] },
+  ]
+  const { Reservations = [] } = await insist(
+    () => clients.ec2.send(new ec2.DescribeInstancesCommand({ Filters }), { abortSignal: signal }),
+    { signal, isRepeatable: true },
+  )
+  const ids = Reservations.flatMap(({ Instances = [] }) => Instances)
+    .filter(({ IamInstanceProfile }) => IamInstanceProfile?.Arn === profile)
+    .map(({ InstanceId = '' }) => InstanceId)
+  if (ids.length === 0) return []
+  const which = ids.slice(0, 5).join(', ')
+  return [
+    {
+      message: `${ids.length} of its machines are still there: ${which}${ids.length > 5 ? ', ...' : ''}`,
+      remedy:
+        'Cancel their jobs (`crucible list`, `crucible cancel JOB`), or end what nobody owns (`crucible gc`).',
+    },
+  ]
+}

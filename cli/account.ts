@@ -1,0 +1,211 @@
+import { writeFileSync } from 'node:fs'
+import type { AccountPart, AccountSetup, QuotaState, Removal, Step, Survey } from '../backends/registry'
+import { CrucibleError, EXIT_CODES } from '../client/errors'
+import { listJobs } from '../client/list'
+import { isFinal, JOB_STATES } from '../core/job'
+import type { Cli } from './cli'
+import { plural } from './words'
+
+interface Wish {
+  yes?: true
+  dryRun?: true
+  settings?: string
+  withData?: true
+}
+
+/** Shows what an account has and needs, asks, and makes it so. */
+export async function applyAccount(
+  cli: Cli,
+  setup: AccountSetup,
+  { yes, dryRun, settings }: Wish,
+): Promise<void> {
+  const { out } = cli
+  const signal = cli.interruption()
+  const survey = await setup.survey(signal)
+  tellSurvey(cli, survey)
+  const taken = survey.parts.filter(({ state }) => state === 'taken')
+  if (taken.length > 0)
+    throw new CrucibleError('usage', `Something is in the way: ${taken.map(inWords).join('; ')}.`)
+  const open = survey.parts.filter(({ state }) => !['there', 'theirs'].includes(state))
+  if (dryRun === true) return out.json({ ...survey, steps: [], isComplete: open.length === 0 })
+  if (open.length === 0) return conclude(cli, { survey, steps: [] }, settings)
+  const isWanted = yes ?? (await cli.confirm('\nMake it so?'))
+  if (signal.aborted) return
+  if (isWanted === undefined)
+    throw new CrucibleError('usage', 'Nothing was changed.', {
+      hint: 'Say --yes, or --dry-run to only look.',
+    })
+  if (!isWanted) return out.line('Nothing was changed.')
+  const steps = await setup.apply({ signal, onStep: (step) => tellStep(cli, step) })
+  if (signal.aborted) {
+    out.note('Stopped in the middle. Run it again: it goes on from here, and makes nothing twice.')
+    return out.json({ ...survey, steps, isComplete: false })
+  }
+  conclude(cli, { survey: await setup.survey(signal), steps }, settings)
+}
+
+function inWords({ what, name, remarks }: AccountPart): string {
+  return `${what} ${name} ${remarks.join(', ')}`
+}
+
+const MARKS: Readonly<Record<AccountPart['state'], string>> = {
+  there: 'there',
+  differs: 'will be mended',
+  missing: 'will be made',
+  theirs: 'is used as it is',
+  taken: 'in the way',
+  unknown: 'cannot be seen',
+}
+
+function tellSurvey(cli: Cli, { place, parts, remarks, quotas }: Survey): void {
+  const { out } = cli
+  out.line(`Account ${place.account}, ${place.region}, as ${place.identity}\n`)
+  out.table(
+    ['WHAT', 'NAME', '', 'WHY'],
+    parts.map(({ what, name, state, remarks: why }) => [what, name, MARKS[state], why.join(', ')]),
+    { flexible: 'WHY' },
+  )
+  out.line()
+  for (const remark of remarks) out.line(remark)
+  tellQuotas(cli, quotas)
+}
+
+export function tellQuotas(cli: Cli, quotas: readonly QuotaState[]): void {
+  const { out } = cli
+  for (const { name, value, unit, request, wanted, isAskable } of quotas) {
+    const has = value === undefined ? 'not known' : `${value} ${unit}`
+    const ask = isAskable ? `; \`crucible setup aws --quota\` asks for ${wanted}` : ''
+    out.line(cli.asCalled(`Quota of ${name}: ${has}${request === undefined ? '' : `; ${request}`}${ask}`))
+  }
+  if (quotas.some(({ value }) => value === 0))
+    out.line(
+      'New accounts may often have no GPU; most small requests are granted within a day. A job without GPUs runs at once.',
+    )
+}
+
+function tellStep(cli: Cli, { part, did, reason }: Step): void {
+  const paint =
+    did === 'failed'
+      ? cli.out.paint.red
+      : did === 'waits' || did === 'kept'
+        ? cli.out.paint.yellow
+        : cli.out.paint.green
+  cli.out.line(
+    `${paint(did.padEnd(7))}  ${part.what} ${part.name}${reason === undefined ? '' : `: ${reason}`}`,
+  )
+}
+
+/** What came of it, and what to do with it. */
+function conclude(cli: Cli, done: { survey: Survey; steps: Step[] }, settingsFile: string | undefined): void {
+  const { out } = cli
+  const { survey, steps } = done
+  const failed = steps.filter(({ did }) => did === 'failed' || did === 'waits')
+  const isComplete = survey.parts.every(({ state }) => state === 'there' || state === 'theirs')
+  const permissions = [...new Set(failed.flatMap(({ permission }) => permission ?? []))]
+  out.json({ ...survey, steps, isComplete, missingPermissions: permissions })
+  if (!isComplete) {
+    cli.exitCode = permissions.length > 0 ? EXIT_CODES.permission : EXIT_CODES.failed
+    if (permissions.length > 0)
+      out.line(
+        `\nYou lack the ${permissions.length === 1 ? 'permission' : 'permissions'} ${permissions.join(', ')}.`,
+      )
+    out.line(
+      cli.asCalled(
+        'It is not complete. Run it again once that is mended; or let somebody who may do the rest: `crucible setup aws --terraform FOLDER` writes it down for them.',
+      ),
+    )
+    return
+  }
+  const lines = Object.entries(survey.settings).map(([name, value]) => `export ${name}='${value}'`)
+  if (settingsFile !== undefined) writeFileSync(settingsFile, `${lines.join('\n')}\n`)
+  out.line(
+    `\nAll is there. ${settingsFile === undefined ? 'Settings for client and workers:' : `Written to ${settingsFile}:`}\n`,
+  )
+  for (const line of lines) out.line(line)
+  out.line(cli.asCalled('\nThen start everything with `crucible dev`, and look with `crucible doctor`.'))
+}
+
+/** Shows what would go, asks, and removes it. */
+export async function removeAccount(
+  cli: Cli,
+  setup: AccountSetup,
+  { yes, dryRun, withData }: Wish,
+): Promise<void> {
+  const { out } = cli
+  const signal = cli.interruption()
+  const removal = await setup.removal(signal)
+  const { place, parts } = removal
+  out.line(
+    `Account ${place.account}, ${place.region}, all that set-up made under the name ${place.prefix}:\n`,
+  )
+  if (parts.length > 0)
+    out.table(
+      ['WHAT', 'NAME', 'ID'],
+      parts.map(({ what, name, id }) => [what, name, id]),
+    )
+  await checkObstacles(cli, removal)
+  if (parts.length === 0 || dryRun === true) {
+    out.json({ ...removal, steps: [], isComplete: parts.length === 0 })
+    return out.line(parts.length === 0 ? 'There is nothing of it.' : '\nNothing was removed.')
+  }
+  const isWanted =
+    yes ?? (await cli.confirm(withData === true ? '\nRemove it, with all data?' : '\nRemove it?'))
+  if (signal.aborted) return
+  if (isWanted === undefined)
+    throw new CrucibleError('usage', 'Nothing was removed.', {
+      hint: 'Say --yes, or --dry-run to only look.',
+    })
+  if (!isWanted) return out.line('Nothing was removed.')
+  const steps = await setup.remove({
+    signal,
+    hasData: withData === true,
+    onStep: (step) => tellStep(cli, step),
+  })
+  const left = steps.filter(({ did }) => did !== 'removed')
+  const isComplete = !signal.aborted && left.length === 0
+  out.json({ ...removal, steps, isComplete })
+  if (signal.aborted) return out.note('Stopped in the middle. Run it again: it goes on from here.')
+  if (left.some(({ did }) => did === 'failed')) cli.exitCode = EXIT_CODES.failed
+  out.line(
+    isComplete
+      ? '\nNothing of it is left.'
+      : `\nLeft: ${left.map(({ part }) => `${part.what} ${part.name}`).join(', ')}.`,
+  )
+}
+
+async function checkObstacles(cli: Cli, { obstacles, parts }: Removal): Promise<void> {
+  const jobs = await openJobs(cli, parts)
+  const all = [...obstacles, ...jobs]
+  if (all.length === 0) return
+  throw new CrucibleError('failed', `It is in use: ${all.map(({ message }) => message).join('; ')}.`, {
+    hint: all[0]!.remedy,
+    details: { obstacles: all },
+  })
+}
+
+const SHOWN_MAX = 5
+
+/** Jobs that run with this store, as far as there is a server to be asked. */
+async function openJobs(cli: Cli, parts: readonly AccountPart[]): Promise<Removal['obstacles']> {
+  const bucket = parts.find(({ what }) => what === 'bucket')?.name
+  const { storeUrl } = cli.clientConfig().home
+  if (bucket === undefined || !storeUrl.startsWith(`s3://${bucket}`)) return []
+  try {
+    const states = JOB_STATES.filter((state) => !isFinal(state))
+    const jobs = await listJobs(cli.context(), { states, limit: SHOWN_MAX })
+    if (jobs.length === 0) return []
+    const ids = jobs.map(({ id }) => id).join(', ')
+    return [
+      {
+        message: `${plural(jobs.length, 'job')} still ${jobs.length === 1 ? 'runs' : 'run'}: ${ids}`,
+        remedy: 'Wait for them, or `crucible cancel JOB`.',
+      },
+    ]
+  } catch (error) {
+    if (error instanceof CrucibleError && error.kind !== 'unavailable') throw error
+    cli.out.note(
+      'No Temporal server answers, so whether jobs are open is not known; no machine of them may live.',
+    )
+    return []
+  }
+}

@@ -1,0 +1,52 @@
+/** The quotas of an account as they stand, and what has become of requests for more. */
+import type { World } from '../world/world'
+import { QUOTAS } from './quotas'
+
+export interface Increase {
+  Region: string
+  Id: string
+  CaseId: string
+  ServiceCode: string
+  QuotaCode: string
+  QuotaName: string
+  DesiredValue: number
+  Status: 'PENDING' | 'APPROVED' | 'DENIED'
+  /** Seconds since 1970. */
+  Created: number
+  LastUpdated: number
+  Requester: string
+  QuotaArn: string
+  GlobalQuota: boolean
+  Unit: string
+}
+
+export class QuotaBook {
+  private readonly asked: Increase[] = []
+
+  constructor(
+    private readonly world: World,
+    private readonly nowMs: () => number,
+  ) {}
+
+  add(increase: Increase): void {
+    this.asked.push(increase)
+  }
+
+  /** Every request as it stands now, oldest first. */
+  increases(): Increase[] {
+    const { quotaDecision: decision } = this.world
+    return this.asked.map((increase) => {
+      const decidedAt = increase.Created + (decision?.after ?? 0) / 1000
+      if (decision === undefined || this.nowMs() / 1000 < decidedAt) return increase
+      return { ...increase, Status: decision.isGranted ? 'APPROVED' : 'DENIED', LastUpdated: decidedAt }
+    })
+  }
+
+  /** In vCPUs. */
+  valueOf({ code, region }: { code: string; region: string }): number {
+    const granted = this.increases()
+      .filter((each) => each.QuotaCode === code && each.Region === region && each.Status === 'APPROVED')
+      .map(({ DesiredValue }) => DesiredValue)
+    return Math.max(this.world.quotas[code] ?? QUOTAS[code]?.usual ?? 0, ...granted)
+  }
+}

@@ -1,0 +1,214 @@
+import { AuthorizeSecurityGroupIngressCommand } from '@aws-sdk/client-ec2'
+import { AttachRolePolicyCommand } from '@aws-sdk/client-iam'
+import { PutObjectCommand } from '@aws-sdk/client-s3'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import type { Cloud, WorldText } from '../../../../sim'
+import { clientsOf } from '../../../sim/support'
+import { applied, emptyAccount, everythingOf, ignoring, removed, setupOf, storeClient } from './accounts'
+
+jest.setTimeout(120_000)
+
+let cloud: Cloud
+const start = async (world: WorldText = {}): Promise<Cloud> => (cloud = await emptyAccount(world))
+afterEach(() => cloud.stop())
+
+const states = async (options = {}): Promise<Record<string, string>> => {
+  const { parts } = await setupOf(cloud, options).survey(ignoring())
+  return Object.fromEntries(parts.map(({ id, state, remarks }) => [id, [state, ...remarks].join(': ')]))
+}
+const all = (states: Record<string, string>) => [...new Set(Object.values(states))]
+const count = (kind: string) => cloud.account().regions['us-east-1']![kind]!.length
+
+describe('an account that has nothing', () => {
+  it('is set up once, however often that is asked for, and is as empty as before when it is removed', async () => {
+    await start({ durations: { objectHidden: '300ms' } })
+    const before = await everythingOf(cloud)
+    expect(all(await states())).toEqual(['missing'])
+    expect(await everythingOf(cloud)).toEqual(before)
+    const steps = await applied(setupOf(cloud))
+    expect([...new Set(steps.map(({ did }) => did))]).toEqual(['made'])
+    const after = await everythingOf(cloud)
+    expect(all(await states())).toEqual(['there'])
+    expect(await applied(setupOf(cloud))).toEqual([])
+    expect(await everythingOf(cloud)).toEqual(after)
+    expect([count('vpcs'), count('subnets'), count('groups'), count('endpoints')]).toEqual([1, 3, 2, 1])
+    expect([...new Set((await removed(setupOf(cloud))).map(({ did }) => did))]).toEqual(['removed'])
+    expect(await everythingOf(cloud)).toEqual(before)
+    expect(await removed(setupOf(cloud))).toEqual([])
+  })
+})
+
+describe('an account that has a default network', () => {
+  it('gets no other one, unless that is wished', async () => {
+    await start({ regions: { 'us-east-1': { zones: ['us-east-1a'] } } })
+    await applied(setupOf(cloud))
+    expect([count('vpcs'), count('groups')]).toEqual([1, 2])
+    const { settings } = await setupOf(cloud).survey(ignoring())
+    expect(settings).toEqual({
+      CRUCIBLE_BACKENDS: 'ec2',
+      CRUCIBLE_EC2_REGION: 'us-east-1',
+      CRUCIBLE_EC2_PROFILE: 'crucible-machine',
+      CRUCIBLE_EC2_SECURITY_GROUPS: expect.stringMatching(/^sg-/),
+      CRUCIBLE_STORE: 's3://crucible-111122223333-us-east-1?region=us-east-1',
+    })
+    await applied(setupOf(cloud, { prefix: 'other', hasOwnNetwork: true }))
+    expect([count('vpcs'), count('groups')]).toEqual([2, 4])
+    await removed(setupOf(cloud))
+    // The role of spot is the first one's still, since the other one needs it.
+    expect([count('vpcs'), all(await states({ prefix: 'other' }))]).toEqual([2, ['theirs', 'there']])
+  })
+})
+
+const MAKING = [
+  ...['CreateVpc', 'CreateInternetGateway', 'CreateRouteTable', 'CreateSubnet', 'CreateVpcEndpoint'],
+  ...['CreateSecurityGroup', 'AttachInternetGateway', 'AssociateRouteTable', 'CreateRole'],
+  ...['CreateInstanceProfile', 'AddRoleToInstanceProfile', 'CreateServiceLinkedRole', 'CreateBucket'],
+]
+
+describe('when things go wrong', () => {
+  it.each(['reset', 'unavailable'] as const)(
+    'makes nothing twice where answers are lost: %s',
+    async (instead) => {
+      await start({ durations: { objectHidden: '500ms' } })
+      for (const action of MAKING)
+        cloud.addFault({ fault: 'lost-answer', instead, times: 1, where: { action } })
+      const steps = await applied(setupOf(cloud))
+      expect(steps.filter(({ did }) => did === 'failed')).toEqual([])
+      expect(cloud.faults().filter(({ struck }) => struck !== 1)).toEqual([])
+      expect([count('vpcs'), count('subnets'), count('gateways'), count('routeTables')]).toEqual([1, 3, 1, 2])
+      expect(all(await states())).toEqual(['there'])
+    },
+  )
+
+  it('goes on where it was killed, wherever that was', async () => {
+    await start()
+    const setup = setupOf(cloud)
+    const steps = await applied(setup)
+    const calls = cloud.journal.calls({ isMutating: true }).length
+    await removed(setup)
+    const before = await everythingOf(cloud)
+    for (let after = 1; after < calls; after += 9) {
+      const stop = new AbortController()
+      let seen = 0
+      const unfollow = cloud.journal.listen(({ isMutating }) => {
+        if (isMutating && ++seen === after) stop.abort()
+      })
+      await applied(setupOf(cloud), stop.signal)
+      unfollow()
+      const rest = await applied(setupOf(cloud))
+      expect(rest.filter(({ did }) => did === 'failed')).toEqual([])
+      expect([after, all(await states())]).toEqual([after, ['there']])
+      expect([count('vpcs'), count('subnets'), count('gateways'), count('groups')]).toEqual([1, 3, 1, 2])
+      await removed(setupOf(cloud))
+      expect(await everythingOf(cloud)).toEqual(before)
+    }
+    expect(steps.length).toBeGreaterThan(10)
+  })
+
+  it('waits out throttling', async () => {
+    await start()
+    for (const service of ['ec2', 'iam'] as const)
+      cloud.addFault({
+        fault: 'error',
+        code: 'RequestLimitExceeded',
+        chance: 0.3,
+        times: 20,
+        where: { service },
+      })
+    expect((await applied(setupOf(cloud))).map(({ did }) => did)).not.toContain('failed')
+    expect(all(await states())).toEqual(['there'])
+  })
+
+  it('does what it may where a permission is missing, and names it', async () => {
+    await start()
+    cloud.addFault({
+      fault: 'error',
+      code: 'UnauthorizedOperation',
+      message:
+        'You are not authorized to perform this operation. User: me is not authorized to perform: ec2:CreateVpc',
+      status: 403,
+      where: { action: 'CreateVpc' },
+    })
+    const steps = await applied(setupOf(cloud))
+    const did = (what: string) => steps.filter((step) => step.did === what).map(({ part }) => part.id)
+    expect(did('failed')).toEqual(['vpc'])
+    expect(did('waits')).toEqual(expect.arrayContaining(['gateway', 'routes', 'subnet_0', 's3', 'machines']))
+    expect(did('made')).toEqual(
+      expect.arrayContaining(['store', 'machine', 'worker', 'buyer', 'machine_profile']),
+    )
+    expect(steps.find(({ part }) => part.id === 'vpc')).toMatchObject({ permission: 'ec2:CreateVpc' })
+  })
+
+  it('touches nothing that others have made', async () => {
+    await start({
+      roles: { 'crucible-worker': { managed: ['AdministratorAccess'] } },
+      foreignBuckets: ['taken'],
+    })
+    const wish = { bucket: 'taken' }
+    const told = await states(wish)
+    expect([told['worker'], told['store']]).toEqual([
+      expect.stringMatching(/^taken: .*not made by this set-up/),
+      expect.stringMatching(/^taken: belongs to somebody else/),
+    ])
+    const failed = (await applied(setupOf(cloud, wish))).filter(({ did }) => did === 'failed')
+    expect(failed.map(({ part }) => part.id)).toEqual(['store', 'worker'])
+    await removed(setupOf(cloud, wish))
+    expect(cloud.account().roles).toEqual([expect.objectContaining({ name: 'crucible-worker' })])
+  })
+
+  it('mends what somebody has changed', async () => {
+    await start()
+    await applied(setupOf(cloud))
+    const [{ id }] = (await setupOf(cloud).survey(ignoring())).parts
+      .filter((part) => part.id === 'machines')
+      .map(({ providerId = '' }) => ({ id: providerId })) as [{ id: string }]
+    const { ec2, iam } = clientsOf(cloud.endpoint)
+    const IpPermissions = [{ IpProtocol: '-1', IpRanges: [{ CidrIp: '0.0.0.0/0' }] }]
+    await ec2.send(new AuthorizeSecurityGroupIngressCommand({ GroupId: id, IpPermissions }))
+    const PolicyArn = 'arn:aws:iam::aws:policy/AdministratorAccess'
+    await iam.send(new AttachRolePolicyCommand({ RoleName: 'crucible-machine', PolicyArn }))
+    const told = await states()
+    expect([told['machines'], told['machine']]).toEqual([
+      'differs: lets something in',
+      'differs: has the policy AdministratorAccess, which it should not',
+    ])
+    expect((await applied(setupOf(cloud))).map(({ did, part }) => [did, part.id])).toEqual([
+      ['mended', 'machine'],
+      ['mended', 'machines'],
+    ])
+    expect(all(await states())).toEqual(['there'])
+  })
+})
+
+describe('removing', () => {
+  it('keeps a bucket that has data until it is told otherwise', async () => {
+    await start()
+    const before = await everythingOf(cloud)
+    await applied(setupOf(cloud))
+    const client = storeClient(cloud)
+    const Bucket = 'crucible-111122223333-us-east-1'
+    await client.send(new PutObjectCommand({ Bucket, Key: 'jobs/a/checkpoint', Body: 'weights' }))
+    client.destroy()
+    const kept = (await removed(setupOf(cloud))).filter(({ did }) => did === 'kept')
+    expect(kept).toEqual([expect.objectContaining({ part: expect.objectContaining({ id: Bucket }) })])
+    expect(await everythingOf(cloud)).toMatchObject({ buckets: [Bucket] })
+    await removed(setupOf(cloud), true)
+    expect(await everythingOf(cloud)).toEqual(before)
+  })
+})
+
+describe('quotas', () => {
+  it('are asked for once, and followed', async () => {
+    const none = { 'L-DB2E81BA': 0, 'L-3819A6DF': 0 }
+    await start({ quotas: none, quotaDecision: { after: '2s', isGranted: true } })
+    const setup = setupOf(cloud)
+    const ask = () => setup.askForQuotas({ signal: ignoring() })
+    expect(await ask()).toMatchObject([
+      { value: 0, request: expect.stringMatching(/^8 vCPUs .*: pending/), isAskable: false },
+      { value: 0, request: expect.stringMatching(/pending/), isAskable: false },
+    ])
+    await ask()
+    const asked = cloud.journal.calls({ action: 'RequestServiceQuotaIncrease' })
+    expect(asked.map(({ outcome }) => outcome)).toEqual(['ok', 'ok'])
+  })
+})
