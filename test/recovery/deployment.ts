@@ -17,7 +17,6 @@ import { ORCHESTRATOR_QUEUE } from '../../core/queues'
 import type { WorldText } from '../../sim'
 import { openStore } from '../../storage/open-store'
 import { createBackendWorkers } from '../../workers/backend'
-import { workflowBundle } from '../../workers/bundle'
 import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
 import { deploymentOf } from '../../workers/deployment'
 import { GrantsDesk, granterFor } from '../../workers/grants'
@@ -29,6 +28,7 @@ import { startTestCloud, type TestCloud } from '../support/cloud'
 import { freshNamespace } from '../support/namespace'
 import { testServer, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
+import { testWorkflowBundle } from '../support/workflow-bundle'
 import { SPEC } from '../workflows/harness'
 
 const ROOT = join(__dirname, '..', '..')
@@ -193,7 +193,7 @@ async function workersOf(
   const names = [...config.backends.keys()]
   const orchestrator = await Worker.create({
     ...{ connection: nativeConnection, namespace, taskQueue: ORCHESTRATOR_QUEUE },
-    workflowBundle: await workflowBundle(),
+    workflowBundle: await testWorkflowBundle(),
     activities: {
       ...createPlanningActivities({
         ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
