@@ -35,7 +35,8 @@ const ROOT = join(__dirname, '..', '..')
 const BUCKET = 'recovery'
 /** Far more than anything takes that is waited for, on a machine that does other work. */
 const PATIENCE_MS = 200_000
-const LOOK_EVERY_MS = 400
+/** A look costs a dozen requests to a store in this very process: it has a tenth of the time, also where it takes long. */
+const LOOK_EVERY_MS = { min: 400, max: 2_000, shareOfTime: 0.1 }
 const NO_LOGGER = pino({ enabled: false })
 
 /** The pace of tests that wait for what machines say: seconds where a deployment has minutes. */
@@ -137,10 +138,13 @@ export class CloudDeployment {
   /** Waits until a job is as wished; how it is then. */
   async see(jobId: string, isSo: (view: JobView) => boolean): Promise<JobView> {
     let view: JobView | undefined
+    let lookedMs = 0
     await until(async () => {
-      // A look costs a dozen requests to a store in this very process.
-      await sleep(LOOK_EVERY_MS)
+      const { min, max, shareOfTime } = LOOK_EVERY_MS
+      await sleep(Math.min(Math.max(min, lookedMs / shareOfTime), max))
+      const startedAtMs = performance.now()
       view = await this.client.get(jobId)
+      lookedMs = performance.now() - startedAtMs
       return isSo(view)
     }, PATIENCE_MS).catch((error: unknown) => {
       throw new Error(`it stayed so: ${JSON.stringify(view, null, 1)}`, { cause: error })
