@@ -38,6 +38,7 @@ module.exports = {
   // Many wait for processes and servers most of the time, and those need the cores.
   maxWorkers: 3,
   testTimeout: 60_000,
+  testSequencer: '<rootDir>/test/support/sequencer.js',
   projects: [
     {
       ...base,
