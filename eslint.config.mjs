@@ -67,7 +67,7 @@ export default tseslint.config(
   eslint.configs.recommended,
   ...tseslint.configs.recommendedTypeChecked,
   {
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
     rules: {
       'no-console': 'error',
       'max-lines': ['error', { max: 300 }],
@@ -123,6 +123,7 @@ export default tseslint.config(
         console: 'readonly',
         URL: 'readonly',
         module: 'writable',
+        require: 'readonly',
         Buffer: 'readonly',
         setTimeout: 'readonly',
         fetch: 'readonly',
@@ -132,6 +133,7 @@ export default tseslint.config(
       ...tseslint.configs.disableTypeChecked.rules,
       'no-console': 'off',
       'no-restricted-exports': 'off',
+      '@typescript-eslint/no-require-imports': 'off',
       'max-lines-per-function': 'off',
       '@typescript-eslint/explicit-module-boundary-types': 'off',
     },

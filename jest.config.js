@@ -1,3 +1,7 @@
+const { spawnSync } = require('node:child_process')
+const { existsSync, readFileSync } = require('node:fs')
+const { delimiter, dirname, join } = require('node:path')
+
 const transform = {
   '^.+\\.ts$': [
     '@swc/jest',
@@ -13,11 +17,28 @@ const base = { testEnvironment: 'node', transform, modulePathIgnorePatterns: ['<
 // The SDK warns in every process that Node 20 will be too old for it one day; so does no worker of ours.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
 
+/**
+ * The folder of the Python that `python3` leads to, where that is the script of a version manager, which looks for it at every
+ * start and takes twice the processor time that Python takes.
+ */
+function pythonBehindScript() {
+  const found = process.env.PATH.split(delimiter)
+    .map((folder) => join(folder, 'python3'))
+    .find((path) => existsSync(path))
+  if (found === undefined || readFileSync(found).toString('latin1', 0, 2) !== '#!') return undefined
+  const { stdout } = spawnSync(found, ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' })
+  return stdout ? dirname(stdout.trim()) : undefined
+}
+
+const pythonFolder = pythonBehindScript()
+if (pythonFolder !== undefined) process.env.PATH = `${pythonFolder}${delimiter}${process.env.PATH}`
+
 /** `unit` needs nothing but Node and Python; `temporal` starts a real Temporal server once for all its files. */
 module.exports = {
   // Many wait for processes and servers most of the time, and those need the cores.
   maxWorkers: 3,
   testTimeout: 60_000,
+  testSequencer: '<rootDir>/test/support/sequencer.js',
   projects: [
     {
       ...base,

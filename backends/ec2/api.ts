@@ -1,3 +1,6 @@
+import type { CommandsApi } from './api-commands'
+import type { LeftoversApi } from './api-leftovers'
+
 /**
  * What this backend asks of AWS, in our own terms: the boundary at which tests put a fake, and behind which alone the SDK is
  * known (`sdk*.ts`). Lists are whole: paging is behind this line. Every call throws `AwsError` and nothing else.
@@ -268,74 +271,4 @@ export interface MachinesApi {
   deleteVolume(id: string, signal: AbortSignal): Promise<void>
   /** The serial console's text, or `undefined` while there is none. */
   console(id: string, signal: AbortSignal): Promise<string | undefined>
-}
-
-/** A launch template, as far as it is of interest whether anybody still needs it. */
-export interface Template {
-  id: string
-  name: string
-  createdAtMs: number
-  tags: Record<string, string>
-}
-
-/** A request for a spot machine that is not over for the provider. */
-export interface SpotRequest {
-  id: string
-  state: string
-  /** Of the machine that came of it; missing while none did. */
-  machineId?: string
-  createdAtMs: number
-  tags: Record<string, string>
-}
-
-/** What costs nothing by itself, and yet counts against a limit or may come to cost something. */
-export interface LeftoversApi {
-  templates(
-    wanted: { tag: { name: string; value: string } } | { id: string },
-    signal: AbortSignal,
-  ): Promise<Template[]>
-  deleteTemplate(id: string, signal: AbortSignal): Promise<void>
-  /** All of the account that are open or active, or the one of an id: a fleet's requests carry no tags. */
-  spotRequests(id: string | undefined, signal: AbortSignal): Promise<SpotRequest[]>
-  /** Takes a request back; a machine that came of it goes on. */
-  cancelSpotRequest(id: string, signal: AbortSignal): Promise<void>
-}
-
-/** A command on a machine, as the provider's agent tells of it. */
-export interface Invocation {
-  commandId: string
-  comment: string
-  requestedAtMs: number
-  /** `Pending`, `InProgress`, `Success`, `Failed`, ... */
-  status: string
-}
-
-export interface InvocationResult {
-  status: string
-  /** More exactly: `DeliveryTimedOut`, ... */
-  details: string
-  exitCode: number
-  stdout: string
-  stderr: string
-}
-
-export interface CommandRequest {
-  machineId: string
-  comment: string
-  lines: string[]
-  /** How long the machine may take to fetch it. */
-  deliveryTimeoutMs: number
-  /** How long it may run there. */
-  runTimeoutMs: number
-}
-
-export interface CommandsApi {
-  /** What is known of a machine's agent: `undefined` when it has never registered. */
-  agent(machineId: string, signal: AbortSignal): Promise<{ isOnline: boolean } | undefined>
-  /** Answers the command's id. */
-  send(request: CommandRequest, signal: AbortSignal): Promise<string>
-  /** The commands of one machine, newest first. */
-  invocations(machineId: string, signal: AbortSignal): Promise<Invocation[]>
-  /** `undefined` while the provider does not show it yet. */
-  result(commandId: string, machineId: string, signal: AbortSignal): Promise<InvocationResult | undefined>
 }

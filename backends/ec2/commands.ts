@@ -1,5 +1,5 @@
 import { MINUTE_MS, SECOND_MS } from '../../core/time'
-import type { Invocation, InvocationResult } from './api'
+import type { Invocation, InvocationResult } from './api-commands'
 import { pause } from './calls'
 import { transient } from './errors'
 import type { Host } from './host'

@@ -1,7 +1,8 @@
 import type { OwnedResource } from '../../core/handle'
 import { formatDuration, formatInstant } from '../../core/time'
 import type { CallContext } from '../backend'
-import type { Machine, SpotRequest, Template } from './api'
+import type { Machine } from './api'
+import type { SpotRequest, Template } from './api-leftovers'
 import type { Host } from './host'
 import { ownerOf, TAGS } from './tags'
 

@@ -4,7 +4,8 @@ import {
   ListCommandInvocationsCommand,
   SendCommandCommand,
 } from '@aws-sdk/client-ssm'
-import { AwsError, type CommandsApi } from './api'
+import { AwsError } from './api'
+import type { CommandsApi } from './api-commands'
 import type { Clients } from './sdk'
 import { call } from './sdk-errors'
 

@@ -5,7 +5,7 @@ import {
   paginateDescribeSpotInstanceRequests,
   type LaunchTemplate,
 } from '@aws-sdk/client-ec2'
-import type { LeftoversApi, SpotRequest, Template } from './api'
+import type { LeftoversApi, SpotRequest, Template } from './api-leftovers'
 import type { Clients } from './sdk'
 import { call } from './sdk-errors'
 import { tagsOf } from './sdk-machines'

@@ -3,7 +3,8 @@ import type { Client } from '@temporalio/client'
 import { Worker, type ActivityInterceptorsFactory, type NativeConnection } from '@temporalio/worker'
 import { failureInterceptor } from '../../activities/failures'
 import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../../core/queues'
-import { testBundle, Workforce, type WorkerName } from '../workflows/harness'
+import { testWorkflowBundle } from '../support/workflow-bundle'
+import { Workforce, type WorkerName } from '../workflows/harness'
 import { callingProcess, gate } from './process'
 import type { Role, Site } from './site'
 
@@ -80,7 +81,7 @@ export class Crew extends Workforce {
       connection: this.at.nativeConnection,
       namespace: this.namespace,
       taskQueue: QUEUES[name],
-      ...(name === 'orchestrator' && { workflowBundle: await testBundle() }),
+      ...(name === 'orchestrator' && { workflowBundle: await testWorkflowBundle() }),
       activities: Object.fromEntries(activities),
       interceptors: { activity: [this.dying(role), () => ({ inbound: failureInterceptor })] },
       maxConcurrentActivityTaskExecutions: AT_ONCE_MAX,

@@ -18,7 +18,6 @@ import { ORCHESTRATOR_QUEUE } from '../../core/queues'
 import type { WorldText } from '../../sim'
 import { openStore } from '../../storage/open-store'
 import { createBackendWorkers } from '../../workers/backend'
-import { workflowBundle } from '../../workers/bundle'
 import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
 import { deploymentOf } from '../../workers/deployment'
 import { GrantsDesk, granterFor } from '../../workers/grants'
@@ -31,13 +30,15 @@ import { startTestCloud, type TestCloud } from '../support/cloud'
 import { freshNamespace } from '../support/namespace'
 import { testServer, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
+import { testWorkflowBundle } from '../support/workflow-bundle'
 import { SPEC } from '../workflows/harness'
 
 const ROOT = join(__dirname, '..', '..')
 const BUCKET = 'recovery'
 /** Far more than anything takes that is waited for, on a machine that does other work. */
 const PATIENCE_MS = 200_000
-const LOOK_EVERY_MS = 400
+/** A look costs a dozen requests to a store in this very process: it has a tenth of the time, also where it takes long. */
+const LOOK_EVERY_MS = { min: 400, max: 2_000, shareOfTime: 0.1 }
 const NO_LOGGER = pino({ enabled: false })
 
 /** The pace of tests that wait for what machines say: seconds where a deployment has minutes. */
@@ -141,10 +142,13 @@ export class CloudDeployment {
   /** Waits until a job is as wished; how it is then. */
   async see(jobId: string, isSo: (view: JobView) => boolean): Promise<JobView> {
     let view: JobView | undefined
+    let lookedMs = 0
     await until(async () => {
-      // A look costs a dozen requests to a store in this very process.
-      await sleep(LOOK_EVERY_MS)
+      const { min, max, shareOfTime } = LOOK_EVERY_MS
+      await sleep(Math.min(Math.max(min, lookedMs / shareOfTime), max))
+      const startedAtMs = performance.now()
       view = await this.client.get(jobId)
+      lookedMs = performance.now() - startedAtMs
       return isSo(view)
     }, PATIENCE_MS).catch((error: unknown) => {
       throw new Error(`it stayed so: ${JSON.stringify(view, null, 1)}`, { cause: error })
@@ -197,7 +201,7 @@ async function workersOf(
   const names = [...config.backends.keys()]
   const orchestrator = await Worker.create({
     ...{ connection: nativeConnection, namespace, taskQueue: ORCHESTRATOR_QUEUE },
-    workflowBundle: await workflowBundle(),
+    workflowBundle: await testWorkflowBundle(),
     activities: {
       ...createPlanningActivities({
         ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now), now: Date.now },

@@ -1,14 +1,9 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import {
-  bundleWorkflowCode,
-  DefaultLogger,
-  Runtime,
-  Worker,
-  type WorkflowBundleWithSourceMap,
-} from '@temporalio/worker'
+import { DefaultLogger, Runtime, Worker, type WorkflowBundleOption } from '@temporalio/worker'
 import { WORKFLOW_TYPES } from '../../core/queues'
+import { testWorkflowBundle } from '../support/workflow-bundle'
 import { SCENARIOS } from './scenarios'
 
 const HISTORIES = join(__dirname, 'histories')
@@ -22,17 +17,14 @@ function read(file: string): History {
   return JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as History
 }
 
-let workflowBundle: WorkflowBundleWithSourceMap
+let workflowBundle: WorkflowBundleOption
 
 beforeAll(async () => {
   Runtime.install({
     logger: new DefaultLogger('ERROR'),
     telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' } } },
   })
-  workflowBundle = await bundleWorkflowCode({
-    workflowsPath: require.resolve('../../workflows'),
-    logger: new DefaultLogger('ERROR'),
-  })
+  workflowBundle = await testWorkflowBundle()
 })
 
 describe('a job that runs while this version is installed', () => {

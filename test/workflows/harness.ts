@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client'
-import { DefaultLogger, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
-import { bundleWorkflowCode } from '@temporalio/worker'
+import { Worker } from '@temporalio/worker'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
@@ -25,6 +24,7 @@ import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { ScriptedWorld, type WorldOptions } from '../backends/scripted/world'
 import { freshNamespace } from '../support/namespace'
 import type { TestConnection } from '../support/temporal'
+import { testWorkflowBundle } from '../support/workflow-bundle'
 
 /** A life of seconds: every duration a job has, small enough to wait for. */
 export const QUICK: Timing = {
@@ -194,7 +194,7 @@ export class ControlPlane extends Workforce {
       connection: this.at.nativeConnection,
       namespace,
       taskQueue: ORCHESTRATOR_QUEUE,
-      workflowBundle: await testBundle(),
+      workflowBundle: await testWorkflowBundle(),
       activities: {
         ...createPlanningActivities({
           ...{ store, backends, now, timing, treasury },
@@ -287,14 +287,4 @@ export function worldsOn(
       await deployment.close()
     }
   }
-}
-
-/** Bundled once per test file. */
-let bundled: Promise<WorkflowBundleWithSourceMap> | undefined
-export function testBundle(): Promise<WorkflowBundleWithSourceMap> {
-  bundled ??= bundleWorkflowCode({
-    workflowsPath: require.resolve('../../workflows'),
-    logger: new DefaultLogger('ERROR'),
-  })
-  return bundled
 }

@@ -7,15 +7,14 @@ import {
 } from '../../../backends/ec2/api'
 import type {
   Bucket,
-  CommandRequest,
-  InvocationResult,
-  SpotRequest,
   Reservation,
   ReservedRequest,
   QuotaRequest,
   TemplateSpec,
   Volume,
 } from '../../../backends/ec2/api'
+import type { SpotRequest } from '../../../backends/ec2/api-leftovers'
+import type { CommandRequest, InvocationResult } from '../../../backends/ec2/api-commands'
 import { FakeMachine } from './fake-machine'
 import { GROUPS, IMAGES, ON_DEMAND_USD, poolKey, SPOT_USD, SUBNETS, TYPES } from './fake-market'
 

@@ -4,12 +4,7 @@ import { join } from 'node:path'
 import { DescribeVolumesCommand, EC2Client, StopInstancesCommand } from '@aws-sdk/client-ec2'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { Client } from '@temporalio/client'
-import {
-  bundleWorkflowCode,
-  DefaultLogger,
-  Worker,
-  type WorkflowBundleWithSourceMap,
-} from '@temporalio/worker'
+import { Worker, type WorkflowBundleOption } from '@temporalio/worker'
 import { createDecidingActivities } from '../../../activities/deciding'
 import { failureInterceptor } from '../../../activities/failures'
 import { createPlanningActivities } from '../../../activities/planning'
@@ -35,6 +30,7 @@ import { testFolder } from '../../support/folders'
 import { freshNamespace } from '../../support/namespace'
 import { connectTo, quietWorkers, type TestConnection } from '../../support/temporal'
 import { until } from '../../support/until'
+import { testWorkflowBundle } from '../../support/workflow-bundle'
 import { QUICK, SPEC, type JobHandle } from '../../workflows/harness'
 import { ended, TEST_LIMIT_MS } from '../../workflows/looks'
 import { CONFIG } from './harness'
@@ -48,16 +44,13 @@ const TIMING = { ...QUICK, beatMs: 500, startWithinMs: 120_000, drainMs: 2_000, 
 
 let at: TestConnection
 let program: string
-let workflowBundle: WorkflowBundleWithSourceMap
+let workflowBundle: WorkflowBundleOption
 beforeAll(async () => {
   quietWorkers()
   at = await connectTo()
   program = join(testFolder('runner-program'), 'runner.pyz')
   execFileSync(process.execPath, [join(__dirname, '../../../tools/runner-zip.mjs'), program])
-  workflowBundle = await bundleWorkflowCode({
-    workflowsPath: require.resolve('../../../workflows'),
-    logger: new DefaultLogger('ERROR'),
-  })
+  workflowBundle = await testWorkflowBundle()
 })
 afterAll(() => at.close())
 

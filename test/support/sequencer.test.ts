@@ -1,0 +1,40 @@
+import { join } from 'node:path'
+import { expect, it, jest } from '@jest/globals'
+import type Sequencer from '@jest/test-sequencer'
+import { testFolder } from './folders'
+
+const LongestFirst = jest.requireActual<typeof Sequencer>('./sequencer')
+
+it('begins with what waits for servers, by its size, and then goes from the longest to the shortest', () => {
+  const folder = testFolder('sequencer')
+  const path = (name: string): string => join(folder, name)
+  const sizes = new Map([
+    [path('large.test.ts'), 9],
+    [path('small.test.ts'), 1],
+    [path('small.e2e.test.ts'), 2],
+    [path('large.e2e.test.ts'), 3],
+  ])
+  const context = {
+    config: { cache: true, cacheDirectory: folder, id: 'one', haste: {} },
+    hasteFS: { getSize: (name: string) => sizes.get(name) ?? null },
+  }
+  const tests = (): { path: string }[] => [...sizes.keys()].map((path) => ({ context, path }))
+  const sequencer = (): Sequencer => new LongestFirst({ contexts: [context], globalConfig: {} } as never)
+  const order = (): string[] =>
+    (sequencer().sort(tests() as never) as { path: string }[]).map(({ path }) =>
+      path.slice(folder.length + 1),
+    )
+  expect(order()).toEqual(['large.e2e.test.ts', 'small.e2e.test.ts', 'large.test.ts', 'small.test.ts'])
+
+  const testResults = tests().map(({ path }, index) => {
+    const runtime = 100 - index
+    return {
+      testFilePath: path,
+      numFailingTests: 0,
+      skipped: false,
+      perfStats: { start: 1, end: 2, runtime },
+    }
+  })
+  sequencer().cacheResults(tests() as never, { testResults } as never)
+  expect(order()).toEqual(['large.test.ts', 'small.test.ts', 'small.e2e.test.ts', 'large.e2e.test.ts'])
+})
