@@ -43,7 +43,8 @@ export async function meterEnded(
   const path = await askedAgain(() => pricesOf(backend, billed, signal), wait)
   const prices = path?.prices ?? [dearestStep(billed)]
   const { billedAtLeastMs } = billed.handle.realised
-  const { toAtMs } = billed
+  // Told in whole seconds, the end of a machine that came and went may lie before its launch: it is billed all the same.
+  const toAtMs = Math.max(billed.toAtMs, billed.fromAtMs + 1)
   const usage = { ...usageOf(prices, billed), toAtMs, ...(billedAtLeastMs && { billedAtLeastMs }) }
   const basis = path === undefined ? 'dearest' : path.knownToAtMs === undefined ? 'fixed' : 'told'
   return {

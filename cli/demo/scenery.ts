@@ -32,8 +32,8 @@ const CALL_LIMIT_MS = 30 * SECOND_MS
 const WORLD: WorldText = {
   regions: { 'us-east-1': { zones: ['us-east-1a', 'us-east-1b'], groups: ['crucible-machine'] } },
   prices: [
-    { type: 'c7i.large', zone: 'us-east-1a', usdPerHour: 0.0301 },
-    { type: 'c7i.large', zone: 'us-east-1b', usdPerHour: 0.0328 },
+    { type: 'c7i.large', zone: 'us-east-1a', usdPerHour: 0.0251 },
+    { type: 'c7i.large', zone: 'us-east-1b', usdPerHour: 0.0283 },
   ],
   stock: [
     { zone: 'us-east-1a', capacity: 'spot', count: 0 },

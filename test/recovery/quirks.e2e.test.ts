@@ -65,7 +65,7 @@ describe('a whole job', () => {
   })
 
   it('says what to run where the role of spot machines is missing', async () => {
-    const world = { hasSpotRole: false, ...denying('iam:CreateServiceLinkedRole') }
+    const world = { linkedRoles: [], ...denying('iam:CreateServiceLinkedRole') }
     await inWorld({ world }, async (d) => {
       const id = await d.submit({ id: 'job-role' })
       expect(await d.ended(id)).toMatchObject({

@@ -88,9 +88,7 @@ describe('quirk: zero quota', () => {
       {
         severity: 'warning',
         message: expect.stringMatching(/may have no on-demand machines .* in us-east-1$/),
-        remedy: expect.stringContaining(
-          'request-service-quota-increase --service-code ec2 --quota-code L-1216C47A',
-        ),
+        remedy: 'Ask for more with `crucible setup aws --quota`; the quota is L-1216C47A.',
       },
     ])
     expect(await launch(backend, 'on-demand')).toMatchObject({

@@ -6,6 +6,7 @@ import type { Connection } from '@temporalio/client'
 import { createClient, readClientConfig, type Crucible, type JobView } from '../../../client'
 import { isFinal } from '../../../core/job'
 import { spend } from '../../../core/meter'
+import { MINUTE_MS } from '../../../core/time'
 import { testFolder } from '../../support/folders'
 import { freshNamespace } from '../../support/namespace'
 import { testVersitygw, versitygwOver } from '../../support/s3'
@@ -171,9 +172,8 @@ function expectPaid({ id, attempts, cost }: JobView, machines: Instance[]): void
     expect(realised).toMatchObject({ capacityType: 'spot', priceMicroUsdPerHour })
     // EC2 tells the launch in whole seconds.
     expect(Math.abs(launchedAtMs! - machine.launchedAtMs)).toBeLessThan(1_000)
-    expect(costMicroUsd).toBe(
-      spend({ fromAtMs: launchedAtMs!, toAtMs: endedAtMs!, priceMicroUsdPerHour }, endedAtMs!),
-    )
+    const usage = { fromAtMs: launchedAtMs!, toAtMs: endedAtMs!, priceMicroUsdPerHour }
+    expect(costMicroUsd).toBe(spend({ ...usage, billedAtLeastMs: MINUTE_MS }, endedAtMs!))
   }
   expect(cost.spentMicroUsd).toBe(attempts.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0))
 }

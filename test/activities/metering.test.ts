@@ -1,0 +1,31 @@
+import { describe, expect, it } from '@jest/globals'
+import { meterEnded } from '../../activities/metering'
+import type { Backend } from '../../backends/backend'
+import type { MachineHandle } from '../../core/handle'
+import { spendOver } from '../../core/meter'
+import type { Order } from '../../core/plan'
+import { MINUTE_MS } from '../../core/time'
+
+const LAUNCHED_AT_MS = 1_795_321_363_396
+const PRICE = 360_000
+
+const handle: MachineHandle = {
+  ...{ backend: 'here', kind: 'machine', id: 'm-1', attemptId: 'job-test-1', launchedAtMs: LAUNCHED_AT_MS },
+  realised: {
+    ...{ capacityType: 'on-demand', type: 'small', place: 'a' },
+    ...{ priceMicroUsdPerHour: PRICE, billedAtLeastMs: MINUTE_MS },
+  },
+}
+const order = { offers: [], priceMaxMicroUsdPerHour: PRICE } as unknown as Order
+
+describe('an ended machine', () => {
+  it.each([
+    ['whose end is told in whole seconds, before its launch', LAUNCHED_AT_MS - 396],
+    ['that ended as it was launched', LAUNCHED_AT_MS],
+  ])('%s, costs the least that is billed', async (_, toAtMs) => {
+    const billed = { handle, order, fromAtMs: LAUNCHED_AT_MS, toAtMs }
+    const { signal } = new AbortController()
+    const { costMicroUsd } = await meterEnded({} as Backend, billed, { signal })
+    expect(costMicroUsd).toBe(spendOver(MINUTE_MS, PRICE))
+  })
+})
