@@ -7,6 +7,7 @@ import { StoreError } from '../storage/store'
 import { ownerOfKey, type UnfinishedUpload } from '../storage/unfinished'
 import { checkDeployment, judgeAll, unseen, type Found, type Registry } from './garbage'
 import { beating } from './heartbeat'
+import { collectPromises, type Promises } from './promise-garbage'
 
 /** Stands in the place of a backend's name. */
 const STORE = 'store'
@@ -16,19 +17,33 @@ const YOUNG_MS = DAY_MS
 /** No part of an upload that still goes on is this late. */
 const NOBODYS_AFTER_MS = 3 * DAY_MS
 
-export function createStoreActivities(
-  registry: Registry,
-): Pick<OrchestratorActivities, 'collectStoreGarbage'> {
-  return { collectStoreGarbage: (input) => beating(() => collectStoreGarbage(registry, input)) }
+interface Deps extends Registry {
+  /** Missing where nothing limits what a month may cost. */
+  treasury?: Promises | undefined
 }
 
-/** One look at what was begun to be written into the store: by the same rules as what a provider has. */
+export function createStoreActivities(deps: Deps): Pick<OrchestratorActivities, 'collectStoreGarbage'> {
+  return { collectStoreGarbage: (input) => beating(() => collectStoreGarbage(deps, input)) }
+}
+
+/** One look at what the deployment keeps for jobs beside machines: by the same rules as what a provider has. */
 export async function collectStoreGarbage(
+  { treasury, ...registry }: Deps,
+  input: CollectStoreGarbageInput,
+): Promise<GarbageVerdict[]> {
+  await checkDeployment(registry.store, input.deployment)
+  const uploads = await collectUploads(registry, input)
+  return treasury === undefined
+    ? uploads
+    : [...uploads, ...(await collectPromises(registry, treasury, input))]
+}
+
+/** What was begun to be written into the store. */
+async function collectUploads(
   registry: Registry,
   input: CollectStoreGarbageInput,
 ): Promise<GarbageVerdict[]> {
   const { store, now } = registry
-  await checkDeployment(store, input.deployment)
   let uploads: UnfinishedUpload[]
   try {
     uploads = (await store.unfinished?.()) ?? []

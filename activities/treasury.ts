@@ -7,6 +7,7 @@ import { ORCHESTRATOR_QUEUE, treasuryWorkflowId, WORKFLOW_TYPES } from '../core/
 import {
   emptyTreasury,
   type MonthlyLimits,
+  type Promised,
   type PromiseAnswer,
   type PromiseRequest,
   type SettleRequest,
@@ -25,6 +26,15 @@ export interface TreasuryDeps {
 }
 
 type Wanted = Omit<PromiseRequest, 'limits'> & { month: string }
+
+/** Money that was promised to a job which cannot say any more that it is over. */
+export interface EndedPromise extends Promised {
+  jobId: string
+  /** What of it counts as spent. */
+  spentMicroUsd: MicroUsd
+  /** When it was promised, as far as the job's record tells; else the month's begin. */
+  sinceMs: number
+}
 
 /** The money of a deployment's months, for the activities of its jobs. */
 export class Treasury {
@@ -81,38 +91,59 @@ export class Treasury {
     }
   }
 
-  /** Takes back what was promised to jobs whose workflows are closed and whose machines are settled. True when there was one. */
+  /** Takes back what was promised to jobs that were ended by hand. True when there was one. */
   private async settleEnded(month: string): Promise<boolean> {
-    const { client, owners } = this.deps
-    const state = await client.workflow
-      .getHandle(treasuryWorkflowId(month))
-      .query<TreasuryState>(TREASURY_QUERY)
-    let isAny = false
-    for (const [jobId, { owner, microUsd }] of Object.entries(state.promised)) {
-      if ((await owners({ jobId })) === 'open') continue
-      const spentMicroUsd = await this.spentBy(jobId, microUsd)
-      if (spentMicroUsd === undefined) continue
+    const ended = await this.endedPromises(month)
+    for (const { jobId, owner, spentMicroUsd } of ended)
       await this.settle(month, { jobId, owner, spentMicroUsd })
-      isAny = true
+    return ended.length > 0
+  }
+
+  /** What is promised to jobs whose workflows are closed and whose attempts can cost nothing any more. */
+  async endedPromises(month: string): Promise<EndedPromise[]> {
+    const { owners } = this.deps
+    const ended: EndedPromise[] = []
+    for (const [jobId, promised] of Object.entries(await this.promisedIn(month))) {
+      if ((await owners({ jobId })) === 'open') continue
+      const spent = await this.spentBy(jobId, promised.microUsd)
+      if (spent !== undefined) ended.push({ jobId, ...promised, sinceMs: Date.parse(month), ...spent })
     }
-    return isAny
+    return ended
+  }
+
+  /** Nothing where the month has no treasury, or one that was ended by hand and takes nothing back. */
+  private async promisedIn(month: string): Promise<TreasuryState['promised']> {
+    const handle = this.deps.client.workflow.getHandle(treasuryWorkflowId(month))
+    try {
+      if ((await handle.describe()).status.name !== 'RUNNING') return {}
+      return (await handle.query<TreasuryState>(TREASURY_QUERY)).promised
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return {}
+      throw error
+    }
   }
 
   /** By its record; `undefined` while one of its attempts may still cost. An attempt that nobody settled may have cost all of it. */
-  private async spentBy(jobId: string, promisedMicroUsd: MicroUsd): Promise<MicroUsd | undefined> {
+  private async spentBy(
+    jobId: string,
+    promisedMicroUsd: MicroUsd,
+  ): Promise<(Pick<EndedPromise, 'spentMicroUsd'> & { sinceMs?: number }) | undefined> {
     const settled = new Map<number, MicroUsd>()
     const launched = new Set<number>()
-    for (const { kind, attempt, data } of await readRecords(this.deps.store, jobId)) {
+    const records = await readRecords(this.deps.store, jobId)
+    for (const { kind, attempt, data } of records) {
       if (attempt === undefined) continue
       if (kind === 'launched') launched.add(attempt)
       if (kind === 'settled') settled.set(attempt, (data as Settlement).costMicroUsd)
     }
+    const [first] = records
+    const since = first === undefined ? {} : { sinceMs: first.atMs }
     for (const attempt of launched) {
       if (settled.has(attempt)) continue
       if ((await this.deps.owners({ jobId, attempt })) === 'open') return undefined
-      return promisedMicroUsd
+      return { spentMicroUsd: promisedMicroUsd, ...since }
     }
-    return [...settled.values()].reduce((sum, cost) => sum + cost, 0)
+    return { spentMicroUsd: [...settled.values()].reduce((sum, cost) => sum + cost, 0), ...since }
   }
 }
 

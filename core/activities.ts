@@ -118,7 +118,7 @@ export interface OrchestratorActivities {
   promiseBudget(input: PromiseInput): Promise<void>
   /** Last record, secrets deleted, the month told what was spent, old checkpoints thinned out. */
   finishJob(input: FinishInput): Promise<JobResult>
-  /** `collectGarbage` for what was begun to be written into the store. */
+  /** `collectGarbage` for what was begun to be written into the store, and for money that was promised to jobs ended by hand. */
   collectStoreGarbage(input: CollectStoreGarbageInput): Promise<GarbageVerdict[]>
 }
 

@@ -159,7 +159,7 @@ export interface GarbageCollectionInput {
 
 /** What garbage collection found about one resource. */
 export interface GarbageVerdict {
-  /** `store` for what is in the object store. */
+  /** `store` for what is in the object store, and for the money of months. */
   backend: BackendName
   kind: string
   id: string

@@ -45,7 +45,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
       publishRunner: runnerPublisher(store),
     }),
     ...createDecidingActivities({ store, now, treasury }),
-    ...createStoreActivities({ store, now, owners: ownersThrough(client) }),
+    ...createStoreActivities({ store, now, owners: ownersThrough(client), treasury }),
   }
   return Worker.create({
     connection,

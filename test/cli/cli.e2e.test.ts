@@ -3,8 +3,11 @@ import { readFileSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Finding } from '../../cli/doctor'
 import type { JobView } from '../../client/job-view'
 import type { JobLogLine } from '../../client/logs'
+import type { GarbageVerdict } from '../../core/messages'
+import { attemptWorkflowId, GARBAGE_COLLECTION_SCHEDULE_ID, jobWorkflowId } from '../../core/queues'
 import { until } from '../support/until'
 import type { CommandLine } from './process'
 import { hasSaved, isOver, Stage } from './stage'
@@ -217,6 +220,47 @@ describe('an owner', () => {
     await stage.untilShown(id, ({ state }) => state === 'running')
     expect(await crucible.json('cancel', '--now', id)).toMatchObject({ id, message: expect.any(String) })
     expect((await stage.untilShown(id, isOver)).state).toBe('cancelled')
+  })
+})
+
+describe('garbage collection', () => {
+  let id: string
+  const found = async (...flags: string[]): Promise<GarbageVerdict[]> => {
+    const { verdicts } = await crucible.json<{ verdicts: GarbageVerdict[] }>('gc', ...flags)
+    return verdicts.filter(({ owner }) => owner === `${id}-1`)
+  }
+
+  it('tells what its schedule did last, and doctor that it did', async () => {
+    id = await stage.submit('--env', `GATE=${stage.gate()}`)
+    await stage.untilShown(id, hasSaved(1))
+    await stage.temporal((client) => client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).trigger())
+    await until(async () => (await found('--last')).length > 0, 60_000)
+    expect(await found('--last')).toMatchObject([
+      { backend: 'local', kind: 'machine', action: 'kept', reason: `attempt 1 of job ${id} is running` },
+    ])
+    const { stdout, stderr } = await crucible.run('gc', '--last')
+    expect(stdout).toMatch(new RegExp(`^kept +local +machine .* ${id}-1 `, 'm'))
+    expect(stderr).toContain('workflow garbageCollection')
+    const { findings } = await crucible.json<{ findings: Finding[] }>('doctor')
+    expect(findings.filter(({ check }) => check === 'garbage')).toEqual([
+      {
+        ...{ check: 'garbage', status: 'ok' },
+        message: expect.stringMatching(/^collected .* ago: 0 ended, [1-9]\d* kept$/),
+      },
+    ])
+  })
+
+  it('says in a dry run what nobody owns, and else ends it', async () => {
+    await stage.temporal(async ({ workflow }) => {
+      for (const workflowId of [jobWorkflowId(id), attemptWorkflowId(id, 1)])
+        await workflow.getHandle(workflowId).terminate('by hand')
+    })
+    const { stdout } = await crucible.run('gc', '--dry-run')
+    expect(stdout).toMatch(new RegExp(`^would-end +local +machine .* ${id}-1 .*job ${id} is over`, 'm'))
+    // Nothing came of that look.
+    expect(await found('--dry-run')).toMatchObject([{ action: 'would-end' }])
+    expect(await found('--grace', '1s')).toMatchObject([{ action: 'ended' }])
+    expect(await found('--dry-run')).toEqual([])
   })
 })
 

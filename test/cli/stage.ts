@@ -1,6 +1,7 @@
 import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Client, Connection } from '@temporalio/client'
 import { createClient, readClientConfig } from '../../client'
 import type { JobView } from '../../client/job-view'
 import { testServer } from '../support/temporal'
@@ -62,6 +63,16 @@ export class Stage {
 
   close(): Promise<void> {
     return this.crucible.close()
+  }
+
+  /** As somebody with Temporal's own tools. */
+  async temporal<T>(does: (client: Client) => Promise<T>): Promise<T> {
+    const connection = await Connection.connect({ address: String(this.dev.document['address']) })
+    try {
+      return await does(new Client({ connection }))
+    } finally {
+      await connection.close()
+    }
   }
 
   /** A folder for `GATE` that only attempts of these numbers get past. */

@@ -88,7 +88,7 @@ function attemptsBeyond({ attempts }: Pick<Life, 'attempts'>, status: JobStatus)
 }
 
 /** What is left beside machines: volumes that none uses, and requests for spot machines that lead to none. */
-async function remains(cloud: CloudGround['cloud']): Promise<string[]> {
+export async function remains(cloud: CloudGround['cloud']): Promise<string[]> {
   const { endpoint, region, credentials } = cloud
   const client = new EC2Client({ endpoint, region, credentials })
   try {

@@ -1,6 +1,8 @@
 /** Whole jobs in accounts and on machines that have something odd about them: what becomes of them, and what they say. */
+import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import { until } from '../support/until'
 import { CloudDeployment, QUICK, type DeploymentWishes } from './deployment'
 
 jest.setTimeout(300_000)
@@ -32,6 +34,23 @@ const denying = (...actions: string[]): NonNullable<DeploymentWishes['world']> =
     },
   },
 })
+
+/** Sessions of minutes would have the test wait. */
+const SESSION = '10s'
+const SESSION_NAMES = ['AWS_SESSION_TOKEN', 'AWS_CREDENTIAL_EXPIRATION']
+
+/** Credentials of a session, as a shell has them: the SDK looks there again when they have ended. */
+async function sessionOf(role: string): Promise<Record<string, string>> {
+  const client = new STSClient({})
+  const wish = { RoleArn: `arn:aws:iam::111122223333:role/${role}`, RoleSessionName: 'worker' }
+  const { Credentials } = await client.send(new AssumeRoleCommand(wish))
+  client.destroy()
+  const { AccessKeyId, SecretAccessKey, SessionToken, Expiration } = Credentials!
+  return {
+    ...{ AWS_ACCESS_KEY_ID: AccessKeyId!, AWS_SECRET_ACCESS_KEY: SecretAccessKey! },
+    ...{ AWS_SESSION_TOKEN: SessionToken!, AWS_CREDENTIAL_EXPIRATION: Expiration!.toISOString() },
+  }
+}
 
 describe('a whole job', () => {
   it('is done on a machine whose clock is off by six minutes, as is that of its workers', async () => {
@@ -104,6 +123,44 @@ describe('a whole job', () => {
       await d.see(id, ({ message }) => /Renew the AWS credentials of the worker/.test(message))
       await d.client.cancel(id)
       await d.ended(id)
+    })
+  })
+
+  it('waits for its workers to have credentials again, and goes on where it runs', async () => {
+    const roles = {
+      'crucible-machine': {
+        ...{ managed: ['AmazonSSMManagedInstanceCore', 'AmazonS3FullAccess'], hasProfile: true },
+        trusts: ['ec2.amazonaws.com'],
+      },
+      worker: { managed: ['AdministratorAccess'] },
+    }
+    await inWorld({ world: { roles, durations: { session: SESSION } } }, async (d) => {
+      const running = await d.submit({ id: 'job-running' }, { lastAttempt: 99 })
+      await d.atStep(running, 20)
+      const machine = d.machineOf(running)
+      const own = { ...process.env }
+      Object.assign(process.env, await sessionOf('worker'))
+      // What asks the cloud from now on has the session; what asks the store has found its credentials before.
+      await d.restartBackends()
+      const asked = (outcome: string): number =>
+        d.cloud.journal.calls({ action: 'DescribeInstances' }).filter((call) => call.outcome === outcome)
+          .length
+      await until(() => asked('RequestExpired') > 0, 60_000)
+
+      const waiting = await d.submit({ id: 'job-waiting' }, { lastAttempt: 1 })
+      await d.see(waiting, ({ message }) => /Renew the AWS credentials of the worker/.test(message))
+      expect(d.machinesOf(waiting)).toEqual([])
+      const { attempts } = await d.client.get(running)
+      const step = attempts[0]!.progress!.step!
+      await d.see(running, (view) => view.attempts[0]!.progress!.step! > step + 5)
+
+      for (const name of SESSION_NAMES) delete process.env[name]
+      Object.assign(process.env, own)
+      expect(await d.ended(waiting)).toMatchObject({ state: 'succeeded', attemptsTotal: 1 })
+      expect(await d.client.get(running)).toMatchObject({ state: 'running', attemptsTotal: 1 })
+      expect(d.machineOf(running)).toBe(machine)
+      await d.client.cancel(running)
+      expect(await d.ended(running)).toMatchObject({ state: 'cancelled', attemptsTotal: 1 })
     })
   })
 })

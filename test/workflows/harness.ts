@@ -202,7 +202,7 @@ export class ControlPlane extends Workforce {
           publishRunner: () => Promise.resolve('0'.repeat(64)),
         }),
         ...createDecidingActivities({ store, now, treasury }),
-        ...createStoreActivities({ store, now, owners }),
+        ...createStoreActivities({ store, now, owners, treasury }),
       },
       interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
       shutdownGraceTime: 0,

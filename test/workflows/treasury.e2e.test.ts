@@ -4,7 +4,9 @@ import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { eventually, TEST_LIMIT_MS } from './looks'
-import { LONG, SPOT, statusOf, worldsOn, type Deployment, type JobHandle } from './harness'
+import { ensureDeployment } from '../../storage/deployment'
+import { sweep } from '../clouds/cloud'
+import { DEPLOYMENT_ID, LONG, SPOT, statusOf, worldsOn, type Deployment, type JobHandle } from './harness'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -16,6 +18,7 @@ beforeAll(async () => {
 afterAll(() => at.close())
 const inWorld = worldsOn(() => at)
 
+const SWEEP = { deployment: DEPLOYMENT_ID, backends: [], graceMs: 100 }
 const MONTHLY = { monthMicroUsd: microUsd(1_000), ownerMicroUsd: microUsd(700), owners: {} }
 const stateOf = ({ client }: Deployment): Promise<TreasuryState> =>
   client.workflow.getHandle(`treasury/${monthOf(Date.now())}`).query<TreasuryState>('treasury')
@@ -69,6 +72,37 @@ describe('a deployment with budgets for months and owners', () => {
       const second = await deployment.submit({ budgetMicroUsd: microUsd(600) }, { jobId: 'job-b' })
       await eventually(async () => (await statusOf(second)).reason === 'waiting-for-capacity')
       expect(Object.keys((await stateOf(deployment)).promised)).toEqual(['job-b'])
+    }),
+  )
+
+  it.concurrent(
+    'takes it back with the garbage as well, and leaves their promises to jobs that run',
+    inWorld({ monthly: MONTHLY, wares: [{ ...SPOT, stock: 0 }] }, async (deployment) => {
+      await ensureDeployment(deployment.store, () => DEPLOYMENT_ID)
+      const [lost] = await Promise.all(
+        ['job-lost', 'job-well'].map(async (jobId) => {
+          const job = await deployment.submit({ budgetMicroUsd: microUsd(300) }, { jobId, owner: 'ada' })
+          await eventually(async () => (await statusOf(job)).reason === 'waiting-for-capacity')
+          return job
+        }),
+      )
+      await lost!.terminate('by hand')
+      const collect = async (isDryRun: boolean) =>
+        (await sweep(deployment.client, { ...SWEEP, isDryRun })).verdicts
+      const told = {
+        kind: 'promise',
+        id: 'job-lost',
+        place: monthOf(Date.now()),
+        sinceMs: expect.any(Number),
+      }
+      expect(await collect(true)).toMatchObject([{ ...told, action: 'would-end' }])
+      expect(Object.keys((await stateOf(deployment)).promised)).toEqual(['job-lost', 'job-well'])
+      expect(await collect(false)).toMatchObject([{ ...told, action: 'ended' }])
+      expect(await stateOf(deployment)).toMatchObject({
+        promised: { 'job-well': { owner: 'ada' } },
+        spent: { ada: 0 },
+      })
+      expect(await collect(false)).toEqual([])
     }),
   )
 

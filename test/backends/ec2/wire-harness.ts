@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { EC2Client, RunInstancesCommand, type _InstanceType } from '@aws-sdk/client-ec2'
@@ -23,25 +23,31 @@ const ROLE = 'crucible-machine'
 const TYPE = 'g5.xlarge'
 const BLOCK_TYPE = 'p5.48xlarge'
 
-/** In the place of the runner: notes that it was started and that it was told to end, and stays until then. */
+/**
+ * In the place of the runner: notes that it was started and that it was told to end, and stays until then; longer while a file `hold`
+ * lies beside.
+ */
 const STAND_IN = `import os, signal, sys, time
 root = sys.argv[sys.argv.index("--root") + 1]
-with open(os.path.join(root, "starts"), "a") as file:
-    file.write("x")
 def end(*_):
     open(os.path.join(root, "ended"), "w").write("x")
+    while os.path.exists(os.path.join(root, "hold")):
+        time.sleep(0.02)
     sys.exit(143)
 signal.signal(signal.SIGTERM, end)
+with open(os.path.join(root, "starts"), "a") as file:
+    file.write("x")
 time.sleep(600)
 `
 const STAND_IN_SHA256 = createHash('sha256').update(STAND_IN).digest('hex')
 
 const at = (ms: number): [number, number] => [ms, ms]
+export const DURATIONS = {
+  ...{ pending: at(30), boot: at(10), register: at(10), delivery: at(10), shuttingDown: at(30) },
+  ...{ osShutdown: at(500), statusChecks: at(10) },
+}
 const WORLD: WorldText = {
-  durations: {
-    ...{ pending: at(30), boot: at(10), register: at(10), delivery: at(10), shuttingDown: at(30) },
-    ...{ osShutdown: at(500), statusChecks: at(10) },
-  },
+  durations: DURATIONS,
   regions: { 'us-east-1': { zones: ['us-east-1a', 'us-east-1b'], groups: [ROLE] } },
   roles: {
     [ROLE]: { managed: ['AmazonSSMManagedInstanceCore'], hasProfile: true, trusts: ['ec2.amazonaws.com'] },
@@ -163,10 +169,21 @@ export class WireHarness implements Harness {
   /** A file of the runner's directory on a machine; empty when there is none. */
   read(machineId: string, attemptId: string, name: string): string {
     try {
-      return readFileSync(join(this.directory, machineId, 'var/lib/crucible', attemptId, name), 'utf8')
+      return readFileSync(this.#pathOn(machineId, attemptId, name), 'utf8')
     } catch {
       return ''
     }
+  }
+
+  /** From now on a runner that is told to end stays, and with it its machine's shutdown; until what this answers is called. */
+  hold(machineId: string, attemptId: string): () => void {
+    const path = this.#pathOn(machineId, attemptId, 'hold')
+    writeFileSync(path, '')
+    return () => rmSync(path)
+  }
+
+  #pathOn(machineId: string, attemptId: string, name: string): string {
+    return join(this.directory, machineId, 'var/lib/crucible', attemptId, name)
   }
 
   async runningOf(attemptId: string): Promise<number> {

@@ -13,7 +13,7 @@ import { until } from '../../support/until'
 import { describeBackend } from '../contract'
 import { patiently, settled } from '../harness'
 import { WAYS } from './ways'
-import { WireHarness } from './wire-harness'
+import { DURATIONS, WireHarness } from './wire-harness'
 
 describe.each(WAYS)('%s', (way) => {
   describeBackend('ec2, over the wire,', () => WireHarness.make({}, {}, way))
@@ -43,14 +43,18 @@ describe('over the wire', () => {
   })
 
   it('a machine that a person stops is lost, and is ended with its disk', async () => {
-    h = await WireHarness.make()
+    // Its system waits for the runner as long as the test says.
+    h = await WireHarness.make({ durations: { ...DURATIONS, osShutdown: '10m' } })
     const order = await h.order()
     const handle = await launched(order)
     await started(handle, order)
+    await until(() => h.read(handle.id, order.attemptId, 'starts') !== '')
+    const letGo = h.hold(handle.id, order.attemptId)
     const client = new EC2Client({ region: 'us-east-1', endpoint: h.cloud.endpoint })
     const InstanceIds = [handle.id]
     await client.send(new StopInstancesCommand({ InstanceIds }))
     expect(await look(handle)).toMatchObject({ state: 'stopping', cause: 'ended' })
+    letGo()
     await until(async () => (await look(handle)).state === 'gone')
     expect(await look(handle)).toMatchObject({ cause: 'ended', endedAtMs: expect.any(Number) })
     // It could be started again, and its disk is paid for: whoever settles the attempt finds it, and so does garbage collection.
