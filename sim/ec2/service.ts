@@ -12,12 +12,14 @@ import { stopStartActions } from './stop-start'
 import { tagActions } from './tags'
 import { templateActions } from './templates'
 import { volumeActions } from './volumes'
+import { wishesOf } from './wishes'
 
 export function ec2Service(ec2: Ec2): Service {
   return {
     name: 'ec2',
     style: 'ec2',
     namespace: EC2_NAMESPACE,
+    wishes: (input, call) => wishesOf(ec2, input, call),
     actions: {
       ...networkActions(ec2),
       ...catalogActions(ec2),

@@ -34,8 +34,8 @@ export interface Wish {
   /** `ec2:RunInstances` */
   action: string
   /**
-   * The resource's ARN; missing when only the action is asked about: then a permission for any resource will do, and only a
-   * refusal of every resource counts.
+   * The resource's ARN; missing when only the action is asked about: then a permission for any resource will do, of whose
+   * conditions those count that ask for what `context` says, and only a refusal of every resource counts.
    */
   resource?: string
   /** Condition keys, such as `s3:prefix`. */
@@ -62,7 +62,8 @@ function applies(statement: Statement, wish: Wish): boolean {
   const action = wish.action.toLowerCase()
   const isNamed = (Action ?? NotAction ?? []).some((pattern) => matches(pattern.toLowerCase(), action))
   if (isNamed !== (Action !== undefined)) return false
-  if (wish.resource === undefined) return Effect === 'Allow' || isForEverything(statement)
+  if (wish.resource === undefined)
+    return Effect === 'Allow' ? fitsConditions(statement, wish) : isForEverything(statement)
   return fitsResource(statement, wish.resource) && fitsConditions(statement, wish)
 }
 
@@ -75,12 +76,13 @@ function fitsResource({ Resource, NotResource }: Statement, resource: string): b
   return (Resource ?? []).some((pattern) => matches(pattern, resource))
 }
 
-function fitsConditions({ Condition }: Statement, { context = {} }: Wish): boolean {
+function fitsConditions({ Condition }: Statement, { resource, context = {} }: Wish): boolean {
   const given = new Map(Object.entries(context).map(([key, value]) => [key.toLowerCase(), [value].flat()]))
   return Object.entries(Condition).every(([operator, keys]) =>
-    Object.entries(keys).every(([key, wanted]) =>
-      fitsCondition(operator, wanted, given.get(key.toLowerCase())),
-    ),
+    Object.entries(keys).every(([key, wanted]) => {
+      const has = given.get(key.toLowerCase())
+      return (resource === undefined && has === undefined) || fitsCondition(operator, wanted, has)
+    }),
   )
 }
 

@@ -1,5 +1,6 @@
 /** SSM: commands on machines, and public parameters. */
 import type { Ec2 } from '../ec2/ec2'
+import { wishesOf } from '../ec2/wishes'
 import type { Service } from '../wire/service'
 import type { Agents } from './agents'
 import { commandActions } from './command-actions'
@@ -13,6 +14,7 @@ export function ssmService(ec2: Ec2, agents: Agents): Service {
     name: 'ssm',
     style: 'json',
     namespace: 'AmazonSSM',
+    wishes: (input, call) => wishesOf(ec2, input, call),
     actions: {
       ...commandActions({ ec2, agents, commands }),
       ...informationActions(ec2, agents),

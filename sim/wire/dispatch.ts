@@ -1,6 +1,7 @@
 /** One call, from its bytes to its answer. */
 import type { Clock } from '../clock'
 import type { Identities, Principal } from '../identity/identities'
+import type { Wish } from '../identity/policy'
 import type { Journal, JournalEntry } from '../journal'
 import type { FaultOf } from '../world/fault-schema'
 import type { Faults, Occasion } from '../world/faults'
@@ -94,10 +95,12 @@ export class Dispatch {
       principal,
       requestId,
     }
-    this.checkPermission(service, call)
+    const context = { 'aws:RequestedRegion': call.region }
+    this.checkPermission(service, call, { action: `${service.name}:${actionName}`, context })
     await this.checkFaults(entry)
     if (parameters instanceof ApiError) throw parameters
     const input = readInput(action.input, parameters, service.style) as never
+    for (const wish of service.wishes?.(input, call) ?? []) this.checkPermission(service, call, wish)
     this.checkPace(call, input)
     action.check?.(input, call)
     if ((input as { DryRun?: boolean }).DryRun === true) {
@@ -128,12 +131,13 @@ export class Dispatch {
     return new ApiError('InvalidAction', `This small cloud has no service ${name}; it has ${known}.`)
   }
 
-  private checkPermission(service: Service, { action, principal }: Call): void {
-    const name = `${service.name}:${action}`
+  private checkPermission(service: Service, { principal }: Call, wish: Wish): void {
+    const { action: name, resource } = wish
     // Everybody may ask who they are.
     if (name === 'sts:GetCallerIdentity') return
-    if (this.parts.identities.judge(principal, { action: name }) === 'allowed') return
-    const words = `${principal.arn} is not authorized to perform: ${name}`
+    if (this.parts.identities.judge(principal, wish) === 'allowed') return
+    const where = resource === undefined ? '' : ` on resource: ${resource}`
+    const words = `${principal.arn} is not authorized to perform: ${name}${where}`
     if (service.style === 'ec2')
       throw new ApiError(
         'UnauthorizedOperation',

@@ -1,6 +1,7 @@
 /** What a service is to the wire: its way of writing, and its actions. */
 import type { z } from 'zod'
 import type { Principal } from '../identity/identities'
+import type { Wish } from '../identity/policy'
 import type { Style } from './errors'
 
 export type ServiceName = 'ec2' | 'ssm' | 'sts' | 'iam' | 'ecr' | 'pricing' | 'servicequotas'
@@ -47,4 +48,6 @@ export interface Service {
   /** XML namespace, or what stands before the action in `X-Amz-Target`. */
   namespace: string
   actions: Readonly<Record<string, Action>>
+  /** What must be allowed beside the action by its name. */
+  wishes?: (input: Readonly<Record<string, unknown>>, call: Call) => Wish[]
 }

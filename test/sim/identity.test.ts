@@ -1,4 +1,10 @@
-import { DescribeRegionsCommand, RunInstancesCommand, CreateTagsCommand } from '@aws-sdk/client-ec2'
+import {
+  CreateTagsCommand,
+  DescribeRegionsCommand,
+  RunInstancesCommand,
+  TerminateInstancesCommand,
+  type RunInstancesCommandInput,
+} from '@aws-sdk/client-ec2'
 import {
   GetInstanceProfileCommand,
   GetRoleCommand,
@@ -10,7 +16,7 @@ import {
   ListServiceQuotasCommand,
   RequestServiceQuotaIncreaseCommand,
 } from '@aws-sdk/client-service-quotas'
-import { DescribeInstanceInformationCommand } from '@aws-sdk/client-ssm'
+import { DescribeInstanceInformationCommand, SendCommandCommand } from '@aws-sdk/client-ssm'
 import {
   AssumeRoleCommand,
   GetCallerIdentityCommand,
@@ -269,6 +275,54 @@ describe('permissions', () => {
     expect(await ask('s3:PutObject', 'arn:aws:s3:::b/other')).toBe('implicitDeny')
     expect(await ask('s3:ListBucket', 'arn:aws:s3:::b')).toBe('implicitDeny')
     expect(await ask('s3:ListBucket', 'arn:aws:s3:::b', 'jobs/1/')).toBe('allowed')
+  })
+
+  it('go by tags and Regions, for what ends machines, commands them and tags them', async () => {
+    const tag = 'crucible:deployment'
+    const isOurs = { Null: { [`aws:ResourceTag/${tag}`]: 'false' } }
+    const document = 'arn:aws:ssm:us-east-1::document/AWS-RunShellScript'
+    const allow = (Action: string | string[], Resource: string, Condition = {}) => {
+      return { Effect: 'Allow', Action, Resource, Condition }
+    }
+    const policy = {
+      Statement: [
+        allow('ec2:RunInstances', '*', { StringEquals: { 'aws:RequestedRegion': 'us-east-1' } }),
+        allow('ec2:DescribeRegions', '*', { StringEquals: { 'aws:RequestedRegion': 'eu-west-1' } }),
+        allow('ec2:CreateTags', '*', { StringEquals: { 'ec2:CreateAction': 'RunInstances' } }),
+        allow('ec2:TerminateInstances', 'arn:aws:ec2:us-east-1:111122223333:instance/*', isOurs),
+        allow('ssm:SendCommand', document),
+        allow('ssm:SendCommand', 'arn:aws:ec2:us-east-1:111122223333:instance/*', {
+          StringLike: { [`ssm:resourceTag/${tag}`]: '*' },
+        }),
+      ],
+    }
+    const { cloud, clock, clients } = await testCloud({
+      users: { ann: { accessKeyId: 'ann', secretAccessKey: 's', policies: { p: policy } } },
+    })
+    const ann = clientsOf(cloud.endpoint, { accessKeyId: 'ann', secretAccessKey: 's' })
+    const launch = async (by: Clients, key: string, more: Partial<RunInstancesCommandInput> = {}) => {
+      const TagSpecifications = [{ ResourceType: 'instance' as const, Tags: [{ Key: key, Value: 'd' }] }]
+      const wish = { ImageId: IMAGE, MinCount: 1, MaxCount: 1, TagSpecifications, ...more }
+      const { Instances } = await by.ec2.send(new RunInstancesCommand(wish))
+      return Instances![0]!.InstanceId!
+    }
+    const theirs = await launch(clients, 'other')
+    const ours = await launch(clients, tag, { IamInstanceProfile: { Name: 'crucible-machine' } })
+    await clock.advance(UP_MS)
+    const end = (id: string) => ann.ec2.send(new TerminateInstancesCommand({ InstanceIds: [id] }))
+    const command = (InstanceIds: string[], DocumentName = 'AWS-RunShellScript') =>
+      ann.ssm.send(new SendCommandCommand({ DocumentName, InstanceIds, Parameters: { commands: ['true'] } }))
+    const tagIt = new CreateTagsCommand({ Resources: [theirs], Tags: [{ Key: tag, Value: 'd' }] })
+    const denied = [
+      ...[ann.ec2.send(new DescribeRegionsCommand({})), ann.ec2.send(tagIt), end(theirs)],
+      ...[command([theirs]), command([ours, theirs]), command([ours], 'AWS-RunPatchBaseline')],
+    ]
+    const codes = await Promise.all(denied.map(async (each) => (await refusal(each)).code))
+    const [unauthorized, forbidden] = ['UnauthorizedOperation', 'AccessDeniedException']
+    expect(codes).toEqual([...Array(3).fill(unauthorized), ...Array(3).fill(forbidden)])
+    await command([ours])
+    await end(ours)
+    await end(await launch(ann, tag))
   })
 
   it('of profiles can be read', async () => {

@@ -1,0 +1,82 @@
+/** What calls want of single things, where policies are wont to ask for their tags. */
+import type { Wish } from '../identity/policy'
+import type { Call } from '../wire/service'
+import type { Ec2 } from './ec2'
+import type { Region, Tags } from './model'
+
+/** Every other call is judged by its name and its Region. What does not exist is not judged: the action says so. */
+export function wishesOf(ec2: Ec2, input: Readonly<Record<string, unknown>>, call: Call): Wish[] {
+  const name = `${call.service}:${call.action}`
+  const arnOf = (resource: string): string =>
+    `arn:aws:ec2:${call.region}:${ec2.parts.world.account}:${resource}`
+  const wish = (resource: string, context: Wish['context'] = {}): Wish => ({
+    action: name,
+    resource,
+    context: { 'aws:RequestedRegion': call.region, ...context },
+  })
+  const tagged = TAGGED[name]?.(ec2.region(call.region), input) ?? []
+  const things = tagged.map(({ kind, id, tags }) => wish(arnOf(`${kind}/${id}`), contextOf(tags)))
+  if (name === 'ssm:SendCommand') {
+    const document = `arn:aws:ssm:${call.region}::document/${String(input['DocumentName'])}`
+    return [wish(document), ...things]
+  }
+  return [
+    ...things,
+    ...tagsAtMaking(input).map((kind) => ({
+      ...wish(arnOf(`${kind}/*`), { 'ec2:CreateAction': call.action }),
+      action: 'ec2:CreateTags',
+    })),
+  ]
+}
+
+interface Tagged {
+  kind: string
+  id: string
+  tags: Tags
+}
+
+type Find = (region: Region, input: Readonly<Record<string, unknown>>) => Tagged[]
+
+const named =
+  (
+    kind: string,
+    field: string,
+    among: (region: Region) => ReadonlyMap<string, { id: string; tags: Tags }>,
+  ): Find =>
+  (region, input) =>
+    [input[field] ?? []].flat().flatMap((id) => {
+      const found = among(region).get(id as string)
+      return found === undefined ? [] : [{ kind, id: found.id, tags: found.tags }]
+    })
+
+const TAGGED: Readonly<Record<string, Find>> = {
+  'ec2:TerminateInstances': named('instance', 'InstanceId', ({ instances }) => instances),
+  'ec2:DeleteVolume': named('volume', 'VolumeId', ({ volumes }) => volumes),
+  'ec2:DeleteLaunchTemplate': (region, { LaunchTemplateId: id, LaunchTemplateName: name }) =>
+    [...region.templates.values()]
+      .filter((each) => each.id === id || each.name === name)
+      .map((each) => ({ kind: 'launch-template', id: each.id, tags: each.tags })),
+  'ec2:CreateTags': (region, input) => [
+    ...named('instance', 'ResourceId', ({ instances }) => instances)(region, input),
+    ...named('volume', 'ResourceId', ({ volumes }) => volumes)(region, input),
+    ...named('launch-template', 'ResourceId', ({ templates }) => templates)(region, input),
+  ],
+  'ssm:SendCommand': named('instance', 'InstanceIds', ({ instances }) => instances),
+}
+
+function contextOf(tags: Tags): Record<string, string> {
+  return Object.fromEntries(
+    [...tags].flatMap(([key, value]) => [
+      [`aws:ResourceTag/${key}`, value],
+      [`ec2:ResourceTag/${key}`, value],
+      [`ssm:resourceTag/${key}`, value],
+    ]),
+  )
+}
+
+/** Kinds of what a call makes and gives tags, which takes a permission of its own. */
+function tagsAtMaking({ TagSpecification: wanted }: Readonly<Record<string, unknown>>): string[] {
+  return ((wanted ?? []) as { ResourceType: string; Tag: unknown[] }[])
+    .filter(({ Tag }) => Tag.length > 0)
+    .map(({ ResourceType }) => ResourceType)
+}
