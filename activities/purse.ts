@@ -5,7 +5,8 @@ import type { Lease } from '../core/documents'
 import { affordableMs, spendOver } from '../core/meter'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../core/time'
 import { budgetReserveMs } from '../core/timing'
-import type { AttemptDocuments } from './documents'
+import { StoreError } from '../storage/store'
+import { ignoreBadDocument, type AttemptDocuments } from './documents'
 import { dearestOf, meterRunning } from './metering'
 
 /** What has been spent is looked at again when this part of what is left has passed: the nearer the end, the oftener. */
@@ -55,7 +56,8 @@ export class Purse {
     this.documents = documents
     this.now = now
     const { limits } = input.order.runner
-    this.budget = limits.budget
+    // Orders of before there were budgets in them have none.
+    this.budget = limits.budget ?? null
     this.limitsSeq = limits.seq
   }
 
@@ -71,7 +73,8 @@ export class Purse {
 
   /** Whatever the runner obeys is there to be read. */
   async obey(limitsSeq: number): Promise<void> {
-    if (limitsSeq > this.limitsSeq) await this.readLimits()
+    // Limits that nobody can read are no reason to let the lease run out.
+    if (limitsSeq > this.limitsSeq) await this.readLimits().catch(ignoreBadDocument)
   }
 
   /** What is worth a lease of its own; nothing where the runner would not stop much later for it. */
@@ -104,8 +107,9 @@ export class Purse {
     const reserveMs = budgetReserveMs(this.input.timing)
     if (this.known === undefined) await this.look()
     if (this.now() < this.stopAtMs - reserveMs) return false
-    // New limits may be on their way to a machine that does not say that it has read them.
-    await this.readLimits().catch(() => undefined)
+    // New limits may be on their way to a machine that does not say that it has read them. A store that does not answer leaves it open
+    // how much there is: the machine has a stop of its own, and could not be told either.
+    if (!(await this.isLimitsKnown())) return false
     await this.look()
     return this.now() >= this.stopAtMs - reserveMs
   }
@@ -117,6 +121,16 @@ export class Purse {
       this.known.atMs +
       (affordableMs(microUsd - this.known.spentMicroUsd, priceMaxMicroUsdPerHour) ?? Infinity)
     )
+  }
+
+  private async isLimitsKnown(): Promise<boolean> {
+    try {
+      await this.readLimits()
+      return true
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      return error.code === 'BAD_DOCUMENT'
+    }
   }
 
   private async readLimits(): Promise<void> {
@@ -149,7 +163,8 @@ export class Purse {
     const carried =
       known === undefined
         ? Infinity
-        : known.spentMicroUsd + spendOver(next.atMs - known.atMs, dearestOf(input))
+        : // A clock that was set back takes nothing back.
+          known.spentMicroUsd + spendOver(Math.max(0, next.atMs - known.atMs), dearestOf(input))
     return (this.known = { ...next, spentMicroUsd: Math.min(next.spentMicroUsd, carried) })
   }
 

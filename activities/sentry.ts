@@ -43,6 +43,8 @@ export class Sentry {
   private toldUntilMs: number | undefined
   private seenUntilMs: number | undefined
   private isBudgetReached: boolean
+  /** What an earlier watch has told the machine is known: only then can its money be judged. */
+  private isAcquainted = false
   private readonly grants: LeaseGrants | undefined
   private readonly purse: Purse
 
@@ -113,7 +115,7 @@ export class Sentry {
 
   /** Told once: from then on the attempt is being stopped. */
   private async watchBudget(): Promise<WatchOutcome | undefined> {
-    if (this.isBudgetReached || !(await this.purse.isReached())) return undefined
+    if (this.isBudgetReached || !this.isAcquainted || !(await this.purse.isReached())) return undefined
     this.isBudgetReached = true
     return { kind: 'budget' }
   }
@@ -176,6 +178,7 @@ export class Sentry {
   /** Goes on from the lease that an earlier watch left. */
   private async takeUpLease(evidence: Evidence): Promise<void> {
     const found = await this.documents.readLease()
+    this.isAcquainted = true
     if (found === undefined) return
     this.leaseSeq = found.lease.seq
     this.ttlMs = found.lease.ttlMs

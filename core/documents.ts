@@ -14,6 +14,8 @@ export interface Limits {
   deadlineAtMs: number | null
   /** What this attempt may cost, launch, drain and power-off included; null where nothing limits it. */
   budget: AttemptBudget | null
+  /** The same for runners of before, which jobs that began then still have: how long from `issuedAtMs` on the machine may run. */
+  runMs?: number | null
 }
 
 export interface InputFile {

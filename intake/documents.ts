@@ -42,7 +42,8 @@ const checkpoint: z.ZodType<Checkpoint> = z
 const limits: z.ZodType<Limits> = z.object({
   seq: whole,
   deadlineAtMs: whole.nullable(),
-  budget: z.object({ microUsd: whole, priceMaxMicroUsdPerHour: whole }).nullable(),
+  // Missing in documents of before there were budgets in them.
+  budget: z.object({ microUsd: whole, priceMaxMicroUsdPerHour: whole }).nullable().default(null),
 })
 
 const order: z.ZodType<IssuedRunnerOrder> = z.object({

@@ -2,6 +2,7 @@ import type { PlanInput } from '../core/activities'
 import type { Capabilities } from '../core/capabilities'
 import type { AttemptBudget } from '../core/attempt-money'
 import type { NoticeSource, RunnerOrder } from '../core/documents'
+import { runMsFor } from '../core/meter'
 import { dearestPriceOf, offerKey, type Offer } from '../core/offer'
 import type { BackendAnswer, Order, Plan } from '../core/plan'
 import { attemptIdOf } from '../core/queues'
@@ -79,6 +80,7 @@ function runnerOrder(
   }: { priceMax: number; notice: NoticeSource; usableUntilMs?: number | undefined },
 ): RunnerOrder {
   const { spec, timing } = input.resolved
+  const budget = budgetOf(remaining(input), priceMax)
   return {
     version: 1,
     jobId: input.jobId,
@@ -103,7 +105,8 @@ function runnerOrder(
     limits: {
       seq: 0,
       deadlineAtMs: input.deadlineAtMs ?? null,
-      budget: budgetOf(remaining(input), priceMax),
+      budget,
+      runMs: runMsFor(budget),
     },
     leaseMs: timing.leaseMs,
     drainMs: timing.drainMs,

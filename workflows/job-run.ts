@@ -19,6 +19,8 @@ export class JobRun {
   ledger: Ledger
   /** Counts up with every new deadline or budget. */
   limitsVersion = 0
+  /** When the present attempt's order goes out, by the workflow's clock. */
+  orderAtMs = 0
   /** What the job's orders have pinned; missing before the first that pins anything. */
   pins: Record<BackendName, Pins> | undefined
   private held: Until<Pause> | undefined

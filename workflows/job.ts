@@ -99,7 +99,7 @@ async function continueFresh(run: JobRun): Promise<void> {
 }
 
 async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promise<JobResult> {
-  run.wishes.disarmDeadline()
+  run.wishes.disarm('deadline')
   run.page.move(end.state, end.reason, end.message)
   const result = await forever(
     () =>

@@ -1,5 +1,6 @@
 import type { AttemptBudget } from '../core/attempt-money'
 import type { Limits } from '../core/documents'
+import { runMsFor } from '../core/meter'
 import type { Order } from '../core/plan'
 import type { JobRun } from './job-run'
 
@@ -8,12 +9,30 @@ export function armDeadline(run: JobRun): void {
   const { deadlineAtMs } = run.page.status
   if (deadlineAtMs === undefined) return
   const { drainMs, powerOffMs } = run.resolved.timing
-  run.wishes.armDeadline({ inMs: deadlineAtMs - drainMs - powerOffMs - Date.now(), windowMs: drainMs })
+  run.wishes.arm({
+    wish: 'deadline',
+    inMs: deadlineAtMs - drainMs - powerOffMs - Date.now(),
+    windowMs: drainMs,
+  })
+}
+
+/**
+ * Orders of before there were budgets in them: no watch tells when theirs is reached, so a durable timer of the job does, counted from
+ * the order as their runner counts it.
+ */
+export function armBudgetOfBefore(run: JobRun, order: Order): void {
+  if ('budget' in order.runner.limits) return
+  const runMs = runMsFor(budgetNow(run, order))
+  if (runMs === null) return
+  const { drainMs, powerOffMs } = run.resolved.timing
+  const stopAtMs = run.orderAtMs + runMs - drainMs - powerOffMs
+  run.wishes.arm({ wish: 'budget', inMs: stopAtMs - Date.now(), windowMs: drainMs })
 }
 
 /** The limits as they stand now, for a machine that runs. */
 export function limitsNow(run: JobRun, order: Order, seq: number): Limits {
-  return { seq, deadlineAtMs: run.page.status.deadlineAtMs ?? null, budget: budgetNow(run, order) }
+  const budget = budgetNow(run, order)
+  return { seq, deadlineAtMs: run.page.status.deadlineAtMs ?? null, budget, runMs: runMsFor(budget) }
 }
 
 /** What an attempt of this order may cost: what the ended ones have left. */

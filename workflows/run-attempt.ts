@@ -24,7 +24,7 @@ import { on } from './activities'
 import { attributesOf } from './attributes'
 import { forever } from './forever'
 import type { JobRun } from './job-run'
-import { limitsNow } from './limits'
+import { armBudgetOfBefore, limitsNow } from './limits'
 import { sentence } from './markdown'
 import type { Placed } from './next-order'
 
@@ -44,9 +44,12 @@ export async function runAttempt(run: JobRun, { order, words }: Placed): Promise
     settleSeq: run.nextSeq(),
   }
   run.page.begin(order, words.reasons, pause)
+  run.orderAtMs = Date.now() + (pause?.forMs ?? 0)
+  armBudgetOfBefore(run, order)
   const settlement = await runChild(run, input, words).catch((error: unknown) =>
     settleHere(run, input, endSeenFrom(error)),
   )
+  run.wishes.disarm('budget')
   run.page.settled(settlement)
   return settlement
 }
@@ -100,6 +103,7 @@ async function passOn(
     if (life.isOver) return
     if (run.limitsVersion > limitsSeen) {
       limitsSeen = run.limitsVersion
+      armBudgetOfBefore(run, order)
       const limits = limitsNow(run, order, seq++)
       await tell<ExtendRequest>(child, EXTEND_SIGNAL, { limits })
     }

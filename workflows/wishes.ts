@@ -13,7 +13,7 @@ export class Wishes {
   target: BackendChoice | undefined
   /** Counts up with every change, so that whoever passes wishes on sees that there is news. */
   version = 0
-  private timer: CancellationScope | undefined
+  private readonly timers = new Map<Wish, CancellationScope>()
 
   want(wish: Wish, windowMs: number, target?: BackendChoice): void {
     const isStronger = this.present === null || RANK[wish] > RANK[this.present]
@@ -35,19 +35,20 @@ export class Wishes {
     this.target = undefined
   }
 
-  /** A durable timer; setting it again replaces it. */
-  armDeadline({ inMs, windowMs }: { inMs: number; windowMs: number }): void {
-    this.disarmDeadline()
-    this.timer = new CancellationScope({ cancellable: true })
-    this.timer
-      .run(() => sleep(Math.max(0, inMs), { summary: 'deadline of the job' }))
-      .then(() => this.want('deadline', windowMs))
+  /** A durable timer that wants something when it fires; setting it again replaces it. */
+  arm(timer: { wish: 'deadline' | 'budget'; inMs: number; windowMs: number }): void {
+    this.disarm(timer.wish)
+    const scope = new CancellationScope({ cancellable: true })
+    this.timers.set(timer.wish, scope)
+    scope
+      .run(() => sleep(Math.max(0, timer.inMs), { summary: `${timer.wish} of the job` }))
+      .then(() => this.want(timer.wish, timer.windowMs))
       // Replaced or removed.
       .catch(() => undefined)
   }
 
-  disarmDeadline(): void {
-    this.timer?.cancel()
-    this.timer = undefined
+  disarm(wish: 'deadline' | 'budget'): void {
+    this.timers.get(wish)?.cancel()
+    this.timers.delete(wish)
   }
 }

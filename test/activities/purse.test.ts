@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { PricePath } from '../../backends/backend'
 import type { WatchInput } from '../../core/activities'
 import type { Lease } from '../../core/documents'
@@ -10,6 +10,7 @@ import { Purse } from '../../activities/purse'
 import { Sentry } from '../../activities/sentry'
 import { AttemptDocuments } from '../../activities/documents'
 import { layout } from '../../storage/layout'
+import { StoreError } from '../../storage/store'
 import { Place } from './place'
 
 const RUNNING: Observation = { state: 'running' }
@@ -119,6 +120,35 @@ describe('the money of a machine that runs', () => {
       ...{ seq: 1, deadlineAtMs: null, budget },
     })
     expect(await lookAt(one, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
+  })
+
+  it('says nothing of a budget while the store cannot tell of more money, nor before it is known what was told', async () => {
+    const budget = { microUsd: microUsd(20), priceMaxMicroUsdPerHour: DEAREST }
+    await new AttemptDocuments(place.store, input.order, () => nowMs).putLimits({
+      ...{ seq: 1, deadlineAtMs: null, budget },
+    })
+    const silent = (): never => {
+      throw new StoreError('silent', { isTransient: true })
+    }
+    const list = jest.spyOn(place.store, 'list').mockImplementation(silent)
+    const read = jest.spyOn(place.store, 'get').mockImplementation(silent)
+    const one = sentry()
+    nowMs = startMs + 4 * HOUR_MS
+    expect(await one.look(RUNNING, true)).toBeUndefined()
+    read.mockRestore()
+    expect(await one.look(RUNNING, true)).toBeUndefined()
+    list.mockRestore()
+    expect(await one.look(RUNNING, true)).toBeUndefined()
+  })
+
+  it('lets an order of before, without a budget, go on as long as it likes', async () => {
+    const runner = { ...input.order.runner, limits: { seq: 0, deadlineAtMs: null, runMs: null } }
+    const old = { order: { ...input.order, runner } } as unknown as WatchInput
+    const one = sentry(old)
+    await lookAt(one, 0)
+    expect(await lease()).toMatchObject({ seq: 1 })
+    expect(await lookAt(one, 40 * HOUR_MS)).toBeUndefined()
+    expect(await lease()).toMatchObject({ seq: 2 })
   })
 
   it('goes on from what an earlier watch has told, should the provider be silent since', async () => {

@@ -33,8 +33,9 @@ describe('a job that runs while this version is installed', () => {
   })
 
   it('has a history for every branch of every workflow', () => {
-    const recorded = files.map((file) => file.replace(/\.v\d+\.json$/, ''))
-    expect(recorded.sort()).toEqual(SCENARIOS.map(({ name }) => name).sort())
+    // Of some there are several: as it was when something changed, and as it is.
+    const recorded = new Set(files.map((file) => file.replace(/\.v\d+\.json$/, '')))
+    expect([...recorded].sort()).toEqual(SCENARIOS.map(({ name }) => name).sort())
     const types = new Set(SCENARIOS.map(({ name }) => name.split('.')[0]))
     expect([...types].sort()).toEqual(Object.values(WORKFLOW_TYPES).sort())
   })
