@@ -1,5 +1,7 @@
 import type { Backend } from '../backends/backend'
+import { failureOf } from '../backends/errors'
 import type { WatchInput, WatchOutcome } from '../core/activities'
+import type { Failure } from '../core/failure'
 import type { Observation } from '../core/observation'
 import type { ObjectStore } from '../storage/store'
 import type { GrantSource } from './grants'
@@ -37,6 +39,9 @@ export class Fleet {
   lookLimitMs = LOOK_LIMIT_MS
   /** Where the machines' credentials for the store come from; none where they have their own. */
   grants: GrantSource | undefined
+  /** Told when the provider begins not to answer about its machines, why when that changes, and nothing when it answers again. */
+  onProviderTrouble: ((trouble: Failure | undefined) => void) | undefined
+  private trouble: Failure | undefined
   private readonly posts = new Set<Post>()
   /** Those whose last look is not over. */
   private readonly held = new Set<Post>()
@@ -102,13 +107,22 @@ export class Fleet {
     const timer = setTimeout(() => limit.abort(), this.observeLimitMs)
     try {
       const handles = posts.map(({ input }) => input.handle)
-      return await this.backend.observe(handles, { signal: limit.signal })
-    } catch {
+      const observations = await this.backend.observe(handles, { signal: limit.signal })
+      this.note(undefined)
+      return observations
+    } catch (error) {
       // Not an answer about any machine: each sentry notes that the provider did not answer.
+      this.note(failureOf(error))
       return undefined
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  private note(trouble: Failure | undefined): void {
+    const isSame = trouble?.class === this.trouble?.class && trouble?.code === this.trouble?.code
+    this.trouble = trouble
+    if (!isSame) this.onProviderTrouble?.(trouble)
   }
 
   /** Resolves when the look is over, or takes too long to wait for. */

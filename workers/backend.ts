@@ -7,6 +7,7 @@ import type { GrantSource } from '../activities/grants'
 import { createWatchActivities } from '../activities/watch'
 import type { Backend } from '../backends/backend'
 import { backendQueue, watchQueue } from '../core/queues'
+import type { Logger } from 'pino'
 import type { ObjectStore } from '../storage/store'
 import { ownersThrough } from './owners'
 import type { SecretsDesk } from './secrets'
@@ -20,6 +21,8 @@ export interface BackendWorkerDeps {
   secrets: Pick<SecretsDesk, 'handOver' | 'mask'>
   /** Missing where the store asks for no credentials, or the machines have their own. */
   grants?: GrantSource | undefined
+  /** Told when the provider does not answer about machines at work, which no job says. */
+  logger?: Pick<Logger, 'warn' | 'info'>
 }
 
 /** Watches at once in one process: an entry in a set each, looked at together. */
@@ -57,9 +60,14 @@ export function createWatchWorker({
   store,
   backend,
   grants,
+  logger,
 }: BackendWorkerDeps): Promise<Worker> {
   const fleet = new Fleet(backend, store, Date.now)
   fleet.grants = grants
+  fleet.onProviderTrouble = (trouble) => {
+    if (trouble === undefined) logger?.info(`${backend.name} answers about its machines again`)
+    else logger?.warn({ trouble }, `${backend.name} does not answer about its machines, which go on`)
+  }
   return Worker.create({
     connection,
     namespace,

@@ -78,6 +78,7 @@ async function createRole(at: Composition, role: Role): Promise<Worker[]> {
       backend,
       secrets,
       grants,
+      logger,
     })
   }
   const backends = [...config.backends.keys()]

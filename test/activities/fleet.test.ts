@@ -51,6 +51,19 @@ describe('a fleet', () => {
     expect(fleet.size).toBe(49)
   })
 
+  it('tells once when its provider does not answer, and once when it does again', async () => {
+    const fleet = new Fleet(place.backend, place.store, place.now)
+    const told: (string | undefined)[] = []
+    fleet.onProviderTrouble = (trouble) => told.push(trouble?.message)
+    const failure = { class: 'auth', message: 'the credentials have expired' } as const
+    place.world.faults.add('observe', { kind: 'throws', failure }, { times: 3 })
+    follow(fleet, watched())
+    await until(() => told.length === 2)
+    const atMs = observed()
+    await until(() => observed() > atMs + 2)
+    expect(told).toEqual([failure.message, undefined])
+  })
+
   it('goes on without a provider that never answers', async () => {
     const fleet = new Fleet(place.backend, place.store, place.now)
     fleet.observeLimitMs = 20
