@@ -20,10 +20,11 @@ export function reject(
 ): Rejection | undefined {
   const key = offerKey(offer)
   const unfit = notWanted(offer, request) ?? notFitting(offer, request.spec.resources)
+  const dear = notAffordable(offer, request)
   const reasons: [Rejection['why'], string | undefined][] = [
     ['unfit', unfit],
     ['unfit', notAble(offer, capabilities, request)],
-    ['unfit', notAffordable(offer, request)],
+    ['unfit', dear],
     [
       'quota',
       offer.availability === 'no-quota' ? (offer.note ?? 'the account has no quota for it') : undefined,
@@ -33,7 +34,9 @@ export function reject(
     ['unavailable', avoided(offer, request, 'capacity')],
   ]
   const found = reasons.find(([, reason]) => reason !== undefined)
-  const refusal = found?.[0] === 'unfit' ? undefined : cannotEnd(offer, request)
+  // What the whole job would cost says more than how little of it the budget buys, and is said once for all.
+  const isEndAsked = found?.[0] !== 'unfit' || found[1] === dear
+  const refusal = isEndAsked ? cannotEnd(offer, request) : undefined
   if (refusal !== undefined) return { offerKey: key, why: 'unfit', ...refusal }
   return found === undefined ? undefined : { offerKey: key, why: found[0], reason: found[1]! }
 }

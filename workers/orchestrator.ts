@@ -31,9 +31,8 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
   const { config, connection, store, askOffers, client } = deps
   const now = Date.now
   const limits = config.monthly
-  const treasury = limitsAnybody(limits)
-    ? new Treasury({ client, store, owners: ownersThrough(client), limits })
-    : undefined
+  // Whoever has no limits starts nothing under any, but settles what others have promised.
+  const treasury = new Treasury({ client, store, owners: ownersThrough(client), limits })
   const activities: OrchestratorActivities = {
     ...createPlanningActivities({
       store,
@@ -41,7 +40,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
       askOffers,
       now,
       timing: config.timing,
-      treasury,
+      treasury: limitsAnybody(limits) ? treasury : undefined,
       publishRunner: runnerPublisher(store),
     }),
     ...createDecidingActivities({ store, now, treasury }),

@@ -102,4 +102,13 @@ describe('a job that gives its duration', () => {
     )
     expect(rejection(cheap, { ...first, deadlineAtMs: NOW_MS + 8 * HOUR_MS + 120_000 })).toBeUndefined()
   })
+
+  it('is told once of all, those of which the budget buys no useful time among them', () => {
+    const offers = [offer({ place: 'a' }), offer({ type: 'huge', priceMicroUsdPerHour: microUsd(100) })]
+    const spec = { ...SPEC, durationMs: 8 * HOUR_MS }
+    const { rejections } = plan(offers, { spec, isFirst: true, remainingMicroUsd: microUsd(0.5) })
+    expect(rejectionsInWords(rejections)).toEqual([
+      expect.stringMatching(/^here\/.*huge.*: 8h .*the budget is \$0\.50$/),
+    ])
+  })
 })
