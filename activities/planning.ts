@@ -96,13 +96,15 @@ function stillAvoided(avoid: Avoidance[], waitedMs: number): Avoidance[] {
 async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<ResolvedJob> {
   await checkDeployment(deps.store, input)
   const spec = checked(input.spec)
+  const runnerSha256 = await deps.publishRunner()
   const preview = (): Promise<Plan> => previewPlan(deps, { spec })
+  // Last of what may fail: money is promised to nobody who does not begin.
   const month = await promisedFrom(deps.treasury, input, { spec, preview })
   const resolved: ResolvedJob = {
     spec,
     policy: policyOf(spec),
     timing: deps.timing,
-    runnerSha256: await deps.publishRunner(),
+    runnerSha256,
     storeUrl: deps.store.url,
     ...(month === undefined ? {} : { month }),
   }

@@ -85,9 +85,7 @@ export class Treasury {
         [PromiseRequest]
       >(PROMISE_UPDATE, { startWorkflowOperation: start, args: [{ ...wanted, limits }] })
     } catch (error) {
-      throw (error as { name?: unknown }).name === 'WorkflowExecutionAlreadyStartedError'
-        ? ended(month)
-        : error
+      throw refusalOf(error, month)
     }
   }
 
@@ -146,6 +144,19 @@ export class Treasury {
     return { spentMicroUsd: [...settled.values()].reduce((sum, cost) => sum + cost, 0), ...since }
   }
 }
+
+/** A server that does not answer is no reason for a job to fail: asked again, it promises the same once. */
+function refusalOf(error: unknown, month: string): unknown {
+  const { name, message } = error as Error
+  if (name === 'WorkflowExecutionAlreadyStartedError') return ended(month)
+  if (!UNANSWERED.includes(name)) return error
+  return new BackendError(
+    { class: 'transient', message: `The budget of ${month} could not be asked: ${message}` },
+    { cause: error },
+  )
+}
+
+const UNANSWERED = ['ServiceError', 'WorkflowUpdateRPCTimeoutOrCancelledError']
 
 function ended(month: string): BackendError {
   const id = treasuryWorkflowId(month)

@@ -62,8 +62,8 @@ export interface DecideInput {
   machine?: { offerKey: string; placeKey: string }
   ledger: Ledger
   policy: Policy
-  /** What is left of the job's budget, and the dearest price of the order that has ended; missing without a budget. */
-  budget?: { leftMicroUsd: MicroUsd; priceMaxMicroUsdPerHour: MicroUsd }
+  /** What is left of the job's budget, the dearest price of the order that has ended, and what it has cost; missing without a budget. */
+  budget?: { leftMicroUsd: MicroUsd; priceMaxMicroUsdPerHour: MicroUsd; costMicroUsd?: MicroUsd }
 }
 
 /** Why a job wants its attempt to stop. */

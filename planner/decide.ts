@@ -25,6 +25,8 @@ export const AVOID_UNREACHABLE_MS = HOUR_MS
 export const UNREACHABLE_MAX = 1
 /** For so long at the dearest price what is left of a budget must do to be worth another machine, which takes minutes until it works. */
 export const WORTH_ANOTHER_MS = 10 * MINUTE_MS
+/** A machine that its budget stops has used more of it than this: prices vary by less. */
+const USED_LEAST_PART = 1 / 20
 /** First pause before trying again after trouble; doubled each time in a row. */
 export const BACKOFF_FIRST_MS = 2 * SECOND_MS
 export const BACKOFF_MAX_MS = 5 * MINUTE_MS
@@ -46,7 +48,7 @@ export function decide(facts: Facts): Verdict {
     case 'succeeded':
       return { ledger, decision: finish('succeeded', 'completed', 'The job is done.') }
     case 'stopped':
-      return { ledger, decision: afterStop(end.by, facts) }
+      return { ledger, decision: afterStop(end.by, facts, ledger) }
     case 'failed':
       return { ledger, decision: afterFailure(end, facts, ledger) }
   }
@@ -77,7 +79,11 @@ export function decideWish(wish: Exclude<Wish, 'migrated'>): Extract<Decision, {
   }
 }
 
-function afterStop(by: Extract<AttemptEnd, { kind: 'stopped' }>['by'], facts: Facts): Decision {
+function afterStop(
+  by: Extract<AttemptEnd, { kind: 'stopped' }>['by'],
+  facts: Facts,
+  ledger: Ledger,
+): Decision {
   if (facts.wish !== null && facts.wish !== 'migrated') return decideWish(facts.wish)
   const left = avoidAll(concerned(facts), 'preference', AVOID_LEFT_MS)
   switch (by) {
@@ -85,7 +91,7 @@ function afterStop(by: Extract<AttemptEnd, { kind: 'stopped' }>['by'], facts: Fa
     case 'deadline':
       return decideWish(by)
     case 'budget':
-      return afterBudget(facts)
+      return afterBudget(facts, ledger)
     case 'migrated':
       return again('migrating', 'Moving, as its owner asked.', { avoid: left })
     case 'superseded':
@@ -112,11 +118,17 @@ function afterStop(by: Extract<AttemptEnd, { kind: 'stopped' }>['by'], facts: Fa
 }
 
 /** The machine stops at the dearest price that it may have had: what it did not cost is there for another. */
-function afterBudget({ budget }: Facts): Decision {
+function afterBudget({ budget, policy, ledger: before }: Facts, ledger: Ledger): Decision {
   if (budget === undefined) return decideWish('budget')
-  const { leftMicroUsd, priceMaxMicroUsdPerHour } = budget
+  const { leftMicroUsd, priceMaxMicroUsdPerHour, costMicroUsd } = budget
   const leftMs = affordableMs(leftMicroUsd, priceMaxMicroUsdPerHour)
   if (leftMs !== null && leftMs < WORTH_ANOTHER_MS) return decideWish('budget')
+  if (costMicroUsd !== undefined && costMicroUsd < (leftMicroUsd + costMicroUsd) * USED_LEAST_PART) {
+    const message = `The machine was stopped for its budget when it had cost ${formatUsd(costMicroUsd)} of ${formatUsd(leftMicroUsd + costMicroUsd)}: a clock is wrong. crucible doctor says whose.`
+    ledger.unclassified = before.unclassified + 1
+    if (ledger.unclassified > policy.unclassifiedMax) return finish('failed', 'budget-reached', message)
+    return again('budget-reached', message, { afterMs: backoff(ledger.unclassified) })
+  }
   return again(
     'budget-reached',
     `The machine stopped before it could cost more than it may. It has cost less, and ${formatUsd(leftMicroUsd)} are left: the job goes on.`,

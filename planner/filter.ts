@@ -2,6 +2,7 @@ import type { Capabilities } from '../core/capabilities'
 import { affordableMs } from '../core/meter'
 import { formatUsd } from '../core/money'
 import { dearestPriceOf, formatBackendChoice, offerKey, type BackendChoice, type Offer } from '../core/offer'
+import type { JobSpec } from '../core/job'
 import type { Rejection } from '../core/plan'
 import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../core/resources'
 import { findAccelerator } from '../core/accelerators'
@@ -59,7 +60,16 @@ function notWanted(offer: Offer, { spec, target }: PlanRequest): string | undefi
   if (offer.capacityType === 'spot' && !spec.isInterruptible) {
     return 'it can be taken back, and the job is not marked interruptible'
   }
+  if (isKeptForGpus(offer, spec)) {
+    return `its GPUs are kept for jobs that ask for some; \`backends: [${offer.backend}:reserved]\` takes it all the same`
+  }
   return undefined
+}
+
+/** Paid for either way it would come first for everything, and a job that has no use for its GPUs keep others from them. */
+function isKeptForGpus({ backend, capacityType, shape }: Offer, { resources, backends }: JobSpec): boolean {
+  const isNamed = backends.some((one) => one.backend === backend && one.capacityType === 'reserved')
+  return capacityType === 'reserved' && shape.gpus > 0 && !wantsGpu(resources) && !isNamed
 }
 
 function notFitting(offer: Offer, resources: ResourceRequest): string | undefined {

@@ -75,16 +75,22 @@ async function decideNext(run: JobRun, order: Order, settlement: Settlement): Pr
     ...(handle === null ? {} : { machine: keysOf({ ...handle.realised, backend: order.backend }) }),
     ledger: { ...run.ledger, spentMicroUsd: run.page.status.spentMicroUsd },
     policy: run.resolved.policy,
-    ...budgetAfter(run, order),
+    ...budgetAfter(run, order, settlement),
   })
   run.ledger = ledger
   return decision
 }
 
-function budgetAfter({ page }: JobRun, { priceMaxMicroUsdPerHour }: Order): Pick<DecideInput, 'budget'> {
+function budgetAfter(
+  { page }: JobRun,
+  { priceMaxMicroUsdPerHour }: Order,
+  { costMicroUsd }: Settlement,
+): Pick<DecideInput, 'budget'> {
   const { budgetMicroUsd, spentMicroUsd } = page.status
   if (budgetMicroUsd === undefined) return {}
-  return { budget: { leftMicroUsd: budgetMicroUsd - spentMicroUsd, priceMaxMicroUsdPerHour } }
+  return {
+    budget: { leftMicroUsd: budgetMicroUsd - spentMicroUsd, priceMaxMicroUsdPerHour, costMicroUsd },
+  }
 }
 
 function keysOf(offer: Parameters<typeof offerKey>[0]): NonNullable<DecideInput['machine']> {

@@ -28,7 +28,9 @@ async function show(cli: Cli, month: string): Promise<void> {
   const view = await budgetOf(cli.context(), month)
   out.json(view)
   if (view.owners.length === 0) {
-    out.line(`No job has asked for money in ${month}: there are no budgets of months or owners, or no jobs.`)
+    out.line(
+      `No job has asked for money in ${month}: there are no budgets of months or owners (CRUCIBLE_BUDGET_MONTH, CRUCIBLE_BUDGET_OWNER), or no jobs.`,
+    )
     return
   }
   out.table(

@@ -321,4 +321,36 @@ describe('decide, word by word', () => {
     }
     expect(after(auth)).toMatchObject({ message: 'Denied. Ask for the role.' })
   })
+
+  describe('of an attempt that its budget has ended', () => {
+    const verdict = (costMicroUsd: number, ledger = EMPTY_LEDGER): ReturnType<typeof decide> =>
+      decide({
+        ...{
+          end: { kind: 'stopped', by: 'budget' },
+          wish: null,
+          policy,
+          offerKeys: ['here/spot/x/a'],
+          ledger,
+        },
+        budget: { leftMicroUsd: 10_000_000 - costMicroUsd, priceMaxMicroUsdPerHour: 1_000_000, costMicroUsd },
+      })
+
+    it('goes on at once with what the machine did not cost', () => {
+      expect(verdict(3_000_000).decision).toMatchObject({ kind: 'again', afterMs: 0 })
+    })
+
+    it('ends where the rest buys nothing that is worth it', () => {
+      expect(verdict(9_900_000).decision).toMatchObject({ kind: 'finish', reason: 'budget-reached' })
+    })
+
+    it('pauses, and stops after a few, where hardly any of it was used: a clock is wrong', () => {
+      const first = verdict(10_000)
+      expect(first).toMatchObject({ decision: { kind: 'again' }, ledger: { unclassified: 1 } })
+      expect(first.decision).toMatchObject({ message: expect.stringContaining('a clock is wrong') })
+      expect((first.decision as { afterMs: number }).afterMs).toBeGreaterThan(0)
+      expect(verdict(10_000, { ...EMPTY_LEDGER, unclassified: 3 }).decision).toMatchObject({
+        ...{ kind: 'finish', state: 'failed', reason: 'budget-reached' },
+      })
+    })
+  })
 })

@@ -247,6 +247,7 @@ describe('the ranking', () => {
   const held = offer({
     type: 'held',
     capacityType: 'reserved',
+    shape: { cpus: 8, memoryGiB: 32, gpus: 0 },
     reservationId: 'r-1',
     priceMicroUsdPerHour: microUsd(5),
   })
@@ -473,7 +474,9 @@ describe('an order', () => {
   })
 
   it('never mixes two reservations', () => {
-    const held = ['r-1', 'r-2'].map((reservationId) => offer({ capacityType: 'reserved', reservationId }))
+    const held = ['r-1', 'r-2'].map((reservationId) =>
+      offer({ capacityType: 'reserved', reservationId, shape: { cpus: 8, memoryGiB: 32, gpus: 0 } }),
+    )
     expect(order(held).offers).toHaveLength(1)
   })
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { PlanInput } from '../../core/activities'
 import type { Capabilities } from '../../core/capabilities'
+import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import { microUsd } from '../../core/money'
 import type { Offer } from '../../core/offer'
@@ -27,7 +28,7 @@ const offer = (changes: Partial<Offer>): Offer => ({
     place: 'a',
     priceMicroUsdPerHour: microUsd(5),
   },
-  shape: { cpus: 8, memoryGiB: 32, gpus: 1, accelerator: 'L4', gpuMemoryGiB: 22 },
+  shape: { cpus: 8, memoryGiB: 32, gpus: 0 },
   priceSource: { kind: 'live', observedAtMs: NOW_MS },
   availability: 'unknown',
   ...changes,
@@ -63,6 +64,16 @@ describe('what is reserved', () => {
       expect(placements[0]).toMatchObject({ costMicroUsd: microUsd(5), extraCostMicroUsd: 0 })
     },
   )
+
+  it('keeps GPUs for jobs that ask for some, or name what is reserved', () => {
+    const withGpus = { ...BLOCK, shape: { ...BLOCK.shape, gpus: 8, accelerator: 'H100', gpuMemoryGiB: 80 } }
+    const chosen = (spec: Partial<JobSpec>): string | undefined =>
+      plan([withGpus, CHEAP], { spec: { ...SPEC, ...spec } }).placements[0]?.offer.type
+    expect(chosen({})).toBe('cheap')
+    expect(chosen({ resources: { gpus: { min: 1 } } })).toBe('block')
+    expect(chosen({ backends: [{ backend: 'here', capacityType: 'reserved' }] })).toBe('block')
+    expect(plan([withGpus]).rejections[0]?.reason).toContain('`backends: [here:reserved]` takes it')
+  })
 
   it('says that it is paid for either way, and how much of it is free', () => {
     const [first] = plan([HELD]).placements
