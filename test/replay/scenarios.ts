@@ -85,6 +85,9 @@ const ENDING: WorldWishes = {
   behave: ({ attempt }) => ({ stepsTotal: 20_000, stepsPerSecond: attempt === 1 ? 50 : 20_000 }),
 }
 
+/** What is reserved has GPUs, which are kept for jobs that ask for some. */
+const ON_GPU = { resources: { gpus: { min: 1 } } }
+
 export const SCENARIOS: readonly Scenario[] = [
   { name: 'job.succeeded', play: (d) => played(d) },
   {
@@ -92,11 +95,11 @@ export const SCENARIOS: readonly Scenario[] = [
     wishes: { behave: ({ attempt }) => (attempt === 1 ? { diesAtStep: 35 } : {}) },
     play: (d) => played(d),
   },
-  { name: 'job.reservation-ended-then-elsewhere', wishes: ENDING, play: (d) => played(d) },
+  { name: 'job.reservation-ended-then-elsewhere', wishes: ENDING, play: (d) => played(d, ON_GPU) },
   {
     name: 'attempt.reservation-ends-unheeded',
     wishes: { ...ENDING, behave: (order) => ({ ...ENDING.behave!(order), ignoresExpiry: true }) },
-    play: ofAttempt((d) => played(d)),
+    play: ofAttempt((d) => played(d, ON_GPU)),
   },
   {
     name: 'job.interrupted-too-often',
