@@ -246,7 +246,11 @@ describe('garbage collection', () => {
     )
     expect(ended.size).toBe(6)
     for (const verdicts of [first!, second!]) expect(kindsOf(verdicts, 'failed')).toEqual([])
-    await until(async () => (await remains())['machines'] === 2)
+    // A request is closed once its machine has ended.
+    await until(async () => {
+      const { machines, requests } = await remains()
+      return machines === 2 && requests === 1
+    })
     // The healthy one and what is another's; templates of the one and of the other; an upload of an attempt that runs.
     expect(await remains()).toEqual({ machines: 2, volumes: 0, templates: 2, requests: 1, uploads: 1 })
     await expectHealthy()
