@@ -30,9 +30,11 @@ export async function settleAttempt(
   const known = input.handle ?? (await documents.readMachine()) ?? null
   try {
     const ending = new Ending(deps, input, { documents, signal })
-    const machines = knownFirst(known, await ending.find())
+    const { machines, isUnseen } = await ending.find(known)
     const lasts = await ending.endAll(machines)
-    return await conclude(deps, input, { documents, signal, machines, lasts, diagnosis: ending.diagnosis })
+    // Who ordered it saw nothing of it; the provider tells what became of it.
+    const asked = isUnseen ? { ...input, end: null } : input
+    return await conclude(deps, asked, { documents, signal, machines, lasts, diagnosis: ending.diagnosis })
   } catch (error) {
     // The provider does not answer. A machine whose lease has certainly run out has stopped by itself: the job may go on, and
     // garbage collection ends what is left of it.
@@ -75,15 +77,25 @@ class Ending {
     private readonly at: { documents: AttemptDocuments; signal: AbortSignal },
   ) {}
 
-  /** Every machine of the attempt that exists, once the provider's lists can be trusted. */
-  async find(): Promise<MachineHandle[]> {
+  /**
+   * Every machine of the attempt that exists, once the provider's lists can be trusted; where nobody knew of one, those that came and
+   * went meanwhile: they were paid for.
+   */
+  async find(known: MachineHandle | null): Promise<{ machines: MachineHandle[]; isUnseen: boolean }> {
     for (;;) {
       const answer = await this.deps.backend.find(this.input.order.attemptId, { signal: this.at.signal })
       switch (answer.kind) {
         case 'found':
-          return answer.handles
-        case 'absent':
-          return []
+          return { machines: knownFirst(known, answer.handles), isUnseen: false }
+        case 'absent': {
+          const { ended = [] } = answer
+          if (known !== null || ended.length === 0)
+            return { machines: knownFirst(known, []), isUnseen: false }
+          return {
+            machines: ended,
+            isUnseen: this.input.end?.kind === 'failed' && !this.input.end.isLaunched,
+          }
+        }
         case 'unsettled':
           await pause(answer.againInMs, this.at.signal)
       }

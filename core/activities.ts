@@ -137,7 +137,8 @@ export type LaunchOutcome =
 export type FindOutcome =
   /** More than one when a provider made duplicates; all of them are to be ended but the first. */
   | { kind: 'found'; handles: MachineHandle[] }
-  | { kind: 'absent' }
+  /** `ended`: those that the provider still shows though nothing of them runs any more, the oldest first. They were paid for. */
+  | { kind: 'absent'; ended?: MachineHandle[] }
   /** The provider's lists may still be stale: look again after `againInMs`. */
   | { kind: 'unsettled'; againInMs: number }
 

@@ -45,15 +45,17 @@ const LOOK_AGAIN_MS = 15 * SECOND_MS
  */
 export async function find(host: Host, attemptId: string, { signal }: CallContext): Promise<FindOutcome> {
   const found = await host.api.machines.byTag({ name: TAGS.attempt, value: attemptId }, signal)
-  const handles = found
-    // One that is still shutting down may still be at work.
-    .filter((machine) => machine.state !== 'terminated' && isOurs(host, machine))
+  const ours = found
+    .filter((machine) => isOurs(host, machine))
     .sort((a, b) => a.launchedAtMs - b.launchedAtMs || (a.id < b.id ? -1 : 1))
-    .map(handleOf)
+  // One that is still shutting down may still be at work.
+  const handles = ours.filter(({ state }) => state !== 'terminated').map(handleOf)
+  const ended = ours.filter(({ state }) => state === 'terminated').map(handleOf)
   const emptySinceMs = host.memory.since(`no machine of ${attemptId}`, found.length === 0)
   if (handles.length > 0) return { kind: 'found', handles }
   // An ended one was in the lists: so are all others by now.
-  if (emptySinceMs === undefined || host.memory.isRefused(attemptId)) return { kind: 'absent' }
+  if (emptySinceMs === undefined || host.memory.isRefused(attemptId))
+    return { kind: 'absent', ...(ended.length > 0 && { ended }) }
   const leftMs = emptySinceMs + host.config.staleForMs - host.deps.clock()
   return leftMs <= 0 ? { kind: 'absent' } : { kind: 'unsettled', againInMs: Math.min(leftMs, LOOK_AGAIN_MS) }
 }

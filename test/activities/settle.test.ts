@@ -6,7 +6,7 @@ import type { SettleInput, Settlement } from '../../core/activities'
 import type { Diagnosis } from '../../core/documents'
 import { microUsd } from '../../core/money'
 import { spendOver } from '../../core/meter'
-import { CLOCK_SLACK_MS } from '../../core/time'
+import { CLOCK_SLACK_MS, MINUTE_MS } from '../../core/time'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import { saveCheckpoint, UNTRAINED } from '../backends/scripted/checkpoints'
@@ -39,6 +39,28 @@ const inputOf = (launched = place.launched()): SettleInput => ({
   recordSeq: 4,
 })
 const settle = (input: SettleInput): Promise<Settlement> => perform(place.verbs(), 'settle', input)
+
+describe('a machine that came and went before anybody knew of it', () => {
+  it('was paid for, and lost: its provider still tells of it', async () => {
+    const { order, handle } = place.launched()
+    const realised = { ...handle.realised, billedAtLeastMs: MINUTE_MS }
+    const ended = [{ ...handle, realised }]
+    const backend: Backend = {
+      ...place.backend,
+      find: async () => ({ kind: 'absent', ended }),
+      observe: async () => [{ state: 'gone', cause: 'interrupted', endedAtMs: handle.launchedAtMs + 3_000 }],
+    }
+    const failure = { class: 'transient', message: 'The launch was sent, and came to nothing.' } as const
+    const end = { kind: 'failed', isLaunched: false, failure } as const
+    const input = { ...inputOf({ order, handle }), handle: null, end }
+    const settlement: Settlement = await perform(place.verbs({ backend }), 'settle', input)
+    expect(settlement).toMatchObject({
+      end: { kind: 'failed', isLaunched: true, failure: { class: 'interrupted' } },
+      handle: { id: handle.id },
+      costMicroUsd: spendOver(MINUTE_MS, realised.priceMicroUsdPerHour),
+    })
+  })
+})
 
 describe('a machine whose runner left no result', () => {
   const failure = { class: 'interrupted', message: 'It said nothing.', code: 'silent' } as const

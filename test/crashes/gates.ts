@@ -63,8 +63,11 @@ export function documentAt(key: string, body?: unknown): string {
   const file = key.slice(key.lastIndexOf('/') + 1)
   if (/\/record\/\d+\.json$/.test(key)) return `record ${body === undefined ? '' : kindOf(body)}`.trim()
   const folder = /(?:^|\/)(market|limits|logs|files|runners)\//.exec(key)?.[1]
-  return folder ?? file
+  // What is put to try the store has another name each time.
+  return folder ?? (UUID.test(file) ? 'probe' : file)
 }
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 function kindOf(body: unknown): string {
   return (JSON.parse(String(body)) as RecordEntry).kind

@@ -66,7 +66,9 @@ describe('what EC2 says of machines', () => {
     await backend.terminate(handle, patiently())
     expect(await backend.find(order.attemptId, patiently())).toMatchObject({ kind: 'found' })
     nowMs += 1_000
-    expect(await backend.find(order.attemptId, patiently())).toEqual({ kind: 'absent' })
+    expect(await backend.find(order.attemptId, patiently())).toMatchObject({
+      ...{ kind: 'absent', ended: [{ id: handle.id, realised: handle.realised }] },
+    })
   })
 
   it('is asked for all machines together, and for none by a name that is not its own', async () => {
