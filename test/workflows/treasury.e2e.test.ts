@@ -71,7 +71,7 @@ describe('a deployment with budgets for months and owners', () => {
       await first.terminate('by hand')
       const second = await deployment.submit({ budgetMicroUsd: microUsd(600) }, { jobId: 'job-b' })
       await eventually(async () => (await statusOf(second)).reason === 'waiting-for-capacity')
-      expect(Object.keys((await stateOf(deployment)).promised)).toEqual(['job-b'])
+      expect(Object.keys((await stateOf(deployment)).promised).sort()).toEqual(['job-b'])
     }),
   )
 
@@ -96,7 +96,7 @@ describe('a deployment with budgets for months and owners', () => {
         sinceMs: expect.any(Number),
       }
       expect(await collect(true)).toMatchObject([{ ...told, action: 'would-end' }])
-      expect(Object.keys((await stateOf(deployment)).promised)).toEqual(['job-lost', 'job-well'])
+      expect(Object.keys((await stateOf(deployment)).promised).sort()).toEqual(['job-lost', 'job-well'])
       expect(await collect(false)).toMatchObject([{ ...told, action: 'ended' }])
       expect(await stateOf(deployment)).toMatchObject({
         promised: { 'job-well': { owner: 'ada' } },
