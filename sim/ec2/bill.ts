@@ -39,8 +39,9 @@ function runsOf({ history }: Instance): Run[] {
 function costOfRun(ec2: Ec2, instance: Instance, { fromMs, untilMs = ec2.nowMs }: Run): number {
   const seconds = Math.ceil((untilMs - fromMs) / SECOND_MS)
   const endMs = fromMs + Math.max(seconds * SECOND_MS, ec2.drawMs('billedAtLeast'))
-  // What is charged beyond the end is charged at the price of the end.
-  return costOf(pricesOf(ec2, instance, { fromMs, untilMs }), fromMs, endMs)
+  // What is charged beyond the end is charged at the price of the end, which counts as it is told: in whole seconds.
+  const toldMs = Math.max(fromMs, Math.floor(untilMs / SECOND_MS) * SECOND_MS)
+  return costOf(pricesOf(ec2, instance, { fromMs, untilMs: toldMs }), fromMs, endMs)
 }
 
 /** Of a stretch of time, the newest first. */

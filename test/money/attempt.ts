@@ -8,6 +8,7 @@ import type { MachineHandle } from '../../core/handle'
 import type { AttemptEnd } from '../../core/ledger'
 import type { Order } from '../../core/plan'
 import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import { StoreError } from '../../storage/store'
 import { billOf } from './bill'
 import { LOOK_MAX_MS, TIMING, type World } from './world'
 import { Machine } from './machine'
@@ -148,7 +149,8 @@ export class Attempt {
   }
 
   private async ifStore<T>(read: () => T): Promise<T> {
-    if (this.world.store.isNow(this.world.clock.nowMs)) throw new Error('the store does not answer')
+    if (this.world.store.isNow(this.world.clock.nowMs))
+      throw new StoreError('the store does not answer', { isTransient: true })
     return read()
   }
 
