@@ -1,74 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Capabilities } from '../../core/capabilities'
-import type { JobSpec } from '../../core/job'
 import { microUsd } from '../../core/money'
-import type { Offer } from '../../core/offer'
-import { rejectionsInWords, type BackendAnswer } from '../../core/plan'
+import { rejectionsInWords } from '../../core/plan'
 import { HOUR_MS } from '../../core/time'
-import { DEFAULT_TIMING } from '../../core/timing'
-import { makePlan, outlook } from '../../planner/plan'
-import type { PlanRequest } from '../../planner/request'
-
-const NOW_MS = Date.UTC(2026, 10, 21)
-const SPEC: JobSpec = {
-  name: 'train',
-  run: 'python3 train.py',
-  inputs: [],
-  resources: {},
-  isInterruptible: true,
-  checkpoint: {},
-  backends: [],
-  optimize: 'cost',
-  retries: { failures: 0, interruptions: 100 },
-  env: {},
-  secrets: [],
-  outputs: [],
-}
-
-const CAPABILITIES: Capabilities = {
-  capacityTypes: ['spot', 'on-demand'],
-  hasCustomImage: true,
-  runnerStart: 'with-launch',
-  interruptionNoticeMs: 120_000,
-  idempotency: 'token',
-  billsUntil: 'exit',
-  runMsMax: null,
-  price: 'static',
-}
-
-function offer(changes: Partial<Offer> = {}): Offer {
-  return {
-    backend: 'here',
-    capacityType: 'on-demand',
-    type: 'small',
-    place: 'a',
-    shape: { cpus: 8, memoryGiB: 32, gpus: 1, accelerator: 'L4', gpuMemoryGiB: 22 },
-    priceMicroUsdPerHour: microUsd(1),
-    priceSource: { kind: 'live', observedAtMs: NOW_MS },
-    availability: 'available',
-    ...changes,
-  }
-}
-
-function answer(offers: Offer[], capabilities: Partial<Capabilities> = {}): BackendAnswer {
-  return { backend: 'here', capabilities: { ...CAPABILITIES, ...capabilities }, offers }
-}
-
-function request(offers: Offer[], changes: Partial<PlanRequest> = {}): PlanRequest {
-  return {
-    spec: SPEC,
-    timing: DEFAULT_TIMING,
-    answers: [answer(offers)],
-    silentBackends: [],
-    avoid: [],
-    nowMs: NOW_MS,
-    ...changes,
-  }
-}
-
-const plan = (offers: Offer[], changes: Partial<PlanRequest> = {}) =>
-  makePlan(request(offers, changes), 'digest')
-const rejection = (one: Offer, changes: Partial<PlanRequest> = {}) => plan([one], changes).rejections[0]
+import { outlook } from '../../planner/plan'
+import { NOW_MS, SPEC, offer, plan, rejection } from './wishes'
 
 describe('a job that gives its duration', () => {
   const spec = { ...SPEC, durationMs: 8 * HOUR_MS }

@@ -5,7 +5,6 @@ import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import { microUsd } from '../../core/money'
 import { offerKey, placeKey, type Offer } from '../../core/offer'
-import type { BackendAnswer } from '../../core/plan'
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
 import { whyNone } from '../../planner/explain'
@@ -13,70 +12,10 @@ import { makeOrder } from '../../planner/order'
 import { makePlan, outlook } from '../../planner/plan'
 import { estimate } from '../../planner/price'
 import type { PlanRequest } from '../../planner/request'
+import { NOW_MS, SPEC, offer, answer, request, plan, rejection } from './wishes'
 
-const NOW_MS = Date.UTC(2026, 10, 21)
-
-const SPEC: JobSpec = {
-  name: 'train',
-  run: 'python3 train.py',
-  inputs: [],
-  resources: {},
-  isInterruptible: true,
-  checkpoint: {},
-  backends: [],
-  optimize: 'cost',
-  retries: { failures: 0, interruptions: 100 },
-  env: {},
-  secrets: [],
-  outputs: [],
-}
-
-const CAPABILITIES: Capabilities = {
-  capacityTypes: ['spot', 'on-demand'],
-  hasCustomImage: true,
-  runnerStart: 'with-launch',
-  interruptionNoticeMs: 120_000,
-  idempotency: 'token',
-  billsUntil: 'exit',
-  runMsMax: null,
-  price: 'static',
-}
-
-function offer(changes: Partial<Offer> = {}): Offer {
-  return {
-    backend: 'here',
-    capacityType: 'on-demand',
-    type: 'small',
-    place: 'a',
-    shape: { cpus: 8, memoryGiB: 32, gpus: 1, accelerator: 'L4', gpuMemoryGiB: 22 },
-    priceMicroUsdPerHour: microUsd(1),
-    priceSource: { kind: 'live', observedAtMs: NOW_MS },
-    availability: 'available',
-    ...changes,
-  }
-}
-
-function answer(offers: Offer[], capabilities: Partial<Capabilities> = {}): BackendAnswer {
-  return { backend: 'here', capabilities: { ...CAPABILITIES, ...capabilities }, offers }
-}
-
-function request(offers: Offer[], changes: Partial<PlanRequest> = {}): PlanRequest {
-  return {
-    spec: SPEC,
-    timing: DEFAULT_TIMING,
-    answers: [answer(offers)],
-    silentBackends: [],
-    avoid: [],
-    nowMs: NOW_MS,
-    ...changes,
-  }
-}
-
-const plan = (offers: Offer[], changes: Partial<PlanRequest> = {}) =>
-  makePlan(request(offers, changes), 'digest')
 const types = (offers: Offer[], changes: Partial<PlanRequest> = {}): string[] =>
   plan(offers, changes).placements.map((placement) => placement.offer.type)
-const rejection = (one: Offer, changes: Partial<PlanRequest> = {}) => plan([one], changes).rejections[0]
 
 describe('what a plan leaves out, and why', () => {
   const spec = (changes: Partial<JobSpec>): Partial<PlanRequest> => ({ spec: { ...SPEC, ...changes } })

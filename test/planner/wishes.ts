@@ -1,0 +1,70 @@
+import type { Capabilities } from '../../core/capabilities'
+import type { JobSpec } from '../../core/job'
+import { microUsd } from '../../core/money'
+import type { Offer } from '../../core/offer'
+import type { BackendAnswer, Plan, Rejection } from '../../core/plan'
+import { DEFAULT_TIMING } from '../../core/timing'
+import { makePlan } from '../../planner/plan'
+import type { PlanRequest } from '../../planner/request'
+
+export const NOW_MS = Date.UTC(2026, 10, 21)
+export const SPEC: JobSpec = {
+  name: 'train',
+  run: 'python3 train.py',
+  inputs: [],
+  resources: {},
+  isInterruptible: true,
+  checkpoint: {},
+  backends: [],
+  optimize: 'cost',
+  retries: { failures: 0, interruptions: 100 },
+  env: {},
+  secrets: [],
+  outputs: [],
+}
+
+export const CAPABILITIES: Capabilities = {
+  capacityTypes: ['spot', 'on-demand'],
+  hasCustomImage: true,
+  runnerStart: 'with-launch',
+  interruptionNoticeMs: 120_000,
+  idempotency: 'token',
+  billsUntil: 'exit',
+  runMsMax: null,
+  price: 'static',
+}
+
+export function offer(changes: Partial<Offer> = {}): Offer {
+  return {
+    backend: 'here',
+    capacityType: 'on-demand',
+    type: 'small',
+    place: 'a',
+    shape: { cpus: 8, memoryGiB: 32, gpus: 1, accelerator: 'L4', gpuMemoryGiB: 22 },
+    priceMicroUsdPerHour: microUsd(1),
+    priceSource: { kind: 'live', observedAtMs: NOW_MS },
+    availability: 'available',
+    ...changes,
+  }
+}
+
+export function answer(offers: Offer[], capabilities: Partial<Capabilities> = {}): BackendAnswer {
+  return { backend: 'here', capabilities: { ...CAPABILITIES, ...capabilities }, offers }
+}
+
+export function request(offers: Offer[], changes: Partial<PlanRequest> = {}): PlanRequest {
+  return {
+    spec: SPEC,
+    timing: DEFAULT_TIMING,
+    answers: [answer(offers)],
+    silentBackends: [],
+    avoid: [],
+    nowMs: NOW_MS,
+    ...changes,
+  }
+}
+
+export const plan = (offers: Offer[], changes: Partial<PlanRequest> = {}): Plan =>
+  makePlan(request(offers, changes), 'digest')
+export const rejection = (one: Offer, changes: Partial<PlanRequest> = {}): Rejection | undefined =>
+  plan([one], changes).rejections[0]
