@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { toCrucibleError } from '../client/errors'
+import { EXIT_CODES, toCrucibleError } from '../client/errors'
 import { planThroughWorkers } from '../client/plan'
 import { savedBefore } from '../client/saved'
 import type { Submission } from '../client/submit'
@@ -20,8 +20,15 @@ export interface FoundPlan {
   plannedBy: 'worker' | 'here'
 }
 
-/** The ranking for a job: the orchestrator's own, or the same code in this process when none answers. */
-export async function findPlan(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
+/** The ranking for a job; one without any place is told by the exit code too. */
+export async function findPlan(cli: Cli, submission: Submission): Promise<FoundPlan> {
+  const found = await ask(cli, submission)
+  if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity
+  return found
+}
+
+/** The orchestrator, or the same code in this process when none answers. */
+async function ask(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
   const before = await savedBefore(cli.context(), { name: spec.name, from })
   try {
     return { plan: await planThroughWorkers(cli.context(), spec, before), plannedBy: 'worker' }

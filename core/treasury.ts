@@ -37,9 +37,12 @@ export interface TreasuryState {
   promised: Record<string, Promised>
   /** What jobs that are over have spent, by owner. */
   spent: Record<string, MicroUsd>
-  /** Jobs that are over, so that none is counted twice. */
+  /** Jobs that were over last, so that a word of before, which comes late, is not taken for a new one. */
   over: string[]
 }
+
+/** No word comes later than so many jobs; a month may have any number. */
+const OVER_KEPT = 1_000
 
 export function emptyTreasury(month: string): TreasuryState {
   return { month, limits: { owners: {} }, promised: {}, spent: {}, over: [] }
@@ -82,13 +85,13 @@ export function promise(
 }
 
 export function settle(state: TreasuryState, { jobId, owner, spentMicroUsd }: SettleRequest): TreasuryState {
-  if (state.over.includes(jobId)) return state
+  if (state.promised[jobId] === undefined) return state
   const promised = Object.fromEntries(Object.entries(state.promised).filter(([id]) => id !== jobId))
   return {
     ...state,
     promised,
     spent: { ...state.spent, [owner]: (state.spent[owner] ?? 0) + spentMicroUsd },
-    over: [...state.over, jobId],
+    over: [...state.over, jobId].slice(-OVER_KEPT),
   }
 }
 

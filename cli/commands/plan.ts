@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
 import type { Command } from 'commander'
-import { EXIT_CODES } from '../../client/errors'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { addJobFlags } from '../job-flags'
@@ -42,5 +41,4 @@ async function plan(cli: Cli, given: JobArguments): Promise<void> {
   const found = await findPlan(cli, await readJob(cli, given))
   cli.out.json({ plannedBy: found.plannedBy, ...found.plan })
   showPlan(cli.out, found.plan, cli.now())
-  if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity
 }

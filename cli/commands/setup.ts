@@ -45,10 +45,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--dry-run', 'change nothing, only show')
     .option('--settings <file>', 'write the settings into a file that shells read')
     .option('--terraform <folder>', 'write the same as files for Terraform, and do nothing else')
-    .option(
-      '--quota',
-      'ask for machines with GPUs where the account may have none, once, and show the answer',
-    )
+    .option('--quota', 'ask for machines with GPUs where the account may have none, and show the answer')
     .option('--remove', 'remove what set-up has made; a bucket with data stays')
     .option('--with-data', 'with --remove: the bucket with all jobs and checkpoints, too')
     .addHelpText(

@@ -61,6 +61,18 @@ describe('the money of a month', () => {
     })
   })
 
+  it('holds no more after ten thousand jobs than after one thousand, and counts each once', () => {
+    const till = new Till()
+    const sizes: number[] = []
+    for (let number = 1; number <= 10_000; number++) {
+      till.promise(`job-${number}`, 'ada', 1)
+      for (const id of [number, number, 1]) till.settle(`job-${id}`, 'ada', 0.001)
+      if ([1_000, 10_000].includes(number)) sizes.push(till.state.over.length)
+    }
+    expect(sizes).toEqual([1_000, 1_000])
+    expect(viewOf(till.state).total).toMatchObject({ spentMicroUsd: microUsd(10), promisedMicroUsd: 0 })
+  })
+
   it('counts a job once, whose budget is extended, and keeps what may be on its way out', () => {
     const till = new Till()
     till.promise('job-1', 'ada', 40)

@@ -1,7 +1,7 @@
 import { RequestServiceQuotaIncreaseCommand } from '@aws-sdk/client-service-quotas'
 import type { QuotaState } from '../../account'
 import { ec2Error, hasCode } from '../errors'
-import { requestInWords } from '../quotas'
+import { isRefused, requestInWords } from '../quotas'
 import { quotaOf } from '../shapes'
 import { readQuota, readQuotaRequests } from '../sdk-account'
 import { insist, isUncertain } from './clients'
@@ -32,9 +32,12 @@ export async function readQuotas({ clients, signal }: Site): Promise<QuotaState[
         ...{ code, name, wanted: WANTED_VCPUS, unit: 'vCPUs' },
         ...(value === undefined ? {} : { value }),
         ...(last === undefined ? {} : { request: requestInWords(last) }),
-        // Never twice: where nobody knows what was asked, a person asks.
+        // Never twice at once: where nobody knows what was asked, a person asks.
         isAskable:
-          value !== undefined && value < SMALLEST_VCPUS && requests !== undefined && last === undefined,
+          value !== undefined &&
+          value < SMALLEST_VCPUS &&
+          requests !== undefined &&
+          (last === undefined || isRefused(last)),
       }
     }),
   )

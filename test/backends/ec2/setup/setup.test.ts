@@ -211,4 +211,16 @@ describe('quotas', () => {
     const asked = cloud.journal.calls({ action: 'RequestServiceQuotaIncrease' })
     expect(asked.map(({ outcome }) => outcome)).toEqual(['ok', 'ok'])
   })
+
+  it('can be asked for again once they were refused', async () => {
+    const none = { 'L-DB2E81BA': 0, 'L-3819A6DF': 0 }
+    await start({ quotas: none, quotaDecision: { after: '0s', isGranted: false } })
+    const setup = setupOf(cloud)
+    await setup.askForQuotas({ signal: ignoring() })
+    const { quotas } = await setup.survey(ignoring())
+    const refused = { value: 0, request: expect.stringMatching(/: refused$/), isAskable: true }
+    expect(quotas).toMatchObject([refused, refused])
+    await setup.askForQuotas({ signal: ignoring() })
+    expect(cloud.journal.calls({ action: 'RequestServiceQuotaIncrease' })).toHaveLength(4)
+  })
 })
