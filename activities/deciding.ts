@@ -9,7 +9,7 @@ import type { Verdict } from '../core/ledger'
 import type { JobResult } from '../core/messages'
 import { formatUsd } from '../core/money'
 import { decide } from '../planner/decide'
-import { thinOutCheckpoints } from '../storage/checkpoints'
+import { listCheckpoints, thinOutCheckpoints } from '../storage/checkpoints'
 import { layout } from '../storage/layout'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
@@ -68,7 +68,11 @@ async function withdraw(
   await documents.putDrain({ reason: 'superseded', windowMs: 0 })
   const isBegun = (await store.head(layout.order(jobId, attempt))) !== undefined
   if (isBegun) return { settlement: null }
-  const settlement: Settlement = { end, handle: null, costMicroUsd: 0, artifacts: [], phases: [] }
+  const [checkpoint] = await listCheckpoints(store, jobId)
+  const settlement: Settlement = {
+    ...{ end, handle: null, costMicroUsd: 0, artifacts: [], phases: [] },
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+  }
   const entry = await putRecord(store, jobId, {
     seq: recordSeq,
     atMs: now(),

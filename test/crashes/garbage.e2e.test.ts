@@ -1,16 +1,9 @@
 /** Garbage collection whose processes die in the middle of it, and whose lists are late, beside a job that is being launched. */
-import {
-  CreateLaunchTemplateCommand,
-  DescribeLaunchTemplatesCommand,
-  EC2Client,
-  RunInstancesCommand,
-  TerminateInstancesCommand,
-  type RunInstancesCommandInput,
-} from '@aws-sdk/client-ec2'
+import { DescribeLaunchTemplatesCommand } from '@aws-sdk/client-ec2'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Beat } from '../../core/documents'
 import { layout } from '../../storage/layout'
-import { IMAGE, sweep } from '../clouds/cloud'
+import { sweep } from '../clouds/cloud'
 import { freshNamespace } from '../support/namespace'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
@@ -18,6 +11,7 @@ import { remains } from './checks'
 import { Crew } from './crew'
 import { gateSdk } from './gates'
 import { SPEC, TIMING, untilAtWork } from './lives'
+import { asOther, leaveMachine, litter } from './litter'
 import type { Moment } from './process'
 import { closeSite, openSiteOf, patientStatus } from './run'
 import type { Site } from './site'
@@ -59,53 +53,10 @@ afterAll(async () => {
 const alive = ({ options: { ground } }: Site) =>
   ground.cloud.instances().filter(({ state }) => ['pending', 'running', 'shutting-down'].includes(state))
 
-/** A machine at work for nobody, a volume, a request for a spot machine, and a template: what lost orders leave behind. */
-async function leaveGarbage(site: Site): Promise<void> {
-  const { deployment, ground } = site.options
-  const { cloud } = ground
-  const { endpoint, region, credentials } = cloud
-  const client = new EC2Client({ endpoint, region, credentials })
-  const Tags = [
-    { Key: 'crucible:deployment', Value: deployment },
-    { Key: 'crucible:job', Value: 'job-gone' },
-    { Key: 'crucible:attempt', Value: 'job-gone-1' },
-  ]
-  const run = async (input: Partial<RunInstancesCommandInput> = {}): Promise<string> => {
-    const { Instances } = await client.send(
-      new RunInstancesCommand({
-        ...{ ImageId: `resolve:ssm:${IMAGE.replace('{arch}', 'x86_64')}`, InstanceType: 'g5.xlarge' },
-        ...{ MinCount: 1, MaxCount: 1 },
-        TagSpecifications: (['instance', 'volume'] as const).map((ResourceType) => ({ ResourceType, Tags })),
-        ...input,
-      }),
-    )
-    return Instances![0]!.InstanceId!
-  }
-  cloud.addFault({ fault: 'request-dangles', where: { tags: { 'crucible:job': 'job-gone' } } })
-  const Ebs = { VolumeSize: 50, DeleteOnTermination: false }
-  const InstanceIds = [
-    await run({ BlockDeviceMappings: [{ DeviceName: '/dev/sdf', Ebs }] }),
-    await run({ InstanceMarketOptions: { MarketType: 'spot' } }),
-  ]
-  // Until the cloud's own words know them.
-  await until(() => client.send(new TerminateInstancesCommand({ InstanceIds })).then(...YES_OR_NO))
-  await run()
-  await client.send(
-    new CreateLaunchTemplateCommand({
-      ...{ LaunchTemplateName: 'stray', LaunchTemplateData: { InstanceType: 'g5.xlarge' } },
-      TagSpecifications: [{ ResourceType: 'launch-template', Tags: Tags.slice(0, 1) }],
-    }),
+async function templatesOf(site: Site): Promise<(string | undefined)[]> {
+  const { LaunchTemplates = [] } = await asOther(site, (client) =>
+    client.send(new DescribeLaunchTemplatesCommand({})),
   )
-  await until(() => alive(site).length === 1)
-  client.destroy()
-}
-const YES_OR_NO = [() => true, () => false] as const
-
-async function templatesOf({ options: { ground } }: Site): Promise<(string | undefined)[]> {
-  const { endpoint, region, credentials } = ground.cloud
-  const client = new EC2Client({ endpoint, region, credentials })
-  const { LaunchTemplates = [] } = await client.send(new DescribeLaunchTemplatesCommand({}))
-  client.destroy()
   return LaunchTemplates.map(({ LaunchTemplateName }) => LaunchTemplateName)
 }
 
@@ -138,7 +89,9 @@ describe('a collection of garbage whose lists are late', () => {
       const collect = () =>
         sweep(crew.client, { deployment, backends: ['ec2'], graceMs: GRACE_MS, isDryRun: false })
       try {
-        await leaveGarbage(site)
+        await litter(site)
+        await leaveMachine(site)
+        await until(() => alive(site).length === 1)
         const job = await crew.submit(SPEC, { jobId, deployment })
         // It looks while the job's machine is bought, and again once that is at work.
         await collect()

@@ -7,8 +7,9 @@ import type { Behaviour } from '../backends/scripted/behaviour'
 import type { CloudWishes } from '../clouds/cloud'
 import { SLOW_LISTS, SPEC as CLOUD_SPEC } from '../clouds/world'
 import { until } from '../support/until'
-import type { JobHandle } from '../workflows/harness'
+import { statusOf, type JobHandle } from '../workflows/harness'
 import type { Crew } from './crew'
+import { litter } from './litter'
 import type { Site } from './site'
 
 /** What befalls a job by its owner or by the cloud; the same with and without crashes. */
@@ -19,6 +20,8 @@ export interface Life {
   config?: CloudWishes['config']
   behave?: (turn: number) => Partial<Behaviour>
   spec?: () => Partial<JobSpec>
+  /** Done before the job is submitted. */
+  precede?: (site: Site) => Promise<unknown>
   /** Done once a machine is at work. */
   happen?: (at: { crew: Crew; site: Site; job: JobHandle }) => Promise<unknown>
   /** Attempts that it takes where nothing else befalls it; no crash may cost one more. */
@@ -126,6 +129,32 @@ export const LIVES = {
     attempts: 1,
     ends: 'completed',
     isOrphaned: true,
+  },
+  littered: {
+    about: 'others of the deployment have left a volume, a request for a spot machine, and a template',
+    config: { templatesKeptMs: 1 },
+    precede: litter,
+    attempts: 1,
+    ends: 'completed',
+  },
+  waiting: {
+    about: 'at first its cloud does not tell what there is',
+    faults: [{ fault: 'error', code: 'InternalError', times: 6, where: { action: 'DescribeInstanceTypes' } }],
+    attempts: 1,
+    ends: 'completed',
+  },
+  withdrawn: {
+    about: 'its workload fails, and its owner cancels it before it is tried again',
+    behave: (turn) => (turn <= 2 ? { fails: { atStep: 30, exitCode: 1 } } : {}),
+    happen: async ({ job }) => {
+      await until(
+        async () => (await statusOf(job)).attempts.at(-1)?.reason.startsWith('waits until') === true,
+        AT_WORK_LIMIT_MS,
+      )
+      await job.cancel()
+    },
+    attempts: 3,
+    ends: 'cancelled',
   },
 } satisfies Record<string, Life>
 export type LifeName = keyof typeof LIVES

@@ -46,6 +46,7 @@ async function live(crew: Crew, plan: CrashPlan, index: number): Promise<CrashRe
   const site = await openSite(crew, { plan, index, struck })
   const { ground, jobId, deployment } = site.options
   try {
+    await life.precede?.(site)
     const job = await crew.submit({ ...SPEC, ...life.spec?.() }, { jobId, deployment })
     const happening = befall(life, { crew, site, job })
     const sweeping = plan.isSweptMeanwhile && life.isOrphaned !== true ? sweepAtWork(crew, site) : undefined
