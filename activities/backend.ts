@@ -14,7 +14,7 @@ import { formatDuration } from '../core/time'
 import { leaseMsWithin } from '../planner/liveness'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
-import { endMachine, findMachine } from './backend-machines'
+import { findMachine } from './backend-machines'
 import { AttemptDocuments } from './documents'
 import { drainMachine } from './drain-machine'
 import { collectGarbage, type OwnerLookup } from './garbage'
@@ -57,9 +57,6 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
       }),
 
     drainMachine: (input) => beating((signal) => drainMachine(deps, input, signal)),
-
-    terminate: ({ handle, timing }) =>
-      beating((signal) => endMachine(backend, handle, { everyMs: timing.observeMs, signal })),
 
     settle: (input) =>
       beating(async (signal) => onRecord(deps, input, await settleAttempt(deps, input, signal))),

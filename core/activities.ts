@@ -235,8 +235,6 @@ export interface BackendActivities {
   start(input: { order: Order; handle: MachineHandle }): Promise<void>
   /** Puts `drain.json`, and presses a machine that does not obey it. False where the document could not be put. */
   drainMachine(input: DrainMachineInput): Promise<{ isOnRecord: boolean }>
-  /** Ends a machine and returns when the provider confirms it; absent is success. */
-  terminate(input: { handle: MachineHandle; timing: Timing }): Promise<void>
   /** Whatever became of the attempt, makes sure that nothing of it runs, and says what is certain. */
   settle(input: SettleInput): Promise<Settlement>
   /** One look of garbage collection: what is unowned now, and, of `candidates`, what was so the last time too. */

@@ -340,27 +340,6 @@ describe('telling a machine to drain', () => {
   })
 })
 
-describe('terminate', () => {
-  it('returns when the provider confirms the end, however often it must be told', async () => {
-    const { handle } = place.launched()
-    place.world.faults.add('terminate', { kind: 'ignored' }, { times: 2 })
-    await perform(place.verbs(), 'terminate', { handle, timing: QUICK })
-    expect(place.world.callsOf('terminate')).toHaveLength(3)
-    expect(place.world.machines[0]!.state).toBe('gone')
-    await perform(place.verbs(), 'terminate', { handle: { ...handle, id: 'unknown' }, timing: QUICK })
-  })
-
-  it('stops waiting when it is cancelled', async () => {
-    const { handle } = place.launched()
-    place.world.faults.add('terminate', { kind: 'ignored' }, { times: 1_000 })
-    const env = surroundings()
-    const ending = env.run((one) => place.verbs().terminate(one), { handle, timing: QUICK })
-    await until(() => place.world.callsOf('terminate').length > 1)
-    env.cancel()
-    await expect(ending).rejects.toThrow()
-  })
-})
-
 describe('offers', () => {
   it('are those of the backend, with its name and what it can do', async () => {
     const answer = await perform(place.verbs(), 'offers', { request: {} })

@@ -13,7 +13,7 @@ const NAMES: Readonly<Record<WorkerName, readonly string[]>> = {
     ...['resolveJob', 'plan', 'planWhenAvailable', 'decide', 'drain', 'withdraw', 'extend', 'finishJob'],
     'collectStoreGarbage',
   ],
-  verbs: ['offers', 'launch', 'find', 'start', 'drainMachine', 'terminate', 'settle', 'collectGarbage'],
+  verbs: ['offers', 'launch', 'find', 'start', 'drainMachine', 'settle', 'collectGarbage'],
   watches: ['watch'],
 }
 const QUEUES: Readonly<Record<WorkerName, string>> = {
