@@ -11,6 +11,7 @@ import type { CrashReport } from './run'
 /** One of each kind; `npm run chaos -- crashes` goes through all of them, and more than once (docs/chaos.md). */
 const CHOSEN: [LifeName, Moment, string, number][] = [
   ['plain', 'after', 'resolveJob: PutObject record resolved', 1],
+  ['paid', 'in', 'resolveJob: promise out of the month', 1],
   ['plain', 'in', 'plan: PutObject record planned', 1],
   ['plain', 'before', 'offers: GetProducts', 1],
   ['plain', 'after', 'launch: PutObject record launched', 1],

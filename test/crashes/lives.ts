@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JobReason, JobSpec } from '../../core/job'
+import { microUsd } from '../../core/money'
 import { HOUR_MS } from '../../core/time'
 import type { Timing } from '../../core/timing'
+import type { MonthlyLimits } from '../../core/treasury'
 import type { FaultText } from '../../sim'
 import type { Behaviour } from '../backends/scripted/behaviour'
 import type { CloudWishes } from '../clouds/cloud'
@@ -19,6 +21,8 @@ export interface Life {
   durations?: CloudWishes['world']['durations']
   config?: CloudWishes['config']
   behave?: (turn: number) => Partial<Behaviour>
+  /** Its money is promised out of that of its month. */
+  monthly?: MonthlyLimits
   spec?: () => Partial<JobSpec>
   /** Done before the job is submitted. */
   precede?: (site: Site) => Promise<unknown>
@@ -155,6 +159,15 @@ export const LIVES = {
     },
     attempts: 3,
     ends: 'cancelled',
+  },
+  paid: {
+    about: 'its budget is promised out of the month, and raised at work',
+    behave: () => ({ stepsPerSecond: 20 }),
+    monthly: { monthMicroUsd: microUsd(1_000_000), owners: {} },
+    spec: () => ({ budgetMicroUsd: microUsd(5) }),
+    happen: ({ job }) => job.executeUpdate('extend', { args: [{ budgetMicroUsd: microUsd(6) }] }),
+    attempts: 1,
+    ends: 'completed',
   },
 } satisfies Record<string, Life>
 export type LifeName = keyof typeof LIVES

@@ -1,4 +1,6 @@
-import type { JobStatus } from '../../core/messages'
+import { TREASURY_QUERY, type JobStatus } from '../../core/messages'
+import { treasuryWorkflowId } from '../../core/queues'
+import { monthOf, type TreasuryState } from '../../core/treasury'
 import type { Cloud } from '../../sim'
 import { closeGround, journal, openGround, sweep, type CloudWishes } from '../clouds/cloud'
 import { until } from '../support/until'
@@ -57,6 +59,7 @@ async function live(crew: Crew, plan: CrashPlan, index: number): Promise<CrashRe
     const status = await patientStatus(job)
     if (!isOver) await job.terminate()
     const verdict = await judge({ life, ground, status, left, isOver })
+    if (life.monthly !== undefined) verdict.other.push(...(await moneyLeftPromised(crew, jobId)))
     return {
       ...{ plan, struck, verdict, calls: site.calls },
       state: stateOf(life, status),
@@ -81,6 +84,7 @@ function openSite(
       timing: TIMING,
       ...(life.config === undefined ? {} : { config: life.config }),
     },
+    ...(life.monthly === undefined ? {} : { monthly: life.monthly }),
     deathAt: (call, occurrence) => {
       const crash = plan.crashes.find((each) => each.call === call && each.occurrence === occurrence)
       if (crash !== undefined) struck.push(crash)
@@ -93,13 +97,26 @@ function openSite(
 export async function openSiteOf(
   crew: Crew,
   index: number,
-  { wishes, deathAt }: { wishes: CloudWishes; deathAt: SiteOptions['deathAt'] },
+  {
+    wishes,
+    deathAt,
+    monthly,
+  }: { wishes: CloudWishes } & Pick<SiteOptions, 'deathAt'> & Partial<Pick<SiteOptions, 'monthly'>>,
 ): Promise<Site> {
   const [jobId, deployment] = [`job-crash-${index}`, `dep-${String(index).padStart(10, '0')}`]
   const ground = await openGround(wishes, deployment)
   const timing = { ...QUICK, ...wishes.timing }
   const client = crew.clientFor(() => site)
-  const site: Site = new Site({ jobId, deployment, ground, timing, config: wishes.config, client, deathAt })
+  const site: Site = new Site({
+    jobId,
+    deployment,
+    ground,
+    timing,
+    config: wishes.config,
+    client,
+    monthly,
+    deathAt,
+  })
   crew.admit(site)
   return site
 }
@@ -117,6 +134,16 @@ export async function sweepSite(crew: Crew, site: Site): Promise<ReturnType<Clou
   await sweep(crew.client, { deployment, backends: ['ec2'], graceMs: GRACE_MS, isDryRun: false })
   await until(() => ground.cloud.instances().every(({ state }) => state !== 'shutting-down'))
   return left
+}
+
+/** What is still promised to a job that is over is lost to others. */
+async function moneyLeftPromised({ client }: Crew, jobId: string): Promise<string[]> {
+  const treasury = client.workflow.getHandle(treasuryWorkflowId(monthOf(Date.now())))
+  const { promised, over } = await treasury.query<TreasuryState>(TREASURY_QUERY)
+  return [
+    ...(promised[jobId] === undefined ? [] : [`${promised[jobId].microUsd} are still promised to the job`]),
+    ...(over.includes(jobId) ? [] : ['the month was not told what the job has spent']),
+  ]
 }
 
 /** A query is refused while nobody is there who could answer it, or has the time. */

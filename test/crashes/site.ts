@@ -4,9 +4,12 @@ import { createBackendActivities } from '../../activities/backend'
 import { createDecidingActivities } from '../../activities/deciding'
 import { Fleet } from '../../activities/fleet'
 import { createPlanningActivities } from '../../activities/planning'
+import type { OwnerLookup } from '../../activities/garbage'
 import { createStoreActivities } from '../../activities/store-garbage'
+import { Treasury } from '../../activities/treasury'
 import { createWatchActivities } from '../../activities/watch'
 import type { Timing } from '../../core/timing'
+import type { MonthlyLimits } from '../../core/treasury'
 import { offersThroughWorkers } from '../../workers/offers'
 import { ownersThrough } from '../../workers/owners'
 import type { ObjectStore } from '../../storage/store'
@@ -28,6 +31,8 @@ export interface SiteOptions {
   config: CloudWishes['config']
   timing: Timing
   client: Client
+  /** Missing where nothing limits what a month may cost. */
+  monthly: MonthlyLimits | undefined
   /** The death that this call, the so-manieth of its name, meets. */
   deathAt: (call: string, occurrence: number) => (Death & { isOfBoth: boolean }) | undefined
 }
@@ -112,14 +117,27 @@ export class Site {
     const { client, timing } = this.options
     const { store } = this
     const now = Date.now
+    const owners = ownersThrough(client)
+    const treasury = this.treasury(owners)
     return {
       ...createPlanningActivities({
-        ...{ store, backends: ['ec2'], now, timing },
+        ...{ store, backends: ['ec2'], now, timing, treasury },
         askOffers: offersThroughWorkers(client, now),
         publishRunner: () => Promise.resolve('0'.repeat(64)),
       }),
-      ...createDecidingActivities({ store, now }),
-      ...createStoreActivities({ store, now, owners: ownersThrough(client) }),
+      ...createDecidingActivities({ store, now, treasury }),
+      ...createStoreActivities({ store, now, owners, treasury }),
+    }
+  }
+
+  private treasury(owners: OwnerLookup): Pick<Treasury, 'promise' | 'settle' | 'endedPromises'> | undefined {
+    const { client, monthly: limits } = this.options
+    if (limits === undefined) return undefined
+    const treasury = new Treasury({ client, store: this.store, owners, limits })
+    return {
+      promise: (wanted) => gate('promise out of the month', () => treasury.promise(wanted)),
+      settle: (month, request) => gate('settle with the month', () => treasury.settle(month, request)),
+      endedPromises: (month) => gate('ask what is promised', () => treasury.endedPromises(month)),
     }
   }
 
