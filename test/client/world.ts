@@ -9,7 +9,6 @@ import { CrucibleError } from '../../client/errors'
 import type { Settlement } from '../../core/activities'
 import type { Beat, LogLine } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
-import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER, type Decision } from '../../core/ledger'
 import type { JobInput, JobStatus } from '../../core/messages'
 import { microUsd } from '../../core/money'
@@ -17,24 +16,12 @@ import { offerKey, type Offer } from '../../core/offer'
 import type { RecordKind } from '../../core/record'
 import { layout } from '../../storage/layout'
 import { putRecord } from '../../storage/record'
+import { SPEC } from '../support/spec'
+
+export { SPEC }
 
 export const NOW = Date.UTC(2026, 10, 21, 12)
 export const JOB = 'job-0123456789'
-
-export const SPEC: JobSpec = {
-  name: 'train',
-  run: 'python3 train.py',
-  inputs: [],
-  resources: {},
-  isInterruptible: true,
-  checkpoint: {},
-  backends: [],
-  optimize: 'cost',
-  retries: { failures: 0, interruptions: 10 },
-  env: {},
-  secrets: [],
-  outputs: [],
-}
 
 export const OFFER: Offer = {
   backend: 'local',

@@ -19,7 +19,7 @@ import { ownersThrough } from '../../workers/owners'
 import { RealClock } from '../backends/scripted/clock'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import type { ObjectStore } from '../../storage/store'
-import { SPEC } from './spec'
+import { SPEC } from '../support/spec'
 import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { ScriptedWorld, type WorldOptions } from '../backends/scripted/world'
 import { freshNamespace } from '../support/namespace'
@@ -267,7 +267,7 @@ export class Deployment extends ControlPlane {
   }
 }
 
-export { SPEC } from './spec'
+export { SPEC }
 
 export type JobHandle = WorkflowHandleWithFirstExecutionRunId & { result(): Promise<JobResult> }
 

@@ -3,7 +3,7 @@ import type { JobSpec } from '../../core/job'
 /** A job without a wish. */
 export const SPEC: JobSpec = {
   name: 'train',
-  run: 'train',
+  run: 'python3 train.py',
   inputs: [],
   resources: {},
   isInterruptible: true,
