@@ -23,7 +23,7 @@ export interface JobPlan {
   stepsPerSecond: number
 }
 
-const STEPS = 100
+export const STEPS = 100
 /** These are planned, launched or started when it strikes. */
 const LATE_CHANCE = 0.3
 export const LATE_MAX_MS = 4 * SECOND_MS

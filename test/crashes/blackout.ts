@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
+import { SECOND_MS } from '../../core/time'
 import { connect } from '../../workers/connect'
 import { Server } from '../chaos/parts'
 import { SPEC } from '../clouds/world'
@@ -11,7 +12,7 @@ import { connectTo, testServer } from '../support/temporal'
 import { until } from '../support/until'
 import { isOverWithin } from '../worlds/telling'
 import type { JobHandle } from '../workflows/harness'
-import { LATE_MAX_MS, PAUSE_MS, timingFor, type BlackoutPlan, type JobPlan } from './blackout-plan'
+import { LATE_MAX_MS, PAUSE_MS, STEPS, timingFor, type BlackoutPlan, type JobPlan } from './blackout-plan'
 import { FLAWLESS, judge, type Verdict } from './checks'
 import { Crew } from './crew'
 import { gateSdk } from './gates'
@@ -32,7 +33,7 @@ export interface BlackoutReport {
 
 /** Machines come up within that even where much else goes on. */
 const AT_WORK_MAX_MS = 240_000
-/** A job that is not over by then after everything is back has stuck. */
+/** A job that is not over by then after everything is back has stuck, but for what it has to train if it had not begun. */
 const AFTERWARDS_MAX_MS = 400_000
 /** An attempt that is nearly done need not be taken up before its end. */
 const AT_WORK_STILL_MS = 40_000
@@ -192,12 +193,13 @@ function attachedAfter(
 
 async function conclude(
   crew: Crew,
-  { site, job: submitting }: Living,
+  { site, plan, job: submitting }: Living,
   failures: string[],
 ): Promise<BlackoutReport['jobs'][number]> {
   try {
     const job = (await submitting)!
-    const isOver = await isOverWithin(job, AFTERWARDS_MAX_MS)
+    const trainsMs = plan.submittedBeforeMs === undefined ? 0 : (STEPS * SECOND_MS) / plan.stepsPerSecond
+    const isOver = await isOverWithin(job, AFTERWARDS_MAX_MS + trainsMs)
     const left = await sweepSite(crew, site)
     const status = await patientStatus(job)
     const { ground } = site.options
