@@ -36,7 +36,7 @@ if (pythonFolder !== undefined) process.env.PATH = `${pythonFolder}${delimiter}$
 /** `unit` needs nothing but Node and Python; `temporal` starts a real Temporal server once for all its files. */
 module.exports = {
   // Many wait for processes and servers most of the time, and those need the cores.
-  maxWorkers: 4,
+  maxWorkers: 3,
   testTimeout: 60_000,
   testSequencer: '<rootDir>/test/support/sequencer.js',
   projects: [

@@ -294,13 +294,21 @@ describe('a job whose launch goes wrong', () => {
 
   it.concurrent(
     'does not press a machine that obeys',
-    inWorld({ behave: () => LONG, capabilities: { runnerStart: 'after-launch' } }, async (deployment) => {
-      const job = await deployment.submit()
-      await running(job)
-      await job.cancel()
-      expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
-      expect(deployment.world.callsOf('drain')).toEqual([])
-    }),
+    inWorld(
+      {
+        capabilities: { runnerStart: 'after-launch' },
+        behave: () => LONG,
+        // Longer than a busy computer takes to obey.
+        timing: { drainMs: 60_000 },
+      },
+      async (deployment) => {
+        const job = await deployment.submit()
+        await running(job)
+        await job.cancel()
+        expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+        expect(deployment.world.callsOf('drain')).toEqual([])
+      },
+    ),
   )
 
   it.concurrent(
