@@ -75,6 +75,15 @@ describe('withdraw', () => {
     expect(await place.read(layout.drain('job-a', 1))).toMatchObject({ reason: 'superseded', windowMs: 0 })
   })
 
+  it('tells the newest checkpoint of the attempts before', async () => {
+    const saving = { store: place.store, jobId: 'job-a', attempt: 1, nowMs: 1 }
+    const saved = await saveCheckpoint({ ...UNTRAINED, step: 3 }, saving)
+    const order = place.order({ jobId: 'job-a', attempt: 2 })
+    const { settlement } = await perform(deciding, 'withdraw', { order, end: STOPPED, recordSeq: 4 })
+    expect(settlement?.checkpoint).toMatchObject({ step: 3, attempt: 1 })
+    expect(settlement?.checkpoint?.id).toBe(saved?.id)
+  })
+
   it('tells when the launch was begun after all, so that it is settled', async () => {
     const order = place.order({ jobId: 'job-a' })
     await perform(place.verbs(), 'launch', { order, recordSeq: 1 })
