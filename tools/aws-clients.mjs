@@ -1,10 +1,10 @@
 // Other people's clients of AWS, the judges of the small cloud: boto3 and the aws CLI, at the versions of aws-clients.txt, in a Python
 // environment of their own in Crucible's cache. Where they cannot be had their tests are skipped, which is said.
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { run } from './run.mjs'
 
 const REQUIREMENTS = fileURLToPath(new URL('./aws-clients.txt', import.meta.url))
 const LIMIT_MS = 5 * 60_000
@@ -19,7 +19,9 @@ export async function getAwsClients(home, say) {
   try {
     say('Getting boto3 and the aws CLI for the tests, half a minute or so the first time')
     mkdirSync(join(home, 'cache', 'aws-clients'), { recursive: true })
-    await run(process.env.CRUCIBLE_LOCAL_PYTHON?.trim() || 'python3', ['-m', 'venv', made])
+    await run(process.env.CRUCIBLE_LOCAL_PYTHON?.trim() || 'python3', ['-m', 'venv', made], {
+      timeout: LIMIT_MS,
+    })
     const pip = [
       '-m',
       'pip',
@@ -29,7 +31,7 @@ export async function getAwsClients(home, say) {
       '--requirement',
       REQUIREMENTS,
     ]
-    await run(join(made, 'bin', 'python3'), pip)
+    await run(join(made, 'bin', 'python3'), pip, { timeout: LIMIT_MS })
     symlinkSync(made, `${made}.link`)
     renameSync(`${made}.link`, folder)
     return folder
@@ -38,14 +40,4 @@ export async function getAwsClients(home, say) {
     say(`boto3 and the aws CLI cannot be had, so their tests are skipped: ${error.message}`)
     return undefined
   }
-}
-
-async function run(program, args) {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: LIMIT_MS })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text) => (output += text))
-  const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
-  const words = output.trim().split('\n').at(-1)
-  if (code !== 0) throw new Error(words || `${program} ended with exit code ${code}`)
 }

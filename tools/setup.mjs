@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { getAwsClients } from './aws-clients.mjs'
 import { build, isBuilt } from './build.mjs'
+import { getTerraformProvider } from './terraform-provider.mjs'
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const MIN_NODE = [20, 19]
@@ -189,6 +190,18 @@ async function getServers() {
   say(`S3 server: ${await resolveVersitygw(options)}`)
   const clients = await getAwsClients(options.home, say)
   if (clients !== undefined) say(`AWS clients: ${clients}`)
+  const { buildFromModule } = require('../dist/cli/dev/programs/build.js')
+  const provider = await getTerraformProvider({
+    home: options.home,
+    say,
+    build: (folder, path) =>
+      buildFromModule(
+        { title: "stand-in of Terraform's provider", build: { package: '.', linkerFlags: '' } },
+        { folder, path },
+        options,
+      ),
+  })
+  if (provider !== undefined) say(`Terraform's provider of AWS: ${provider}`)
 }
 
 setUp().catch((error) => {

@@ -46,6 +46,8 @@ const SOURCES: Record<string, string> = {
   'cli/dev/versitygw/resolve.ts': `exports.resolveVersitygw = async () => '/bin/versitygw'`,
   'cli/dev/temporal/progress.ts': 'exports.progressOn = () => ({})',
   'tools/aws-clients.mjs': `export const getAwsClients = async () => '/bin/aws-clients'`,
+  'tools/terraform-provider.mjs': `export const getTerraformProvider = async () => '/bin/provider'`,
+  'cli/dev/programs/build.ts': 'exports.buildFromModule = async () => {}',
   'runner/__main__.py': 'pass',
   'tools/runner-zip.mjs': `
     import { mkdirSync, writeFileSync } from 'node:fs'

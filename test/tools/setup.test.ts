@@ -177,5 +177,6 @@ describe('setup', () => {
     expect(stderr).toContain('Temporal 1.9.1: /bin/temporal')
     expect(stderr).toContain('S3 server: /bin/versitygw')
     expect(stderr).toContain('AWS clients: /bin/aws-clients')
+    expect(stderr).toContain("Terraform's provider of AWS: /bin/provider")
   })
 })

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { formatDuration } from '../../../core/time'
@@ -40,7 +40,7 @@ export async function buildFromModule(
   // Go writes beside go.mod now and then, and the package may be installed where nothing can be written.
   const copy = mkdtempSync(join(tmpdir(), 'crucible-build-'))
   try {
-    for (const name of ['go.mod', 'go.sum']) copyFileSync(join(folder, name), join(copy, name))
+    cpSync(folder, copy, { recursive: true })
     const flags = `-s -w ${build.linkerFlags}`
     const args = ['-mod=readonly', '-buildvcs=false', '-trimpath', '-v', '-ldflags', flags, '-o', path]
     await runGo(['build', ...args, build.package], copy, { ...options, title })

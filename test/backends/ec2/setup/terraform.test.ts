@@ -1,12 +1,13 @@
-/** The account as Terraform has it. What needs its provider is skipped where there is none. */
-import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+/** The account as Terraform has it, judged by Terraform and its provider of AWS or, where that cannot be had, the provider's schema. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, jest } from '@jest/globals'
 import { describeAccount, type Choices } from '../../../../backends/ec2/setup/description'
 import { createAccountSetup } from '../../../../backends/ec2/setup'
 import { writeTerraform } from '../../../../backends/ec2/setup/terraform'
 import { testFolder } from '../../../support/folders'
+import { hasTerraform, terraformIn } from '../../../support/terraform'
 
 jest.setTimeout(120_000)
 
@@ -22,6 +23,15 @@ const NETWORKS: [string, Choices['network']][] = [
   ['a network of its own', CHOICES.network],
   ['a network that is there', { vpcId: 'vpc-0123456789abcdef0' }],
 ]
+/** With these Terraform asks nobody. */
+const CREDENTIALS = `provider "aws" {
+  access_key                  = "a"
+  secret_key                  = "b"
+  skip_credentials_validation = true
+  skip_requesting_account_id  = true
+  skip_metadata_api_check     = true
+}
+`
 
 function written(network: Choices['network']): string {
   const folder = join(testFolder('terraform'), 'infra')
@@ -31,16 +41,17 @@ function written(network: Choices['network']): string {
   return folder
 }
 
-const hasTerraform = spawnSync('terraform', ['version']).status === 0
-/** Where Terraform finds providers without a network, as `TF_CLI_CONFIG_FILE` or its usual folders say. */
-const hasProvider = hasTerraform && canInitialise()
+const terraform = terraformIn()
+const judged = terraform === undefined ? it.skip : it
 
-function canInitialise(): boolean {
-  const folder = written(CHOICES.network)
-  const mirror = ['/usr/share/terraform/plugins', '/usr/local/share/terraform/plugins']
-  const isConfigured =
-    process.env['TF_CLI_CONFIG_FILE'] !== undefined || mirror.some((path) => existsSync(path))
-  return isConfigured && spawnSync('terraform', [`-chdir=${folder}`, 'init', '-backend=false']).status === 0
+/** What `validate` says about the files and what more is written beside them. */
+function validated(network: Choices['network'], more = ''): { folder: string; output: string } {
+  const folder = written(network)
+  writeFileSync(join(folder, 'credentials_override.tf'), CREDENTIALS)
+  writeFileSync(join(folder, 'more.tf'), more)
+  const begun = terraform!(folder, 'init', '-backend=false')
+  expect(begun).toMatchObject({ status: 0 })
+  return { folder, output: terraform!(folder, 'validate').output }
 }
 
 describe.each(NETWORKS)('with %s', (_, network) => {
@@ -66,24 +77,30 @@ describe.each(NETWORKS)('with %s', (_, network) => {
     expect([status, stdout]).toEqual([0, ''])
   })
 
-  const planned = hasProvider ? it : it.skip
-  planned(
-    'is valid, and plans without a network (skipped where the provider of AWS is not installed)',
-    () => {
-      const folder = written(network)
-      const run = (...words: string[]) =>
-        execFileSync('terraform', [`-chdir=${folder}`, ...words], { encoding: 'utf8' })
-      writeFileSync(
-        join(folder, 'offline_override.tf'),
-        'provider "aws" {\n  access_key = "a"\n  secret_key = "b"\n  skip_credentials_validation = true\n  skip_requesting_account_id = true\n  skip_metadata_api_check = true\n}\n',
-      )
-      run('init', '-backend=false')
-      run('validate')
-      expect(run('plan', '-refresh=false', '-no-color')).toMatch(
-        /Plan: \d+ to add, 0 to change, 0 to destroy/,
-      )
-    },
-  )
+  judged('is valid, and plans without a network (skipped where its provider cannot be had)', () => {
+    const { folder, output } = validated(network)
+    expect(output).toContain('The configuration is valid')
+    const planned = terraform!(folder, 'plan', '-refresh=false', '-input=false')
+    expect(planned).toMatchObject({ status: 0 })
+    const subnets = 'vpcId' in network ? [] : network.zones.flatMap((zone) => [`zone["${zone}"]`])
+    const resources = readFileSync(join(folder, 'main.tf'), 'utf8').matchAll(/^resource "\w+" "(\w+)"/gm)
+    const names = [...resources].flatMap(([, name]) => (name === 'zone' ? subnets : [name!]))
+    expect(planned.output).toContain(`Plan: ${names.length} to add, 0 to change, 0 to destroy`)
+    for (const name of names) expect(planned.output).toMatch(`.${name} will be created`)
+  })
+})
+
+describe('the judge of the files (skipped where its provider cannot be had)', () => {
+  judged.each([
+    ['an argument that there is not', 'aws_vpc', 'cidr_blok = "10.0.0.0/16"', '"cidr_blok" is not expected'],
+    ['one of another type', 'aws_vpc', 'enable_dns_support = "x"', 'a bool is required'],
+    ['one that is missing', 'aws_s3_bucket_policy', 'policy = "{}"', '"bucket" is required'],
+    ['a resource that there is not', 'aws_vpcs', '', 'does not support resource type "aws_vpcs"'],
+  ])('refuses %s', (_, type, argument, reason) => {
+    const { output } = validated(CHOICES.network, `resource "${type}" "more" {\n  ${argument}\n}\n`)
+    expect(output).toContain('Error: ')
+    expect(output.replace(/\s+/g, ' ')).toContain(reason)
+  })
 })
 
 it('is written also by who has no credentials', async () => {

@@ -18,6 +18,7 @@ beforeEach(() => {
   writeFileSync(join(folder, 'package', 'package.json'), '{}')
   writeFileSync(join(moduleDir, 'go.mod'), 'module example')
   writeFileSync(join(moduleDir, 'go.sum'), 'sums')
+  writeFileSync(join(moduleDir, 'main.go'), 'package main')
   updates.length = 0
 })
 
@@ -48,14 +49,14 @@ describe('buildFromModule', () => {
        ${FINDS_TARGET}
        { echo "$all"; ls; echo "GOFLAGS=[$GOFLAGS] GOWORK=$GOWORK CGO_ENABLED=$CGO_ENABLED"; pwd; } >"$target"`,
     )
-    const [args, mod, sum, environment, cwd] = told.trimEnd().split('\n')
+    const [args, mod, sum, main, environment, cwd] = told.trimEnd().split('\n')
     expect(args).toMatch(/^build -mod=readonly .* github.com\/temporalio\/cli\/cmd\/temporal$/)
     expect(args).toContain('temporalcli.Version=1.9.1')
-    expect([mod, sum]).toEqual(['go.mod', 'go.sum'])
+    expect([mod, sum, main]).toEqual(['go.mod', 'go.sum', 'main.go'])
     expect(environment).toBe('GOFLAGS=[] GOWORK=off CGO_ENABLED=0')
     expect(cwd).not.toBe(moduleDir)
     expect(existsSync(cwd!)).toBe(false)
-    expect(readdirSync(moduleDir).sort()).toEqual(['go.mod', 'go.sum'])
+    expect(readdirSync(moduleDir).sort()).toEqual(['go.mod', 'go.sum', 'main.go'])
   })
 
   it('tells how far it is', async () => {
