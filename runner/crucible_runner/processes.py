@@ -20,6 +20,10 @@ PASSING_ON = {"awk", "cat", "gawk", "grep", "mawk", "sed", "tee", "tr", "ts"}
 # ending may die of the second, which looks as if the saving had been cut short.
 TELLING = "timeout"
 
+# Who dies of SIGTERM does so within milliseconds; on a machine that is very busy it may take longer.
+_DEATH_SECONDS = 1.0
+_DEATH_LOOK_SECONDS = 0.005
+
 # A process that SIGKILL does not end within this time hangs in the kernel; nobody can end it.
 _PATIENCE_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
@@ -89,7 +93,8 @@ def of_session(session: int) -> List[Process]:
 def ask_to_stop(session: int) -> bool:
     """SIGTERM to the session, as it is now: what somebody starts in order to save hears nothing. What passes on the output of
     the others is left alone: who writes to it while saving would be ended by that. So is `timeout`: its command is told in its
-    stead, once, and it ends with that. False when the session has no process."""
+    stead, once, and it ends with that. A shell that will die of it is told first: it would otherwise take the end of a quick
+    command with it, and nobody could tell that the command has saved. False when the session has no process."""
     table = _table()
     parents = {process.parent for process in table.values()}
     ours = {pid: process for pid, process in table.items() if process.session == session}
@@ -100,6 +105,7 @@ def ask_to_stop(session: int) -> bool:
         # The command of a `timeout` may have a session of its own.
         if process.pid in ours or process.parent in telling:
             groups.setdefault(process.group, []).append(process)
+    _end_parents([pid for pid in ours if pid in parents and pid not in telling and _dies_of_sigterm(pid)])
     for group, members in groups.items():
         told = [process.pid for process in members if process.pid not in telling and not is_passing_on(process)]
         if len(told) == len(members):
@@ -108,6 +114,34 @@ def ask_to_stop(session: int) -> bool:
             for pid in told:
                 _terminate(os.kill, pid)
     return bool(groups)
+
+
+def _end_parents(pids: List[int]) -> None:
+    """Waits for their end, a while, so that their children come to another parent before these end in their turn."""
+    for pid in pids:
+        _terminate(os.kill, pid)
+    end = time.monotonic() + _DEATH_SECONDS
+    while any(map(_is_alive, pids)) and time.monotonic() < end:
+        time.sleep(_DEATH_LOOK_SECONDS)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def _dies_of_sigterm(pid: int) -> bool:
+    """Whether it neither catches nor ignores SIGTERM, nor holds it back. False where the system does not tell."""
+    try:
+        with open("/proc/%d/status" % pid) as file:
+            fields = dict(line.split(":", 1) for line in file)
+        masks = [int(fields[name], 16) for name in ("SigBlk", "SigIgn", "SigCgt")]
+    except (OSError, KeyError, ValueError):
+        return False
+    return not any(mask >> (signal.SIGTERM - 1) & 1 for mask in masks)
 
 
 def _terminate(kill: Callable[[int, int], None], target: int) -> None:

@@ -1,4 +1,5 @@
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -31,6 +32,18 @@ while not asked:
     time.sleep(0.05)
 time.sleep(0.5)
 open("log", "w").write("%d" % len(asked))
+"""
+# Says, when it is asked to stop, whether the shell that started it has died before.
+HEIR = """
+import os, signal, sys, time
+shell = os.getppid()
+def end(*_):
+    open("log", "w").write("alone" if os.getppid() != shell else "with its shell")
+    os._exit(143)
+signal.signal(signal.SIGTERM, end)
+open("ready", "w").close()
+while True:
+    time.sleep(1)
 """
 # Passes signals on, as the real one does, but later and once, so that it shows who else was told.
 TIMEOUT = """
@@ -92,3 +105,32 @@ class SessionTest(FolderTest):
             time.sleep(0.02)
         self.assertEqual(self.read("log"), "1")
         self.assertFalse(processes.ask_to_stop(process.pid))
+
+    @unittest.skipUnless(os.path.exists("/proc/self/status"), "only where signals can be seen")
+    def test_tells_shells_that_will_die_before_their_commands(self):
+        # A shell that is still there when its command ends takes its exit code along.
+        self.write("heir.py", HEIR)
+        for command in ('"$@"; :', 'sh -c \'"$@"; :\' sh "$@"; :') * 10:
+            shell = ["sh", "-c", command, "sh", sys.executable, "heir.py"]
+            process = subprocess.Popen(shell, cwd=self.folder, start_new_session=True)
+            while not os.path.exists(self.at("ready")):
+                time.sleep(0.02)
+            self.assertTrue(processes.ask_to_stop(process.pid))
+            self.assertEqual(process.wait(), -signal.SIGTERM)
+            while processes.of_session(process.pid):
+                time.sleep(0.02)
+            self.assertEqual(self.read("log"), "alone")
+            for name in ("ready", "log"):
+                os.remove(self.at(name))
+
+    @unittest.skipUnless(os.path.exists("/proc/self/status"), "only where signals can be seen")
+    def test_does_not_wait_for_shells_that_go_on(self):
+        self.write("counting.py", COUNTING)
+        script = "trap 'echo heard > trapped' TERM; \"$@\" & wait; wait"
+        shell = ["sh", "-c", script, "sh", sys.executable, "counting.py"]
+        process = subprocess.Popen(shell, cwd=self.folder, start_new_session=True)
+        while not os.path.exists(self.at("ready")):
+            time.sleep(0.02)
+        self.assertTrue(processes.ask_to_stop(process.pid))
+        self.assertEqual(process.wait(), 0)
+        self.assertEqual((self.read("log"), self.read("trapped")), ("1", "heard\n"))
