@@ -43,8 +43,10 @@ export interface Offer {
   /** Region, zone or host; empty when the provider has no places. */
   place: string
   shape: MachineShape
-  /** What is billed for a machine hour; of a reservation, beyond what was paid for it up front. */
+  /** What is billed for a machine hour, all in all; of a reservation, beyond what was paid for it up front. */
   priceMicroUsdPerHour: MicroUsd
+  /** Of that, what is billed beside the machine itself (its disk, its address), at a price that stays; missing for nothing. */
+  besideMicroUsdPerHour?: MicroUsd
   priceSource: PriceSource
   /** The most that the price can become while a machine of it runs; missing where it stays as it is. */
   priceMaxMicroUsdPerHour?: MicroUsd
@@ -91,10 +93,11 @@ export function offerKey(
   return (offer.reservationId === undefined ? parts : [...parts, offer.reservationId]).join('/')
 }
 
-/** `$1.01/h`, `free`, or `paid` for what was paid for up front. */
-export function priceInWords({ priceMicroUsdPerHour: price, reservation }: Offer): string {
-  if (price > 0) return `${formatUsd(price)}/h`
-  return reservation === undefined ? 'free' : 'paid'
+/** `$1.01/h`, `free`, or `paid` for what was paid for up front, but for what is billed beside it. */
+export function priceInWords(offer: Offer): string {
+  const { priceMicroUsdPerHour: price, besideMicroUsdPerHour: beside = 0, reservation } = offer
+  if (reservation === undefined || price > beside) return price === 0 ? 'free' : `${formatUsd(price)}/h`
+  return beside === 0 ? 'paid' : `paid, ${formatUsd(beside)}/h`
 }
 
 /** Stands for every offer at a place, in what a plan is to keep away from. */

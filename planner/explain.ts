@@ -23,9 +23,14 @@ export function reasonsFor(offer: Offer, spec: JobSpec, expected: Estimate): str
   )
 }
 
-function moneyOf({ priceMicroUsdPerHour: price, reservation }: Offer, expected: Estimate): string {
+function moneyOf(offer: Offer, expected: Estimate): string {
+  const { priceMicroUsdPerHour: price, besideMicroUsdPerHour: beside = 0, reservation } = offer
   if (price === 0) return reservation === undefined ? 'costs nothing' : 'paid up front: costs nothing more'
-  const bill = `${formatUsd(price)}/h, about ${formatUsd(expected.costMicroUsd)} in ${formatDuration(expected.durationMs)}`
+  const cost = `about ${formatUsd(expected.costMicroUsd)} in ${formatDuration(expected.durationMs)}`
+  if (reservation !== undefined && price === beside)
+    return `paid up front, but for ${formatUsd(beside)}/h for disk and address, ${cost}`
+  const part = beside === 0 ? '' : ` (with ${formatUsd(beside)} for disk and address)`
+  const bill = `${formatUsd(price)}/h${part}, ${cost}`
   const idle = reservation?.idleMicroUsdPerHour ?? 0
   return idle === 0 ? bill : `${bill}, paid for either way: idle it costs ${formatUsd(idle)}/h`
 }

@@ -28,17 +28,23 @@ const LIMIT_MS = 300_000
 const regions = process.argv.length > 2 ? process.argv.slice(2) : ['us-east-1']
 const endpoint = process.env.AWS_ENDPOINT_URL
 const usdPerHour = {}
+const diskUsdPerGiBMonth = {}
 for (const region of regions) {
   const { market } = createSdkApi({ region, ...(endpoint && { endpoint }) })
-  const prices = await market.onDemandPrices(region, globalThis.AbortSignal.timeout(LIMIT_MS))
+  const signal = globalThis.AbortSignal.timeout(LIMIT_MS)
+  const prices = await market.onDemandPrices(region, signal)
   const known = [...prices].filter(([type]) => wanted.test(type)).sort(([a], [b]) => (a < b ? -1 : 1))
   if (known.length === 0) throw new Error(`the price list has nothing for ${region}`)
+  const disk = await market.diskUsdPerGiBMonth(region, signal)
+  if (disk === undefined) throw new Error(`the price list has no disks for ${region}`)
+  diskUsdPerGiBMonth[region] = Number(disk)
   usdPerHour[region] = Object.fromEntries(known.map(([type, price]) => [type, Number(price)]))
 }
 const catalog = {
   observedAt: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
   source: 'AWS price list: Linux, shared tenancy, on demand. Made by tools/gen-ec2-catalog.mjs.',
   usdPerHour,
+  diskUsdPerGiBMonth,
 }
 const file = new URL('../backends/ec2/catalog.json', import.meta.url)
 const style = await prettier.resolveConfig(file)

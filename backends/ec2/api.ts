@@ -133,6 +133,8 @@ export interface MarketApi {
   typeZones(patterns: string[], signal: AbortSignal): Promise<{ type: string; zone: string }[]>
   /** Dollars per hour of Linux on shared hardware, by type, of a whole Region. */
   onDemandPrices(region: string, signal: AbortSignal): Promise<Map<string, string>>
+  /** Dollars for a GiB of disk of the kind that machines get (gp3) and a month; nothing where the list does not say. */
+  diskUsdPerGiBMonth(region: string, signal: AbortSignal): Promise<string | undefined>
   /** The prices in force now. */
   spotPrices(types: string[], signal: AbortSignal): Promise<SpotPrice[]>
   /** The price of one pool in force at an instant, and every one since, the oldest first. */

@@ -7,10 +7,13 @@ interface Catalog {
   source: string
   /** Dollars per hour of Linux on shared hardware, by Region and type. */
   usdPerHour: Record<string, Record<string, number>>
+  /** Dollars for a GiB of gp3 and a month, by Region. */
+  diskUsdPerGiBMonth: Record<string, number>
 }
 
 export interface CatalogPrices {
   usdPerHour(type: string): number | undefined
+  diskUsdPerGiBMonth: number
   observedAtMs: number
   /** Of when and where they are, for people. */
   words: string
@@ -26,6 +29,7 @@ export function catalogPrices(region: string): CatalogPrices {
   const prices = catalog.usdPerHour[place] ?? {}
   return {
     usdPerHour: (type) => prices[type],
+    diskUsdPerGiBMonth: catalog.diskUsdPerGiBMonth[region] ?? catalog.diskUsdPerGiBMonth[REGION_OTHERWISE]!,
     observedAtMs: Date.parse(catalog.observedAt),
     words: `this is the price of ${place} on ${catalog.observedAt.slice(0, 10)}`,
   }

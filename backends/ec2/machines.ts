@@ -4,7 +4,7 @@ import type { Order } from '../../core/plan'
 import type { Machine, Pool } from './api'
 import { failureOfState } from './errors'
 import { BILLED_AT_LEAST_MS } from './prices'
-import { ownerOf, priceOn } from './tags'
+import { ownerOf, priceOn, TAGS, tagsOf } from './tags'
 
 /** Machines are named by the provider; nothing else is worth asking it about. */
 const ID = /^i-[0-9a-f]{8,17}$/
@@ -16,10 +16,12 @@ export function isMachineId(id: string): boolean {
 /** A machine as its tags and the provider tell of it: the same for whoever finds it, whenever. */
 export function handleOf(machine: Machine): MachineHandle {
   const { id, capacityType, type, zone, launchedAtMs, reservation, tags } = machine
+  const beside = tags[TAGS.beside]
   return {
     backend: 'ec2',
     kind: 'machine',
     id,
+    ...(beside === undefined ? {} : { data: { beside } }),
     attemptId: ownerOf(tags).attemptId,
     realised: {
       capacityType,
@@ -44,6 +46,7 @@ export function handleOfFleet(
     backend: 'ec2',
     kind: 'machine',
     id,
+    data: { beside: tagsOf(order)[TAGS.beside]! },
     attemptId: order.attemptId,
     realised: {
       capacityType: order.capacityType,

@@ -20,6 +20,8 @@ export interface Market {
   /** The zones that have each type at all. */
   zones(signal: AbortSignal): Promise<ReadonlyMap<string, ReadonlySet<string>>>
   onDemand(signal: AbortSignal): Promise<(type: string) => Price | undefined>
+  /** Of a GiB of disk and a month. */
+  diskUsdPerGiBMonth(signal: AbortSignal): Promise<number>
   /** Nothing where the prices cannot be had. */
   spot(signal: AbortSignal): Promise<((type: string, zone: string) => Price | undefined) | undefined>
   /**
@@ -66,6 +68,11 @@ export function createMarket({ config, api, clock }: Parts): Market {
     clock,
     read: (signal) => api.market.onDemandPrices(config.region, signal),
   })
+  const diskPrices = cached({
+    freshForMs: PRICES_FRESH_MS,
+    clock,
+    read: (signal) => api.market.diskUsdPerGiBMonth(config.region, signal),
+  })
   const spotPrices = cached({
     freshForMs: SPOT_FRESH_MS,
     clock,
@@ -90,6 +97,10 @@ export function createMarket({ config, api, clock }: Parts): Market {
     types: async (signal) => (await types.get(signal)).value,
     zones: async (signal) => (await zones.get(signal)).value,
     onDemand: async (signal) => listed(await listPrices.soon(PRICE_PATIENCE_MS, signal), config.region),
+    diskUsdPerGiBMonth: async (signal) => {
+      const read = await diskPrices.soon(PRICE_PATIENCE_MS, signal)
+      return Number(read?.value ?? catalogPrices(config.region).diskUsdPerGiBMonth)
+    },
     spot: async (signal) => {
       const read = await spotPrices.soon(PRICE_PATIENCE_MS, signal)
       if (read === undefined) return undefined

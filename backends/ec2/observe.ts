@@ -1,11 +1,11 @@
 import type { FindOutcome } from '../../core/activities'
 import type { MachineHandle, OwnedResource } from '../../core/handle'
 import { spendOver } from '../../core/meter'
-import { microUsd } from '../../core/money'
 import type { Observation } from '../../core/observation'
 import { DAY_MS, formatInstant, SECOND_MS } from '../../core/time'
 import type { CallContext } from '../backend'
 import type { Machine } from './api'
+import { diskPrice } from './beside'
 import type { Host } from './host'
 import { handleOf, isMachineId, observationOf } from './machines'
 import { ownerOf, priceOn, TAGS } from './tags'
@@ -80,6 +80,7 @@ export async function list(
     host.api.machines.byTag(tag, signal),
     host.api.machines.looseVolumes(tag, signal),
   ])
+  const diskUsdPerGiBMonth = volumes.length === 0 ? 0 : await host.market.diskUsdPerGiBMonth(signal)
   return [
     ...machines.filter(isBilled).map((machine): OwnedResource => ({
       handle: handleOf(machine),
@@ -103,10 +104,7 @@ export async function list(
       createdAtMs,
       description: `volume of ${sizeGiB} GiB that no machine uses, made ${formatInstant(createdAtMs)}`,
       place: zone,
-      costMicroUsdPerDay: sizeGiB * VOLUME_MICRO_USD_PER_GIB_DAY,
+      costMicroUsdPerDay: spendOver(DAY_MS, diskPrice(sizeGiB, diskUsdPerGiBMonth)),
     })),
   ]
 }
-
-/** Of gp3 in us-east-1, November 2026: $0.08 a GiB and month. Other Regions take up to twice as much. */
-const VOLUME_MICRO_USD_PER_GIB_DAY = microUsd(0.08 / 30)

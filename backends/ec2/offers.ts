@@ -2,6 +2,7 @@ import type { Availability, Offer, Pins } from '../../core/offer'
 import type { ResourceRequest } from '../../core/resources'
 import type { CallContext } from '../backend'
 import type { Image, MachineType, Reservation, Subnet } from './api'
+import { besidePrice } from './beside'
 import type { Host } from './host'
 import type { Price } from './market'
 import { reservedFacts } from './reserved-offers'
@@ -30,8 +31,9 @@ export async function offers(
   ])
   const held = holding(types.filter(isDrivable), request)
   const images = await imagesFor(host, { types: held, pins }, signal)
-  const [onDemand, spot, quotas, reserved] = await Promise.all([
+  const [onDemand, diskUsdPerGiBMonth, spot, quotas, reserved] = await Promise.all([
     host.market.onDemand(signal),
+    host.market.diskUsdPerGiBMonth(signal),
     host.config.hasSpot ? host.market.spot(signal) : undefined,
     quotasFor(host, held, signal),
     host.reservations.usable(signal),
@@ -44,6 +46,7 @@ export async function offers(
     for (const zone of [...(zones.get(type.name) ?? [])].sort()) {
       const subnet = subnets.get(zone)
       if (subnet === undefined) continue
+      const besideMicroUsdPerHour = besidePrice({ diskGiB, subnet }, diskUsdPerGiBMonth)
       for (const capacityType of bought(host, type)) {
         const data = await dataFor(host, { image, subnet, diskGiB, capacityType }, signal)
         const price =
@@ -52,9 +55,10 @@ export async function offers(
         const most = capacityType === 'spot' ? onDemand(type.name) : price
         if (price === undefined || most === undefined) continue
         const { availability, note } = availabilityOf(host, { type, capacityType, subnet, quotas })
-        const priceMicroUsdPerHour = price.microUsdPerHour
-        const dearest = Math.max(priceMicroUsdPerHour, most.microUsdPerHour)
-        const facts = { availability, priceSource: price.source, priceMicroUsdPerHour }
+        const priceMicroUsdPerHour = price.microUsdPerHour + besideMicroUsdPerHour
+        const dearest = Math.max(priceMicroUsdPerHour, most.microUsdPerHour + besideMicroUsdPerHour)
+        const prices = { priceSource: price.source, priceMicroUsdPerHour, besideMicroUsdPerHour }
+        const facts = { availability, ...prices }
         const limit = capacityType === 'spot' ? { priceMaxMicroUsdPerHour: dearest } : {}
         const notes = [note, price.note]
         found.push(offerOf({ ...facts, ...limit, type, capacityType, zone, diskGiB, notes, data, pins }))
@@ -64,6 +68,10 @@ export async function offers(
       const facts = reservedFacts(host, reservation, {
         type,
         price: onDemand(type.name),
+        besideMicroUsdPerHour: besidePrice(
+          { diskGiB, subnet: subnets.get(reservation.zone) },
+          diskUsdPerGiBMonth,
+        ),
         readAtMs: reserved!.readAtMs,
       })
       if (facts === undefined) continue

@@ -20,10 +20,13 @@ interface Change {
 /** The histories of spot prices that machines at work have need of. */
 export type PriceHistories = Map<string, Cached<Change[]> & { fromAtMs: number }>
 
-/** A spot machine costs what its pool costs at each moment; all others what they cost when they were ordered. */
+/**
+ * A spot machine costs what its pool costs at each moment, and what is billed beside it; all others what they cost when they were
+ * ordered.
+ */
 export async function prices(
   host: Host,
-  { realised }: MachineHandle,
+  { realised, data }: MachineHandle,
   { time, ctx: { signal } }: { time: PricedTime; ctx: CallContext },
 ): Promise<PricePath> {
   const { capacityType, type, place, priceMicroUsdPerHour } = realised
@@ -36,11 +39,12 @@ export async function prices(
       : { value: await host.api.market.spotPriceHistory(pool, signal), readAtMs: host.deps.clock() }
   const before = value.filter(({ atMs }) => atMs <= fromAtMs).at(-1)
   if (before === undefined) throw transient(`EC2 tells no spot price of ${type} in ${place} for then`)
+  const beside = Number(data?.['beside'] ?? 0)
   const later = value.filter(({ atMs }) => atMs > fromAtMs)
   return {
     prices: [{ ...before, atMs: fromAtMs }, ...later].map(({ atMs, usdPerHour }) => ({
       fromAtMs: atMs,
-      priceMicroUsdPerHour: microUsd(Number(usdPerHour)),
+      priceMicroUsdPerHour: microUsd(Number(usdPerHour)) + beside,
     })),
     knownToAtMs: readAtMs - host.config.staleForMs,
   }

@@ -1,3 +1,4 @@
+import type { MicroUsd } from '../../core/money'
 import type { Availability, Offer, PriceSource, ReservedCapacity } from '../../core/offer'
 import { formatInstant } from '../../core/time'
 import type { MachineType, Reservation } from './api'
@@ -6,7 +7,10 @@ import type { Price } from './market'
 import { cutOffOf } from './reservations'
 
 /** What an offer of a reservation says that others do not. */
-export type ReservedFacts = Pick<Offer, 'reservationId' | 'usableUntilMs' | 'priceMicroUsdPerHour'> & {
+export type ReservedFacts = Pick<
+  Offer,
+  'reservationId' | 'usableUntilMs' | 'priceMicroUsdPerHour' | 'besideMicroUsdPerHour'
+> & {
   reservation: ReservedCapacity
   priceSource: PriceSource
   availability: Availability
@@ -17,12 +21,22 @@ export type ReservedFacts = Pick<Offer, 'reservationId' | 'usableUntilMs' | 'pri
 
 /**
  * What a reservation offers of its type. A place on demand costs the list's price, with or without a machine in it; a place in a block
- * has been paid for. `undefined` where nobody knows the price.
+ * has been paid for; both without what is billed beside it. `undefined` where nobody knows the price.
  */
 export function reservedFacts(
   host: Host,
   reservation: Reservation,
-  { type, price, readAtMs }: { type: MachineType; price: Price | undefined; readAtMs: number },
+  {
+    type,
+    price,
+    besideMicroUsdPerHour,
+    readAtMs,
+  }: {
+    type: MachineType
+    price: Price | undefined
+    besideMicroUsdPerHour: MicroUsd
+    readAtMs: number
+  },
 ): ReservedFacts | undefined {
   const { id, isBlock, free, total, startsAtMs, endsAtMs } = reservation
   if (!isBlock && price === undefined) return undefined
@@ -33,7 +47,8 @@ export function reservedFacts(
   const notes = [note, ...(isBlock ? [] : [price!.note, ...endNote(reservation)])]
   return {
     reservationId: id,
-    priceMicroUsdPerHour: microUsdPerHour,
+    priceMicroUsdPerHour: microUsdPerHour + besideMicroUsdPerHour,
+    besideMicroUsdPerHour,
     priceSource: isBlock ? { kind: 'live', observedAtMs: readAtMs } : price!.source,
     availability,
     notes: notes.filter((one) => one !== undefined),

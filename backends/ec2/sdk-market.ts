@@ -42,19 +42,19 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
       }),
     onDemandPrices: (region, signal) =>
       call(signal, async () => {
-        const pages = paginateGetProducts(
-          { client: pricing, pageSize: 100 },
-          { ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', Filters: productFilters(region) },
-          { abortSignal: signal },
-        )
         const prices = new Map<string, string>()
-        for await (const { PriceList } of pages) {
-          for (const text of PriceList ?? []) {
-            const price = priceOf(String(text))
-            if (price !== undefined) prices.set(price.type, price.usdPerHour)
-          }
+        for (const product of await products(pricing, { regionCode: region, ...MACHINES }, signal)) {
+          const type = product.product?.attributes?.instanceType
+          const usdPerHour = priceOf(product, 'Hrs')
+          if (type !== undefined && usdPerHour !== undefined) prices.set(type, usdPerHour)
         }
         return prices
+      }),
+    diskUsdPerGiBMonth: (region, signal) =>
+      call(signal, async () => {
+        const found = await products(pricing, { regionCode: region, ...DISKS }, signal)
+        // What is also sold by that name is paid for by throughput.
+        return found.map((product) => priceOf(product, 'GB-Mo')).find((price) => price !== undefined)
       }),
     spotPrices: (types, signal) => call(signal, () => spotPrices(ec2, types, signal)),
     reservations: (signal) => call(signal, () => reservations(ec2, signal)),
@@ -129,16 +129,16 @@ function typeOf(info: InstanceTypeInfo): MachineType {
   }
 }
 
-function productFilters(regionCode: string): Filter[] {
-  const wanted = {
-    regionCode,
-    operatingSystem: 'Linux',
-    tenancy: 'Shared',
-    preInstalledSw: 'NA',
-    capacitystatus: 'Used',
-    marketoption: 'OnDemand',
-  }
-  return Object.entries(wanted).map(([Field, Value]) => ({ Type: 'TERM_MATCH', Field, Value }))
+/** In the Region itself, not in what belongs to it. */
+const DISKS = { locationType: 'AWS Region', volumeApiName: 'gp3' }
+
+/** Linux on shared hardware, by the hour. */
+const MACHINES = {
+  operatingSystem: 'Linux',
+  tenancy: 'Shared',
+  preInstalledSw: 'NA',
+  capacitystatus: 'Used',
+  marketoption: 'OnDemand',
 }
 
 interface Product {
@@ -151,17 +151,34 @@ interface Product {
   }
 }
 
-/** The one hourly price of a product of the price list. */
-function priceOf(text: string): { type: string; usdPerHour: string } | undefined {
-  const { product, terms } = JSON.parse(text) as Product
-  const type = product?.attributes?.instanceType
+async function products(
+  client: PricingClient,
+  attributes: Record<string, string>,
+  signal: AbortSignal,
+): Promise<Product[]> {
+  const Filters = Object.entries(attributes).map(([Field, Value]): Filter => ({
+    Type: 'TERM_MATCH',
+    Field,
+    Value,
+  }))
+  const pages = paginateGetProducts(
+    { client, pageSize: 100 },
+    { ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', Filters },
+    { abortSignal: signal },
+  )
+  const found: Product[] = []
+  for await (const { PriceList } of pages)
+    found.push(...(PriceList ?? []).map((text: unknown) => JSON.parse(String(text)) as Product))
+  return found
+}
+
+/** The one price of a product of the price list for a unit. */
+function priceOf({ terms }: Product, wanted: 'Hrs' | 'GB-Mo'): string | undefined {
   const dimensions = Object.values(terms?.OnDemand ?? {}).flatMap(({ priceDimensions }) =>
     Object.values(priceDimensions ?? {}),
   )
-  const hourly = dimensions.find(({ unit, pricePerUnit }) => unit === 'Hrs' && Number(pricePerUnit?.USD) > 0)
-  return type === undefined || hourly === undefined
-    ? undefined
-    : { type, usdPerHour: hourly.pricePerUnit!.USD! }
+  return dimensions.find(({ unit, pricePerUnit }) => unit === wanted && Number(pricePerUnit?.USD) > 0)
+    ?.pricePerUnit?.USD
 }
 
 /** A history that begins and ends now has the price in force of each type and zone. */

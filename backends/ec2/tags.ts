@@ -13,6 +13,8 @@ export const TAGS = {
   timer: 'crucible:timer',
   /** What each pool of the order costs, by which a machine that is found tells its price; in pieces, `-1`, `-2`, ... */
   prices: 'crucible:prices',
+  /** Micro-dollars an hour of that for disk and address, at most. */
+  beside: 'crucible:beside',
 } as const
 
 /** A tag's value has at most 256 characters. */
@@ -28,8 +30,11 @@ export function tagsOf(order: Order): Record<string, string> {
     [TAGS.attempt]: order.attemptId,
     [TAGS.timer]: `${startsWithinMs(order)} ${drainMs + powerOffMs + CLOCK_SLACK_MS}`,
     ...pricesOf(order.offers),
+    [TAGS.beside]: String(Math.max(0, ...order.offers.map(besideOf))),
   }
 }
+
+const besideOf = ({ besideMicroUsdPerHour = 0 }: Offer): number => besideMicroUsdPerHour
 
 /** A machine on which no runner begins has nothing to save, and must be off before its money is used up. */
 function startsWithinMs({ runner }: Order): number {

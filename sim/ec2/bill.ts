@@ -1,4 +1,5 @@
-/** What instances cost by the cloud's own meter, against which whoever reckons for himself is measured. */
+/** What instances cost by the cloud's own meter, their disks and addresses included, against which whoever reckons for himself is measured. */
+import { ADDRESS_USD_PER_HOUR, DISK_USD_PER_GIB_MONTH, HOURS_PER_MONTH } from '../prices/beside'
 import type { PriceChange } from '../world/market'
 import type { Ec2 } from './ec2'
 import type { Instance } from './model'
@@ -41,7 +42,16 @@ function costOfRun(ec2: Ec2, instance: Instance, { fromMs, untilMs = ec2.nowMs }
   const endMs = fromMs + Math.max(seconds * SECOND_MS, ec2.drawMs('billedAtLeast'))
   // What is charged beyond the end is charged at the price of the end, which counts as it is told: in whole seconds.
   const toldMs = Math.max(fromMs, Math.floor(untilMs / SECOND_MS) * SECOND_MS)
-  return costOf(pricesOf(ec2, instance, { fromMs, untilMs: toldMs }), fromMs, endMs)
+  const beside = ((endMs - fromMs) / HOUR_MS) * besideUsdPerHour(instance)
+  return costOf(pricesOf(ec2, instance, { fromMs, untilMs: toldMs }), fromMs, endMs) + beside
+}
+
+/** Disks are billed by this cloud while their instance runs, not while it starts and ends. */
+function besideUsdPerHour({ volumes, publicIp }: Instance): number {
+  const sizeGiB = volumes.reduce((sum, volume) => sum + volume.sizeGiB, 0)
+  return (
+    (sizeGiB * DISK_USD_PER_GIB_MONTH) / HOURS_PER_MONTH + (publicIp === undefined ? 0 : ADDRESS_USD_PER_HOUR)
+  )
 }
 
 /** Of a stretch of time, the newest first. */

@@ -1,4 +1,4 @@
-/** The price list: what machines cost on demand. */
+/** The price list: what machines cost on demand, and disks. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { ApiError } from '../wire/errors'
@@ -6,6 +6,7 @@ import { action, type Service } from '../wire/service'
 import type { Market } from '../world/market'
 import type { MachineType } from '../world/types'
 import type { World } from '../world/world'
+import { DISK_USD_PER_GIB_MONTH } from './beside'
 
 const LOCATIONS: Readonly<Record<string, string>> = {
   'us-east-1': 'US East (N. Virginia)',
@@ -24,9 +25,12 @@ const filter = z.strictObject({
 })
 
 interface Product {
+  family: string
   attributes: Record<string, string>
   sku: string
-  usdPerHour: number
+  usd: number
+  unit: 'Hrs' | 'GB-Mo'
+  words: string
 }
 
 export function pricingService(world: World, market: Market, nowMs: () => number): Service {
@@ -97,15 +101,51 @@ export function pricingService(world: World, market: Market, nowMs: () => number
 }
 
 function products(world: World, market: Market): Product[] {
-  return [...world.regions].flatMap(([region, { zones }]) =>
-    [...world.types.values()]
+  return [...world.regions].flatMap(([region, { zones }]) => [
+    diskOf(region),
+    ...[...world.types.values()]
       .filter(({ name }) => zones.some((zone) => market.isOffered(name, zone.name)))
-      .map((type) => ({
-        attributes: attributesOf(type, region),
-        sku: createHash('sha256').update(`${region}/${type.name}`).digest('hex').slice(0, 16).toUpperCase(),
-        usdPerHour: market.priceOf({ region, zone: zones[0]!.name, type: type.name, capacity: 'on-demand' }),
-      })),
-  )
+      .map((type): Product => {
+        const pool = { region, zone: zones[0]!.name, type: type.name, capacity: 'on-demand' as const }
+        const usd = market.priceOf(pool)
+        return {
+          family: 'Compute Instance',
+          attributes: attributesOf(type, region),
+          sku: skuOf(region, type.name),
+          ...{ usd, unit: 'Hrs', words: `$${usd} per On Demand Linux ${type.name} Instance Hour` },
+        }
+      }),
+  ])
+}
+
+function skuOf(region: string, name: string): string {
+  return createHash('sha256').update(`${region}/${name}`).digest('hex').slice(0, 16).toUpperCase()
+}
+
+function diskOf(region: string): Product {
+  const usd = DISK_USD_PER_GIB_MONTH
+  return {
+    family: 'Storage',
+    attributes: {
+      ...placeOf(region),
+      volumeType: 'General Purpose',
+      volumeApiName: 'gp3',
+      storageMedia: 'SSD-backed',
+      usagetype: 'EBS:VolumeUsage.gp3',
+    },
+    sku: skuOf(region, 'gp3'),
+    ...{ usd, unit: 'GB-Mo', words: `$${usd} per GB-month of General Purpose (gp3) provisioned storage` },
+  }
+}
+
+function placeOf(region: string): Record<string, string> {
+  return {
+    servicecode: 'AmazonEC2',
+    servicename: 'Amazon Elastic Compute Cloud',
+    location: LOCATIONS[region] ?? region,
+    locationType: 'AWS Region',
+    regionCode: region,
+  }
 }
 
 function attributesOf(
@@ -113,11 +153,7 @@ function attributesOf(
   region: string,
 ): Record<string, string> {
   return {
-    servicecode: 'AmazonEC2',
-    servicename: 'Amazon Elastic Compute Cloud',
-    location: LOCATIONS[region] ?? region,
-    locationType: 'AWS Region',
-    regionCode: region,
+    ...placeOf(region),
     instanceType: name,
     currentGeneration: 'Yes',
     instanceFamily: accelerator === undefined ? 'General purpose' : 'GPU instance',
@@ -138,25 +174,24 @@ function attributesOf(
 }
 
 /** One product in the form of the price list. */
-function listing({ attributes, sku, usdPerHour }: Product, at: Date) {
+function listing({ family, attributes, sku, usd, unit, words }: Product, at: Date) {
   const offer = `${sku}.JRTCKXETXF`
   const rate = `${offer}.${HOURLY}`
-  const usd = usdPerHour.toFixed(10)
   return {
-    product: { productFamily: 'Compute Instance', attributes, sku },
+    product: { productFamily: family, attributes, sku },
     serviceCode: 'AmazonEC2',
     terms: {
       OnDemand: {
         [offer]: {
           priceDimensions: {
             [rate]: {
-              unit: 'Hrs',
+              unit,
               endRange: 'Inf',
-              description: `$${usdPerHour} per On Demand Linux ${attributes.instanceType} Instance Hour`,
+              description: words,
               appliesTo: [],
               rateCode: rate,
               beginRange: '0',
-              pricePerUnit: { USD: usd },
+              pricePerUnit: { USD: usd.toFixed(10) },
             },
           },
           sku,

@@ -7,6 +7,7 @@ import { HOUR_MS, SECOND_MS } from '../../core/time'
 import type { Cloud } from '../../sim'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
+import { BESIDE } from '../backends/ec2/fake-market'
 import { STEADY } from '../backends/scripted/behaviour'
 import { breachesOnRecord, overlaps } from '../worlds/invariants'
 import type { CloudGround } from './cloud'
@@ -120,8 +121,8 @@ function withinBudget({ instances, status: { budgetMicroUsd = Infinity } }: Afte
   return spent <= budgetMicroUsd ? [] : [`the cloud's bill is ${spent} of a budget of ${budgetMicroUsd}`]
 }
 
-/** An hour of the dearest machine that there is. */
-const DEAREST_MICRO_USD = 1_212_000
+/** An hour of the dearest machine that there is, with its disk and address. */
+const DEAREST_MICRO_USD = 1_212_000 + BESIDE
 
 /** What no provider tells to the millisecond: an end is told in whole seconds, and a bill by the started one. */
 const ROUNDING_MS = 2 * SECOND_MS

@@ -297,6 +297,11 @@ describe('the ranking', () => {
     })
   })
 
+  it('says how much of a price is not the machine', () => {
+    const [placement] = plan([offer({ besideMicroUsdPerHour: microUsd(0.02) })]).placements
+    expect(placement?.reasons[0]).toMatch(/^\$1\.00\/h \(with \$0\.02 for disk and address\), about /)
+  })
+
   it('gives reasons and risks in words', () => {
     const [placement] = plan([spot]).placements
     expect(placement?.reasons.join('; ')).toMatch(

@@ -92,6 +92,14 @@ describe('what is reserved', () => {
     ])
   })
 
+  it('says of a block that disk and address are paid for all the same', () => {
+    const beside = { priceMicroUsdPerHour: microUsd(0.02), besideMicroUsdPerHour: microUsd(0.02) }
+    const [first] = plan([{ ...BLOCK, ...beside }, CHEAP]).placements
+    expect(first).toMatchObject({ offer: { type: 'block' }, costMicroUsd: 20_000, extraCostMicroUsd: 20_000 })
+    expect(first!.reasons[0]).toBe('paid up front, but for $0.02/h for disk and address, about $0.02 in 1h')
+    expect(summaryOf(first!)).toBe('here reserved, block in a, paid, $0.02/h')
+  })
+
   it('counts against a budget what is billed', () => {
     const request = { remainingMicroUsd: microUsd(0.05) }
     expect(plan([HELD], request).rejections[0]!.reason).toContain('of the budget buys 36s of it')

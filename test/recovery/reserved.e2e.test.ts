@@ -1,8 +1,9 @@
 /** Jobs in capacity that is reserved, on EC2 over the wire: driven from a block before it ends, refused by one that is full, kept waiting. */
 import { describe, expect, it, jest } from '@jest/globals'
 import type { BackendChoice } from '../../core/offer'
-import { CLOCK_SLACK_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { USEFUL_RUN_MS } from '../../planner/assumptions'
+import { BESIDE } from '../backends/ec2/fake-market'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'
 
@@ -16,6 +17,9 @@ const DRAIN_MS = 8 * SECOND_MS
 const POWER_OFF_MS = 2 * SECOND_MS
 /** With so much left of it a block is just worth a start. */
 const JUST_ENOUGH_MS = USEFUL_RUN_MS + DRAIN_MS + POWER_OFF_MS + CLOCK_SLACK_MS
+
+/** Our meter begins at the launch, the cloud's when the machine runs. */
+const SLOW_START_MS = 10 * SECOND_MS
 
 const RESERVED: BackendChoice[] = [{ backend: 'ec2', capacityType: 'reserved' }]
 
@@ -39,19 +43,24 @@ describe('a job in a Capacity Block', () => {
     const running = await d.atStep(id, 40)
     expect(running.attempts[0]).toMatchObject({
       capacityType: 'reserved',
-      realised: { capacityType: 'reserved', reservationId: block.id, priceMicroUsdPerHour: 0 },
+      realised: { capacityType: 'reserved', reservationId: block.id, priceMicroUsdPerHour: BESIDE },
     })
     expect(running.placementReasons.join()).toMatch(/paid up front.*1 of 1 free.*can be used until/)
     const view = await d.ended(id)
     expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
     const [first, second] = view.attempts
-    expect(first).toMatchObject({ state: 'stopped', reason: 'expired', costMicroUsd: 0 })
+    expect(first).toMatchObject({ state: 'stopped', reason: 'expired' })
     expect(first!.stepsLost).toBeLessThanOrEqual(1)
     expect(first!.endedAtMs).toBeLessThan(cutOffMs)
     expect(second!.restoredFrom).toEqual(first!.checkpoint)
     expect(second!.realised!.capacityType).not.toBe('reserved')
     const [machine] = d.machinesOf(id)
-    expect(machine).toMatchObject({ reservation: block.id, state: 'terminated', bill: { usd: 0 } })
+    expect(machine).toMatchObject({ reservation: block.id, state: 'terminated' })
+    // The block was paid for: what is billed is disk and address.
+    expect(machine!.bill.usd).toBeGreaterThan(0)
+    expect(Math.abs(first!.costMicroUsd - machine!.bill.usd * 1e6)).toBeLessThan(
+      (BESIDE / HOUR_MS) * SLOW_START_MS,
+    )
     expect(machine!.bill.untilMs).toBeLessThan(cutOffMs)
     expect(machine!.reason).not.toMatch(/Expired/)
     const told = (await d.client.events(id)).map(({ text }) => text).join('\n')

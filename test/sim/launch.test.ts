@@ -128,6 +128,26 @@ describe('the life of an instance', () => {
     expect(document).toMatchObject({ Code: 'Success', AccessKeyId: expect.stringMatching(/^ASIA/) })
   })
 
+  it('costs its disks and its public address beside itself', async () => {
+    const subnets = ZONES.slice(0, 2).map((zone, at) => ({
+      ...{ zone, egress: at === 0 ? ('public' as const) : ('endpoints' as const), isDefault: true },
+    }))
+    const test = await testCloud({
+      durations: { pending: 0 },
+      types: { 'x1.mine': { vcpus: 2, memoryGiB: 4, usdPerHour: 1 } },
+      regions: { 'us-east-1': { zones: [...ZONES], subnets } },
+    })
+    const BlockDeviceMappings = [{ DeviceName: '/dev/sda1', Ebs: { VolumeSize: 720 } }]
+    for (const { zone: AvailabilityZone } of subnets)
+      await run(test, {
+        ...{ InstanceType: 'x1.mine' as never, BlockDeviceMappings },
+        Placement: { AvailabilityZone },
+      })
+    await test.clock.advance(3_600_000)
+    const [open, closed] = test.cloud.instances().map(({ bill }) => bill.usd)
+    expect([open, closed]).toEqual([expect.closeTo(1 + 0.08 + 0.005, 3), expect.closeTo(1 + 0.08, 3)])
+  })
+
   it('takes its volumes along, save those that are to stay', async () => {
     const test = await testCloud()
     const { InstanceId: id } = await run(test, {

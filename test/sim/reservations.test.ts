@@ -20,6 +20,9 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { ReservationText } from '../../sim'
 import { IMAGE, refusal, stopClouds, testCloud, UP_MS, type TestCloud } from './support'
 
+/** An hour of the 65 GiB of the image, and of a public address. */
+const BESIDE_USD = (65 * 0.08) / 720 + 0.005
+
 afterEach(stopClouds)
 
 const MINUTE_MS = 60_000
@@ -121,7 +124,8 @@ describe('a Capacity Block', () => {
     expect((await refusal(run(test, intoBlock(id)))).code).toBe('ReservationCapacityExceeded')
     await test.clock.advance(30 * MINUTE_MS)
     expect(await states()).toEqual(['expired', 'expired'])
-    expect(test.cloud.instances()[0]!.bill.usd).toBe(0)
+    // The machine is paid for; disk and address are not.
+    expect(test.cloud.instances()[0]!.bill.usd).toBeCloseTo(23.5 * BESIDE_USD, 3)
     expect(test.cloud.reservations()[0]!.bill).toEqual({ upfrontUsd: 1_888, idleUsd: 0 })
   })
 
@@ -327,7 +331,7 @@ describe('a reservation on demand', () => {
     await test.clock.advance(HOUR_MS)
     expect(await look(test, instance!)).toMatchObject({ State: { Name: 'running' } })
     expect((await look(test, instance!)).CapacityReservationId).toBeUndefined()
-    expect(test.cloud.instances()[0]!.bill.usd).toBeCloseTo(2, 2)
+    expect(test.cloud.instances()[0]!.bill.usd).toBeCloseTo(2 * (1 + BESIDE_USD), 2)
     expect(test.cloud.reservations()[0]!.bill.idleUsd).toBeCloseTo(3, 2)
   })
 

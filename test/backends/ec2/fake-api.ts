@@ -74,6 +74,7 @@ export class FakeAws {
   /** Of an architecture, a name stands for the first. */
   images = IMAGES
   prices: ReadonlyMap<string, string> | undefined = ON_DEMAND_USD
+  diskUsdPerGiBMonth: string | undefined = '0.08'
   spotPrices: typeof SPOT_USD | undefined = SPOT_USD
   reservations: Reservation[] = []
   /** Into which nothing more goes, though they show free places. */
@@ -160,6 +161,7 @@ export class FakeAws {
           TYPES.flatMap(({ name }) => this.subnets.map(({ zone }) => ({ type: name, zone }))),
         ),
         onDemandPrices: this.#verb('onDemandPrices', () => new Map(this.#have(this.prices))),
+        diskUsdPerGiBMonth: this.#verb('diskUsdPerGiBMonth', () => this.#have(this.diskUsdPerGiBMonth)),
         spotPrices: this.#verb('spotPrices', () => [...this.#have(this.spotPrices)]),
         reservations: this.#verb('reservations', () => this.reservations.map((one) => this.#shownOf(one))),
         spotPriceHistory: this.#verb('spotPriceHistory', (pool: { type: string; zone: string }) =>

@@ -4,7 +4,7 @@ import { offerKey } from '../../../core/offer'
 import type { Order } from '../../../core/plan'
 import { patiently } from '../harness'
 import { Ec2Harness } from './harness'
-import { poolKey } from './fake-market'
+import { BESIDE, poolKey } from './fake-market'
 
 describe('a launch on EC2', () => {
   let h: Ec2Harness
@@ -35,7 +35,8 @@ describe('a launch on EC2', () => {
         'crucible:deployment': 'test',
         'crucible:job': order.jobId,
         'crucible:attempt': order.attemptId,
-        'crucible:prices-1': 'g5.xlarge@us-east-1a=1006000 g5.xlarge@us-east-1b=1006000',
+        'crucible:prices-1': `g5.xlarge@us-east-1a=${1_006_000 + BESIDE} g5.xlarge@us-east-1b=${1_006_000 + BESIDE}`,
+        'crucible:beside': String(BESIDE),
       },
     })
     const [template] = h.aws.templates.values()
@@ -75,7 +76,10 @@ describe('a launch on EC2', () => {
     h.aws.empty.set(poolKey('spot', 'g5.xlarge', 'subnet-a'), 'InsufficientInstanceCapacity')
     expect(await launch(spot)).toMatchObject({
       kind: 'launched',
-      handle: { realised: { capacityType: 'spot', place: 'us-east-1b', priceMicroUsdPerHour: 402_400 } },
+      handle: {
+        data: { beside: String(BESIDE) },
+        realised: { capacityType: 'spot', place: 'us-east-1b', priceMicroUsdPerHour: 402_400 + BESIDE },
+      },
     })
   })
 
@@ -131,7 +135,10 @@ describe('a launch on EC2', () => {
     const outcome = await backend.launch(order, patiently())
     expect(outcome).toMatchObject({
       kind: 'launched',
-      handle: { realised: { type: 'g5.xlarge', place: 'us-east-1a', priceMicroUsdPerHour: 1_006_000 } },
+      handle: {
+        data: { beside: String(BESIDE) },
+        realised: { type: 'g5.xlarge', place: 'us-east-1a', priceMicroUsdPerHour: 1_006_000 + BESIDE },
+      },
     })
     if (outcome.kind !== 'launched') return
     expect(await backend.observe([outcome.handle], patiently())).toMatchObject([{ state: 'pending' }])

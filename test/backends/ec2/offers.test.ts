@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Offer, Pins } from '../../../core/offer'
 import type { ResourceRequest } from '../../../core/resources'
 import { patiently } from '../harness'
-import { IMAGES } from './fake-market'
+import { BESIDE, IMAGES, SUBNETS } from './fake-market'
 import { Ec2Harness } from './harness'
 
 describe('offers of EC2', () => {
@@ -18,11 +18,29 @@ describe('offers of EC2', () => {
       ({ capacityType, place, priceMicroUsdPerHour }) => [capacityType, place, priceMicroUsdPerHour],
     )
     expect(found).toEqual([
-      ['on-demand', 'us-east-1a', 1_006_000],
-      ['spot', 'us-east-1a', 301_800],
-      ['on-demand', 'us-east-1b', 1_006_000],
-      ['spot', 'us-east-1b', 402_400],
+      ['on-demand', 'us-east-1a', 1_006_000 + BESIDE],
+      ['spot', 'us-east-1a', 301_800 + BESIDE],
+      ['on-demand', 'us-east-1b', 1_006_000 + BESIDE],
+      ['spot', 'us-east-1b', 402_400 + BESIDE],
     ])
+  })
+
+  it('count the disk by its size and the Region, and an address only where the machine gets one', async () => {
+    h.aws.subnets = SUBNETS.map((subnet, at) => ({ ...subnet, givesPublicAddress: at === 0 }))
+    h.aws.diskUsdPerGiBMonth = '0.16'
+    const found = await offers({ accelerators: ['A10G'], diskGiB: { min: 700 } })
+    const disk = Math.round((750 * 0.16 * 1e6) / 720)
+    expect(found.map(({ besideMicroUsdPerHour: beside }) => beside)).toEqual([
+      ...[disk + 5_000, disk + 5_000],
+      ...[disk, disk],
+    ])
+    const spot = found.find(({ capacityType }) => capacityType === 'spot')!
+    expect(spot.priceMaxMicroUsdPerHour).toBe(1_006_000 + disk + 5_000)
+  })
+
+  it('count the disk as the catalog has it where the list does not say', async () => {
+    h.aws.diskUsdPerGiBMonth = undefined
+    expect((await offers({ accelerators: ['A10G'] }))[0]?.besideMicroUsdPerHour).toBe(BESIDE)
   })
 
   it('are not spot where a type or the settings have none', async () => {
@@ -63,7 +81,7 @@ describe('offers of EC2', () => {
     h.aws.prices = undefined
     const [offer] = await offers({ accelerators: ['A10G'] })
     expect(offer).toMatchObject({
-      priceMicroUsdPerHour: 1_006_000,
+      priceMicroUsdPerHour: 1_006_000 + BESIDE,
       priceSource: { kind: 'static', observedAtMs: Date.parse('2026-01-19T13:23:24Z') },
       note: expect.stringMatching(/price list cannot be reached.*us-east-1 on 2026-01-19/),
     })
@@ -80,7 +98,10 @@ describe('offers of EC2', () => {
     h.aws.spotPrices = undefined
     const found = await offers({ accelerators: ['A10G'] })
     const spot = found.filter(({ capacityType }) => capacityType === 'spot')
-    expect(spot.map(({ priceMicroUsdPerHour }) => priceMicroUsdPerHour)).toEqual([1_006_000, 1_006_000])
+    expect(spot.map(({ priceMicroUsdPerHour }) => priceMicroUsdPerHour)).toEqual([
+      1_006_000 + BESIDE,
+      1_006_000 + BESIDE,
+    ])
     expect(spot[0]?.note).toMatch(/spot price cannot be had/)
   })
 

@@ -49,6 +49,13 @@ describe('what a machine of EC2 costs over time', () => {
     })
   })
 
+  it('has the disk and the address beside the price of spot', async () => {
+    const { prices } = await ask({ ...machine('spot'), data: { beside: '16111' } })
+    expect(prices.map(({ priceMicroUsdPerHour: price }) => price)).toEqual([316_111, 516_111, 416_111])
+    const fixed = await ask({ ...machine('on-demand'), data: { beside: '16111' } })
+    expect(fixed.prices).toEqual([{ fromAtMs: START_MS, priceMicroUsdPerHour: microUsd(0.2) }])
+  })
+
   it('is asked once a minute for all machines of a pool, and anew for one that has ended', async () => {
     await ask(machine('spot'))
     await ask(machine('spot'))

@@ -6,7 +6,7 @@ import type { Order } from '../../../core/plan'
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../../../core/time'
 import { patiently } from '../harness'
 import { answered } from './fake-api'
-import { BLOCK, ON_DEMAND_RESERVATION, SUBNETS } from './fake-market'
+import { BESIDE, BLOCK, ON_DEMAND_RESERVATION, SUBNETS } from './fake-market'
 import { Ec2Harness } from './harness'
 
 const NOW_MS = Date.parse('2026-12-01T10:00:00Z')
@@ -33,16 +33,16 @@ const only = async (id: string): Promise<Offer> => {
 }
 
 describe('offers of what is reserved', () => {
-  it('cost as much idle as in use on demand, and nothing more in a block', async () => {
+  it('cost as much idle as in use on demand and nothing more in a block, but for disk and address', async () => {
     expect(await reservedOffers()).toEqual([
       expect.objectContaining({
         ...{ type: 'g5.xlarge', place: 'us-east-1b', reservationId: ON_DEMAND_RESERVATION },
-        priceMicroUsdPerHour: 1_006_000,
+        priceMicroUsdPerHour: 1_006_000 + BESIDE,
         reservation: { free: 4, total: 4, idleMicroUsdPerHour: 1_006_000 },
       }),
       expect.objectContaining({
         ...{ type: 'p5.48xlarge', place: 'us-east-1a', reservationId: BLOCK },
-        priceMicroUsdPerHour: 0,
+        priceMicroUsdPerHour: BESIDE,
         reservation: { free: 4, total: 4, idleMicroUsdPerHour: 0, endsAtMs: NOW_MS + 24 * HOUR_MS },
       }),
     ])
@@ -124,7 +124,7 @@ describe('a launch into what is reserved', () => {
   it('names the reservation, and is read back as such', async () => {
     const order = await h.order()
     expect(await launch(order)).toMatchObject({
-      handle: { realised: { capacityType: 'reserved', reservationId: BLOCK, priceMicroUsdPerHour: 0 } },
+      handle: { realised: { capacityType: 'reserved', reservationId: BLOCK, priceMicroUsdPerHour: BESIDE } },
     })
     expect(h.aws.calls.find(({ name }) => name === 'runReserved')?.detail).toMatchObject({
       ...{ token: order.token, reservation: BLOCK, isBlock: true },

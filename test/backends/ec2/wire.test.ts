@@ -6,6 +6,7 @@ import {
   StopInstancesCommand,
 } from '@aws-sdk/client-ec2'
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { createSdkApi } from '../../../backends/ec2/sdk'
 import type { BackendError } from '../../../backends/errors'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/plan'
@@ -40,6 +41,25 @@ describe('over the wire', () => {
     h.cloud.interrupt(handle.id, { noticeMs: 500 })
     await until(async () => (await look(handle)).state === 'gone')
     expect(await look(handle)).toMatchObject({ cause: 'interrupted' })
+  })
+
+  it('a machine is priced with its disk and its address, as the cloud bills it', async () => {
+    h = await WireHarness.make()
+    const { market } = createSdkApi({ region: 'us-east-1', endpoint: h.cloud.endpoint })
+    const { signal } = patiently()
+    const [listed, disk] = [await market.onDemandPrices('us-east-1', signal), 0.08]
+    expect(Number(await market.diskUsdPerGiBMonth('us-east-1', signal))).toBe(disk)
+    expect(await market.diskUsdPerGiBMonth('mars-north-1', signal)).toBeUndefined()
+    const handle = await launched(await h.order({ capacityType: 'on-demand' }))
+    const { type, priceMicroUsdPerHour } = handle.realised
+    const usdPerHour = Number(listed.get(type)) + (100 * disk) / 720 + 0.005
+    expect(priceMicroUsdPerHour).toBe(Math.round(usdPerHour * 1e6))
+    await until(async () => (await look(handle)).state === 'running')
+    await h.backend.terminate(handle, patiently())
+    await until(() => h.cloud.instances()[0]!.bill.untilMs !== undefined)
+    // It is billed for one minute, for it did not last as long.
+    const { usd } = h.cloud.instances()[0]!.bill
+    expect(usd).toBeCloseTo(usdPerHour / 60, 6)
   })
 
   it('a machine that a person stops is lost, and is ended with its disk', async () => {

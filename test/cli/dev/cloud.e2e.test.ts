@@ -7,6 +7,7 @@ import { createClient, readClientConfig, type Crucible, type JobView } from '../
 import { isFinal } from '../../../core/job'
 import { spend } from '../../../core/meter'
 import { MINUTE_MS } from '../../../core/time'
+import { BESIDE } from '../../backends/ec2/fake-market'
 import { testFolder } from '../../support/folders'
 import { freshNamespace } from '../../support/namespace'
 import { testVersitygw, versitygwOver } from '../../support/s3'
@@ -168,7 +169,7 @@ function expectPaid({ id, attempts, cost }: JobView, machines: Instance[]): void
   for (const { number, place, realised, launchedAtMs, endedAtMs, costMicroUsd } of attempts) {
     const machine = machines.find(({ tags }) => tags['crucible:attempt'] === `${id}-${number}`)!
     expect(machine).toMatchObject({ state: 'terminated', capacity: 'spot', type: TYPE, zone: place })
-    const priceMicroUsdPerHour = PRICES[place as keyof typeof PRICES] * 1e6
+    const priceMicroUsdPerHour = PRICES[place as keyof typeof PRICES] * 1e6 + BESIDE
     expect(realised).toMatchObject({ capacityType: 'spot', priceMicroUsdPerHour })
     // EC2 tells the launch in whole seconds.
     expect(Math.abs(launchedAtMs! - machine.launchedAtMs)).toBeLessThan(1_000)
