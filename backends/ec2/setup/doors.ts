@@ -48,6 +48,11 @@ const listGroups = async (site: Site, Filters = ourOwn(site).Filters): Promise<e
 }
 
 const vpcFor = ({ vpcId }: GroupPiece, site: Site): string => vpcId ?? site.ids.get('vpc') ?? ''
+const letsAllOut = ({ IpPermissionsEgress = [] }: ec2.SecurityGroup): boolean =>
+  IpPermissionsEgress.some(
+    ({ IpProtocol, IpRanges = [] }) =>
+      IpProtocol === '-1' && IpRanges.some(({ CidrIp }) => CidrIp === EVERYWHERE),
+  )
 const OUT: ec2.IpPermission[] = [{ IpProtocol: '-1', IpRanges: [{ CidrIp: EVERYWHERE }] }]
 
 export const groups: Driver<GroupPiece> = {
@@ -57,11 +62,9 @@ export const groups: Driver<GroupPiece> = {
     const there = found(
       own,
       ({ GroupId }) => GroupId!,
-      ({ IpPermissions = [], IpPermissionsEgress = [] }) => [
-        ...(IpPermissions.length === 0 ? [] : ['lets something in']),
-        ...(IpPermissionsEgress.some(({ IpProtocol }) => IpProtocol === '-1')
-          ? []
-          : ['does not let all out']),
+      (group) => [
+        ...(group.IpPermissions?.length ? ['lets something in'] : []),
+        ...(letsAllOut(group) ? [] : ['does not let all out']),
       ],
     )
     if (there !== undefined || VpcId === '') return there
@@ -91,12 +94,12 @@ export const groups: Driver<GroupPiece> = {
       )
       return SecurityGroups![0]!
     })
-    const { IpPermissions = [], IpPermissionsEgress = [] } = group
+    const { IpPermissions = [] } = group
     if (IpPermissions.length > 0)
       await settling(site)((client, options) =>
         client.send(new ec2.RevokeSecurityGroupIngressCommand({ GroupId, IpPermissions }), options),
       )
-    if (!IpPermissionsEgress.some(({ IpProtocol }) => IpProtocol === '-1'))
+    if (!letsAllOut(group))
       await settling(site)((client, options) =>
         client.send(new ec2.AuthorizeSecurityGroupEgressCommand({ GroupId, IpPermissions: OUT }), options),
       )

@@ -11,6 +11,8 @@ import { writeTerraform } from './terraform'
 
 const PREFIX = /^[a-z][a-z0-9-]{0,30}[a-z0-9]$/
 const BUCKET = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
+/** China, GovCloud, and what has no way to the Internet. */
+const OTHER_PARTITION = /^(?:cn|us-gov|us-iso\w*|eu-iso\w*)-/
 const REGION = /^[a-z]{2}(?:-[a-z]+)+-\d$/
 
 export interface SetupOptions extends AccountWish {
@@ -44,6 +46,11 @@ function checked(options: SetupOptions): SetupOptions & { region: string } {
   const { region, prefix, bucket } = options
   if (region === undefined) throw invalid('the Region is missing', 'Name one: --region us-east-1.')
   if (!REGION.test(region)) throw invalid(`"${region}" is no Region`, 'Write one such as us-east-1.')
+  if (OTHER_PARTITION.test(region))
+    throw invalid(
+      `${region} belongs to a part of AWS with other names of resources, which set-up does not know`,
+      'Choose another Region, or make what docs/backends/ec2.md lists by hand.',
+    )
   if (!PREFIX.test(prefix))
     throw invalid(`"${prefix}" cannot begin names`, 'Write 2 to 32 small letters, digits and hyphens.')
   if (bucket !== undefined && !BUCKET.test(bucket))

@@ -3,7 +3,7 @@ import type { AccountPart, Obstacle, Removal, Step, Work } from '../../account'
 import { ec2Error } from '../errors'
 import { TAGS } from '../tags'
 import { failed } from './apply'
-import { insist, repeat } from './clients'
+import { repeat } from './clients'
 import { roleName } from './description'
 import type { Site } from './driver'
 import { driverOf, REMOVAL_ORDER } from './drivers'
@@ -77,13 +77,15 @@ async function removeOne(
 async function templatesOf({ clients, choices, signal }: Site): Promise<Item[]> {
   const options = { abortSignal: signal }
   const Filters = [{ Name: 'tag-key', Values: [TAGS.deployment] }]
-  const { LaunchTemplates = [] } = await repeat(
-    () => clients.ec2.send(new ec2.DescribeLaunchTemplatesCommand({ Filters }), options),
-    signal,
-  )
+  const templates = await repeat(async () => {
+    const found: ec2.LaunchTemplate[] = []
+    const pages = ec2.paginateDescribeLaunchTemplates({ client: clients.ec2 }, { Filters }, options)
+    for await (const { LaunchTemplates } of pages) found.push(...(LaunchTemplates ?? []))
+    return found
+  }, signal)
   const profile = roleName(choices.prefix, 'machine')
   const found = await Promise.all(
-    LaunchTemplates.map(async ({ LaunchTemplateId: id = '', LaunchTemplateName: name = id }) => {
+    templates.map(async ({ LaunchTemplateId: id = '', LaunchTemplateName: name = id }) => {
       const command = new ec2.DescribeLaunchTemplateVersionsCommand({ LaunchTemplateId: id })
       const { LaunchTemplateVersions = [] } = await repeat(() => clients.ec2.send(command, options), signal)
       const isOurs = LaunchTemplateVersions.some(
@@ -103,11 +105,18 @@ async function obstaclesTo({ clients, choices, signal }: Site): Promise<Obstacle
     { Name: 'instance-state-name', Values: ALIVE },
     { Name: 'tag-key', Values: [TAGS.deployment] },
   ]
-  const { Reservations = [] } = await insist(
-    () => clients.ec2.send(new ec2.DescribeInstancesCommand({ Filters }), { abortSignal: signal }),
-    { signal, isRepeatable: true },
-  )
-  const ids = Reservations.flatMap(({ Instances = [] }) => Instances)
+  const machines = await repeat(async () => {
+    const found: ec2.Instance[] = []
+    const options = { abortSignal: signal }
+    for await (const { Reservations } of ec2.paginateDescribeInstances(
+      { client: clients.ec2 },
+      { Filters },
+      options,
+    ))
+      found.push(...(Reservations ?? []).flatMap(({ Instances = [] }) => Instances))
+    return found
+  }, signal)
+  const ids = machines
     .filter(({ IamInstanceProfile }) => IamInstanceProfile?.Arn === profile)
     .map(({ InstanceId = '' }) => InstanceId)
   if (ids.length === 0) return []

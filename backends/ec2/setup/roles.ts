@@ -248,10 +248,14 @@ export const linkedRoles: Driver<LinkedRolePiece> = {
   async remove(RoleName, { clients, signal }) {
     const command = new iam.DeleteServiceLinkedRoleCommand({ RoleName })
     try {
-      for await (const { Roles } of iam.paginateListRoles({ client: clients.iam }, {})) {
-        const other = Roles?.find(({ Description }) => Description === MACHINE_DESCRIPTION)
-        if (other !== undefined) return { kept: `${other.RoleName} of another set-up needs it, too` }
-      }
+      const other = await repeat(async () => {
+        for await (const { Roles } of iam.paginateListRoles({ client: clients.iam }, {})) {
+          const found = Roles?.find(({ Description }) => Description === MACHINE_DESCRIPTION)
+          if (found !== undefined) return found
+        }
+        return undefined
+      }, signal)
+      if (other !== undefined) return { kept: `${other.RoleName} of another set-up needs it, too` }
       await call(signal, () => clients.iam.send(command, { abortSignal: signal }))
     } catch (error) {
       if (isAbsent(error)) return undefined

@@ -209,20 +209,31 @@ async function empty(Bucket: string, { clients, signal }: Site): Promise<void> {
     )
     if (Contents.length === 0) break
     const Objects = Contents.map(({ Key }) => ({ Key }))
-    await repeat(
+    const { Errors: [refused] = [] } = await repeat(
       () =>
         clients.s3.send(new s3.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }), options),
       signal,
     )
+    // The request as a whole went well all the same.
+    if (refused !== undefined)
+      throw new AwsError(`${refused.Key} cannot be deleted: ${refused.Message}`, {
+        ...{ code: refused.Code ?? 'AccessDenied', reach: 'answered' },
+      })
   }
-  const { Uploads = [] } = await repeat(
-    () => clients.s3.send(new s3.ListMultipartUploadsCommand({ Bucket }), options),
-    signal,
-  )
-  for (const { Key, UploadId } of Uploads)
-    await call(signal, () =>
-      clients.s3.send(new s3.AbortMultipartUploadCommand({ Bucket, Key, UploadId }), options),
-    ).catch((error: unknown) => {
-      if (!hasCode(error, 'NoSuchUpload')) throw error
-    })
+  let after: Pick<s3.ListMultipartUploadsRequest, 'KeyMarker' | 'UploadIdMarker'> | undefined = {}
+  while (after !== undefined) {
+    const command: s3.ListMultipartUploadsCommand = new s3.ListMultipartUploadsCommand({ Bucket, ...after })
+    const page: s3.ListMultipartUploadsCommandOutput = await repeat(
+      () => clients.s3.send(command, options),
+      signal,
+    )
+    for (const { Key, UploadId } of page.Uploads ?? [])
+      await call(signal, () =>
+        clients.s3.send(new s3.AbortMultipartUploadCommand({ Bucket, Key, UploadId }), options),
+      ).catch((error: unknown) => {
+        if (!hasCode(error, 'NoSuchUpload')) throw error
+      })
+    const { NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page
+    after = page.IsTruncated === true ? { KeyMarker, UploadIdMarker } : undefined
+  }
 }

@@ -1,7 +1,15 @@
-import { AuthorizeSecurityGroupIngressCommand } from '@aws-sdk/client-ec2'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  AuthorizeSecurityGroupEgressCommand,
+  AuthorizeSecurityGroupIngressCommand,
+  RevokeSecurityGroupEgressCommand,
+} from '@aws-sdk/client-ec2'
 import { AttachRolePolicyCommand } from '@aws-sdk/client-iam'
 import { PutObjectCommand } from '@aws-sdk/client-s3'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import { createAccountSetup } from '../../../../backends/ec2/setup'
 import type { Cloud, WorldText } from '../../../../sim'
 import { clientsOf } from '../../../sim/support'
 import { applied, emptyAccount, everythingOf, ignoring, removed, setupOf, storeClient } from './accounts'
@@ -10,7 +18,7 @@ jest.setTimeout(120_000)
 
 let cloud: Cloud
 const start = async (world: WorldText = {}): Promise<Cloud> => (cloud = await emptyAccount(world))
-afterEach(() => cloud.stop())
+afterEach(() => cloud?.stop())
 
 const states = async (options = {}): Promise<Record<string, string>> => {
   const { parts } = await setupOf(cloud, options).survey(ignoring())
@@ -165,11 +173,14 @@ describe('when things go wrong', () => {
     const { ec2, iam } = clientsOf(cloud.endpoint)
     const IpPermissions = [{ IpProtocol: '-1', IpRanges: [{ CidrIp: '0.0.0.0/0' }] }]
     await ec2.send(new AuthorizeSecurityGroupIngressCommand({ GroupId: id, IpPermissions }))
+    await ec2.send(new RevokeSecurityGroupEgressCommand({ GroupId: id, IpPermissions }))
+    const inside = [{ IpProtocol: '-1', IpRanges: [{ CidrIp: '10.0.0.0/8' }] }]
+    await ec2.send(new AuthorizeSecurityGroupEgressCommand({ GroupId: id, IpPermissions: inside }))
     const PolicyArn = 'arn:aws:iam::aws:policy/AdministratorAccess'
     await iam.send(new AttachRolePolicyCommand({ RoleName: 'crucible-machine', PolicyArn }))
     const told = await states()
     expect([told['machines'], told['machine']]).toEqual([
-      'differs: lets something in',
+      'differs: lets something in: does not let all out',
       'differs: has the policy AdministratorAccess, which it should not',
     ])
     expect((await applied(setupOf(cloud))).map(({ did, part }) => [did, part.id])).toEqual([
@@ -194,6 +205,51 @@ describe('removing', () => {
     expect(await everythingOf(cloud)).toMatchObject({ buckets: [Bucket] })
     await removed(setupOf(cloud), true)
     expect(await everythingOf(cloud)).toEqual(before)
+  })
+})
+
+it('refuses Regions whose resources have other names, before it asks anybody', () => {
+  for (const region of ['us-gov-west-1', 'cn-north-1', 'us-isob-east-1'])
+    expect(() => createAccountSetup({ prefix: 'crucible', hasOwnNetwork: false, region })).toThrow(
+      'belongs to a part of AWS with other names',
+    )
+  createAccountSetup({ prefix: 'crucible', hasOwnNetwork: false, region: 'ap-southeast-2' })
+})
+
+describe('a store that refuses to delete', () => {
+  it('ends the removal of its bucket with the reason, and not never', async () => {
+    await start()
+    await applied(setupOf(cloud))
+    const client = storeClient(cloud)
+    const Bucket = 'crucible-111122223333-us-east-1'
+    await client.send(new PutObjectCommand({ Bucket, Key: 'jobs/a/checkpoint', Body: 'weights' }))
+    client.destroy()
+    // As S3 says it of each key, in an answer that is all well.
+    const refusing = createServer((asked, answer) => {
+      const { pathname, search } = new URL(asked.url!, 'http://store')
+      if (asked.method === 'POST' && search.startsWith('?delete')) {
+        asked.resume()
+        const reason = '<Key>jobs/a/checkpoint</Key><Code>AccessDenied</Code><Message>held</Message>'
+        answer.end(`<DeleteResult><Error>${reason}</Error></DeleteResult>`)
+        return
+      }
+      const { method, headers } = asked
+      const told = request(cloud.storeEndpoint + pathname + search, { method, headers }, (reply) => {
+        answer.writeHead(reply.statusCode!, reply.headers)
+        reply.pipe(answer)
+      })
+      asked.pipe(told)
+    })
+    await once(refusing.listen(0, '127.0.0.1'), 'listening')
+    const storeEndpoint = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`
+    const steps = await removed(setupOf(cloud, { storeEndpoint }), true)
+    expect(steps.filter(({ did }) => did === 'failed')).toEqual([
+      expect.objectContaining({
+        reason: expect.stringContaining('jobs/a/checkpoint cannot be deleted: held'),
+      }),
+    ])
+    refusing.closeAllConnections()
+    refusing.close()
   })
 })
 
