@@ -25,6 +25,9 @@ export interface Scenery {
 
 const CALL_LIMIT_MS = 30 * SECOND_MS
 
+/** One on which disk and address, which cost the same on demand as on spot, are a small part of the price. */
+const TYPE = 'c7i.2xlarge'
+
 /**
  * Two zones. The cheaper one has a single spot machine: once that is taken back somebody else has it, and the way leads to the
  * other. What the machines cost on demand stands in the small cloud's price list.
@@ -32,12 +35,12 @@ const CALL_LIMIT_MS = 30 * SECOND_MS
 const WORLD: WorldText = {
   regions: { 'us-east-1': { zones: ['us-east-1a', 'us-east-1b'], groups: ['crucible-machine'] } },
   prices: [
-    { type: 'c7i.large', zone: 'us-east-1a', usdPerHour: 0.0251 },
-    { type: 'c7i.large', zone: 'us-east-1b', usdPerHour: 0.0283 },
+    { type: TYPE, zone: 'us-east-1a', usdPerHour: 0.0821 },
+    { type: TYPE, zone: 'us-east-1b', usdPerHour: 0.0897 },
   ],
   stock: [
     { zone: 'us-east-1a', capacity: 'spot', count: 0 },
-    { zone: 'us-east-1a', type: 'c7i.large', capacity: 'spot', count: 1 },
+    { zone: 'us-east-1a', type: TYPE, capacity: 'spot', count: 1 },
   ],
   durations: { slotReturn: '1h' },
 }
@@ -53,7 +56,7 @@ export async function smallCloud(home: string, server: DevCloudOptions['server']
     server,
   })
   return {
-    environment,
+    environment: { ...environment, CRUCIBLE_EC2_TYPES: TYPE },
     interrupt: async ({ id }, noticeMs) =>
       cloud.interrupt(id, noticeMs === null ? { isSilent: true } : { noticeMs }),
     ended: cloud.storeEnded,
