@@ -82,17 +82,6 @@ export function createMarket({ config, api, clock }: Parts): Market {
       return api.market.spotPrices(spot, signal)
     },
   })
-  const images = new Map<string, Cached<Image | undefined>>()
-  const imageNamed = async (name: string, signal: AbortSignal): Promise<Image | undefined> => {
-    const known =
-      images.get(name) ??
-      cached({ freshForMs: IMAGE_FRESH_MS, clock, read: (within) => readImage(api, name, within) })
-    images.set(name, known)
-    const { value } = await known.get(signal)
-    // It may be made, or shared, any moment.
-    if (value === undefined) images.delete(name)
-    return value
-  }
   return {
     types: async (signal) => (await types.get(signal)).value,
     zones: async (signal) => (await zones.get(signal)).value,
@@ -107,18 +96,33 @@ export function createMarket({ config, api, clock }: Parts): Market {
       const byPool = new Map(read.value.map((price) => [`${price.type} ${price.zone}`, price.usdPerHour]))
       return (type, zone) => live(byPool.get(`${type} ${zone}`), read.readAtMs)
     },
-    image: async (architecture, pinned, signal) => {
-      const kept = pinned === undefined ? undefined : await imageNamed(pinned, signal)
-      if (kept !== undefined) return kept
-      const name = config.image.replaceAll('{arch}', architecture)
-      const image = await imageNamed(name, signal)
-      if (image === undefined)
-        throw invalid(
-          `the image ${name} is not in this Region, or not for this account`,
-          'Set CRUCIBLE_EC2_IMAGE to an image that exists in CRUCIBLE_EC2_REGION.',
-        )
-      return image.architecture === architecture ? image : undefined
-    },
+    image: imagesOf({ config, api, clock }),
+  }
+}
+
+function imagesOf({ config, api, clock }: Parts): Market['image'] {
+  const images = new Map<string, Cached<Image | undefined>>()
+  const imageNamed = async (name: string, signal: AbortSignal): Promise<Image | undefined> => {
+    const known =
+      images.get(name) ??
+      cached({ freshForMs: IMAGE_FRESH_MS, clock, read: (within) => readImage(api, name, within) })
+    images.set(name, known)
+    const { value } = await known.get(signal)
+    // It may be made, or shared, any moment.
+    if (value === undefined) images.delete(name)
+    return value
+  }
+  return async (architecture, pinned, signal) => {
+    const kept = pinned === undefined ? undefined : await imageNamed(pinned, signal)
+    if (kept !== undefined) return kept
+    const name = config.image.replaceAll('{arch}', architecture)
+    const image = await imageNamed(name, signal)
+    if (image === undefined)
+      throw invalid(
+        `the image ${name} is not in this Region, or not for this account`,
+        'Set CRUCIBLE_EC2_IMAGE to an image that exists in CRUCIBLE_EC2_REGION.',
+      )
+    return image.architecture === architecture ? image : undefined
   }
 }
 

@@ -168,7 +168,7 @@ async function products(
   )
   const found: Product[] = []
   for await (const { PriceList } of pages)
-    found.push(...(PriceList ?? []).map((text: unknown) => JSON.parse(String(text)) as Product))
+    for (const text of PriceList ?? []) found.push(JSON.parse(String(text)) as Product)
   return found
 }
 
