@@ -9,7 +9,7 @@ import resource
 import select
 import signal
 import sys
-from typing import List, Optional
+from typing import Dict, List, Optional, Set
 
 from . import processes
 from .container import remove_container
@@ -42,7 +42,8 @@ class Leash:
         self._looks_left = _PASSING_ON_LOOKS
         self._child = 0
         self._status: Optional[int] = None
-        self._orphans: List[int] = []
+        self._listening: Set[int] = set()
+        self._orphans: Dict[int, int] = {}
 
     def hold(self, command: List[str]) -> int:
         """Runs the command to its end. Returns its wait status."""
@@ -79,7 +80,10 @@ class Leash:
         self._is_asked_to_stop = True
 
     def _tell(self) -> None:
-        if not processes.ask_to_stop(self._child) and self._status is None:
+        listening = processes.ask_to_stop(self._child)
+        if listening is not None:
+            self._listening = listening
+        elif self._status is None:
             os.kill(self._child, signal.SIGTERM)  # it has no session of its own yet
 
     def _collect(self) -> None:
@@ -87,7 +91,7 @@ class Leash:
             if pid == self._child:
                 self._status = status
             else:
-                self._orphans.append(status)
+                self._orphans[pid] = status
 
     def _is_over(self) -> bool:
         if self._status is None:
@@ -114,13 +118,12 @@ class Leash:
         assert status is not None
         if not (self._is_asked_to_stop and _is_killed_by(status, signal.SIGTERM)):
             return status
-        told = [orphan for orphan in self._orphans if not _is_killed_by(orphan, signal.SIGTERM)]
-        bad = [
-            orphan for orphan in told if os.WIFSIGNALED(orphan) or os.WEXITSTATUS(orphan) not in GOOD_ORDER
-        ]
+        ended = {pid: end for pid, end in self._orphans.items() if not _is_killed_by(end, signal.SIGTERM)}
+        bad = [end for end in ended.values() if os.WIFSIGNALED(end) or os.WEXITSTATUS(end) not in GOOD_ORDER]
         if bad:
             return bad[0]
-        return max(told, default=status)
+        # One who would die of the signal and ends with 0, such as a sleep that was over, has not heard it.
+        return max((end for pid, end in ended.items() if end or pid in self._listening), default=status)
 
 
 def _is_killed_by(status: int, number: int) -> bool:

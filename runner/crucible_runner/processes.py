@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Callable, Dict, Iterable, List, NamedTuple, Set
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 MACHINE_VARIABLE = "CRUCIBLE_MACHINE"
 
@@ -90,30 +90,43 @@ def of_session(session: int) -> List[Process]:
     return [process for process in _table().values() if process.session == session]
 
 
-def ask_to_stop(session: int) -> bool:
+def ask_to_stop(session: int) -> Optional[Set[int]]:
     """SIGTERM to the session, as it is now: what somebody starts in order to save hears nothing. What passes on the output of
     the others is left alone: who writes to it while saving would be ended by that. So is `timeout`: its command is told in its
     stead, once, and it ends with that. A shell that will die of it is told first: it would otherwise take the end of a quick
-    command with it, and nobody could tell that the command has saved. False when the session has no process."""
-    table = _table()
-    parents = {process.parent for process in table.values()}
-    ours = {pid: process for pid, process in table.items() if process.session == session}
-    # Without a command it has none yet, or is itself about to become it.
-    telling = {pid for pid, process in ours.items() if process.name == TELLING and pid in parents}
+    command with it, and nobody could tell that the command has saved. Returns who of them does not die of it, as far as the
+    system shows that; None when the session has no process."""
+    members, telling = _members(session)
+    if not members:
+        return None
+    parents = {member.parent for member in members} - telling
+    dying = [member.pid for member in members if member.pid in parents and _dies_of_sigterm(member.pid)]
+    if dying:
+        _end_parents(dying)
+        members, telling = _members(session)
+    listening = {member.pid for member in members if not _dies_of_sigterm(member.pid)}
     groups: Dict[int, List[Process]] = {}
-    for process in table.values():
-        # The command of a `timeout` may have a session of its own.
-        if process.pid in ours or process.parent in telling:
-            groups.setdefault(process.group, []).append(process)
-    _end_parents([pid for pid in ours if pid in parents and pid not in telling and _dies_of_sigterm(pid)])
-    for group, members in groups.items():
-        told = [process.pid for process in members if process.pid not in telling and not is_passing_on(process)]
-        if len(told) == len(members):
+    for member in members:
+        groups.setdefault(member.group, []).append(member)
+    for group, ours in groups.items():
+        told = [member.pid for member in ours if member.pid not in telling and not is_passing_on(member)]
+        if len(told) == len(ours):
             _terminate(os.killpg, group)
         else:
             for pid in told:
                 _terminate(os.kill, pid)
-    return bool(groups)
+    return listening
+
+
+def _members(session: int) -> Tuple[List[Process], Set[int]]:
+    """Who belongs to a session, the command of a `timeout` included, which may have a session of its own; and which of them
+    are such a `timeout`."""
+    table = _table()
+    parents = {process.parent for process in table.values()}
+    ours = {process.pid: process for process in table.values() if process.session == session}
+    # Without a command it has none yet, or is itself about to become it.
+    telling = {pid for pid, process in ours.items() if process.name == TELLING and pid in parents}
+    return [process for process in table.values() if process.pid in ours or process.parent in telling], telling
 
 
 def _end_parents(pids: List[int]) -> None:
