@@ -186,20 +186,26 @@ describe('a command that is asked to stop', () => {
     expect(await world.checkpoints()).toEqual([])
   })
 
-  onLinux('that is killed while what it had started ends by itself, before it is told, leaves no checkpoint', async () => {
-    const world = createWorld()
-    const saving = 'while :; do echo x >> "$CRUCIBLE_CHECKPOINT_DIR/step-7.txt"; echo step 1; sleep 0.05; done'
-    // The runner waits for the shell that stands still, while the other dies and its sleep runs out.
-    const machine = await world.launch({ run: `sh -c 'sleep 600 & kill -STOP $$; wait' & ${saving}` })
-    await untilStep(machine, 1)
-    await world.drain(1, {})
-    const running = (...starts: string[]) =>
-      machineProcesses(machine.id).filter(({ command }) => starts.some((start) => command.startsWith(start)))
-    await until(() => running('sh -c sh', 'sleep 0.05').length === 0)
-    for (const { pid } of running('sh -c sleep')) process.kill(pid, 'SIGCONT')
-    expect(await machine.end()).toMatchObject({ outcome: 'stopped', signal: 'SIGTERM', checkpoint: null })
-    expect(await world.checkpoints()).toEqual([])
-  })
+  onLinux(
+    'that is killed while what it had started ends by itself, before it is told, leaves no checkpoint',
+    async () => {
+      const world = createWorld()
+      const saving =
+        'while :; do echo x >> "$CRUCIBLE_CHECKPOINT_DIR/step-7.txt"; echo step 1; sleep 0.05; done'
+      // The runner waits for the shell that stands still, while the other dies and its sleep runs out.
+      const machine = await world.launch({ run: `sh -c 'sleep 600 & kill -STOP $$; wait' & ${saving}` })
+      await untilStep(machine, 1)
+      await world.drain(1, {})
+      const running = (...starts: string[]) =>
+        machineProcesses(machine.id).filter(({ command }) =>
+          starts.some((start) => command.startsWith(start)),
+        )
+      await until(() => running('sh -c sh', 'sleep 0.05').length === 0)
+      for (const { pid } of running('sh -c sleep')) process.kill(pid, 'SIGCONT')
+      expect(await machine.end()).toMatchObject({ outcome: 'stopped', signal: 'SIGTERM', checkpoint: null })
+      expect(await world.checkpoints()).toEqual([])
+    },
+  )
 
   it.each([
     ['at once', "exec python3 -c \"import time; open('ready', 'w'); time.sleep(600)\""],
