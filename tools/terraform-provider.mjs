@@ -19,6 +19,8 @@ import { run } from './run.mjs'
 
 /** The one that schema.json is of. */
 export const VERSION = '6.25.0'
+/** Else Terraform asks for news of itself, and keeps that in the user's home. */
+const TERRAFORM_ENVIRONMENT = { ...process.env, CHECKPOINT_DISABLE: '1' }
 const MODULE = fileURLToPath(new URL('./terraform-provider', import.meta.url))
 const PACKAGES = join('registry.terraform.io', 'hashicorp', 'aws', VERSION)
 const INIT_LIMIT_MS = 10 * 60_000
@@ -59,7 +61,9 @@ export async function getTerraformProvider({ home, say, build }) {
   if (found !== undefined) return found
   let platform
   try {
-    platform = JSON.parse(await run('terraform', ['version', '-json'])).platform
+    platform = JSON.parse(
+      await run('terraform', ['version', '-json'], { env: TERRAFORM_ENVIRONMENT }),
+    ).platform
   } catch (error) {
     say(`There is no terraform (${error.message}), so the tests of the files for it are skipped`)
     return undefined
@@ -107,7 +111,7 @@ async function initialise(cache) {
     writeFileSync(join(scratch, 'main.tf'), WANTED)
     await run('terraform', ['init', '-backend=false', '-input=false', '-no-color'], {
       cwd: scratch,
-      env: { ...process.env, TF_PLUGIN_CACHE_DIR: cache },
+      env: { ...TERRAFORM_ENVIRONMENT, TF_PLUGIN_CACHE_DIR: cache },
       timeout: INIT_LIMIT_MS,
     })
   } finally {

@@ -1,5 +1,4 @@
 /** The account as Terraform has it, judged by Terraform and its provider of AWS or, where that cannot be had, the provider's schema. */
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, jest } from '@jest/globals'
@@ -7,7 +6,7 @@ import { describeAccount, type Choices } from '../../../../backends/ec2/setup/de
 import { createAccountSetup } from '../../../../backends/ec2/setup'
 import { writeTerraform } from '../../../../backends/ec2/setup/terraform'
 import { testFolder } from '../../../support/folders'
-import { hasTerraform, terraformIn } from '../../../support/terraform'
+import { hasTerraform, runTerraform, terraformIn } from '../../../support/terraform'
 
 jest.setTimeout(120_000)
 
@@ -71,10 +70,8 @@ describe.each(NETWORKS)('with %s', (_, network) => {
   const formatted = hasTerraform ? it : it.skip
   formatted('is written as its own formatter would (skipped where there is no terraform)', () => {
     const folder = written(network)
-    const { status, stdout } = spawnSync('terraform', ['fmt', '-check', '-diff', folder], {
-      encoding: 'utf8',
-    })
-    expect([status, stdout]).toEqual([0, ''])
+    const env = { ...process.env, TF_CLI_CONFIG_FILE: '/dev/null' }
+    expect(runTerraform(['fmt', '-check', '-diff', folder], env)).toEqual({ status: 0, output: '' })
   })
 
   judged('is valid, and plans without a network (skipped where its provider cannot be had)', () => {
