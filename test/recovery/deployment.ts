@@ -121,7 +121,7 @@ export class CloudDeployment {
   /** Submits a training that goes on for ever until its last attempt, which soon is done. */
   async submit(
     { id, ...spec }: Partial<JobSpec> & { id?: string } = {},
-    { every = 20, lastAttempt = 2, isDeaf = false }: Partial<Training> = {},
+    { every = 20, lastAttempt = 2, stillAt, isDeaf = false }: Partial<Training> = {},
   ): Promise<string> {
     const code = join(this.cloud.folder, 'code')
     mkdirSync(code, { recursive: true })
@@ -129,6 +129,7 @@ export class CloudDeployment {
     const env = {
       EVERY: String(every),
       LAST_ATTEMPT: String(lastAttempt),
+      ...(stillAt === undefined ? {} : { STILL_AT: String(stillAt) }),
       ...(isDeaf ? { IS_DEAF: '1' } : {}),
     }
     const submitted = await this.client.submit({
@@ -186,6 +187,8 @@ export interface Training {
   every: number
   /** The attempt that is allowed to come to its end. */
   lastAttempt: number
+  /** The step at which the attempts before stand still. */
+  stillAt: number
   /** Whether it pays no heed to SIGTERM. */
   isDeaf: boolean
 }

@@ -9,6 +9,8 @@ every = int(os.environ["EVERY"])
 # Attempts before this one go on for ever: something is to happen to them.
 is_last = int(os.environ["CRUCIBLE_ATTEMPT"]) >= int(os.environ["LAST_ATTEMPT"])
 directory = os.environ["CRUCIBLE_CHECKPOINT_DIR"]
+# Where these stand still, so that the next checkpoint cannot be on its way when it happens.
+held = None if is_last else int(os.environ.get("STILL_AT", -1))
 stops = []
 signal.signal(signal.SIGTERM, lambda *_: stops.append(True))
 
@@ -28,10 +30,11 @@ if resumed is not None:
 end = step + 10 if is_last else None
 while step != end:
     time.sleep(0.05)
-    step += 1
-    print("step %d" % step, flush=True)
-    if step % every == 0:
-        save(step)
+    if step != held:
+        step += 1
+        print("step %d" % step, flush=True)
+        if step % every == 0:
+            save(step)
     if stops and not os.environ.get("IS_DEAF"):
         save(step)
         sys.exit(143)
