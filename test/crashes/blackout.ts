@@ -83,7 +83,8 @@ async function openJob(
 ): Promise<Living> {
   const site = await openSiteOf(crew, index, {
     wishes: {
-      world: { seed: seed * 1_000 + index },
+      // What has ended is judged too, however long ago: the cloud would have forgotten it after an hour.
+      world: { seed: seed * 1_000 + index, durations: { terminatedVisible: ['1d', '1d'] } },
       behave: () => ({ stepsPerSecond: job.stepsPerSecond }),
       timing: timingFor(hourMs),
     },
