@@ -37,7 +37,7 @@ if (pythonFolder !== undefined) process.env.PATH = `${pythonFolder}${delimiter}$
 module.exports = {
   // Many wait for processes and servers most of the time, and those need the cores.
   maxWorkers: 3,
-  // What a file has loaded stays in its worker, which grew until it could not end in the time that Jest gives it.
+  // What a file has loaded stays in its worker.
   workerIdleMemoryLimit: '1GB',
   testTimeout: 60_000,
   testSequencer: '<rootDir>/test/support/sequencer.js',
