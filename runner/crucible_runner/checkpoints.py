@@ -8,7 +8,7 @@ from .clock import Clock, in_words
 from .documents import is_utf8
 from .keys import CheckpointId, Keys
 from .looks import Looks, Seen
-from .manifest import Taken, content_of, is_taken, manifest_bytes, put_manifest
+from .manifest import Taken, content_of, first_revision, is_taken, manifest_bytes, put_manifest
 from .names import is_record
 from .processes import writing
 from .restore import Found
@@ -261,6 +261,7 @@ class Checkpoints:
             "step": candidate.checkpoint.step,
             "isStepKnown": candidate.is_step_known,
             "createdAtMs": self._clock.wall_ms(),
+            **first_revision(candidate.seen, self._settings.quiet_ms),
             **content_of(candidate.seen.selection, files),
         }
 

@@ -3,8 +3,10 @@
 import hashlib
 from typing import Any, Dict
 
+from .clock import in_words
 from .documents import MANIFEST, dump, parse
 from .keys import CheckpointId
+from .looks import Seen
 from .scan import Selection
 from .shapes import DocumentError
 from .store import Store, StoreError
@@ -37,6 +39,20 @@ def content_of(selection: Selection, files: Dict[str, FileUp]) -> dict:
     if selection.links:
         content["links"] = [{"path": path, "target": to} for path, to in sorted(selection.links.items())]
     return content
+
+
+def first_revision(seen: Seen, quiet_ms: int) -> dict:
+    """What the first manifest of a checkpoint says of its state."""
+    evidence = {"kind": "quiet", "text": "nothing changed for %s" % in_words(quiet_ms)}
+    if seen.is_declared:
+        evidence = {"kind": "declared", "text": "the program declared it"}
+    newest_ns = max((stamp.modified_ns for stamp in seen.selection.files.values()), default=0)
+    return {
+        "revision": 1,
+        "state": "complete",
+        "evidence": evidence,
+        "savedAtMs": max(0, newest_ns // 1_000_000),
+    }
 
 
 def manifest_bytes(document: dict) -> bytes:
