@@ -4,7 +4,7 @@ import os
 from typing import List, NamedTuple, Optional, Sequence, Set
 
 from ..clock import Clock
-from ..keys import CheckpointId, Keys, parse_checkpoint_id
+from ..keys import CheckpointId, Keys, parse_checkpoint_id, stored_at
 from ..paths import remove_tree
 from ..retry import Patience, Remark, Trouble, persist
 from ..shapes import DocumentError
@@ -176,7 +176,7 @@ class Restorer:
     def _bring(self, candidate: Candidate, directory: str, folder: str, trouble: Trouble) -> Restored:
         checkpoint, manifest = candidate
         entries = [
-            dict(entry, storedAt=entry.get("storedAt") or self._keys.stored_at(checkpoint, entry["path"]))
+            dict(entry, storedAt=entry.get("storedAt") or stored_at(checkpoint, entry["path"]))
             for entry in manifest["files"]
         ]
 

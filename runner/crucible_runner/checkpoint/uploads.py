@@ -6,7 +6,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
 from ..clock import Clock, in_words
 from ..documents import is_utf8
-from ..keys import CheckpointId, Keys
+from ..keys import CheckpointId, Keys, stored_at
 from ..retry import GaveUp, Pauses, Remark, Trouble, persist
 from ..store import Store, StoreError
 from ..transfer import Changed, FileUp, upload_files
@@ -340,7 +340,7 @@ class Checkpoints:
         own = candidate.checkpoint
         for entry in manifest["files"]:
             stamp = seen.selection.files[entry["path"]]
-            where = entry.get("storedAt") or self._keys.stored_at(own, entry["path"])
+            where = entry.get("storedAt") or stored_at(own, entry["path"])
             self._stored[entry["path"]] = _Stored(stamp, dict(entry, storedAt=where))
         self._note(own, candidate.evidence, seen.generation)
 
@@ -352,7 +352,7 @@ class Checkpoints:
             raise Taken("a manifest of a start before this one has come to %s" % manifest_key)
         kept = self._kept(candidate.seen.selection)
         places = {
-            path: self._keys.stored_at(checkpoint, path, revision) for path in staged.stamps if path not in kept
+            path: stored_at(checkpoint, path, revision) for path in staged.stamps if path not in kept
         }
         files = {
             path: FileUp(self._store, self._keys.stored_file(place), staged.path(path), staged.stamps[path].size)
@@ -388,7 +388,7 @@ class Checkpoints:
 
     def _entry(self, candidate: _Candidate, path: str, file: FileUp) -> dict:
         entry = entry_of(path, file, candidate.seen.selection.files[path].mode)
-        place = self._keys.stored_at(candidate.checkpoint, path, candidate.revision)
+        place = stored_at(candidate.checkpoint, path, candidate.revision)
         return entry if candidate.revision == 1 else dict(entry, storedAt=place)
 
     def _manifest(self, candidate: _Candidate, entries: List[dict]) -> dict:
