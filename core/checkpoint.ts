@@ -52,6 +52,8 @@ export interface ManifestFile {
    * `<own id>/files/<path>` when missing. A file that has not changed since an earlier checkpoint is not uploaded again.
    */
   storedAt?: string
+  /** When it was last written; set again when it is restored, as programs look for the newest file. */
+  modifiedAtMs?: number
 }
 
 /** A symbolic link inside a checkpoint, such as `latest -> checkpoint-500`. */

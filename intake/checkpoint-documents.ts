@@ -62,6 +62,7 @@ const manifestFile = z
     digest: sha256,
     mode: whole,
     storedAt: storedAt.exactOptional(),
+    modifiedAtMs: whole.exactOptional(),
   })
   .refine((file) => file.parts.length === Math.ceil(file.sizeBytes / CHECKPOINT_PART_BYTES), {
     path: ['parts'],

@@ -22,7 +22,7 @@ from .clock import CLOCK_SLACK_MS, Clock
 from .documents import DRAIN, dump, parse
 from .gpus import Gpus
 from .guard import Options, Post
-from .keys import CheckpointId, Keys, parse_range
+from .keys import Keys, parse_range
 from .lease import Lease
 from .limits import Limits, Spent
 from .logs import LogBook

@@ -79,7 +79,7 @@ def _manifest_file(value: Any, at: str) -> dict:
             "digest": _sha256,
             "mode": whole(),
         },
-        optional={"storedAt": _stored_at},
+        optional={"storedAt": _stored_at, "modifiedAtMs": whole()},
     )(value, at)
     wanted = -(-checked["sizeBytes"] // PART_BYTES)
     if len(checked["parts"]) != wanted:

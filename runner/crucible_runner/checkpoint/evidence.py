@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tu
 from ..clock import in_words
 from .formats import Folder, FolderVerdict, Verdict, check_file, check_folder
 from .formats.base import build
-from .generations import Generation, Generations, Shape, shape_of
+from .generations import Generation, Generations, shape_of
 from .scan import FileStamp, Selection, matches_any
 
 # Files that cannot prove themselves may be so much of a generation that its format proves whole: settings, small states.

@@ -127,7 +127,7 @@ class Generations:
     def _is_next(self, current: Generation, fresh: List[str], changed: Dict[str, FileStamp], look: Look) -> bool:
         """Whether what has changed belongs to the next save, rather than to the one that is being written."""
         was_quiet = look.at_ms - current.changed_ms >= self._quiet_ms
-        has_trained = current.step is not None and look.step is not None and look.step > current.step
+        has_trained = current.step is not None and look.step is not None and look.step != current.step
         units = {unit_of(path) for path in current.files} - {None}
         kinds = {unit.kind for unit in units}
         for path in fresh:

@@ -5,7 +5,7 @@ import threading
 import time
 from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence
 
-from ..clock import Clock, in_words
+from ..clock import Clock
 from ..documents import HELPER_SAVED, parse
 from ..paths import Paths, read_plain
 from ..processes import OpenFile, open_for_writing
@@ -17,7 +17,6 @@ from .generations import Generation, Generations, Look, Shape
 from .hold import Hold
 from .records import Records, looks_like_text
 from .scan import (
-    FileStamp,
     Filter,
     Selection,
     baseline_of,
@@ -32,6 +31,8 @@ from .scan import (
 _LOOK_SECONDS_MAX = 1.0
 # Looking at ten thousand files takes a good part of a second: this much of the time it may take, the rest is the workload's.
 _LOOK_SHARE = 0.1
+# So long after a program has printed a line it is read here.
+_TELLING_MS = 200
 # A held file that nobody has uploaded after this long makes room for a newer one.
 _HOLD_MS = 10_000
 # A file that stays open for so many times the quiet time, while all others are quiet, is kept open by the program for good.
@@ -165,7 +166,7 @@ class Looks:
 
     def _step_when_written(self, selection: Selection, first: _First) -> Optional[int]:
         """The step that the program had told when it wrote the newest file, not the one that it told next."""
-        told = self._progress.step_at(newest_change_ns(selection) // 1_000_000)
+        told = self._progress.step_at(newest_change_ns(selection) // 1_000_000 + _TELLING_MS)
         return first.step if told is None else told
 
     def _followed(self, selection: Selection, first: _First) -> Generation:

@@ -1,7 +1,7 @@
 """The manifest of a checkpoint: how it is written, which is believed, and whose it is."""
 
 import hashlib
-from typing import Any, Dict
+from typing import Any
 
 from ..documents import MANIFEST, dump, parse
 from ..keys import CheckpointId
@@ -10,6 +10,7 @@ from ..store import Store, StoreError
 from ..transfer import Corrupt, FileUp
 from .generations import Shape, shape_of
 from .names import is_record
+from .scan import FileStamp
 
 # What two manifests of the very same checkpoint agree in, whoever wrote them and when.
 _OF_CONTENT = ("files", "links", "resumePath")
@@ -19,9 +20,16 @@ class Taken(Exception):
     """The checkpoint's place in the store is another writer's, who was first."""
 
 
-def entry_of(path: str, file: FileUp, mode: int) -> dict:
+def entry_of(path: str, file: FileUp, stamp: FileStamp) -> dict:
     """What the manifest tells of a file, once it is up."""
-    return {"path": path, "sizeBytes": file.size, "parts": file.parts(), "digest": file.digest(), "mode": mode}
+    return {
+        "path": path,
+        "sizeBytes": file.size,
+        "parts": file.parts(),
+        "digest": file.digest(),
+        "mode": stamp.mode,
+        "modifiedAtMs": max(0, stamp.modified_ns // 1_000_000),
+    }
 
 
 def shape_of_manifest(manifest: dict) -> Shape:

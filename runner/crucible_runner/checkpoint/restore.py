@@ -1,7 +1,9 @@
 """Brings the newest good checkpoint of the job to this machine, and the one before it when a program cannot go on from that."""
 
 import os
-from typing import List, NamedTuple, Optional, Sequence, Set
+import posixpath
+import time
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 from ..clock import Clock
 from ..keys import CheckpointId, Keys, parse_checkpoint_id, stored_at
@@ -21,6 +23,10 @@ _WORTH_QUIETS = 2
 _SETTLED_SHARE = 0.5
 # Complete checkpoints that are compared with later ones.
 _COMPLETE_KEPT = 3
+
+# Files that were written this far apart get times of entry that are apart, too; the system's clock for those has such ticks.
+_APART_MS = 500
+_TICK_SECONDS = 0.01
 
 
 class Restored(NamedTuple):
@@ -203,6 +209,24 @@ class Restorer:
             target = os.path.join(directory, name)
             remove_tree(target)
             os.rename(os.path.join(folder, name), target)
+        _set_times(directory, entries)
         return Restored(
             checkpoint, manifest["resumePath"], manifest["revision"], candidate.state, candidate.words, entries
         )
+
+
+def _set_times(directory: str, entries: Sequence[dict]) -> None:
+    """Gives files and folders the times and the order that they had: programs look for the one that was written last, by the
+    time of its content or of its entry, which nobody can set and so is a matter of order."""
+    times: Dict[str, int] = {}
+    for entry in entries:
+        path, at_ms = entry["path"], entry.get("modifiedAtMs")
+        while at_ms is not None and path:
+            times[path] = max(times.get(path, 0), at_ms)
+            path = posixpath.dirname(path)
+    before_ms = None
+    for path in sorted(times, key=lambda path: (times[path], -path.count("/"), path)):
+        if before_ms is not None and times[path] - before_ms >= _APART_MS:
+            time.sleep(_TICK_SECONDS)
+        before_ms = times[path]
+        os.utime(os.path.join(directory, path), ns=(times[path] * 1_000_000,) * 2)

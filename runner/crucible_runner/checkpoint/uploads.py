@@ -11,7 +11,7 @@ from ..retry import GaveUp, Pauses, Remark, Trouble, persist
 from ..store import Store, StoreError
 from ..transfer import Changed, FileUp, upload_files
 from .evidence import COMPLETE, Evidence
-from .generations import Generation, shape_of
+from .generations import Generation
 from .looks import Looks, Seen
 from .manifest import Taken, entry_of, is_taken, manifest_bytes, put_manifest, shape_of_manifest
 from .restore import Found
@@ -387,7 +387,7 @@ class Checkpoints:
         }
 
     def _entry(self, candidate: _Candidate, path: str, file: FileUp) -> dict:
-        entry = entry_of(path, file, candidate.seen.selection.files[path].mode)
+        entry = entry_of(path, file, candidate.seen.selection.files[path])
         place = stored_at(candidate.checkpoint, path, candidate.revision)
         return entry if candidate.revision == 1 else dict(entry, storedAt=place)
 
