@@ -10,7 +10,6 @@ import { DEFAULT_TIMING } from '../../core/timing'
 import { decide } from '../../planner/decide'
 import { makeOrder } from '../backends/orders'
 import { machineProcesses, World, type Machine } from '../runner/world'
-import { Dice } from '../worlds/dice'
 import type { Habit } from './habits'
 import { HeldSaves } from './held'
 import { judgeLife, type Breach } from './judge'
@@ -108,7 +107,7 @@ class Life {
     this.#notes = new Notes(join(folder, 'notes.ndjson'))
     this.#held = new HeldSaves(world.store, world.jobId)
     const { habit, seed, kills } = options
-    this.#strikes = strikesOf(new Dice(seed * 7_919 + hashOf(habit.name)), kills, habit.saveMs ?? 300)
+    this.#strikes = strikesOf(seed + hashOf(habit.name), kills, habit.saveMs ?? 300)
   }
 
   async live(): Promise<LifeReport> {
@@ -265,11 +264,9 @@ class Life {
     const remarks = await machine.remarks()
     if (WARNING.test(remarks)) this.#hasWarned = true
     const notes = this.#notes.of(machine.attempt).filter(({ event }) => event !== 'step')
-    for (const { attempt: _, pid: __, atMs, ...note } of notes) {
-      const { files, ...short } = note as { files?: string[] }
-      this.#story.push(
-        `${at(atMs)} ${JSON.stringify(files === undefined ? short : { ...short, files: files.length })}`,
-      )
+    for (const note of notes) {
+      const said = Object.entries(note).filter(([key]) => !['attempt', 'pid', 'atMs', 'files'].includes(key))
+      this.#story.push(`${at(note.atMs)} ${said.map(([key, value]) => `${key} ${String(value)}`).join(', ')}`)
     }
     this.#story.push(
       remarks.replaceAll(/^/gm, '  runner: '),
@@ -305,5 +302,5 @@ async function destroy(machine: Machine): Promise<void> {
 }
 
 function hashOf(text: string): number {
-  return [...text].reduce((hash, letter) => (Math.imul(hash, 31) + letter.charCodeAt(0)) >>> 0, 7)
+  return [...text].reduce((hash, letter) => (hash * 31 + letter.charCodeAt(0)) % 100_003, 7)
 }

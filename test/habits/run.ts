@@ -47,8 +47,12 @@ export async function runHabits(options: RunOptions): Promise<LifeReport[]> {
 /** The program of a habit, with what all of them share. */
 export function pretendedProgram({ name }: Habit): Program {
   const read = (file: string): string => readFileSync(join(__dirname, 'programs', file), 'utf8')
-  const shared = { 'lab.py': read('lab.py'), 'witness.py': read('witness.py') }
-  return { files: { ...shared, 'train.py': read(`${name}.py`) }, run: 'exec python3 -B train.py', env: {} }
+  const shared = ['lab.py', 'formats.py', 'witness.py'].map((file) => [file, read(file)])
+  return {
+    files: { ...Object.fromEntries(shared), 'train.py': read(`${name}.py`) },
+    run: 'exec python3 -B train.py',
+    env: {},
+  }
 }
 
 /** The search path with the folder of the real Python first, where `python3` is the script of a version manager, which takes its time. */

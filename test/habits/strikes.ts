@@ -25,22 +25,30 @@ export interface Struck {
 const LATE_MS = 3_000
 const WINDOW_MS = [2_500, 9_000] as const
 
-/** A life's interruptions. Their moments are chosen to hurt: mostly in the middle of a save or shortly after it. */
-export function strikesOf(dice: Dice, count: number, saveMs: number): Strike[] {
-  return Array.from({ length: count }, () => ({ ...momentOf(dice, saveMs), ...mannerOf(dice) }))
-}
+type Moment = Pick<Strike, 'after' | 'nth' | 'delayMs'>
 
-function momentOf(dice: Dice, saveMs: number): Pick<Strike, 'after' | 'nth' | 'delayMs'> {
-  const throwOf = dice.next()
-  const nth = dice.oneOf([1, 1, 2, 2, 3])
-  if (throwOf < 0.45) return { after: 'saving', nth, delayMs: dice.next() * saveMs * 1.1 }
-  if (throwOf < 0.7) return { after: 'saved', nth, delayMs: dice.next() * 700 }
-  if (throwOf < 0.9) return { after: 'saved', nth, delayMs: 700 + dice.next() * (LATE_MS - 700) }
-  return { after: 'started', nth: 1, delayMs: dice.next() * 1_500 }
-}
+/**
+ * The moments that hurt, taken in turn, so that a few lives have all of them: before the first save, in the first one, in a later one,
+ * shortly after one, and when one must just have arrived.
+ */
+const MOMENTS: readonly ((dice: Dice, saveMs: number) => Moment)[] = [
+  (dice, saveMs) => ({ after: 'saving', nth: 1, delayMs: dice.next() * saveMs * 1.1 }),
+  (dice, saveMs) => ({ after: 'saving', nth: dice.between(2, 3), delayMs: dice.next() * saveMs * 1.1 }),
+  (dice) => ({ after: 'saved', nth: dice.between(1, 2), delayMs: dice.next() * 700 }),
+  (dice) => ({ after: 'started', nth: 1, delayMs: dice.next() * 2_500 }),
+  (dice, saveMs) => ({ after: 'saving', nth: 2, delayMs: dice.next() * saveMs * 1.1 }),
+  (dice) => ({ after: 'saved', nth: dice.between(1, 3), delayMs: 700 + dice.next() * (LATE_MS - 700) }),
+]
 
-function mannerOf(dice: Dice): Pick<Strike, 'manner' | 'windowMs'> {
-  const throwOf = dice.next()
-  if (throwOf < 0.65) return { manner: 'kill', windowMs: 0 }
-  return { manner: throwOf < 0.85 ? 'notice' : 'drain', windowMs: dice.between(...WINDOW_MS) }
+const MANNERS: readonly Manner[] = ['kill', 'notice', 'kill', 'kill', 'drain']
+
+/** A life's interruptions. */
+export function strikesOf(seed: number, count: number, saveMs: number): Strike[] {
+  const dice = new Dice(seed)
+  return Array.from({ length: count }, (_, index) => {
+    const turn = seed * count + index
+    const manner = MANNERS[turn % MANNERS.length]!
+    const windowMs = manner === 'kill' ? 0 : dice.between(...WINDOW_MS)
+    return { ...MOMENTS[turn % MOMENTS.length]!(dice, saveMs), manner, windowMs }
+  })
 }
