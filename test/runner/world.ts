@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, expect } from '@jest/globals'
+import type * as Jest from '@jest/globals'
+import assert from 'node:assert'
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -48,7 +49,7 @@ export class Machine {
     this.guard = spawn(
       options.python,
       [
-        ...[world.program, 'run', '--store', world.store.url, '--job', JOB],
+        ...[world.program, 'run', '--store', world.store.url, '--job', world.jobId],
         ...['--attempt', String(options.attempt), '--root', this.root, ...options.arguments],
       ],
       { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { ...world.environment } },
@@ -66,23 +67,23 @@ export class Machine {
   }
 
   get id(): string {
-    return `${JOB}-${this.attempt}`
+    return `${this.#world.jobId}-${this.attempt}`
   }
 
   /** The runner proper: the only child of its guard while both live. */
   runner(): number {
     const found = machineProcesses(this.id).filter(({ parent }) => parent === this.guard.pid)
-    expect(found).toHaveLength(1)
+    assert.equal(found.length, 1)
     return found[0]!.pid
   }
 
   async beat(): Promise<Beat | undefined> {
-    const body = await this.#world.store.get(layout.beat(JOB, this.attempt))
+    const body = await this.#world.store.get(layout.beat(this.#world.jobId, this.attempt))
     return body && parseBeat(body.toString())
   }
 
   async result(): Promise<RunnerResult | undefined> {
-    const body = await this.#world.store.get(layout.result(JOB, this.attempt))
+    const body = await this.#world.store.get(layout.result(this.#world.jobId, this.attempt))
     return body && parseResult(body.toString())
   }
 
@@ -104,7 +105,7 @@ export class Machine {
   }
 
   async lines(): Promise<LogLine[]> {
-    const range = { jobId: JOB, attempt: this.attempt, afterLine: 0, isOver: true }
+    const range = { jobId: this.#world.jobId, attempt: this.attempt, afterLine: 0, isOver: true }
     const lines: LogLine[] = []
     for await (const line of readLines(this.#world.store, range, parseLogLine)) lines.push(line)
     return lines
@@ -135,10 +136,13 @@ export class World {
   readonly program: string
   readonly machines: Machine[] = []
   readonly environment: NodeJS.ProcessEnv
+  /** Of its own for each world whose machines live beside those of another. */
+  readonly jobId: string
 
   /** @param store a folder of its own when missing */
-  constructor(program: string, store?: ObjectStore) {
+  constructor(program: string, store?: ObjectStore, jobId = JOB) {
     this.program = program
+    this.jobId = jobId
     this.store = store ?? new FileStore(this.storeFolder, Date.now)
     this.environment = { ...process.env, HOME: this.folder, MACHINE_CREDENTIAL: 'must not be seen' }
     delete this.environment['XDG_CACHE_HOME']
@@ -158,7 +162,7 @@ export class World {
 
   async putBundle(body: Buffer): Promise<NonNullable<IssuedRunnerOrder['bundle']>> {
     const sha256 = createHash('sha256').update(body).digest('hex')
-    await this.store.put(layout.bundle(JOB, sha256), body)
+    await this.store.put(layout.bundle(this.jobId, sha256), body)
     return { sha256, sizeBytes: body.length }
   }
 
@@ -167,10 +171,10 @@ export class World {
     const attempt = wanted.attempt ?? 1
     const order: IssuedRunnerOrder = {
       version: 1,
-      jobId: JOB,
+      jobId: this.jobId,
       jobName: 'under-test',
       attempt,
-      attemptId: `${JOB}-${attempt}`,
+      attemptId: `${this.jobId}-${attempt}`,
       run: 'true',
       setup: null,
       image: null,
@@ -191,7 +195,7 @@ export class World {
       issuedAtMs: Date.now(),
       ...wanted,
     }
-    await this.store.put(layout.order(JOB, attempt), JSON.stringify(order))
+    await this.store.put(layout.order(this.jobId, attempt), JSON.stringify(order))
     return parseOrder(JSON.stringify(order))
   }
 
@@ -216,42 +220,44 @@ export class World {
 
   async drain(attempt: number, drain: Partial<Drain>): Promise<void> {
     const document = { reason: 'migrated', windowMs: 10_000, requestedAtMs: Date.now(), ...drain }
-    await this.store.putIfAbsent(layout.drain(JOB, attempt), JSON.stringify(document))
+    await this.store.putIfAbsent(layout.drain(this.jobId, attempt), JSON.stringify(document))
   }
 
   async lease(attempt: number, lease: Lease): Promise<void> {
-    await this.store.put(layout.lease(JOB, attempt), JSON.stringify(lease))
+    await this.store.put(layout.lease(this.jobId, attempt), JSON.stringify(lease))
   }
 
   async limits(attempt: number, limits: Limits): Promise<void> {
-    await this.store.putIfAbsent(layout.limits(JOB, attempt, limits.seq), JSON.stringify(limits))
+    await this.store.putIfAbsent(layout.limits(this.jobId, attempt, limits.seq), JSON.stringify(limits))
   }
 
   checkpoints(): Promise<Checkpoint[]> {
-    return listCheckpoints(this.store, JOB)
+    return listCheckpoints(this.store, this.jobId)
   }
 
   async manifest(checkpoint: Checkpoint): Promise<Manifest> {
-    const manifest = await readManifest(this.store, { jobId: JOB, checkpoint }, parseManifest)
+    const manifest = await readManifest(this.store, { jobId: this.jobId, checkpoint }, parseManifest)
     if (manifest === undefined) throw new Error(`checkpoint ${checkpoint.id} has no manifest`)
     return manifest
   }
 
   /** Text of an artifact, or `undefined` when there is none. */
   async artifact(path: string): Promise<string | undefined> {
-    return (await this.store.get(`${layout.artifacts(JOB)}${path}`))?.toString()
+    return (await this.store.get(`${layout.artifacts(this.jobId)}${path}`))?.toString()
   }
 
   dispose(): void {
     const left = this.machines.flatMap(({ id }) => machineProcesses(id))
     for (const { pid } of left) process.kill(pid, 'SIGKILL')
     rmSync(this.folder, { recursive: true, force: true })
-    expect(left).toEqual([])
+    assert.deepEqual(left, [])
   }
 }
 
 /** Packs the runner once for a file of tests; gives each test a world of its own, and looks for processes left behind. */
 export function useWorlds(): (store?: ObjectStore) => World {
+  // Jest's globals rather than its package, which cannot be imported outside of it: the habits use these machines as programs do.
+  const { afterAll, afterEach, beforeAll } = globalThis as unknown as typeof Jest
   let folder = ''
   let worlds: World[] = []
   beforeAll(() => {
