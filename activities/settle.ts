@@ -1,13 +1,16 @@
 import { BackendError } from '../backends/errors'
 import type { AttemptTimes, SettleInput, Settlement } from '../core/activities'
+import type { Checkpoint } from '../core/checkpoint'
 import type { Beat, Diagnosis, Drain, RunnerResult } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import type { Observation } from '../core/observation'
+import { stepsLost } from '../core/steps-lost'
 import { endFromLoss, endFromResult } from '../planner/ending'
 import { leaseOverAtMs } from '../planner/liveness'
-import { listCheckpoints } from '../storage/checkpoints'
-import { StoreError } from '../storage/store'
+import { parseManifest } from '../intake/documents'
+import { listCheckpoints, readManifest } from '../storage/checkpoints'
+import { StoreError, type ObjectStore } from '../storage/store'
 import { AttemptDocuments, ignoreBadDocument } from './documents'
 import { diagnose, withLastWords, type DiagnosisDeps } from './diagnosis'
 import { pause } from './heartbeat'
@@ -199,8 +202,9 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
   const endedAtMs = handle === null ? undefined : (last?.endedAtMs ?? nowMs)
   const progress = result?.result?.progress ?? beat?.progress ?? undefined
   const restoredFrom = result?.result?.restoredFrom ?? beat?.restoredFrom ?? undefined
+  const end = endOf(input, { result, last, handle, hasSpoken: beat !== undefined })
   return {
-    end: told(endOf(input, { result, last, handle, hasSpoken: beat !== undefined }), diagnosis),
+    end: told(end, diagnosis),
     handle,
     ...(handle === null
       ? { costMicroUsd: await costOfUnseen(input, documents, result?.result?.finishedAtMs ?? beat?.clockMs) }
@@ -209,7 +213,11 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
     ...(restoredFrom === undefined ? {} : { restoredFrom }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
     ...(progress === undefined ? {} : { progress }),
-    stepsLost: stepsLost(progress?.step ?? null, checkpoint?.step ?? 0),
+    stepsLost: stepsLost({
+      isDone: end.kind === 'succeeded',
+      ...{ progress, restoredFrom, checkpoint },
+      isCheckpointStepKnown: await isStepKnown(store, input.order.jobId, checkpoint),
+    }),
     artifacts: result?.result?.artifacts ?? [],
     phases: result?.result?.phases ?? beat?.phases ?? [],
     times: timesOf(result?.result, beat, drain),
@@ -271,7 +279,13 @@ function endOf(
   return { kind: 'stopped', by: drainReason(input) }
 }
 
-/** Steps done but in no checkpoint; null when the steps are not known. */
-function stepsLost(step: number | null, saved: number): number | null {
-  return step === null ? null : Math.max(0, step - saved)
+/** Whether a checkpoint's step is one of the program's own; true where there is no checkpoint. */
+async function isStepKnown(
+  store: ObjectStore,
+  jobId: string,
+  checkpoint: Checkpoint | undefined,
+): Promise<boolean> {
+  if (checkpoint === undefined) return true
+  const manifest = await readManifest(store, { jobId, checkpoint }, parseManifest).catch(ignoreBadDocument)
+  return manifest?.isStepKnown ?? false
 }
