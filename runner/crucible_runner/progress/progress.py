@@ -15,7 +15,7 @@ from .tracker import Tracker
 # Only the newest figure counts; of a flood of lines the last ones are looked at, so that reading costs little.
 _LINES_PER_LOOK = 10
 # Beginnings of epochs and of tables are looked for among all lines: what follows is understood by them.
-_HEADS = (b"Epoch", b"epoch", b"EPOCH", b"E ")
+_HEADS = (b"Iter", b"iter", b"Step", b"step", b"E ")
 _HEADS_PER_LOOK = 3
 
 
@@ -126,8 +126,12 @@ class Progress:
             return told.step is not None and told.steps_total is not None and told.step >= told.steps_total
 
 
+def _is_head(line: bytes) -> bool:
+    return b"poch" in line or b"EPOCH" in line or line.lstrip().startswith(_HEADS)
+
+
 def _worth_reading(lines: List[bytes]) -> Iterable[bytes]:
     if len(lines) > _LINES_PER_LOOK:
         early = lines[:-_LINES_PER_LOOK]
-        yield from [line for line in early if line.startswith(_HEADS)][-_HEADS_PER_LOOK:]
+        yield from [line for line in early if _is_head(line)][-_HEADS_PER_LOOK:]
     yield from lines[-_LINES_PER_LOOK:]

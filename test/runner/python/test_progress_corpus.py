@@ -59,6 +59,13 @@ class CorpusTest(unittest.TestCase):
                 with self.subTest("%s, part %d" % (case["name"], at + 1)):
                     self.assertEqual(seen, part["expect"])
 
+    def test_is_read_alike_however_it_arrives(self):
+        for case in self.cases:
+            expected = case["parts"][-1]["expect"]
+            for chunk in (7, 700):
+                with self.subTest("%s, %d bytes at a time" % (case["name"], chunk)):
+                    self.assertEqual(list(seen_after(case["parts"], chunk))[-1], expected)
+
     def test_percent_never_falls(self):
         for case in self.cases:
             writings = [text for part in case["parts"] for text in part["output"]]
