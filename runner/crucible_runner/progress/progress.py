@@ -14,9 +14,11 @@ from .tracker import Tracker
 
 # Only the newest figure counts; of a flood of lines the last ones are looked at, so that reading costs little.
 _LINES_PER_LOOK = 10
+_FLOOD_LINES = 100
+_LINES_OF_FLOOD = 3
 # Beginnings of epochs and of tables are looked for among all lines: what follows is understood by them.
 _HEADS = (b"Iter", b"iter", b"Step", b"step", b"E ")
-_HEADS_PER_LOOK = 3
+_HEADS_PER_LOOK = 2
 
 
 class Progress:
@@ -131,7 +133,8 @@ def _is_head(line: bytes) -> bool:
 
 
 def _worth_reading(lines: List[bytes]) -> Iterable[bytes]:
-    if len(lines) > _LINES_PER_LOOK:
-        early = lines[:-_LINES_PER_LOOK]
+    count = _LINES_PER_LOOK if len(lines) < _FLOOD_LINES else _LINES_OF_FLOOD
+    if len(lines) > count:
+        early = lines[:-count]
         yield from [line for line in early if _is_head(line)][-_HEADS_PER_LOOK:]
-    yield from lines[-_LINES_PER_LOOK:]
+    yield from lines[-count:]
