@@ -33,7 +33,7 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits
 const innerPath = z.string().refine(isInnerPath, 'must be a relative path without ".."')
 
 const checkpoint: z.ZodType<Checkpoint> = z
-  .object({ id: z.string(), step: whole, attempt: fromOne })
+  .object({ id: z.string(), step: whole, attempt: whole })
   .refine(
     ({ id, step, attempt }) => id === checkpointId(step, attempt),
     'must have an id that names step and attempt',
@@ -180,7 +180,7 @@ const manifestLink = z.object({ path: innerPath, target: z.string() }).refine(st
 const manifest: z.ZodType<Manifest> = z.object({
   version: z.literal(1),
   jobId: z.string(),
-  attempt: fromOne,
+  attempt: whole,
   step: whole,
   isStepKnown: z.boolean(),
   createdAtMs: whole,
@@ -188,6 +188,7 @@ const manifest: z.ZodType<Manifest> = z.object({
   uploadMs: whole.exactOptional(),
   files: z.array(manifestFile),
   links: z.array(manifestLink).exactOptional(),
+  copiedFrom: z.object({ jobId: z.string(), checkpoint: z.string() }).exactOptional(),
   resumePath: z.union([z.literal('.'), innerPath], 'must be "." or a relative path without ".."'),
   sha256: sha256.exactOptional(),
 })

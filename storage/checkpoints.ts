@@ -61,6 +61,43 @@ export async function readManifest(
   })
 }
 
+/** A checkpoint whose manifest can be read, and is that of this checkpoint. */
+export interface GoodCheckpoint {
+  checkpoint: Checkpoint
+  manifest: Manifest
+}
+
+/** The job's checkpoints that a program can go on from, newest first; each manifest is read when it is asked for. */
+export async function* goodCheckpoints(
+  store: ObjectStore,
+  jobId: string,
+  parse: Parse<Manifest>,
+): AsyncGenerator<GoodCheckpoint> {
+  for (const checkpoint of await listCheckpoints(store, jobId)) {
+    const manifest = await readManifest(store, { jobId, checkpoint }, parse).catch(ignoreBadDocument)
+    if (manifest !== undefined && isOf(manifest, jobId, checkpoint)) yield { checkpoint, manifest }
+  }
+}
+
+/** The newest checkpoint that a program can go on from, as far as manifests tell. */
+export async function newestGoodCheckpoint(
+  store: ObjectStore,
+  jobId: string,
+  parse: Parse<Manifest>,
+): Promise<GoodCheckpoint | undefined> {
+  for await (const good of goodCheckpoints(store, jobId, parse)) return good
+  return undefined
+}
+
+function ignoreBadDocument(error: unknown): undefined {
+  if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
+  throw error
+}
+
+function isOf({ jobId, step, attempt }: Manifest, ofJob: string, { id }: Checkpoint): boolean {
+  return jobId === ofJob && checkpointId(step, attempt) === id
+}
+
 /** The manifest of a job's newest checkpoint; `undefined` where it has none that can be read. */
 export async function readNewestManifest(
   store: ObjectStore,
@@ -69,10 +106,7 @@ export async function readNewestManifest(
 ): Promise<Manifest | undefined> {
   const [checkpoint] = await listCheckpoints(store, jobId)
   if (checkpoint === undefined) return undefined
-  return readManifest(store, { jobId, checkpoint }, parse).catch((error: unknown) => {
-    if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
-    throw error
-  })
+  return readManifest(store, { jobId, checkpoint }, parse).catch(ignoreBadDocument)
 }
 
 /** A file that is not what the manifest says, and how. */
@@ -91,14 +125,14 @@ export async function verifyCheckpoint(
   directory: string,
 ): Promise<BadFile[]> {
   const { jobId, checkpoint, manifest } = at
-  if (manifest.jobId !== jobId || checkpointId(manifest.step, manifest.attempt) !== checkpoint.id) {
+  if (!isOf(manifest, jobId, checkpoint)) {
     return [{ path: MANIFEST_NAME, reason: 'belongs to another checkpoint' }]
   }
   const bad: BadFile[] = []
   for (const file of manifest.files) {
     const copy = join(directory, `verify-${randomUUID()}`)
     try {
-      const key = `${folderOf(jobId, checkpoint)}${CHECKPOINT_FILES}${file.path}`
+      const key = checkpointFileKey(jobId, checkpoint, file.path)
       const reason = (await store.getFile(key, copy)) ? await faultOf(copy, file) : 'is missing'
       if (reason !== undefined) bad.push({ path: file.path, reason })
     } catch (error) {
@@ -111,7 +145,8 @@ export async function verifyCheckpoint(
   return bad
 }
 
-async function faultOf(path: string, file: ManifestFile): Promise<string | undefined> {
+/** How a file on this machine differs from what a manifest says of it; `undefined` when it does not. */
+export async function faultOf(path: string, file: ManifestFile): Promise<string | undefined> {
   const { size } = await stat(path)
   if (size !== file.sizeBytes) return `has ${size} bytes instead of ${file.sizeBytes}`
   const parts = await partDigests(path, size)
@@ -176,17 +211,26 @@ export async function thinOutCheckpoints(
 }
 
 /** The manifest goes first: from then on the checkpoint does not exist, whatever is left of it. */
-async function removeCheckpoint(store: ObjectStore, jobId: string, checkpoint: Checkpoint): Promise<void> {
+export async function removeCheckpoint(
+  store: ObjectStore,
+  jobId: string,
+  checkpoint: Checkpoint,
+): Promise<void> {
   await store.delete(manifestKey(jobId, checkpoint))
   const keys: string[] = []
   for await (const object of store.list(folderOf(jobId, checkpoint))) keys.push(object.key)
   await eachOf(keys, (key) => store.delete(key))
 }
 
+/** Where a file of a checkpoint is. */
+export function checkpointFileKey(jobId: string, checkpoint: Checkpoint, path: string): string {
+  return `${folderOf(jobId, checkpoint)}${CHECKPOINT_FILES}${path}`
+}
+
 function folderOf(jobId: string, checkpoint: Checkpoint): string {
   return layout.checkpoint(jobId, checkpoint.step, checkpoint.attempt)
 }
 
-function manifestKey(jobId: string, checkpoint: Checkpoint): string {
+export function manifestKey(jobId: string, checkpoint: Checkpoint): string {
   return `${folderOf(jobId, checkpoint)}${MANIFEST_NAME}`
 }

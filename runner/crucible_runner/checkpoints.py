@@ -219,7 +219,7 @@ class Checkpoints:
         self._last_since_ms = seen.since_ms
         self._last_began_ms = began_ms
         self._is_hurried = False
-        self.newest = max(self.newest or candidate.checkpoint, candidate.checkpoint)
+        self.newest = max(self.newest or candidate.checkpoint, candidate.checkpoint, key=lambda each: each.age)
         self.upload_ms = self._clock.mono_ms() - began_ms
         total = sum(stamp.size for stamp in staged.stamps.values())
         files = "1 file" if len(staged.stamps) == 1 else "%d files" % len(staged.stamps)

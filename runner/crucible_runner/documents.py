@@ -50,7 +50,7 @@ def inner_path_or_dot(value: Any, at: str) -> str:
 
 
 def _checkpoint(value: Any, at: str) -> dict:
-    checked = record({"id": text, "step": whole(), "attempt": whole(1)})(value, at)
+    checked = record({"id": text, "step": whole(), "attempt": whole()})(value, at)
     parsed = parse_checkpoint_id(checked["id"])
     if parsed is None or parsed.document() != checked:
         raise DocumentError("%s.id must name step and attempt, but is %r" % (at, checked["id"]))
@@ -197,7 +197,7 @@ MANIFEST = record(
     {
         "version": literal(1),
         "jobId": text,
-        "attempt": whole(1),
+        "attempt": whole(),
         "step": whole(),
         "isStepKnown": boolean,
         "createdAtMs": whole(),

@@ -44,7 +44,8 @@ class Restorer:
             lambda: self._store.folders(self._keys.checkpoints), self._patience.is_hopeless, trouble
         )
         parsed = [parse_checkpoint_id(name) for name in names]
-        found = sorted((checkpoint for checkpoint in parsed if checkpoint is not None), reverse=True)
+        found = [checkpoint for checkpoint in parsed if checkpoint is not None]
+        found.sort(key=lambda checkpoint: checkpoint.age, reverse=True)
         own_steps, begun_steps = [], []
         restored = None
         for checkpoint in found:

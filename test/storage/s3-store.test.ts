@@ -4,7 +4,9 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openStore } from '../../storage/open-store'
-import { S3Store } from '../../storage/s3/s3-store'
+import { makeClient } from '../../storage/s3/client'
+import { copyWithin } from '../../storage/s3/copy'
+import { S3Store, type Bucket } from '../../storage/s3/s3-store'
 import { parsePlace } from '../../storage/s3/place'
 import { FaultProxy, type Fault } from '../support/fault-proxy'
 import { S3_ENVIRONMENT, S3_REGION, startTestS3, type TestS3 } from '../support/s3'
@@ -36,6 +38,33 @@ function open(url: string, now?: () => number): S3Store {
   stores.push(store)
   return store
 }
+
+describe('an object of S3 that is copied in parts', () => {
+  const MIB = 1024 * 1024
+  const [from, to] = ['copies/what is from here', 'copies/to']
+
+  async function bucketOf(): Promise<Bucket> {
+    const place = parsePlace(new URL(`s3://${BUCKET}?endpoint=${proxy.url}`))
+    return { ...(await makeClient(place)), name: BUCKET }
+  }
+
+  it('is the same, with a last part of any size, and leaves nothing unfinished', async () => {
+    const store = open(`s3://${BUCKET}?endpoint=${server.url}`)
+    const body = randomBytes(11 * MIB + 7)
+    await store.put(from, body)
+    await copyWithin(await bucketOf(), { from, to, metadata: { made: 'by-copy' } }, 5 * MIB)
+    expect((await store.get(to))?.equals(body)).toBe(true)
+    expect(await store.unfinished()).toEqual([])
+    proxy.rules.push({
+      ...{ match: '^PUT .*partNumber=2', times: 1 },
+      fault: { kind: 'answer', status: 403, code: 'AccessDenied' },
+    })
+    const other = { from, to: 'copies/other', metadata: {} }
+    await expect(copyWithin(await bucketOf(), other, 5 * MIB)).rejects.toThrow()
+    expect(await store.head('copies/other')).toBeUndefined()
+    expect(await store.unfinished()).toEqual([])
+  })
+})
 
 describe('an S3 store on a bad way', () => {
   let store: S3Store
