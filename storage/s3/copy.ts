@@ -1,3 +1,4 @@
+import type { CompletedPart } from '@aws-sdk/client-s3'
 import { eachOf } from '../parallel'
 import type { Bucket } from './s3-store'
 
@@ -51,23 +52,32 @@ async function copyInParts(
   const { UploadId } = await client.send(
     new sdk.CreateMultipartUploadCommand({ ...at, Metadata: copying.metadata }),
   )
-  try {
-    const offsets = Array.from(
-      { length: Math.ceil(source.sizeBytes / partBytes) },
-      (_, index) => index * partBytes,
+  const offsets = Array.from(
+    { length: Math.ceil(source.sizeBytes / partBytes) },
+    (_, index) => index * partBytes,
+  )
+  let failure: Error | undefined
+  const copyPart = async (offset: number): Promise<CompletedPart> => {
+    const PartNumber = offset / partBytes + 1
+    const end = Math.min(offset + partBytes, source.sizeBytes) - 1
+    const { CopyPartResult } = await client.send(
+      new sdk.UploadPartCopyCommand({
+        ...{ ...at, UploadId, PartNumber, CopySourceRange: `bytes=${offset}-${end}` },
+        ...copySource(bucket, copying, source),
+      }),
     )
-    const Parts = await eachOf(offsets, async (offset) => {
-      const PartNumber = offset / partBytes + 1
-      const end = Math.min(offset + partBytes, source.sizeBytes) - 1
-      const { CopyPartResult } = await client.send(
-        new sdk.UploadPartCopyCommand({
-          ...{ ...at, UploadId, PartNumber, CopySourceRange: `bytes=${offset}-${end}` },
-          ...copySource(bucket, copying, source),
-        }),
-      )
-      return { PartNumber, ETag: CopyPartResult?.ETag }
-    })
-    await client.send(new sdk.CompleteMultipartUploadCommand({ ...at, UploadId, MultipartUpload: { Parts } }))
+    return { PartNumber, ETag: CopyPartResult?.ETag }
+  }
+  try {
+    // All parts on their way are waited for: one that arrived after the upload was given up would stay there.
+    const Parts = await eachOf(offsets, async (offset) =>
+      failure === undefined ? copyPart(offset).catch((error: Error) => void (failure ??= error)) : undefined,
+    )
+    if (failure !== undefined) throw failure
+    const done = Parts.filter((part) => part !== undefined)
+    await client.send(
+      new sdk.CompleteMultipartUploadCommand({ ...at, UploadId, MultipartUpload: { Parts: done } }),
+    )
   } catch (error) {
     await client.send(new sdk.AbortMultipartUploadCommand({ ...at, UploadId })).catch(() => undefined)
     throw error

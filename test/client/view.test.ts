@@ -179,6 +179,7 @@ describe('a job joined from workflow, record and beat', () => {
       recoveries: [],
       placementReasons: [],
       uiUrl: null,
+      continuation: null,
     })
   })
 })

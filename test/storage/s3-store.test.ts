@@ -41,10 +41,10 @@ function open(url: string, now?: () => number): S3Store {
 
 describe('an object of S3 that is copied in parts', () => {
   const MIB = 1024 * 1024
-  const [from, to] = ['copies/what is from here', 'copies/to']
+  const [from, to] = ['copies/from', 'copies/to']
 
   async function bucketOf(): Promise<Bucket> {
-    const place = parsePlace(new URL(`s3://${BUCKET}?endpoint=${proxy.url}`))
+    const place = parsePlace(new URL(`s3://${BUCKET}?endpoint=${proxy.url}&region=${S3_REGION}`))
     return { ...(await makeClient(place)), name: BUCKET }
   }
 

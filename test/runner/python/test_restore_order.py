@@ -1,10 +1,7 @@
 import os
-import shutil
-import tempfile
-import unittest
 from pathlib import Path
 
-from support import StoppedClock
+from support import FakeClock, FolderTest
 
 from crucible_runner.documents import dump
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id
@@ -14,10 +11,9 @@ from crucible_runner.retry import Patience
 from crucible_runner.store import open_store
 
 
-class RestoreOrderTest(unittest.TestCase):
+class RestoreOrderTest(FolderTest):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="crucible-restore-")
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         os.mkdir(os.path.join(self.folder, "store"))
         self.store = open_store(Path(self.folder, "store").as_uri(), None, None)
         self.keys = Keys("job-a", 2)
@@ -38,7 +34,7 @@ class RestoreOrderTest(unittest.TestCase):
         restorer = Restorer(self.store, self.keys, "job-a", patience)
         directory, part = os.path.join(self.folder, "checkpoints"), os.path.join(self.folder, "part")
         os.makedirs(directory, exist_ok=True)
-        found = restorer.restore(2, directory, part, StoppedClock(), self.remarks.append)
+        found = restorer.restore(2, directory, part, FakeClock(), self.remarks.append)
         return found.restored.checkpoint.name
 
     def test_a_checkpoint_of_another_job_is_restored_while_the_job_has_none_of_its_own(self):
