@@ -7,6 +7,7 @@ import type { Plan } from '../core/plan'
 import type { RecordEntry } from '../core/record'
 import { downloadArtifacts, listArtifacts, type ArtifactView, type DownloadOptions } from './artifacts'
 import { checkpointsOf, verifyCheckpoints, type CheckpointVerdict, type CheckpointView } from './checkpoints'
+import { downloadCheckpoint, type CheckpointDownload, type DownloadedCheckpoint } from './download-checkpoint'
 import { readClientConfig, type ClientConfig } from './config'
 import { Context } from './context'
 import { toCrucibleError } from './errors'
@@ -103,6 +104,11 @@ export class Crucible {
   /** Compares one checkpoint, or all, with the digests in their manifests. */
   verifyCheckpoints(jobId: string, checkpointId?: string): Promise<CheckpointVerdict[]> {
     return ours(() => verifyCheckpoints(this.#context, jobId, checkpointId))
+  }
+
+  /** Copies a checkpoint into a new folder, compared with its digests. */
+  downloadCheckpoint(jobId: string, download: CheckpointDownload): Promise<DownloadedCheckpoint> {
+    return ours(() => downloadCheckpoint(this.#context, jobId, download))
   }
 
   /** A job's story in the order of time. */

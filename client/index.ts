@@ -15,6 +15,7 @@ export {
 } from './job-file'
 export type { ArtifactView, DownloadOptions } from './artifacts'
 export type { CheckpointVerdict, CheckpointView } from './checkpoints'
+export type { CheckpointDownload, DownloadedCheckpoint } from './download-checkpoint'
 export type { JobEvent } from './events'
 export type { GarbageOptions, GarbageRun, LastCollection } from './garbage'
 export type { ListFilter } from './list'

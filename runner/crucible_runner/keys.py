@@ -67,7 +67,7 @@ class Keys:
         self.result = self.attempt + "result.json"
         self.logs = self.attempt + "logs/"
         self.checkpoints = self.job + "checkpoints/"
-        self.artifacts = self.job + "artifacts/"
+        self.artifacts = self.attempt + "artifacts/"
 
     def bundle(self, sha256: str) -> str:
         return "%sbundle/%s.tar.gz" % (self.job, sha256)
