@@ -86,9 +86,9 @@ export class Crucible {
     return ours(() => extend(this.#context, jobId, update))
   }
 
-  /** What a job has left. */
-  artifacts(jobId: string): Promise<ArtifactView[]> {
-    return ours(() => listArtifacts(this.#context, jobId))
+  /** What a job has left, or only what one of its attempts has. */
+  artifacts(jobId: string, attempt?: number): Promise<ArtifactView[]> {
+    return ours(() => listArtifacts(this.#context, jobId, attempt))
   }
 
   /** Copies what a job has left into a folder, and checks it. Replaces no other file unless forced. */

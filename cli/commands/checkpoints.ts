@@ -33,10 +33,12 @@ export function define(command: Command, cli: Cli): void {
         ['crucible checkpoints job-3f --download 400', 'that of step 400'],
       ),
     )
-    .action((job: string, verb: string | undefined, checkpoint: string | undefined, options: Options) =>
+    .action((job: string, ...[verb, checkpoint, options]: Rest) =>
       checkpoints(cli, job, { verb, checkpoint, ...options }),
     )
 }
+
+type Rest = [verb: string | undefined, checkpoint: string | undefined, options: Options]
 
 interface Options {
   /** True without a step. */

@@ -205,7 +205,12 @@ MANIFEST = record(
         "files": list_of(_manifest_file),
         "resumePath": inner_path_or_dot,
     },
-    optional={"links": list_of(_manifest_link), "uploadMs": whole(), "sha256": _sha256},
+    optional={
+        "links": list_of(_manifest_link),
+        "copiedFrom": record({"jobId": text, "checkpoint": text}),
+        "uploadMs": whole(),
+        "sha256": _sha256,
+    },
 )
 
 _LINE = {"n": whole(1), "t": whole(), "m": text}

@@ -7,7 +7,7 @@ import traceback
 from typing import Optional
 
 from . import processes
-from .artifacts import Keeper, find_artifacts
+from .artifacts import Keeper, find_artifacts, half_of
 from .attempt import Attempt, bounded, install_helper
 from .bundle import Fetcher
 from .claim import ClaimedElsewhere
@@ -32,7 +32,7 @@ _ORDER_PATIENCE_MS = 60 * 60_000
 _ABSENT_PATIENCE_MS = 15_000
 _ABSENT_LOOK_SECONDS = 0.2
 _REFUSAL_PATIENCE_MS = 60_000
-# What was got so far is worth keeping when the job is over; when it goes on elsewhere, it comes from there.
+# After these nobody goes on, and all the time that is left may go to the artifacts.
 _FINAL_REASONS = ("cancelled", "deadline", "budget")
 
 
@@ -230,20 +230,20 @@ class Life:
         attempt.enter("finishing")
         if self._end_of_workload is not None:
             attempt.checkpoints.finish(self._end_of_workload, self._left_ms)
-            if ending.outcome != "stopped" or ending.reason in _FINAL_REASONS:
-                self._keep_artifacts()
+            is_last = ending.outcome != "stopped" or ending.reason in _FINAL_REASONS
+            self._keep_artifacts(self._is_over(0) if is_last else half_of(self._left_ms))
         attempt.remark("%s (%s): %s" % (ending.outcome, ending.reason, ending.message))
         attempt.shipper.finish(self._is_over(0.5))
         self._put_result(ending, self._is_over(1))
 
-    def _keep_artifacts(self) -> None:
+    def _keep_artifacts(self, is_over: IsOver) -> None:
         attempt, paths = self._attempt, self._attempt.paths
         keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark)
         try:
             found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"])
             for remark in remarks:
                 attempt.remark(remark)
-            bounded(lambda: keeper.keep(found, self._is_over(0)), self._is_over(0))
+            bounded(lambda: keeper.keep(found, is_over), is_over)
             if len(keeper.kept) < len(found):
                 attempt.remark("%d of %d artifacts are kept" % (len(keeper.kept), len(found)))
         except Exception as error:  # folders nested too deeply, or whatever it is: the result must be put

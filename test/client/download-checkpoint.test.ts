@@ -23,7 +23,7 @@ const LINKS = [{ path: 'latest', target: 'checkpoint-9' }]
 
 async function save(
   step: number,
-  { files = FILES as Record<string, string>, links = LINKS as ManifestLink[] } = {},
+  { files = FILES, links = LINKS }: { files?: Record<string, string>; links?: ManifestLink[] } = {},
 ): Promise<void> {
   const folder = layout.checkpoint(JOB, step, 1)
   for (const [path, text] of Object.entries(files))

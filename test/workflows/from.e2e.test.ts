@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { readArtifact } from '../../storage/artifacts'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import { trained, UNTRAINED } from '../backends/scripted/checkpoints'
@@ -42,8 +43,7 @@ describe('a job that goes on from another', () => {
           step: source.checkpoint.step,
           attempt: 0,
         })
-        const folder = layout.artifacts('job-test')
-        const weights = await deployment.store.get(`${folder}${WEIGHTS_ARTIFACT}`)
+        const weights = await readArtifact(deployment.store, 'job-test', WEIGHTS_ARTIFACT)
         expect(weights).toEqual(trained(UNTRAINED, 2_000).weights)
         expect(result.attempts).toBe(1)
         const records = await readRecords(deployment.store, 'job-test')

@@ -204,4 +204,4 @@ class GoldenKeysTest(unittest.TestCase):
             keys.checkpoint_file(CheckpointId(7, 3), "a/b"), "jobs/job-a/checkpoints/000000000007-3/files/a/b"
         )
         self.assertEqual(keys.bundle("ab"), "jobs/job-a/bundle/ab.tar.gz")
-        self.assertTrue(os.path.normpath(keys.artifact("a")).startswith("jobs/job-a/artifacts"))
+        self.assertTrue(os.path.normpath(keys.artifact("a")).startswith("jobs/job-a/attempts/3/artifacts"))

@@ -37,7 +37,7 @@ class KeeperTest(FolderTest):
     def test_what_the_store_does_not_take_now_comes_after_all_the_others(self):
         self.refuse("a", 3)
         self.assertEqual(self.keep(), ["b", "c", "a"])
-        self.assertEqual(self.store.get("jobs/job-a/artifacts/a"), b"a")
+        self.assertEqual(self.store.get("jobs/job-a/attempts/1/artifacts/a"), b"a")
         self.assertIn("no room for a", self.remarks[0])
         self.assertRegex(self.remarks[1], "works again")
 
@@ -47,6 +47,6 @@ class KeeperTest(FolderTest):
         self.assertEqual([artifact["path"] for artifact in self.keeper.kept], ["a", "c"])
 
     def test_what_can_have_no_place_is_left_out_at_once(self):
-        self.store.put("jobs/job-a/artifacts/b/of-an-attempt-before", b"")
+        self.store.put("jobs/job-a/attempts/1/artifacts/b/of-something-else", b"")
         self.assertEqual(self.keep(), ["a", "c"])
         self.assertRegex("\n".join(self.remarks), "^the artifact b is not kept: .*Is a directory$")
