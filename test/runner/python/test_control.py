@@ -168,7 +168,7 @@ class RetryTest(unittest.TestCase):
 class SmallThingsTest(unittest.TestCase):
     def test_names_in_the_store(self):
         self.assertEqual(parse_checkpoint_id("000000000120-2"), CheckpointId(120, 2))
-        for name in ("120-2", "000000000120-0", "000000000120-02", "000000000120", "x"):
+        for name in ("120-2", "000000000120-00", "000000000120-02", "000000000120", "x"):
             self.assertIsNone(parse_checkpoint_id(name), name)
         self.assertEqual(CheckpointId(120, 2).name, "000000000120-2")
         self.assertEqual(
