@@ -3,6 +3,9 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseManifest } from '../../intake/documents'
+import { newestGoodCheckpoint, verifyCheckpoint, type BadFile } from '../../storage/checkpoints'
+import { copyCheckpoint } from '../../storage/copy-checkpoint'
 import { openStore } from '../../storage/open-store'
 import { makeClient } from '../../storage/s3/client'
 import { copyWithin } from '../../storage/s3/copy'
@@ -63,6 +66,44 @@ describe('an object of S3 that is copied in parts', () => {
     await expect(copyWithin(await bucketOf(), other, 5 * MIB)).rejects.toThrow()
     expect(await store.head('copies/other')).toBeUndefined()
     expect(await store.unfinished()).toEqual([])
+  })
+})
+
+describe('a checkpoint that is copied in S3', () => {
+  it('is good in its new place; one with a file of another size, or without it, is not copied', async () => {
+    const store = open(`s3://${BUCKET}/${randomUUID()}?endpoint=${server.url}`)
+    const files = { 'deep/a ü+.pt': randomBytes(70_000), empty: Buffer.alloc(0) }
+    const sha256 = (body: Buffer): Buffer => createHash('sha256').update(body).digest()
+    const at = 'jobs/job-old/checkpoints/000000000007-2/'
+    for (const [path, body] of Object.entries(files)) await store.put(`${at}files/${path}`, body)
+    const manifest = {
+      ...{ version: 1, jobId: 'job-old', attempt: 2, step: 7, isStepKnown: true, createdAtMs: 1 },
+      ...{ totalBytes: 70_000, resumePath: '.' },
+      files: Object.entries(files).map(([path, body]) => {
+        const parts = body.length === 0 ? [] : [sha256(body)]
+        const digest = sha256(Buffer.concat(parts)).toString('hex')
+        return {
+          path,
+          sizeBytes: body.length,
+          parts: parts.map((part) => part.toString('hex')),
+          digest,
+          mode: 420,
+        }
+      }),
+    }
+    await store.put(`${at}manifest.json`, JSON.stringify(manifest))
+    const good = (await newestGoodCheckpoint(store, 'job-old', parseManifest))!
+    const copyTo = (toJobId: string): Promise<BadFile[]> =>
+      copyCheckpoint(store, { from: { ...good, jobId: 'job-old' }, toJobId }, new AbortController().signal)
+    expect(await copyTo('job-new')).toEqual([])
+    const copy = (await newestGoodCheckpoint(store, 'job-new', parseManifest))!
+    expect(copy.checkpoint.id).toBe('000000000007-0')
+    expect(await verifyCheckpoint(store, { jobId: 'job-new', ...copy }, folder)).toEqual([])
+    await store.put(`${at}files/empty`, 'no longer')
+    expect(await copyTo('job-b')).toEqual([{ path: 'empty', reason: 'has 9 bytes instead of 0' }])
+    await store.delete(`${at}files/empty`)
+    expect(await copyTo('job-c')).toEqual([{ path: 'empty', reason: 'is missing' }])
+    expect(await newestGoodCheckpoint(store, 'job-b', parseManifest)).toBeUndefined()
   })
 })
 
