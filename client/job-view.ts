@@ -1,6 +1,7 @@
 /** The one picture of a job that the command line, its JSON and the dashboard show. */
 import type { Metering } from '../core/activities'
 import type { Checkpoint } from '../core/checkpoint'
+import type { Continuation } from '../core/continuation'
 import type { Phase, RunnerPhase } from '../core/documents'
 import type { RealisedOffer } from '../core/handle'
 import type { JobReason, JobState } from '../core/job'
@@ -41,6 +42,8 @@ export interface JobView extends JobSummary {
   placementReasons: string[]
   /** The job's page in Temporal's Web UI. */
   uiUrl: string | null
+  /** How its work goes on, where it ended before it was done. */
+  continuation: Continuation | null
 }
 
 /** How far the training is. Each unit has its own fields; docs/progress.md says where each comes from. */

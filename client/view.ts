@@ -1,4 +1,5 @@
 import type { Checkpoint } from '../core/checkpoint'
+import { continuationOf } from '../core/continuation'
 import type { Metered } from '../core/attempt-money'
 import type { Beat } from '../core/documents'
 import type { MachineHandle, RealisedOffer } from '../core/handle'
@@ -41,7 +42,7 @@ export interface JobFacts extends SummaryFacts {
 export function joinView(facts: JobFacts): JobView {
   const { status, checkpoints, recoveries, isLive, uiUrl } = facts
   const attempts = attemptsOf(facts)
-  return {
+  const view = {
     ...joinSummary(facts, attempts),
     ...stateOf(status, attempts.at(-1)),
     isLive,
@@ -51,6 +52,9 @@ export function joinView(facts: JobFacts): JobView {
     placementReasons: status.placementReasons,
     uiUrl: uiUrl ?? null,
   }
+  const { budgetMicroUsd } = view.cost
+  const checkpoint = view.checkpoints.newest
+  return { ...view, continuation: continuationOf({ ...view, checkpoint, budgetMicroUsd }) }
 }
 
 /** The same for a list. */

@@ -1,3 +1,4 @@
+import { continuationOf } from '../core/continuation'
 import { isFinal } from '../core/job'
 import type { AttemptRecord } from '../core/ledger'
 import type { JobStatus } from '../core/messages'
@@ -26,9 +27,17 @@ export function jobDetails(status: JobStatus): string {
       ? []
       : ['', `**Why here:** ${sentence(status.placementReasons.join('; '))}`]),
     ...(attempts.length === 0 ? [] : ['', '**Attempts**', '', ...listOf(attempts)]),
+    ...continuationLine(status),
     '',
     `Progress and logs: \`crucible show ${status.id}\`, \`crucible logs -f ${status.id}\``,
   ].join('\n')
+}
+
+function continuationLine(status: JobStatus): string[] {
+  const continuation = continuationOf(status)
+  if (continuation === null) return []
+  const { command, step } = continuation
+  return ['', `${step === null ? 'Start over' : `Go on from step ${step}`}: \`${command}\``]
 }
 
 function listOf(attempts: AttemptRecord[]): string[] {

@@ -5,7 +5,8 @@ import { findJob } from '../../client/find-job'
 import { formatInstant } from '../../core/time'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
-import { bytes, NOTHING } from '../words'
+import { bytes, NOTHING, plural } from '../words'
+import type * as downloading from '../../client/download-checkpoint'
 import type * as clientCheckpoints from '../../client/checkpoints'
 
 /** Loaded by who runs the command: help and completion need none of it. */
@@ -13,35 +14,61 @@ const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
-    .description('List the complete checkpoints of a job, newest first, or compare them with their digests.')
+    .description(
+      'List the complete checkpoints of a job, newest first, compare them with their digests, or download one.',
+    )
     .usage('[options] <job> [verify [checkpoint]]')
     .argument('<job>', 'id, beginning of an id, or name')
     .argument('[verify]', 'the word "verify": read every file and compare it')
     .argument('[checkpoint]', 'id of one checkpoint; else all of them')
+    .option('--download [step]', 'copy the newest good checkpoint, or that of a step, into a new folder')
+    .option('--to <folder>', 'the folder to make for --download (default: JOB-checkpoint, or JOB-step-STEP)')
     .addHelpText(
       'after',
       examples(
         ['crucible checkpoints char-lm', 'list them'],
         ['crucible checkpoints job-3f verify', 'ends with 1 when one is damaged'],
         ['crucible checkpoints job-3f verify 000000000400-2', 'one of them'],
+        ['crucible checkpoints job-3f --download --to model', 'the newest good one, as the program wrote it'],
+        ['crucible checkpoints job-3f --download 400', 'that of step 400'],
       ),
     )
-    .action((job: string, verb: string | undefined, checkpoint: string | undefined) =>
-      checkpoints(cli, job, { verb, checkpoint }),
+    .action((job: string, ...[verb, checkpoint, options]: Rest) =>
+      checkpoints(cli, job, { verb, checkpoint, ...options }),
     )
+}
+
+type Rest = [verb: string | undefined, checkpoint: string | undefined, options: Options]
+
+interface Options {
+  /** True without a step. */
+  download?: string | true
+  to?: string
+}
+
+interface Given extends Options {
+  verb: string | undefined
+  checkpoint: string | undefined
 }
 
 async function checkpoints(
   cli: Cli,
   meant: string,
-  { verb, checkpoint }: { verb: string | undefined; checkpoint: string | undefined },
+  { verb, checkpoint, download: wanted, to }: Given,
 ): Promise<void> {
   if (verb !== undefined && verb !== 'verify') {
     throw new CrucibleError('usage', `"${verb}" is nothing that can be done with checkpoints.`, {
       hint: 'Write `crucible checkpoints JOB verify`, or leave it out to list them.',
     })
   }
+  if (to !== undefined && wanted === undefined) throw new CrucibleError('usage', '--to is for --download.')
+  if (verb !== undefined && wanted !== undefined) {
+    throw new CrucibleError('usage', 'Either verify or --download, not both.', {
+      hint: 'A download is compared with its digests in any case.',
+    })
+  }
   const id = await findJob(cli.context(), meant)
+  if (wanted !== undefined) return download(cli, id, { wanted: wanted === true ? undefined : wanted, to })
   return verb === undefined ? list(cli, id) : verify(cli, id, checkpoint)
 }
 
@@ -62,6 +89,30 @@ async function list(cli: Cli, id: string): Promise<void> {
   out.table(['CHECKPOINT', 'STEP', 'ATTEMPT', 'FILES', 'SIZE', 'WHEN'], rows, {
     right: ['STEP', 'ATTEMPT', 'FILES', 'SIZE'],
   })
+}
+
+async function download(
+  cli: Cli,
+  id: string,
+  { wanted, to }: { wanted: string | undefined; to: string | undefined },
+): Promise<void> {
+  const { out } = cli
+  const { downloadCheckpoint } = lazily('../../client/download-checkpoint') as typeof downloading
+  const toFolder = to ?? (wanted === undefined ? `${id}-checkpoint` : `${id}-step-${wanted}`)
+  const got = await downloadCheckpoint(cli.context(), id, {
+    toFolder,
+    ...(wanted === undefined ? {} : { wanted }),
+  })
+  const { checkpoint, folder, files, sizeBytes, resumePath, damaged } = got
+  out.json({ id, ...got })
+  for (const { checkpoint: other, badFiles } of damaged)
+    out.note(
+      `Passed over step ${other.step} (${other.id}), which is damaged: ${badFiles[0]!.path} ${badFiles[0]!.reason}.`,
+    )
+  const what = `step ${checkpoint.step} (${checkpoint.id}): ${plural(files, 'file')}, ${bytes(sizeBytes)}`
+  out.line(`Downloaded ${what}, compared with its digests.`)
+  out.line(`  folder       ${folder}`)
+  if (resumePath !== '.') out.line(`  resume from  ${resumePath}`)
 }
 
 async function verify(cli: Cli, id: string, checkpoint: string | undefined): Promise<void> {

@@ -7,6 +7,7 @@ import { isFinal } from '../../core/job'
 import { formatUsd } from '../../core/money'
 import { formatDuration, formatInstant } from '../../core/time'
 import type { Cli } from '../cli'
+import { continuationLines } from '../continuation'
 import { examples } from '../examples'
 import type { Output } from '../output'
 import {
@@ -43,20 +44,26 @@ async function show(cli: Cli, meant: string, isWatched: boolean): Promise<void> 
   if (!isWatched) {
     const view = await lookAt(context, jobId)
     cli.out.json(view)
-    return render(cli.out, view, cli.now())
+    return renderWhole(cli, view)
   }
   let last = ''
   for await (const view of watchJob(context, jobId, { signal: cli.interruption() })) {
     cli.out.jsonLine(view)
     if (cli.out.isTerminal) {
       cli.out.clear()
-      render(cli.out, view, cli.now())
+      renderWhole(cli, view)
     } else {
       const line = briefly(view)
       if (line !== last) cli.out.line(line)
       last = line
     }
   }
+}
+
+function renderWhole(cli: Cli, view: JobView): void {
+  render(cli.out, view, cli.now())
+  const lines = continuationLines(cli, view)
+  for (const line of lines.length === 0 ? [] : ['', ...lines]) cli.out.line(line)
 }
 
 function briefly({ state, reason, message, progress }: JobView): string {

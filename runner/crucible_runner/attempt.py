@@ -16,7 +16,8 @@ from .checkpoint.looks import Looks, Rules
 from .checkpoint.overdue import Overdue
 from .checkpoint.restore import Restored
 from .checkpoint.scan import Filter
-from .checkpoint.uploads import Checkpoints, Settings
+from .checkpoint.sending import Settings
+from .checkpoint.uploads import Checkpoints
 from .claim import ClaimedElsewhere, claim, machine_id
 from .clock import CLOCK_SLACK_MS, Clock
 from .documents import DRAIN, dump, parse

@@ -8,7 +8,7 @@ import type { Diagnosis } from '../../core/documents'
 import { microUsd } from '../../core/money'
 import { spendOver } from '../../core/meter'
 import { CLOCK_SLACK_MS, MINUTE_MS } from '../../core/time'
-import { layout, MANIFEST_NAME } from '../../storage/layout'
+import { layout, manifestName } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import { saveCheckpoint, UNTRAINED } from '../backends/scripted/checkpoints'
 import type { WorldOptions } from '../backends/scripted/world'
@@ -198,7 +198,7 @@ describe('how an attempt ended', () => {
     const input = inputOf()
     const saving = { store: place.store, jobId: input.order.jobId, attempt: 1, nowMs: 1 }
     const saved = await saveCheckpoint({ ...UNTRAINED, step: 3 }, saving)
-    const key = `${layout.checkpoint(saving.jobId, saved.step, saved.attempt)}${MANIFEST_NAME}`
+    const key = `${layout.checkpoint(saving.jobId, saved.step, saved.attempt)}${manifestName()}`
     const manifest = JSON.parse((await place.store.get(key))!.toString()) as Manifest
     await place.store.put(key, JSON.stringify({ ...manifest, isStepKnown: false, sha256: undefined }))
     await place.beat(input.order, { progress: { step: 1200, stepsTotal: null, loss: null, atMs: 1 } })

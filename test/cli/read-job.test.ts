@@ -28,6 +28,7 @@ function read(...args: string[]): Promise<Submission> {
     .argument('[arguments...]')
     .option('--id <id>')
     .option('--from <job>')
+    .option('--fresh')
   addJobFlags(command)
   command.exitOverride().parse(args, { from: 'user' })
   const [file, ...scriptArguments] = command.args
@@ -189,7 +190,21 @@ describe('an earlier job', () => {
     })
     const again = await read('--from', 'job-first', '--budget', '2')
     expect(again).toEqual({ from: 'job-first', spec: { ...spec, budgetMicroUsd: 2_000_000 } })
+    expect(await read('--from', 'job-first', '--fresh')).toEqual({ from: 'job-first', isFresh: true, spec })
     await expect(read('--from', 'job-none')).rejects.toMatchObject({ kind: 'not-found' })
+  })
+})
+
+describe('a job file with an earlier job', () => {
+  it('has the spec of the file, and goes on from the job', async () => {
+    const data = { jobId: 'job-first', spec: { ...SPEC, run: 'old' }, submittedAtMs: NOW }
+    const entry = { seq: 0, atMs: NOW, kind: 'submitted' as const, summary: '', data }
+    await putRecord(cli.context().store, 'job-first', entry)
+    const path = file('job.yaml', 'name: new\nrun: python3 other.py\n')
+    const submission = await read(path, '--from', 'job-first')
+    expect(submission).toMatchObject({ from: 'job-first', spec: { name: 'new', run: 'python3 other.py' } })
+    expect(submission.directory).toBe(world.home)
+    await expect(read(path, '--fresh')).rejects.toMatchObject({ kind: 'usage', message: /--from/ })
   })
 })
 

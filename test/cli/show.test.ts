@@ -35,6 +35,7 @@ function shown(fields: Partial<JobView>): string[] {
     ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
     cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
     checkpoints: { newest: null, count: 0 },
+    continuation: null,
     ...{ attempts: [], recoveries: [], placementReasons: [] },
     ...fields,
   }

@@ -36,6 +36,18 @@ describe('a job joined from workflow, record and beat', () => {
     })
   })
 
+  it('tells how the work goes on of a job that ended before it was done', () => {
+    const checkpoints = [{ id: '000000000040-2', step: 40, attempt: 2 }]
+    const failed = statusOf({ state: 'failed', reason: 'workload-failed' })
+    const go = { command: `crucible submit --from ${JOB}`, step: 40 }
+    expect(joinView(facts({ status: failed, checkpoints })).continuation).toEqual(go)
+    const fresh = { command: `crucible submit --from ${JOB} --fresh`, step: null }
+    expect(joinView(facts({ status: failed })).continuation).toEqual(fresh)
+    expect(joinView(facts({ checkpoints })).continuation).toBeNull()
+    const done = statusOf({ state: 'succeeded', reason: 'completed' })
+    expect(joinView(facts({ status: done, checkpoints })).continuation).toBeNull()
+  })
+
   it('counts what the running machine has cost so far on top of what ended ones cost', () => {
     const status = statusOf({ spentMicroUsd: 1_000_000, budgetMicroUsd: 9_000_000 })
     // $3.60 for the hour since it was launched.
@@ -186,6 +198,7 @@ describe('a job joined from workflow, record and beat', () => {
       recoveries: [],
       placementReasons: [],
       uiUrl: null,
+      continuation: null,
     })
   })
 })

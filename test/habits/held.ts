@@ -1,6 +1,6 @@
 import { parseManifest } from '../../intake/documents'
 import { listCheckpoints, readManifest } from '../../storage/checkpoints'
-import { layout, MANIFEST_NAME } from '../../storage/layout'
+import { layout, manifestName } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 import type { Breach } from './judge'
 import type { Note } from './notes'
@@ -62,7 +62,7 @@ export class HeldSaves {
     const contents: ReadonlySet<string>[] = []
     for (const checkpoint of await listCheckpoints(this.store, this.jobId)) {
       const folder = layout.checkpoint(this.jobId, checkpoint.step, checkpoint.attempt)
-      const head = await this.store.head(`${folder}${MANIFEST_NAME}`)
+      const head = await this.store.head(`${folder}${manifestName()}`)
       if (head === undefined) continue
       const key = `${checkpoint.id} ${head.modifiedAtMs} ${head.sizeBytes}`
       let content = this.#contents.get(key)
