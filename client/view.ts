@@ -44,11 +44,22 @@ export function joinView(facts: JobFacts): JobView {
     ...joinSummary(facts, attempts),
     ...stateOf(status, attempts.at(-1)),
     isLive,
-    checkpoints: { newest: checkpoints[0] ?? null, count: checkpoints.length },
+    checkpoints: newestOf(checkpoints, attempts),
     attempts,
     recoveries,
     placementReasons: status.placementReasons,
     uiUrl: uiUrl ?? null,
+  }
+}
+
+/** The newest checkpoint in the store; what its runner told of it, as far as it is the same. */
+function newestOf([newest, ...others]: Checkpoint[], attempts: AttemptView[]): JobView['checkpoints'] {
+  if (newest === undefined) return { newest: null, state: null, count: 0 }
+  const told = attempts.findLast(({ checkpoint }) => checkpoint?.id === newest.id)
+  return {
+    newest: told?.checkpoint ?? newest,
+    state: told?.checkpointState ?? null,
+    count: others.length + 1,
   }
 }
 
@@ -74,6 +85,7 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
         ? null
         : { backend: last.backend, capacityType: last.capacityType, realised: last.realised },
     attemptsTotal: status.attemptsTotal,
+    warning: last === undefined || isAttemptOver(last) ? null : last.warning,
   }
 }
 
@@ -126,7 +138,10 @@ function attemptView(
     costMicroUsd:
       realised === null || launchedAtMs === null ? 0 : costNow(documents, { realised, launchedAtMs, nowMs }),
     restoredFrom: beat?.restoredFrom ?? null,
+    restoredBecause: beat?.restoredBecause ?? null,
     checkpoint: beat?.checkpoint ?? base.checkpoint,
+    checkpointState: beat?.checkpointState ?? null,
+    warning: beat?.warning ?? null,
     progress: progressView(beat?.progress ?? undefined),
   }
 }
@@ -161,7 +176,10 @@ function settledView(attempt: AttemptRecord): AttemptView {
     costMicroUsd,
     costBasis: attempt.costBasis ?? null,
     restoredFrom: attempt.restoredFrom ?? null,
+    restoredBecause: attempt.restoredBecause ?? null,
     checkpoint: attempt.checkpoint ?? null,
+    checkpointState: attempt.checkpointState ?? null,
+    warning: attempt.warning ?? null,
     progress: progressView(attempt.progress),
     stepsLost: attempt.stepsLost ?? null,
     phases: attempt.phases ?? [],
@@ -235,6 +253,7 @@ function remaining(
 function leftBySteps(beat: Beat | undefined): number | null {
   const { step, stepsTotal } = beat?.progress ?? { step: null, stepsTotal: null }
   if (beat === undefined || step === null || stepsTotal === null) return null
+  if (beat.restoredFrom?.isStepKnown === false) return null
   const done = step - (beat.restoredFrom?.step ?? 0)
   return done <= 0 ? null : Math.round(Math.max(0, stepsTotal - step) * (beat.uptimeMs / done))
 }

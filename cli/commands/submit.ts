@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Command } from 'commander'
+import type * as advising from '../../client/checkpoint-advice'
 import type { JobView } from '../../client/job-view'
 import type { Submission, Submitted } from '../../client/submit'
 import type { Cli } from '../cli'
@@ -72,11 +73,14 @@ async function dryRun(cli: Cli, submission: Submission): Promise<void> {
   const { spec, directory } = submission
   const { findPlan, showPlan } = lazily('../planning') as typeof planning
   const { plan, plannedBy } = await findPlan(cli, submission)
-  cli.out.json({ spec, directory: directory ?? null, plannedBy, plan })
+  const { checkpointAdvice } = lazily('../../client/checkpoint-advice') as typeof advising
+  const warnings = await checkpointAdvice(submission)
+  cli.out.json({ spec, directory: directory ?? null, plannedBy, plan, warnings })
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)
   cli.out.line(directory == null ? 'Nothing is sent along.' : `Sent along: ${directory}`)
   cli.out.line()
   showPlan(cli.out, plan, cli.now())
+  for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
 }
 
 function tell(cli: Cli, { id, isNew, isServed, uiUrl, warnings }: Submitted, isFollowed: boolean): void {

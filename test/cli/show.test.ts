@@ -16,7 +16,16 @@ function attempt(fields: Partial<AttemptView>): AttemptView {
     realised: { capacityType: 'spot', type: 'g5.xlarge', place: 'us-east-1a', priceMicroUsdPerHour: 300_000 },
     ...{ state: 'running', reason: 'training', phase: 'running', rebalanceAtMs: null },
     ...{ launchedAtMs: NOW - MINUTE_MS, endedAtMs: null, costMicroUsd: 5_000, costBasis: null },
-    ...{ restoredFrom: null, checkpoint: null, progress: null, stepsLost: null, phases: [] },
+    ...{
+      restoredFrom: null,
+      restoredBecause: null,
+      checkpoint: null,
+      checkpointState: null,
+      warning: null,
+      progress: null,
+      stepsLost: null,
+      phases: [],
+    },
     ...fields,
   }
 }
@@ -32,9 +41,10 @@ function shown(fields: Partial<JobView>): string[] {
   const view: JobView = {
     ...{ id: JOB, name: 'train', owner: 'somebody', workflowId: `job/${JOB}`, state: 'running' },
     ...{ reason: 'training', message: 'Training.', submittedAtMs: NOW - 5 * MINUTE_MS, endedAtMs: null },
+    warning: null,
     ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
     cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
-    checkpoints: { newest: null, count: 0 },
+    checkpoints: { newest: null, state: null, count: 0 },
     ...{ attempts: [], recoveries: [], placementReasons: [] },
     ...fields,
   }
@@ -89,6 +99,27 @@ describe('a job for people', () => {
     expect(warned(NOW)).toEqual([
       'warning | the provider may take this machine back soon; it says so since 2026-11-21T12:00:00Z',
     ])
+  })
+
+  it('says what its newest checkpoint is worth, what it goes on from, and what its runner warns of', () => {
+    const text = 'No complete checkpoint for 20 min: out/log.txt is held open by pid 123.'
+    const unknown = { id: '000000000003-1', step: 3, attempt: 1, isStepKnown: false }
+    const lines = shown({
+      checkpoints: { newest: unknown, state: 'settled', count: 2 },
+      warning: { kind: 'no-checkpoint', text, sinceMs: NOW },
+      attempts: [
+        attempt({
+          ...{ checkpoint: unknown, restoredFrom: CHECKPOINT },
+          restoredBecause: 'newest complete checkpoint: DONE is there',
+        }),
+      ],
+    })
+    expect(lines).toContain('checkpoint | step unknown, provisional, 2 are kept')
+    expect(lines).toContain('restored | step 40 of attempt 1: newest complete checkpoint: DONE is there')
+    expect(lines).toContain(`warning | ${text}`)
+    expect(lines.at(-2)).toMatch(/ \| 40 \| - \| -$/)
+    const proven = shown({ checkpoints: { newest: CHECKPOINT, state: 'complete', count: 1 } })
+    expect(proven).toContain('checkpoint | step 40, complete, 1 is kept')
   })
 
   it('says why it is where it is, the image that had to be replaced included', () => {
