@@ -204,7 +204,8 @@ describe('how an attempt ended', () => {
     const manifest = JSON.parse((await place.store.get(key))!.toString()) as Manifest
     await place.store.put(key, JSON.stringify({ ...manifest, isStepKnown: false }))
     const news = {
-      ...{ restoredBecause: 'newest complete checkpoint', checkpointState: 'quiet' },
+      restoredBecause: 'newest complete checkpoint',
+      checkpointState: 'quiet',
       warning: { kind: 'no-checkpoint', text: 'Nothing was saved.', sinceMs: 5 },
     } as const
     await place.beat(input.order, { progress: { step: 27, stepsTotal: 100, loss: null, atMs: 1 }, ...news })
