@@ -4,7 +4,9 @@ import { Output } from '../../cli/output'
 import type { AttemptView, JobView, RecoveryView } from '../../client/job-view'
 import type { Diagnosis } from '../../core/documents'
 import { MINUTE_MS, SECOND_MS } from '../../core/time'
-import { layout } from '../../storage/layout'
+import type { Manifest } from '../../core/checkpoint'
+import { layout, manifestName } from '../../storage/layout'
+import { COMPLETE } from '../support/manifests'
 import { ClientWorld, JOB, NOW } from '../client/world'
 import { Paper, World, type Answer } from './outside'
 
@@ -126,6 +128,41 @@ describe('a job for people', () => {
     const note = 'the image that the job had before, ami-1, is gone: ami-2 takes its place'
     expect(shown({ placementReasons: ['$0.30/h', note] })).toContain(`why here | $0.30/h; ${note}`)
     expect(shown({ placementReasons: [note], state: 'succeeded' }).join()).not.toContain(note)
+  })
+})
+
+describe('crucible checkpoints', () => {
+  it('has the state of each, what proves it, and no running number as a step', async () => {
+    const client = await ClientWorld.make()
+    const world = new World()
+    world.environment['CRUCIBLE_STORE'] = client.context.config.home.storeUrl
+    await client.submitted()
+    const save = (step: number, changes: Partial<Manifest>): Promise<void> => {
+      const manifest: Manifest = {
+        ...{ version: 1, jobId: JOB, attempt: 1, step, isStepKnown: true, createdAtMs: NOW },
+        ...{ ...COMPLETE, totalBytes: 1_200_000_000, files: [], resumePath: '.', ...changes },
+      }
+      const folder = layout.checkpoint(JOB, step, 1)
+      return client.store.put(`${folder}${manifestName(manifest.revision)}`, JSON.stringify(manifest))
+    }
+    try {
+      await save(400, {})
+      const text = 'nothing changed for 5 s'
+      await save(600, { isStepKnown: false, state: 'quiet', evidence: { kind: 'quiet', text } })
+      await client.store.put(`${layout.checkpoint(JOB, 700, 1)}${manifestName()}`, '{')
+      const lines = (await world.run('checkpoints', JOB)).stdout.trimEnd().split('\n')
+      expect(
+        lines.map((line) => line.replace(/ {2,}/g, ' | ').replace(/\| \d+[smhd] (?=\|)/, '| AGE ')),
+      ).toEqual([
+        'CHECKPOINT | STATE | STEP | SIZE | AGE | EVIDENCE',
+        '000000000700-1 | damaged | - | - | - | its manifest cannot be read',
+        '000000000600-1 | provisional | - | 1.2 GB | AGE | nothing changed for 5 s',
+        '000000000400-1 | complete | 400 | 1.2 GB | AGE | model.pt ends with its zip directory',
+      ])
+    } finally {
+      world.remove()
+      await client.remove()
+    }
   })
 })
 
