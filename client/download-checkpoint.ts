@@ -2,12 +2,7 @@ import { chmod, lstat, mkdir, readdir, realpath, rename, rm, rmdir, symlink } fr
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import type { Checkpoint, Manifest, ManifestFile, ManifestLink } from '../core/checkpoint'
 import { CHECKPOINT_PARSERS } from '../intake/documents'
-import {
-  checkpointFileKey,
-  goodCheckpoints,
-  type BadFile,
-  type GoodCheckpoint,
-} from '../storage/checkpoints'
+import { checkpointFileKey, goodCheckpoints, type BadFile, type GoodCheckpoint } from '../storage/checkpoints'
 import { faultOf } from '../storage/checkpoint-digests'
 import { eachOf } from '../storage/parallel'
 import type { Context } from './context'

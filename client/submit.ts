@@ -11,6 +11,7 @@ import { putRecord, readRecords } from '../storage/record'
 import { attemptKey, ensureDeploymentKey, sealSecrets, type SecretValues } from '../storage/secrets'
 import { ATTRIBUTE_KEYS } from './attributes'
 import { codeFrom, codeOf, NO_CODE, type Code } from './bundle'
+import { checkpointAdvice } from './checkpoint-advice'
 import type { Context } from './context'
 import { checkSameDeployment } from './deployment'
 import { CrucibleError, GRPC, grpcCodeOf, isNamed, messageOf } from './errors'
@@ -75,7 +76,7 @@ export async function submit(context: Context, submission: Submission): Promise<
     }
     const standing = await enter(context, input)
     if (standing.isStarted) return await answer(context, standing.input)
-    const warnings = await warningsFor(context, spec, from)
+    const warnings = [...(await checkpointAdvice(submission)), ...(await warningsFor(context, spec, from))]
     await code.upload(id)
     await seal(context, id, secrets)
     return { ...(await answer(context, standing.input, await start(context, standing.input))), warnings }

@@ -1,5 +1,5 @@
 /** The activities by name: workflows call them through these interfaces, `activities/` implements them. */
-import type { Checkpoint, CheckpointSource } from './checkpoint'
+import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './checkpoint'
 import type { Artifact, Drain, DrainReason, Limits, Phase, Progress } from './documents'
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
@@ -237,6 +237,12 @@ export interface Settlement {
   /** From which prices; missing where nothing was bought, and in records of before there was more than one. */
   metering?: Metering
   restoredFrom?: Checkpoint
+  /** Why that one, in one clause. */
+  restoredBecause?: string
+  /** Of the newest checkpoint that the runner had put. */
+  checkpointState?: CheckpointState
+  /** What the runner warned of last. */
+  warning?: RunnerWarning
   checkpoint?: Checkpoint
   progress?: Progress
   stepsLost?: number | null

@@ -2,10 +2,10 @@ import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { CrucibleError, EXIT_CODES } from '../../client/errors'
 import { findJob } from '../../client/find-job'
-import { formatInstant } from '../../core/time'
+import type { CheckpointView } from '../../client/checkpoints'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
-import { bytes, NOTHING, plural } from '../words'
+import { age, bytes, checkpointState, knownStep, NOTHING, plural } from '../words'
 import type * as downloading from '../../client/download-checkpoint'
 import type * as clientCheckpoints from '../../client/checkpoints'
 
@@ -15,7 +15,7 @@ const lazily = createRequire(__filename)
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'List the complete checkpoints of a job, newest first, compare them with their digests, or download one.',
+      'List the checkpoints of a job, newest first, with what proves them complete; compare them with their digests; or download one.',
     )
     .usage('[options] <job> [verify [checkpoint]]')
     .argument('<job>', 'id, beginning of an id, or name')
@@ -77,18 +77,32 @@ async function list(cli: Cli, id: string): Promise<void> {
   const { checkpointsOf } = lazily('../../client/checkpoints') as typeof clientCheckpoints
   const found = await checkpointsOf(cli.context(), id)
   out.json({ id, checkpoints: found })
-  if (found.length === 0) return out.line(`${id} has no complete checkpoint so far.`)
-  const rows = found.map(({ id: checkpoint, step, attempt, files, sizeBytes, createdAtMs }) => [
-    checkpoint,
-    String(step),
-    String(attempt),
-    files === null ? NOTHING : String(files),
+  if (found.length === 0) return out.line(`${id} has no checkpoint so far.`)
+  const nowMs = cli.now()
+  const hasEpochs = found.some(({ epoch }) => epoch !== null)
+  const rows = found.map((checkpoint) => row(checkpoint, { nowMs, hasEpochs }))
+  const right = ['STEP', ...(hasEpochs ? ['EPOCH'] : []), 'SIZE', 'AGE']
+  out.table(['CHECKPOINT', 'STATE', ...right, 'EVIDENCE'], rows, { right, flexible: 'EVIDENCE' })
+  if (found.every(({ state }) => state !== 'complete'))
+    out.note(
+      'None is proven complete: name a file that the program writes last as checkpoint.complete in the job file.',
+    )
+}
+
+function row(
+  checkpoint: CheckpointView,
+  { nowMs, hasEpochs }: { nowMs: number; hasEpochs: boolean },
+): string[] {
+  const { id, state, evidence, epoch, sizeBytes, savedAtMs } = checkpoint
+  return [
+    id,
+    state === null ? 'damaged' : checkpointState(state),
+    String(knownStep(checkpoint) ?? NOTHING),
+    ...(hasEpochs ? [String(epoch ?? NOTHING)] : []),
     sizeBytes === null ? NOTHING : bytes(sizeBytes),
-    createdAtMs === null ? 'its manifest cannot be read' : formatInstant(createdAtMs),
-  ])
-  out.table(['CHECKPOINT', 'STEP', 'ATTEMPT', 'FILES', 'SIZE', 'WHEN'], rows, {
-    right: ['STEP', 'ATTEMPT', 'FILES', 'SIZE'],
-  })
+    savedAtMs === null ? NOTHING : age(savedAtMs, nowMs),
+    evidence?.text ?? 'its manifest cannot be read',
+  ]
 }
 
 async function download(
@@ -120,13 +134,13 @@ async function verify(cli: Cli, id: string, checkpoint: string | undefined): Pro
   const { verifyCheckpoints } = lazily('../../client/checkpoints') as typeof clientCheckpoints
   const verdicts = await verifyCheckpoints(cli.context(), id, checkpoint)
   out.json({ id, isGood: verdicts.every(({ isGood }) => isGood), checkpoints: verdicts })
-  if (verdicts.length === 0) return out.line(`${id} has no complete checkpoint so far.`)
+  if (verdicts.length === 0) return out.line(`${id} has no checkpoint so far.`)
   for (const { id: name, isGood, badFiles } of verdicts) {
     out.line(`${name}  ${isGood ? out.paint.green('good') : out.paint.red('damaged')}`)
     for (const { path, reason } of badFiles) out.line(`  ${path} ${reason}`)
   }
   if (verdicts.some(({ isGood }) => !isGood)) {
     cli.exitCode = EXIT_CODES.failed
-    out.note('A job never goes on from a damaged checkpoint: it takes the one before.')
+    out.note('A job never resumes from a damaged checkpoint: it takes the one before.')
   }
 }

@@ -14,12 +14,15 @@ import {
   age,
   attemptReason,
   attemptTime,
+  checkpointState,
   count,
+  knownStep,
   lossInWords,
   NOTHING,
   plural,
   progressInWords,
   stateInColour,
+  stepInWords,
   usd,
 } from '../words'
 
@@ -81,7 +84,8 @@ export function render(out: Output, view: JobView, nowMs: number): void {
     )
   }
   out.line()
-  for (const [name, value] of facts(view, nowMs)) out.line(`  ${paint.dim(name.padEnd(10))}  ${value}`)
+  for (const [name, value] of facts(view, { nowMs, paint }))
+    out.line(`  ${paint.dim(name.padEnd(10))}  ${value}`)
   if (view.attempts.length > 0) {
     out.line()
     out.table(
@@ -111,10 +115,12 @@ function recoveryRow(recovery: RecoveryView): string[] {
   ]
 }
 
-function facts(view: JobView, nowMs: number): [string, string][] {
-  const { cost, progress, checkpoints, deadlineAtMs } = view
+function facts(
+  view: JobView,
+  { nowMs, paint }: { nowMs: number; paint: Output['paint'] },
+): [string, string][] {
+  const { cost, progress, deadlineAtMs } = view
   const leaveSinceMs = view.attempts.at(-1)?.rebalanceAtMs ?? null
-  const { newest, count: kept } = checkpoints
   const loss = progress?.loss == null ? '' : `, loss ${lossInWords(progress.loss)}`
   const toGo =
     cost.estimatedRemainingMicroUsd === null
@@ -129,10 +135,9 @@ function facts(view: JobView, nowMs: number): [string, string][] {
     ['progress', `${progressInWords(progress)}${loss}`],
     ['cost', `${formatUsd(cost.spentMicroUsd)}${toGo}${budget}`],
     ['deadline', deadlineAtMs === null ? undefined : formatInstant(deadlineAtMs)],
-    [
-      'checkpoint',
-      newest === null ? undefined : `step ${count(newest.step)}, ${plural(kept, 'is', 'are')} kept`,
-    ],
+    ['checkpoint', checkpointInWords(view.checkpoints)],
+    ['restored', restoredInWords(view.attempts.at(-1))],
+    ['warning', view.warning === null ? undefined : paint.yellow(view.warning.text)],
     [
       'warning',
       leaveSinceMs === null
@@ -155,10 +160,22 @@ function attemptRow(attempt: AttemptView, nowMs: number): string[] {
     phase === null || phase === 'running' ? attemptReason(attempt) : phase,
     attemptTime(attempt, nowMs),
     `${usd(attempt.costMicroUsd)}${attempt.costBasis === 'dearest' ? ' at most' : ''}`,
-    stepOf(restoredFrom?.step),
-    stepOf(checkpoint?.step),
+    stepOf(knownStep(restoredFrom)),
+    stepOf(knownStep(checkpoint)),
     stepOf(stepsLost),
   ]
+}
+
+function checkpointInWords({ newest, state, count }: JobView['checkpoints']): string | undefined {
+  if (newest === null) return undefined
+  const proof = state === null ? '' : `, ${checkpointState(state)}`
+  return `${stepInWords(newest)}${proof}, ${plural(count, 'is', 'are')} kept`
+}
+
+function restoredInWords(last: AttemptView | undefined): string | undefined {
+  if (last?.restoredFrom == null) return undefined
+  const why = last.restoredBecause === null ? '' : `: ${last.restoredBecause}`
+  return `${stepInWords(last.restoredFrom)} of attempt ${last.restoredFrom.attempt}${why}`
 }
 
 function stepOf(step: number | null | undefined): string {

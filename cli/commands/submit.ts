@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Command } from 'commander'
+import type * as advising from '../../client/checkpoint-advice'
 import type { JobView } from '../../client/job-view'
 import type { JobSource } from '../../core/messages'
 import type { Submission, Submitted } from '../../client/submit'
@@ -80,13 +81,16 @@ async function dryRun(cli: Cli, submission: Submission): Promise<void> {
   const source = from === undefined || isFresh ? null : await sourceOf(cli.context(), from)
   const { findPlan, showPlan } = lazily('../planning') as typeof planning
   const { plan, plannedBy } = await findPlan(cli, submission)
-  cli.out.json({ spec, directory: directory ?? null, source, plannedBy, plan })
+  const { checkpointAdvice } = lazily('../../client/checkpoint-advice') as typeof advising
+  const warnings = await checkpointAdvice(submission)
+  cli.out.json({ spec, directory: directory ?? null, source, plannedBy, plan, warnings })
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)
   const code = from !== undefined && directory === undefined ? `the code of ${from}` : directory
   cli.out.line(code == null ? 'Nothing is sent along.' : `Sent along: ${code}`)
   if (source !== null) cli.out.line(`Goes on from ${sourceInWords(source)}`)
   cli.out.line()
   showPlan(cli.out, plan, cli.now())
+  for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
 }
 
 function sourceInWords({ jobId, checkpoint: { step, id } }: JobSource): string {

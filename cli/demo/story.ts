@@ -116,7 +116,7 @@ async function lose(telling: StoryTelling, { noticeMs, ...at }: Loss): Promise<v
 async function tellStart(telling: StoryTelling, id: string, attempt: number): Promise<void> {
   await untilStep(telling, { id, attempt, afterPart: 0 })
   const { beat, machine } = await readAttempt(telling.stage.context.store, id, attempt)
-  const step = beat?.restoredFrom?.step
+  const step = beat?.restoredFrom?.isStepKnown === false ? undefined : beat?.restoredFrom?.step
   telling.progress.note(
     `Machine ${attempt}${where(machine)} goes on from ${step === undefined ? 'the start' : `step ${step}`}.`,
   )

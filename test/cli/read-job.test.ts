@@ -41,6 +41,18 @@ function file(name: string, text: string): string {
   return path
 }
 
+describe('a job of a file', () => {
+  it('keeps all that the file says of checkpoints', async () => {
+    const lines = ['directory: out', 'every: 10m', 'size: 1.5GiB', 'complete: [DONE]', 'include: ["*.pt"]']
+    lines.push('exclude: [cache]', 'quiet: 10s', 'signal: SIGUSR1', 'keep: 5')
+    const job = file('job.yaml', `run: ./train\ncheckpoint:\n${lines.map((line) => `  ${line}\n`).join('')}`)
+    expect((await read(job)).spec.checkpoint).toEqual({
+      ...{ directory: 'out', everyMs: 600_000, sizeBytes: 1.5 * 2 ** 30, complete: ['DONE'] },
+      ...{ include: ['*.pt'], exclude: ['cache'], quietMs: 10_000, signal: 'SIGUSR1', keep: 5 },
+    })
+  })
+})
+
 describe('a job of a script with flags', () => {
   it('has what the flags say, in the units of the job file', async () => {
     const script = file('train.py', '')

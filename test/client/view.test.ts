@@ -67,6 +67,30 @@ describe('a job joined from workflow, record and beat', () => {
     expect(shown).toMatchObject({ step: 60, stepsTotal: 100, loss: 2, percent: 60 })
   })
 
+  it('takes no running number of a checkpoint for a step', () => {
+    const restoredFrom = { id: 'x', step: 40, attempt: 1, isStepKnown: false }
+    const beat = beatOf(1, { progress: progress(60), restoredFrom, uptimeMs: 20 * MINUTE_MS })
+    const { cost } = joinView(facts({ newest: { attempt: 1, beat, machine: machineOf(1) } }))
+    expect(cost.estimatedRemainingMicroUsd).toBeNull()
+  })
+
+  it('has the state of the newest checkpoint, why the attempt began where it did, and its warning', () => {
+    const checkpoint = { id: '000000000003-1', step: 3, attempt: 1, isStepKnown: false }
+    const warning = { kind: 'no-checkpoint', text: 'No complete checkpoint for 20 min.', sinceMs: NOW }
+    const told = { checkpointState: 'quiet', restoredBecause: 'newest complete checkpoint', warning } as const
+    const newest = { attempt: 1, beat: beatOf(1, { checkpoint, ...told }), machine: undefined }
+    const listed = { id: checkpoint.id, step: 3, attempt: 1 }
+    expect(joinView(facts({ newest, checkpoints: [listed] }))).toMatchObject({
+      checkpoints: { newest: checkpoint, state: 'quiet', count: 1 },
+      warning,
+      attempts: [told],
+    })
+    const newer = { id: '000000000004-1', step: 4, attempt: 1 }
+    expect(joinView(facts({ newest, checkpoints: [newer, listed] })).checkpoints).toEqual({
+      ...{ newest: newer, state: null, count: 2 },
+    })
+  })
+
   it("estimates by the owner's own figure where steps tell nothing, and never below nothing", () => {
     const spec = { ...SPEC, durationMs: 3 * HOUR_MS }
     expect(joinView(facts({ spec })).cost.estimatedRemainingMicroUsd).toBe(2 * 3_600_000)
@@ -193,7 +217,8 @@ describe('a job joined from workflow, record and beat', () => {
       placement: null,
       attemptsTotal: 0,
       isLive: true,
-      checkpoints: { newest: null, count: 0 },
+      checkpoints: { newest: null, state: null, count: 0 },
+      warning: null,
       attempts: [],
       recoveries: [],
       placementReasons: [],

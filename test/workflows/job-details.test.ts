@@ -59,6 +59,16 @@ describe("a job's page in the Temporal UI", () => {
     expect(page.replace(/`[^`]*`/g, '')).not.toContain('$')
   })
 
+  it('tells what the newest attempt warned of, and no running number as a step', () => {
+    const warning = { kind: 'no-checkpoint', text: 'Nothing was saved for 20 min.', sinceMs: 1 }
+    const checkpoint = { id: '000000000003-1', step: 3, attempt: 1, isStepKnown: false }
+    const lines = linesOf({ attempts: [attemptOf(1), attemptOf(2, { warning })], checkpoint })
+    expect(lines).toContain('**Warning (attempt 2):** Nothing was saved for 20 min.')
+    expect(lines).toContain('- newest checkpoint: 000000000003-1 (attempt 1)')
+    const later = linesOf({ attempts: [attemptOf(1, { warning }), attemptOf(2)] })
+    expect(later.join()).not.toContain('Warning')
+  })
+
   it('lists the attempts by their numbers, since the UI knows no tables', () => {
     const lost = { state: 'interrupted', reason: 'interrupted: The machine was taken back.' } as const
     const lines = linesOf({

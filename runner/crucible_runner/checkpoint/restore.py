@@ -37,6 +37,8 @@ class Restored(NamedTuple):
     state: str = COMPLETE
     why: str = ""
     """A clause for people."""
+    is_step_known: bool = True
+    """False where the number in the id is only a running number."""
     entries: Sequence[dict] = ()
     """Its files as they stand in a manifest, each with `storedAt`."""
 
@@ -218,7 +220,13 @@ class Restorer:
             os.rename(os.path.join(folder, name), target)
         _set_times(directory, entries)
         return Restored(
-            checkpoint, manifest["resumePath"], manifest["revision"], candidate.state, candidate.words, entries
+            checkpoint,
+            manifest["resumePath"],
+            manifest["revision"],
+            candidate.state,
+            candidate.words,
+            manifest["isStepKnown"],
+            entries,
         )
 
 

@@ -55,6 +55,7 @@ class Checkpoints:
         self._keys = keys
         self.newest: Optional[CheckpointId] = None
         self.newest_state: Optional[str] = None
+        self.is_newest_step_known = True
         self.upload_ms = 0
         """How long the last upload took."""
         self.uploads: List[Uploaded] = []
@@ -87,6 +88,7 @@ class Checkpoints:
         if restored is not None:
             newest = max(restored.checkpoint, found.newest or restored.checkpoint, key=lambda each: each.age)
             self.newest, self.newest_state = newest, restored.state
+            self.is_newest_step_known = restored.is_step_known
         self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock), remark, pids, found.complete)
         self._paths_before.update(self._looks.stamps)
         self._sender = Sender(self._settings, self._store, self._keys, clock, found.begun_steps)
@@ -247,7 +249,7 @@ class Checkpoints:
             manifest = dict(uploaded.manifest, revision=revision, **evidence.document())
             self._put(uploaded.checkpoint, manifest)
             self.uploads[index] = uploaded._replace(revision=revision, evidence=evidence, manifest=manifest)
-            self._note(uploaded.checkpoint, evidence, generation)
+            self._note(uploaded.checkpoint, evidence, generation, manifest["isStepKnown"])
             self._remark("checkpoint %s is %s: %s" % (uploaded.checkpoint.name, _word(evidence), evidence.text))
 
     def _put(self, checkpoint: CheckpointId, manifest: dict) -> None:
@@ -260,12 +262,15 @@ class Checkpoints:
             return self._evidence(newest, True)
         return self._looks.standing_of_uploaded(uploaded.generation).evidence
 
-    def _note(self, checkpoint: CheckpointId, evidence: Evidence, generation: Generation) -> None:
+    def _note(
+        self, checkpoint: CheckpointId, evidence: Evidence, generation: Generation, is_step_known: bool
+    ) -> None:
         if evidence.state == COMPLETE:
             self.complete_at_ms = self._clock.mono_ms()
             self._looks.saves.accept(generation)
         if self.newest is None or checkpoint.age >= self.newest.age:
             self.newest, self.newest_state = checkpoint, evidence.state
+            self.is_newest_step_known = is_step_known
 
     def _upload(self, candidate: Candidate) -> None:
         began_ms = self._clock.mono_ms()
@@ -316,7 +321,7 @@ class Checkpoints:
         kept = self.uploads[:-1] if candidate.revision > 1 else self.uploads
         self.uploads = (kept + [uploaded])[-_UPLOADS_REMEMBERED:]
         self._sender.remember(candidate, manifest)
-        self._note(candidate.checkpoint, candidate.evidence, seen.generation)
+        self._note(candidate.checkpoint, candidate.evidence, seen.generation, candidate.is_step_known)
 
     def _is_not_worth_it(self, files: Dict[str, FileUp], began_ms: int) -> bool:
         """True when time is over, or when there is a newer checkpoint and only time for that one."""
