@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { TypedSearchAttributes } from '@temporalio/common'
-import { makeId } from '../core/ids'
+import { makeDeploymentId, makeJobId } from '../core/ids'
 import { secretsNeeded, type JobSpec } from '../core/job'
 import type { JobInput } from '../core/messages'
 import { JOB_ID_PATTERN, jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
@@ -50,11 +50,12 @@ export interface Submitted {
  */
 export async function submit(context: Context, submission: Submission): Promise<Submitted> {
   const { store, config } = context
-  const { spec, from, id = makeId('job', randomInt) } = submission
-  checkId(id)
+  const { spec, from } = submission
+  if (submission.id !== undefined) checkId(submission.id)
   const secrets = secretsOf(context, spec)
   // Asked for before anything is left behind anywhere.
   await checkSameDeployment(context, await context.temporal())
+  const id = submission.id ?? (await freshId(context, spec.name))
   const code = await codeFor(context, submission)
   try {
     const input: JobInput = {
@@ -62,7 +63,7 @@ export async function submit(context: Context, submission: Submission): Promise<
       spec,
       bundle: code.ref,
       owner: config.owner,
-      deployment: await ensureDeployment(store, () => makeId('dep', randomInt)),
+      deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
       submittedAtMs: context.now(),
       ...(from === undefined ? {} : { from }),
     }
@@ -77,10 +78,18 @@ export async function submit(context: Context, submission: Submission): Promise<
   }
 }
 
+/** An id that no job of this store has. */
+async function freshId({ store }: Context, name: string): Promise<string> {
+  for (;;) {
+    const id = makeJobId(name, randomInt)
+    if ((await store.head(layout.record(id, 0))) === undefined) return id
+  }
+}
+
 function checkId(id: string): void {
   if (JOB_ID_PATTERN.test(id)) return
   throw new CrucibleError('usage', `"${id}" is not an id of a job.`, {
-    hint: 'Write job- and at most 36 of a-z, 0-9 and inner dashes, such as job-nightly-2027-01-31.',
+    hint: 'Begin with a letter and write at most 40 of a-z, 0-9 and inner dashes, such as nightly-2027-01-31.',
   })
 }
 
@@ -94,7 +103,7 @@ function secretsOf({ config }: Context, spec: JobSpec): SecretValues {
       'usage',
       `The job wants the ${what} ${missing.join(', ')}, which ${verb} not set here.`,
       {
-        hint: `Set ${them} in the environment of this command, such as ${missing[0]}=... crucible submit ...`,
+        hint: `Set ${them} in the environment of this command, such as \`${missing[0]}=... crucible submit ...\`.`,
       },
     )
   }
@@ -163,7 +172,7 @@ async function start(context: Context, input: JobInput): Promise<string | undefi
     if (isNamed(error, 'WorkflowExecutionAlreadyStartedError')) return undefined
     if (grpcCodeOf(error) !== GRPC.invalidArgument || !/search attribute/i.test(causesOf(error))) throw error
     throw new CrucibleError('unavailable', 'This Temporal server has never met a Crucible worker.', {
-      hint: 'Start one, which makes the server ready (crucible worker), then submit again.',
+      hint: 'Start one, which makes the server ready (`crucible worker`), then submit again.',
       cause: error,
     })
   }

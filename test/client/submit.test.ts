@@ -80,7 +80,7 @@ describe('submit', () => {
   it('makes an id that no other job has', async () => {
     const ids = await Promise.all([1, 2, 3].map(() => submit(world.context, { spec: SPEC })))
     expect(new Set(ids.map(({ id }) => id)).size).toBe(3)
-    for (const { id } of ids) expect(id).toMatch(/^job-[0-9a-z]{10}$/)
+    for (const { id } of ids) expect(id).toMatch(new RegExp(`^${SPEC.name}-[a-z][0-9a-z]{5}$`))
   })
 
   it('is the same job when it is repeated with its id', async () => {
@@ -125,7 +125,7 @@ describe('submit', () => {
     })
   })
 
-  it.each(['nightly', 'job-', 'job-UPPER', 'job-a/b', 'job-x-', `job-${'x'.repeat(40)}`])(
+  it.each(['9-nightly', 'job-', 'job-UPPER', 'job-a/b', 'job-x-', `job-${'x'.repeat(40)}`])(
     'refuses %s as an id',
     async (id) => {
       await expect(submit(world.context, { spec: SPEC, id })).rejects.toMatchObject({ kind: 'usage' })
