@@ -35,10 +35,10 @@ const OF_CLONE = 'crucible'
 function invocationOf({ npm_lifecycle_event: npmScript }: Environment, script: string): string {
   const root = packageRoot()
   const ofClone = join(root, OF_CLONE)
-  const isOfClone =
-    script === ofClone || (script === join(root, 'dist', 'cli', 'main.js') && existsSync(ofClone))
-  if (isOfClone && npmScript === 'crucible') return 'npm run crucible --'
-  if (isOfClone) return pathFromHere(ofClone)
+  if (script === ofClone) return pathFromHere(ofClone)
+  if (script === join(root, 'dist', 'cli', 'main.js') && npmScript !== undefined && existsSync(ofClone)) {
+    return npmScript === 'crucible' ? 'npm run crucible --' : pathFromHere(ofClone)
+  }
   // Where npx keeps packages that are not installed in the project.
   if (script.includes(`${sep}_npx${sep}`)) return 'npx crucible-ml'
   return script.endsWith(join(sep, 'node_modules', '.bin', 'crucible')) ? 'npx crucible' : 'crucible'

@@ -16,6 +16,7 @@ import { checkSameDeployment } from './deployment'
 import { CrucibleError, GRPC, grpcCodeOf, isNamed, messageOf } from './errors'
 import { submissionOf } from './history'
 import { uiUrlOf } from './look'
+import { unsetSecrets } from './preflight'
 import { warningsFor } from './saved'
 import { detailsOf, summaryInMarkdown, summaryOf } from './submit-words'
 import { isQueueServed } from './workers'
@@ -94,20 +95,11 @@ function checkId(id: string): void {
 }
 
 /** The values of a job's secrets, from the caller's environment; all that are missing are named at once. */
-function secretsOf({ config }: Context, spec: JobSpec): SecretValues {
+function secretsOf(context: Context, spec: JobSpec): SecretValues {
+  const [unset] = unsetSecrets(context, spec)
+  if (unset !== undefined) throw new CrucibleError('usage', unset)
   const secrets = secretsNeeded(spec)
-  const missing = secrets.filter((name) => config.environment[name] === undefined)
-  if (missing.length > 0) {
-    const [what, verb, them] = missing.length === 1 ? ['secret', 'is', 'it'] : ['secrets', 'are', 'them']
-    throw new CrucibleError(
-      'usage',
-      `The job wants the ${what} ${missing.join(', ')}, which ${verb} not set here.`,
-      {
-        hint: `Set ${them} in the environment of this command, such as \`${missing[0]}=... crucible submit ...\`.`,
-      },
-    )
-  }
-  return Object.fromEntries(secrets.map((name) => [name, config.environment[name]!]))
+  return Object.fromEntries(secrets.map((name) => [name, context.config.environment[name]!]))
 }
 
 async function codeFor({ store }: Context, { directory, from, spec }: Submission): Promise<Code> {

@@ -36,9 +36,9 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function plan(cli: Cli, given: JobArguments): Promise<void> {
-  const { readJob } = lazily('../read-job') as typeof jobReading
+  const { readCheckedJob } = lazily('../read-job') as typeof jobReading
   const { findPlan, showPlan } = lazily('../planning') as typeof planning
-  const found = await findPlan(cli, await readJob(cli, given))
+  const found = await findPlan(cli, await readCheckedJob(cli, given))
   cli.out.json({ plannedBy: found.plannedBy, ...found.plan })
   showPlan(cli.out, found.plan, cli.now())
 }

@@ -137,6 +137,38 @@ describe('crucible', () => {
     expect(JSON.parse((await world.run(...args, '--json')).stdout)).toEqual(document)
   })
 
+  it.each([
+    ['ls', 'list'],
+    ['ps', 'list'],
+    ['queue', 'list'],
+    ['status', 'show'],
+    ['describe', 'show'],
+    ['get', 'show'],
+    ['stop', 'cancel'],
+    ['run', 'submit'],
+  ])('takes %s for %s', async (alias, name) => {
+    const [help, ofCommand] = [await world.run(alias, '--help'), await world.run(name, '--help')]
+    expect(help).toEqual(ofCommand)
+    expect(await world.run('help', alias)).toEqual(ofCommand)
+  })
+
+  it('takes status without a job for the list of all', async () => {
+    expect(await world.run('status')).toEqual(await world.run('list'))
+    expect((await world.run('status', 'job-none')).stderr).toContain('There is no job job-none')
+  })
+
+  it.each([
+    ['delete', 'crucible cancel JOB'],
+    ['ssh', 'crucible logs -f JOB'],
+    ['resume', 'crucible submit --from JOB'],
+    ['download', 'crucible artifacts JOB --download FOLDER'],
+  ])('points to the right word when asked to %s', async (word, command) => {
+    const { exitCode, stderr } = await world.run(word, 'job-1')
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(`There is no command ${word}.`)
+    expect(stderr).toContain(command)
+  })
+
   it('guesses what was meant', async () => {
     expect(await world.run('lsit')).toEqual({
       exitCode: 2,

@@ -152,8 +152,8 @@ describe('submit', () => {
     const spec = { ...SPEC, secrets: ['TOKEN', 'OTHER', 'THIRD'] }
     await expect(submit(world.context, { spec })).rejects.toMatchObject({
       kind: 'usage',
-      message: 'The job wants the secrets OTHER, THIRD, which are not set here.',
-      hint: expect.stringContaining('OTHER=...'),
+      message:
+        'The job wants the secrets OTHER, THIRD, which are not set here. Set them in the environment of this command, such as `OTHER=... crucible submit ...`.',
     })
     expect(started).toEqual([])
   })
