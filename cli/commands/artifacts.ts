@@ -33,6 +33,7 @@ async function artifacts(cli: Cli, meant: string, { download, force }: Options):
   if (force === true && download === undefined) {
     throw new CrucibleError('usage', '--force is for --download.')
   }
+  if (download === '') throw new CrucibleError('usage', '--download names no folder.')
   const context = cli.context()
   const id = await findJob(context, meant)
   const target = download === undefined ? undefined : resolve(download)
@@ -45,7 +46,7 @@ async function artifacts(cli: Cli, meant: string, { download, force }: Options):
   out.table(
     ['PATH', 'SIZE', 'SHA-256'],
     found.map(({ path, sizeBytes, sha256 }) => [path, bytes(sizeBytes), sha256?.slice(0, 12) ?? NOTHING]),
-    { right: ['SIZE'] },
+    { right: ['SIZE'], wrapped: 'PATH', optional: ['SHA-256'] },
   )
   if (target !== undefined) out.line(`${plural(found.length, 'file')} copied to ${target} and compared.`)
 }

@@ -61,6 +61,7 @@ async function list(cli: Cli, id: string): Promise<void> {
   ])
   out.table(['CHECKPOINT', 'STEP', 'ATTEMPT', 'FILES', 'SIZE', 'WHEN'], rows, {
     right: ['STEP', 'ATTEMPT', 'FILES', 'SIZE'],
+    optional: ['FILES'],
   })
 }
 

@@ -46,7 +46,7 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
       attempt === null ? NOTHING : String(attempt),
       text,
     ]),
-    { right: ['ATTEMPT'] },
+    { right: ['ATTEMPT'], wrapped: 'WHAT' },
   )
   for (const { attempt, detail } of story) {
     if (detail === undefined) continue
