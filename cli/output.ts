@@ -96,8 +96,8 @@ export class Output {
   ): void {
     if (this.isJson) return
     // A program that reads a pipe counts on every column, and on one line for each row.
-    const { optional: _optional, wrapped: _wrapped, ...inPipe } = options
-    const fitted = fitTable({ head, rows }, this.width, this.#stdout.isTTY === true ? options : inPipe)
+    const { flexible = [] } = options
+    const fitted = fitTable({ head, rows }, this.width, this.#stdout.isTTY === true ? options : { flexible })
     const Table = lazily('cli-table3') as typeof TableLibrary
     const table = new Table({
       chars: BORDERLESS,

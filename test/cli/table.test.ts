@@ -181,9 +181,6 @@ describe('the commands that read the store', () => {
     ['artifacts', artifacts],
     ['checkpoints', checkpoints],
   ])('fit 80 columns: %s', async (name, { define }) => {
-    const { define } = (await import(
-      `../../cli/commands/${name}`
-    )) as typeof import('../../cli/commands/events')
     const data = {
       jobId: JOB,
       spec: { ...SPEC, run: WORDS },
