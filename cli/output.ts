@@ -25,7 +25,7 @@ export interface OutputOptions {
 export interface TableOptions {
   /** Columns of numbers. */
   right?: readonly string[]
-  /** Columns whose long texts are cut where the table would be wider than the screen. */
+  /** Columns whose long texts are cut where the table would be wider than the screen; in a pipe only the first of them. */
   flexible?: string | readonly string[]
   /** A column, best the last one, whose long texts go on in the next line instead. */
   wrapped?: string
@@ -96,8 +96,9 @@ export class Output {
   ): void {
     if (this.isJson) return
     // A program that reads a pipe counts on every column, and on one line for each row.
-    const { flexible = [] } = options
-    const fitted = fitTable({ head, rows }, this.width, this.#stdout.isTTY === true ? options : { flexible })
+    const [first = []] = [options.flexible ?? []].flat()
+    const fitting = this.#stdout.isTTY === true ? options : { flexible: first }
+    const fitted = fitTable({ head, rows }, this.width, fitting)
     const Table = lazily('cli-table3') as typeof TableLibrary
     const table = new Table({
       chars: BORDERLESS,

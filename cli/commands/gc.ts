@@ -112,7 +112,7 @@ function tell(cli: Cli, verdicts: GarbageVerdict[], last?: Omit<LastCollection, 
 export const HEAD = ['', 'BACKEND', 'WHAT', 'ID', 'WHERE', 'OWNER', 'SINCE', 'A DAY', 'WHY', 'IT']
 export const FIT: TableOptions = {
   right: ['A DAY'],
-  flexible: ['WHY', 'IT', 'OWNER'],
+  flexible: ['IT', 'WHY', 'OWNER'],
   optional: ['SINCE', 'WHERE', 'BACKEND', 'IT', 'OWNER'],
 }
 

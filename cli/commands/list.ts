@@ -82,7 +82,7 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
 export const HEAD = ['JOB', 'NAME', 'STATE', 'WHY', 'WHERE', 'PROGRESS', 'COST', 'TO GO', 'AGE']
 export const FIT: TableOptions = {
   right: ['COST', 'TO GO', 'AGE'],
-  flexible: ['WHY', 'NAME'],
+  flexible: ['NAME', 'WHY'],
   optional: ['NAME', 'WHERE', 'TO GO', 'WHY', 'COST', 'PROGRESS'],
 }
 
