@@ -50,9 +50,9 @@ export class Cli {
     return this.outside.config.invocation
   }
 
-  /** Text with the commands in it as this user calls them: where there is no `crucible` on PATH, by npm. */
+  /** Text with the commands in it as this user starts them: `` `./crucible list` `` in a clone. */
   asCalled(text: string): string {
-    return text.replaceAll('`crucible ', `\`${this.invocation} `)
+    return text.replace(/`((?:\w+=\S* )*)crucible /g, `\`$1${this.invocation} `)
   }
 
   now(): number {
@@ -75,7 +75,9 @@ export class Cli {
   /** What the functions of the client work with: made at first use, closed at the end of the command. */
   context(config?: ClientConfig): Context {
     const { Context: ClientContext } = lazily('../client/context') as typeof clientContext
-    this.#context ??= new ClientContext(config ?? this.clientConfig(), () => this.now())
+    this.#context ??= new ClientContext(config ?? this.clientConfig(), () => this.now(), {
+      onNote: (text) => this.out.note(text),
+    })
     return this.#context
   }
 

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs'
+import { join, relative, sep } from 'node:path'
 import type { Environment } from '../client/config'
 import { replaceAws, withDevEnvironment } from '../client/environment'
+import { packageRoot } from './package'
 
 /** What the command line takes from the environment besides what client and workers read of it. */
 export interface CliConfig {
@@ -10,15 +13,41 @@ export interface CliConfig {
   invocation: string
 }
 
-export function readCliConfig(own: Environment = process.env): CliConfig {
+/** @param script the file that Node runs, as the user named it */
+export function readCliConfig(
+  own: Environment = process.env,
+  script: string | undefined = process.argv[1],
+): CliConfig {
   const environment = withDevEnvironment(own)
   if (environment !== own) adoptAws(environment)
-  const { NO_COLOR, TERM, npm_lifecycle_event: npmScript } = environment
+  const { NO_COLOR, TERM } = environment
   return {
     environment,
     isColourWanted: (NO_COLOR ?? '') === '' && TERM !== 'dumb',
-    invocation: npmScript === undefined ? 'crucible' : 'npm run crucible --',
+    invocation: invocationOf(environment, script ?? ''),
   }
+}
+
+/** The program of a clone; a package does not have it. */
+const OF_CLONE = 'crucible'
+
+/** What to write in a terminal to start this program again: in a clone, by npx, or installed. */
+function invocationOf({ npm_lifecycle_event: npmScript }: Environment, script: string): string {
+  const root = packageRoot()
+  const ofClone = join(root, OF_CLONE)
+  if (script === ofClone) return pathFromHere(ofClone)
+  if (script === join(root, 'dist', 'cli', 'main.js') && npmScript !== undefined && existsSync(ofClone)) {
+    return npmScript === 'crucible' ? 'npm run crucible --' : pathFromHere(ofClone)
+  }
+  // Where npx keeps packages that are not installed in the project.
+  if (script.includes(`${sep}_npx${sep}`)) return 'npx crucible-ml'
+  return script.endsWith(join(sep, 'node_modules', '.bin', 'crucible')) ? 'npx crucible' : 'crucible'
+}
+
+function pathFromHere(path: string): string {
+  const here = relative(process.cwd(), path)
+  if (here.length > path.length) return path
+  return here.startsWith('..') ? here : `.${sep}${here}`
 }
 
 /** Makes the AWS variables of an environment those of this process, for the SDKs, which look there. Answers what undoes it. */

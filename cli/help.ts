@@ -19,7 +19,7 @@ export function helpText(paint: Colors): string {
     groups.join('\n\n'),
     '',
     '`crucible COMMAND --help` tells more, with examples. `--json` makes any answer JSON.',
-    'A JOB is an id, the unique beginning of one, or a unique name.',
+    'A JOB is an id, the unique beginning of one, or a name.',
     '',
     'First steps: `crucible demo`; or `crucible dev`, and in a second terminal',
     '`crucible submit train.py --follow`.',

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import module, { createRequire } from 'node:module'
+import { withoutAliases } from './aliases'
 import { loadQuick } from './quick'
 import type * as start from './start'
 
@@ -8,5 +9,5 @@ const { enableCompileCache } = module as { enableCompileCache?: () => unknown }
 enableCompileCache?.()
 
 const { startProcess } =
-  loadQuick(process.argv.slice(2)) ?? (createRequire(__filename)('./start') as typeof start)
+  loadQuick(withoutAliases(process.argv.slice(2))) ?? (createRequire(__filename)('./start') as typeof start)
 startProcess()

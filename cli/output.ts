@@ -1,9 +1,8 @@
 import { createRequire } from 'node:module'
-import { stripVTControlCharacters } from 'node:util'
 import type TableLibrary from 'cli-table3'
 import { createColors } from 'picocolors'
 import type { Colors } from 'picocolors/types'
-import { clip } from './words'
+import { fitTable, GAP } from './table'
 
 /** Only commands that print a table load what it takes. */
 const lazily = createRequire(__filename)
@@ -26,15 +25,16 @@ export interface OutputOptions {
 export interface TableOptions {
   /** Columns of numbers. */
   right?: readonly string[]
-  /** The column whose long texts are cut where the table would be wider than the screen. */
-  flexible?: string
+  /** Columns whose long texts are cut where the table would be wider than the screen; in a pipe only the first of them. */
+  flexible?: string | readonly string[]
+  /** A column, best the last one, whose long texts go on in the next line instead. */
+  wrapped?: string
+  /** Columns that are left out, in this order, where the table would be wider than the screen all the same. A note names them. */
+  optional?: readonly string[]
 }
 
 /** Of a file or a pipe. */
 const WIDTH_ELSEWHERE = 100
-const GAP = 2
-/** A column cut to less tells nothing. */
-const FLEXIBLE_MIN = 16
 
 /**
  * Where a command writes. What was asked for goes to stdout, as text or as JSON and never as both; remarks and progress go to
@@ -92,19 +92,24 @@ export class Output {
   table(
     head: readonly string[],
     rows: readonly (readonly string[])[],
-    { right = [], flexible }: TableOptions = {},
+    { right = [], ...options }: TableOptions = {},
   ): void {
     if (this.isJson) return
-    const shown = flexible === undefined ? rows : fitted(head, rows, { flexible, width: this.width })
+    // A program that reads a pipe counts on every column, and on one line for each row.
+    const [first = []] = [options.flexible ?? []].flat()
+    const fitting = this.#stdout.isTTY === true ? options : { flexible: first }
+    const fitted = fitTable({ head, rows }, this.width, fitting)
     const Table = lazily('cli-table3') as typeof TableLibrary
     const table = new Table({
       chars: BORDERLESS,
-      head: head.map((title) => this.paint.dim(title)),
-      colAligns: head.map((title) => (right.includes(title) ? 'right' : 'left')),
+      head: fitted.head.map((title) => this.paint.dim(title)),
+      colAligns: fitted.head.map((title) => (right.includes(title) ? 'right' : 'left')),
       style: { 'padding-left': 0, 'padding-right': GAP, head: [], border: [], compact: true },
     })
-    table.push(...shown.map((row) => [...row]))
+    table.push(...fitted.rows.map((row) => [...row]))
     for (const line of table.toString().split('\n')) this.line(line.trimEnd())
+    if (fitted.leftOut.length === 0) return
+    this.note(`Left out to fit ${this.width} columns: ${fitted.leftOut.join(', ')}. --json has everything.`)
   }
 
   /** Of the screen that stdout is, in columns. */
@@ -116,20 +121,6 @@ export class Output {
   clear(): void {
     if (this.isTerminal) this.#stdout.write('\u001b[H\u001b[2J')
   }
-}
-
-function fitted(
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  { flexible, width }: { flexible: string; width: number },
-): string[][] {
-  const widths = head.map((title, index) =>
-    Math.max(title.length, ...rows.map((row) => stripVTControlCharacters(row[index] ?? '').length)),
-  )
-  const total = widths.reduce((sum, each) => sum + each + GAP, -GAP)
-  const at = head.indexOf(flexible)
-  const room = Math.max(FLEXIBLE_MIN, widths[at]! - Math.max(0, total - width))
-  return rows.map((row) => row.map((cell, index) => (index === at ? clip(cell, room) : cell)))
 }
 
 const BORDERLESS = Object.fromEntries(

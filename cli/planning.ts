@@ -65,7 +65,7 @@ export function showPlan(
       placements
         .slice(0, PLACEMENTS_SHOWN_MAX)
         .map((placement, index) => rowOf(placement, { isChosen: index === 0, nowMs })),
-      { right: ['PER HOUR', 'COST', 'TIME'] },
+      { right: ['PER HOUR', 'COST', 'TIME'], flexible: 'MACHINE', optional: ['PRICE FROM', 'PLACE', 'TIME'] },
     )
     const left = placements.length - PLACEMENTS_SHOWN_MAX
     if (left > 0) out.line(out.paint.dim(`And ${left} more; --json has them all.`))

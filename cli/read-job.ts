@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path'
 import { CrucibleError } from '../client/errors'
 import { findJob, submissionWithId } from '../client/find-job'
@@ -10,9 +11,14 @@ import {
   type JobFields,
   type JobOrProblems,
 } from '../client/job-file'
+import { preflight } from '../client/preflight'
 import type { Submission } from '../client/submit'
+import type * as registry from '../backends/registry'
 import type { Cli } from './cli'
 import { flagOf, withFlags } from './job-flags'
+
+/** The registry loads every backend. */
+const lazily = createRequire(__filename)
 
 /** What a person gave: a file, the script's own arguments, and flags. */
 export interface JobArguments {
@@ -50,6 +56,15 @@ export async function readJob(cli: Cli, given: JobArguments): Promise<Submission
     ...(from === undefined ? {} : { from }),
     ...(flags.fresh === true ? { isFresh: true } : {}),
   }
+}
+
+/** As `readJob`, with what can be known to be wrong with the job refused, and what may be wrong noted. */
+export async function readCheckedJob(cli: Cli, given: JobArguments): Promise<Submission> {
+  const submission = await readJob(cli, given)
+  const { BACKENDS } = lazily('../backends/registry') as typeof registry
+  const warnings = await preflight(cli.context(), submission, Object.keys(BACKENDS))
+  for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
+  return submission
 }
 
 /** A repeated submission counts its deadline from the first one, so that it is the same. */

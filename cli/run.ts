@@ -1,3 +1,4 @@
+import { pointerFor, withoutAliases } from './aliases'
 import { CrucibleError, toCrucibleError, type ErrorKind } from '../client/errors'
 import { Cli, type Outside } from './cli'
 import type { TemporalServerErrorCode } from './dev/temporal/errors'
@@ -6,7 +7,8 @@ import { version } from './package'
 import { makeProgram } from './program'
 
 /** Runs one command line, without the program's own name; answers the exit code. Never throws. */
-export async function runCli(args: readonly string[], outside: Outside): Promise<number> {
+export async function runCli(given: readonly string[], outside: Outside): Promise<number> {
+  const args = withoutAliases(given)
   const cli = new Cli(outside, isJsonWanted(args))
   try {
     await dispatch(cli, args)
@@ -72,6 +74,9 @@ function usageError({ message }: Error, args: readonly string[]): CrucibleError 
   const command = args.find((arg) => !arg.startsWith('-'))
   const help =
     command === undefined || /unknown command/.test(what) ? 'crucible --help' : `crucible ${command} --help`
+  const pointer = /unknown command/.test(what) ? pointerFor(command ?? '') : undefined
+  if (pointer !== undefined)
+    return new CrucibleError('usage', `There is no command ${command}.`, { hint: pointer })
   const meant = suggestion === undefined ? '' : `${suggestion.replace(/^\(|\)$/g, '')} `
   return new CrucibleError('usage', `${what}.`, { hint: `${meant}See \`${help}\`.` })
 }

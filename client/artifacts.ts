@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Settlement } from '../core/activities'
 import type { RecordEntry } from '../core/record'
@@ -9,7 +9,7 @@ import { checkKey } from '../storage/keys'
 import { eachOf } from '../storage/parallel'
 import { readRecords } from '../storage/record'
 import type { Context } from './context'
-import { CrucibleError } from './errors'
+import { CrucibleError, toCrucibleError } from './errors'
 import { resultOf, submissionOf } from './history'
 import { noSuchJob } from './look'
 
@@ -93,18 +93,79 @@ export interface DownloadOptions {
 
 /**
  * Copies a job's artifacts into a folder, each under its own path, and compares them with their digests. Where another file has
- * such a name already, throws `usage` and copies nothing, unless forced. Throws `failed` when one arrives damaged.
+ * such a name already, throws `usage` and copies nothing, unless forced. A file that cannot be copied does not hold up the others: at the
+ * end `failed` names each.
  */
 export async function downloadArtifacts(
   context: Context,
   jobId: string,
   { toFolder, isForced = false, attempt }: DownloadOptions & { toFolder: string },
 ): Promise<ArtifactView[]> {
+  await checkTarget(toFolder)
   const artifacts = await findArtifacts(context, jobId, attempt)
   const copies = artifacts.map((artifact) => copyOf(artifact, toFolder))
   if (!isForced) await refuseToReplace(copies)
-  await eachOf(copies, (copy) => download(context, copy))
+  const failures = await eachOf(copies, async (copy): Promise<FailedCopy[]> => {
+    try {
+      await download(context, copy)
+      return []
+    } catch (error) {
+      return [{ path: copy.path, reason: toCrucibleError(error).message }]
+    }
+  })
+  const failed = failures.flat()
+  if (failed.length > 0) throw incomplete(failed, { toFolder, count: copies.length })
   return artifacts.map(({ key: _key, ...view }) => view)
+}
+
+/** An artifact that could not be copied. */
+export interface FailedCopy {
+  path: string
+  reason: string
+}
+
+function incomplete(
+  failed: FailedCopy[],
+  { toFolder, count }: { toFolder: string; count: number },
+): CrucibleError {
+  const copied = count - failed.length
+  const lines = [
+    `${failed.length} of ${count} files could not be copied; ${copied} ${copied === 1 ? 'is' : 'are'} in ${toFolder}.`,
+    ...failed.map(({ path, reason }) => `  ${path}: ${reason}`),
+  ]
+  return new CrucibleError('failed', lines.join('\n'), {
+    hint: 'Run the command again: it compares what is there already, and copies the rest.',
+    details: { failed, copied, folder: toFolder },
+  })
+}
+
+/** Refuses what cannot become a folder of files before anything is read: a file, or a place where we may not write. */
+async function checkTarget(toFolder: string): Promise<void> {
+  const existing = await nearestExisting(toFolder)
+  if (!existing.isFolder) {
+    throw new CrucibleError('usage', `${existing.path} is a file, so nothing can be copied into it.`, {
+      hint: 'Name a folder; it is made where it does not exist.',
+    })
+  }
+  try {
+    // Tried, because permissions say nothing of a file system that is read-only.
+    await rmdir(await mkdtemp(join(existing.path, '.crucible-')))
+  } catch (error) {
+    throw new CrucibleError('permission', `You may not write to ${existing.path}.`, {
+      hint: 'Name another folder.',
+      cause: error,
+    })
+  }
+}
+
+async function nearestExisting(path: string): Promise<{ path: string; isFolder: boolean }> {
+  try {
+    return { path, isFolder: (await stat(path)).isDirectory() }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if ((code !== 'ENOENT' && code !== 'ENOTDIR') || dirname(path) === path) throw toCrucibleError(error)
+    return nearestExisting(dirname(path))
+  }
 }
 
 interface Copy extends ArtifactView {

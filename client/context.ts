@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { connect } from 'node:net'
 import type * as temporal from '@temporalio/client'
+import { formatDuration } from '../core/time'
 import { openStore } from '../storage/open-store'
 import type { ObjectStore } from '../storage/store'
 import type { ClientConfig } from './config'
@@ -9,18 +10,36 @@ import { CrucibleError, messageOf, toCrucibleError } from './errors'
 /** The SDK takes longer to load than most commands take in all: only those that talk to the server pay for it. */
 const lazily = createRequire(__filename)
 
-/** A server that does not answer within this, also from a busy machine, is taken to be down; a closed port is told at once. */
-const CONNECT_TIMEOUT_MS = 5_000
+/**
+ * How long each try to connect waits for an answer. A busy machine may need several; a closed port is reported at once. In all, less
+ * than a person waits before asking what is wrong.
+ */
+const CONNECT_TIMEOUTS_MS = [5_000, 10_000, 15_000]
+/** The operating system answers for a port of this machine at once, unless it is very busy. */
+const PROBE_TIMEOUT_MS = 5_000
+
+export interface ContextOptions {
+  /** Takes remarks for the person who waits. */
+  onNote?: (text: string) => void
+  connectTimeoutsMs?: readonly number[]
+}
 
 /** What every function of the client works with: one store, and one connection that is made when it is first needed. */
 export class Context {
   #store: ObjectStore | undefined
   #client: Promise<temporal.Client> | undefined
+  #isClosing = false
 
   constructor(
     readonly config: ClientConfig,
     readonly now: () => number,
+    private readonly options: ContextOptions = {},
   ) {}
+
+  /** A remark for the person who waits for an answer. */
+  note(text: string): void {
+    this.options.onNote?.(text)
+  }
 
   get store(): ObjectStore {
     try {
@@ -41,6 +60,7 @@ export class Context {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true
     const client = await this.#client?.catch(() => undefined)
     this.#client = undefined
     await client?.connection.close()
@@ -49,21 +69,31 @@ export class Context {
   async #connect(): Promise<temporal.Client> {
     const { connection: options, namespace } = this.config.temporal
     const { address = 'localhost:7233', tls, apiKey, metadata } = options
-    if (await isRefused(address)) throw noServer(address, 'the port is closed')
     const { Client, Connection } = lazily('@temporalio/client') as typeof temporal
-    try {
-      const connection = await Connection.connect({
-        address,
-        connectTimeout: CONNECT_TIMEOUT_MS,
-        ...(tls === undefined ? {} : { tls }),
-        ...(apiKey === undefined ? {} : { apiKey }),
-        ...(metadata === undefined ? {} : { metadata }),
-      })
-      return new Client({ connection, namespace })
-    } catch (error) {
-      const known = toCrucibleError(error)
-      throw known.kind === 'permission' ? known : noServer(address, messageOf(error), error)
+    const timeoutsMs = this.options.connectTimeoutsMs ?? CONNECT_TIMEOUTS_MS
+    for (const [index, connectTimeout] of timeoutsMs.entries()) {
+      if (await isRefused(address)) throw noServer(address, 'the port is closed')
+      try {
+        const connection = await Connection.connect({
+          address,
+          connectTimeout,
+          ...(tls === undefined ? {} : { tls }),
+          ...(apiKey === undefined ? {} : { apiKey }),
+          ...(metadata === undefined ? {} : { metadata }),
+        })
+        return new Client({ connection, namespace })
+      } catch (error) {
+        const known = toCrucibleError(error)
+        if (known.kind === 'permission') throw known
+        const nextMs = timeoutsMs[index + 1]
+        if (nextMs === undefined || this.#isClosing || CERTAIN.test(messageOf(error)))
+          throw noServer(address, messageOf(error), error)
+        this.note(
+          `The Temporal server at ${address} has not answered within ${formatDuration(connectTimeout)}; waiting up to ${formatDuration(nextMs)} more.`,
+        )
+      }
     }
+    throw noServer(address, 'no time to wait for it')
   }
 }
 
@@ -74,6 +104,9 @@ function noServer(address: string, why: string, cause?: unknown): CrucibleError 
   })
 }
 
+/** In what gRPC says of a server that no patience reaches. */
+const CERTAIN = /ECONNREFUSED|ENOTFOUND/
+
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):(\d+)$/
 
 /** Whether a port of this machine is certainly closed, which the operating system says at once. */
@@ -82,7 +115,7 @@ async function isRefused(address: string): Promise<boolean> {
   if (port === undefined) return false
   const host = address.slice(0, -port.length - 1).replace(/[[\]]/g, '')
   return new Promise((resolve) => {
-    const socket = connect({ host, port: Number(port), timeout: CONNECT_TIMEOUT_MS })
+    const socket = connect({ host, port: Number(port), timeout: PROBE_TIMEOUT_MS })
     const answer = (isClosed: boolean): void => {
       socket.destroy()
       resolve(isClosed)

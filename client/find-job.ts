@@ -1,10 +1,11 @@
+import { isFinal } from '../core/job'
 import type { JobInput } from '../core/messages'
 import { layout } from '../storage/layout'
 import { eachOf } from '../storage/parallel'
-import { readRecord } from '../storage/record'
+import { readRecord, readRecords } from '../storage/record'
 import type { Context } from './context'
 import { CrucibleError } from './errors'
-import { submissionOf } from './history'
+import { resultOf, submissionOf } from './history'
 import { listJobs } from './list'
 import { noSuchJob } from './look'
 
@@ -18,18 +19,18 @@ export async function submissionWithId({ store }: Context, jobId: string): Promi
 }
 
 /**
- * The id of the job that a person means by an id, the beginning of one, or a name. Throws `not-found`, or `usage` with the
- * candidates when several could be meant.
+ * The id of the job that a person means by an id, a name, or the beginning of an id. A name stands for its job that is not over, else
+ * for its newest, which is noted. Throws `not-found`, or `usage` with the candidates when several could be meant.
  */
 export async function findJob(context: Context, meant: string): Promise<string> {
   if (!isKeyPart(meant)) throw noSuchJob(context, meant)
   if ((await context.store.head(layout.record(meant, 0))) !== undefined) return meant
   const byId = await idsBeginningWith(context, meant)
-  const byName = byId.length > 0 ? [] : await idsNamed(context, meant)
-  const found = [...new Set([...byId, ...byName])]
-  if (found.length === 1) return found[0]!
-  if (found.length === 0) throw noSuchJob(context, meant)
-  throw await ambiguous(context, meant, found)
+  const named = await jobsNamed(context, meant, byId)
+  if (named.length > 0) return chosenOf(context, meant, named)
+  if (byId.length === 1) return byId[0]!
+  if (byId.length === 0) throw noSuchJob(context, meant)
+  throw await ambiguous(context, meant, byId)
 }
 
 /** Text that can stand in a key of the store; anything else is no job's id or name. */
@@ -41,14 +42,59 @@ async function idsBeginningWith({ store }: Context, beginning: string): Promise<
   return store.listFolders(`${layout.jobs()}${beginning}`)
 }
 
-/** Asked of Temporal's index where it answers; else of each job's record. */
-async function idsNamed(context: Context, name: string): Promise<string[]> {
+interface NamedJob {
+  id: string
+  submittedAtMs: number
+  isOver: boolean
+}
+
+async function chosenOf(context: Context, name: string, named: NamedJob[]): Promise<string> {
+  const [newest, ...older] = [...named].sort((a, b) => b.submittedAtMs - a.submittedAtMs)
+  const open = named.filter(({ isOver }) => !isOver)
+  // A command such as cancel must not choose between two that run.
+  if (open.length > 1)
+    throw await ambiguous(
+      context,
+      name,
+      open.map(({ id }) => id),
+    )
+  const { id } = open[0] ?? newest!
+  const why = open.length > 0 ? 'the one that is not over' : 'the newest'
+  if (older.length > 0) context.note(`"${name}" is taken as ${id}, ${why} of the jobs of that name.`)
+  return id
+}
+
+/** Ids that may be of jobs too new for Temporal's index; of more than this, the index is trusted. */
+const NOT_INDEXED_MAX = 50
+
+/** Asked of Temporal's index where it answers, and of the record for jobs that are not in it; else of each job's record. */
+async function jobsNamed(context: Context, name: string, idsBeginning: string[]): Promise<NamedJob[]> {
+  let indexed: NamedJob[]
   try {
-    return (await listJobs(context, { name, limit: NAMED_MAX + 1 })).map(({ id }) => id)
+    const listed = await listJobs(context, { name, limit: NAMED_MAX })
+    indexed = listed.map(({ id, submittedAtMs, state }) => ({ id, submittedAtMs, isOver: isFinal(state) }))
   } catch {
-    const jobs = await knownJobs(context)
-    return jobs.filter((job) => job.name === name).map(({ id }) => id)
+    const jobs = (await knownJobs(context)).filter((job) => job.name === name)
+    return eachOf(jobs, async ({ id, submittedAtMs }) => ({
+      id,
+      submittedAtMs,
+      isOver: await isOver(context, id),
+    }))
   }
+  const others = idsBeginning.filter(
+    (id) => id.startsWith(`${name}-`) && !indexed.some((job) => job.id === id),
+  )
+  if (others.length > NOT_INDEXED_MAX) return indexed
+  const read = await eachOf(others, async (id): Promise<NamedJob[]> => {
+    const input = await submissionWithId(context, id)
+    if (input?.spec.name !== name) return []
+    return [{ id, submittedAtMs: input.submittedAtMs, isOver: await isOver(context, id) }]
+  })
+  return [...indexed, ...read.flat()]
+}
+
+async function isOver({ store }: Context, jobId: string): Promise<boolean> {
+  return resultOf(await readRecords(store, jobId, { last: 1 })) !== undefined
 }
 
 export interface KnownJob {

@@ -2,7 +2,7 @@
 import type { JobSpec } from '../core/job'
 import { MICRO_USD_PER_USD } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
-import type { Range } from '../core/resources'
+import type { Range, ResourceRequest } from '../core/resources'
 import { SECOND_MS } from '../core/time'
 
 export { parseJobFile, parseJobObject, type Job, type JobOrProblems } from '../intake/job-file'
@@ -30,7 +30,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
     inputs: spec.inputs,
     resources: defined({
       gpus: range(resources.gpus),
-      gpu_memory: range(resources.gpuMemoryGiB, 'GiB'),
+      gpu_memory: gpuMemory(resources),
       accelerators: resources.accelerators,
       cpus: range(resources.cpus),
       memory: range(resources.memoryGiB, 'GiB'),
@@ -60,6 +60,17 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
     secrets: spec.secrets,
     outputs: spec.outputs,
   })
+}
+
+/** Each bound is of one kind only: a label, or what is reported. */
+function gpuMemory({ gpuMemoryGb, gpuMemoryGiB }: ResourceRequest): string | undefined {
+  if (gpuMemoryGb === undefined || gpuMemoryGiB === undefined)
+    return range(gpuMemoryGb, 'GB') ?? range(gpuMemoryGiB, 'GiB')
+  const [from, to] =
+    gpuMemoryGb.min === undefined
+      ? [`${gpuMemoryGiB.min}GiB`, `${gpuMemoryGb.max}GB`]
+      : [`${gpuMemoryGb.min}GB`, `${gpuMemoryGiB.max}GiB`]
+  return `${from}..${to}`
 }
 
 function range(bounds: Range | undefined, unit = ''): string | undefined {

@@ -4,7 +4,7 @@ import type { WorkflowExecutionDescription } from '@temporalio/client'
 import type { MachineHandle } from '../core/handle'
 import { isFinal } from '../core/job'
 import { STATUS_QUERY, type JobStatus } from '../core/messages'
-import { jobWorkflowId } from '../core/queues'
+import { jobWorkflowId, WORKFLOW_TYPES } from '../core/queues'
 import type { RecordEntry } from '../core/record'
 import { SECOND_MS } from '../core/time'
 import type * as documents from '../intake/documents'
@@ -70,6 +70,12 @@ export function uiUrlOf(
   return runId === undefined ? workflow : `${workflow}/${runId}/user-metadata`
 }
 
+/** The page of Temporal's Web UI that lists jobs, newest first, without their attempts and what Crucible runs for itself. */
+export function jobsUiUrl(uiUrl: string, namespace: string): string {
+  const query = encodeURIComponent(`WorkflowType="${WORKFLOW_TYPES.job}"`)
+  return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${query}`
+}
+
 /** The workflow's own status, or `undefined` when nobody answers in time. */
 async function askWorkflow(
   context: Context,
@@ -114,7 +120,7 @@ const CLOSED_BY_HAND: Readonly<Record<string, string>> = {
 function endedByHand({ status }: WorkflowExecutionDescription, last: JobStatus): JobStatus | undefined {
   const how = CLOSED_BY_HAND[status.name]
   if (how === undefined || isFinal(last.state)) return undefined
-  const message = `${how} Garbage collection ends what is left of it (crucible gc); submit it again with --from ${last.id}.`
+  const message = `${how} Garbage collection ends what is left of it (\`crucible gc\`); submit it again with \`crucible submit --from ${last.id}\`.`
   return { ...last, state: 'failed', reason: 'unclassified', message }
 }
 

@@ -37,7 +37,7 @@ function asCrucibleError(error: unknown): CrucibleError {
   if (failure.class !== 'unclassified') return errorFromFailure(failure, error)
   if (!/timeout|timed out/i.test(failure.message)) return toCrucibleError(error)
   return new CrucibleError('unavailable', 'No worker answers for plans.', {
-    hint: 'Start one: crucible worker.',
+    hint: 'Start one: `crucible worker`.',
     cause: error,
   })
 }

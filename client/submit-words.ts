@@ -2,6 +2,7 @@ import { secretsNeeded, type JobSpec } from '../core/job'
 import type { JobInput } from '../core/messages'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
+import { formatGpuMemory } from '../core/gpu-memory'
 import { formatRange, type ResourceRequest } from '../core/resources'
 import { formatDuration, formatInstant } from '../core/time'
 
@@ -61,11 +62,12 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source }: JobInput
 
 /** `2 GPUs, H100, 8+ cpus`; nothing when nothing is asked for. */
 export function resourcesInWords(request: ResourceRequest): string | undefined {
-  const { gpus, gpuMemoryGiB, accelerators, cpus, memoryGiB, diskGiB, shmGiB } = request
+  const { gpus, accelerators, cpus, memoryGiB, diskGiB, shmGiB } = request
+  const gpuMemory = formatGpuMemory(request)
   const words = [
     gpus && `${formatRange(gpus)} GPUs`,
     accelerators && accelerators.length > 0 && accelerators.join(' or '),
-    gpuMemoryGiB && `GPU memory ${formatRange(gpuMemoryGiB, ' GiB')}`,
+    gpuMemory && `GPU memory ${gpuMemory}`,
     cpus && `${formatRange(cpus)} cpus`,
     memoryGiB && `memory ${formatRange(memoryGiB, ' GiB')}`,
     diskGiB && `disk ${formatRange(diskGiB, ' GiB')}`,

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { TypedSearchAttributes } from '@temporalio/common'
-import { makeId } from '../core/ids'
+import { makeDeploymentId, makeJobId } from '../core/ids'
 import { secretsNeeded, type JobSpec } from '../core/job'
 import type { JobInput, JobSource } from '../core/messages'
 import { JOB_ID_PATTERN, jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
@@ -18,6 +18,7 @@ import { CrucibleError, GRPC, grpcCodeOf, isNamed, messageOf } from './errors'
 import { sourceOf } from './go-on'
 import { submissionOf } from './history'
 import { uiUrlOf } from './look'
+import { unsetSecrets } from './preflight'
 import { warningsFor } from './saved'
 import { detailsOf, summaryInMarkdown, summaryOf } from './submit-words'
 import { isQueueServed } from './workers'
@@ -56,12 +57,13 @@ export interface Submitted {
  */
 export async function submit(context: Context, submission: Submission): Promise<Submitted> {
   const { store, config } = context
-  const { spec, from, isFresh = false, id = makeId('job', randomInt) } = submission
-  checkId(id)
+  const { spec, from, isFresh = false } = submission
+  if (submission.id !== undefined) checkId(submission.id)
   const secrets = secretsOf(context, spec)
   // Asked for before anything is left behind anywhere.
   await checkSameDeployment(context, await context.temporal())
   const source = from === undefined || isFresh ? undefined : await sourceOf(context, from)
+  const id = submission.id ?? (await freshId(context, spec.name))
   const code = await codeFor(context, submission)
   try {
     const input: JobInput = {
@@ -69,7 +71,7 @@ export async function submit(context: Context, submission: Submission): Promise<
       spec,
       bundle: code.ref,
       owner: config.owner,
-      deployment: await ensureDeployment(store, () => makeId('dep', randomInt)),
+      deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
       submittedAtMs: context.now(),
       ...(from === undefined ? {} : { from }),
       ...(source === undefined ? {} : { source }),
@@ -85,28 +87,27 @@ export async function submit(context: Context, submission: Submission): Promise<
   }
 }
 
+/** An id that no job of this store has. */
+async function freshId({ store }: Context, name: string): Promise<string> {
+  for (;;) {
+    const id = makeJobId(name, randomInt)
+    if ((await store.head(layout.record(id, 0))) === undefined) return id
+  }
+}
+
 function checkId(id: string): void {
   if (JOB_ID_PATTERN.test(id)) return
   throw new CrucibleError('usage', `"${id}" is not an id of a job.`, {
-    hint: 'Write job- and at most 36 of a-z, 0-9 and inner dashes, such as job-nightly-2027-01-31.',
+    hint: 'Begin with a letter and write at most 40 of a-z, 0-9 and inner dashes, such as nightly-2027-01-31.',
   })
 }
 
 /** The values of a job's secrets, from the caller's environment; all that are missing are named at once. */
-function secretsOf({ config }: Context, spec: JobSpec): SecretValues {
+function secretsOf(context: Context, spec: JobSpec): SecretValues {
+  const [unset] = unsetSecrets(context, spec)
+  if (unset !== undefined) throw new CrucibleError('usage', unset)
   const secrets = secretsNeeded(spec)
-  const missing = secrets.filter((name) => config.environment[name] === undefined)
-  if (missing.length > 0) {
-    const [what, verb, them] = missing.length === 1 ? ['secret', 'is', 'it'] : ['secrets', 'are', 'them']
-    throw new CrucibleError(
-      'usage',
-      `The job wants the ${what} ${missing.join(', ')}, which ${verb} not set here.`,
-      {
-        hint: `Set ${them} in the environment of this command, such as ${missing[0]}=... crucible submit ...`,
-      },
-    )
-  }
-  return Object.fromEntries(secrets.map((name) => [name, config.environment[name]!]))
+  return Object.fromEntries(secrets.map((name) => [name, context.config.environment[name]!]))
 }
 
 async function codeFor({ store }: Context, { directory, from, spec }: Submission): Promise<Code> {
@@ -175,7 +176,7 @@ async function start(context: Context, input: JobInput): Promise<string | undefi
     if (isNamed(error, 'WorkflowExecutionAlreadyStartedError')) return undefined
     if (grpcCodeOf(error) !== GRPC.invalidArgument || !/search attribute/i.test(causesOf(error))) throw error
     throw new CrucibleError('unavailable', 'This Temporal server has never met a Crucible worker.', {
-      hint: 'Start one, which makes the server ready (crucible worker), then submit again.',
+      hint: 'Start one, which makes the server ready (`crucible worker`), then submit again.',
       cause: error,
     })
   }

@@ -1,14 +1,33 @@
 /** Crockford's base 32: no letter is mistaken for a digit; lower case, as providers want it in names. */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
+const LETTERS = DIGITS.slice(10)
+
+/** A random whole number from 0 up to, but without, its argument. */
+export type RandomBelow = (limit: number) => number
+
 /** Fifty bits: enough that two made at random never meet. */
-const LENGTH = 10
+const DEPLOYMENT_ID_LENGTH = 10
+
+/** A new id of a deployment, such as `dep-0r5k2m9x4c`. */
+export function makeDeploymentId(randomBelow: RandomBelow): string {
+  return `dep-${digits(DEPLOYMENT_ID_LENGTH, randomBelow)}`
+}
+
+/** The longest id of a job (`JOB_ID_PATTERN`). */
+export const JOB_ID_LENGTH_MAX = 40
+/** 700 million ids of each name: a person can read one aloud. Whether one is taken is looked up before it is used. */
+const JOB_SUFFIX_LENGTH = 6
 
 /**
- * A new id, such as `job-0r5k2m9x4c`.
- *
- * @param randomBelow a random whole number from 0 up to, but without, its argument
+ * A new id for a job of this name, such as `char-lm-xm8n27`. It begins with a letter, and so does what follows the name: of
+ * `char-lm-xm8n27-2` the number is the attempt's.
  */
-export function makeId(prefix: 'job' | 'dep', randomBelow: (limit: number) => number): string {
-  const digits = Array.from({ length: LENGTH }, () => DIGITS[randomBelow(DIGITS.length)])
-  return `${prefix}-${digits.join('')}`
+export function makeJobId(name: string, randomBelow: RandomBelow): string {
+  const readable = /^[a-z]/.test(name) ? name : `job-${name}`
+  const start = readable.slice(0, JOB_ID_LENGTH_MAX - JOB_SUFFIX_LENGTH - 1).replace(/-+$/, '')
+  return `${start}-${LETTERS[randomBelow(LETTERS.length)]}${digits(JOB_SUFFIX_LENGTH - 1, randomBelow)}`
+}
+
+function digits(count: number, randomBelow: RandomBelow): string {
+  return Array.from({ length: count }, () => DIGITS[randomBelow(DIGITS.length)]).join('')
 }

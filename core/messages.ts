@@ -114,6 +114,12 @@ export interface AttemptInput {
 }
 
 /** Result of the `attempt` workflow: what is certain about it, its machine ended. */
+/**
+ * The type of the failure with which an attempt closes that has lost its machine, or whose program failed: Temporal shows it as failed.
+ * Its detail is the attempt's outcome, which is as certain as that of one that completes.
+ */
+export const ATTEMPT_FAILED = 'attempt-failed'
+
 export interface AttemptOutcome {
   settlement: Settlement
 }

@@ -47,10 +47,10 @@ export function parseAttemptId(attemptId: string): { jobId: string; attempt: num
 }
 
 /**
- * The client makes ids of `job-` and ten characters; a caller may bring its own of this form. Forty characters leave room
- * for an attempt number and an owner's prefix within the sixty that every provider accepts as a name.
+ * The client makes an id of the job's name (`ids.ts`); a caller may bring its own of this form. Forty characters leave room for an
+ * attempt number and an owner's prefix within the sixty that every provider accepts as a name.
  */
-export const JOB_ID_PATTERN = /^job-[0-9a-z](?:[0-9a-z-]{0,34}[0-9a-z])?$/
+export const JOB_ID_PATTERN = /^[a-z](?:[0-9a-z-]{0,38}[0-9a-z])?$/
 
 /** The keyword search attributes, at most five of the ten that a SQL server has. They drive `list` and the Temporal UI. */
 export const SEARCH_ATTRIBUTES = {

@@ -8,6 +8,8 @@ export interface Range {
 export interface ResourceRequest {
   /** Number of GPUs. Asking for GPU memory or an accelerator by name means at least one. */
   gpus?: Range
+  /** Memory of each GPU, in GB as the label of the card says it (`gpu-memory.ts`). */
+  gpuMemoryGb?: Range
   /** Memory of each GPU, in GiB as the driver reports it. */
   gpuMemoryGiB?: Range
   /** Acceptable accelerators by canonical name (`accelerators.ts`); empty or missing means any. */
@@ -46,7 +48,8 @@ export function formatRange(range: Range, unit = ''): string {
 /** True when the request needs a GPU at all. */
 export function wantsGpu(request: ResourceRequest): boolean {
   if (request.gpus !== undefined) return (request.gpus.min ?? 0) > 0
-  return request.gpuMemoryGiB !== undefined || (request.accelerators?.length ?? 0) > 0
+  const { gpuMemoryGb, gpuMemoryGiB, accelerators = [] } = request
+  return gpuMemoryGb !== undefined || gpuMemoryGiB !== undefined || accelerators.length > 0
 }
 
 /** One line about a machine: `8 cpus, 61 GiB, 1x V100 16 GiB`. */

@@ -136,7 +136,8 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
     inputs: file.inputs ?? [],
     resources: defined({
       gpus: resources.gpus,
-      gpuMemoryGiB: resources.gpu_memory,
+      gpuMemoryGb: resources.gpu_memory?.gb,
+      gpuMemoryGiB: resources.gpu_memory?.gib,
       accelerators: resources.accelerators,
       cpus: resources.cpus,
       memoryGiB: resources.memory,

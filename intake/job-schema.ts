@@ -65,7 +65,7 @@ const resources = z.strictObject({
     '2..8',
   ).exactOptional(),
   gpu_memory: field(
-    as.sizeRange,
+    as.labelledRange,
     'Memory of each GPU. GB is the size on the label of the card, GiB what its driver reports.',
     '24GB',
     '24GB..80GB',

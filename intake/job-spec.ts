@@ -51,6 +51,7 @@ function range(max: number): z.ZodType<Range> {
 
 const resources: z.ZodType<ResourceRequest> = z.strictObject({
   gpus: range(LIMITS.gpus).exactOptional(),
+  gpuMemoryGb: range(LIMITS.sizeGiB).exactOptional(),
   gpuMemoryGiB: range(LIMITS.sizeGiB).exactOptional(),
   accelerators: z.array(z.string().min(1)).max(LIMITS.accelerators).exactOptional(),
   cpus: range(LIMITS.cpus).exactOptional(),
@@ -206,7 +207,7 @@ function checkpointFaults({ checkpoint: { complete = [], exclude = [] } }: JobSp
 function resourceFaults(request: ResourceRequest): Fault[] {
   if (wantsGpu(request) || request.gpus?.max !== 0) return []
   const asked =
-    request.gpuMemoryGiB !== undefined
+    request.gpuMemoryGb !== undefined || request.gpuMemoryGiB !== undefined
       ? 'GPU memory'
       : request.accelerators?.length
         ? 'an accelerator'

@@ -1,4 +1,5 @@
 /** Durations, sizes, ranges, money and instants as people write them. */
+import { LABEL_FLOOR } from '../core/gpu-memory'
 import { microUsd, type MicroUsd } from '../core/money'
 import type { Range } from '../core/resources'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
@@ -84,17 +85,38 @@ export function parseSizeGiB(text: string): number {
 }
 
 /**
- * How much of the GiB that its label says in GB a machine or card must at least report. A label counts in 10^9 bytes or
- * in 2^30 (0.931 of a GiB or 1), and error correction, driver and firmware take up to another 1% (a T4, "16 GB", reports
- * 14.73 GiB; an A10G, "24 GB", 22.5 GiB).
- */
-const LABEL_FLOOR = 0.92
-
-/**
  * A range of sizes in GiB as a machine reports them. GB is the size on a label: as a lower bound 0.92 GiB, as an upper
  * bound 1 GiB. GiB is exact. A single size is a lower bound.
  */
 export function parseSizeRange(text: string): Range {
+  const { from, to } = parseSizes(text)
+  const range: Range = {}
+  if (from !== undefined)
+    range.min = from.isLabel ? roundGiB(labelGb(from) * LABEL_FLOOR, Math.floor) : gib(from, Math.floor)
+  if (to !== undefined) range.max = to.isLabel ? roundGiB(labelGb(to), Math.ceil) : gib(to, Math.ceil)
+  return range
+}
+
+/** A range of sizes of which each bound is the size on a label, in GB, or an exact one, in GiB. */
+export interface LabelledRange {
+  gb?: Range
+  gib?: Range
+}
+
+/** As `parseSizeRange`, but labels are kept as they are: what they mean depends on the card. */
+export function parseLabelledRange(text: string): LabelledRange {
+  const { from, to } = parseSizes(text)
+  const range: LabelledRange = {}
+  if (from !== undefined)
+    if (from.isLabel) range.gb = { min: roundGiB(labelGb(from), Math.floor) }
+    else range.gib = { min: gib(from, Math.floor) }
+  if (to !== undefined)
+    if (to.isLabel) range.gb = { ...range.gb, max: roundGiB(labelGb(to), Math.ceil) }
+    else range.gib = { ...range.gib, max: gib(to, Math.ceil) }
+  return range
+}
+
+function parseSizes(text: string): { from: Size | undefined; to: Size | undefined } {
   const bounds = splitRange(text)
   if (!/[a-z]/i.test(text)) throw notASize(text)
   // In `24..80GB` the unit stands once.
@@ -103,14 +125,10 @@ export function parseSizeRange(text: string): Range {
   const from = bounds.from === undefined ? undefined : parseSize(isBare ? bounds.from + unit : bounds.from)
   const to = bounds.to === undefined ? undefined : parseSize(bounds.to)
   if (from !== undefined && to !== undefined && from.bytes > to.bytes) throw reversed(text, bounds)
-  const range: Range = {}
-  if (from !== undefined)
-    range.min = from.isLabel ? roundGiB(labelGiB(from) * LABEL_FLOOR, Math.floor) : gib(from, Math.floor)
-  if (to !== undefined) range.max = to.isLabel ? roundGiB(labelGiB(to), Math.ceil) : gib(to, Math.ceil)
-  return range
+  return { from, to }
 }
 
-function labelGiB(size: Size): number {
+function labelGb(size: Size): number {
   return size.bytes / SIZE_UNITS.gb!
 }
 

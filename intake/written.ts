@@ -77,6 +77,16 @@ export const sizeRange = amount('a size or a range of sizes', units.SIZE_RANGE_P
   return range
 })
 
+export const labelledRange = amount(
+  'a size or a range of sizes',
+  units.SIZE_RANGE_PATTERN,
+  (text): units.LabelledRange => {
+    const range = units.parseLabelledRange(text)
+    bounded(text, range.gb?.min ?? range.gib?.min ?? 0, SIZE_BOUNDS)
+    return range
+  },
+)
+
 export const size = amount('a size', units.SIZE_PATTERN, (text) =>
   bounded(text, units.parseSizeGiB(text), SIZE_BOUNDS),
 )

@@ -6,6 +6,7 @@ import type { JobSpec } from '../core/job'
 import type { Rejection } from '../core/plan'
 import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../core/resources'
 import { findAccelerator } from '../core/accelerators'
+import { fitsGpuMemory, gpuMemoryInWords } from '../core/gpu-memory'
 import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
 import { cannotEnd } from './admission'
 import { budgetReserveMs } from '../core/timing'
@@ -78,7 +79,6 @@ function notFitting(offer: Offer, resources: ResourceRequest): string | undefine
     ['cpus', shape.cpus, resources.cpus, ''],
     ['memory', shape.memoryGiB, resources.memoryGiB, ' GiB'],
     ['GPUs', shape.gpus, resources.gpus ?? (wantsGpu(resources) ? { min: 1 } : undefined), ''],
-    ['GPU memory', shape.gpuMemoryGiB ?? 0, resources.gpuMemoryGiB, ' GiB'],
     // A provider that states no disk gives what is asked.
     [
       'disk',
@@ -91,6 +91,7 @@ function notFitting(offer: Offer, resources: ResourceRequest): string | undefine
     if (!isWithin(has, wanted))
       return `${name}: has ${round1(has)}${unit}, wanted ${formatRange(wanted!, unit)}`
   }
+  if (!fitsGpuMemory(shape, resources)) return `GPU memory: ${gpuMemoryInWords(shape, resources)}`
   const wanted = resources.accelerators ?? []
   if (wanted.length > 0 && !wanted.some((name) => isSameAccelerator(name, shape.accelerator))) {
     return `accelerator: has ${shape.accelerator ?? 'none'}, wanted ${wanted.join(' or ')}`

@@ -1,8 +1,8 @@
 // Makes a checkout ready to run: dependencies, build, and with --test what the tests run against. Plain Node: it runs before anything is
-// installed, says everything on stderr, and does nothing, quickly, when nothing is to do.
+// installed, says everything on stderr, and does nothing, quickly, when nothing is to do. A program of its own, and part of `crucible`.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, realpathSync, rmSync, writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -24,7 +24,10 @@ const KEPT_LINES = 12
 /** Something that a person has to do; the message says what. */
 class SetupError extends Error {}
 
-const isQuiet = process.argv.includes('--quiet')
+const isProgram =
+  process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)
+const flags = isProgram ? process.argv.slice(2) : []
+const isQuiet = flags.includes('--quiet')
 const say = (line) => isQuiet || process.stderr.write(`${line}\n`)
 
 function isAtLeast([major, minor], [wantedMajor, wantedMinor]) {
@@ -162,7 +165,7 @@ function isHeld(path) {
   }
 }
 
-async function setUp() {
+async function makeReady() {
   checkNode()
   checkPython()
   if (!areDependenciesInstalled() || !isBuilt()) {
@@ -171,7 +174,7 @@ async function setUp() {
       await build(say)
     })
   }
-  if (process.argv.includes('--test')) await getServers()
+  if (flags.includes('--test')) await getServers()
 }
 
 /** The servers that the tests run against, each of which takes minutes to get the first time. */
@@ -204,9 +207,18 @@ async function getServers() {
   if (provider !== undefined) say(`Terraform's provider of AWS: ${provider}`)
 }
 
-setUp().catch((error) => {
-  const isReadOnly = ['EACCES', 'EROFS', 'EPERM'].includes(error.code)
-  const remedy = isReadOnly ? `\nSet-up writes to ${ROOT}: make it writable, or use a copy that is.` : ''
-  process.stderr.write(`${error.message}${remedy}\n`)
-  process.exitCode = 1
-})
+/** Whether the checkout is ready; what a person must do first is said on stderr, and is the exit code. */
+export async function setUp() {
+  try {
+    await makeReady()
+    return true
+  } catch (error) {
+    const isReadOnly = ['EACCES', 'EROFS', 'EPERM'].includes(error.code)
+    const remedy = isReadOnly ? `\nSet-up writes to ${ROOT}: make it writable, or use a copy that is.` : ''
+    process.stderr.write(`${error.message}${remedy}\n`)
+    process.exitCode = 1
+    return false
+  }
+}
+
+if (isProgram) await setUp()

@@ -6,7 +6,7 @@ import {
   type Client,
 } from '@temporalio/client'
 import type { Logger } from 'pino'
-import { makeId } from '../core/ids'
+import { makeDeploymentId } from '../core/ids'
 import type { GarbageCollectionInput } from '../core/messages'
 import type { BackendName } from '../core/offer'
 import {
@@ -25,7 +25,7 @@ const SWEEP_EVERY = '10 minutes'
 
 /** Whose store this is; the first process to ask makes it somebody's. */
 export function deploymentOf(store: ObjectStore): Promise<string> {
-  return ensureDeployment(store, () => makeId('dep', randomInt))
+  return ensureDeployment(store, () => makeDeploymentId(randomInt))
 }
 
 /** The search attributes, on servers that were not started with them. */

@@ -1,5 +1,6 @@
 import { Runtime, type Logger, type LogLevel as TemporalLevel, type LogMetadata } from '@temporalio/worker'
 import { pino, type Logger as PinoLogger } from 'pino'
+import { WORKFLOW_TYPES } from '../core/queues'
 import type { LogLevel } from './config'
 
 const LEVELS: Readonly<Record<TemporalLevel, LogLevel>> = {
@@ -33,10 +34,27 @@ export function installRuntime(logger: PinoLogger): void {
 /** What the SDK warns of at every start of a backend's workers, which do activities only. */
 const AS_INTENDED = 'No workflows registered'
 
-function temporalLogger(logger: PinoLogger): Logger {
+/**
+ * One line for a workflow that closed as failed, instead of the SDK's stack trace: a person wants to know which job and why. That an
+ * attempt lost its machine is routine. `undefined` for workflows that never fail as intended.
+ */
+function failedWorkflow(meta: LogMetadata = {}): { level: LogLevel; line: string } | undefined {
+  const { workflowType, workflowId, error } = meta as Record<string, unknown>
+  const { message = '', type } = error as { message?: string; type?: unknown }
+  const what = `${String(workflowId).replace(/^job\//, '')} failed`
+  const why = message.replace(/\s+/g, ' ')
+  if (workflowType === WORKFLOW_TYPES.job)
+    return { level: 'warn', line: `Job ${what} (${String(type)}): ${why}` }
+  if (workflowType === WORKFLOW_TYPES.attempt) return { level: 'info', line: `Attempt ${what}: ${why}` }
+  return undefined
+}
+
+export function temporalLogger(logger: PinoLogger): Logger {
   const log = (level: TemporalLevel, message: string, meta?: LogMetadata): void => {
     if (message.startsWith(AS_INTENDED)) return
-    logger[LEVELS[level]](plain(meta), message)
+    const failed = message === 'Workflow failed' ? failedWorkflow(meta) : undefined
+    if (failed === undefined) logger[LEVELS[level]](plain(meta), message)
+    else logger[failed.level](failed.line)
   }
   return {
     log,

@@ -1,4 +1,5 @@
 import {
+  ApplicationFailure,
   CancellationScope,
   condition,
   getExternalWorkflowHandle,
@@ -11,7 +12,13 @@ import type { Drain, DrainReason } from '../core/documents'
 import { failureFrom } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
-import { RUNNING_SIGNAL, type AttemptInput, type AttemptOutcome, type RunningNotice } from '../core/messages'
+import {
+  ATTEMPT_FAILED,
+  RUNNING_SIGNAL,
+  type AttemptInput,
+  type AttemptOutcome,
+  type RunningNotice,
+} from '../core/messages'
 import { formatDuration } from '../core/time'
 import { on, orchestrator, pressing } from './activities'
 import { AttemptPage } from './attempt-page'
@@ -26,7 +33,14 @@ import { failedLaunch, launch, startRunner } from './launch'
 export async function attempt(input: AttemptInput): Promise<AttemptOutcome> {
   const page = new AttemptPage(input)
   const orders = attemptOrders(input)
-  return CancellationScope.nonCancellable(() => live(input, page, orders))
+  const outcome = await CancellationScope.nonCancellable(() => live(input, page, orders))
+  const { end } = outcome.settlement
+  // Temporal's list shows how a workflow closed: an attempt that lost its machine must not look like a success there.
+  if (end.kind === 'failed' && patched('closes-as-failed')) {
+    const { message } = end.failure
+    throw ApplicationFailure.create({ message, type: ATTEMPT_FAILED, nonRetryable: true, details: [outcome] })
+  }
+  return outcome
 }
 
 async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<AttemptOutcome> {

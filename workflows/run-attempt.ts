@@ -1,4 +1,5 @@
 import {
+  ApplicationFailure,
   condition,
   ParentClosePolicy,
   startChild,
@@ -11,9 +12,11 @@ import type { DrainReason } from '../core/documents'
 import { failureFrom } from '../core/failure'
 import type { AttemptEnd } from '../core/ledger'
 import {
+  ATTEMPT_FAILED,
   DRAIN_SIGNAL,
   EXTEND_SIGNAL,
   type AttemptInput,
+  type AttemptOutcome,
   type DrainRequest,
   type ExtendRequest,
 } from '../core/messages'
@@ -79,7 +82,10 @@ async function runChild(
     staticDetails: reasons.map((reason) => `- ${sentence(reason)}`).join('\n'),
   })
   const life = { isOver: false }
-  const result = child.result().finally(() => (life.isOver = true))
+  const result = child
+    .result()
+    .catch(outcomeOf)
+    .finally(() => (life.isOver = true))
   const [outcome] = await Promise.all([result, passOn(run, order, { child, life })])
   return outcome.settlement
 }
@@ -123,6 +129,15 @@ async function tell<T>(child: Child, signal: string, request: T): Promise<void> 
   } catch {
     // Its result, or its loss, is on the way.
   }
+}
+
+/** What a child came to that closed as failed; throws the error of one that ended without having settled. */
+function outcomeOf(error: unknown): AttemptOutcome {
+  if (error instanceof ChildWorkflowFailure && error.cause instanceof ApplicationFailure) {
+    const { type, details } = error.cause
+    if (type === ATTEMPT_FAILED) return details![0] as AttemptOutcome
+  }
+  throw error
 }
 
 /** What a child's failure tells of how the attempt ended; nothing when it was ended by hand. */

@@ -1,4 +1,5 @@
 import { ACCELERATORS, findAccelerator } from '../../core/accelerators'
+import { reachesGpuMemory } from '../../core/gpu-memory'
 import { wantsGpu, type MachineShape, type ResourceRequest } from '../../core/resources'
 import type { MachineType } from './api'
 import { DISK_MAX_GIB } from './config'
@@ -63,7 +64,7 @@ function isEnough(type: MachineType, request: ResourceRequest): boolean {
     shape.cpus >= (request.cpus?.min ?? 0) &&
     shape.memoryGiB >= (request.memoryGiB?.min ?? 0) &&
     shape.gpus >= gpusMin &&
-    (shape.gpuMemoryGiB ?? 0) >= (request.gpuMemoryGiB?.min ?? 0)
+    reachesGpuMemory(shape, request)
   )
 }
 

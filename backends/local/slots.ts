@@ -1,4 +1,5 @@
-import { isWithin, wantsGpu, type ResourceRequest } from '../../core/resources'
+import { reachesGpuMemory } from '../../core/gpu-memory'
+import { wantsGpu, type ResourceRequest } from '../../core/resources'
 import type { Gpu } from './gpus'
 import type { Host } from './host'
 import { lookAtAll } from './look'
@@ -47,7 +48,7 @@ export function chooseKind(gpus: Gpu[], request: ResourceRequest, taken: Taken):
         request.accelerators.length === 0 ||
         request.accelerators.includes(gpu.accelerator)) &&
       // A larger one is a fit, so only the lower bound holds here.
-      isWithin(gpu.memoryGiB, { min: request.gpuMemoryGiB?.min ?? 0 }),
+      reachesGpuMemory({ accelerator: gpu.accelerator, gpuMemoryGiB: gpu.memoryGiB }, request),
   )
   const kinds = new Map<string, GpuKind>()
   for (const gpu of fitting) {

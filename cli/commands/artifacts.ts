@@ -50,6 +50,7 @@ async function artifacts(cli: Cli, meant: string, { download, force, attempt }: 
   if (force === true && download === undefined) {
     throw new CrucibleError('usage', '--force is for --download.')
   }
+  if (download === '') throw new CrucibleError('usage', '--download names no folder.')
   const context = cli.context()
   const id = await findJob(context, meant)
   const target = download === undefined ? undefined : resolve(download)
@@ -71,7 +72,7 @@ async function artifacts(cli: Cli, meant: string, { download, force, attempt }: 
       String(by ?? NOTHING),
       shortened(olderAttempts),
     ]),
-    { right: ['SIZE', 'ATTEMPT'] },
+    { right: ['SIZE', 'ATTEMPT'], wrapped: 'PATH', optional: ['SHA-256'] },
   )
   if (target !== undefined) out.line(`${plural(found.length, 'file')} copied to ${target} and compared.`)
 }

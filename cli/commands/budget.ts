@@ -39,7 +39,7 @@ async function show(cli: Cli, month: string): Promise<void> {
       ...view.owners.map(({ owner, ...account }) => [owner, ...amounts(account)]),
       [out.paint.bold(`all of ${month}`), ...amounts(view.total)],
     ],
-    { right: ['LIMIT', 'SPENT', 'PROMISED', 'LEFT'] },
+    { right: ['LIMIT', 'SPENT', 'PROMISED', 'LEFT'], flexible: 'OWNER' },
   )
   if (view.jobs.length > 0) {
     const jobs = view.jobs.map(({ jobId, microUsd }) => `${jobId} ${formatUsd(microUsd)}`)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { removeDevNote, writeDevNote, type DevNote, type Environment, type Home } from '../../client/config'
 import { CrucibleError, toCrucibleError } from '../../client/errors'
+import { jobsUiUrl } from '../../client/look'
 import type { WorkerConfig } from '../../workers/config'
 import { countArgument } from '../arguments'
 import type { Cli } from '../cli'
@@ -265,7 +266,7 @@ function tellReady(
   })
   const rows: Row[] = [
     ['Temporal', `${address} (namespace ${namespace})`],
-    ...(uiUrl === null ? [] : [['Web UI', uiUrl] as Row]),
+    ...(uiUrl === null ? [] : [['jobs', jobsUiUrl(uiUrl, namespace)] as Row]),
     ['backends', [...backends.keys()].join(', ')],
     ['home', home.directory],
     ...(cloud === undefined ? [] : rowsOfCloud(cloud, home)),

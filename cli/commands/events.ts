@@ -55,7 +55,7 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
       attempt === null ? NOTHING : String(attempt),
       text,
     ]),
-    { right: ['ATTEMPT'] },
+    { right: ['ATTEMPT'], wrapped: 'WHAT' },
   )
   const lines = view === undefined ? [] : continuationLines(cli, view)
   for (const line of lines.length === 0 ? [] : ['', ...lines]) cli.out.line(line)

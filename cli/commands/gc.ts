@@ -7,6 +7,7 @@ import { formatDuration, formatInstant } from '../../core/time'
 import { durationArgument } from '../arguments'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
+import type { TableOptions } from '../output'
 import { age, NOTHING, plural, usd } from '../words'
 import type * as workerConfig from '../../workers/config'
 import type * as deployments from '../../workers/deployment'
@@ -99,7 +100,7 @@ function tell(cli: Cli, verdicts: GarbageVerdict[], last?: Omit<LastCollection, 
   out.table(
     HEAD,
     verdicts.map((verdict) => rowOf(verdict, cli.now())),
-    { right: ['A DAY'], flexible: 'IT' },
+    FIT,
   )
   const wasted = verdicts
     .filter(({ action }) => action === 'would-end' || action === 'failed')
@@ -107,7 +108,13 @@ function tell(cli: Cli, verdicts: GarbageVerdict[], last?: Omit<LastCollection, 
   if (wasted > 0) out.line(`What nobody owns costs about ${usd(wasted)} a day.`)
 }
 
-const HEAD = ['', 'BACKEND', 'WHAT', 'ID', 'WHERE', 'OWNER', 'SINCE', 'A DAY', 'WHY', 'IT']
+/** With its options, for a test of what fits. */
+export const HEAD = ['', 'BACKEND', 'WHAT', 'ID', 'WHERE', 'OWNER', 'SINCE', 'A DAY', 'WHY', 'IT']
+export const FIT: TableOptions = {
+  right: ['A DAY'],
+  flexible: ['IT', 'WHY', 'OWNER'],
+  optional: ['SINCE', 'WHERE', 'BACKEND', 'IT', 'OWNER'],
+}
 
 function rowOf(verdict: GarbageVerdict, nowMs: number): string[] {
   const { action, backend, kind, id, owner, reason, description } = verdict

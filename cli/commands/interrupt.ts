@@ -3,10 +3,12 @@ import type { Command } from 'commander'
 import { readDevNote } from '../../client/config'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
-import { lookAt, readMachine } from '../../client/look'
+import { readMachine } from '../../client/look'
 import { isAttemptOver } from '../../client/view'
+import { watchJob } from '../../client/watch'
 import type { MachineHandle } from '../../core/handle'
-import { formatDuration, SECOND_MS } from '../../core/time'
+import { isFinal } from '../../core/job'
+import { formatDuration, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { durationArgument } from '../arguments'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
@@ -20,6 +22,8 @@ const lazily = createRequire(__filename)
 /** Long enough to save a small checkpoint, short enough to watch. */
 const NOTICE_DEFAULT_MS = 30 * SECOND_MS
 const CALL_LIMIT_MS = 30 * SECOND_MS
+/** From a submission to a running program, also on a busy machine. */
+const MACHINE_LIMIT_MS = 2 * MINUTE_MS
 
 interface Options {
   notice?: number
@@ -71,14 +75,25 @@ async function interrupt(cli: Cli, meant: string, { notice, withoutNotice }: Opt
 }
 
 async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
-  const { attempts, state } = await lookAt(cli.context(), id)
-  const last = attempts.at(-1)
-  const machine =
-    last === undefined || isAttemptOver(last)
-      ? undefined
-      : await readMachine(cli.context().store, id, last.number)
-  if (machine !== undefined) return machine
-  throw new CrucibleError('failed', `${id} has no machine now: it is ${state}.`)
+  let isNoted = false
+  const limit = AbortSignal.any([cli.interruption(), AbortSignal.timeout(MACHINE_LIMIT_MS)])
+  for await (const view of watchJob(cli.context(), id, { signal: limit })) {
+    const { attempts, state } = view
+    const last = attempts.at(-1)
+    const machine =
+      last === undefined || isAttemptOver(last)
+        ? undefined
+        : await readMachine(cli.context().store, id, last.number)
+    // Taken before its program runs, a machine shows nothing.
+    if (machine !== undefined && last!.state === 'running') return machine
+    if (isFinal(state)) throw new CrucibleError('failed', `${id} has no machine now: it is ${state}.`)
+    if (!isNoted) cli.out.note(`${id} is ${state}; waiting until it runs on a machine.`)
+    isNoted = true
+  }
+  const waited = formatDuration(MACHINE_LIMIT_MS)
+  throw new CrucibleError('failed', `${id} has had no machine on which it runs for ${waited}.`, {
+    hint: `See why: \`crucible show ${id}\`.`,
+  })
 }
 
 /** The small cloud has a door for those who run it (docs/small-cloud.md). */

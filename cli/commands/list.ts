@@ -4,6 +4,7 @@ import { JOB_STATES, type JobState } from '../../core/job'
 import { countArgument } from '../arguments'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
+import type { TableOptions } from '../output'
 import { age, placementInWords, plural, progressInWords, stateInColour, usd } from '../words'
 
 /** A server answers no more at once. */
@@ -73,10 +74,7 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
     usd(job.cost.estimatedRemainingMicroUsd),
     age(job.submittedAtMs, nowMs),
   ])
-  cli.out.table(['JOB', 'NAME', 'STATE', 'WHY', 'WHERE', 'PROGRESS', 'COST', 'TO GO', 'AGE'], rows, {
-    right: ['COST', 'TO GO', 'AGE'],
-    flexible: 'NAME',
-  })
+  cli.out.table(HEAD, rows, FIT)
   const warned = jobs.filter(({ warning }) => warning !== null)
   if (warned.length > 0)
     cli.out.note(
@@ -85,6 +83,14 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
       ),
     )
   if (jobs.length === limit) cli.out.note(`The first ${plural(limit, 'job')}; see more with --limit.`)
+}
+
+/** With its options, for a test of what fits. */
+export const HEAD = ['JOB', 'NAME', 'STATE', 'WHY', 'WHERE', 'PROGRESS', 'COST', 'TO GO', 'AGE']
+export const FIT: TableOptions = {
+  right: ['COST', 'TO GO', 'AGE'],
+  flexible: ['NAME', 'WHY'],
+  optional: ['NAME', 'WHERE', 'TO GO', 'WHY', 'COST', 'PROGRESS'],
 }
 
 function parseStates(text: string): JobState[] {

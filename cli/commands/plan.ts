@@ -37,9 +37,9 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function plan(cli: Cli, given: JobArguments): Promise<void> {
-  const { readJob } = lazily('../read-job') as typeof jobReading
+  const { readCheckedJob } = lazily('../read-job') as typeof jobReading
   const { findPlan, showPlan } = lazily('../planning') as typeof planning
-  const submission = await readJob(cli, given)
+  const submission = await readCheckedJob(cli, given)
   const { checkpointAdvice } = lazily('../../client/checkpoint-advice') as typeof advising
   const found = await findPlan(cli, submission)
   const warnings = await checkpointAdvice(submission)

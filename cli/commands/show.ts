@@ -91,12 +91,19 @@ export function render(out: Output, view: JobView, nowMs: number): void {
     out.table(
       ['#', 'ASKED FOR', 'GOT', 'STATE', 'WHY', 'TIME', 'COST', 'FROM', 'SAVED', 'LOST'],
       view.attempts.map((attempt) => attemptRow(attempt, nowMs)),
-      { right: ['TIME', 'COST', 'FROM', 'SAVED', 'LOST'], flexible: 'WHY' },
+      {
+        right: ['TIME', 'COST', 'FROM', 'SAVED', 'LOST'],
+        flexible: ['WHY', 'GOT'],
+        optional: ['FROM', 'SAVED', 'ASKED FOR'],
+      },
     )
   }
   if (view.recoveries.length > 0) {
     out.line()
-    out.table(['RECOVERY', 'AFTER', ...PARTS], view.recoveries.map(recoveryRow), { right: PARTS })
+    out.table(['RECOVERY', 'AFTER', ...PARTS], view.recoveries.map(recoveryRow), {
+      right: PARTS,
+      optional: ['BUT BOOT', 'DETECT', 'RESTORE', 'DRAIN'],
+    })
   }
 }
 

@@ -58,8 +58,8 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function run(cli: Cli, given: JobArguments, options: Options): Promise<void> {
-  const { readJob } = lazily('../read-job') as typeof jobReading
-  const submission = await readJob(cli, given)
+  const { readCheckedJob } = lazily('../read-job') as typeof jobReading
+  const submission = await readCheckedJob(cli, given)
   if (options.dryRun === true) return dryRun(cli, submission)
   const { submit } = lazily('../../client/submit') as typeof submitting
   const submitted = await submit(cli.context(), submission)

@@ -135,16 +135,14 @@ function typeWords(type: MachineType) {
 
 type Accelerator = NonNullable<MachineType['accelerator']>
 
-function gpuWords({ name, manufacturer, count, memoryGiB }: Accelerator) {
-  const sizeInMiB = memoryGiB * MIB_PER_GIB
+function gpuWords({ name, manufacturer, count, memoryMiB: sizeInMiB }: Accelerator) {
   return {
     gpus: [{ name, manufacturer, count, memoryInfo: { sizeInMiB } }],
     totalGpuMemoryInMiB: count * sizeInMiB,
   }
 }
 
-function neuronWords({ name, count, memoryGiB }: Accelerator) {
-  const sizeInMiB = memoryGiB * MIB_PER_GIB
+function neuronWords({ name, count, memoryMiB: sizeInMiB }: Accelerator) {
   return {
     neuronDevices: [{ name, count, memoryInfo: { sizeInMiB } }],
     totalNeuronDeviceMemoryInMiB: count * sizeInMiB,

@@ -25,7 +25,6 @@ export interface PowerParts {
 
 /** New credentials are made when less than this part of the old ones' life is left. */
 const RENEWAL_SHARE = 0.25
-const MIB_PER_GIB = 1024
 const TAG_PATH = 'tags/instance/'
 
 export class PowerSupply {
@@ -160,8 +159,8 @@ const DRIVER_NAMES: Readonly<Record<string, string>> = {
 
 function gpusOf({ type: { accelerator } }: Instance): SimulatedGpu[] {
   if (accelerator?.manufacturer !== 'NVIDIA') return []
-  const { name, count, memoryGiB } = accelerator
-  const gpu = { name: DRIVER_NAMES[name] ?? `NVIDIA ${name}`, memoryMiB: memoryGiB * MIB_PER_GIB }
+  const { name, count, memoryMiB } = accelerator
+  const gpu = { name: DRIVER_NAMES[name] ?? `NVIDIA ${name}`, memoryMiB }
   return Array.from({ length: count }, () => ({ ...gpu }))
 }
 

@@ -161,7 +161,10 @@ function attributesOf(
     memory: `${memoryGiB} GiB`,
     ...(accelerator === undefined
       ? {}
-      : { gpu: String(accelerator.count), gpuMemory: `${accelerator.count * accelerator.memoryGiB} GB` }),
+      : {
+          gpu: String(accelerator.count),
+          gpuMemory: `${accelerator.count * labelGb(accelerator.memoryMiB)} GB`,
+        }),
     operatingSystem: 'Linux',
     licenseModel: 'No License required',
     preInstalledSw: 'NA',
@@ -204,4 +207,9 @@ function listing({ family, attributes, sku, usd, unit, words }: Product, at: Dat
     version: at.toISOString().slice(0, 10).replaceAll('-', ''),
     publicationDate: at.toISOString(),
   }
+}
+
+/** The size that the price list states. Types whose MiB are not whole GiB count 10^9 bytes to the GB. */
+function labelGb(memoryMiB: number): number {
+  return memoryMiB % 1024 === 0 ? memoryMiB / 1024 : Math.round((memoryMiB * 2 ** 20) / 1e9)
 }

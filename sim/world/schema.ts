@@ -41,7 +41,7 @@ const machineType = z.strictObject({
       name: z.string(),
       manufacturer: z.string().default('NVIDIA'),
       count: z.int().positive(),
-      memoryGiB: z.number().positive(),
+      memoryMiB: z.int().positive(),
     })
     .optional(),
   usdPerHour: z.number().positive(),

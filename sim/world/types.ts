@@ -9,7 +9,7 @@ export interface MachineType {
   vcpus: number
   memoryGiB: number
   architecture: 'x86_64' | 'arm64'
-  accelerator?: { name: string; manufacturer: string; count: number; memoryGiB: number }
+  accelerator?: { name: string; manufacturer: string; count: number; memoryMiB: number }
   /** On demand. */
   usdPerHour: number
   networkCards: number
@@ -24,7 +24,7 @@ const accelerator = z.strictObject({
   name: z.string(),
   manufacturer: z.string(),
   count: z.int().positive(),
-  memoryGiB: z.number().positive(),
+  memoryMiB: z.int().positive(),
 })
 const catalog = z.strictObject({
   about: z.record(z.string(), z.string()),

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TemporalExecutable } from '../../cli/dev/temporal/resolve'
 import { submit } from '../../client/submit'
-import { makeId } from '../../core/ids'
+import { makeJobId } from '../../core/ids'
 import type { JobSpec } from '../../core/job'
 import { microUsd } from '../../core/money'
 import { jobWorkflowId } from '../../core/queues'
@@ -101,7 +101,7 @@ async function live(stage: Stage, plan: Plan, stopped?: AbortSignal): Promise<Li
   const over = new AbortController()
   const timer = setTimeout(() => over.abort(), RUN_LIMIT_MS)
   const limit = AbortSignal.any([over.signal, stage.failed, ...(stopped === undefined ? [] : [stopped])])
-  const jobs = plan.jobs.map((job) => ({ job, id: makeId('job', randomInt) }))
+  const jobs = plan.jobs.map((job) => ({ job, id: makeJobId('chaos', randomInt) }))
   const sights = jobs.map(
     ({ id }) =>
       new Sight(id, { store: join(stage.home, 'store'), journal: journalOf(stage, id), seam: stage.seam }),

@@ -48,8 +48,8 @@ describe('a job that loses two machines while somebody follows it', () => {
       ...['submit', 'train.py', '--name', 'moved', '--interruptible', '--secret', 'TOKEN'],
       ...['--env', 'STEPS=60', '--env', `GATE=${stage.gate(3)}`, '-f'],
     ])
-    await until(() => /Submitted (job-\w+)/.test(follower.stderr()), 30_000)
-    id = /Submitted (job-\w+)/.exec(follower.stderr())![1]!
+    await until(() => /Submitted ([\w-]+)/.test(follower.stderr()), 30_000)
+    id = /Submitted ([\w-]+)/.exec(follower.stderr())![1]!
     const logs = crucible.start(['logs', '-f', id, '--json'])
     await stage.untilShown(id, hasSaved(1))
     expect(await crucible.json('interrupt', 'moved', '--notice', '3s')).toEqual({

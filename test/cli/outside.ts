@@ -36,6 +36,8 @@ export class World {
     TERM: 'xterm',
   }
   readonly signals = new EventEmitter()
+  /** The file that Node runs. */
+  script = '/usr/local/bin/crucible'
 
   remove(): void {
     rmSync(this.home, { recursive: true, force: true })
@@ -49,7 +51,7 @@ export class World {
   outside(): { outside: Outside; stdout: Paper; stderr: Paper } {
     const [stdout, stderr] = [new Paper(), new Paper()]
     const outside: Outside = {
-      config: readCliConfig(this.environment),
+      config: readCliConfig(this.environment, this.script),
       stdout,
       stderr,
       signals: this.signals,

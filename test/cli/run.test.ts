@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { Cli } from '../../cli/cli'
 import { COMMANDS } from '../../cli/program'
 import { World } from './outside'
 
@@ -97,9 +98,34 @@ describe('crucible', () => {
       for (const name of NAMES) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
       for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(90)
     }
-    world.environment.npm_lifecycle_event = 'crucible'
-    expect((await world.run()).stdout).toContain('`npm run crucible -- demo`')
-    expect((await world.run('list')).stderr).toContain('`npm run crucible -- dev`')
+  })
+
+  const root = join(__dirname, '../..')
+  it.each([
+    ['by the program of the clone', join(root, 'crucible'), {}, './crucible'],
+    [
+      'by npm run',
+      join(root, 'dist/cli/main.js'),
+      { npm_lifecycle_event: 'crucible' },
+      'npm run crucible --',
+    ],
+    ['by npm run demo', join(root, 'dist/cli/main.js'), { npm_lifecycle_event: 'demo' }, './crucible'],
+    ['by npx of a project that has it', '/project/node_modules/.bin/crucible', {}, 'npx crucible'],
+    ['by npx alone', '/home/me/.npm/_npx/1234/node_modules/.bin/crucible', {}, 'npx crucible-ml'],
+    ['installed', '/usr/local/bin/crucible', {}, 'crucible'],
+  ])('names commands as it was started: %s', async (_how, script, environment, invocation) => {
+    Object.assign(world.environment, environment)
+    world.script = script
+    expect((await world.run()).stdout).toContain(`\`${invocation} demo\``)
+    expect((await world.run('list')).stderr).toContain(`\`${invocation} dev\``)
+  })
+
+  it('keeps variables before a command that it names', () => {
+    const { outside } = world.outside()
+    const cli = new Cli({ ...outside, config: { ...outside.config, invocation: './crucible' } }, false)
+    expect(cli.asCalled('Run `A=1 B=2 crucible dev` or `crucible list`; crucible is a word.')).toBe(
+      'Run `A=1 B=2 ./crucible dev` or `./crucible list`; crucible is a word.',
+    )
   })
 
   it.each([
@@ -109,6 +135,38 @@ describe('crucible', () => {
     [['nosuch'], { error: expect.objectContaining({ kind: 'usage' }) }],
   ])('%j is JSON when asked', async (args, document) => {
     expect(JSON.parse((await world.run(...args, '--json')).stdout)).toEqual(document)
+  })
+
+  it.each([
+    ['ls', 'list'],
+    ['ps', 'list'],
+    ['queue', 'list'],
+    ['status', 'show'],
+    ['describe', 'show'],
+    ['get', 'show'],
+    ['stop', 'cancel'],
+    ['run', 'submit'],
+  ])('takes %s for %s', async (alias, name) => {
+    const [help, ofCommand] = [await world.run(alias, '--help'), await world.run(name, '--help')]
+    expect(help).toEqual(ofCommand)
+    expect(await world.run('help', alias)).toEqual(ofCommand)
+  })
+
+  it('takes status without a job for the list of all', async () => {
+    expect(await world.run('status')).toEqual(await world.run('list'))
+    expect((await world.run('status', 'job-none')).stderr).toContain('There is no job job-none')
+  })
+
+  it.each([
+    ['delete', 'crucible cancel JOB'],
+    ['ssh', 'crucible logs -f JOB'],
+    ['resume', 'crucible submit --from JOB'],
+    ['download', 'crucible artifacts JOB --download FOLDER'],
+  ])('points to the right word when asked to %s', async (word, command) => {
+    const { exitCode, stderr } = await world.run(word, 'job-1')
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(`There is no command ${word}.`)
+    expect(stderr).toContain(command)
   })
 
   it('guesses what was meant', async () => {

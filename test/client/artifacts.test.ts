@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { downloadArtifacts, listArtifacts } from '../../client/artifacts'
@@ -11,6 +11,8 @@ let world: ClientWorld
 let toFolder: string
 
 const FILES = { 'a/deep.txt': 'deep', 'weights.json': '{}' }
+/** A user without any rights. */
+const NOBODY = 65_534
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 beforeEach(async () => {
@@ -87,6 +89,43 @@ describe('artifacts', () => {
       message: expect.stringContaining('weights.json'),
     })
     expect(await filesThere()).not.toContain('weights.json')
+  })
+
+  it('are all copied but the bad one, which is named at the end', async () => {
+    await finish({ 'a/deep.txt': sha256('other') })
+    await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
+      kind: 'failed',
+      message: `1 of 2 files could not be copied; 1 is in ${toFolder}.\n  a/deep.txt: The artifact a/deep.txt is not what the job left.`,
+      details: { failed: [{ path: 'a/deep.txt', reason: expect.any(String) }], copied: 1, folder: toFolder },
+    })
+    expect(await filesThere()).toEqual(['weights.json'])
+  })
+
+  it.each([[''], ['/deeper/still']])('are not copied into a file%s', async (below) => {
+    await finish()
+    await writeFile(toFolder, '')
+    await expect(downloadArtifacts(world.context, JOB, { toFolder: toFolder + below })).rejects.toMatchObject(
+      {
+        kind: 'usage',
+        message: `${toFolder} is a file, so nothing can be copied into it.`,
+      },
+    )
+  })
+
+  it('are not copied where the user may not write, which is said before anything is read', async () => {
+    await mkdir(toFolder)
+    await chmod(world.folder, 0o755)
+    await chmod(toFolder, 0o555)
+    const isRoot = process.geteuid!() === 0
+    try {
+      if (isRoot) process.seteuid!(NOBODY)
+      await expect(downloadArtifacts(world.context, 'job-none', { toFolder })).rejects.toMatchObject({
+        kind: 'permission',
+        message: `You may not write to ${toFolder}.`,
+      })
+    } finally {
+      if (isRoot) process.seteuid!(0)
+    }
   })
 
   it('lead nowhere outside the folder, whatever a store lists', async () => {

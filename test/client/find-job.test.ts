@@ -1,17 +1,28 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Client } from '@temporalio/client'
 import { findJob, knownJobs } from '../../client/find-job'
 import { putRecord } from '../../storage/record'
 import { ClientWorld, NOW, SPEC } from './world'
 
 let world: ClientWorld
+let notes: string[]
 
 beforeEach(async () => {
   world = await ClientWorld.make()
-  for (const [index, [id, name]] of JOBS.entries()) {
-    const data = { jobId: id, spec: { ...SPEC, name }, submittedAtMs: NOW + index }
-    await putRecord(world.store, id, { seq: 0, atMs: NOW, kind: 'submitted', summary: '', data })
-  }
+  notes = []
+  world.context.note = (text) => void notes.push(text)
+  for (const [index, [id, name]] of JOBS.entries()) await put(id, name, index)
 })
+
+async function put(id: string, name: string, afterMs: number): Promise<void> {
+  const data = { jobId: id, spec: { ...SPEC, name }, submittedAtMs: NOW + afterMs }
+  await putRecord(world.store, id, { seq: 0, atMs: NOW, kind: 'submitted', summary: '', data })
+}
+
+async function finish(id: string): Promise<void> {
+  const result = { state: 'succeeded', finishedAtMs: NOW }
+  await putRecord(world.store, id, { seq: 1, atMs: NOW, kind: 'finished', summary: '', data: { result } })
+}
 
 afterEach(() => world.remove())
 
@@ -19,7 +30,7 @@ const JOBS = [
   ['job-aa1', 'first'],
   ['job-aa2', 'second'],
   ['job-ab1', 'first'],
-  ['job-ab10', 'job-aa'],
+  ['job-ab10', 'third-of-all'],
 ] as const
 
 describe('the job that a person means', () => {
@@ -32,7 +43,7 @@ describe('the job that a person means', () => {
     expect(await findJob(world.context, meant)).toBe(id)
   })
 
-  it.each([['job-aa'], ['first']])('is asked back about when %s may be several', async (meant) => {
+  it.each([['job-a'], ['first']])('is asked back about when %s may be several', async (meant) => {
     await expect(findJob(world.context, meant)).rejects.toMatchObject({
       kind: 'usage',
       message: expect.stringMatching(/may be any of these jobs:\n {2}job-a/),
@@ -40,13 +51,35 @@ describe('the job that a person means', () => {
     })
   })
 
-  it('is rather one whose id begins so than one of that name', async () => {
-    await expect(findJob(world.context, 'job-aa')).rejects.toMatchObject({
-      details: { candidates: ['job-aa1', 'job-aa2'] },
-    })
+  it('is rather one of that name than one whose id begins so', async () => {
+    await put('other', 'job-ab', 5)
+    expect(await findJob(world.context, 'job-ab')).toBe('other')
   })
 
-  it.each([['third'], ['../x'], ['..'], ['a/b'], ['']])('is none for "%s"', async (meant) => {
+  it('is the one of its name that is not over, with a note', async () => {
+    await finish('job-ab1')
+    expect(await findJob(world.context, 'first')).toBe('job-aa1')
+    expect(notes).toEqual(['"first" is taken as job-aa1, the one that is not over of the jobs of that name.'])
+  })
+
+  it('is the newest of its name when all are over, with a note', async () => {
+    await finish('job-aa1')
+    await finish('job-ab1')
+    expect(await findJob(world.context, 'first')).toBe('job-ab1')
+    expect(notes).toEqual(['"first" is taken as job-ab1, the newest of the jobs of that name.'])
+    expect(await findJob(world.context, 'second')).toBe('job-aa2')
+    expect(notes).toHaveLength(1)
+  })
+
+  it('is found by its name before Temporal has it in its index', async () => {
+    await put('char-lm-x00001', 'char-lm', 10)
+    await finish('char-lm-x00001')
+    await put('char-lm-x00002', 'char-lm', 20)
+    world.client = { workflow: { list: async function* () {} } } as unknown as Partial<Client>
+    expect(await findJob(world.context, 'char-lm')).toBe('char-lm-x00002')
+  })
+
+  it.each([['third'], ['job-aa9'], ['../x'], ['..'], ['a/b'], ['']])('is none for "%s"', async (meant) => {
     await expect(findJob(world.context, meant)).rejects.toMatchObject({ kind: 'not-found' })
   })
 

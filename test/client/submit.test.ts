@@ -82,7 +82,7 @@ describe('submit', () => {
   it('makes an id that no other job has', async () => {
     const ids = await Promise.all([1, 2, 3].map(() => submit(world.context, { spec: SPEC })))
     expect(new Set(ids.map(({ id }) => id)).size).toBe(3)
-    for (const { id } of ids) expect(id).toMatch(/^job-[0-9a-z]{10}$/)
+    for (const { id } of ids) expect(id).toMatch(new RegExp(`^${SPEC.name}-[a-z][0-9a-z]{5}$`))
   })
 
   it('is the same job when it is repeated with its id', async () => {
@@ -127,7 +127,7 @@ describe('submit', () => {
     })
   })
 
-  it.each(['nightly', 'job-', 'job-UPPER', 'job-a/b', 'job-x-', `job-${'x'.repeat(40)}`])(
+  it.each(['9-nightly', 'job-', 'job-UPPER', 'job-a/b', 'job-x-', `job-${'x'.repeat(40)}`])(
     'refuses %s as an id',
     async (id) => {
       await expect(submit(world.context, { spec: SPEC, id })).rejects.toMatchObject({ kind: 'usage' })
@@ -154,8 +154,8 @@ describe('submit', () => {
     const spec = { ...SPEC, secrets: ['TOKEN', 'OTHER', 'THIRD'] }
     await expect(submit(world.context, { spec })).rejects.toMatchObject({
       kind: 'usage',
-      message: 'The job wants the secrets OTHER, THIRD, which are not set here.',
-      hint: expect.stringContaining('OTHER=...'),
+      message:
+        'The job wants the secrets OTHER, THIRD, which are not set here. Set them in the environment of this command, such as `OTHER=... crucible submit ...`.',
     })
     expect(started).toEqual([])
   })

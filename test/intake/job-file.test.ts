@@ -82,7 +82,7 @@ outputs: [weights.bin, "figures/**/*.png"]
         ],
         resources: {
           gpus: { min: 2, max: 4 },
-          gpuMemoryGiB: { min: 22.08, max: 80 },
+          gpuMemoryGb: { min: 24, max: 80 },
           accelerators: ['A100', 'H100', 'RTX 7090'],
           cpus: { min: 8 },
           memoryGiB: { min: 64 },

@@ -101,6 +101,16 @@ export const SCENARIOS: readonly Scenario[] = [
     wishes: { behave: ({ attempt }) => (attempt === 1 ? { diesAtStep: 35 } : {}) },
     play: (d) => played(d),
   },
+  {
+    name: 'job.lost-its-machine-then-resumed',
+    wishes: { behave: ({ attempt }) => (attempt === 1 ? { diesAtStep: 35 } : {}) },
+    play: (d) => played(d),
+  },
+  {
+    name: 'attempt.lost-its-machine',
+    wishes: { behave: ({ attempt }) => (attempt === 1 ? { diesAtStep: 35 } : {}) },
+    play: ofAttempt((d) => played(d)),
+  },
   { name: 'job.reservation-ended-then-elsewhere', wishes: ENDING, play: (d) => played(d, ON_GPU) },
   {
     name: 'attempt.reservation-ends-unheeded',

@@ -61,7 +61,8 @@ describe('an attempt', () => {
     )
     // Of an order that never went out nothing is left to be looked for.
     expect(scheduled(events).at(-1)).toBe(name === 'attempt.called-off-in-its-pause' ? 'withdraw' : 'settle')
-    expect(events.at(-1)!.eventType).toBe('EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED')
+    const closing = name === 'attempt.lost-its-machine' ? 'FAILED' : 'COMPLETED'
+    expect(events.at(-1)!.eventType).toBe(`EVENT_TYPE_WORKFLOW_EXECUTION_${closing}`)
   })
 
   it.each(named('attempt.'))('keeps progress out of its history until it is settled: %s', (_name, events) => {

@@ -107,7 +107,7 @@ describe('a copied checkpoint', () => {
     const id = await save(400, 3)
     await spoil(fileKey(OLD, id, 'model.pt'))
     expect(await copy()).toEqual([{ path: 'model.pt', reason }])
-    expect(await surveyCheckpoints(store, NEW)).toEqual({ complete: [], partial: [] })
+    expect(await surveyCheckpoints(store, NEW)).toEqual({ existing: [], partial: [] })
   })
 
   it('that was broken off goes on with the files that are missing', async () => {

@@ -46,6 +46,7 @@ const SOURCES: Record<string, string> = {
   'cli/dev/versitygw/resolve.ts': `exports.resolveVersitygw = async () => '/bin/versitygw'`,
   'cli/dev/temporal/progress.ts': 'exports.progressOn = () => ({})',
   'tools/aws-clients.mjs': `export const getAwsClients = async () => '/bin/aws-clients'`,
+  'cli/main.ts': `console.log(JSON.stringify({ arguments: process.argv.slice(2), startedAs: process.argv[1] }))`,
   'tools/terraform-provider.mjs': `export const getTerraformProvider = async () => '/bin/provider'`,
   'cli/dev/programs/build.ts': 'exports.buildFromModule = async () => {}',
   'runner/__main__.py': 'pass',
@@ -82,7 +83,7 @@ export class FakeCheckout {
 
   constructor() {
     for (const [path, text] of Object.entries(SOURCES)) this.write(path, text)
-    for (const path of ['tools/setup.mjs', 'tools/build.mjs', 'tools/test.mjs', '.ci/run']) {
+    for (const path of ['tools/setup.mjs', 'tools/build.mjs', 'tools/test.mjs', '.ci/run', 'crucible']) {
       mkdirSync(dirname(this.path(path)), { recursive: true })
       copyFileSync(join(REPOSITORY, path), this.path(path))
     }

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { writeScript } from '../cli/dev/temporal/fake-cli'
 import { FakeCheckout } from './fake-checkout'
@@ -178,5 +178,34 @@ describe('setup', () => {
     expect(stderr).toContain('S3 server: /bin/versitygw')
     expect(stderr).toContain('AWS clients: /bin/aws-clients')
     expect(stderr).toContain("Terraform's provider of AWS: /bin/provider")
+  })
+})
+
+describe('./crucible', () => {
+  const crucible = (...args: string[]): ReturnType<FakeCheckout['run']> =>
+    checkout.run(
+      checkout.path('crucible'),
+      args,
+      `${checkout.path('bin')}:${dirname(process.execPath)}:/usr/bin:/bin`,
+    )
+
+  it('sets the clone up, which it reports on stderr, and then runs the command', async () => {
+    const first = await crucible('list', '--json', '--test', '--quiet')
+    expect(first).toMatchObject({ code: 0, stderr: expect.stringContaining('Installing dependencies') })
+    expect(JSON.parse(first.stdout)).toEqual({
+      arguments: ['list', '--json', '--test', '--quiet'],
+      startedAs: checkout.path('crucible'),
+    })
+    expect(await crucible('list', '--json')).toMatchObject({ code: 0, stderr: '' })
+    expect(checkout.calls()).toEqual(['npm ci --include=dev --no-audit --no-fund', 'tsc'])
+  })
+
+  it('prints nothing on stdout and runs nothing when the clone cannot be set up', async () => {
+    checkout.npm('echo "npm error no network" >&2; exit 1')
+    expect(await crucible('list')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('The dependencies could not be installed'),
+    })
   })
 })

@@ -4,7 +4,7 @@ import { startLeashed } from '../../cli/dev/temporal/leash'
 import { DEV_NAMESPACE, serverArguments } from '../../cli/dev/temporal/launch'
 import { choosePorts } from '../../cli/dev/temporal/ports'
 import { waitUntilReady } from '../../cli/dev/temporal/ready'
-import { makeId } from '../../core/ids'
+import { makeJobId } from '../../core/ids'
 import { attemptIdOf, JOB_ID_PATTERN, parseAttemptId, SEARCH_ATTRIBUTES } from '../../core/queues'
 import { readRecords } from '../../storage/record'
 import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
@@ -25,14 +25,17 @@ const inWorld = worldsOn(() => at)
 
 describe('the id of a job', () => {
   it('is legal as a name at every provider, its attempts included, and never the same twice', () => {
-    const ids = Array.from({ length: 1_000 }, () => makeId('job', randomInt))
+    const names = ['char-lm', '3d-unet', 'a', `long-${'x'.repeat(35)}`, `dashes-${'-'.repeat(26)}x`]
+    const ids = names.flatMap((name) => Array.from({ length: 200 }, () => makeJobId(name, randomInt)))
     expect(new Set(ids).size).toBe(1_000)
+    expect(ids[0]).toMatch(/^char-lm-[a-z][a-z0-9]{5}$/)
+    expect(ids[200]).toMatch(/^job-3d-unet-[a-z][a-z0-9]{5}$/)
     for (const id of ids) {
       expect(id).toMatch(JOB_ID_PATTERN)
       expect(attemptIdOf(id, 100_000)).toMatch(/^[a-z][a-z0-9-]{0,59}$/)
       expect(parseAttemptId(attemptIdOf(id, 12))).toEqual({ jobId: id, attempt: 12 })
     }
-    const longest = `job-${'a'.repeat(36)}`
+    const longest = 'a'.repeat(40)
     expect(longest).toMatch(JOB_ID_PATTERN)
     expect(attemptIdOf(longest, 9_999).length).toBeLessThanOrEqual(60)
     expect(`${longest}a`).not.toMatch(JOB_ID_PATTERN)
@@ -47,6 +50,28 @@ describe('the id of a job', () => {
         name: 'WorkflowExecutionAlreadyStartedError',
       })
     }),
+  )
+})
+
+describe('an attempt, as Temporal lists it', () => {
+  it.concurrent(
+    'has failed when it lost its machine or its program failed, and completed when it finished',
+    inWorld(
+      {
+        behave: ({ attempt }) =>
+          attempt === 1 ? { diesAtStep: 35 } : attempt === 2 ? { fails: { atStep: 40, exitCode: 1 } } : {},
+      },
+      async (deployment) => {
+        const job = await deployment.submit({ retries: { failures: 1, interruptions: 1 } })
+        expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 3 })
+        const { attempts } = await statusOf(job)
+        expect(attempts.map(({ state }) => state)).toEqual(['interrupted', 'failed', 'succeeded'])
+        const described = await Promise.all(
+          attempts.map(({ workflowId }) => deployment.client.workflow.getHandle(workflowId).describe()),
+        )
+        expect(described.map(({ status }) => status.name)).toEqual(['FAILED', 'FAILED', 'COMPLETED'])
+      },
+    ),
   )
 })
 
@@ -167,9 +192,9 @@ describe('a job of many attempts', () => {
       const first = deployment.client.workflow.getHandle(job.workflowId, runId)
       expect((await first.describe()).status.name).toBe('CONTINUED_AS_NEW')
       const types = (await first.fetchHistory()).events!
-      const count = (name: 'childWorkflowExecutionCompleted' | 'childWorkflowExecutionStarted'): number =>
-        types.filter((event) => event[`${name}EventAttributes`]).length
-      expect(count('childWorkflowExecutionCompleted')).toBe(count('childWorkflowExecutionStarted'))
+      const count = (name: 'Completed' | 'Failed' | 'Started'): number =>
+        types.filter((event) => event[`childWorkflowExecution${name}EventAttributes`]).length
+      expect(count('Completed') + count('Failed')).toBe(count('Started'))
 
       const status = await statusOf(deployment.client.workflow.getHandle(job.workflowId) as JobHandle)
       expect(status.attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7])
@@ -178,11 +203,11 @@ describe('a job of many attempts', () => {
       )
       const records = await readRecords(deployment.store, 'job-test')
       expect(records.map(({ seq }) => seq)).toEqual(records.map((_, index) => index + 1))
-      for (const { workflowId } of status.attempts) {
+      for (const { workflowId, state } of status.attempts) {
         const runs = deployment.client.workflow.list({ query: `WorkflowId = '${workflowId}'` })
         const names: string[] = []
         for await (const run of runs) names.push(run.status.name)
-        expect(names).toEqual(['COMPLETED'])
+        expect(names).toEqual([state === 'interrupted' ? 'FAILED' : 'COMPLETED'])
       }
     } finally {
       await deployment.close()

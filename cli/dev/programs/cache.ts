@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto'
 import {
-  createReadStream,
+  closeSync,
   existsSync,
   mkdirSync,
+  openSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { acquireLock, type Lock } from '../temporal/lock'
 import type { Progress } from '../temporal/progress'
 import type { Program } from './program'
@@ -23,7 +24,6 @@ interface CacheRecord {
   origin: CacheOrigin
   sha256: string
   sizeBytes: number
-  modifiedAtMs: number
 }
 
 export type Cached<Version> = Version & { path: string; origin: CacheOrigin }
@@ -56,19 +56,19 @@ export class ProgramCache<Version extends Versioned> {
   }
 
   /**
-   * The installed executable of the pinned version. A look at size and modification time on each start; what differs counts as
-   * absent and is said in `remark`.
+   * The installed executable of the pinned version. Each start compares its digest with the record: times change when a home is
+   * copied or restored, and a file may be exchanged within one. What differs counts as absent and is said in `remark`.
    */
   find(): { executable?: Cached<Version>; remark?: string } {
     const { path } = this
     if (!existsSync(path)) return {}
     try {
       const record = this.#readRecord()
-      const { size, mtimeMs } = statSync(path)
-      if (size !== record.sizeBytes || mtimeMs !== record.modifiedAtMs) {
+      if (statSync(path).size !== record.sizeBytes || sha256OfFile(path) !== record.sha256) {
         return { remark: `${path} is not what was installed there; it will be replaced` }
       }
-      const told: Partial<CacheRecord> & Versioned = { ...record }
+      const told: Partial<CacheRecord> & Versioned & { modifiedAtMs?: number } = { ...record }
+      // Records of earlier versions have a time as well.
       for (const name of ['sha256', 'sizeBytes', 'modifiedAtMs'] as const) delete told[name]
       // What is left of the record is what the program said of itself, and its origin.
       return { executable: { ...(told as Cached<Version>), path } }
@@ -77,10 +77,9 @@ export class ProgramCache<Version extends Versioned> {
     }
   }
 
-  /** Reads the whole executable and compares its digest with the record: true, false, or `undefined` when none is installed. */
-  async isIntact(): Promise<boolean | undefined> {
-    if (this.find().executable === undefined) return existsSync(this.path) ? false : undefined
-    return (await sha256OfFile(this.path)) === this.#readRecord().sha256
+  /** Whether the executable is what was installed, or `undefined` when none is. */
+  isIntact(): boolean | undefined {
+    return existsSync(this.path) ? this.find().executable !== undefined : undefined
   }
 
   /**
@@ -102,7 +101,7 @@ export class ProgramCache<Version extends Versioned> {
       const path = join(staging, this.#program.name)
       const origin = await produce(path)
       const version = await this.#program.askVersion(path)
-      const record: Version & CacheRecord = { ...version, ...(await describe(path, origin)) }
+      const record: Version & CacheRecord = { ...version, ...describe(path, origin) }
       writeFileSync(join(staging, basename(this.#recordPath)), `${JSON.stringify(record, null, 2)}\n`)
       rmSync(dirname(this.path), { recursive: true, force: true })
       renameSync(staging, dirname(this.path))
@@ -134,13 +133,23 @@ export class ProgramCache<Version extends Versioned> {
   }
 }
 
-async function describe(path: string, origin: CacheOrigin): Promise<CacheRecord> {
-  const { size, mtimeMs } = statSync(path)
-  return { origin, sha256: await sha256OfFile(path), sizeBytes: size, modifiedAtMs: mtimeMs }
+function describe(path: string, origin: CacheOrigin): CacheRecord {
+  return { origin, sha256: sha256OfFile(path), sizeBytes: statSync(path).size }
 }
 
-async function sha256OfFile(path: string): Promise<string> {
+const BLOCK_BYTES = 4 * 2 ** 20
+
+/** In blocks, because an executable is too large for memory, and at once, because nothing goes on without it. */
+function sha256OfFile(path: string): string {
   const hash = createHash('sha256')
-  await pipeline(createReadStream(path), hash)
+  const block = Buffer.allocUnsafe(BLOCK_BYTES)
+  const file = openSync(path, 'r')
+  try {
+    for (let count = readSync(file, block); count > 0; count = readSync(file, block)) {
+      hash.update(block.subarray(0, count))
+    }
+  } finally {
+    closeSync(file)
+  }
   return hash.digest('hex')
 }

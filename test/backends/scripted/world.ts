@@ -4,6 +4,7 @@ import type { FindOutcome, LaunchOutcome } from '../../../core/activities'
 import type { MicroUsd } from '../../../core/money'
 import { offerKey, type Availability, type Offer } from '../../../core/offer'
 import type { Order } from '../../../core/plan'
+import { reachesGpuMemory } from '../../../core/gpu-memory'
 import { isWithin, wantsGpu, type MachineShape, type ResourceRequest } from '../../../core/resources'
 import { MINUTE_MS } from '../../../core/time'
 import type { ObjectStore } from '../../../storage/store'
@@ -248,7 +249,7 @@ function refused(failureClass: 'invalid' | 'quota' | 'capacity', message: string
 
 /** Whether a shape is at least what is asked for. */
 function couldHold(shape: MachineShape, request: ResourceRequest): boolean {
-  const { accelerators = [], cpus, memoryGiB, diskGiB, gpus, gpuMemoryGiB } = request
+  const { accelerators = [], cpus, memoryGiB, diskGiB, gpus } = request
   const reaches = (value: number | undefined, min: number | undefined): boolean =>
     min === undefined || isWithin(value ?? 0, { min })
   return (
@@ -256,7 +257,7 @@ function couldHold(shape: MachineShape, request: ResourceRequest): boolean {
     reaches(shape.memoryGiB, memoryGiB?.min) &&
     reaches(shape.diskGiB, diskGiB?.min) &&
     reaches(shape.gpus, Math.max(gpus?.min ?? 0, wantsGpu(request) ? 1 : 0)) &&
-    reaches(shape.gpuMemoryGiB, gpuMemoryGiB?.min) &&
+    reachesGpuMemory(shape, request) &&
     (accelerators.length === 0 || accelerators.includes(shape.accelerator ?? ''))
   )
 }

@@ -1,0 +1,70 @@
+/** Words of other tools (kubectl, docker, sky, slurm, aws) for what our commands do. */
+
+/** Other names of a command, which work as it does. */
+const ALIASES: Readonly<Record<string, string>> = {
+  ...{ ls: 'list', ps: 'list', jobs: 'list', queue: 'list', squeue: 'list' },
+  ...{ status: 'show', describe: 'show', get: 'show', info: 'show', inspect: 'show' },
+  ...{ stop: 'cancel', kill: 'cancel', scancel: 'cancel' },
+  ...{ run: 'submit', launch: 'submit', sbatch: 'submit' },
+  ...{ log: 'logs', tail: 'logs' },
+  ...{ event: 'events', history: 'events' },
+  ...{ artifact: 'artifacts', outputs: 'artifacts', checkpoint: 'checkpoints' },
+  ...{ move: 'migrate', preempt: 'interrupt', cost: 'budget', check: 'doctor' },
+}
+
+/** Commands that show one job; without a job, people mean all of them. */
+const ALL_WITHOUT_JOB = ['status', 'describe', 'get', 'info']
+
+/** Words whose command depends on more than the word. */
+const POINTERS: Readonly<Record<string, string>> = {
+  ...pointers(
+    ['rm', 'delete', 'down'],
+    'To end a job: `crucible cancel JOB`. To end machines without an owner: `crucible gc`.',
+  ),
+  ...pointers(
+    ['start', 'up', 'serve'],
+    'To start Crucible: `crucible dev`. To start a job: `crucible submit FILE`.',
+  ),
+  ...pointers(['restart', 'retry', 'rerun', 'resume'], 'To run a job again: `crucible submit --from JOB`.'),
+  ...pointers(
+    ['download', 'cp', 'scp', 'rsync', 'pull'],
+    'To get the files of a job: `crucible artifacts JOB --download FOLDER`.',
+  ),
+  ...pointers(
+    ['ssh', 'exec', 'attach'],
+    'Machines have no way in. To see what a job prints: `crucible logs -f JOB`.',
+  ),
+  ...pointers(
+    ['login', 'configure', 'init'],
+    'To set up an account: `crucible setup aws`. To check everything: `crucible doctor`.',
+  ),
+  ...pointers(['version'], 'To see the version: `crucible --version`.'),
+}
+
+function pointers(words: string[], hint: string): Record<string, string> {
+  return Object.fromEntries(words.map((word) => [word, hint]))
+}
+
+/** A command line with our own word for the command that it names. */
+export function withoutAliases(args: readonly string[]): string[] {
+  const at = commandAt(args)
+  const word = args[at] ?? ''
+  if (!Object.hasOwn(ALIASES, word)) return [...args]
+  const isForAll = ALL_WITHOUT_JOB.includes(word) && args.every((arg, index) => index === at || isOption(arg))
+  return args.with(at, isForAll ? 'list' : ALIASES[word]!)
+}
+
+/** What to do instead, for a word that people try and that no command has. */
+export function pointerFor(word: string): string | undefined {
+  return Object.hasOwn(POINTERS, word) ? POINTERS[word] : undefined
+}
+
+/** `help ps` asks about `ps`. */
+function commandAt(args: readonly string[]): number {
+  const first = args.findIndex((arg) => !arg.startsWith('-'))
+  return args[first] === 'help' ? args.findIndex((arg, at) => at > first && !arg.startsWith('-')) : first
+}
+
+function isOption(arg: string): boolean {
+  return arg.startsWith('-') && arg !== '--help' && arg !== '-h'
+}

@@ -1,0 +1,110 @@
+/** Tables that fit the screen. */
+import { stripVTControlCharacters } from 'node:util'
+import type { TableOptions } from './output'
+import { clip } from './words'
+
+/** Between two columns. */
+export const GAP = 2
+/** A column cut to less tells nothing. */
+const CUT_MIN = 12
+
+export interface Table {
+  head: readonly string[]
+  rows: readonly (readonly string[])[]
+}
+
+export interface FittedTable extends Table {
+  /** Titles of columns for which there was no room. */
+  leftOut: string[]
+}
+
+/** Cuts, wraps and leaves out columns, as far as needed and as the options allow, until a table is no wider than `width`. */
+export function fitTable(
+  table: Table,
+  width: number,
+  { flexible = [], wrapped, optional = [] }: Omit<TableOptions, 'right'>,
+): FittedTable {
+  const cut = typeof flexible === 'string' ? [flexible] : flexible
+  const shrinking = wrapped === undefined ? cut : [wrapped, ...cut]
+  const leftOut: string[] = []
+  let shown = table
+  for (const title of optional) {
+    if (narrowest(shown, shrinking) <= width) break
+    if (!shown.head.includes(title)) continue
+    leftOut.push(title)
+    shown = without(shown, title)
+  }
+  const widths = shrunk(shown, width, shrinking)
+  const rows = shown.rows.map((row) =>
+    row.map((cell, at) => {
+      const room = widths[at]!
+      return shown.head[at] === wrapped ? wrap(cell, room) : lengthOf(cell) > room ? clip(cell, room) : cell
+    }),
+  )
+  return { head: shown.head, rows, leftOut }
+}
+
+function narrowest(table: Table, shrinking: readonly string[]): number {
+  return total(
+    naturalWidths(table).map((width, at) =>
+      shrinking.includes(table.head[at]!) ? least(table.head[at]!, width) : width,
+    ),
+  )
+}
+
+function least(title: string, width: number): number {
+  return Math.min(width, Math.max(CUT_MIN, title.length))
+}
+
+/** The widths of columns after the widest of those that may shrink have given what is needed. */
+function shrunk(table: Table, width: number, shrinking: readonly string[]): number[] {
+  const widths = naturalWidths(table)
+  const mayShrink = widths.map((natural, at) => {
+    const title = table.head[at]!
+    return shrinking.includes(title) ? least(title, natural) : natural
+  })
+  for (let excess = total(widths) - width; excess > 0; excess--) {
+    const widest = widths
+      .map((each, at) => ({ at, room: each - mayShrink[at]!, each }))
+      .filter(({ room }) => room > 0)
+      .sort((a, b) => b.each - a.each)[0]
+    if (widest === undefined) break
+    widths[widest.at]! -= 1
+  }
+  return widths
+}
+
+function without({ head, rows }: Table, title: string): Table {
+  const at = head.indexOf(title)
+  const drop = (row: readonly string[]): string[] => row.filter((_, index) => index !== at)
+  return { head: drop(head), rows: rows.map(drop) }
+}
+
+function naturalWidths({ head, rows }: Table): number[] {
+  return head.map((title, at) => Math.max(title.length, ...rows.map((row) => lengthOf(row[at] ?? ''))))
+}
+
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, each) => sum + each + GAP, -GAP)
+}
+
+function lengthOf(text: string): number {
+  return stripVTControlCharacters(text).length
+}
+
+/** Breaks between words where it can, so that a path or a digest is broken only when it is longer than a line. */
+function wrap(text: string, width: number): string {
+  if (text.length <= width) return text
+  const lines: string[] = []
+  let line = ''
+  for (let word of text.split(/\s+/)) {
+    if (line !== '' && line.length + 1 + word.length <= width) {
+      line = `${line} ${word}`
+      continue
+    }
+    if (line !== '') lines.push(line)
+    for (; word.length > width; word = word.slice(width)) lines.push(word.slice(0, width))
+    line = word
+  }
+  return [...lines, line].join('\n')
+}

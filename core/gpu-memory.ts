@@ -1,0 +1,70 @@
+import { findAccelerator } from './accelerators'
+import { formatRange, isWithin, type MachineShape, type Range, type ResourceRequest } from './resources'
+
+/**
+ * The part of N GiB that a machine or card must report to count as "N GB". A label counts in 10^9 bytes or in 2^30 (0.931 of a GiB
+ * or 1), and error correction, driver and firmware take up to another 1% (a T4, "16 GB", reports 14.73 GiB; an A10G, "24 GB", 22.35).
+ */
+export const LABEL_FLOOR = 0.92
+
+/** What a card is and what it reports; both are missing for a machine without GPUs. */
+export type Card = Pick<MachineShape, 'accelerator' | 'gpuMemoryGiB'>
+
+/** What a request asks of the memory of each GPU. */
+export type GpuMemoryRequest = Pick<ResourceRequest, 'gpuMemoryGb' | 'gpuMemoryGiB'>
+
+/** Whether the memory of a card lies within what is asked for. */
+export function fitsGpuMemory(card: Card, { gpuMemoryGb, gpuMemoryGiB }: GpuMemoryRequest): boolean {
+  return isWithin(card.gpuMemoryGiB ?? 0, gpuMemoryGiB) && fitsLabel(card, gpuMemoryGb)
+}
+
+/** Whether a card has at least the memory that is asked for. */
+export function reachesGpuMemory(card: Card, { gpuMemoryGb, gpuMemoryGiB }: GpuMemoryRequest): boolean {
+  return fitsGpuMemory(card, {
+    gpuMemoryGb: { min: gpuMemoryGb?.min ?? 0 },
+    gpuMemoryGiB: { min: gpuMemoryGiB?.min ?? 0 },
+  })
+}
+
+/** `has 24 GB, wanted 40 GB+`: in the unit in which it was asked for. */
+export function gpuMemoryInWords(card: Card, request: GpuMemoryRequest): string {
+  const label = labelGb(card)
+  const isLabelAsked = request.gpuMemoryGb !== undefined && label !== undefined
+  const has = isLabelAsked ? `${label} GB` : `${Math.round((card.gpuMemoryGiB ?? 0) * 10) / 10} GiB`
+  return `has ${has}, wanted ${formatGpuMemory(request)!}`
+}
+
+/** `24 GB+`, `16..40 GiB`, or nothing when nothing is asked for. */
+export function formatGpuMemory({ gpuMemoryGb, gpuMemoryGiB }: GpuMemoryRequest): string | undefined {
+  const parts = [
+    gpuMemoryGb && formatRange(gpuMemoryGb, ' GB'),
+    gpuMemoryGiB && formatRange(gpuMemoryGiB, ' GiB'),
+  ]
+  const words = parts.filter((part) => part !== undefined)
+  return words.length === 0 ? undefined : words.join(' and ')
+}
+
+/** A known card is compared by its label, any other by what it reports, with the margin between label and report. */
+function fitsLabel(card: Card, wantedGb: Range | undefined): boolean {
+  if (wantedGb === undefined) return true
+  const label = labelGb(card)
+  if (label !== undefined) return isWithin(label, wantedGb)
+  return isWithin(card.gpuMemoryGiB ?? 0, {
+    ...(wantedGb.min === undefined ? {} : { min: wantedGb.min * LABEL_FLOOR }),
+    ...(wantedGb.max === undefined ? {} : { max: wantedGb.max }),
+  })
+}
+
+/**
+ * The size on the label of a known card, in GB. A part of a card (a slice, or a share of one as in `g6f`) goes by the name of the
+ * whole and reports far less: its label says nothing.
+ */
+function labelGb({ accelerator, gpuMemoryGiB }: Card): number | undefined {
+  const known = accelerator === undefined ? undefined : findAccelerator(accelerator)
+  if (known === undefined) return undefined
+  const isWhole = gpuMemoryGiB === undefined || gpuMemoryGiB >= known.memoryGb * WHOLE_CARD_FLOOR
+  return isWhole ? known.memoryGb : undefined
+}
+
+/** Below the worst report of a whole card (`LABEL_FLOOR`) and above the largest part that is sold, a half. */
+const WHOLE_CARD_FLOOR = 0.9
