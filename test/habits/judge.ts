@@ -34,7 +34,6 @@ export interface LifeFacts {
   struck: readonly Struck[]
   /** Why the job ended, if not by the success of its program. */
   failure?: { attempt: number; words: string } | undefined
-  settleMs: number
   /** The program saves where Crucible is not told to look. */
   isSavedElsewhere?: boolean
 }
@@ -122,21 +121,18 @@ function episodesOf(notes: readonly Note[]): Episode[] {
 }
 
 /** Until when a save of this episode must have been finished to count: forever where nothing was done to it, for it then had time. */
-function safeUntil(
-  { struck, settleMs }: LifeFacts,
-  episodes: readonly Episode[],
-  notes: readonly Note[],
-): number {
+function safeUntil({ struck }: LifeFacts, episodes: readonly Episode[], notes: readonly Note[]): number {
   const { attempt } = notes[0]!
   const isLast = episodes.findLast((episode) => episode.attempt === attempt)?.notes === notes
   const blow = struck.find((each) => each.attempt === attempt)
-  return blow === undefined || !isLast ? Infinity : blow.untilMs - settleMs
+  return blow === undefined || !isLast ? Infinity : blow.untilMs - blow.settleMs
 }
 
 /** By how much a program may be later than it was before, and its save still have been due. */
 const PUNCTUALITY = 1.25
 
-function windowsWasted({ struck }: LifeFacts, episodes: readonly Episode[]): Breach[] {
+function windowsWasted({ struck, isSavedElsewhere }: LifeFacts, episodes: readonly Episode[]): Breach[] {
+  if (isSavedElsewhere === true) return []
   return struck.flatMap((blow): Breach[] => {
     if (blow.manner === 'kill') return []
     const before = episodes.filter(({ attempt }) => attempt < blow.attempt)
