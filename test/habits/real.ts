@@ -98,7 +98,7 @@ export function realProgram({ name }: Habit, { python }: Environment): Program {
 
 /** Why a habit cannot be tried here, if it cannot: a library is not there, or it does not work with another one. */
 export function obstacleOf(
-  { libraries, name }: RealHabit,
+  { libraries, check }: RealHabit,
   { python, missing }: Environment,
 ): string | undefined {
   for (const library of libraries) {
