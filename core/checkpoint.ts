@@ -1,6 +1,41 @@
 /** SHA-256 is taken per part of this size, so that both directions of a transfer run in parallel. */
 export const CHECKPOINT_PART_BYTES = 16 * 1024 * 1024
 
+/** How many of the newest complete checkpoints of a job stay in the store unless `checkpoint.keep` of the job says otherwise. */
+export const CHECKPOINTS_KEPT = 2
+
+/**
+ * What is known of a checkpoint. `complete`: proven by evidence. The two others are provisional. `settled`: no proof, but
+ * the program trained on after it, or it stayed unchanged for long. `quiet`: nothing in it changed for `quietMs`.
+ */
+export const CHECKPOINT_STATES = ['complete', 'settled', 'quiet'] as const
+export type CheckpointState = (typeof CHECKPOINT_STATES)[number]
+
+/** What makes the runner believe the state of a checkpoint. */
+export const EVIDENCE_KINDS = [
+  /** The program said so, with `crucible_job`. */
+  'declared',
+  /** A file that `checkpoint.complete` of the job names is there. */
+  'marker',
+  /** A known file format proves itself. */
+  'format',
+  /** The next checkpoint was begun. */
+  'next',
+  /** The program ended in good order. */
+  'end',
+  /** The program trained on after it. */
+  'went-on',
+  /** Nothing changed for a while. */
+  'quiet',
+] as const
+export type EvidenceKind = (typeof EVIDENCE_KINDS)[number]
+
+export interface Evidence {
+  kind: EvidenceKind
+  /** One clause for people, such as "trainer_state.json is there". */
+  text: string
+}
+
 /** One file of a checkpoint. */
 export interface ManifestFile {
   /** Relative to the checkpoint directory, with forward slashes. */
@@ -12,6 +47,13 @@ export interface ManifestFile {
   digest: string
   /** Permission bits, so that an executable stays one. */
   mode: number
+  /**
+   * Where the bytes are, relative to the job's checkpoint folder: `<id>/files/<path>` or `<id>/files.<revision>/<path>`;
+   * `<own id>/files/<path>` when missing. A file that has not changed since an earlier checkpoint is not uploaded again.
+   */
+  storedAt?: string
+  /** When it was last written; set again when it is restored, as programs look for the newest file. */
+  modifiedAtMs?: number
 }
 
 /** A symbolic link inside a checkpoint, such as `latest -> checkpoint-500`. */
@@ -22,15 +64,29 @@ export interface ManifestLink {
   target: string
 }
 
-/** The list of a checkpoint's files, written last and put if absent. A checkpoint without a manifest does not exist. */
+/**
+ * The list of a checkpoint's files, written last and put if absent. A checkpoint without a manifest does not exist. One that
+ * grows, or of which more becomes known, gets another manifest: the highest revision that can be read holds.
+ */
 export interface Manifest {
   version: 1
   jobId: string
   attempt: number
+  /** From 1; the same as in the manifest's name. */
+  revision: number
+  state: CheckpointState
+  evidence: Evidence
   step: number
-  /** False where the step is only a running number, because neither file names nor progress told one. */
+  /** False where the number in the id is only a running number or an epoch, because nothing told the step. */
   isStepKnown: boolean
+  /** Where names or contents of the files tell one. */
+  epoch?: number
+  /** When this manifest was written. */
   createdAtMs: number
+  /** When the newest file was last written, by the clock of the machine's file system. */
+  savedAtMs: number
+  /** How long the program took to write it, as far as the runner saw. */
+  saveMs?: number
   totalBytes: number
   /** How long its files took on their way up; missing from runners of before. */
   uploadMs?: number
@@ -46,12 +102,65 @@ export interface Manifest {
   sha256?: string
 }
 
-/** A complete checkpoint as it is listed. */
+/** A checkpoint as it is listed. */
 export interface Checkpoint {
   /** `<step, 12 digits>-<attempt>`, also its folder's name. */
   id: string
+  /** Orders the checkpoints of a job; a step of the program unless `isStepKnown` is false. */
   step: number
   attempt: number
+  /** As in its manifest; missing means true, or that the manifest was not read. */
+  isStepKnown?: boolean
+}
+
+/** Something that a person should mend, about checkpoints. */
+export interface RunnerWarning {
+  /** In lower-case words with dashes, such as `no-checkpoint`. */
+  kind: string
+  /** Full sentences: the cause and what to do. */
+  text: string
+  /** By the runner's wall clock. */
+  sinceMs: number
+}
+
+/** What beats and results say of checkpoints beside their ids. */
+export interface CheckpointNews {
+  /** Why `restoredFrom` and no other, in one clause; missing where nothing was restored. */
+  restoredBecause?: string
+  /** The state of `checkpoint`. */
+  checkpointState?: CheckpointState
+  /** The most serious one there is. */
+  warning?: RunnerWarning | null
+}
+
+/** What became of a restore. */
+export const RESTORE_OUTCOMES = [
+  'trying',
+  /** The program made a new step after it, or saved anew. */
+  'went-on',
+  /** The program failed before that. */
+  'failed',
+] as const
+export type RestoreOutcome = (typeof RESTORE_OUTCOMES)[number]
+
+export interface Restore {
+  checkpoint: Checkpoint
+  /** Of its manifest. */
+  revision: number
+  state: CheckpointState
+  /** Why this one, in one clause. */
+  why: string
+  atMs: number
+  outcome: RestoreOutcome
+  /** How the program failed. */
+  message: string | null
+}
+
+/** `restores.json`: what the attempt was restored from, in order of time. Overwritten by the runner; read by later attempts, too. */
+export interface Restores {
+  version: 1
+  attemptId: string
+  restores: Restore[]
 }
 
 export function checkpointId(step: number, attempt: number): string {

@@ -2,7 +2,7 @@
  * The documents between the control plane and the runner, as they lie in the object store. `docs/runner-protocol.md` is
  * the interface; the files under `test/runner/golden/` hold both sides to it. Every document has exactly one writer.
  */
-import type { Checkpoint } from './checkpoint'
+import type { Checkpoint, CheckpointNews } from './checkpoint'
 import type { AttemptBudget, Metered } from './attempt-money'
 import type { Sealed } from './grants'
 import type { MicroUsd } from './money'
@@ -36,6 +36,10 @@ export interface ImageLogin {
 export const REBALANCE_ANSWERS = ['save', 'move', 'ignore'] as const
 export type RebalanceAnswer = (typeof REBALANCE_ANSWERS)[number]
 
+/** What may ask the program to save when its machine is about to go. */
+export const SAVE_SIGNALS = ['SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGINT'] as const
+export type SaveSignal = (typeof SAVE_SIGNALS)[number]
+
 /** Where the machine's interruption notice comes from. */
 export type NoticeSource =
   | { kind: 'none' }
@@ -68,8 +72,16 @@ export interface RunnerOrder {
     directory: string | null
     /** Upload at most this often; 0 uploads each one. A drain always uploads the newest. */
     everyMs: number
-    /** A checkpoint counts as complete when nothing in it changed for this long and nobody has it open for writing. */
+    /** A checkpoint without other evidence is provisional once nothing in it changed for this long. */
     quietMs: number
+    /** Globs: a checkpoint is complete when each matches a file, relative to the checkpoint directory or to the checkpoint's own folder. */
+    complete?: string[]
+    /** Globs relative to the checkpoint directory: nothing else is part of a checkpoint. */
+    include?: string[]
+    /** Globs relative to the checkpoint directory: never part of a checkpoint. */
+    exclude?: string[]
+    /** What asks the program to save before its machine goes; SIGTERM when missing, which also ends it. */
+    signal?: SaveSignal
   }
   limits: Limits
   /** The first lease, from the runner's start. */
@@ -183,7 +195,7 @@ export interface RunnerTimes {
 }
 
 /** `beat.json`: the runner is alive. Overwritten every `beatMs`. */
-export interface Beat extends RunnerTimes {
+export interface Beat extends RunnerTimes, CheckpointNews {
   attemptId: string
   /** Counts up from 1 with every beat. */
   seq: number
@@ -244,7 +256,7 @@ export interface Artifact {
 }
 
 /** `result.json`: how the attempt ended, put once by the runner as its last act. */
-export interface RunnerResult extends RunnerTimes {
+export interface RunnerResult extends RunnerTimes, CheckpointNews {
   version: 1
   attemptId: string
   /** `succeeded`: exit code 0 and not asked to stop. `stopped`: asked to stop before it was done. `failed`: the rest. */

@@ -1,4 +1,4 @@
-import type { ImageLogin, InputFile, RebalanceAnswer } from './documents'
+import type { ImageLogin, InputFile, RebalanceAnswer, SaveSignal } from './documents'
 import type { MicroUsd } from './money'
 import type { BackendChoice } from './offer'
 import type { ResourceRequest } from './resources'
@@ -30,6 +30,18 @@ export interface JobSpec {
     everyMs?: number
     /** The user's estimate of how big one is. */
     sizeBytes?: number
+    /** Globs of the files that prove a checkpoint complete; all must be there. */
+    complete?: string[]
+    /** Globs of what is part of a checkpoint; everything when missing. */
+    include?: string[]
+    /** Globs of what is never part of one. */
+    exclude?: string[]
+    /** In the place of the worker's default. */
+    quietMs?: number
+    /** What asks the program to save before its machine goes; SIGTERM when missing. */
+    signal?: SaveSignal
+    /** How many complete checkpoints stay; `CHECKPOINTS_KEPT` when missing. */
+    keep?: number
   }
   /** `save` when missing. */
   onRebalance?: RebalanceAnswer

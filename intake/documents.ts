@@ -1,11 +1,12 @@
 /** The schemas of the documents between the control plane and the runner (docs/runner-protocol.md); unknown fields are dropped. */
 import { z } from 'zod'
-import { CHECKPOINT_PART_BYTES, checkpointId, type Checkpoint, type Manifest } from '../core/checkpoint'
+import type { Manifest, Restores } from '../core/checkpoint'
 import {
   DRAIN_REASONS,
   REBALANCE_ANSWERS,
   RESULT_REASONS,
   RUNNER_PHASES,
+  SAVE_SIGNALS,
   type Beat,
   type Claim,
   type Drain,
@@ -16,8 +17,9 @@ import {
   type RunnerResult,
 } from '../core/documents'
 import type { Sealed } from '../core/grants'
+import { checkpoint, checkpointNews, manifest, restores } from './checkpoint-documents'
+import { fromOne, innerPath, sha256, whole } from './document-fields'
 import { formatPath } from './problem'
-import { isInnerPath } from './paths'
 
 /** A text that is not the document it should be; the message names each field that is wrong. */
 export class DocumentError extends Error {
@@ -26,18 +28,6 @@ export class DocumentError extends Error {
     this.name = 'DocumentError'
   }
 }
-
-const whole = z.int().min(0)
-const fromOne = z.int().min(1)
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
-const innerPath = z.string().refine(isInnerPath, 'must be a relative path without ".."')
-
-const checkpoint: z.ZodType<Checkpoint> = z
-  .object({ id: z.string(), step: whole, attempt: fromOne })
-  .refine(
-    ({ id, step, attempt }) => id === checkpointId(step, attempt),
-    'must have an id that names step and attempt',
-  )
 
 const limits: z.ZodType<Limits> = z.object({
   seq: whole,
@@ -62,7 +52,15 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
   bundle: z.object({ sha256, sizeBytes: whole }).nullable(),
   inputs: z.array(z.object({ source: z.string(), path: innerPath })),
   outputs: z.array(z.string()),
-  checkpoint: z.object({ directory: innerPath.nullable(), everyMs: whole, quietMs: whole }),
+  checkpoint: z.object({
+    directory: innerPath.nullable(),
+    everyMs: whole,
+    quietMs: whole,
+    complete: z.array(innerPath).exactOptional(),
+    include: z.array(innerPath).exactOptional(),
+    exclude: z.array(innerPath).exactOptional(),
+    signal: z.enum(SAVE_SIGNALS).exactOptional(),
+  }),
   limits,
   leaseMs: whole,
   drainMs: whole,
@@ -145,6 +143,7 @@ const beat: z.ZodType<Beat> = z.object({
   uptimeMs: whole,
   phases: phases.exactOptional(),
   ...times,
+  ...checkpointNews,
 })
 
 const result: z.ZodType<RunnerResult> = z.object({
@@ -163,33 +162,7 @@ const result: z.ZodType<RunnerResult> = z.object({
   logLines: whole,
   finishedAtMs: whole,
   ...times,
-})
-
-const manifestFile = z
-  .object({ path: innerPath, sizeBytes: whole, parts: z.array(sha256), digest: sha256, mode: whole })
-  .refine((file) => file.parts.length === Math.ceil(file.sizeBytes / CHECKPOINT_PART_BYTES), {
-    path: ['parts'],
-    error: 'must have one digest for each part of the size',
-  })
-
-const manifestLink = z.object({ path: innerPath, target: z.string() }).refine(staysInside, {
-  path: ['target'],
-  error: 'must stay inside the checkpoint',
-})
-
-const manifest: z.ZodType<Manifest> = z.object({
-  version: z.literal(1),
-  jobId: z.string(),
-  attempt: fromOne,
-  step: whole,
-  isStepKnown: z.boolean(),
-  createdAtMs: whole,
-  totalBytes: whole,
-  uploadMs: whole.exactOptional(),
-  files: z.array(manifestFile),
-  links: z.array(manifestLink).exactOptional(),
-  resumePath: z.union([z.literal('.'), innerPath], 'must be "." or a relative path without ".."'),
-  sha256: sha256.exactOptional(),
+  ...checkpointNews,
 })
 
 const line = { n: fromOne, t: whole, m: z.string() }
@@ -204,6 +177,8 @@ export const parseBeat = (text: string): Beat => parse('beat', beat, text)
 export const parseResult = (text: string): RunnerResult => parse('result', result, text)
 /** `manifest.json` */
 export const parseManifest = (text: string): Manifest => parse('manifest', manifest, text)
+/** `restores.json` */
+export const parseRestores = (text: string): Restores => parse('restores document', restores, text)
 /** One line of a log chunk. */
 export const parseLogLine = (text: string): LogLine => parse('log line', logLine, text)
 /** `order.json` */
@@ -230,16 +205,4 @@ function parse<T>(kind: string, schema: z.ZodType<T>, text: string): T {
     ({ path, message }) => `${formatPath(path) || 'the document'}: ${message}`,
   )
   throw new DocumentError(kind, faults.join('; '))
-}
-
-/** Whether a link leads to a place below the folder that its own path is relative to. */
-function staysInside({ path, target }: { path: string; target: string }): boolean {
-  if (target === '' || target.startsWith('/') || target.includes('\0')) return false
-  let depth = path.split('/').length - 1
-  for (const segment of target.split('/')) {
-    if (segment === '' || segment === '.') continue
-    depth += segment === '..' ? -1 : 1
-    if (depth < 0) return false
-  }
-  return true
 }

@@ -16,6 +16,10 @@ export const LIMITS = {
   /** More files than this are a folder or an archive. */
   inputs: 100,
   outputs: 100,
+  /** Patterns of one kind for the files of a checkpoint. */
+  checkpointPatterns: 50,
+  /** More than this is no thinning out. */
+  checkpointsKept: 10_000,
   /** Linux gives up at 128 KiB for one variable; all of the spec must stay below `specBytes`. */
   envNameLength: 200,
   envValueLength: 32_768,
@@ -114,6 +118,22 @@ export const innerPath = z
           ],
     ),
   )
+
+/** A glob for files of a checkpoint: `*`, `?`, `[...]` and `**`. */
+export const checkpointPattern = innerPath.check(
+  checked((pattern) => {
+    if (pattern.startsWith('!'))
+      return [`${quote(pattern)} begins with "!"`, `write ${pattern.slice(1) || 'the pattern'} under exclude`]
+    if (/[{}]/.test(pattern))
+      return [
+        `${quote(pattern)} has braces, which are not supported`,
+        'write * for any text, or one pattern for each name',
+      ]
+    return undefined
+  }),
+)
+
+export const keptCount = z.int().min(1).max(LIMITS.checkpointsKept)
 
 const ENV_NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_]*$'
 

@@ -149,6 +149,12 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
       directory: checkpoint.directory,
       everyMs: checkpoint.every,
       sizeBytes: checkpoint.size && Math.round(checkpoint.size * 2 ** 30),
+      complete: checkpoint.complete,
+      include: checkpoint.include,
+      exclude: checkpoint.exclude,
+      quietMs: checkpoint.quiet,
+      signal: checkpoint.signal,
+      keep: checkpoint.keep,
     }),
     ...defined({
       onRebalance: file.on_rebalance,

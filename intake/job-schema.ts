@@ -1,8 +1,20 @@
 /** The job file as a schema: what may be written, in the words that editors and docs/job-file.md show. */
 import { z } from 'zod'
-import { REBALANCE_ANSWERS } from '../core/documents'
+import { CHECKPOINTS_KEPT } from '../core/checkpoint'
+import { REBALANCE_ANSWERS, SAVE_SIGNALS } from '../core/documents'
 import { OBJECTIVES } from '../core/job'
-import { command, envName, image, innerPath, jobName, LIMITS, registryUser, retryCount } from './fields'
+import {
+  checkpointPattern,
+  command,
+  envName,
+  image,
+  innerPath,
+  jobName,
+  keptCount,
+  LIMITS,
+  registryUser,
+  retryCount,
+} from './fields'
 import { DEFAULTS } from './job-spec'
 import * as as from './written'
 
@@ -85,6 +97,8 @@ const resources = z.strictObject({
   ).exactOptional(),
 })
 
+const patterns = as.oneOrMore(checkpointPattern, LIMITS.checkpointPatterns)
+
 const checkpoint = z.strictObject({
   directory: field(
     innerPath,
@@ -100,6 +114,37 @@ const checkpoint = z.strictObject({
     as.size,
     'How big one is, about: `plan` then warns where it cannot be saved between the notice of an interruption and its end. Without it the last checkpoints of a job of this name tell.',
     '12GB',
+  ).exactOptional(),
+  complete: field(
+    patterns,
+    'Files that prove a checkpoint complete, such as one that the program writes last: each pattern must match a file, relative to the checkpoint directory or to the folder of the one checkpoint. Without it the formats of the files tell, where they can.',
+    'trainer_state.json',
+    ['model.safetensors', '*/DONE'],
+  ).exactOptional(),
+  include: field(
+    patterns,
+    'Patterns, relative to the checkpoint directory, of what belongs to a checkpoint; everything when left out. A folder stands for all that is in it.',
+    ['checkpoint-*', 'latest'],
+  ).exactOptional(),
+  exclude: field(
+    patterns,
+    'Patterns, relative to the checkpoint directory, of what never belongs to a checkpoint.',
+    ['cache', '*.tmp.*'],
+  ).exactOptional(),
+  quiet: field(
+    as.span,
+    'How long nothing may change in files that cannot prove themselves complete until they are taken as a provisional checkpoint; a setting of the worker when left out.',
+    '10s',
+  ).exactOptional(),
+  signal: field(
+    z.enum(SAVE_SIGNALS),
+    'The signal that makes the program save before its machine goes. With another one than `SIGTERM`, which also ends the program, SIGTERM follows once the checkpoint is saved.',
+    'SIGUSR1',
+  ).exactOptional(),
+  keep: field(
+    keptCount,
+    `How many of the newest complete checkpoints stay, ${CHECKPOINTS_KEPT} when left out; older ones are deleted as new ones come.`,
+    5,
   ).exactOptional(),
 })
 
@@ -182,7 +227,9 @@ export const jobFile = z
       'Whether the job may run on capacity that can be taken back (spot). It goes on from its newest checkpoint then.',
       true,
     ).default(DEFAULTS.interruptible),
-    checkpoint: field(checkpoint, 'Which checkpoints are kept.', { every: '10m' }).exactOptional(),
+    checkpoint: field(checkpoint, 'What a checkpoint of the program is, and which are kept.', {
+      every: '10m',
+    }).exactOptional(),
     on_rebalance: field(
       z.enum(REBALANCE_ANSWERS),
       'What to do when the provider says that it may soon take the machine back: `save` a checkpoint and go on (when left out), `move` to another machine, or `ignore` it.',

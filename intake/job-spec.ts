@@ -1,6 +1,6 @@
 /** The normalised spec: what the job workflow gets, whoever wrote it. */
 import { z } from 'zod'
-import { REBALANCE_ANSWERS } from '../core/documents'
+import { REBALANCE_ANSWERS, SAVE_SIGNALS } from '../core/documents'
 import { OBJECTIVES, type JobSpec } from '../core/job'
 import { CAPACITY_TYPES, type BackendChoice } from '../core/offer'
 import { wantsGpu, type Range, type ResourceRequest } from '../core/resources'
@@ -8,6 +8,7 @@ import { faultsOf } from './faults'
 import {
   LIMITS,
   backendName,
+  checkpointPattern,
   command,
   envName,
   envOf,
@@ -15,6 +16,7 @@ import {
   image,
   innerPath,
   jobName,
+  keptCount,
   outputs,
   registryUser,
   retryCount,
@@ -22,6 +24,7 @@ import {
   source,
 } from './fields'
 import { formatPath, type Fault, type Problem } from './problem'
+import { quote } from './units'
 
 /** What holds for everything that a job leaves out; every other default is "none". */
 export const DEFAULTS = {
@@ -60,6 +63,8 @@ const backendChoice: z.ZodType<BackendChoice> = z.strictObject({
   capacityType: z.enum(CAPACITY_TYPES).exactOptional(),
 })
 
+const checkpointPatterns = z.array(checkpointPattern).min(1).max(LIMITS.checkpointPatterns)
+
 const durationMs = z.int().min(0).max(LIMITS.durationMs)
 
 const jobSpec = z.strictObject({
@@ -84,6 +89,12 @@ const jobSpec = z.strictObject({
         .min(0)
         .max(LIMITS.sizeGiB * 2 ** 30)
         .exactOptional(),
+      complete: checkpointPatterns.exactOptional(),
+      include: checkpointPatterns.exactOptional(),
+      exclude: checkpointPatterns.exactOptional(),
+      quietMs: durationMs.exactOptional(),
+      signal: z.enum(SAVE_SIGNALS).exactOptional(),
+      keep: keptCount.exactOptional(),
     })
     .default({}),
   onRebalance: z.enum(REBALANCE_ANSWERS).exactOptional(),
@@ -127,6 +138,7 @@ export function relationFaults(spec: JobSpec): Fault[] {
     ...secretFaults(spec),
     ...loginFaults(spec),
     ...inputFaults(spec),
+    ...checkpointFaults(spec),
     ...resourceFaults(spec.resources),
     ...sizeFaults(spec),
   ]
@@ -173,6 +185,21 @@ function inputFaults({ inputs }: JobSpec): Fault[] {
       other.path === path ? `puts a second file at ${path}` : `lies inside ${other.path}, which is a file`
     return [{ path: ['inputs', index, 'path'], message, remedy: 'choose another path' }]
   })
+}
+
+/** A proof that is never part of a checkpoint would leave every one of them without proof. */
+function checkpointFaults({ checkpoint: { complete = [], exclude = [] } }: JobSpec): Fault[] {
+  return complete.flatMap((pattern, index) =>
+    exclude.includes(pattern)
+      ? [
+          {
+            path: ['checkpoint', 'complete', index],
+            message: `${quote(pattern)} is under exclude too, so no checkpoint would ever be complete`,
+            remedy: 'remove one of the two',
+          },
+        ]
+      : [],
+  )
 }
 
 function resourceFaults(request: ResourceRequest): Fault[] {

@@ -2,6 +2,7 @@ import type { PlanInput } from '../core/activities'
 import type { Capabilities } from '../core/capabilities'
 import type { AttemptBudget } from '../core/attempt-money'
 import type { NoticeSource, RunnerOrder } from '../core/documents'
+import type { JobSpec } from '../core/job'
 import { runMsFor } from '../core/meter'
 import { dearestPriceOf, offerKey, type Offer } from '../core/offer'
 import type { BackendAnswer, Order, Plan } from '../core/plan'
@@ -100,7 +101,8 @@ function runnerOrder(
     checkpoint: {
       directory: spec.checkpoint.directory ?? null,
       everyMs: spec.checkpoint.everyMs ?? 0,
-      quietMs: timing.checkpointQuietMs,
+      quietMs: spec.checkpoint.quietMs ?? timing.checkpointQuietMs,
+      ...checkpointRules(spec.checkpoint),
     },
     limits: {
       seq: 0,
@@ -117,6 +119,16 @@ function runnerOrder(
     notice,
     ...(usableUntilMs === undefined ? {} : { usableUntilMs }),
     ...(spec.onRebalance === undefined ? {} : { onRebalance: spec.onRebalance }),
+  }
+}
+
+/** What the job says of its checkpoints, as far as the runner reads it. */
+function checkpointRules({ complete, include, exclude, signal }: JobSpec['checkpoint']) {
+  return {
+    ...(complete === undefined ? {} : { complete }),
+    ...(include === undefined ? {} : { include }),
+    ...(exclude === undefined ? {} : { exclude }),
+    ...(signal === undefined ? {} : { signal }),
   }
 }
 

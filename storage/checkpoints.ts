@@ -12,7 +12,7 @@ import {
   type ManifestFile,
 } from '../core/checkpoint'
 import { readDocument, type Parse } from './json'
-import { CHECKPOINT_FILES, layout, MANIFEST_NAME } from './layout'
+import { filesFolder, layout, manifestName } from './layout'
 import { eachOf } from './parallel'
 import { StoreError, type ObjectStore } from './store'
 
@@ -92,13 +92,13 @@ export async function verifyCheckpoint(
 ): Promise<BadFile[]> {
   const { jobId, checkpoint, manifest } = at
   if (manifest.jobId !== jobId || checkpointId(manifest.step, manifest.attempt) !== checkpoint.id) {
-    return [{ path: MANIFEST_NAME, reason: 'belongs to another checkpoint' }]
+    return [{ path: manifestName(), reason: 'belongs to another checkpoint' }]
   }
   const bad: BadFile[] = []
   for (const file of manifest.files) {
     const copy = join(directory, `verify-${randomUUID()}`)
     try {
-      const key = `${folderOf(jobId, checkpoint)}${CHECKPOINT_FILES}${file.path}`
+      const key = `${folderOf(jobId, checkpoint)}${filesFolder()}${file.path}`
       const reason = (await store.getFile(key, copy)) ? await faultOf(copy, file) : 'is missing'
       if (reason !== undefined) bad.push({ path: file.path, reason })
     } catch (error) {
@@ -188,5 +188,5 @@ function folderOf(jobId: string, checkpoint: Checkpoint): string {
 }
 
 function manifestKey(jobId: string, checkpoint: Checkpoint): string {
-  return `${folderOf(jobId, checkpoint)}${MANIFEST_NAME}`
+  return `${folderOf(jobId, checkpoint)}${manifestName()}`
 }

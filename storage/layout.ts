@@ -32,6 +32,8 @@ export const layout = {
     `jobs/${jobId}/attempts/${attempt}/limits/${String(seq).padStart(6, '0')}.json`,
   drain: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/drain.json`,
   beat: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/beat.json`,
+  /** What the attempt was restored from, and what became of it. */
+  restores: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/restores.json`,
   result: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/result.json`,
   attemptSecrets: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/secrets.sealed`,
   /** What could be learned of a machine whose runner does not speak, before it was ended. */
@@ -44,6 +46,20 @@ export const layout = {
   artifacts: (jobId: string) => `jobs/${jobId}/artifacts/`,
 } as const
 
-export const MANIFEST_NAME = 'manifest.json'
-/** Under a checkpoint's folder, the files by their relative paths. */
-export const CHECKPOINT_FILES = 'files/'
+/** The name of a checkpoint's manifest under the checkpoint's folder. Each revision is put once and never changed. */
+export function manifestName(revision = 1): string {
+  return revision === 1 ? 'manifest.json' : `manifest.${revision}.json`
+}
+
+/** The revision that the name of a manifest tells; `undefined` when it is no such name. */
+export function parseManifestName(name: string): number | undefined {
+  const match = /^manifest(?:\.([1-9]\d{0,8}))?\.json$/.exec(name)
+  if (match === null) return undefined
+  const revision = Number(match[1] ?? 1)
+  return manifestName(revision) === name ? revision : undefined
+}
+
+/** Under a checkpoint's folder, the files that came with a revision of its manifest, by their relative paths. */
+export function filesFolder(revision = 1): string {
+  return revision === 1 ? 'files/' : `files.${revision}/`
+}

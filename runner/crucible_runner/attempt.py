@@ -11,17 +11,21 @@ from typing import Callable, List, Optional, Tuple
 import crucible_job
 
 from .beats import Beats
-from .checkpoints import Checkpoints, Settings
+from .checkpoint.history import RestoreBook
+from .checkpoint.looks import Looks, Rules
+from .checkpoint.overdue import Overdue
+from .checkpoint.restore import Restored
+from .checkpoint.scan import Filter
+from .checkpoint.uploads import Checkpoints, Settings
 from .claim import ClaimedElsewhere, claim, machine_id
 from .clock import CLOCK_SLACK_MS, Clock
 from .documents import DRAIN, dump, parse
 from .gpus import Gpus
 from .guard import Options, Post
-from .keys import CheckpointId, Keys, parse_range
+from .keys import Keys, parse_range
 from .lease import Lease
 from .limits import Limits, Spent
 from .logs import LogBook
-from .looks import Looks
 from .memory import Memory, boot_id
 from .notices import open_hint, open_source
 from .paths import Paths, checkpoint_directory, read_plain, write_whole
@@ -61,7 +65,9 @@ class Attempt:
         self.is_signalled = False
         self.stop: Optional[Stop] = None
         self.checkpoints: Optional[Checkpoints] = None
-        self.restored_from: Optional[CheckpointId] = None
+        self.restored: Optional[Restored] = None
+        """What the command was started with."""
+        self.overdue: Optional[Overdue] = None
         self.rebalance_at_ms: Optional[int] = None
         """Since when the provider recommends to leave this machine, if it does."""
         self.container: Optional[str] = None
@@ -125,6 +131,7 @@ class Attempt:
             self.paths.work, self.paths.checkpoints, order["checkpoint"]["directory"]
         )
         self._go_on_after_runner_before()
+        self.restores = RestoreBook(self.store, self.keys, self.options.attempt_id, self.clock, self.remark)
         self.shipper = Shipper(self.book, self.store, self.keys, self.trouble("sending log lines"))
         self.shipper.start()
         self.gpus.start()
@@ -135,18 +142,22 @@ class Attempt:
         self._watch_notice()
 
     def begin_checkpoints(self) -> None:
+        """Before the command is started, and again before it is started with another checkpoint."""
         checkpoint = self.order["checkpoint"]
         os.makedirs(self.directory, exist_ok=True)
-        self.looks = Looks(self.paths, self.directory, checkpoint["quietMs"], self.clock, self.progress)
+        wanted = Filter(checkpoint.get("include", ()), checkpoint.get("exclude", ()))
+        rules = Rules(checkpoint["quietMs"], checkpoint.get("complete", ()), wanted)
+        self.looks = Looks(self.paths, self.directory, rules, self.clock, self.progress)
         settings = Settings(
             self.order["jobId"],
             self.order["attempt"],
             self.directory,
             self.paths.staging,
             checkpoint["everyMs"],
-            checkpoint["quietMs"],
         )
         self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
+        self.checkpoints.on_new = lambda: self.restores.end("went-on")
+        self.overdue = Overdue(self.checkpoints, self.looks, self.directory, self.paths.work, self.clock)
 
     @property
     def patience(self) -> Patience:
@@ -169,8 +180,23 @@ class Attempt:
 
     def newest_checkpoint(self) -> Optional[dict]:
         newest = self.checkpoints.newest if self.checkpoints is not None else None
-        newest = newest or self.restored_from
+        if newest is None and self.restored is not None:
+            newest = self.restored.checkpoint
         return newest.document() if newest is not None else None
+
+    def checkpoint_facts(self) -> dict:
+        """What beats and results tell of checkpoints."""
+        facts: dict = {"checkpoint": self.newest_checkpoint(), "restoredFrom": None}
+        if self.restored is not None:
+            facts["restoredFrom"] = self.restored.checkpoint.document()
+            facts["restoredBecause"] = self.restored.why
+        state = self.checkpoints.newest_state if self.checkpoints is not None else None
+        if state is not None:
+            facts["checkpointState"] = state
+        warning = self.overdue.warning if self.overdue is not None else None
+        if warning is not None:
+            facts["warning"] = warning
+        return facts
 
     def _asked_here(self) -> Optional[Tuple[str, int]]:
         try:
@@ -250,8 +276,7 @@ class Attempt:
             "phase": self.phases.now,
             "progress": self.progress.document(),
             "gpus": self.gpus.now,
-            "checkpoint": self.newest_checkpoint(),
-            "restoredFrom": self.restored_from.document() if self.restored_from is not None else None,
+            **self.checkpoint_facts(),
             "limitsSeq": self.limits.seq,
             "leaseSeq": self.lease.seq,
             "logLines": self.book.lines,

@@ -10,6 +10,8 @@ from .paths import remove_tree
 from .processes import PASSING_ON, TELLING
 
 _CALL_SECONDS = 60.0
+# What an engine runs beside the command: its client, its monitor and the first process of a container.
+_ENGINE = {"docker", "podman", "conmon", "containerd-shim-runc-v2", "docker-init", "tini", "catatonit"}
 _QUIET: Dict = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 # Setup and run share one container, so that what setup installs is there. The marks tell the runner how far it is.
@@ -99,6 +101,16 @@ def remove_container(name: str, docker: Optional[str] = None) -> None:
     program = docker or shutil.which("docker")
     if program is not None:
         _call([program, "rm", "--force", name])
+
+
+def is_own(pid: int) -> bool:
+    """Whether a process is the engine's or the shell of `_SCRIPT`, rather than the command's."""
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return True
+    return os.path.basename(words[0]).decode("utf-8", "replace") in _ENGINE or _SCRIPT.encode() in words
 
 
 def forget_login(folder: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import posixpath
+import re
 from typing import Any
 
 from .keys import STEP_MAX, parse_checkpoint_id
@@ -25,6 +26,10 @@ from .shapes import (
 DRAIN_REASONS = ("cancelled", "migrated", "deadline", "budget", "superseded", "expired")
 PHASES = ("starting", "fetching", "restoring", "pulling", "setup", "running", "draining", "finishing")
 REBALANCE_ANSWERS = ("save", "move", "ignore")
+SAVE_SIGNALS = ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT")
+CHECKPOINT_STATES = ("complete", "settled", "quiet")
+EVIDENCE_KINDS = ("declared", "marker", "format", "next", "end", "went-on", "quiet")
+RESTORE_OUTCOMES = ("trying", "went-on", "failed")
 _OWN_REASONS = ("completed", "workload", "setup", "bundle", "input", "image", "secrets", "disk-full")
 _OWN_REASONS += ("image-login", "registry")
 RESULT_REASONS = _OWN_REASONS + ("interrupted", "lease", "late", "runner") + DRAIN_REASONS
@@ -50,11 +55,19 @@ def inner_path_or_dot(value: Any, at: str) -> str:
 
 
 def _checkpoint(value: Any, at: str) -> dict:
-    checked = record({"id": text, "step": whole(), "attempt": whole(1)})(value, at)
+    checked = record({"id": text, "step": whole(), "attempt": whole(1)}, {"isStepKnown": boolean})(value, at)
     parsed = parse_checkpoint_id(checked["id"])
-    if parsed is None or parsed.document() != checked:
+    if parsed is None or tuple(parsed) != (checked["step"], checked["attempt"]):
         raise DocumentError("%s.id must name step and attempt, but is %r" % (at, checked["id"]))
     return checked
+
+
+def _stored_at(value: Any, at: str) -> str:
+    """Within the job's checkpoint folder, in the files of a checkpoint."""
+    path = inner_path(value, at)
+    if re.match(r"\d{12}-[1-9]\d*/files(\.[1-9]\d*)?/", path) is None:
+        raise DocumentError("%s must name a file of a checkpoint of the job, but is %r" % (at, path))
+    return path
 
 
 def _manifest_file(value: Any, at: str) -> dict:
@@ -65,7 +78,8 @@ def _manifest_file(value: Any, at: str) -> dict:
             "parts": list_of(_sha256),
             "digest": _sha256,
             "mode": whole(),
-        }
+        },
+        optional={"storedAt": _stored_at, "modifiedAtMs": whole()},
     )(value, at)
     wanted = -(-checked["sizeBytes"] // PART_BYTES)
     if len(checked["parts"]) != wanted:
@@ -101,7 +115,15 @@ ORDER = record(
         "bundle": or_null(record({"sha256": _sha256, "sizeBytes": whole()})),
         "inputs": list_of(record({"source": text, "path": inner_path})),
         "outputs": list_of(text),
-        "checkpoint": record({"directory": or_null(inner_path), "everyMs": whole(), "quietMs": whole()}),
+        "checkpoint": record(
+            {"directory": or_null(inner_path), "everyMs": whole(), "quietMs": whole()},
+            optional={
+                "complete": list_of(inner_path),
+                "include": list_of(inner_path),
+                "exclude": list_of(inner_path),
+                "signal": literal(*SAVE_SIGNALS),
+            },
+        ),
         "limits": LIMITS,
         "leaseMs": whole(),
         "drainMs": whole(),
@@ -155,6 +177,14 @@ _PHASES = list_of(record({"name": literal(*PHASES), "startedAtMs": whole(), "dur
 
 _TIMES = {"firstStepAtMs": _whole_or_null, "noNoticeAtMs": _whole_or_null}
 
+_state = literal(*CHECKPOINT_STATES)
+_kind_of_warning = pattern(r"[a-z]+(-[a-z]+)*", "lower-case words with dashes")
+_CHECKPOINT_NEWS = {
+    "restoredBecause": text,
+    "checkpointState": _state,
+    "warning": or_null(record({"kind": _kind_of_warning, "text": text, "sinceMs": whole()})),
+}
+
 BEAT = record(
     {
         "attemptId": text,
@@ -170,7 +200,7 @@ BEAT = record(
         "clockMs": whole(),
         "uptimeMs": whole(),
     },
-    optional=dict(_TIMES, phases=_PHASES, rebalanceAtMs=whole()),
+    optional=dict(_TIMES, **_CHECKPOINT_NEWS, phases=_PHASES, rebalanceAtMs=whole()),
 )
 
 RESULT = record(
@@ -190,22 +220,45 @@ RESULT = record(
         "logLines": whole(),
         "finishedAtMs": whole(),
     },
-    optional=_TIMES,
+    optional=dict(_TIMES, **_CHECKPOINT_NEWS),
 )
+
+_RESTORE = record(
+    {
+        "checkpoint": _checkpoint,
+        "revision": whole(1),
+        "state": _state,
+        "why": text,
+        "atMs": whole(),
+        "outcome": literal(*RESTORE_OUTCOMES),
+        "message": or_null(text),
+    }
+)
+RESTORES = record({"version": literal(1), "attemptId": text, "restores": list_of(_RESTORE)})
 
 MANIFEST = record(
     {
         "version": literal(1),
         "jobId": text,
         "attempt": whole(1),
+        "revision": whole(1),
+        "state": _state,
+        "evidence": record({"kind": literal(*EVIDENCE_KINDS), "text": text}),
         "step": whole(),
         "isStepKnown": boolean,
         "createdAtMs": whole(),
+        "savedAtMs": whole(),
         "totalBytes": whole(),
         "files": list_of(_manifest_file),
         "resumePath": inner_path_or_dot,
     },
-    optional={"links": list_of(_manifest_link), "uploadMs": whole(), "sha256": _sha256},
+    optional={
+        "epoch": whole(),
+        "saveMs": whole(),
+        "links": list_of(_manifest_link),
+        "uploadMs": whole(),
+        "sha256": _sha256,
+    },
 )
 
 _LINE = {"n": whole(1), "t": whole(), "m": text}

@@ -7,7 +7,7 @@ import os
 import uuid
 from typing import List, NamedTuple, Optional, Tuple
 
-from .staging import copy_file
+from .checkpoint.staging import copy_file
 
 # Together they may take this much of the disk; the longest unused goes first.
 _BYTES_MAX = 20 * 1024**3

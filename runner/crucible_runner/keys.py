@@ -21,14 +21,31 @@ class CheckpointId(NamedTuple):
     def name(self) -> str:
         return "%012d-%d" % (self.step, self.attempt)
 
-    def document(self) -> dict:
-        """As it stands in beats and results."""
-        return {"id": self.name, "step": self.step, "attempt": self.attempt}
+    def document(self, is_step_known: bool = True) -> dict:
+        """As it stands in beats, results and `restores.json`; a known step needs no word."""
+        document = {"id": self.name, "step": self.step, "attempt": self.attempt}
+        return document if is_step_known else dict(document, isStepKnown=False)
 
 
 def parse_checkpoint_id(name: str) -> Optional[CheckpointId]:
     match = re.fullmatch(r"(\d{12})-([1-9]\d*)", name)
     return CheckpointId(int(match.group(1)), int(match.group(2))) if match else None
+
+
+def manifest_name(revision: int = 1) -> str:
+    return "manifest.json" if revision == 1 else "manifest.%d.json" % revision
+
+
+def parse_manifest_name(name: str) -> Optional[int]:
+    """The revision that the name of a manifest tells, or None when it is no such name."""
+    match = re.fullmatch(r"manifest(?:\.([1-9]\d{0,8}))?\.json", name)
+    revision = int(match.group(1) or 1) if match else None
+    return revision if revision is not None and manifest_name(revision) == name else None
+
+
+def stored_at(checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
+    """Where a file that came with this revision of a checkpoint is, relative to the job's checkpoint folder."""
+    return "%s/%s/%s" % (checkpoint.name, "files" if revision == 1 else "files.%d" % revision, path)
 
 
 def parse_range(name: str) -> Optional[Tuple[int, int]]:
@@ -55,6 +72,7 @@ class Keys:
         self.drain = self.attempt + "drain.json"
         self.beat = self.attempt + "beat.json"
         self.result = self.attempt + "result.json"
+        self.restores = self.attempt + "restores.json"
         self.logs = self.attempt + "logs/"
         self.checkpoints = self.job + "checkpoints/"
         self.artifacts = self.job + "artifacts/"
@@ -65,11 +83,22 @@ class Keys:
     def log_chunk(self, first: int, last: int) -> str:
         return self.logs + range_name(first, last)
 
-    def manifest(self, checkpoint: CheckpointId) -> str:
-        return "%s%s/manifest.json" % (self.checkpoints, checkpoint.name)
+    def restores_of(self, attempt: int) -> str:
+        """`restores.json` of any attempt of the job."""
+        return "%sattempts/%d/restores.json" % (self.job, attempt)
 
-    def checkpoint_file(self, checkpoint: CheckpointId, path: str) -> str:
-        return "%s%s/files/%s" % (self.checkpoints, checkpoint.name, path)
+    def checkpoint(self, checkpoint: CheckpointId) -> str:
+        return "%s%s/" % (self.checkpoints, checkpoint.name)
+
+    def manifest(self, checkpoint: CheckpointId, revision: int = 1) -> str:
+        return self.checkpoint(checkpoint) + manifest_name(revision)
+
+    def checkpoint_file(self, checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
+        return self.stored_file(stored_at(checkpoint, path, revision))
+
+    def stored_file(self, stored_at: str) -> str:
+        """The key of a file by `storedAt` of its manifest."""
+        return self.checkpoints + stored_at
 
     def artifact(self, path: str) -> str:
         return self.artifacts + path

@@ -100,11 +100,11 @@ def ask_to_stop(session: int) -> Optional[Set[int]]:
     if not members:
         return None
     parents = {member.parent for member in members} - telling
-    dying = [member.pid for member in members if member.pid in parents and _dies_of_sigterm(member.pid)]
+    dying = [member.pid for member in members if member.pid in parents and dies_of_sigterm(member.pid)]
     if dying:
         _end_parents(dying)
         members, telling = _members(session)
-    listening = {member.pid for member in members if not _dies_of_sigterm(member.pid)}
+    listening = {member.pid for member in members if not dies_of_sigterm(member.pid)}
     groups: Dict[int, List[Process]] = {}
     for member in members:
         groups.setdefault(member.group, []).append(member)
@@ -146,15 +146,41 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-def _dies_of_sigterm(pid: int) -> bool:
+def dies_of_sigterm(pid: int) -> bool:
     """Whether it neither catches nor ignores SIGTERM, nor holds it back. False where the system does not tell."""
+    masks = _signal_masks(pid, ("SigBlk", "SigIgn", "SigCgt"))
+    return masks is not None and not any(mask >> (signal.SIGTERM - 1) & 1 for mask in masks)
+
+
+def catches(pid: int, number: int) -> bool:
+    """Whether it has a handler for the signal. True where the system does not tell."""
+    masks = _signal_masks(pid, ("SigCgt",))
+    return masks is None or bool(masks[0] >> (number - 1) & 1)
+
+
+def _signal_masks(pid: int, names: Iterable[str]) -> Optional[List[int]]:
     try:
         with open("/proc/%d/status" % pid) as file:
             fields = dict(line.split(":", 1) for line in file)
-        masks = [int(fields[name], 16) for name in ("SigBlk", "SigIgn", "SigCgt")]
+        return [int(fields[name], 16) for name in names]
     except (OSError, KeyError, ValueError):
-        return False
-    return not any(mask >> (signal.SIGTERM - 1) & 1 for mask in masks)
+        return None
+
+
+def name_of(pid: int) -> str:
+    """Of its program, perhaps cut; empty where the system does not tell."""
+    try:
+        with open("/proc/%d/comm" % pid) as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def send(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
 
 
 def _terminate(kill: Callable[[int, int], None], target: int) -> None:
@@ -187,9 +213,17 @@ def reap() -> List[tuple]:
         ended.append((pid, status))
 
 
-def writing(pids: Iterable[int]) -> Set[tuple]:
-    """The files, as (device, inode), that one of the processes has open for writing. Empty where the system cannot tell."""
-    found = set()
+class OpenFile(NamedTuple):
+    """A file that a process has open for writing."""
+
+    pid: int
+    is_append: bool
+    """It can only be appended to."""
+
+
+def open_for_writing(pids: Iterable[int]) -> Dict[tuple, OpenFile]:
+    """The files, by (device, inode), that one of the processes has open for writing. Empty where the system cannot tell."""
+    found: Dict[tuple, OpenFile] = {}
     for pid in pids:
         folder = "/proc/%d/fd" % pid
         try:
@@ -202,7 +236,9 @@ def writing(pids: Iterable[int]) -> Set[tuple]:
                     flags = next(int(line.split()[1], 8) for line in file if line.startswith("flags:"))
                 if flags & os.O_ACCMODE != os.O_RDONLY:
                     status = os.stat("%s/%s" % (folder, descriptor))
-                    found.add((status.st_dev, status.st_ino))
+                    key = (status.st_dev, status.st_ino)
+                    is_append = bool(flags & os.O_APPEND) and (key not in found or found[key].is_append)
+                    found[key] = OpenFile(pid, is_append)
             except (OSError, StopIteration):
                 continue
     return found

@@ -4,7 +4,8 @@ import math
 import os
 import re
 import threading
-from typing import List, Optional
+from collections import deque
+from typing import Deque, List, Optional, Tuple
 
 from .clock import Clock
 from .documents import HELPER_PROGRESS, parse
@@ -14,6 +15,9 @@ from .paths import read_plain
 _LINES_PER_LOOK = 20
 # Where a figure would be: searching a long line holds up the whole process.
 _BYTES_PER_LINE = 2048
+
+# Steps are remembered for so many changes, to date what was written a moment ago.
+_TOLD_KEPT = 4096
 
 _NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _OF_TOTAL = rb"(\d{1,12})(?![\d.])(?:\s*(?:/|of)\s*(\d{1,12})(?![\d.]))?"
@@ -46,6 +50,8 @@ class Progress:
         self._loss: Optional[float] = None
         self._at_ms = 0
         self._restored_step: Optional[int] = None
+        self._told: Deque[Tuple[int, int]] = deque(maxlen=_TOLD_KEPT)
+        """Instants (wall clock) and the steps that were told then."""
         self.first_step_at_ms: Optional[int] = None
         """Wall clock of when the first step of this attempt's own was seen; None before."""
 
@@ -56,6 +62,8 @@ class Progress:
 
     def _note_step(self) -> None:
         begun, step = self._restored_step, self._step
+        if step is not None and (not self._told or self._told[-1][1] != step):
+            self._told.append((self._at_ms, step))
         if self.first_step_at_ms is None and begun is not None and step is not None and step > begun:
             self.first_step_at_ms = self._at_ms
 
@@ -114,6 +122,12 @@ class Progress:
     def step(self) -> Optional[int]:
         self._read_helper()
         return self._step
+
+    def step_at(self, wall_ms: int) -> Optional[int]:
+        """The newest step that had been told at an instant; None where nothing had been, or too long ago to remember."""
+        self._read_helper()
+        with self._lock:
+            return next((step for at_ms, step in reversed(self._told) if at_ms <= wall_ms), None)
 
     def is_done(self) -> bool:
         """True when the last step of a known number of steps is done; bars and epochs are never taken for that."""

@@ -4,13 +4,15 @@ import os
 import sys
 import time
 import traceback
-from typing import Optional
+from typing import Optional, Set
 
 from . import processes
 from .artifacts import Keeper, find_artifacts
 from .attempt import Attempt, bounded, install_helper
 from .bundle import Fetcher
 from .claim import ClaimedElsewhere
+from .checkpoint.evidence import COMPLETE
+from .checkpoint.restore import Found, Restorer
 from .clock import Clock, in_words
 from .documents import ORDER, dump, parse
 from .endings import Ending, Failed, Stopped, is_disk_full, stopped_early
@@ -19,8 +21,9 @@ from .fuse import do_last_duties, light
 from .guard import Options, Post
 from .input_cache import InputCache, default_folder
 from .inputs import Inputs
+from .keys import CheckpointId
+from .paths import remove_tree
 from .redact import Redactor
-from .restore import Found, Restorer
 from .retry import GaveUp, persist
 from .running import Running
 from .seals import read_key, unseal
@@ -33,6 +36,8 @@ _ABSENT_PATIENCE_MS = 15_000
 _ABSENT_LOOK_SECONDS = 0.2
 _REFUSAL_PATIENCE_MS = 60_000
 # What was got so far is worth keeping when the job is over; when it goes on elsewhere, it comes from there.
+# A command that fails later than this after it was started, without a word of progress, has not failed on its checkpoint.
+_STEP_BACK_WITHIN_MS = 10 * 60_000
 _FINAL_REASONS = ("cancelled", "deadline", "budget")
 
 
@@ -59,6 +64,12 @@ class Life:
         self._end_of_workload: Optional[bool] = None
         """Once the workload has ended: whether in good order."""
         self._artifacts: list = []
+        self._tried: Set[CheckpointId] = set()
+        """Checkpoints that the command failed on."""
+        self._may_start_over = True
+        """None of them was complete: then it may be that no save was ever whole."""
+        self._names_before: Optional[Set[str]] = None
+        """What the bundle has put into the checkpoint directory."""
 
     def live(self) -> int:
         attempt = self._attempt
@@ -140,8 +151,34 @@ class Life:
         running.set_up()
         self._check()
         ending = running.run(found)
+        while self._steps_back(ending, running):
+            found = self._restore(facts)
+            if found.restored is None and not self._may_start_over:
+                attempt.remark("no checkpoint is left to go on from")
+                break
+            self._check()
+            ending = running.run(found)
         self._end_of_workload = running.is_in_good_order
         return ending
+
+    def _steps_back(self, ending: Ending, running: Running) -> bool:
+        """Whether the command failed before its first new step, so that the checkpoint which it was given may be to blame."""
+        attempt, restored = self._attempt, self._attempt.restored
+        if ending.outcome != "failed" or ending.reason != "workload" or restored is None:
+            return False
+        if attempt.progress.first_step_at_ms is not None or attempt.restores.has_gone_on:
+            return False
+        if running.lasted_ms > _STEP_BACK_WITHIN_MS:
+            return False
+        attempt.restores.end("failed", ending.message)
+        self._tried.add(restored.checkpoint)
+        self._may_start_over = self._may_start_over and restored.state != COMPLETE
+        attempt.remark(
+            "the command failed right after resuming from checkpoint %s: going one checkpoint back"
+            % restored.checkpoint.name
+        )
+        attempt.checkpoints.give_up()
+        return True
 
     def _check(self) -> None:
         drain = self._attempt.stop.look()
@@ -200,15 +237,31 @@ class Life:
         attempt, order, paths = self._attempt, self._attempt.order, self._attempt.paths
         attempt.enter("restoring")
         attempt.begin_checkpoints()
+        self._clear(attempt.directory)
         restorer = Restorer(attempt.store, attempt.keys, order["jobId"], attempt.patience)
         found: Found = restorer.restore(
-            order["attempt"], attempt.directory, paths.restoring, attempt.clock, attempt.remark
+            order["attempt"],
+            attempt.directory,
+            paths.restoring,
+            attempt.clock,
+            attempt.remark,
+            order["checkpoint"]["quietMs"],
+            self._tried,
         )
+        attempt.restored, facts.resume_from = found.restored, ""
         if found.restored is not None:
-            attempt.restored_from = found.restored.checkpoint
             resume_path = os.path.join(attempt.directory, found.restored.resume_path)
             facts.resume_from = os.path.normpath(resume_path)
+            attempt.restores.begin(found.restored)
         return found
+
+    def _clear(self, directory: str) -> None:
+        """Before another checkpoint comes, what the last one and the command have left goes."""
+        names = set(os.listdir(directory))
+        if self._names_before is None:
+            self._names_before = names
+        for name in names - self._names_before:
+            remove_tree(os.path.join(directory, name))
 
     def _left_ms(self) -> Optional[int]:
         """Time for uploads; None without end."""
@@ -280,7 +333,6 @@ def failure_of_runner(error: Exception) -> Ending:
 
 
 def result_document(attempt: Attempt, ending: Ending, artifacts: list) -> dict:
-    restored_from = attempt.restored_from
     document = {
         "version": 1,
         "attemptId": attempt.options.attempt_id,
@@ -290,8 +342,7 @@ def result_document(attempt: Attempt, ending: Ending, artifacts: list) -> dict:
         "exitCode": ending.exit_code,
         "signal": ending.signal,
         "progress": attempt.progress.document(),
-        "checkpoint": attempt.newest_checkpoint(),
-        "restoredFrom": restored_from.document() if restored_from is not None else None,
+        **attempt.checkpoint_facts(),
         "artifacts": artifacts,
         "phases": attempt.phases.document(),
         "logLines": attempt.book.lines,

@@ -6,12 +6,13 @@ from typing import Dict, List, Optional
 
 from . import container
 from .attempt import Attempt
+from .checkpoint.last_save import LastSave
+from .checkpoint.restore import Found
 from .documents import dump
 from .endings import DRAIN_WORDS, Ending, Failed, stopped_early
 from .environment import Facts, container_environment, workload_environment
 from .image import PATIENCE_MS, Login, Puller, Wanted
 from .paths import write_whole
-from .restore import Found
 from .retry import Pauses
 from .stop import Drain
 from .symptoms import is_full, oom_kills, speaks_of_full_disk
@@ -39,6 +40,10 @@ class Running:
         self._asked_at_wall_ms = 0
         self.is_in_good_order: Optional[bool] = None
         """Once `run` has returned: whether the command had saved what it wanted to save."""
+        self.is_command_running = False
+        """True for `run`, false for `setup`."""
+        self.lasted_ms = 0
+        """How long the command ran, the last time."""
 
     def set_up(self) -> None:
         """Raises `Failed` or `Stopped` when the attempt ends here."""
@@ -68,12 +73,15 @@ class Running:
     def run(self, found: Found) -> Ending:
         """Runs the command to its end."""
         attempt = self._attempt
+        began_ms = attempt.clock.mono_ms()
         if self._docker is None:
             attempt.enter("running")
             workload = self._start(["sh", "-c", attempt.order["run"]], found)
         else:
             workload = self._start_container(self._docker, found)
         end = self._tend(workload)
+        self.lasted_ms = attempt.clock.mono_ms() - began_ms
+        attempt.overdue.end()
         if self._docker is not None and os.path.exists(self._mark("setup-failed")):
             raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
         self.is_in_good_order = end.is_in_good_order and not self._is_end_doubtful(end)
@@ -103,9 +111,12 @@ class Running:
         self, workload: Workload, command: List[str], environment: Dict[str, str], found: Optional[Found]
     ) -> Workload:
         attempt = self._attempt
+        self.is_command_running = found is not None
         if found is not None:
             # Before the command can write anything: what is there now is no new checkpoint.
             attempt.checkpoints.begin(found, attempt.clock, attempt.remark, workload.processes)
+            checkpoint = attempt.order["checkpoint"]
+            attempt.overdue.begin(checkpoint["quietMs"], checkpoint["everyMs"], attempt.remark)
             attempt.progress.begin(found.restored.checkpoint.step if found.restored is not None else 0)
         self._kills_before = oom_kills()
         workload.start(command, environment, attempt.paths.work)
@@ -115,6 +126,7 @@ class Running:
         """Waits for the end of a command; brings it about when the attempt must stop."""
         attempt = self._attempt
         killed_at_ms: Optional[int] = None
+        waiting: Optional[LastSave] = None
         while not workload.ended.wait(_LOOK_SECONDS):
             self._note_full_disk()
             self._note_setup_done()
@@ -134,8 +146,11 @@ class Running:
                 workload.kill()
             elif not workload.is_asked_to_stop:
                 self._note_drain(drain)
-                self._asked_at_wall_ms = attempt.clock.wall_ms()
-                workload.ask_to_stop()
+                if waiting is None:
+                    waiting = self._last_save(workload, drain)
+                if waiting.is_over():
+                    self._asked_at_wall_ms = attempt.clock.wall_ms()
+                    workload.ask_to_stop()
         self._note_full_disk()
         was_full = (
             self._full_at_ms is not None and attempt.clock.mono_ms() - self._full_at_ms <= _FULL_MEMORY_MS
@@ -149,6 +164,22 @@ class Running:
             was_full or speaks_of_full_disk(workload.error_lines),
             any(after > before for before, after in zip(self._kills_before, kills)),
         )
+
+    def _last_save(self, workload: Workload, drain: Drain) -> LastSave:
+        """Whether to let the command save once more before it is asked to end."""
+        attempt = self._attempt
+        asks_with = attempt.order["checkpoint"].get("signal", "SIGTERM")
+        waiting = LastSave(attempt.checkpoints, attempt.looks, drain, attempt.clock)
+        if self.is_command_running and asks_with != "SIGTERM":
+            attempt.remark("asking the command to save, with %s" % asks_with)
+            workload.ask_to_save(getattr(signal, asks_with))
+            waiting.wait_until(drain.kill_at_ms(attempt.upload_ms()))
+        elif self.is_command_running and not workload.handles_request_to_stop():
+            due_ms = waiting.due_ms()
+            if due_ms is not None and due_ms <= drain.kill_at_ms(attempt.upload_ms()):
+                attempt.remark("the command does not handle SIGTERM, and its next save is due in time: waiting for that")
+                waiting.wait_until(drain.kill_at_ms(attempt.upload_ms()))
+        return waiting
 
     def _is_shut_down(self, status: int) -> bool:
         """Whether the command was asked to stop by whoever asks us: a system that goes down sends SIGTERM to all at once."""
@@ -188,6 +219,7 @@ class Running:
         if self._attempt.phases.now == "running" and progress.first_step_at_ms is None:
             progress.step()
             if progress.first_step_at_ms is not None:
+                self._attempt.restores.end("went-on")
                 self._attempt.beats.send_soon()
 
     def _mark(self, name: str) -> str:

@@ -95,6 +95,22 @@ class Workload:
         else:
             self._leash.terminate()
 
+    def ask_to_save(self, number: int) -> None:
+        """The signal that the program takes as a request to save, to all that it runs and that has a handler for it: others would
+        die of it."""
+        for pid in self._programs():
+            if processes.catches(pid, number):
+                processes.send(pid, number)
+
+    def handles_request_to_stop(self) -> bool:
+        """Whether some program of the command does not die of SIGTERM. True where the system does not tell."""
+        programs = self._programs()
+        return not programs or any(not processes.dies_of_sigterm(pid) for pid in programs)
+
+    def _programs(self) -> List[int]:
+        leash = self._leash.pid if self._leash is not None else -1
+        return [pid for pid in self.processes() if pid != leash and not container.is_own(pid)]
+
     def kill(self) -> None:
         """Ends the command and everything that it started."""
         self.is_killed = True

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { checkpointsOf, verifyCheckpoints } from '../../client/checkpoints'
 import { CHECKPOINT_PART_BYTES, checkpointId, type Manifest } from '../../core/checkpoint'
-import { CHECKPOINT_FILES, layout, MANIFEST_NAME } from '../../storage/layout'
+import { filesFolder, layout, manifestName } from '../../storage/layout'
+import { COMPLETE } from '../support/manifests'
 import { ClientWorld, JOB, NOW } from './world'
 
 let world: ClientWorld
@@ -29,6 +30,7 @@ async function save(step: number, attempt: number, body: Buffer): Promise<string
     step,
     isStepKnown: true,
     createdAtMs: NOW,
+    ...COMPLETE,
     totalBytes: body.length,
     files: [
       {
@@ -42,13 +44,13 @@ async function save(step: number, attempt: number, body: Buffer): Promise<string
     resumePath: 'model.bin',
   }
   const folder = layout.checkpoint(JOB, step, attempt)
-  await world.store.put(`${folder}${CHECKPOINT_FILES}model.bin`, body)
-  await world.store.put(`${folder}${MANIFEST_NAME}`, JSON.stringify(manifest))
+  await world.store.put(`${folder}${filesFolder()}model.bin`, body)
+  await world.store.put(`${folder}${manifestName()}`, JSON.stringify(manifest))
   return checkpointId(step, attempt)
 }
 
 const fileOf = (step: number, attempt: number): string =>
-  `${layout.checkpoint(JOB, step, attempt)}${CHECKPOINT_FILES}model.bin`
+  `${layout.checkpoint(JOB, step, attempt)}${filesFolder()}model.bin`
 
 describe('checkpoints', () => {
   it('are listed newest first; without a manifest there is none', async () => {
@@ -65,7 +67,7 @@ describe('checkpoints', () => {
 
   it('with a manifest that cannot be read are listed all the same, and damaged', async () => {
     const id = await save(5, 1, Buffer.from('x'))
-    await world.store.put(`${layout.checkpoint(JOB, 5, 1)}${MANIFEST_NAME}`, '{')
+    await world.store.put(`${layout.checkpoint(JOB, 5, 1)}${manifestName()}`, '{')
     expect(await checkpointsOf(world.context, JOB)).toMatchObject([{ id, files: null, sizeBytes: null }])
     expect(await verifyCheckpoints(world.context, JOB)).toMatchObject([{ id, isGood: false }])
   })

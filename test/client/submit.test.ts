@@ -5,6 +5,7 @@ import type { Client } from '@temporalio/client'
 import { submit } from '../../client/submit'
 import { layout } from '../../storage/layout'
 import { putRecord, readRecords } from '../../storage/record'
+import { COMPLETE } from '../support/manifests'
 import { ClientWorld, NOW, SPEC } from './world'
 
 const ID = 'job-nightly'
@@ -206,6 +207,7 @@ describe('what a submission warns of', () => {
     attempt: 1,
     step: 7,
     isStepKnown: true,
+    ...COMPLETE,
     createdAtMs: NOW,
   }
   const FILES = { files: [], resumePath: '.', totalBytes: 1e9, uploadMs: 120_000 }

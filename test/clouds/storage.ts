@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { parseCheckpointId, type Checkpoint } from '../../core/checkpoint'
 import type { Cloud } from '../../sim'
-import { MANIFEST_NAME } from '../../storage/layout'
+import { manifestName } from '../../storage/layout'
 import { openStore } from '../../storage/open-store'
 import type { S3Store } from '../../storage/s3/s3-store'
 import type { ObjectStore } from '../../storage/store'
@@ -54,7 +54,7 @@ export async function openStorage(cloud: Cloud, folder: string): Promise<Storage
 /** The store itself, and what became complete in it: an answer that is lost is noted when the manifest is put once more. */
 function witnessed(store: ObjectStore): { store: ObjectStore; completed: Checkpoint[] } {
   const completed: Checkpoint[] = []
-  const manifest = new RegExp(`/checkpoints/([^/]+)/${MANIFEST_NAME}$`)
+  const manifest = new RegExp(`/checkpoints/([^/]+)/${manifestName()}$`)
   const putIfAbsent: ObjectStore['putIfAbsent'] = async (key, body) => {
     const [, id] = manifest.exec(key) ?? []
     const checkpoint = id === undefined ? undefined : parseCheckpointId(id)

@@ -11,6 +11,7 @@ import {
   parseLogLine,
   parseManifest,
   parseOrder,
+  parseRestores,
   parseResult,
 } from '../../intake/documents'
 
@@ -26,6 +27,7 @@ const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   'log-line': parseLogLine,
   manifest: parseManifest,
   order: parseOrder,
+  restores: parseRestores,
   result: parseResult,
 }
 const NOT_OURS = ['grant', 'helper', 'notice', 'sealed', 'README']

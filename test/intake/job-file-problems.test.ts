@@ -163,6 +163,40 @@ env:
       'run: x\ncheckpoint: {directory: .}',
       '2:25: checkpoint.directory "." does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
     ],
+    // Checkpoints
+    [
+      'run: x\ncheckpoint: {complete: /DONE}',
+      '2:24: checkpoint.complete "/DONE" does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+    ],
+    [
+      'run: x\ncheckpoint: {include: ["*.pt", "!*.tmp"]}',
+      '2:32: checkpoint.include[1] "!*.tmp" begins with "!". Write *.tmp under exclude.',
+    ],
+    [
+      'run: x\ncheckpoint: {exclude: "*.{log,csv}"}',
+      '2:23: checkpoint.exclude "*.{log,csv}" has braces, which are not supported. Write * for any text, or one pattern for each name.',
+    ],
+    [
+      'run: x\ncheckpoint: {complete: DONE, exclude: [cache, DONE]}',
+      '2:24: checkpoint.complete[0] "DONE" is under exclude too, so no checkpoint would ever be complete. Remove one of the two.',
+    ],
+    [
+      'run: x\ncheckpoint: {quiet: 10}',
+      '2:21: checkpoint.quiet "10" is not a duration. Add its unit: 10s, 10m, 10h or 10d.',
+    ],
+    ['run: x\ncheckpoint: {quiet: 0s}', '2:21: checkpoint.quiet "0s" is too little. Write at least 1s.'],
+    [
+      'run: x\ncheckpoint: {signal: SIGUSR}',
+      '2:22: checkpoint.signal must be one of SIGTERM, SIGUSR1, SIGUSR2, SIGINT, but is "SIGUSR". Write SIGUSR1.',
+    ],
+    [
+      'run: x\ncheckpoint: {signal: SIGKILL}',
+      '2:22: checkpoint.signal must be one of SIGTERM, SIGUSR1, SIGUSR2, SIGINT, but is "SIGKILL". Write, for example, signal: SIGUSR1.',
+    ],
+    [
+      'run: x\ncheckpoint: {keep: 0}',
+      '2:20: checkpoint.keep must be at least 1, but is 0. Write, for example, keep: 5.',
+    ],
     [
       'run: x\noutputs: ["~/x"]',
       '2:11: outputs[0] "~/x" does not lie inside the working directory. Write a path relative to it, with no ".." in it.',

@@ -51,7 +51,15 @@ resources:
   shm: 8GiB
 duration: 1d12h
 interruptible: true
-checkpoint: { directory: ./runs/ckpt/, every: 10m }
+checkpoint:
+  directory: ./runs/ckpt/
+  every: 10m
+  complete: trainer_state.json
+  include: [checkpoint-*, latest]
+  exclude: cache/
+  quiet: 10s
+  signal: SIGUSR1
+  keep: 5
 deadline: 2026-12-01T09:00:00+01:00
 budget: $25.50
 backends: [local, "ec2:spot", "ec2:on-demand"]
@@ -83,7 +91,11 @@ outputs: [weights.bin, "figures/**/*.png"]
         },
         durationMs: 36 * HOUR,
         isInterruptible: true,
-        checkpoint: { directory: 'runs/ckpt', everyMs: 600_000 },
+        checkpoint: {
+          ...{ directory: 'runs/ckpt', everyMs: 600_000, complete: ['trainer_state.json'] },
+          ...{ include: ['checkpoint-*', 'latest'], exclude: ['cache'], quietMs: 10_000 },
+          ...{ signal: 'SIGUSR1', keep: 5 },
+        },
         deadlineAtMs: Date.UTC(2026, 11, 1, 8),
         budgetMicroUsd: 25_500_000,
         backends: [

@@ -18,6 +18,7 @@ import {
 } from '../../storage/checkpoints'
 import { openStore } from '../../storage/open-store'
 import type { ObjectStore } from '../../storage/store'
+import { COMPLETE } from '../support/manifests'
 
 interface DigestVector {
   sizeBytes: number
@@ -63,6 +64,7 @@ async function put(step: number, attempt: number, isComplete = true): Promise<Ch
     attempt,
     step,
     isStepKnown: true,
+    ...COMPLETE,
     createdAtMs: 1,
     totalBytes: bodies['model.pt'].length,
     files: Object.entries(bodies).map(([path, body]) => {
@@ -164,6 +166,7 @@ describe('verifyCheckpoint', () => {
       attempt: 1,
       step: 7,
       isStepKnown: true,
+      ...COMPLETE,
       createdAtMs: 1,
       totalBytes: 0,
       files,

@@ -7,7 +7,8 @@ import {
   type Manifest,
   type ManifestFile,
 } from '../../../core/checkpoint'
-import { CHECKPOINT_FILES, layout, MANIFEST_NAME } from '../../../storage/layout'
+import { filesFolder, layout, manifestName } from '../../../storage/layout'
+import { COMPLETE } from '../../support/manifests'
 import type { ObjectStore } from '../../../storage/store'
 
 /** What the scripted workload trains. */
@@ -48,15 +49,13 @@ export async function saveCheckpoint(
   const { step, weights } = state
   const path = `checkpoint-${step}.bin`
   const folder = layout.checkpoint(jobId, step, attempt)
-  await store.put(
-    `${folder}${CHECKPOINT_FILES}${path}`,
-    torn === 'wrong-bytes' ? weights.subarray(1) : weights,
-  )
+  await store.put(`${folder}${filesFolder()}${path}`, torn === 'wrong-bytes' ? weights.subarray(1) : weights)
   const manifest: Manifest = {
     ...{ version: 1, jobId, attempt, step, isStepKnown: true, createdAtMs: nowMs },
+    ...COMPLETE,
     ...{ totalBytes: weights.length, files: [fileOf(path, weights)], resumePath: path },
   }
-  if (torn !== 'no-manifest') await store.putIfAbsent(`${folder}${MANIFEST_NAME}`, JSON.stringify(manifest))
+  if (torn !== 'no-manifest') await store.putIfAbsent(`${folder}${manifestName()}`, JSON.stringify(manifest))
   return { id: checkpointId(step, attempt), step, attempt }
 }
 
@@ -76,10 +75,10 @@ export async function restoreNewest(
   const checkpoints = ids.flatMap((id) => parseCheckpointId(id) ?? []).sort(byNewest)
   for (const checkpoint of checkpoints) {
     const folder = layout.checkpoint(jobId, checkpoint.step, checkpoint.attempt)
-    const text = await store.get(`${folder}${MANIFEST_NAME}`)
+    const text = await store.get(`${folder}${manifestName()}`)
     if (text === undefined) continue
     const [file] = (JSON.parse(text.toString()) as Manifest).files
-    const weights = await store.get(`${folder}${CHECKPOINT_FILES}${file!.path}`)
+    const weights = await store.get(`${folder}${filesFolder()}${file!.path}`)
     if (weights === undefined || fileOf(file!.path, weights).digest !== file!.digest) continue
     return { checkpoint, state: { step: checkpoint.step, weights } }
   }

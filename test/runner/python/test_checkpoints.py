@@ -5,15 +5,16 @@ from unittest import mock
 
 from support import GOLDEN, FakeClock, FolderTest
 
-from crucible_runner.checkpoints import Checkpoints, Settings, _Candidate, _Final
+from crucible_runner.checkpoint.uploads import Checkpoints, Settings, _Candidate, _Final
 from crucible_runner.documents import MANIFEST, dump, parse
 from crucible_runner.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys
-from crucible_runner.looks import Looks
-from crucible_runner.manifest import Taken, manifest_bytes, read_manifest
+from crucible_runner.checkpoint.evidence import Evidence
+from crucible_runner.checkpoint.looks import Looks, Rules
+from crucible_runner.checkpoint.manifest import Taken, manifest_bytes, read_manifest
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
-from crucible_runner.restore import Found, Restored, Restorer
+from crucible_runner.checkpoint.restore import Found, Restored, Restorer
 from crucible_runner.retry import Patience
 from crucible_runner.store import StoreError
 from crucible_runner.transfer import Changed, Corrupt
@@ -37,8 +38,8 @@ class UploadingTest(FolderTest):
         self.progress = Progress(self.paths.progress, self.clock)
 
     def begin(self, restored=None, own_steps=(), every_ms=0, pids=lambda: [], begun_steps=()):
-        self.looks = Looks(self.paths, self.paths.checkpoints, QUIET_MS, self.clock, self.progress)
-        settings = Settings("job-a", 2, self.paths.checkpoints, self.paths.staging, every_ms, QUIET_MS)
+        self.looks = Looks(self.paths, self.paths.checkpoints, Rules(QUIET_MS), self.clock, self.progress)
+        settings = Settings("job-a", 2, self.paths.checkpoints, self.paths.staging, every_ms)
         self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
         found = Found(Restored(restored, ".") if restored else None, list(own_steps), begun_steps)
         never = threading.Event()
@@ -56,6 +57,7 @@ class UploadingTest(FolderTest):
         """A look, and whatever upload it leads to. Returns the step uploaded, if any."""
         self.clock.advance(ms)
         self.looks.look()
+        self.checkpoints._promote()
         candidate = self.checkpoints._find()
         if candidate is None:
             return None
@@ -197,8 +199,7 @@ class CheckpointsTest(UploadingTest):
         with open(self.write("machine/checkpoints/step-5.pt", "half"), "a") as file:
             for _ in range(70):
                 self.assertIsNone(self.tick())
-            self.assertEqual(len(self.remarks), 1)
-            self.assertIn("step-5.pt is held open", self.remarks[0])
+            self.assertEqual(self.checkpoints.hindrance, "step-5.pt is held open for writing by pid %d" % os.getpid())
             with open(self.write("machine/checkpoints/train.log", "a line"), "a"):
                 file.close()
                 self.assertEqual(self.tick(), 5)
@@ -378,7 +379,7 @@ class CheckpointsTest(UploadingTest):
             self.save("step-1.pt", "x" * 100)
             self.tick(), self.tick(), self.tick(0)
             self.looks.look()
-            current = _Candidate(self.looks.seen[0], CheckpointId(1, 2), True)
+            current = _Candidate(self.looks.seen[0], CheckpointId(1, 2), True, Evidence("quiet", "quiet", "quiet"))
             self.save("step-2.pt", "y" * 100)
             self.looks.look()
             self.checkpoints._current = current
@@ -395,9 +396,9 @@ class CheckpointsTest(UploadingTest):
         self.begin()
         self.save("step-1.pt")
         with mock.patch(
-            "crucible_runner.staging.os.link", side_effect=PermissionError(13, "denied")
+            "crucible_runner.checkpoint.staging.os.link", side_effect=PermissionError(13, "denied")
         ), mock.patch(
-            "crucible_runner.staging.copy_file", side_effect=PermissionError(13, "denied")
+            "crucible_runner.checkpoint.staging.copy_file", side_effect=PermissionError(13, "denied")
         ), mock.patch(
             "crucible_runner.retry._FIRST_PAUSE_SECONDS", 0.001
         ):
@@ -407,16 +408,15 @@ class CheckpointsTest(UploadingTest):
 
     def test_what_was_written_on_a_full_disk_is_not_trusted_unless_the_program_says_so(self):
         self.begin()
-        with mock.patch("crucible_runner.looks.is_full", return_value=True):
+        with mock.patch("crucible_runner.checkpoint.looks.is_full", return_value=True):
             self.save("step-1.pt", "ha")
             self.tick()
         # There is room again, and the file is as it was.
         self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, None])
-        words = "the checkpoint is not uploaded: the disk was full when it was written"
-        self.assertEqual(self.remarks, [words])
+        self.assertEqual(self.checkpoints.hindrance, "the disk was full when it was written")
         self.save("step-2.pt", "half")
         self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 2])
-        with mock.patch("crucible_runner.looks.is_full", return_value=True):
+        with mock.patch("crucible_runner.checkpoint.looks.is_full", return_value=True):
             self.save("step-3.pt", "wh")
             self.tick()
             self.save("step-3.pt", "whole")
@@ -438,7 +438,7 @@ class CheckpointsTest(UploadingTest):
 
         self.looks._is_ended = Ending()
         times = iter([0, 0.5, 10, 10.01, 20, 23])
-        with mock.patch("crucible_runner.looks.time.monotonic", lambda: next(times)):
+        with mock.patch("crucible_runner.checkpoint.looks.time.monotonic", lambda: next(times)):
             self.looks._run()
         self.assertEqual([round(pause, 6) for pause in pauses], [1.0, 4.5, 1.0, 27.0])
 
@@ -468,6 +468,7 @@ class RestoreTest(UploadingTest):
     def upload(self, step, text):
         self.save("step-%d.pt" % step, text)
         self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, step])
+        self.tick(10 * QUIET_MS)
 
     def test_knows_which_of_its_own_are_there(self):
         self.begin()
@@ -495,8 +496,9 @@ class RestoreTest(UploadingTest):
         self.begin()
         self.upload(1, "one")
         self.upload(2, "two")
-        key = self.keys.manifest(CheckpointId(2, 2))
-        self.store.put(key, manifest_bytes(dict(_unsealed(self.store.get(key)), jobId="job-b")))
+        for revision in 1, 2:
+            key = self.keys.manifest(CheckpointId(2, 2), revision)
+            self.store.put(key, manifest_bytes(dict(_unsealed(self.store.get(key)), jobId="job-b")))
         self.assertEqual(self.restore().restored.checkpoint, CheckpointId(1, 2))
         self.assertIn("another checkpoint", self.remarks[-2])
 
@@ -504,17 +506,13 @@ class RestoreTest(UploadingTest):
         self.begin()
         self.upload(1, "one")
         self.upload(2, "two")
-        key = self.keys.manifest(CheckpointId(2, 2))
-        self.store.put(key, self.store.get(key).replace(b'"resumePath":"step-2.pt"', b'"resumePath":"step-3.pt"'))
-        self.assertEqual(self.restore().restored.checkpoint, CheckpointId(1, 2))
+        for revision in 2, 1:
+            key = self.keys.manifest(CheckpointId(2, 2), revision)
+            self.store.put(key, self.store.get(key).replace(b'"resumePath":"step-2.pt"', b'"resumePath":"step-3.pt"'))
+            restored = self.restore(attempt=5 - revision).restored
+            # One revision that can be read is enough.
+            self.assertEqual(restored.checkpoint, CheckpointId(revision, 2))
         self.assertIn("damaged", self.remarks[-2])
-
-    def test_a_manifest_of_a_runner_of_before_has_no_digest(self):
-        self.begin()
-        self.upload(1, "one")
-        key = self.keys.manifest(CheckpointId(1, 2))
-        self.store.put(key, dump(_unsealed(self.store.get(key))))
-        self.assertEqual(self.restore().restored.checkpoint, CheckpointId(1, 2))
 
     def test_the_digest_of_the_golden_manifest_is_found_right(self):
         with open(os.path.join(GOLDEN, "manifest-full.json"), "rb") as file:

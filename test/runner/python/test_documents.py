@@ -17,6 +17,7 @@ SHAPES = {
     "beat": documents.BEAT,
     "result": documents.RESULT,
     "manifest": documents.MANIFEST,
+    "restores": documents.RESTORES,
     "log-line": documents.LOG_LINE,
     "sealed": documents.SEALED,
     "helper-progress": documents.HELPER_PROGRESS,

@@ -3,8 +3,8 @@ import unittest
 
 from support import FolderTest
 
-from crucible_runner.names import is_ignored, is_record, read_name
-from crucible_runner.scan import baseline_of, scan, select
+from crucible_runner.checkpoint.names import is_ignored, is_record, read_name, template, unit_of
+from crucible_runner.checkpoint.scan import baseline_of, scan, select
 
 
 class NamesTest(unittest.TestCase):
@@ -39,10 +39,11 @@ class NamesTest(unittest.TestCase):
             "__0_0.distcp",
             "shard-3.bin",
         ):
-            self.assertEqual(read_name(name).rank, -1, name)
-        self.assertEqual(read_name("model.05-0.32.keras").numbers, (5,))
-        self.assertEqual(read_name("weights.100.bin").numbers, (100,))
-        self.assertEqual(read_name("model_2026-01-31_23-59.pt").numbers, (2026, 1, 31, 23, 59))
+            self.assertIsNone(unit_of(name), name)
+            self.assertIn("|", template(name))
+        self.assertEqual(template("checkpoint-5/rank_0.pt"), template("checkpoint-60/rank_0.pt"))
+        self.assertNotEqual(template("checkpoint-5/rank_0.pt"), template("checkpoint-5/rank_1.pt"))
+        self.assertEqual(template("model_a.pt"), template("model_b.pt"))
 
     def test_unfinished_files_are_ignored(self):
         for name in (
@@ -96,10 +97,24 @@ class SelectTest(FolderTest):
         self.assertEqual(self.files_of(*names), names)
         self.assertEqual(self.files_of("checkpoint-2/x"), ["checkpoint-2/x"] + names[1:])
 
-    def test_numbers_that_have_nothing_to_do_with_each_other_do_not_compete(self):
-        self.assertEqual(self.files_of("config_v2.json", "vocab_3.txt"), ["config_v2.json", "vocab_3.txt"])
-        names = ["config_v2.json", "model_200.pt", "optim_200.pt", "vocab_3.txt"]
-        self.assertEqual(self.files_of("model_100.pt", "optim_100.pt", "model_200.pt", "optim_200.pt"), names)
+    def test_numbers_without_a_word_may_be_folds_or_parts_and_stay(self):
+        names = ["config_v2.json", "fold_0.pt", "fold_1.pt", "param_0001.npy", "param_0002.npy"]
+        self.assertEqual(self.files_of(*names), names)
+
+    def test_the_best_and_the_last_do_not_compete(self):
+        names = ["best-epoch=3-loss=0.1.ckpt", "epoch=7-step=700.ckpt"]
+        self.assertEqual(self.files_of("epoch=6-step=600.ckpt", *names), names)
+
+    def test_units_in_folders_below_are_told_apart(self):
+        names = ["version_0/checkpoints/step=100.ckpt", "version_0/checkpoints/step=200.ckpt", "version_1/hparams.yaml"]
+        self.assertEqual(self.files_of(*names), names[1:])
+
+    def test_what_is_only_moved_is_not_new(self):
+        self.write("ck/model.pt", "state")
+        baseline = baseline_of(scan(self.at("ck")))
+        os.rename(self.at("ck", "model.pt"), self.at("ck", "model.old.pt"))
+        self.assertIsNone(self.files_of(baseline=baseline))
+        self.assertEqual(self.files_of("model.pt", baseline=baseline), ["model.old.pt", "model.pt"])
 
     def test_the_path_to_resume_from(self):
         self.assertEqual(self.selection("checkpoint-7/a").resume_path, "checkpoint-7")

@@ -17,12 +17,12 @@ from support import FakeClock
 from training import WAYS, Content, Training, content_of
 
 from crucible_runner import retry, s3_transfer, transfer
-from crucible_runner.checkpoints import Checkpoints, Settings
+from crucible_runner.checkpoint.uploads import Checkpoints, Settings
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id
-from crucible_runner.looks import Looks
+from crucible_runner.checkpoint.looks import Looks
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
-from crucible_runner.restore import Found, Restorer
+from crucible_runner.checkpoint.restore import Found, Restorer
 from crucible_runner.retry import GaveUp, Patience
 from crucible_runner.s3_store import S3Store
 

@@ -6,7 +6,7 @@ Such a file never looks quiet in its directory. A link to it does, once its writ
 import os
 from typing import Optional
 
-from .paths import remove_tree
+from ..paths import remove_tree
 from .scan import Selection, single_file, stamp_of
 
 

@@ -1,14 +1,16 @@
 """The manifest of a checkpoint: how it is written, which is believed, and whose it is."""
 
 import hashlib
-from typing import Any, Dict
+from typing import Any
 
-from .documents import MANIFEST, dump, parse
-from .keys import CheckpointId
-from .scan import Selection
-from .shapes import DocumentError
-from .store import Store, StoreError
-from .transfer import Corrupt, FileUp
+from ..documents import MANIFEST, dump, parse
+from ..keys import CheckpointId
+from ..shapes import DocumentError
+from ..store import Store, StoreError
+from ..transfer import Corrupt, FileUp
+from .generations import Shape, shape_of
+from .names import is_record
+from .scan import FileStamp
 
 # What two manifests of the very same checkpoint agree in, whoever wrote them and when.
 _OF_CONTENT = ("files", "links", "resumePath")
@@ -18,25 +20,27 @@ class Taken(Exception):
     """The checkpoint's place in the store is another writer's, who was first."""
 
 
-def content_of(selection: Selection, files: Dict[str, FileUp]) -> dict:
-    """What the manifest tells of the files, once they are up."""
-    content = {
-        "totalBytes": sum(file.size for file in files.values()),
-        "files": [
-            {
-                "path": path,
-                "sizeBytes": file.size,
-                "parts": file.parts(),
-                "digest": file.digest(),
-                "mode": selection.files[path].mode,
-            }
-            for path, file in sorted(files.items())
-        ],
-        "resumePath": selection.resume_path,
+def entry_of(path: str, file: FileUp, stamp: FileStamp) -> dict:
+    """What the manifest tells of a file, once it is up."""
+    return {
+        "path": path,
+        "sizeBytes": file.size,
+        "parts": file.parts(),
+        "digest": file.digest(),
+        "mode": stamp.mode,
+        "modifiedAtMs": max(0, stamp.modified_ns // 1_000_000),
     }
-    if selection.links:
-        content["links"] = [{"path": path, "target": to} for path, to in sorted(selection.links.items())]
-    return content
+
+
+def shape_of_manifest(manifest: dict) -> Shape:
+    """What the save wrote, as far as the manifest tells: the files that are stored with it, not those that were there before."""
+    own = CheckpointId(manifest["step"], manifest["attempt"]).name + "/"
+    sizes = {
+        entry["path"]: entry["sizeBytes"]
+        for entry in manifest["files"]
+        if entry.get("storedAt", own).startswith(own) and not is_record(entry["path"])
+    }
+    return shape_of(sizes)
 
 
 def manifest_bytes(document: dict) -> bytes:
@@ -46,11 +50,10 @@ def manifest_bytes(document: dict) -> bytes:
 
 
 def read_manifest(body: bytes, job_id: str, checkpoint: CheckpointId) -> Any:
-    """The manifest in `body`. Raises `DocumentError` or `Corrupt` when it is damaged or another checkpoint's. Runners of before
-    wrote no digest: theirs is believed without one."""
+    """The manifest in `body`. Raises `DocumentError` or `Corrupt` when it is damaged or another checkpoint's."""
     manifest = parse(MANIFEST, body)
     before = body.rpartition(b'"sha256"')[0]
-    if "sha256" in manifest and hashlib.sha256(before).hexdigest() != manifest["sha256"]:
+    if hashlib.sha256(before).hexdigest() != manifest.get("sha256"):
         raise Corrupt("its manifest is damaged")
     if (manifest["jobId"], manifest["step"], manifest["attempt"]) != (job_id,) + tuple(checkpoint):
         raise Corrupt("its manifest belongs to another checkpoint")

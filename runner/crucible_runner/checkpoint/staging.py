@@ -6,9 +6,8 @@ import os
 import shutil
 from typing import Dict
 
-from .names import is_record
-from .paths import remove_tree
-from .scan import FileStamp, Selection, stamp_of
+from ..paths import remove_tree
+from .scan import FileStamp, IsRecord, Selection, stamp_of
 
 # From <linux/fs.h>: the new file shares the blocks of the old one until either is written.
 _FICLONE = 0x40049409
@@ -51,7 +50,7 @@ class Staged:
         remove_tree(self.folder)
 
 
-def stage(staged: Staged, directory: str, selection: Selection, is_copied: bool) -> None:
+def stage(staged: Staged, directory: str, selection: Selection, is_copied: bool, is_record: IsRecord) -> None:
     """Raises `OSError`, `FileNotFoundError` among others when a file vanishes meanwhile."""
     staged.remove()
     for file in selection.files:

@@ -1,0 +1,108 @@
+/** The schemas of what the documents of the runner say of checkpoints (docs/runner-protocol.md). */
+import { z } from 'zod'
+import {
+  CHECKPOINT_PART_BYTES,
+  CHECKPOINT_STATES,
+  checkpointId,
+  EVIDENCE_KINDS,
+  RESTORE_OUTCOMES,
+  type Checkpoint,
+  type Manifest,
+  type Restores,
+} from '../core/checkpoint'
+import { fromOne, innerPath, sha256, whole } from './document-fields'
+
+export const checkpoint: z.ZodType<Checkpoint> = z
+  .object({ id: z.string(), step: whole, attempt: fromOne, isStepKnown: z.boolean().exactOptional() })
+  .refine(
+    ({ id, step, attempt }) => id === checkpointId(step, attempt),
+    'must have an id that names step and attempt',
+  )
+
+export const checkpointNews = {
+  restoredBecause: z.string().exactOptional(),
+  checkpointState: z.enum(CHECKPOINT_STATES).exactOptional(),
+  warning: z
+    .object({
+      kind: z.string().regex(/^[a-z]+(-[a-z]+)*$/, 'must be lower-case words with dashes'),
+      text: z.string(),
+      sinceMs: whole,
+    })
+    .nullable()
+    .exactOptional(),
+}
+
+export const restores: z.ZodType<Restores> = z.object({
+  version: z.literal(1),
+  attemptId: z.string(),
+  restores: z.array(
+    z.object({
+      checkpoint,
+      revision: fromOne,
+      state: z.enum(CHECKPOINT_STATES),
+      why: z.string(),
+      atMs: whole,
+      outcome: z.enum(RESTORE_OUTCOMES),
+      message: z.string().nullable(),
+    }),
+  ),
+})
+
+/** Within the job's checkpoint folder, in the files of a checkpoint: `<id>/files/<path>` or `<id>/files.<revision>/<path>`. */
+const storedAt = innerPath.regex(
+  /^\d{12}-[1-9]\d*\/files(?:\.[1-9]\d*)?\/./,
+  'must name a file of a checkpoint of the job',
+)
+
+const manifestFile = z
+  .object({
+    path: innerPath,
+    sizeBytes: whole,
+    parts: z.array(sha256),
+    digest: sha256,
+    mode: whole,
+    storedAt: storedAt.exactOptional(),
+    modifiedAtMs: whole.exactOptional(),
+  })
+  .refine((file) => file.parts.length === Math.ceil(file.sizeBytes / CHECKPOINT_PART_BYTES), {
+    path: ['parts'],
+    error: 'must have one digest for each part of the size',
+  })
+
+const manifestLink = z.object({ path: innerPath, target: z.string() }).refine(staysInside, {
+  path: ['target'],
+  error: 'must stay inside the checkpoint',
+})
+
+export const manifest: z.ZodType<Manifest> = z.object({
+  version: z.literal(1),
+  jobId: z.string(),
+  attempt: fromOne,
+  revision: fromOne,
+  state: z.enum(CHECKPOINT_STATES),
+  evidence: z.object({ kind: z.enum(EVIDENCE_KINDS), text: z.string() }),
+  step: whole,
+  isStepKnown: z.boolean(),
+  epoch: whole.exactOptional(),
+  createdAtMs: whole,
+  savedAtMs: whole,
+  saveMs: whole.exactOptional(),
+  totalBytes: whole,
+  uploadMs: whole.exactOptional(),
+  files: z.array(manifestFile),
+  links: z.array(manifestLink).exactOptional(),
+  resumePath: z.union([z.literal('.'), innerPath], 'must be "." or a relative path without ".."'),
+  sha256: sha256.exactOptional(),
+})
+
+/** Whether a link leads to a place below the folder that its own path is relative to. */
+function staysInside({ path, target }: { path: string; target: string }): boolean {
+  if (target === '' || target.startsWith('/') || target.includes('\0')) return false
+  let depth = path.split('/').length - 1
+  for (const segment of target.split('/')) {
+    if (segment === '' || segment === '.') continue
+    depth += segment === '..' ? -1 : 1
+    if (depth < 0) return false
+  }
+  return true
+}

@@ -1,0 +1,208 @@
+"""Whether what a save has written is a checkpoint: complete, provisional, or neither, and why."""
+
+import os
+from functools import lru_cache
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from ..clock import in_words
+from .formats import Folder, FolderVerdict, Verdict, check_file, check_folder
+from .formats.base import build
+from .generations import Generation, Generations, shape_of
+from .scan import FileStamp, Selection, matches_any
+
+# Files that cannot prove themselves may be so much of a generation that its format proves whole: settings, small states.
+_UNPROVEN_SHARE = 0.1
+# Without a word of progress a program is taken to train on once its files have been quiet for so many times the quiet time.
+_SETTLED_QUIETS = 10
+# A pause within a save may be somewhat longer than the longest that was seen.
+_PAUSE_FACTOR = 1.5
+# A training that has made so many steps since the last write is not in the midst of it.
+_STEPS_GONE_ON = 2
+
+COMPLETE, SETTLED, QUIET = "complete", "settled", "quiet"
+TRUST = (QUIET, SETTLED, COMPLETE)
+"""From the least to the most."""
+
+
+class Evidence(NamedTuple):
+    """What a generation counts as, and why."""
+
+    state: str
+    kind: str
+    text: str
+
+    @property
+    def trust(self) -> int:
+        return TRUST.index(self.state)
+
+    def document(self) -> dict:
+        return {"state": self.state, "evidence": {"kind": self.kind, "text": self.text}}
+
+
+class Standing(NamedTuple):
+    """The outcome of a look: evidence, or why there is none yet."""
+
+    evidence: Optional[Evidence]
+    hindrance: str = ""
+    """A clause for people; empty where nothing is wrong, only early."""
+
+
+class Circumstances(NamedTuple):
+    """What is known at a look beside the files."""
+
+    now_ms: int
+    """Monotonic; the end of the workload once that has ended."""
+    step: Optional[int]
+    open_file: Callable[[Selection], Optional[str]]
+    """Words about a file that a process still has open for writing, else None."""
+    ended_well: Optional[bool]
+    """None while the workload runs."""
+
+
+class Formats:
+    """What the contents of files prove; remembers it until they change."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._check_file = lru_cache(maxsize=16384)(self._check_stamped)
+
+    def _check_stamped(self, path: str, _stamp: FileStamp) -> Optional[Verdict]:
+        return check_file(os.path.join(self._directory, path))
+
+    def judge(self, selection: Selection, files: Dict[str, FileStamp]) -> Tuple[Optional[str], Optional[str], Optional[int]]:
+        """What the contents of `files`, a generation of the selection, tell: what proves them whole, or what is torn, and their
+        step, each None where nothing is told."""
+        verdicts = self._of_folders(selection, files)
+        step = next((verdict.step for verdict in verdicts if verdict.step is not None), None)
+        torn = next((verdict.text for verdict in verdicts if not verdict.is_whole), None)
+        vouched: Set[str] = set()
+        for verdict in verdicts:
+            vouched |= verdict.paths if verdict.is_whole else set()
+        proof = next((verdict.text for verdict in verdicts if verdict.is_whole), None)
+        proven = total = 0
+        heaviest = -1
+        for path, stamp in files.items():
+            total += stamp.size
+            verdict = self._check_file(path, stamp)
+            if verdict is not None and not verdict.is_whole:
+                torn = torn or "%s %s" % (path, verdict.text)
+            if verdict is not None or path in vouched:
+                proven += stamp.size
+                if verdict is not None and stamp.size > heaviest and not vouched:
+                    heaviest, proof = stamp.size, "%s %s" % (path, verdict.text)
+        is_proven = total > 0 and proven >= (1 - _UNPROVEN_SHARE) * total
+        return (proof if is_proven and torn is None else None), torn, step
+
+    def is_folder_proof(self, selection: Selection, files: Dict[str, FileStamp]) -> bool:
+        """Whether a format of whole folders vouches: then no file of it can still be missing."""
+        return any(verdict.is_whole for verdict in self._of_folders(selection, files))
+
+    def _of_folders(self, selection: Selection, files: Dict[str, FileStamp]) -> List[FolderVerdict]:
+        sizes = {path: stamp.size for path, stamp in selection.files.items()}
+        found = []
+        for folder in _folders(build(self._directory, sizes)):
+            if any(_is_near(path, folder) for path in files):
+                found += [verdict for verdict in check_folder(folder) if not verdict.paths.isdisjoint(files)]
+        return found
+
+
+def _folders(root: Folder) -> List[Folder]:
+    found, waiting = [], [root]
+    while waiting:
+        folder = waiting.pop()
+        found.append(folder)
+        waiting += folder.folders.values()
+    return found
+
+
+def _is_near(path: str, folder: Folder) -> bool:
+    return folder.path == "" or path.startswith(folder.path + "/")
+
+
+class Judge:
+    """Says of a generation what it counts as."""
+
+    def __init__(self, directory: str, quiet_ms: int, markers: Sequence[str]) -> None:
+        self._quiet_ms = quiet_ms
+        self._markers = list(markers)
+        self.formats = Formats(directory)
+
+    def judge(self, selection: Selection, generation: Generation, saves: Generations, now: Circumstances) -> Standing:
+        """Of the newest generation, and of one that another has followed."""
+        if generation.is_doubtful:
+            return Standing(None, "the disk was full when it was written")
+        if self._markers:
+            return self._by_marker(selection, generation, now)
+        proof, torn, _ = self.formats.judge(selection, generation.files)
+        if torn is not None:
+            return Standing(None, torn)
+        shape = generation.shape
+        is_like = saves.is_like_complete(shape)
+        if generation.is_superseded:
+            return self._superseded(selection, generation, saves)
+        if saves.is_minor(shape):
+            return Standing(None)
+        if now.ended_well:
+            return Standing(Evidence(COMPLETE, "end", "the program ended in good order"))
+        quiet_ms = now.now_ms - generation.changed_ms
+        needed_ms = int(saves.pause_ms * _PAUSE_FACTOR)
+        if quiet_ms < self._quiet_ms:
+            return Standing(None)
+        held = now.open_file(selection) if now.ended_well is None else None
+        if held is not None:
+            return Standing(None, held)
+        gone_on = _gone_on(generation, now.step)
+        settled = self._settled(gone_on, quiet_ms, max(needed_ms, _SETTLED_QUIETS * self._quiet_ms))
+        if proof is not None and (is_like or (saves.is_first_kind and settled is not None) or self._is_whole_folder(selection, generation)):
+            return Standing(Evidence(COMPLETE, "format", proof))
+        if settled is not None:
+            return Standing(settled)
+        return Standing(Evidence(QUIET, "quiet", "nothing changed for %s" % in_words(quiet_ms)))
+
+    def _is_whole_folder(self, selection: Selection, generation: Generation) -> bool:
+        return self.formats.is_folder_proof(selection, generation.files)
+
+    def _settled(self, gone_on: Optional[int], quiet_ms: int, needed_ms: int) -> Optional[Evidence]:
+        if gone_on is not None:
+            return Evidence(SETTLED, "went-on", "the program trained on for %d steps" % gone_on)
+        if quiet_ms >= needed_ms:
+            return Evidence(SETTLED, "quiet", "nothing changed for %s" % in_words(quiet_ms))
+        return None
+
+    def _superseded(self, selection: Selection, generation: Generation, saves: Generations) -> Standing:
+        shape = generation.shape
+        if saves.is_minor(shape):
+            return Standing(None)
+        whole = shape_of({**_sizes(selection.files), **_sizes(generation.files)})
+        is_whole = saves.is_first_kind or saves.is_like_complete(shape) or saves.is_like_complete(whole)
+        if is_whole or saves.is_like_before(shape):
+            return Standing(Evidence(COMPLETE, "next", "the next checkpoint was begun"))
+        return Standing(None, "it holds far less than the checkpoints before it")
+
+    def _by_marker(self, selection: Selection, generation: Generation, now: Circumstances) -> Standing:
+        """The job file names what makes a checkpoint complete: then nothing else does."""
+        missing = [glob for glob in self._markers if not _has_marker(glob, generation)]
+        if missing:
+            if generation.is_superseded or now.now_ms - generation.changed_ms < self._quiet_ms:
+                return Standing(None, "%s is not there" % missing[0])
+            held = now.open_file(selection) if now.ended_well is None else None
+            if held is not None:
+                return Standing(None, held)
+            return Standing(Evidence(QUIET, "quiet", "%s is not there" % missing[0]))
+        return Standing(Evidence(COMPLETE, "marker", "%s is there" % self._markers[0]))
+
+
+def _sizes(files: Dict[str, FileStamp]) -> Dict[str, int]:
+    return {path: stamp.size for path, stamp in files.items()}
+
+
+def _gone_on(generation: Generation, step: Optional[int]) -> Optional[int]:
+    if step is None or generation.step is None or step - generation.step < _STEPS_GONE_ON:
+        return None
+    return step - generation.step
+
+
+def _has_marker(glob: str, generation: Generation) -> bool:
+    """Whether this very save has written a file that the glob names, by its path or by the end of it."""
+    return any(matches_any(path, [glob, "**/" + glob]) for path in generation.files)
+

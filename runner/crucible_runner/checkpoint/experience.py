@@ -1,0 +1,31 @@
+"""What programs made of the checkpoints that they were given: reads `restores.json` of every attempt so far."""
+
+from typing import Dict, NamedTuple, Set
+
+from ..documents import RESTORES, parse
+from ..keys import CheckpointId, Keys
+from ..shapes import DocumentError
+from ..store import Store
+
+
+class Experience(NamedTuple):
+    """Checkpoints by what became of programs that were given them."""
+
+    went_on: Set[CheckpointId]
+    failed: Set[CheckpointId]
+    """And no program ever went on from them."""
+
+
+def read_experience(store: Store, keys: Keys, attempt: int) -> Experience:
+    """From the attempts before this one, and from a start of this one before. Raises `StoreError`."""
+    outcomes: Dict[str, Set[CheckpointId]] = {"trying": set(), "went-on": set(), "failed": set()}
+    for number in range(1, attempt + 1):
+        body = store.get(keys.restores_of(number))
+        try:
+            told = parse(RESTORES, body)["restores"] if body is not None else []
+        except DocumentError:
+            continue  # what cannot be read says nothing
+        for each in told:
+            checkpoint = each["checkpoint"]
+            outcomes[each["outcome"]].add(CheckpointId(checkpoint["step"], checkpoint["attempt"]))
+    return Experience(outcomes["went-on"], outcomes["failed"] - outcomes["went-on"])

@@ -1,0 +1,57 @@
+"""Formats that prove themselves: whether a file, or a folder of files, is whole or torn, from what it contains.
+
+A module knows one format. `file_check(file)` judges a file alone, `folder_check(folder)` a folder as a whole; both return None
+for what is none of theirs.
+"""
+
+from typing import Callable, List, Optional, Tuple
+
+from . import arrays, hdf5, json_text, pickled, safetensors, tar, text_models, zipped
+from . import deepspeed, distributed, huggingface, megatron, orbax, sharded, tensorflow
+from .base import File, Folder, FolderVerdict, Verdict
+
+_FILE_CHECKS: Tuple[Callable[[File], Optional[Verdict]], ...] = (
+    zipped.file_check,
+    safetensors.file_check,
+    hdf5.file_check,
+    arrays.file_check,
+    json_text.file_check,
+    tar.file_check,
+    text_models.file_check,
+    pickled.file_check,
+)
+_FOLDER_CHECKS: Tuple[Callable[[Folder], Optional[FolderVerdict]], ...] = (
+    huggingface.folder_check,
+    sharded.folder_check,
+    distributed.folder_check,
+    deepspeed.folder_check,
+    megatron.folder_check,
+    orbax.folder_check,
+    tensorflow.folder_check,
+)
+
+
+def check_file(path: str) -> Optional[Verdict]:
+    """None where the format is unknown, or the file cannot be read now."""
+    try:
+        file = File(path)
+        for check in _FILE_CHECKS:
+            verdict = check(file)
+            if verdict is not None:
+                return verdict
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        pass  # whatever it is, it is not what its beginning looks like
+    return None
+
+
+def check_folder(folder: Folder) -> List[FolderVerdict]:
+    """Every verdict on the files directly in a folder."""
+    found = []
+    for check in _FOLDER_CHECKS:
+        try:
+            verdict = check(folder)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+        if verdict is not None:
+            found.append(verdict)
+    return found

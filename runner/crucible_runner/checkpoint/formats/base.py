@@ -1,0 +1,94 @@
+"""What the formats share."""
+
+import json
+import os
+import posixpath
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional
+
+_HEAD_BYTES = 4096
+# Indexes and states are small; what is bigger is not read.
+_SMALL_BYTES = 32 * 1024 * 1024
+
+
+class Verdict(NamedTuple):
+    is_whole: bool
+    text: str
+    """A clause for people that begins with what was found, such as `ends with its zip directory`."""
+
+
+class FolderVerdict(NamedTuple):
+    is_whole: bool
+    text: str
+    paths: FrozenSet[str]
+    """The files that the verdict is about, relative to the checkpoint directory."""
+    step: Optional[int] = None
+    """The step that the contents tell."""
+
+
+class File:
+    """A file that may be anything. Raises `OSError` where it cannot be read."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.name = os.path.basename(path)
+        # A pipe in the place of the file must not keep its reader waiting.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            self.size = os.fstat(file.fileno()).st_size
+            self.head = file.read(_HEAD_BYTES)
+
+    def read(self, offset: int, length: int) -> bytes:
+        with open(self.path, "rb") as file:
+            file.seek(max(0, offset))
+            return file.read(length)
+
+    def tail(self, length: int) -> bytes:
+        return self.read(self.size - length, length)
+
+    def whole(self) -> Optional[bytes]:
+        """All of it, where it is small."""
+        return self.read(0, self.size) if self.size <= _SMALL_BYTES else None
+
+
+class Folder:
+    """A folder of the checkpoint directory: its files by name, and the folders in it by name."""
+
+    def __init__(self, directory: str, path: str, sizes: Dict[str, int], folders: Dict[str, "Folder"]) -> None:
+        self.directory = directory
+        self.path = path
+        """Relative to the checkpoint directory; empty for that itself."""
+        self.sizes = sizes
+        self.folders = folders
+
+    @property
+    def name(self) -> str:
+        return posixpath.basename(self.path)
+
+    def at(self, name: str) -> str:
+        return posixpath.join(self.path, name)
+
+    def paths(self) -> FrozenSet[str]:
+        """Every file in it and below."""
+        found: List[str] = [self.at(name) for name in self.sizes]
+        for folder in self.folders.values():
+            found += folder.paths()
+        return frozenset(found)
+
+    def text(self, name: str) -> str:
+        with open(os.path.join(self.directory, self.at(name)), encoding="utf-8", errors="replace") as file:
+            return file.read(_SMALL_BYTES)
+
+    def json(self, name: str) -> Any:
+        """Raises `ValueError` for what is none."""
+        return json.loads(self.text(name))
+
+
+def build(directory: str, sizes: Dict[str, int]) -> Folder:
+    """The tree of folders for files by their paths relative to the directory."""
+    root = Folder(directory, "", {}, {})
+    for path, size in sizes.items():
+        folder = root
+        *parents, name = path.split("/")
+        for parent in parents:
+            folder = folder.folders.setdefault(parent, Folder(directory, folder.at(parent), {}, {}))
+        folder.sizes[name] = size
+    return root

@@ -1,0 +1,18 @@
+"""Folders of Hugging Face's Trainer: `trainer_state.json` is written after model, optimizer, scheduler and random state."""
+
+from typing import Optional
+
+from .base import Folder, FolderVerdict
+
+_STATE = "trainer_state.json"
+# What only the Trainer writes, and writes before its state.
+_BEFORE = ("training_args.bin", "scheduler.pt", "optimizer.pt", "rng_state.pth", "rng_state_0.pth")
+
+
+def folder_check(folder: Folder) -> Optional[FolderVerdict]:
+    if _STATE in folder.sizes:
+        step = folder.json(_STATE).get("global_step")
+        return FolderVerdict(True, "%s is there" % folder.at(_STATE), folder.paths(), step if isinstance(step, int) else None)
+    if sum(name in folder.sizes for name in _BEFORE) >= 2:
+        return FolderVerdict(False, "%s is not there yet" % folder.at(_STATE), folder.paths())
+    return None

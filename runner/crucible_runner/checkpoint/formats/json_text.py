@@ -1,0 +1,21 @@
+"""JSON documents, such as a model of XGBoost or the state of a trainer."""
+
+import json
+from typing import Optional
+
+from .base import File, Verdict
+
+
+def file_check(file: File) -> Optional[Verdict]:
+    if not file.name.lower().endswith(".json"):
+        return None
+    body = file.whole()
+    if body is None:
+        return None
+    try:
+        json.loads(body)
+        return Verdict(True, "is a whole JSON document")
+    except ValueError:
+        # Something else by the name of JSON may end as it likes.
+        is_closed = body.rstrip()[-1:] in (b"}", b"]")
+        return None if is_closed else Verdict(False, "is a JSON document that is cut off")

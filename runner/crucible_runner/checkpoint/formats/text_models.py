@@ -1,0 +1,16 @@
+"""Models that are text with a last section: LightGBM's `save_model`."""
+
+from typing import Optional
+
+from .base import File, Verdict
+
+_LIGHTGBM_END = b"\npandas_categorical:"
+_TAIL_BYTES = 64 * 1024
+
+
+def file_check(file: File) -> Optional[Verdict]:
+    if not file.head.startswith(b"tree\nversion="):
+        return None
+    if _LIGHTGBM_END in file.tail(_TAIL_BYTES):
+        return Verdict(True, "ends with the last section of a LightGBM model")
+    return Verdict(False, "lacks the last section of a LightGBM model")

@@ -1,0 +1,45 @@
+"""Zip files: `torch.save` since PyTorch 1.6, `np.savez`, Keras 3, Lightning. The directory of a zip is written last.
+
+Source: APPNOTE 6.3.10, sections 4.3.6 and 4.3.14 to 4.3.16.
+"""
+
+import struct
+from typing import Optional
+
+from .base import File, Verdict
+
+_LOCAL = b"PK\x03\x04"
+_CENTRAL = b"PK\x01\x02"
+_END = b"PK\x05\x06"
+_END64 = b"PK\x06\x06"
+_LOCATOR64 = b"PK\x06\x07"
+_END_BYTES = 22
+_COMMENT_MAX = 65_535
+_UNSET32 = 0xFFFFFFFF
+
+
+def file_check(file: File) -> Optional[Verdict]:
+    if not file.head.startswith(_LOCAL):
+        return None
+    tail = file.tail(_END_BYTES + _COMMENT_MAX)
+    at = tail.rfind(_END)
+    if at < 0 or len(tail) - at < _END_BYTES or not _is_directory_there(file, tail, at):
+        return Verdict(False, "lacks the directory at the end of a zip")
+    return Verdict(True, "ends with its zip directory")
+
+
+def _is_directory_there(file: File, tail: bytes, at: int) -> bool:
+    count, size, offset, comment = struct.unpack_from("<10xHIIH", tail, at)
+    end = file.size - len(tail) + at
+    if end + _END_BYTES + comment != file.size:
+        return False
+    if offset == _UNSET32 or size == _UNSET32 or count == 0xFFFF:
+        locator = tail[at - 20 : at] if at >= 20 else b""
+        if not locator.startswith(_LOCATOR64):
+            return False
+        (end,) = struct.unpack_from("<8xQ", locator)
+        record = file.read(end, 56)
+        if not record.startswith(_END64):
+            return False
+        size, offset = struct.unpack_from("<40xQQ", record)
+    return offset + size <= end and (size == 0 or file.read(offset, 4) == _CENTRAL)

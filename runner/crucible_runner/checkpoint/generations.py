@@ -1,0 +1,174 @@
+"""Which files were written together in one save, and when the next save began. Pure: looks come in, instants are arguments."""
+
+from collections import deque
+from typing import Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
+
+from .names import template, unit_of
+from .scan import FileStamp, Selection
+
+# A save that holds less than this share of the bytes of an earlier one, in the same files, is not as whole as that one.
+_SIZE_SHARE = 0.9
+# A file that is written again in place grows by less than this from one save to the next; what grows more is still being written.
+_GROWTH_SHARE = 1.05
+# How many earlier saves a new one is compared with.
+_SHAPES_KEPT = 5
+_CLOSED_KEPT = 4
+
+
+class Shape(NamedTuple):
+    """What a save has written: bytes by path, with the numbers in names ignored."""
+
+    sizes: Dict[str, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.sizes.values())
+
+    def covers(self, older: "Shape") -> bool:
+        """Whether it holds all that the older one held, and not far less of it."""
+        ours = sum(self.sizes.get(each, 0) for each in older.sizes)
+        return all(each in self.sizes for each in older.sizes) and ours >= _SIZE_SHARE * older.total
+
+
+def shape_of(sizes: Dict[str, int]) -> Shape:
+    """From the sizes by path."""
+    result: Dict[str, int] = {}
+    for path, size in sizes.items():
+        result[template(path)] = result.get(template(path), 0) + size
+    return Shape(result)
+
+
+class Generation:
+    """The files of one save."""
+
+    def __init__(self, number: int, files: Dict[str, FileStamp], now_ms: int, step: Optional[int]) -> None:
+        self.number = number
+        self.files = files
+        """What it has written, as last seen."""
+        self.first_ms = now_ms
+        self.changed_ms = now_ms
+        """The look (monotonic) that saw its last change."""
+        self.step = step
+        """The newest step of the program then."""
+        self.is_doubtful = False
+        """The disk was full while it was written: what could not be written may be missing."""
+        self.is_superseded = False
+        """The next save has begun."""
+        self.selection: Optional[Selection] = None
+        """The checkpoint that it belongs to, as last seen."""
+
+    @property
+    def shape(self) -> Shape:
+        return shape_of({path: stamp.size for path, stamp in self.files.items()})
+
+    @property
+    def save_ms(self) -> int:
+        return self.changed_ms - self.first_ms
+
+
+class Look(NamedTuple):
+    """What a look has seen of the newest checkpoint."""
+
+    selection: Selection
+    at_ms: int
+    step: Optional[int]
+    is_disk_full: bool
+
+
+class Generations:
+    """Follows the saves of a program from look to look."""
+
+    def __init__(self, baseline: Iterable[FileStamp], shapes: Sequence[Shape], quiet_ms: int) -> None:
+        """`baseline` are the files that were there at the start; `shapes` those of earlier complete checkpoints, newest first."""
+        self._before: Set[FileStamp] = set(baseline)
+        self._quiet_ms = quiet_ms
+        self.current: Optional[Generation] = None
+        self.closed: Deque[Generation] = deque(maxlen=_CLOSED_KEPT)
+        """Those that were followed by another, newest last."""
+        self.complete_shapes: Deque[Shape] = deque(reversed(shapes), maxlen=_SHAPES_KEPT)
+        self._begun_ms: Deque[int] = deque(maxlen=_SHAPES_KEPT)
+        self.pause_ms = 0
+        """The longest pause seen within one save, from its last change to the one with which it went on."""
+
+    def observe(self, look: Look) -> Optional[Generation]:
+        """Takes in a look. Returns the generation that is being written or was written last."""
+        # What has only been moved, to make room for the next one, say, is as it was.
+        changed = {path: stamp for path, stamp in look.selection.changed.items() if stamp not in self._before}
+        current = self.current
+        if current is None:
+            if changed:
+                self._begin(changed, look)
+        else:
+            ours = set(current.files.values())
+            fresh = [path for path, stamp in changed.items() if stamp not in ours]
+            if fresh and self._is_next(current, fresh, changed, look):
+                current.is_superseded = True
+                self.closed.append(current)
+                self._before.update(current.files.values())
+                self._begin({path: changed[path] for path in fresh if changed[path] not in self._before}, look)
+            elif fresh or len(changed) != len(current.files):
+                pause_ms = look.at_ms - current.changed_ms
+                if fresh and pause_ms >= self._quiet_ms:
+                    self.pause_ms = max(self.pause_ms, pause_ms)
+                current.files = changed
+                current.changed_ms = look.at_ms
+                current.step = look.step
+        if self.current is not None:
+            self.current.selection = look.selection
+            if look.is_disk_full and self.current.changed_ms == look.at_ms:
+                self.current.is_doubtful = True
+        return self.current
+
+    def _begin(self, files: Dict[str, FileStamp], look: Look) -> None:
+        number = self.current.number + 1 if self.current is not None else 1
+        self.current = Generation(number, files, look.at_ms, look.step)
+        self._begun_ms.append(look.at_ms)
+
+    def _is_next(self, current: Generation, fresh: List[str], changed: Dict[str, FileStamp], look: Look) -> bool:
+        """Whether what has changed belongs to the next save, rather than to the one that is being written."""
+        was_quiet = look.at_ms - current.changed_ms >= self._quiet_ms
+        has_trained = current.step is not None and look.step is not None and look.step != current.step
+        units = {unit_of(path) for path in current.files} - {None}
+        kinds = {unit.kind for unit in units}
+        for path in fresh:
+            unit = unit_of(path)
+            if unit is not None and unit.kind in kinds and unit not in units:
+                return True
+            old, new = current.files.get(path), changed[path]
+            if old is None:
+                continue
+            if old.inode != new.inode:
+                return True
+            if was_quiet and (has_trained or new.size <= old.size * _GROWTH_SHARE):
+                return True
+        return False
+
+    def accept(self, generation: Generation) -> None:
+        """It has proved complete: later ones are compared with it."""
+        shape = generation.shape
+        if shape not in self.complete_shapes:
+            self.complete_shapes.append(shape)
+
+    def is_like_complete(self, shape: Shape) -> bool:
+        """Whether it holds all that some earlier complete one had written."""
+        return any(shape.covers(older) for older in self.complete_shapes)
+
+    def is_like_before(self, shape: Shape) -> bool:
+        """Whether the two saves before it were just as small, so that saves have become smaller."""
+        before = [closed.shape for closed in self.closed][-2:]
+        return len(before) == 2 and all(shape.covers(each) and each.covers(shape) for each in before)
+
+    @property
+    def is_first_kind(self) -> bool:
+        return not self.complete_shapes
+
+    def is_minor(self, shape: Shape) -> bool:
+        """Whether it is far less than any complete one, such as a file of settings: no checkpoint of its own."""
+        smallest = min((each.total for each in self.complete_shapes), default=0)
+        return not self.is_first_kind and not self.is_like_complete(shape) and shape.total * 2 < smallest
+
+    def interval_ms(self) -> Optional[int]:
+        """The usual time from the beginning of one save to that of the next; None before the third."""
+        begun = list(self._begun_ms)
+        pauses = sorted(after - before for before, after in zip(begun, begun[1:]))
+        return pauses[len(pauses) // 2] if len(pauses) >= 2 else None

@@ -1,0 +1,62 @@
+"""Writes what the program makes of the checkpoints that it is given: `restores.json` of this attempt."""
+
+from typing import List, Optional
+
+from ..clock import Clock
+from ..documents import dump
+from ..keys import Keys
+from ..retry import Remark, Trouble
+from ..store import Store, StoreError
+from .restore import Restored
+
+
+class RestoreBook:
+    """Writes `restores.json`. A store that does not take it now is asked again with the next change, and with every beat."""
+
+    def __init__(self, store: Store, keys: Keys, attempt_id: str, clock: Clock, remark: Remark) -> None:
+        self._store = store
+        self._keys = keys
+        self._attempt_id = attempt_id
+        self._clock = clock
+        self._trouble = Trouble("saying what became of a restored checkpoint", remark, clock)
+        self._restores: List[dict] = []
+        self._is_written = True
+
+    @property
+    def has_gone_on(self) -> bool:
+        return bool(self._restores) and self._restores[-1]["outcome"] == "went-on"
+
+    def begin(self, restored: Restored) -> None:
+        self._restores.append(
+            {
+                "checkpoint": restored.checkpoint.document(),
+                "revision": restored.revision,
+                "state": restored.state,
+                "why": restored.why,
+                "atMs": self._clock.wall_ms(),
+                "outcome": "trying",
+                "message": None,
+            }
+        )
+        self._write()
+
+    def end(self, outcome: str, message: Optional[str] = None) -> None:
+        """What became of the last one; only the first word about it counts."""
+        last = self._restores[-1] if self._restores else None
+        if last is not None and last["outcome"] == "trying":
+            last["outcome"], last["message"] = outcome, message
+            self._write()
+
+    def retry(self) -> None:
+        if not self._is_written:
+            self._write()
+
+    def _write(self) -> None:
+        self._is_written = False
+        document = {"version": 1, "attemptId": self._attempt_id, "restores": self._restores}
+        try:
+            self._store.put(self._keys.restores, dump(document))
+            self._is_written = True
+            self._trouble.passed()
+        except StoreError as error:
+            self._trouble.happened(error)

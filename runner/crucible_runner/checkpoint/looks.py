@@ -1,0 +1,316 @@
+"""Looks at the checkpoint directory again and again, and remembers what was written together and since when it is quiet."""
+
+import os
+import threading
+import time
+from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence
+
+from ..clock import Clock
+from ..documents import HELPER_SAVED, parse
+from ..paths import Paths, read_plain
+from ..processes import OpenFile, open_for_writing
+from ..progress import Progress
+from ..retry import Remark, Trouble
+from ..symptoms import is_full
+from .evidence import COMPLETE, Circumstances, Evidence, Formats, Judge, Standing
+from .generations import Generation, Generations, Look, Shape
+from .hold import Hold
+from .records import Records, looks_like_text
+from .scan import (
+    Filter,
+    Selection,
+    baseline_of,
+    newest_change_ns,
+    scan,
+    scan_declared,
+    select,
+    select_declared,
+    single_file,
+)
+
+_LOOK_SECONDS_MAX = 1.0
+# Looking at ten thousand files takes a good part of a second: this much of the time it may take, the rest is the workload's.
+_LOOK_SHARE = 0.1
+# So long after a program has printed a line it is read here.
+_TELLING_MS = 200
+# A held file that nobody has uploaded after this long makes room for a newer one.
+_HOLD_MS = 10_000
+# A file that stays open for so many times the quiet time, while all others are quiet, is kept open by the program for good.
+_OPEN_QUIETS = 20
+
+
+class Rules(NamedTuple):
+    """What the order says of checkpoints."""
+
+    quiet_ms: int
+    markers: Sequence[str] = ()
+    wanted: Filter = Filter()
+
+
+class Seen(NamedTuple):
+    """A checkpoint as it was at a look."""
+
+    selection: Selection
+    since_ms: int
+    """The first look (monotonic) that found it as it is."""
+    until_ms: int
+    """The last look that did."""
+    step: Optional[int]
+    """The program's newest step when it was written."""
+    is_declared: bool
+    """The workload has said that it is complete."""
+    directory: str
+    """Where its files are."""
+    generation: Generation
+
+
+class _First(NamedTuple):
+    """What was so at the first look that found a checkpoint as it is."""
+
+    at_ms: int
+    step: Optional[int]
+    is_disk_full: bool
+
+
+class _Declaration(NamedTuple):
+    written_ns: int
+    step: int
+    path: str
+
+
+class Looks:
+    """What is in the directory now. What was there when `begin` was called is no new checkpoint."""
+
+    def __init__(self, paths: Paths, directory: str, rules: Rules, clock: Clock, progress: Progress) -> None:
+        self._directory = directory
+        self._rules = rules
+        self._saved = paths.saved
+        self._hold = Hold(paths.held)
+        self._quiet_ms = self.quiet_ms = rules.quiet_ms
+        self._clock = clock
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._baseline: FrozenSet[tuple] = frozenset()
+        self._known: Dict[FrozenSet[tuple], _First] = {}
+        self._held_since = _First(0, None, False)
+        self._uploaded_since_ms = -1
+        self._is_ended = threading.Event()
+        self._ended_ms: Optional[int] = None
+        self._open_since_ms: Dict[tuple, int] = {}
+        self._pids: Callable[[], List[int]] = lambda: []
+        self._remark: Remark = lambda _: None
+        self.records = Records(rules.quiet_ms)
+        self.saves = Generations((), (), rules.quiet_ms)
+        self._judge = Judge(directory, rules.quiet_ms, rules.markers)
+        self._held_formats = Formats(paths.held)
+        self.seen: List[Seen] = []
+        """Newest first."""
+
+    def begin(self, trouble: Trouble, remark: Remark, pids: Callable[[], List[int]], shapes: Sequence[Shape]) -> None:
+        """`pids` names the processes that may be writing; `shapes` is what earlier complete checkpoints had, newest first."""
+        self._trouble = trouble
+        self._remark = remark
+        self._pids = pids
+        tree = scan(self._directory, self._rules.wanted)
+        self._baseline = baseline_of(tree, self.records)
+        self.stamps = dict(tree.files)
+        """The files that were there at the start."""
+        self.saves = Generations(tree.files.values(), shapes, self._quiet_ms)
+        threading.Thread(target=self._run, name="looks", daemon=True).start()
+
+    def end(self) -> None:
+        """The workload has ended: that nothing changes any more says nothing from now on."""
+        self._ended_ms = self._clock.mono_ms()
+        self._is_ended.set()
+
+    def _run(self) -> None:
+        shortest = pause_seconds = min(_LOOK_SECONDS_MAX, self._quiet_ms / 1000) or 0.1
+        while not self._is_ended.wait(pause_seconds):
+            began = time.monotonic()
+            try:
+                self.look()
+                self._trouble.passed()
+            except Exception as error:  # the directory is the workload's and may be anything for a while
+                self._trouble.happened(error)
+            pause_seconds = max(shortest, (time.monotonic() - began) * (1 / _LOOK_SHARE - 1))
+
+    def look(self) -> List[Seen]:
+        """One look. Raises `OSError` when the directory cannot be read."""
+        with self._lock:
+            now = _First(self._clock.mono_ms(), self._progress.step(), is_full(self._directory))
+            declaration = self._newest_declaration()
+            if declaration is not None:
+                self.seen = self._declared(declaration, now)
+                return self.seen
+            tree = scan(self._directory, self._rules.wanted)
+            self.records.observe(
+                tree, lambda path: looks_like_text(os.path.join(self._directory, path)), now.at_ms, now.step
+            )
+            selections = select(tree, self._baseline, self.records)
+            self._known = {each.signature: self._known.get(each.signature, now) for each in selections}
+            seen = self._seen(selections, now)
+            self.seen = seen + self._held(seen, now)
+            return self.seen
+
+    def _seen(self, selections: List[Selection], now: _First) -> List[Seen]:
+        if not selections:
+            return []
+        newest = selections[0]
+        step = self._step_when_written(newest, self._known[newest.signature])
+        generation = self.saves.observe(Look(newest, now.at_ms, step, now.is_disk_full))
+        found = [self._seen_as(newest, self._known[newest.signature], now, generation)] if generation else []
+        for older in selections[1:]:
+            first = self._known[older.signature]
+            found.append(self._seen_as(older, first, now, self._followed(older, first)))
+        return found
+
+    def _step_when_written(self, selection: Selection, first: _First) -> Optional[int]:
+        """The step that the program had told when it wrote the newest file, not the one that it told next."""
+        told = self._progress.step_at(newest_change_ns(selection) // 1_000_000 + _TELLING_MS)
+        return first.step if told is None else told
+
+    def _followed(self, selection: Selection, first: _First) -> Generation:
+        """The generation of what was followed by another, however fast."""
+        stamps = set(selection.changed.values())
+        for closed in self.saves.closed:
+            if set(closed.files.values()) == stamps:
+                return closed
+        generation = Generation(0, dict(selection.changed), first.at_ms, self._step_when_written(selection, first))
+        generation.is_superseded = True
+        generation.is_doubtful = first.is_disk_full
+        generation.selection = selection
+        return generation
+
+    def standing(self, seen: Seen, ended_well: Optional[bool]) -> Standing:
+        """What it counts as; `ended_well` is None while the workload runs."""
+        if seen.is_declared:
+            return Standing(Evidence(COMPLETE, "declared", "the program declared it"))
+        if seen.directory == self._hold.folder:
+            return self._standing_of_held(seen)
+        generation = seen.generation
+        if generation.is_superseded and seen.until_ms - seen.since_ms < self._quiet_ms and ended_well is None:
+            return Standing(None)
+        now = Circumstances(seen.until_ms, self._progress.step(), self._open_file, ended_well)
+        return self._judge.judge(seen.selection, generation, self.saves, now)
+
+    def standing_of_uploaded(self, generation: Generation) -> Standing:
+        """What a generation counts as now that was uploaded before."""
+        if generation.selection is None:
+            return Standing(None)
+        until_ms = self._clock.mono_ms() if self._ended_ms is None else self._ended_ms
+        now = Circumstances(until_ms, self._progress.step(), self._open_file, None)
+        return self._judge.judge(generation.selection, generation, self.saves, now)
+
+    def step_in(self, seen: Seen) -> Optional[int]:
+        """The step that the contents tell."""
+        return self._judge.formats.judge(seen.selection, seen.generation.files)[2]
+
+    def _standing_of_held(self, seen: Seen) -> Standing:
+        _, torn, _ = self._held_formats.judge(seen.selection, seen.selection.files)
+        if torn is not None or seen.generation.is_doubtful:
+            return Standing(None, torn or "the disk was full when it was written")
+        if seen.until_ms - seen.since_ms < self._quiet_ms:
+            return Standing(None)
+        return Standing(Evidence(COMPLETE, "next", "the next checkpoint was begun"))
+
+    def _open_file(self, selection: Selection) -> Optional[str]:
+        """Words about a file of the checkpoint that a process has open for writing. A file that is only appended to, or stays
+        open while all else is quiet, is a record from now on."""
+        open_files = open_for_writing(self._pids())
+        now_ms = self._clock.mono_ms()
+        found = None
+        for path, stamp in selection.files.items():
+            key = (stamp.device, stamp.inode)
+            if key not in open_files or self.records(path):
+                self._open_since_ms.pop(key, None)
+                continue
+            opened: OpenFile = open_files[key]
+            since_ms = self._open_since_ms.setdefault(key, now_ms)
+            is_beside_others = len(selection.signature) > 1
+            if is_beside_others and (opened.is_append or now_ms - since_ms >= _OPEN_QUIETS * self._quiet_ms):
+                self.records.learn(path)
+                self._remark(
+                    "%s is held open by pid %d: it is taken along as it is, and not waited for" % (path, opened.pid)
+                )
+            else:
+                found = "%s is held open for writing by pid %d" % (path, opened.pid)
+        return found
+
+    def is_still(self, seen: Seen) -> bool:
+        """Whether its files are still what they were at that look."""
+        if seen.directory == self._hold.folder:
+            with self._lock:
+                return self._hold.selection == seen.selection and self._hold.is_intact()
+        looks = [again.selection.signature for again in self.look() if again.directory == seen.directory]
+        return seen.selection.signature in looks
+
+    def is_written_since(self, wall_ms: int) -> bool:
+        """Whether something of the newest checkpoint was written after that instant."""
+        seen = self.look()
+        return bool(seen) and newest_change_ns(seen[0].selection) > wall_ms * 1_000_000
+
+    def uploaded(self, seen: Seen) -> None:
+        """What is older than this need not be held any more."""
+        with self._lock:
+            self._uploaded_since_ms = seen.since_ms
+            if self._held_since.at_ms <= seen.since_ms:
+                self._hold.release()
+
+    def _held(self, seen: List[Seen], now: _First) -> List[Seen]:
+        if not self._hold.is_intact() or now.at_ms - self._held_since.at_ms > _HOLD_MS + self._quiet_ms:
+            newest = seen[0] if seen else None
+            if newest is None or newest.since_ms <= self._uploaded_since_ms:
+                self._hold.release()
+                return []
+            if not self._hold.take(self._directory, newest.selection):
+                return []
+            self._held_since = now._replace(step=newest.step)
+        if seen and single_file(seen[0].selection) is None:
+            # It was the first file of a checkpoint that has more of them.
+            self._hold.release()
+        held = self._hold.selection
+        if held is None or any(held.signature == each.selection.signature for each in seen):
+            return []
+        generation = self._followed(held, self._held_since)
+        return [self._seen_as(held, self._held_since, now, generation)._replace(directory=self._hold.folder)]
+
+    def _seen_as(
+        self, selection: Selection, first: _First, now: _First, generation: Generation, is_declared: bool = False
+    ) -> Seen:
+        until_ms = now.at_ms if self._ended_ms is None else min(now.at_ms, self._ended_ms)
+        return Seen(
+            selection, first.at_ms, until_ms, generation.step, is_declared, self._directory, generation
+        )
+
+    def _declared(self, declaration: _Declaration, now: _First) -> List[Seen]:
+        tree = scan_declared(self._directory, declaration.path)
+        selection = select_declared(tree, declaration.path, declaration.step)
+        if selection is None or newest_change_ns(selection) > declaration.written_ns:
+            return []  # it is being written anew; the next declaration will tell when that is done
+        first = self._known.get(selection.signature, now)
+        self._known = {selection.signature: first}
+        generation = Generation(0, dict(selection.changed), first.at_ms, declaration.step)
+        generation.selection = selection
+        return [self._seen_as(selection, first, now, generation, is_declared=True)]
+
+    def _newest_declaration(self) -> Optional[_Declaration]:
+        found: List[_Declaration] = []
+        for name in os.listdir(self._saved) if os.path.isdir(self._saved) else []:
+            path = os.path.join(self._saved, name)
+            try:
+                body, status = read_plain(path)
+                told = parse(HELPER_SAVED, body)
+                found.append(_Declaration(status.st_mtime_ns, told["step"], told["path"]))
+            except (OSError, ValueError):
+                continue  # not ours, or not whole
+        newest = max(found, default=None)
+        for declaration in found:
+            if declaration != newest:
+                self._forget(declaration.step)
+        return newest
+
+    def _forget(self, step: int) -> None:
+        try:
+            os.unlink(os.path.join(self._saved, "%d.json" % step))
+        except OSError:
+            pass

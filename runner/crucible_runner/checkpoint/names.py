@@ -1,0 +1,122 @@
+"""What the names in a checkpoint directory tell. Pure."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple, Optional
+
+_UNFINISHED = re.compile(r".*(\.tmp|\.part|\.partial|\.lock|~)", re.IGNORECASE)
+_UNFINISHED_WORDS = {"tmp", "partial", "incomplete"}
+# torch.distributed.checkpoint keeps its index in a file that begins with a dot.
+_HIDDEN_BUT_NEEDED = (".metadata",)
+
+# Logs, metrics, event files, the run file of wandb, and what SQLite keeps beside a database.
+_RECORD = re.compile(
+    r".*\.(?:log|jsonl|ndjson|csv|tsv|wandb)|events\.out\.tfevents\..*|.*\.(?:db|sqlite3?)-(?:journal|wal|shm)",
+    re.IGNORECASE,
+)
+_DATABASE = re.compile(r".*\.(?:db|sqlite3?)", re.IGNORECASE)
+# Folders in which experiment trackers keep their records.
+_RECORD_FOLDER = re.compile(r"wandb|mlruns|offline-run-.*|tb_logs|tensorboard", re.IGNORECASE)
+
+# The words that make a number the number of a step, best first.
+_STEP_WORDS = (r"step", r"iter(?:ation)?", r"checkpoint|ckpt")
+_EPOCH_WORDS = r"epoch"
+# Longer numbers are dates.
+_AFTER_WORD = r"(?:%s)s?[-_=. ]?(\d{1,12})(?!\.?\d)"
+_STEP_NUMBERS = [re.compile(_AFTER_WORD % words, re.IGNORECASE) for words in _STEP_WORDS]
+_EPOCH_NUMBER = re.compile(_AFTER_WORD % _EPOCH_WORDS, re.IGNORECASE)
+
+# Numbers that tell the pieces of one checkpoint apart: `model-00001-of-00003`, `rank_0`, `__1_0.distcp`.
+_PIECE = re.compile(
+    r"\d+[-_]?of[-_]?\d+|(?:rank|shard|part|worker|gpu|device|node|rng[-_]state)s?[-_=. ]?\d+|__\d+_\d+",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(r"\d+(?:\.\d+)*")
+# Two files that take turns: `model_a.pt` and `model_b.pt`.
+_TURN = re.compile(r"(?<![A-Za-z])[ab](?![A-Za-z])", re.IGNORECASE)
+
+
+class Name(NamedTuple):
+    """What the name of a file or folder says of its age."""
+
+    rank: int
+    """How well the number is known to be a step: 2 a step's, 1 an epoch's, 0 none."""
+    number: int = -1
+
+    @property
+    def step(self) -> Optional[int]:
+        return self.number if self.rank == 2 else None
+
+    @property
+    def epoch(self) -> Optional[int]:
+        return self.number if self.rank == 1 else None
+
+
+class Unit(NamedTuple):
+    """The numbered file or folder that a path belongs to, such as `checkpoint-500` of `checkpoint-500/model.pt`."""
+
+    path: str
+    kind: str
+    """Units of one kind are generations of one thing: their paths differ only in their numbers."""
+    name: Name
+
+
+def is_ignored(name: str) -> bool:
+    """Whether an entry directly in the checkpoint directory is no part of a checkpoint."""
+    if name.startswith("."):
+        return name not in _HIDDEN_BUT_NEEDED
+    return is_unfinished(name)
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether a file or folder, by its name, is still being written."""
+    words = re.split(r"[^a-z0-9]+", name.lower())
+    return _UNFINISHED.fullmatch(name) is not None or not _UNFINISHED_WORDS.isdisjoint(words)
+
+
+def is_record(path: str) -> bool:
+    """Whether a path names a file that only grows. Databases of SQLite are, too."""
+    *folders, name = path.split("/")
+    if _RECORD.fullmatch(name) is not None or is_database(path):
+        return True
+    return any(_RECORD_FOLDER.fullmatch(folder) for folder in folders)
+
+
+def is_database(path: str) -> bool:
+    return _DATABASE.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def read_name(name: str) -> Name:
+    for expression in _STEP_NUMBERS:
+        found = expression.findall(name)
+        if found:
+            return Name(2, int(found[-1]))
+    found = _EPOCH_NUMBER.findall(name)
+    if found:
+        return Name(1, int(found[-1]))
+    return Name(0)
+
+
+@lru_cache(maxsize=65536)
+def unit_of(path: str) -> Optional[Unit]:
+    """The outermost part of a path whose name tells a step or an epoch; None where no part does."""
+    parts = path.split("/")
+    for index, part in enumerate(parts):
+        name = read_name(part)
+        if name.rank > 0:
+            kind = "/".join(parts[:index] + [_without_figures(part)])
+            return Unit("/".join(parts[: index + 1]), kind, name)
+    return None
+
+
+@lru_cache(maxsize=65536)
+def template(path: str) -> str:
+    """A path without its numbers: what has the same template in the next save is the same thing."""
+    return _without_figures(path)
+
+
+def _without_figures(name: str) -> str:
+    # Pieces stay apart: a save that lacks one of its shards is not whole.
+    pieces = _PIECE.findall(name)
+    rest = _TURN.sub("@", _FIGURE.sub("#", _PIECE.sub("?", name)))
+    return rest + "".join("|" + piece for piece in pieces)

@@ -1,0 +1,162 @@
+"""Says when no complete checkpoint comes, and why: before an interruption shows it."""
+
+import os
+import threading
+import time
+from typing import Dict, List, NamedTuple, Optional
+
+from ..clock import Clock, in_words
+from ..retry import Remark
+from .looks import Looks
+from .names import is_record, template
+from .uploads import Checkpoints
+
+# How many times the usual interval between two saves may pass without a complete checkpoint.
+_INTERVALS = 3
+# Where no interval is known yet: in multiples of the quiet time (30 minutes for 5 s), and at least three times `checkpoint.every`.
+_FIRST_QUIETS = 360
+_FIRST_PACES = 3
+# What keeps a save from counting, for so many times the quiet time, is not passing.
+_HINDERED_QUIETS = 20
+# A file outside of the checkpoint directory that has been written so often is what the program saves.
+_OUTSIDE_WRITES = 3
+_OUTSIDE_FILES_MAX = 20_000
+_OUTSIDE_BYTES_MIN = 1024 * 1024
+_LOOK_SHARE = 0.02
+_LOOK_SECONDS_MIN = 0.5
+_SAVED = (".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".h5", ".hdf5", ".keras", ".npz", ".pkl", ".pickle", ".joblib")
+_SAVED += (".msgpack", ".ubj", ".model", ".cbm", ".distcp", ".tar")
+_NOT_OURS = (".git", "node_modules", "__pycache__", "site-packages", "wandb", "mlruns")
+
+
+class _Outside(NamedTuple):
+    modified_ns: int
+    writes: int
+    path: str
+
+
+class Overdue:
+    """`warning` is what beats and results tell; None while nothing is wrong."""
+
+    def __init__(self, checkpoints: Checkpoints, looks: Looks, directory: str, work: str, clock: Clock) -> None:
+        self._checkpoints = checkpoints
+        self._looks = looks
+        self._directory = os.path.realpath(directory)
+        self._shown = os.path.relpath(directory, work) if directory.startswith(work + os.sep) else directory
+        self._work = work
+        self._clock = clock
+        self._hindered_since_ms: Optional[int] = None
+        self._outside: Dict[str, _Outside] = {}
+        self._is_over = threading.Event()
+        self.warning: Optional[dict] = None
+
+    def begin(self, quiet_ms: int, every_ms: int, remark: Remark) -> None:
+        self._quiet_ms = quiet_ms
+        self._every_ms = every_ms
+        self._remark = remark
+        self._began_ms = self._clock.mono_ms()
+        self._began_ns = time.time_ns()
+        threading.Thread(target=self._run, name="overdue", daemon=True).start()
+
+    def end(self) -> None:
+        self._is_over.set()
+
+    def _run(self) -> None:
+        pause_seconds = max(_LOOK_SECONDS_MIN, self._quiet_ms / 1000)
+        while not self._is_over.wait(pause_seconds):
+            began = time.monotonic()
+            try:
+                self.look()
+            except Exception as error:  # the folder is the workload's and may be anything
+                self._remark("cannot look for checkpoints outside of %s: %s" % (self._shown, error))
+                return
+            pause_seconds = max(_LOOK_SECONDS_MIN, self._quiet_ms / 1000, (time.monotonic() - began) / _LOOK_SHARE)
+
+    def look(self) -> None:
+        found = self._find()
+        if found is None:
+            if self.warning is not None:
+                self._remark("a checkpoint has come; the warning before is settled")
+            self.warning = None
+            return
+        kind, text = found
+        if self.warning is None or self.warning["kind"] != kind:
+            self.warning = {"kind": kind, "text": text, "sinceMs": self._clock.wall_ms()}
+            self._remark("warning: %s" % text)
+
+    def _find(self) -> Optional[tuple]:
+        now_ms = self._clock.mono_ms()
+        cause = self._hindrance(now_ms)
+        if cause is not None:
+            return "no-checkpoint", "No checkpoint is being taken: %s. See docs/checkpoints.md." % cause
+        last_ms = self._checkpoints.complete_at_ms
+        if last_ms is None and not self._checkpoints.uploads:
+            outside = self._saved_outside()
+            if outside is not None:
+                text = "nothing was written to %s since the start, but ./%s was written %d times"
+                told = text % (self._shown, outside.path, outside.writes)
+                folder = os.path.dirname(outside.path) or "."
+                return "outside", "No checkpoint is being taken: %s. Set checkpoint.directory to %s." % (told, folder)
+        interval_ms = self._looks.saves.interval_ms()
+        if interval_ms is not None:
+            patience_ms = max(_INTERVALS * max(interval_ms, self._every_ms), _HINDERED_QUIETS * self._quiet_ms)
+        else:
+            patience_ms = max(_FIRST_QUIETS * self._quiet_ms, _FIRST_PACES * self._every_ms)
+        waited_ms = now_ms - (self._began_ms if last_ms is None else last_ms)
+        if waited_ms <= patience_ms:
+            return None
+        newest = self._checkpoints.uploads[-1] if self._checkpoints.uploads else None
+        if newest is not None and newest.generation is self._looks.saves.current:
+            cause = "the last one (%s) is only provisional: %s" % (newest.checkpoint.name, newest.evidence.text)
+        else:
+            cause = "nothing was written to %s" % self._shown
+        since = "since the start, %s ago" if last_ms is None else "for %s"
+        return "no-checkpoint", "No complete checkpoint %s: %s. An interruption now costs all work since then." % (
+            since % in_words(waited_ms),
+            cause,
+        )
+
+    def _hindrance(self, now_ms: int) -> Optional[str]:
+        cause = self._checkpoints.hindrance
+        if not cause:
+            self._hindered_since_ms = None
+            return None
+        if self._hindered_since_ms is None:
+            self._hindered_since_ms = now_ms
+        return cause if now_ms - self._hindered_since_ms >= _HINDERED_QUIETS * self._quiet_ms else None
+
+    def _saved_outside(self) -> Optional[_Outside]:
+        """The file in the working directory that looks most like what the program saves, by how often it was written."""
+        for path, modified_ns in self._walk():
+            key = template(path)
+            seen = self._outside.get(key)
+            if seen is None:
+                self._outside[key] = _Outside(modified_ns, 1, path)
+            elif modified_ns > seen.modified_ns:
+                self._outside[key] = _Outside(modified_ns, seen.writes + 1, path)
+        often = [seen for seen in self._outside.values() if seen.writes >= _OUTSIDE_WRITES]
+        return max(often, key=lambda seen: seen.writes, default=None)
+
+    def _walk(self) -> List[tuple]:
+        found: List[tuple] = []
+        looked_at = 0
+        for folder, folders, names in os.walk(self._work):
+            folders[:] = [name for name in folders if self._is_ours(folder, name)]
+            for name in names:
+                looked_at += 1
+                path = os.path.join(folder, name)
+                shown = os.path.relpath(path, self._work)
+                try:
+                    status = os.lstat(path)
+                except OSError:
+                    continue
+                is_saved = name.lower().endswith(_SAVED) or status.st_size >= _OUTSIDE_BYTES_MIN
+                if is_saved and status.st_mtime_ns > self._began_ns and not is_record(shown):
+                    found.append((shown, status.st_mtime_ns))
+            if looked_at > _OUTSIDE_FILES_MAX:
+                break
+        return found
+
+    def _is_ours(self, folder: str, name: str) -> bool:
+        path = os.path.join(folder, name)
+        return name not in _NOT_OURS and not os.path.islink(path) and os.path.realpath(path) != self._directory

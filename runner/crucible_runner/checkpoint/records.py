@@ -1,0 +1,86 @@
+"""Which files of a checkpoint directory only grow (logs, metrics, databases), and so neither make nor hold up a checkpoint."""
+
+from typing import Callable, Dict, NamedTuple, Optional, Set
+
+from .names import is_database, is_record, template
+from .scan import FileStamp, Tree
+
+# A text that has grown by itself so often, with pauses or training in between, is not part of what a save writes.
+_GROWTHS = 2
+# One that goes on growing for so many times the quiet time is none either, whether or not the program tells its steps.
+_GROWING_QUIETS = 10
+_PROBE_BYTES = 512
+
+IsText = Callable[[str], bool]
+
+
+class _Growing(NamedTuple):
+    since_ms: int
+    changed_ms: int
+    step: Optional[int]
+    growths: int
+
+
+class Records:
+    """Knows by names, and learns from look to look."""
+
+    def __init__(self, quiet_ms: int) -> None:
+        self._quiet_ms = quiet_ms
+        self._learned: Set[str] = set()
+        self._growing: Dict[str, _Growing] = {}
+        self._before: Optional[Tree] = None
+        self._is_alone = False
+
+    def __call__(self, path: str) -> bool:
+        if is_database(path) and self._is_alone:
+            return False
+        return is_record(path) or template(path) in self._learned
+
+    def learn(self, path: str) -> None:
+        """It is held open for as long as the program runs, or open for appending only."""
+        self._learned.add(template(path))
+
+    def observe(self, tree: Tree, is_text: IsText, now_ms: int, step: Optional[int]) -> None:
+        """Takes in a look; `is_text` tells whether a file's beginning is text, `step` is the newest step of the program."""
+        files = tree.files
+        # A program whose only state is a database has no other checkpoint than that.
+        self._is_alone = all(is_record(path) or template(path) in self._learned for path in files)
+        before, self._before = self._before, tree
+        if before is None:
+            return
+        changed = [path for path, stamp in files.items() if before.files.get(path) != stamp]
+        for path in changed:
+            old = before.files.get(path)
+            if old is None or files[path].size <= old.size:
+                self._growing.pop(path, None)
+                if old is not None:
+                    self._learned.discard(template(path))
+        serious = [path for path in changed if not self(path)]
+        if len(serious) == 1 and serious[0] in before.files:
+            self._observe_growth(serious[0], tree, is_text, now_ms, step)
+        elif serious:
+            self._growing.clear()
+
+    def _observe_growth(self, path: str, tree: Tree, is_text: IsText, now_ms: int, step: Optional[int]) -> None:
+        if tree.files[path].size <= 0 or not is_text(path) or not self._is_beside_another(tree.files, path, is_text):
+            return
+        seen = self._growing.get(path) or _Growing(now_ms, now_ms, step, 0)
+        has_trained = step is not None and seen.step is not None and step > seen.step
+        is_new = has_trained or now_ms - seen.changed_ms >= self._quiet_ms
+        seen = _Growing(seen.since_ms, now_ms, step, seen.growths + is_new)
+        self._growing[path] = seen
+        if seen.growths >= _GROWTHS or now_ms - seen.since_ms >= _GROWING_QUIETS * self._quiet_ms:
+            self._learned.add(template(path))
+
+    def _is_beside_another(self, files: Dict[str, FileStamp], path: str, is_text: IsText) -> bool:
+        """A text with nothing bigger or binary beside it is the program's state."""
+        others = [each for each in files if each != path and not self(each)]
+        return any(files[each].size >= 2 * files[path].size or not is_text(each) for each in others)
+
+
+def looks_like_text(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return b"\0" not in file.read(_PROBE_BYTES)
+    except OSError:
+        return False

@@ -1,0 +1,232 @@
+"""Brings the newest good checkpoint of the job to this machine, and the one before it when a program cannot go on from that."""
+
+import os
+import posixpath
+import time
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set
+
+from ..clock import Clock
+from ..keys import CheckpointId, Keys, parse_checkpoint_id, stored_at
+from ..paths import remove_tree
+from ..retry import Patience, Remark, Trouble, persist
+from ..shapes import DocumentError
+from ..store import Store
+from ..transfer import Corrupt, FileDown, download_files
+from .evidence import COMPLETE, QUIET, SETTLED
+from .generations import Shape
+from .experience import Experience, read_experience
+from .manifest import read_manifest, shape_of_manifest
+
+# A provisional checkpoint that nothing but quiet speaks for is tried when it has saved this much more than the quiet time.
+_WORTH_QUIETS = 2
+# What has settled but holds less than this share of the newest complete one does not come before it.
+_SETTLED_SHARE = 0.5
+# Complete checkpoints that are compared with later ones.
+_COMPLETE_KEPT = 3
+
+# Files that were written this far apart get times of entry that are apart, too; the system's clock for those has such ticks.
+_APART_MS = 500
+_TICK_SECONDS = 0.01
+
+
+class Restored(NamedTuple):
+    checkpoint: CheckpointId
+    resume_path: str
+    """Relative to the checkpoint directory."""
+    revision: int = 1
+    state: str = COMPLETE
+    why: str = ""
+    """A clause for people."""
+    entries: Sequence[dict] = ()
+    """Its files as they stand in a manifest, each with `storedAt`."""
+
+
+class Found(NamedTuple):
+    """What the store has of checkpoints."""
+
+    restored: Optional[Restored]
+    own_steps: List[int]
+    """Steps of which this very attempt has a checkpoint there already: a runner before this one has put it."""
+    begun_steps: Sequence[int] = ()
+    """Steps of which it has files there, but no manifest, as far as can be known: the request that puts it may be under way."""
+    complete: Sequence[dict] = ()
+    """Manifests of the newest complete ones, newest first."""
+    newest: Optional[CheckpointId] = None
+    """The highest that is there, whatever it counts as."""
+
+
+class Candidate(NamedTuple):
+    """A checkpoint that could be restored."""
+
+    checkpoint: CheckpointId
+    manifest: dict
+
+    @property
+    def state(self) -> str:
+        return self.manifest["state"]
+
+    @property
+    def words(self) -> str:
+        return "%s, %s" % (_WORDS[self.state], self.manifest["evidence"]["text"])
+
+
+_WORDS = {COMPLETE: "complete", SETTLED: "provisional", QUIET: "provisional"}
+
+
+def rank(candidates: Sequence[Candidate], experience: Experience, quiet_ms: int) -> List[Candidate]:
+    """What to restore first, second and so on, from all that could be restored, newest first.
+
+    A complete one is always taken; a provisional one before it when it has settled, or when it looks like a complete one and
+    has saved some time. What a program has failed on comes only when nothing else is left.
+    """
+    trusted = [each for index, each in enumerate(candidates) if _is_trusted(each, candidates[index + 1 :], quiet_ms)]
+    fresh = [each for each in trusted if each.checkpoint not in experience.failed]
+    return fresh or [each for each in trusted if each.state == COMPLETE][:1]
+
+
+def _is_trusted(candidate: Candidate, older: Sequence[Candidate], quiet_ms: int) -> bool:
+    if candidate.state == COMPLETE:
+        return True
+    complete = [each for each in older if each.state == COMPLETE]
+    if not complete:
+        return candidate.state == SETTLED
+    manifest, base = candidate.manifest, complete[0].manifest
+    if candidate.state == SETTLED:
+        return manifest["totalBytes"] >= _SETTLED_SHARE * base["totalBytes"]
+    shape: Shape = shape_of_manifest(manifest)
+    is_alike = any(shape.covers(shape_of_manifest(each.manifest)) for each in complete[:_COMPLETE_KEPT])
+    return is_alike and manifest["savedAtMs"] - base["savedAtMs"] >= _WORTH_QUIETS * quiet_ms
+
+
+class Restorer:
+    def __init__(self, store: Store, keys: Keys, job_id: str, patience: Patience) -> None:
+        self._store = store
+        self._keys = keys
+        self._job_id = job_id
+        self._patience = patience
+
+    def restore(
+        self,
+        attempt: int,
+        directory: str,
+        folder: str,
+        clock: Clock,
+        remark: Remark,
+        quiet_ms: int = 0,
+        tried: Optional[Set[CheckpointId]] = None,
+    ) -> Found:
+        """Puts the best checkpoint into `directory` that was not `tried` on this machine before. Raises `GaveUp` when the store
+        does not answer in time and `OSError` when the machine's disk does not take it."""
+        tried = tried or set()
+        trouble = Trouble("looking for checkpoints", remark, clock)
+        names = persist(
+            lambda: self._store.folders(self._keys.checkpoints), self._patience.is_hopeless, trouble
+        )
+        parsed = [parse_checkpoint_id(name) for name in names]
+        ids = sorted((checkpoint for checkpoint in parsed if checkpoint is not None), reverse=True)
+        experience = persist(
+            lambda: read_experience(self._store, self._keys, attempt), self._patience.is_hopeless, trouble
+        )
+        candidates, own_steps, begun_steps = [], [], []
+        for checkpoint in ids:
+            bodies = self._manifests(checkpoint, trouble)
+            if checkpoint.attempt == attempt:
+                (own_steps if bodies else begun_steps).append(checkpoint.step)
+            candidates += self._readable(checkpoint, bodies, remark)
+        found = Found(None, own_steps, begun_steps, [], ids[0] if ids else None)
+        complete = [each.manifest for each in candidates if each.state == COMPLETE and each.checkpoint not in experience.failed]
+        found = found._replace(complete=complete[:_COMPLETE_KEPT])
+        ranked = rank([each for each in candidates if each.checkpoint not in tried], experience, quiet_ms)
+        for index, candidate in enumerate(ranked):
+            try:
+                why = self._why(candidate, candidates, experience, tried)
+                restored = self._bring(candidate, directory, folder, trouble)._replace(why=why)
+                remark("restored checkpoint %s: %s" % (candidate.checkpoint.name, why))
+                return found._replace(restored=restored)
+            except (Corrupt, DocumentError) as error:
+                remark("checkpoint %s is not good, taking the one before: %s" % (candidate.checkpoint.name, error))
+        return found
+
+    def _why(
+        self, chosen: Candidate, candidates: Sequence[Candidate], experience: Experience, tried: Set[CheckpointId]
+    ) -> str:
+        passed = [each for each in candidates if each.checkpoint > chosen.checkpoint]
+        failed = [each for each in passed if each.checkpoint in tried or each.checkpoint in experience.failed]
+        if failed:
+            names = ", ".join(each.checkpoint.name for each in failed[:3])
+            return "%s; the program failed right after resuming from %s" % (chosen.words, names)
+        if passed:
+            return "%s; newer ones are not proven complete (%s)" % (chosen.words, passed[0].checkpoint.name)
+        return "the newest (%s)" % chosen.words
+
+    def _manifests(self, checkpoint: CheckpointId, trouble: Trouble) -> List[bytes]:
+        """Every revision, newest first; none when its upload was never finished."""
+        bodies: List[bytes] = []
+        while True:
+            key = self._keys.manifest(checkpoint, len(bodies) + 1)
+            body = persist(lambda: self._store.get(key), self._patience.is_hopeless, trouble)
+            if body is None:
+                return bodies[::-1]
+            bodies.append(body)
+
+    def _readable(self, checkpoint: CheckpointId, bodies: Sequence[bytes], remark: Remark) -> List[Candidate]:
+        """The newest revision that can be read, and behind it the ones before, should files of it be damaged."""
+        found = []
+        for body in bodies:
+            try:
+                found.append(Candidate(checkpoint, read_manifest(body, self._job_id, checkpoint)))
+            except (Corrupt, DocumentError) as error:
+                remark("checkpoint %s is not good, taking the one before: %s" % (checkpoint.name, error))
+        return found
+
+    def _bring(self, candidate: Candidate, directory: str, folder: str, trouble: Trouble) -> Restored:
+        checkpoint, manifest = candidate
+        entries = [
+            dict(entry, storedAt=entry.get("storedAt") or stored_at(checkpoint, entry["path"]))
+            for entry in manifest["files"]
+        ]
+
+        def download() -> None:
+            remove_tree(folder)
+            os.makedirs(folder)
+            files = [
+                FileDown(
+                    self._store,
+                    self._keys.stored_file(entry["storedAt"]),
+                    os.path.join(folder, entry["path"]),
+                    entry,
+                )
+                for entry in entries
+            ]
+            download_files(files, self._patience.is_stopped)
+
+        persist(download, self._patience.is_hopeless, trouble)
+        for link in manifest.get("links", []):
+            path = os.path.join(folder, link["path"])
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.symlink(link["target"], path)
+        for name in os.listdir(folder):
+            target = os.path.join(directory, name)
+            remove_tree(target)
+            os.rename(os.path.join(folder, name), target)
+        _set_times(directory, entries)
+        return Restored(
+            checkpoint, manifest["resumePath"], manifest["revision"], candidate.state, candidate.words, entries
+        )
+
+
+def _set_times(directory: str, entries: Sequence[dict]) -> None:
+    """Gives files and folders the times and the order that they had: programs look for the one that was written last, by the
+    time of its content or of its entry, which nobody can set and so is a matter of order."""
+    times: Dict[str, int] = {}
+    for entry in entries:
+        path, at_ms = entry["path"], entry.get("modifiedAtMs")
+        while at_ms is not None and path:
+            times[path] = max(times.get(path, 0), at_ms)
+            path = posixpath.dirname(path)
+    before_ms = None
+    for path in sorted(times, key=lambda path: (times[path], -path.count("/"), path)):
+        if before_ms is not None and times[path] - before_ms >= _APART_MS:
+            time.sleep(_TICK_SECONDS)
+        before_ms = times[path]
+        os.utime(os.path.join(directory, path), ns=(times[path] * 1_000_000,) * 2)

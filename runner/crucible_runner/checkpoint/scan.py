@@ -1,0 +1,258 @@
+"""What a checkpoint directory holds, and which of it makes the newest checkpoint."""
+
+import errno
+import os
+import posixpath
+import re
+import stat
+from functools import lru_cache
+from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Pattern, Sequence
+
+from .names import Unit, is_ignored, is_record, is_unfinished, unit_of
+
+# What vanishes meanwhile, and links that lead to nothing or round in a circle.
+_NOWHERE = (errno.ENOENT, errno.ELOOP)
+
+IsRecord = Callable[[str], bool]
+
+
+class FileStamp(NamedTuple):
+    """What changes when a file is written."""
+
+    size: int
+    modified_ns: int
+    inode: int
+    device: int
+    mode: int
+
+
+class Tree(NamedTuple):
+    """The files and links of a directory, by paths relative to it, with forward slashes."""
+
+    files: Dict[str, FileStamp]
+    links: Dict[str, str]
+    """Symbolic links inside the directory: path and target, both relative."""
+
+
+class Filter(NamedTuple):
+    """What the job file says about the directory: `checkpoint.include` and `checkpoint.exclude`."""
+
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+
+    def admits(self, path: str) -> bool:
+        if self.include and not matches_any(path, self.include):
+            return False
+        return not matches_any(path, self.exclude)
+
+
+class Selection(NamedTuple):
+    """The files that make one checkpoint."""
+
+    files: Dict[str, FileStamp]
+    links: Dict[str, str]
+    resume_path: str
+    step: Optional[int]
+    """Where the names tell it."""
+    epoch: Optional[int]
+    signature: FrozenSet[tuple]
+    """Changes when the checkpoint does; records do not count."""
+    changed: Dict[str, FileStamp]
+    """Those of its files that were not there at the start; without records."""
+
+
+@lru_cache(maxsize=1024)
+def _expression(glob: str) -> Pattern[str]:
+    """`*` and `?` within a name, `**` for any number of folders; what matches a folder matches all that is in it."""
+    parts = []
+    for token in re.findall(r"\*\*/?|\*|\?|\[[^\]]+\]|.", glob.strip("/"), re.DOTALL):
+        if token.startswith("**"):
+            parts.append("(?:.*/)?" if token.endswith("/") else ".*")
+        else:
+            parts.append({"*": "[^/]*", "?": "[^/]"}.get(token) or (token if len(token) > 2 else re.escape(token)))
+    return re.compile("".join(parts) + "(?:/.*)?", re.DOTALL)
+
+
+def matches_any(path: str, globs: Iterable[str]) -> bool:
+    return any(_expression(glob).fullmatch(path) for glob in globs)
+
+
+def scan(directory: str, wanted: Filter = Filter()) -> Tree:
+    """Everything in the directory that can be part of a checkpoint. What vanishes meanwhile is left out."""
+    try:
+        names = sorted(os.listdir(directory))
+    except FileNotFoundError:
+        return Tree({}, {})
+    return _collect(directory, [name for name in names if not is_ignored(name)], wanted)
+
+
+def scan_declared(directory: str, path: str) -> Tree:
+    """The same for a path that the workload has declared as one checkpoint."""
+    return scan(directory) if path == "." else _collect(directory, [path], Filter())
+
+
+def select(tree: Tree, baseline: FrozenSet[tuple], is_record: IsRecord = is_record) -> List[Selection]:
+    """The checkpoints in the directory, newest first; none when nothing differs from the `baseline`, the signature of what was
+    there at the start.
+
+    The newest has all files, but of numbered units of one kind only the one that was written last. Older units make
+    checkpoints of their own, with what else had been there before the next unit was begun.
+    """
+    # What has only been moved is as it was.
+    known = {item[1] for item in baseline}
+    changed = {path: stamp for path, stamp in tree.files.items() if stamp not in known and not is_record(path)}
+    is_link_new = any(link not in baseline for link in tree.links.items())
+    if not changed and not is_link_new:
+        return []
+    units: Dict[str, Dict[Unit, int]] = {}
+    for path, stamp in tree.files.items():
+        unit = unit_of(path)
+        if unit is not None:
+            ages = units.setdefault(unit.kind, {})
+            # What was there at the start does not compete with what was written since, however high its number.
+            ages[unit] = max(ages.get(unit, -1), stamp.modified_ns if path in changed else -1)
+    ranked = {kind: sorted(ages, key=lambda unit: (ages[unit], unit.name.number), reverse=True) for kind, ages in units.items()}
+    newest = {unit for ordered in ranked.values() for unit in ordered[:1]}
+    selections = [_selection(tree, lambda path: _is_of(path, newest), changed, is_record)]
+    for number in _older_numbers(ranked, units, newest):
+        selections += _older(tree, number, units, changed, is_record)
+    return selections
+
+
+def _is_of(path: str, units: Iterable[Unit]) -> bool:
+    unit = unit_of(path)
+    return unit is None or unit in units
+
+
+def _older_numbers(ranked: Dict[str, List[Unit]], units: Dict[str, Dict[Unit, int]], newest: Iterable[Unit]) -> List[tuple]:
+    """Rank and number of what was written since the start and has been followed by something newer, newest first."""
+    current = {unit.name for unit in newest}
+    older = {}
+    for kind, ordered in ranked.items():
+        for unit in ordered[1:]:
+            written_ns = units[kind][unit]
+            if written_ns >= 0 and unit.name not in current:
+                older[unit.name] = max(older.get(unit.name, -1), written_ns)
+    return sorted(older, key=lambda name: older[name], reverse=True)
+
+
+def _older(
+    tree: Tree, number: tuple, units: Dict[str, Dict[Unit, int]], changed: Dict[str, FileStamp], is_record: IsRecord
+) -> List[Selection]:
+    """The checkpoint of an older number, if what has no number is still as it was then."""
+    ours = {unit for ages in units.values() for unit in ages if unit.name == number}
+    written_ns = max(units[unit.kind][unit] for unit in ours)
+    newer = {
+        unit for ages in units.values() for unit, age_ns in ages.items() if age_ns > written_ns and unit.name != number
+    }
+    begun_ns = min(
+        (stamp.modified_ns for path, stamp in tree.files.items() if unit_of(path) in newer), default=written_ns
+    )
+    for path, stamp in changed.items():
+        if unit_of(path) is None and stamp.modified_ns > begun_ns:
+            return []
+    if any(not _is_of(_target_of(link, target), ours) for link, target in tree.links.items()):
+        return []  # a link such as `latest` has moved on
+    return [_selection(tree, lambda path: _is_of(path, ours), changed, is_record)]
+
+
+def _target_of(link: str, target: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(link), target))
+
+
+def select_declared(tree: Tree, path: str, step: int) -> Optional[Selection]:
+    if not tree.files:
+        return None
+    changed = {each: stamp for each, stamp in tree.files.items() if not is_record(each)}
+    return _selection(tree, lambda _: True, changed, is_record)._replace(resume_path=path, step=step)
+
+
+def _selection(
+    tree: Tree, belongs: Callable[[str], bool], changed: Dict[str, FileStamp], is_record: IsRecord
+) -> Selection:
+    files = {path: stamp for path, stamp in tree.files.items() if belongs(path)}
+    links = {path: target for path, target in tree.links.items() if belongs(path)}
+    serious = [path for path in files if not is_record(path)]
+    ours = {path: files[path] for path in serious if path in changed}
+    signature = frozenset((path, files[path]) for path in serious) | frozenset(links.items())
+    units = {unit_of(path) for path in ours or serious} - {None}
+    rank = max((unit.name.rank for unit in units), default=0)
+    leading = [unit for unit in units if unit.name.rank == rank]
+    name = max((unit.name for unit in leading), default=None)
+    tops = {path.partition("/")[0] for path in [*serious, *links]}
+    if len(leading) == 1:
+        resume_path = leading[0].path
+    else:
+        resume_path = tops.pop() if len(tops) == 1 and not leading else "."
+    step, epoch = (name.step, name.epoch) if name is not None else (None, None)
+    return Selection(files, links, resume_path, step, epoch, signature, ours)
+
+
+def _collect(directory: str, paths: List[str], wanted: Filter) -> Tree:
+    tree = Tree({}, {})
+    # Not by recursion: folders can be nested deeper than that goes.
+    waiting = [path for path in paths if not matches_any(path, wanted.exclude)]
+    while waiting:
+        try:
+            inner = _note(directory, waiting.pop(), tree, wanted)
+            waiting += [path for path in inner if not is_unfinished(posixpath.basename(path))]
+        except OSError as error:
+            if error.errno not in _NOWHERE:
+                raise
+    return tree
+
+
+def _note(directory: str, path: str, tree: Tree, wanted: Filter) -> List[str]:
+    """Adds a file or a link to the tree. Returns what a folder holds."""
+    full = os.path.join(directory, path)
+    status = os.lstat(full)
+    if stat.S_ISLNK(status.st_mode):
+        target = _inner_target(directory, path)
+        if target is not None:
+            if wanted.admits(path):
+                tree.links[path] = target
+            return []
+        status = os.stat(full)
+        if stat.S_ISDIR(status.st_mode):
+            return []  # a folder somewhere else is not the checkpoint's
+    if stat.S_ISREG(status.st_mode):
+        if wanted.admits(path):
+            tree.files[path] = _stamp(status)
+    elif stat.S_ISDIR(status.st_mode):
+        return [path + "/" + name for name in os.listdir(full)]
+    return []
+
+
+def _stamp(status: os.stat_result) -> FileStamp:
+    mode = stat.S_IMODE(status.st_mode)
+    return FileStamp(status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev, mode)
+
+
+def single_file(selection: Selection) -> Optional[str]:
+    """The path of the only file that counts, when there is only one."""
+    paths = [path for path, _ in selection.signature] if not selection.links else []
+    return paths[0] if len(paths) == 1 else None
+
+
+def stamp_of(path: str) -> FileStamp:
+    return _stamp(os.stat(path))
+
+
+def _inner_target(directory: str, path: str) -> Optional[str]:
+    """Where a link leads, relative to its folder, when that is inside the checkpoint directory."""
+    target = os.readlink(os.path.join(directory, path))
+    folder = posixpath.dirname(path)
+    if os.path.isabs(target):
+        target = os.path.relpath(target, os.path.join(directory, folder))
+    led = posixpath.normpath(posixpath.join(folder, target))
+    return None if led.startswith("../") or led == ".." else target
+
+
+def baseline_of(tree: Tree, is_record: IsRecord = is_record) -> FrozenSet[tuple]:
+    files = ((path, stamp) for path, stamp in tree.files.items() if not is_record(path))
+    return frozenset(files) | frozenset(tree.links.items())
+
+
+def newest_change_ns(selection: Selection) -> int:
+    """When the newest of the files that count was written, by the file system's clock."""
+    return max((stamp.modified_ns for stamp in selection.changed.values()), default=0)

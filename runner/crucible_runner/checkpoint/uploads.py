@@ -1,0 +1,451 @@
+"""Uploads checkpoints as they appear, the manifest last; says of what is in the store when it has proved complete."""
+
+import os
+import threading
+from typing import Callable, Dict, List, NamedTuple, Optional, Set
+
+from ..clock import Clock, in_words
+from ..documents import is_utf8
+from ..keys import CheckpointId, Keys, stored_at
+from ..retry import GaveUp, Pauses, Remark, Trouble, persist
+from ..store import Store, StoreError
+from ..transfer import Changed, FileUp, upload_files
+from .evidence import COMPLETE, Evidence
+from .generations import Generation
+from .looks import Looks, Seen
+from .manifest import Taken, entry_of, is_taken, manifest_bytes, put_manifest, shape_of_manifest
+from .restore import Found
+from .scan import FileStamp, Selection, newest_change_ns
+from .staging import Staged, stage
+
+_LOOK_SECONDS = 0.5
+# Once the workload has ended, what fails on this machine itself (a file that may not be read) goes on failing.
+_LAST_TRIES = 3
+# Of how many of the last uploads it is still asked whether they have proved complete.
+_UPLOADS_REMEMBERED = 4
+
+LeftMs = Callable[[], Optional[int]]
+
+
+class Settings(NamedTuple):
+    job_id: str
+    attempt: int
+    directory: str
+    staging: str
+    every_ms: int
+
+
+class _Final(NamedTuple):
+    """What is known once the workload has ended."""
+
+    is_in_good_order: bool
+    left_ms: LeftMs
+
+
+class _Candidate(NamedTuple):
+    seen: Seen
+    checkpoint: CheckpointId
+    is_step_known: bool
+    evidence: Evidence
+    revision: int = 1
+
+
+class _Stored(NamedTuple):
+    """A file that is in the store already."""
+
+    stamp: FileStamp
+    entry: dict
+    """As it stands in a manifest, with `storedAt`."""
+
+
+class Uploaded(NamedTuple):
+    """A checkpoint of this attempt that is in the store."""
+
+    checkpoint: CheckpointId
+    revision: int
+    evidence: Evidence
+    generation: Generation
+    files: Dict[str, FileStamp]
+    """The files of its generation as they were uploaded."""
+    manifest: dict
+
+
+class Checkpoints:
+    """The attempt's checkpoints: which there are, and the thread that uploads new ones."""
+
+    def __init__(self, settings: Settings, looks: Looks, store: Store, keys: Keys) -> None:
+        self._settings = settings
+        self._looks = looks
+        self._store = store
+        self._keys = keys
+        self.newest: Optional[CheckpointId] = None
+        self.newest_state: Optional[str] = None
+        self.upload_ms = 0
+        """How long the last upload took."""
+        self.uploads: List[Uploaded] = []
+        """The last ones, newest last."""
+        self.complete_at_ms: Optional[int] = None
+        """When a checkpoint of this attempt last proved complete (monotonic)."""
+        self.hindrance = ""
+        """Why the newest save is no checkpoint yet; a clause for people, empty where it is only early."""
+        self.on_new: Callable[[], None] = lambda: None
+        """Called when the program has saved anew."""
+        self._steps: Set[int] = set()
+        self._begun_steps: Set[int] = set()
+        self._paths_before: Set[str] = set()
+        self._stored: Dict[str, _Stored] = {}
+        self._last_signature: Optional[frozenset] = None
+        self._last_since_ms = -1
+        self._last_began_ms: Optional[int] = None
+        self._is_written_in_place = False
+        self._is_hurried = False
+        self._said = ""
+        self._final: Optional[_Final] = None
+        self._is_given_up = False
+        self._wake = threading.Event()
+        self._current: Optional[_Candidate] = None
+
+    def begin(self, found: Found, clock: Clock, remark: Remark, pids: Callable[[], List[int]]) -> None:
+        """Starts to watch. `pids` names the processes that may be writing."""
+        self._clock = clock
+        self._remark = remark
+        self._trouble = Trouble("uploading a checkpoint", remark, clock)
+        self._steps.update(found.own_steps)
+        self._begun_steps.update(found.begun_steps)
+        restored = found.restored
+        if restored is not None:
+            self.newest, self.newest_state = max(restored.checkpoint, found.newest or restored.checkpoint), restored.state
+        shapes = [shape_of_manifest(manifest) for manifest in found.complete]
+        self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock), remark, pids, shapes)
+        self._paths_before.update(self._looks.stamps)
+        if restored is not None:
+            for entry in restored.entries:
+                stamp = self._looks.stamps.get(entry["path"])
+                if stamp is not None and stamp.size == entry["sizeBytes"]:
+                    self._stored[entry["path"]] = _Stored(stamp, entry)
+        self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
+        self._thread.start()
+
+    def hurry(self) -> None:
+        """The next complete one goes up at once, whatever the pace."""
+        self._is_hurried = True
+
+    def give_up(self) -> None:
+        """The workload has ended and is started again with another checkpoint: nothing more is uploaded."""
+        self._looks.end()
+        self._is_given_up = True
+        self._wake.set()
+        self._thread.join()
+
+    def finish(self, is_in_good_order: bool, left_ms: LeftMs) -> None:
+        """The workload has ended: uploads what it has saved, as long as time is left (None: without end)."""
+        self._looks.end()
+        try:
+            self._looks.look()
+        except Exception as error:  # the directory is the workload's and may be anything
+            self._remark("the checkpoint directory cannot be read: %s" % error)
+        self._final = _Final(is_in_good_order, left_ms)
+        self._wake.set()
+        while self._thread.is_alive() and not self._is_out_of_time():
+            self._thread.join(0.05)
+
+    def _is_out_of_time(self) -> bool:
+        if self._is_given_up:
+            return True
+        left_ms = self._final.left_ms() if self._final is not None else None
+        return left_ms is not None and left_ms <= 0
+
+    def _run(self) -> None:
+        pauses = Pauses()
+        failures = 0
+        while not self._is_out_of_time() and failures < _LAST_TRIES:
+            is_final = self._final is not None
+            try:
+                self._promote()
+                candidate = self._find()
+                if candidate is not None:
+                    self._upload(candidate)
+                    self._trouble.passed()
+                    pauses.reset()
+                elif is_final:
+                    return
+                else:
+                    self._wake.wait(_LOOK_SECONDS)
+            except (Changed, Taken) as reason:
+                self._remark("a checkpoint was dropped: %s" % reason)
+                failures += is_final
+                self._wake.wait(_LOOK_SECONDS)
+            except GaveUp:
+                continue
+            except Exception as error:  # the store, the disk, or whatever it is: it must be tried again
+                self._trouble.happened(error)
+                failures += is_final and not isinstance(error, StoreError)
+                # Not the whole pause when the end comes: then every second counts.
+                pauses.wait(lambda: self._is_out_of_time() or (self._final is not None) != is_final)
+                if (self._final is not None) != is_final:
+                    pauses.reset()
+
+    def _find(self) -> Optional[_Candidate]:
+        """What should be uploaded now, if anything: the newest that counts, unless it is in the store."""
+        for index, seen in enumerate(self._looks.seen):
+            if seen.selection.signature == self._last_signature:
+                if index == 0:
+                    return None
+                continue
+            if index > 0 and seen.since_ms <= self._last_since_ms:
+                continue  # older than what is in the store
+            grown = self._grown(seen)
+            if grown is None and seen.selection.step in self._steps and not self._is_slot(seen):
+                continue
+            evidence = self._evidence(seen, index == 0)
+            if evidence is None or (grown is None and not self._is_time(seen)):
+                continue
+            return self._as_candidate(seen, evidence, grown)
+        return None
+
+    def _evidence(self, seen: Seen, is_newest: bool) -> Optional[Evidence]:
+        final = self._final
+        evidence, hindrance = self._looks.standing(seen, final.is_in_good_order if final is not None else None)
+        if is_newest:
+            self.hindrance = hindrance
+            if hindrance and final is not None:
+                self._say("the last checkpoint is not kept: %s" % hindrance)
+        return evidence
+
+    def _is_time(self, seen: Seen) -> bool:
+        if self._final is not None or self._is_hurried or seen.is_declared and self._last_began_ms is None:
+            return True
+        began_ms = self._last_began_ms
+        return began_ms is None or self._clock.mono_ms() - began_ms >= self._settings.every_ms
+
+    def _say(self, words: str) -> None:
+        if words != self._said:
+            self._said = words
+            self._remark(words)
+
+    def _grown(self, seen: Seen) -> Optional[Uploaded]:
+        """What is in the store of the same save, which was still growing then."""
+        last = self.uploads[-1] if self.uploads else None
+        return last if last is not None and last.generation is seen.generation else None
+
+    def _as_candidate(self, seen: Seen, evidence: Evidence, grown: Optional[Uploaded]) -> _Candidate:
+        step, is_known = self._number(seen, grown)
+        if grown is not None and step == grown.checkpoint.step:
+            return _Candidate(seen, grown.checkpoint, is_known, evidence, grown.revision + 1)
+        return _Candidate(seen, CheckpointId(step, self._settings.attempt), is_known, evidence)
+
+    def _is_slot(self, seen: Seen) -> bool:
+        """Whether the number in the names is not a step's: what is written again under the same name takes turns."""
+        return not seen.is_declared and any(path in self._paths_before for path in seen.generation.files)
+
+    def _number(self, seen: Seen, grown: Optional[Uploaded]) -> tuple:
+        """The step, and whether it is known or only a running number. What is newer must have the higher number."""
+        own = grown.checkpoint.step if grown is not None else None
+        used = self._steps - {own}
+        in_contents = None if seen.is_declared else self._looks.step_in(seen)
+        if seen.selection.step is not None and not self._is_slot(seen):
+            return seen.selection.step, True
+        newest = self.newest.step if self.newest is not None else -1
+        for told in (in_contents, seen.step):
+            if told is not None and (told > newest or told == own) and told not in used:
+                return told, True
+        if own is not None:
+            return own, False
+        epoch = seen.selection.epoch
+        if epoch is not None and epoch > newest and epoch not in used:
+            return epoch, False
+        step = max(newest, 0) + 1
+        while step in used:
+            step += 1
+        return step, False
+
+    def _promote(self) -> None:
+        """Says of what is in the store that it has proved more than when it was uploaded."""
+        for index, uploaded in enumerate(self.uploads):
+            generation = uploaded.generation
+            if uploaded.evidence.state == COMPLETE or generation.files != uploaded.files:
+                continue
+            evidence = self._evidence_now(uploaded)
+            if evidence is None or evidence.trust <= uploaded.evidence.trust:
+                continue
+            revision = uploaded.revision + 1
+            manifest = dict(uploaded.manifest, revision=revision, **evidence.document())
+            key = self._keys.manifest(uploaded.checkpoint, revision)
+            persist(
+                lambda: put_manifest(self._store, key, manifest_bytes(manifest)), self._is_out_of_time, self._trouble
+            )
+            self.uploads[index] = uploaded._replace(revision=revision, evidence=evidence, manifest=manifest)
+            self._note(uploaded.checkpoint, evidence, generation)
+            self._remark("checkpoint %s is %s: %s" % (uploaded.checkpoint.name, _word(evidence), evidence.text))
+
+    def _evidence_now(self, uploaded: Uploaded) -> Optional[Evidence]:
+        newest = self._looks.seen[0] if self._looks.seen else None
+        if newest is not None and newest.generation is uploaded.generation:
+            return self._evidence(newest, True)
+        return self._looks.standing_of_uploaded(uploaded.generation).evidence
+
+    def _note(self, checkpoint: CheckpointId, evidence: Evidence, generation: Generation) -> None:
+        if evidence.state == COMPLETE:
+            self.complete_at_ms = self._clock.mono_ms()
+            self._looks.saves.accept(generation)
+        if self.newest is None or checkpoint >= self.newest:
+            self.newest, self.newest_state = checkpoint, evidence.state
+
+    def _upload(self, candidate: _Candidate) -> None:
+        began_ms = self._clock.mono_ms()
+        seen = candidate.seen
+        _check_names(seen.selection)
+        staged = Staged(self._settings.staging)
+        try:
+            stage(staged, seen.directory, seen.selection, self._is_written_in_place, self._looks.records)
+            if not (staged.is_what_was_seen(seen.selection) and self._looks.is_still(seen)):
+                raise Changed("it changed while it was set aside")
+            manifest = self._send(candidate, staged, began_ms)
+        except FileNotFoundError as error:
+            raise Changed("it was deleted before it was safe (%s)" % error.filename) from error
+        except Taken:
+            self._steps.add(candidate.checkpoint.step)
+            raise
+        finally:
+            self._current = None
+            staged.remove()
+        self._looks.uploaded(seen)
+        self._remember(candidate, manifest, began_ms)
+        self.upload_ms = self._clock.mono_ms() - began_ms
+        files = "1 file" if len(staged.stamps) == 1 else "%d files" % len(staged.stamps)
+        told = (candidate.checkpoint.name, files, manifest["totalBytes"] / 1e6, in_words(self.upload_ms))
+        words = "checkpoint %s is safe (%s, %.1f MB, %s); " % told
+        self._remark("%s%s: %s" % (words, _word(candidate.evidence), candidate.evidence.text))
+
+    def _remember(self, candidate: _Candidate, manifest: dict, began_ms: int) -> None:
+        seen = candidate.seen
+        if candidate.revision == 1:
+            self.on_new()
+        self._steps.add(candidate.checkpoint.step)
+        self._paths_before.update(seen.generation.files)
+        self._last_signature = seen.selection.signature
+        self._last_since_ms = seen.since_ms
+        self._last_began_ms = began_ms
+        self._is_hurried = False
+        uploaded = Uploaded(
+            candidate.checkpoint,
+            candidate.revision,
+            candidate.evidence,
+            seen.generation,
+            dict(seen.generation.files),
+            manifest,
+        )
+        kept = self.uploads[:-1] if candidate.revision > 1 else self.uploads
+        self.uploads = (kept + [uploaded])[-_UPLOADS_REMEMBERED:]
+        own = candidate.checkpoint
+        for entry in manifest["files"]:
+            stamp = seen.selection.files[entry["path"]]
+            where = entry.get("storedAt") or stored_at(own, entry["path"])
+            self._stored[entry["path"]] = _Stored(stamp, dict(entry, storedAt=where))
+        self._note(own, candidate.evidence, seen.generation)
+
+    def _send(self, candidate: _Candidate, staged: Staged, began_ms: int) -> dict:
+        checkpoint, revision = candidate.checkpoint, candidate.revision
+        manifest_key = self._keys.manifest(checkpoint, revision)
+        if revision == 1 and checkpoint.step in self._begun_steps and is_taken(self._store, manifest_key):
+            # Its files must stay what their manifest says.
+            raise Taken("a manifest of a start before this one has come to %s" % manifest_key)
+        kept = self._kept(candidate.seen.selection)
+        places = {
+            path: stored_at(checkpoint, path, revision) for path in staged.stamps if path not in kept
+        }
+        files = {
+            path: FileUp(self._store, self._keys.stored_file(place), staged.path(path), staged.stamps[path].size)
+            for path, place in places.items()
+        }
+        self._current = candidate
+        sent_from_ms = self._clock.mono_ms()
+        try:
+            upload_files(list(files.values()), lambda: self._is_not_worth_it(files, began_ms))
+        except (Changed, StoreError):
+            if staged.is_unchanged():
+                raise
+        if not staged.is_unchanged():
+            # The workload writes in place: from now on a link is not enough.
+            self._is_written_in_place = True
+            for place in places.values():
+                self._delete(self._keys.stored_file(place))
+            raise Changed("a file of it was written while it was uploaded")
+        upload_ms = self._clock.mono_ms() - sent_from_ms
+        entries = [kept[path] if path in kept else self._entry(candidate, path, files[path]) for path in sorted(staged.stamps)]
+        manifest = dict(self._manifest(candidate, entries), uploadMs=upload_ms)
+        body = manifest_bytes(manifest)
+        persist(lambda: put_manifest(self._store, manifest_key, body), self._is_out_of_time, self._trouble)
+        return manifest
+
+    def _kept(self, selection: Selection) -> Dict[str, dict]:
+        """Entries of the files that are in the store as they are now."""
+        return {
+            path: self._stored[path].entry
+            for path, stamp in selection.files.items()
+            if path in self._stored and self._stored[path].stamp == stamp
+        }
+
+    def _entry(self, candidate: _Candidate, path: str, file: FileUp) -> dict:
+        entry = entry_of(path, file, candidate.seen.selection.files[path])
+        place = stored_at(candidate.checkpoint, path, candidate.revision)
+        return entry if candidate.revision == 1 else dict(entry, storedAt=place)
+
+    def _manifest(self, candidate: _Candidate, entries: List[dict]) -> dict:
+        selection, generation = candidate.seen.selection, candidate.seen.generation
+        manifest = {
+            "version": 1,
+            "jobId": self._settings.job_id,
+            "attempt": candidate.checkpoint.attempt,
+            "step": candidate.checkpoint.step,
+            "isStepKnown": candidate.is_step_known,
+            "revision": candidate.revision,
+            **candidate.evidence.document(),
+            "createdAtMs": self._clock.wall_ms(),
+            "savedAtMs": newest_change_ns(selection) // 1_000_000,
+            "saveMs": generation.save_ms,
+            "totalBytes": sum(entry["sizeBytes"] for entry in entries),
+            "files": entries,
+            "resumePath": selection.resume_path,
+        }
+        if selection.epoch is not None:
+            manifest["epoch"] = selection.epoch
+        if selection.links:
+            manifest["links"] = [{"path": path, "target": to} for path, to in sorted(selection.links.items())]
+        return manifest
+
+    def _is_not_worth_it(self, files: Dict[str, FileUp], began_ms: int) -> bool:
+        """True when time is over, or when there is a newer checkpoint and only time for that one."""
+        final, current = self._final, self._current
+        if final is None or current is None:
+            return False
+        left_ms = final.left_ms()
+        if left_ms is None:
+            return False
+        newer = next(iter(self._looks.seen), None)
+        if left_ms <= 0 or newer is None or newer.selection.signature == current.seen.selection.signature:
+            return left_ms <= 0
+        if self._looks.standing(newer, final.is_in_good_order).evidence is None:
+            return False
+        sent = sum(file.sent_bytes for file in files.values())
+        ms_per_byte = (self._clock.mono_ms() - began_ms) / max(1, sent)
+        newer_ms = sum(stamp.size for stamp in newer.selection.files.values()) * ms_per_byte
+        current_ms = (sum(file.size for file in files.values()) - sent) * ms_per_byte
+        return newer_ms <= left_ms < newer_ms + current_ms
+
+    def _delete(self, key: str) -> None:
+        try:
+            self._store.delete(key)
+        except StoreError:
+            pass  # without a manifest it is no checkpoint; the control plane removes it later
+
+
+def _word(evidence: Evidence) -> str:
+    return "complete" if evidence.state == COMPLETE else "provisional"
+
+
+def _check_names(selection: Selection) -> None:
+    """Before anything is uploaded: the manifest could not say them."""
+    for name in [*selection.files, *selection.links, *selection.links.values()]:
+        if not is_utf8(name):
+            raise ValueError("its file %s has a name that is no UTF-8: rename it" % os.fsencode(name))
