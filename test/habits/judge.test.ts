@@ -7,7 +7,7 @@ type Said = Note extends infer N ? (N extends Note ? Omit<N, 'attempt' | 'pid'> 
 
 /** The notes of one attempt. */
 const attempt = (number: number, ...said: Said[]): Note[] =>
-  said.map((each) => ({ ...each, attempt: number, pid: number }) as Note)
+  said.map((each) => ({ ...each, attempt: number, pid: number }))
 const started = (atMs: number): Said => ({ event: 'started', atMs })
 const fresh = (atMs: number): Said => ({ event: 'fresh', atMs })
 const step = (atMs: number): Said => ({ event: 'step', step: 1, atMs })
