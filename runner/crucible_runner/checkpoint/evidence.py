@@ -8,12 +8,13 @@ from ..clock import in_words
 from .formats import Folder, FolderVerdict, Verdict, check_file, check_folder
 from .formats.base import build
 from .generations import Generation, Generations, shape_of
+from .names import is_record
 from .scan import FileStamp, Selection, matches_any
 
 # Files that cannot prove themselves may be so much of a generation that its format proves whole: settings, small states.
 _UNPROVEN_SHARE = 0.1
 # Without a word of progress a program is taken to train on once its files have been quiet for so many times the quiet time.
-_SETTLED_QUIETS = 10
+_SETTLED_QUIETS = 6
 # A pause within a save may be somewhat longer than the longest that was seen.
 _PAUSE_FACTOR = 1.5
 # A training that has made so many steps since the last write is not in the midst of it.
@@ -148,6 +149,9 @@ class Judge:
         needed_ms = int(saves.pause_ms * _PAUSE_FACTOR)
         if quiet_ms < self._quiet_ms:
             return Standing(None)
+        if all(is_record(path) for path in generation.files):
+            # A program whose state is a log of results, or a database, goes on from what it has written of it.
+            return Standing(Evidence(SETTLED, "quiet", "it only grows, and nothing changed for %s" % in_words(quiet_ms)))
         held = now.open_file(selection) if now.ended_well is None else None
         if held is not None:
             return Standing(None, held)

@@ -78,8 +78,12 @@ class Look(NamedTuple):
 class Generations:
     """Follows the saves of a program from look to look."""
 
-    def __init__(self, baseline: Iterable[FileStamp], shapes: Sequence[Shape], quiet_ms: int) -> None:
-        """`baseline` are the files that were there at the start; `shapes` those of earlier complete checkpoints, newest first."""
+    def __init__(
+        self, baseline: Iterable[FileStamp], shapes: Sequence[Shape], quiet_ms: int, interval_ms: Optional[int] = None
+    ) -> None:
+        """`baseline` are the files that were there at the start; `shapes` those of earlier complete checkpoints, newest first;
+        `interval_ms` is the time between two of those."""
+        self._interval_before_ms = interval_ms
         self._before: Set[FileStamp] = set(baseline)
         self._quiet_ms = quiet_ms
         self.current: Optional[Generation] = None
@@ -168,7 +172,7 @@ class Generations:
         return not self.is_first_kind and not self.is_like_complete(shape) and shape.total * 2 < smallest
 
     def interval_ms(self) -> Optional[int]:
-        """The usual time from the beginning of one save to that of the next; None before the third."""
+        """The usual time from the beginning of one save to that of the next; before the second, that of earlier attempts."""
         begun = list(self._begun_ms)
         pauses = sorted(after - before for before, after in zip(begun, begun[1:]))
-        return pauses[len(pauses) // 2] if len(pauses) >= 2 else None
+        return pauses[len(pauses) // 2] if pauses else self._interval_before_ms

@@ -5,6 +5,7 @@ from typing import Optional
 from ..clock import Clock
 from ..stop import Drain
 from .evidence import QUIET
+from .generations import Generation
 from .looks import Looks
 from .uploads import Checkpoints
 
@@ -21,18 +22,29 @@ class LastSave:
         self._drain = drain
         self._clock = clock
         self._until_ms: Optional[int] = None
+        current = looks.saves.current
+        self._safe_before = current if current is not None and self._is_safe(current) else None
 
     def due_ms(self) -> Optional[int]:
         """When the next save, or the one under way, should be in the store (monotonic); None where nothing tells."""
         saves = self._looks.saves
         current, interval_ms = saves.current, saves.interval_ms()
-        if current is None or interval_ms is None:
+        after_ms = self._checkpoints.upload_ms + self._looks.quiet_ms
+        save_ms = saves.closed[-1].save_ms if saves.closed else 0
+        if current is not None and not self._is_safe(current):
+            return max(current.first_ms + max(save_ms, current.save_ms), self._drain.began_at_ms) + after_ms
+        if interval_ms is None:
             return None
+        begun_ms = current.first_ms if current is not None else self._looks.begun_ms
+        due_ms = begun_ms + interval_ms + int(interval_ms * _LATE_SHARE)
+        return None if due_ms < self._drain.began_at_ms else due_ms + save_ms + after_ms
+
+    def _is_safe(self, generation: Generation) -> bool:
+        """Whether a save is in the store and a program would be given it."""
         uploaded = self._checkpoints.uploads[-1] if self._checkpoints.uploads else None
-        is_under_way = uploaded is None or uploaded.generation is not current
-        begins_ms = current.first_ms if is_under_way else current.first_ms + interval_ms + int(interval_ms * _LATE_SHARE)
-        closed = saves.closed[-1].save_ms if saves.closed else current.save_ms
-        return max(begins_ms, self._drain.began_at_ms) + closed + self._checkpoints.upload_ms + self._looks.quiet_ms
+        if uploaded is None or uploaded.generation is not generation or uploaded.files != generation.files:
+            return False
+        return uploaded.evidence.state != QUIET or self._looks.saves.is_like_complete(generation.shape)
 
     def wait_until(self, until_ms: int) -> None:
         self._until_ms = until_ms
@@ -42,8 +54,5 @@ class LastSave:
         """Whether the save has come, or the time for it has passed, or nobody waits for one."""
         if self._until_ms is None or self._clock.mono_ms() >= self._until_ms:
             return True
-        uploaded = self._checkpoints.uploads[-1] if self._checkpoints.uploads else None
-        if uploaded is None or uploaded.generation.changed_ms < self._drain.began_at_ms:
-            return False
-        saves = self._looks.saves
-        return uploaded.evidence.state != QUIET or saves.is_like_complete(uploaded.generation.shape)
+        current = self._looks.saves.current
+        return current is not None and current is not self._safe_before and self._is_safe(current)

@@ -13,8 +13,9 @@ from ..progress import Progress
 from ..retry import Remark, Trouble
 from ..symptoms import is_full
 from .evidence import COMPLETE, Circumstances, Evidence, Formats, Judge, Standing
-from .generations import Generation, Generations, Look, Shape
+from .generations import Generation, Generations, Look
 from .hold import Hold
+from .manifest import interval_of, shape_of_manifest
 from .records import Records, looks_like_text
 from .scan import (
     Filter,
@@ -106,8 +107,11 @@ class Looks:
         self.seen: List[Seen] = []
         """Newest first."""
 
-    def begin(self, trouble: Trouble, remark: Remark, pids: Callable[[], List[int]], shapes: Sequence[Shape]) -> None:
-        """`pids` names the processes that may be writing; `shapes` is what earlier complete checkpoints had, newest first."""
+    def begin(
+        self, trouble: Trouble, remark: Remark, pids: Callable[[], List[int]], complete: Sequence[dict]
+    ) -> None:
+        """`pids` names the processes that may be writing; `complete` are manifests of earlier checkpoints, newest first."""
+        self.begun_ms = self._clock.mono_ms()
         self._trouble = trouble
         self._remark = remark
         self._pids = pids
@@ -115,7 +119,8 @@ class Looks:
         self._baseline = baseline_of(tree, self.records)
         self.stamps = dict(tree.files)
         """The files that were there at the start."""
-        self.saves = Generations(tree.files.values(), shapes, self._quiet_ms)
+        shapes = [shape_of_manifest(manifest) for manifest in complete]
+        self.saves = Generations(tree.files.values(), shapes, self._quiet_ms, interval_of(complete))
         threading.Thread(target=self._run, name="looks", daemon=True).start()
 
     def end(self) -> None:

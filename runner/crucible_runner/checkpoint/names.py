@@ -14,6 +14,8 @@ _RECORD = re.compile(
     r".*\.(?:log|jsonl|ndjson|csv|tsv|wandb)|events\.out\.tfevents\..*|.*\.(?:db|sqlite3?)-(?:journal|wal|shm)",
     re.IGNORECASE,
 )
+# Of these a program may read where it has to go on; of other records never.
+_STATE = re.compile(r".*\.(?:db|sqlite3?|jsonl|ndjson|csv|tsv)", re.IGNORECASE)
 _DATABASE = re.compile(r".*\.(?:db|sqlite3?)", re.IGNORECASE)
 # Folders in which experiment trackers keep their records.
 _RECORD_FOLDER = re.compile(r"wandb|mlruns|offline-run-.*|tb_logs|tensorboard", re.IGNORECASE)
@@ -80,6 +82,11 @@ def is_record(path: str) -> bool:
     if _RECORD.fullmatch(name) is not None or is_database(path):
         return True
     return any(_RECORD_FOLDER.fullmatch(folder) for folder in folders)
+
+
+def is_possible_state(path: str) -> bool:
+    """Whether a record may be all that a program goes on from, where it saves nothing else."""
+    return _STATE.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def is_database(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Callable, Dict, NamedTuple, Optional, Set
 
-from .names import is_database, is_record, template
+from .names import is_possible_state, is_record, template
 from .scan import FileStamp, Tree
 
 # A text that has grown by itself so often, with pauses or training in between, is not part of what a save writes.
@@ -32,7 +32,7 @@ class Records:
         self._is_alone = False
 
     def __call__(self, path: str) -> bool:
-        if is_database(path) and self._is_alone:
+        if self._is_alone and is_possible_state(path):
             return False
         return is_record(path) or template(path) in self._learned
 
@@ -43,7 +43,7 @@ class Records:
     def observe(self, tree: Tree, is_text: IsText, now_ms: int, step: Optional[int]) -> None:
         """Takes in a look; `is_text` tells whether a file's beginning is text, `step` is the newest step of the program."""
         files = tree.files
-        # A program whose only state is a database has no other checkpoint than that.
+        # A program whose only state is a database, or a list of results, has no other checkpoint than that.
         self._is_alone = all(is_record(path) or template(path) in self._learned for path in files)
         before, self._before = self._before, tree
         if before is None:

@@ -4,13 +4,18 @@ import errno
 import fcntl
 import os
 import shutil
+import urllib.parse
+from contextlib import closing, suppress
 from typing import Dict
 
 from ..paths import remove_tree
+from .names import is_database
 from .scan import FileStamp, IsRecord, Selection, stamp_of
 
 # From <linux/fs.h>: the new file shares the blocks of the old one until either is written.
 _FICLONE = 0x40049409
+_SQLITE = b"SQLite format 3\0"
+_SQLITE_SECONDS = 5.0
 _LINKLESS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS)
 
 
@@ -33,6 +38,16 @@ class Staged:
             copy_file(source, target)
         self.stamps[file] = stamp_of(target)
 
+    def add_database(self, file: str, source: str) -> bool:
+        """A copy that is whole whatever is being written; false for what is no database of SQLite, or cannot be copied so."""
+        target = self.path(file)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if not copy_database(source, target):
+            return False
+        self._is_copied[file] = True
+        self.stamps[file] = stamp_of(target)
+        return True
+
     def is_what_was_seen(self, selection: Selection) -> bool:
         """False when a file was replaced before it could be linked."""
         return all(
@@ -53,7 +68,12 @@ class Staged:
 def stage(staged: Staged, directory: str, selection: Selection, is_copied: bool, is_record: IsRecord) -> None:
     """Raises `OSError`, `FileNotFoundError` among others when a file vanishes meanwhile."""
     staged.remove()
-    for file in selection.files:
+    databases = {
+        file for file in selection.files if is_database(file) and staged.add_database(file, os.path.join(directory, file))
+    }
+    # What SQLite keeps beside a database is in the copy of that.
+    beside = {file + suffix for file in databases for suffix in ("-journal", "-wal", "-shm")}
+    for file in selection.files.keys() - databases - beside:
         # Records are appended to in place.
         staged.add(file, os.path.join(directory, file), is_copied or is_record(file))
 
@@ -76,6 +96,28 @@ def copy_file(source: str, target: str) -> None:
         except OSError:
             shutil.copyfileobj(old, new, 1024 * 1024)
     shutil.copymode(source, target)
+
+
+def copy_database(source: str, target: str) -> bool:
+    """By SQLite itself, with what its journal holds."""
+    try:
+        import sqlite3
+
+        with open(source, "rb") as file:
+            if not file.read(len(_SQLITE)) == _SQLITE:
+                return False
+        url = "file:%s?mode=ro" % urllib.parse.quote(source)
+        with closing(sqlite3.connect(url, timeout=_SQLITE_SECONDS, uri=True)) as old, closing(
+            sqlite3.connect(target)
+        ) as new:
+            old.backup(new)
+        return True
+    except (ImportError, OSError, ValueError):
+        return False
+    except sqlite3.Error:
+        with suppress(OSError):
+            os.unlink(target)
+        return False
 
 
 def _content(stamp: FileStamp) -> tuple:

@@ -13,7 +13,7 @@ from ..transfer import Changed, FileUp, upload_files
 from .evidence import COMPLETE, Evidence
 from .generations import Generation
 from .looks import Looks, Seen
-from .manifest import Taken, entry_of, is_taken, manifest_bytes, put_manifest, shape_of_manifest
+from .manifest import Taken, entry_of, is_taken, manifest_bytes, put_manifest
 from .restore import Found
 from .scan import FileStamp, Selection, newest_change_ns
 from .staging import Staged, stage
@@ -115,8 +115,7 @@ class Checkpoints:
         restored = found.restored
         if restored is not None:
             self.newest, self.newest_state = max(restored.checkpoint, found.newest or restored.checkpoint), restored.state
-        shapes = [shape_of_manifest(manifest) for manifest in found.complete]
-        self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock), remark, pids, shapes)
+        self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock), remark, pids, found.complete)
         self._paths_before.update(self._looks.stamps)
         if restored is not None:
             for entry in restored.entries:
