@@ -5,15 +5,17 @@ import type {
   Settlement,
   WithdrawInput,
 } from '../core/activities'
+import { CHECKPOINTS_KEPT_AT_END } from '../core/checkpoint'
 import type { Verdict } from '../core/ledger'
 import type { JobResult } from '../core/messages'
 import { formatUsd } from '../core/money'
 import { decide } from '../planner/decide'
-import { listCheckpoints, thinOutCheckpoints } from '../storage/checkpoints'
+import { newestCheckpoint } from '../storage/checkpoints'
 import { layout } from '../storage/layout'
 import { putRecord } from '../storage/record'
+import { thinOutCheckpoints } from '../storage/retention'
 import type { ObjectStore } from '../storage/store'
-import { AttemptDocuments } from './documents'
+import { AttemptDocuments, CHECKPOINT_PARSERS } from './documents'
 import type { Treasury } from './treasury'
 
 interface Deps {
@@ -22,9 +24,6 @@ interface Deps {
   /** The money of months and owners; missing where there are no such budgets. */
   treasury?: Pick<Treasury, 'promise' | 'settle'> | undefined
 }
-
-/** Checkpoints that a finished job keeps: the last one to go on from, and the one before in case it is bad. */
-const CHECKPOINTS_KEPT = 2
 
 type DecidingActivities = Pick<
   OrchestratorActivities,
@@ -68,7 +67,7 @@ async function withdraw(
   await documents.putDrain({ reason: 'superseded', windowMs: 0 })
   const isBegun = (await store.head(layout.order(jobId, attempt))) !== undefined
   if (isBegun) return { settlement: null }
-  const [checkpoint] = await listCheckpoints(store, jobId)
+  const checkpoint = await newestCheckpoint(store, jobId, CHECKPOINT_PARSERS.manifest)
   const settlement: Settlement = {
     ...{ end, handle: null, costMicroUsd: 0, artifacts: [], phases: [] },
     ...(checkpoint === undefined ? {} : { checkpoint }),
@@ -109,12 +108,10 @@ async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Pr
   if (input.month !== undefined)
     await treasury?.settle(input.month, { jobId, owner: status.owner, spentMicroUsd: status.spentMicroUsd })
   await thinOutCheckpoints(store, jobId, {
-    keep: CHECKPOINTS_KEPT,
+    keep: input.checkpointsKept ?? CHECKPOINTS_KEPT_AT_END,
     protectedIds: [],
-    goodIds: status.attempts.flatMap(({ restoredFrom }) =>
-      restoredFrom === undefined ? [] : [restoredFrom.id],
-    ),
     isOver: () => true,
+    parse: CHECKPOINT_PARSERS,
   })
   return (entry.data as { result: JobResult }).result
 }

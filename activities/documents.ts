@@ -9,10 +9,22 @@ import type {
   RunnerResult,
 } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
-import { parseBeat, parseClaim, parseDrain, parseLease, parseLimits, parseResult } from '../intake/documents'
-import { putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
+import {
+  parseBeat,
+  parseClaim,
+  parseDrain,
+  parseLease,
+  parseLimits,
+  parseManifest,
+  parseRestores,
+  parseResult,
+} from '../intake/documents'
+import type { CheckpointParsers } from '../storage/checkpoints'
+import { ignoreBadDocument, putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
-import { StoreError, type ObjectStore } from '../storage/store'
+import type { ObjectStore } from '../storage/store'
+
+export const CHECKPOINT_PARSERS: CheckpointParsers = { manifest: parseManifest, restores: parseRestores }
 
 /** Which attempt a document belongs to. */
 export interface AttemptKey {
@@ -108,10 +120,4 @@ export class AttemptDocuments {
   async putLease(lease: Lease): Promise<void> {
     await putDocument(this.store, layout.lease(this.at.jobId, this.at.attempt), lease)
   }
-}
-
-/** A document that nobody understands tells as little as none. */
-export function ignoreBadDocument(error: unknown): undefined {
-  if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
-  throw error
 }

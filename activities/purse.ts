@@ -6,7 +6,8 @@ import { affordableMs, spendOver } from '../core/meter'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../core/time'
 import { budgetReserveMs } from '../core/timing'
 import { StoreError } from '../storage/store'
-import { ignoreBadDocument, type AttemptDocuments } from './documents'
+import { ignoreBadDocument } from '../storage/json'
+import type { AttemptDocuments } from './documents'
 import { dearestOf, meterRunning } from './metering'
 
 /** What has been spent is looked at again when this part of what is left has passed: the nearer the end, the oftener. */

@@ -1,21 +1,20 @@
 import type { Backend } from '../backends/backend'
 import type { WatchInput, WatchOutcome } from '../core/activities'
+import { CHECKPOINTS_KEPT } from '../core/checkpoint'
 import type { Beat } from '../core/documents'
 import type { AttemptEnd } from '../core/ledger'
 import type { Observation } from '../core/observation'
 import { endFromLoss, endFromResult } from '../planner/ending'
 import { expiringInMs, judge, leaseMsWithin, type Evidence } from '../planner/liveness'
-import { thinOutCheckpoints } from '../storage/checkpoints'
+import { ignoreBadDocument } from '../storage/json'
+import { thinOutCheckpoints } from '../storage/retention'
 import { StoreError, type ObjectStore } from '../storage/store'
-import { AttemptDocuments, ignoreBadDocument } from './documents'
+import { AttemptDocuments, CHECKPOINT_PARSERS } from './documents'
 import { LeaseGrants, type GrantSource } from './grants'
 import { Purse } from './purse'
 
 /** A lease is renewed when this part of it has passed: an outage then finds nearly the whole of it left. */
 const RENEWED_AFTER_PART = 1 / 12
-
-/** Checkpoints kept of a running job: should the newest prove bad, and the one before, there is a third. */
-const CHECKPOINTS_KEPT = 3
 
 export interface SentryDeps {
   store: ObjectStore
@@ -223,13 +222,12 @@ export class Sentry {
   /** After each new checkpoint the oldest go, but for what this attempt was restored from. */
   private async thinOut({ checkpoint, restoredFrom }: Beat): Promise<void> {
     if (checkpoint === null || checkpoint.id === this.thinnedAtId) return
-    const { jobId, attempt } = this.input.order
-    const restored = restoredFrom === null ? [] : [restoredFrom.id]
+    const { jobId, attempt, runner } = this.input.order
     await thinOutCheckpoints(this.store, jobId, {
-      keep: CHECKPOINTS_KEPT,
-      protectedIds: restored,
-      goodIds: restored,
+      keep: runner.checkpoint.keep ?? CHECKPOINTS_KEPT,
+      protectedIds: restoredFrom === null ? [checkpoint.id] : [checkpoint.id, restoredFrom.id],
       isOver: (other) => other < attempt,
+      parse: CHECKPOINT_PARSERS,
     })
     this.thinnedAtId = checkpoint.id
   }

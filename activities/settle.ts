@@ -1,14 +1,16 @@
 import { BackendError } from '../backends/errors'
 import type { AttemptTimes, SettleInput, Settlement } from '../core/activities'
+import type { Checkpoint } from '../core/checkpoint'
 import type { Beat, Diagnosis, Drain, RunnerResult } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import type { Observation } from '../core/observation'
 import { endFromLoss, endFromResult } from '../planner/ending'
 import { leaseOverAtMs } from '../planner/liveness'
-import { listCheckpoints } from '../storage/checkpoints'
+import { newestCheckpoint } from '../storage/checkpoints'
+import { ignoreBadDocument } from '../storage/json'
 import { StoreError } from '../storage/store'
-import { AttemptDocuments, ignoreBadDocument } from './documents'
+import { AttemptDocuments, CHECKPOINT_PARSERS } from './documents'
 import { diagnose, withLastWords, type DiagnosisDeps } from './diagnosis'
 import { pause } from './heartbeat'
 import { costOfAll, costOfUnseen } from './attempt-cost'
@@ -186,13 +188,12 @@ interface Facts {
 async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<Settlement> {
   const { store, now } = deps
   const { documents, machines, lasts, diagnosis } = facts
-  const [result, beat, checkpoints, drain] = await Promise.all([
+  const [result, beat, checkpoint, drain] = await Promise.all([
     readResult(documents),
     documents.readBeat().catch(ignoreBadDocument),
-    listCheckpoints(store, input.order.jobId),
+    newestCheckpoint(store, input.order.jobId, CHECKPOINT_PARSERS.manifest),
     documents.readDrain(),
   ])
-  const [checkpoint] = checkpoints
   const nowMs = now()
   const [handle = null] = machines
   const [last] = lasts
@@ -209,7 +210,7 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
     ...(restoredFrom === undefined ? {} : { restoredFrom }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
     ...(progress === undefined ? {} : { progress }),
-    stepsLost: stepsLost(progress?.step ?? null, checkpoint?.step ?? 0),
+    stepsLost: stepsLost(progress?.step ?? null, checkpoint),
     artifacts: result?.result?.artifacts ?? [],
     phases: result?.result?.phases ?? beat?.phases ?? [],
     times: timesOf(result?.result, beat, drain),
@@ -272,6 +273,7 @@ function endOf(
 }
 
 /** Steps done but in no checkpoint; null when the steps are not known. */
-function stepsLost(step: number | null, saved: number): number | null {
-  return step === null ? null : Math.max(0, step - saved)
+function stepsLost(step: number | null, checkpoint: Checkpoint | undefined): number | null {
+  if (step === null || checkpoint?.isStepKnown === false) return null
+  return Math.max(0, step - (checkpoint?.step ?? 0))
 }

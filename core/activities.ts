@@ -91,6 +91,8 @@ export interface FinishInput {
   progress?: Progress
   /** As in `ResolvedJob`. */
   month?: string
+  /** `checkpoint.keep` of the job. */
+  checkpointsKept?: number
 }
 
 /** Activities of the orchestrator worker, on `ORCHESTRATOR_QUEUE`. */

@@ -1,8 +1,12 @@
 /** SHA-256 is taken per part of this size, so that both directions of a transfer run in parallel. */
 export const CHECKPOINT_PART_BYTES = 16 * 1024 * 1024
 
-/** How many of the newest complete checkpoints of a job stay in the store unless `checkpoint.keep` of the job says otherwise. */
-export const CHECKPOINTS_KEPT = 2
+/** How many of the newest complete checkpoints of a running job stay, unless its `checkpoint.keep` says otherwise. */
+export const CHECKPOINTS_KEPT = 3
+/** The same once the job has ended: the one to go on from, and the one before it. */
+export const CHECKPOINTS_KEPT_AT_END = 2
+/** How many provisional checkpoints stay that are newer than every complete one; more where `checkpoint.keep` is more. */
+export const PROVISIONAL_CHECKPOINTS_KEPT = 3
 
 /**
  * What is known of a checkpoint. `complete`: proven by evidence. The two others are provisional. `settled`: no proof, but
@@ -112,6 +116,10 @@ export interface Checkpoint {
   /** As in its manifest; missing means true, or that the manifest was not read. */
   isStepKnown?: boolean
 }
+
+/** What may ask the program to save when its machine is about to go. */
+export const SAVE_SIGNALS = ['SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGINT'] as const
+export type SaveSignal = (typeof SAVE_SIGNALS)[number]
 
 /** Something that a person should mend, about checkpoints. */
 export interface RunnerWarning {

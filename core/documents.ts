@@ -2,7 +2,7 @@
  * The documents between the control plane and the runner, as they lie in the object store. `docs/runner-protocol.md` is
  * the interface; the files under `test/runner/golden/` hold both sides to it. Every document has exactly one writer.
  */
-import type { Checkpoint, CheckpointNews } from './checkpoint'
+import type { Checkpoint, CheckpointNews, SaveSignal } from './checkpoint'
 import type { AttemptBudget, Metered } from './attempt-money'
 import type { Sealed } from './grants'
 import type { MicroUsd } from './money'
@@ -35,10 +35,6 @@ export interface ImageLogin {
 /** What becomes of a workload whose machine, as the provider says, may be taken back sooner than others. */
 export const REBALANCE_ANSWERS = ['save', 'move', 'ignore'] as const
 export type RebalanceAnswer = (typeof REBALANCE_ANSWERS)[number]
-
-/** What may ask the program to save when its machine is about to go. */
-export const SAVE_SIGNALS = ['SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGINT'] as const
-export type SaveSignal = (typeof SAVE_SIGNALS)[number]
 
 /** Where the machine's interruption notice comes from. */
 export type NoticeSource =
@@ -82,6 +78,8 @@ export interface RunnerOrder {
     exclude?: string[]
     /** What asks the program to save before its machine goes; SIGTERM when missing, which also ends it. */
     signal?: SaveSignal
+    /** How many complete ones stay; read by the control plane, which thins out. */
+    keep?: number
   }
   limits: Limits
   /** The first lease, from the runner's start. */

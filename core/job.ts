@@ -1,4 +1,5 @@
-import type { ImageLogin, InputFile, RebalanceAnswer, SaveSignal } from './documents'
+import type { SaveSignal } from './checkpoint'
+import type { ImageLogin, InputFile, RebalanceAnswer } from './documents'
 import type { MicroUsd } from './money'
 import type { BackendChoice } from './offer'
 import type { ResourceRequest } from './resources'
@@ -40,7 +41,7 @@ export interface JobSpec {
     quietMs?: number
     /** What asks the program to save before its machine goes; SIGTERM when missing. */
     signal?: SaveSignal
-    /** How many complete checkpoints stay; `CHECKPOINTS_KEPT` when missing. */
+    /** How many complete checkpoints stay; `CHECKPOINTS_KEPT` when missing, and fewer once the job has ended. */
     keep?: number
   }
   /** `save` when missing. */

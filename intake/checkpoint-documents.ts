@@ -50,7 +50,7 @@ export const restores: z.ZodType<Restores> = z.object({
 
 /** Within the job's checkpoint folder, in the files of a checkpoint: `<id>/files/<path>` or `<id>/files.<revision>/<path>`. */
 const storedAt = innerPath.regex(
-  /^\d{12}-[1-9]\d*\/files(?:\.[1-9]\d*)?\/./,
+  /^\d{12}-(?:0|[1-9]\d*)\/files(?:\.[1-9]\d*)?\/./,
   'must name a file of a checkpoint of the job',
 )
 

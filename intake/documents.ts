@@ -1,12 +1,11 @@
 /** The schemas of the documents between the control plane and the runner (docs/runner-protocol.md); unknown fields are dropped. */
 import { z } from 'zod'
-import type { Manifest, Restores } from '../core/checkpoint'
+import { SAVE_SIGNALS, type Manifest, type Restores } from '../core/checkpoint'
 import {
   DRAIN_REASONS,
   REBALANCE_ANSWERS,
   RESULT_REASONS,
   RUNNER_PHASES,
-  SAVE_SIGNALS,
   type Beat,
   type Claim,
   type Drain,
@@ -60,6 +59,7 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
     include: z.array(innerPath).exactOptional(),
     exclude: z.array(innerPath).exactOptional(),
     signal: z.enum(SAVE_SIGNALS).exactOptional(),
+    keep: fromOne.exactOptional(),
   }),
   limits,
   leaseMs: whole,

@@ -1,7 +1,7 @@
 /** The job file as a schema: what may be written, in the words that editors and docs/job-file.md show. */
 import { z } from 'zod'
-import { CHECKPOINTS_KEPT } from '../core/checkpoint'
-import { REBALANCE_ANSWERS, SAVE_SIGNALS } from '../core/documents'
+import { CHECKPOINTS_KEPT, CHECKPOINTS_KEPT_AT_END, SAVE_SIGNALS } from '../core/checkpoint'
+import { REBALANCE_ANSWERS } from '../core/documents'
 import { OBJECTIVES } from '../core/job'
 import {
   checkpointPattern,
@@ -143,7 +143,7 @@ const checkpoint = z.strictObject({
   ).exactOptional(),
   keep: field(
     keptCount,
-    `How many of the newest complete checkpoints stay, ${CHECKPOINTS_KEPT} when left out; older ones are deleted as new ones come.`,
+    `How many of the newest complete checkpoints stay; older ones are deleted as new ones come. When left out, ${CHECKPOINTS_KEPT} stay while the job runs and ${CHECKPOINTS_KEPT_AT_END} once it has ended.`,
     5,
   ).exactOptional(),
 })

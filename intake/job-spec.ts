@@ -1,6 +1,7 @@
 /** The normalised spec: what the job workflow gets, whoever wrote it. */
 import { z } from 'zod'
-import { REBALANCE_ANSWERS, SAVE_SIGNALS } from '../core/documents'
+import { SAVE_SIGNALS } from '../core/checkpoint'
+import { REBALANCE_ANSWERS } from '../core/documents'
 import { OBJECTIVES, type JobSpec } from '../core/job'
 import { CAPACITY_TYPES, type BackendChoice } from '../core/offer'
 import { wantsGpu, type Range, type ResourceRequest } from '../core/resources'

@@ -122,13 +122,14 @@ function runnerOrder(
   }
 }
 
-/** What the job says of its checkpoints, as far as the runner reads it. */
-function checkpointRules({ complete, include, exclude, signal }: JobSpec['checkpoint']) {
+/** What the job says of its checkpoints, as the order has it. */
+function checkpointRules({ complete, include, exclude, signal, keep }: JobSpec['checkpoint']) {
   return {
     ...(complete === undefined ? {} : { complete }),
     ...(include === undefined ? {} : { include }),
     ...(exclude === undefined ? {} : { exclude }),
     ...(signal === undefined ? {} : { signal }),
+    ...(keep === undefined ? {} : { keep }),
   }
 }
 

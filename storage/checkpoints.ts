@@ -1,64 +1,205 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { rm, stat } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   byNewest,
-  CHECKPOINT_PART_BYTES,
   checkpointId,
   parseCheckpointId,
   type Checkpoint,
+  type CheckpointState,
   type Manifest,
   type ManifestFile,
+  type Restores,
 } from '../core/checkpoint'
-import { readDocument, type Parse } from './json'
-import { filesFolder, layout, manifestName } from './layout'
+import { faultOf, sha256 } from './checkpoint-digests'
+import { ignoreBadDocument, readDocument, type Parse } from './json'
+import { filesFolder, layout, manifestName, parseManifestName } from './layout'
 import { eachOf } from './parallel'
 import { StoreError, type ObjectStore } from './store'
 
-/** What lies in a job's checkpoint folder. */
+/** One manifest of a checkpoint, as the store lists it. */
+export interface ListedManifest {
+  revision: number
+  /** By the store's clock. */
+  putAtMs: number
+}
+
+export interface ListedCheckpoint extends Checkpoint {
+  /** Highest revision first; never empty. */
+  manifests: ListedManifest[]
+}
+
+/** What is in a job's checkpoint folder. */
 export interface CheckpointSurvey {
-  /** With a manifest: the checkpoints that exist. Newest first. */
-  complete: Checkpoint[]
-  /** Without one: being uploaded, left over from an upload, or being removed. */
+  /** With a manifest: the checkpoints that exist, whatever their state. Newest first. */
+  existing: ListedCheckpoint[]
+  /** Without one: being uploaded, left over from an upload, or being removed. Newest first. */
   partial: Checkpoint[]
 }
 
 export async function surveyCheckpoints(store: ObjectStore, jobId: string): Promise<CheckpointSurvey> {
   const folders = await store.listFolders(layout.checkpoints(jobId))
   const named = folders.map(parseCheckpointId).filter((checkpoint) => checkpoint !== undefined)
-  const looked = await eachOf(named, async (checkpoint) => ({
-    checkpoint,
-    isComplete: (await store.head(manifestKey(jobId, checkpoint))) !== undefined,
+  const listed = await eachOf(named, async (checkpoint) => ({
+    ...checkpoint,
+    manifests: await listManifests(store, jobId, checkpoint),
   }))
-  const those = (isComplete: boolean): Checkpoint[] =>
-    looked
-      .filter((look) => look.isComplete === isComplete)
-      .map((look) => look.checkpoint)
-      .sort(byNewest)
-  return { complete: those(true), partial: those(false) }
+  listed.sort(byNewest)
+  return {
+    existing: listed.filter(({ manifests }) => manifests.length > 0),
+    partial: listed.filter(({ manifests }) => manifests.length === 0).map(plain),
+  }
 }
 
-/** The job's complete checkpoints, newest first. */
+async function listManifests(
+  store: ObjectStore,
+  jobId: string,
+  checkpoint: Checkpoint,
+): Promise<ListedManifest[]> {
+  const folder = checkpointFolder(jobId, checkpoint)
+  const found: ListedManifest[] = []
+  // Whatever their number, the files of the checkpoint are not listed.
+  for await (const { key, modifiedAtMs } of store.list(`${folder}${MANIFEST_PREFIX}`)) {
+    const revision = parseManifestName(key.slice(folder.length))
+    if (revision !== undefined) found.push({ revision, putAtMs: modifiedAtMs })
+  }
+  return found.sort((a, b) => b.revision - a.revision)
+}
+
+const MANIFEST_PREFIX = 'manifest.'
+
+function plain({ id, step, attempt }: Checkpoint): Checkpoint {
+  return { id, step, attempt }
+}
+
+/** The job's checkpoints that have a manifest, newest first, whatever their state. */
 export async function listCheckpoints(store: ObjectStore, jobId: string): Promise<Checkpoint[]> {
-  return (await surveyCheckpoints(store, jobId)).complete
+  return (await surveyCheckpoints(store, jobId)).existing.map(plain)
 }
 
 /**
- * The manifest of a checkpoint, or `undefined` when it has none and so does not exist. Throws a `StoreError` with code
- * `BAD_DOCUMENT` when what lies there is none, or is damaged.
+ * The manifest of a checkpoint with the highest revision that can be read, or `undefined` when the checkpoint has none and so
+ * does not exist. Throws a `StoreError` with code `BAD_DOCUMENT` when none of its manifests can be read.
  */
 export async function readManifest(
   store: ObjectStore,
   at: { jobId: string; checkpoint: Checkpoint },
   parse: Parse<Manifest>,
 ): Promise<Manifest | undefined> {
-  return readDocument(store, manifestKey(at.jobId, at.checkpoint), (text) => {
+  let complaint: unknown
+  for (const { revision } of await listManifests(store, at.jobId, at.checkpoint)) {
+    try {
+      const manifest = await readRevision(store, { ...at, revision }, parse)
+      if (manifest !== undefined) return manifest
+    } catch (error) {
+      if (ignoreBadDocument(error) === undefined) complaint ??= error
+    }
+  }
+  if (complaint !== undefined) throw complaint as Error
+  return undefined
+}
+
+/** One manifest of a checkpoint; otherwise as `readManifest`. */
+export async function readRevision(
+  store: ObjectStore,
+  { jobId, checkpoint, revision }: { jobId: string; checkpoint: Checkpoint; revision: number },
+  parse: Parse<Manifest>,
+): Promise<Manifest | undefined> {
+  return readDocument(store, manifestKey(jobId, checkpoint, revision), (text) => {
     const manifest = parse(text)
     const before = text.slice(0, Math.max(0, text.lastIndexOf('"sha256"')))
     if (manifest.sha256 !== undefined && manifest.sha256 !== sha256(before)) throw new Error('it is damaged')
+    if (manifest.revision !== revision) throw new Error(`it says that it is revision ${manifest.revision}`)
     return manifest
   })
+}
+
+/** The readers of the documents about checkpoints. */
+export interface CheckpointParsers {
+  manifest: Parse<Manifest>
+  restores: Parse<Restores>
+}
+
+/** Ids of a job's checkpoints by what became of the programs that were restored from them. */
+export interface RestoreHistory {
+  /** A program was seen to go on from it, at least once. */
+  wentOn: ReadonlySet<string>
+  /** Programs failed right after it, and none ever went on. */
+  failed: ReadonlySet<string>
+  /** What each attempt has tried and not yet gone on from, or goes on from now: its last restore. */
+  lastOf: ReadonlyMap<number, string>
+}
+
+/** What the attempts of a job were restored from. A list that cannot be read counts as empty. */
+export async function readRestoreHistory(
+  store: ObjectStore,
+  jobId: string,
+  parse: Parse<Restores>,
+): Promise<RestoreHistory> {
+  const attempts = (await store.listFolders(layout.attempts(jobId))).map(Number).filter(Number.isInteger)
+  const lists = await eachOf(attempts, async (attempt) => ({
+    attempt,
+    restores:
+      (await readDocument(store, layout.restores(jobId, attempt), parse).catch(ignoreBadDocument))
+        ?.restores ?? [],
+  }))
+  const idsWith = (outcome: string): string[] =>
+    lists.flatMap(({ restores }) =>
+      restores.filter((restore) => restore.outcome === outcome).map(({ checkpoint }) => checkpoint.id),
+    )
+  const wentOn = new Set(idsWith('went-on'))
+  return {
+    wentOn,
+    failed: new Set(idsWith('failed').filter((id) => !wentOn.has(id))),
+    lastOf: new Map(
+      lists.flatMap(({ attempt, restores }) => {
+        const last = restores.at(-1)
+        return last === undefined ? [] : [[attempt, last.checkpoint.id] as const]
+      }),
+    ),
+  }
+}
+
+/** A checkpoint whose manifest can be read, and is that of this checkpoint. */
+export interface GoodCheckpoint {
+  checkpoint: Checkpoint
+  manifest: Manifest
+}
+
+/**
+ * The job's checkpoints that a program can go on from as far as manifests tell, in the order in which they are to be tried:
+ * complete before provisional, and last those after which programs only failed. Newest first among equals.
+ */
+export async function* goodCheckpoints(
+  store: ObjectStore,
+  jobId: string,
+  parse: CheckpointParsers,
+): AsyncGenerator<GoodCheckpoint> {
+  const { failed } = await readRestoreHistory(store, jobId, parse.restores)
+  const later: GoodCheckpoint[] = []
+  for (const checkpoint of await listCheckpoints(store, jobId)) {
+    const manifest = await readManifest(store, { jobId, checkpoint }, parse.manifest).catch(ignoreBadDocument)
+    if (manifest === undefined || !isManifestOf(manifest, jobId, checkpoint)) continue
+    const good = { checkpoint: withStepKnown(checkpoint, manifest), manifest }
+    if (manifest.state === 'complete' && !failed.has(checkpoint.id)) yield good
+    else later.push(good)
+  }
+  const rank = ({ checkpoint: { id }, manifest: { state } }: GoodCheckpoint): number =>
+    (failed.has(id) ? 10 : 0) + TRUST.indexOf(state)
+  // A stable sort: the newest stay first among equals.
+  yield* later.sort((a, b) => rank(a) - rank(b))
+}
+
+const TRUST: readonly CheckpointState[] = ['complete', 'settled', 'quiet']
+
+/** The newest complete checkpoint that a program can go on from; a provisional one where there is no other. */
+export async function newestGoodCheckpoint(
+  store: ObjectStore,
+  jobId: string,
+  parse: CheckpointParsers,
+): Promise<GoodCheckpoint | undefined> {
+  for await (const good of goodCheckpoints(store, jobId, parse)) return good
+  return undefined
 }
 
 /** The manifest of a job's newest checkpoint; `undefined` where it has none that can be read. */
@@ -69,10 +210,28 @@ export async function readNewestManifest(
 ): Promise<Manifest | undefined> {
   const [checkpoint] = await listCheckpoints(store, jobId)
   if (checkpoint === undefined) return undefined
-  return readManifest(store, { jobId, checkpoint }, parse).catch((error: unknown) => {
-    if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
-    throw error
-  })
+  return readManifest(store, { jobId, checkpoint }, parse).catch(ignoreBadDocument)
+}
+
+/** The job's newest checkpoint, whatever its state, with what its manifest tells of its step; `undefined` where it has none. */
+export async function newestCheckpoint(
+  store: ObjectStore,
+  jobId: string,
+  parse: Parse<Manifest>,
+): Promise<Checkpoint | undefined> {
+  const [checkpoint] = await listCheckpoints(store, jobId)
+  if (checkpoint === undefined) return undefined
+  const manifest = await readManifest(store, { jobId, checkpoint }, parse).catch(ignoreBadDocument)
+  return manifest === undefined ? checkpoint : withStepKnown(checkpoint, manifest)
+}
+
+/** The checkpoint as its manifest tells whether the number in its id is a step. */
+export function withStepKnown(checkpoint: Checkpoint, { isStepKnown }: Manifest): Checkpoint {
+  return isStepKnown ? checkpoint : { ...checkpoint, isStepKnown }
+}
+
+export function isManifestOf(manifest: Manifest, jobId: string, { id }: Checkpoint): boolean {
+  return manifest.jobId === jobId && checkpointId(manifest.step, manifest.attempt) === id
 }
 
 /** A file that is not what the manifest says, and how. */
@@ -91,14 +250,14 @@ export async function verifyCheckpoint(
   directory: string,
 ): Promise<BadFile[]> {
   const { jobId, checkpoint, manifest } = at
-  if (manifest.jobId !== jobId || checkpointId(manifest.step, manifest.attempt) !== checkpoint.id) {
-    return [{ path: manifestName(), reason: 'belongs to another checkpoint' }]
+  if (!isManifestOf(manifest, jobId, checkpoint)) {
+    return [{ path: manifestName(manifest.revision), reason: 'belongs to another checkpoint' }]
   }
   const bad: BadFile[] = []
   for (const file of manifest.files) {
     const copy = join(directory, `verify-${randomUUID()}`)
     try {
-      const key = `${folderOf(jobId, checkpoint)}${filesFolder()}${file.path}`
+      const key = checkpointFileKey(jobId, checkpoint, file)
       const reason = (await store.getFile(key, copy)) ? await faultOf(copy, file) : 'is missing'
       if (reason !== undefined) bad.push({ path: file.path, reason })
     } catch (error) {
@@ -111,82 +270,20 @@ export async function verifyCheckpoint(
   return bad
 }
 
-async function faultOf(path: string, file: ManifestFile): Promise<string | undefined> {
-  const { size } = await stat(path)
-  if (size !== file.sizeBytes) return `has ${size} bytes instead of ${file.sizeBytes}`
-  const parts = await partDigests(path, size)
-  const wrong = parts.findIndex((part, index) => part !== file.parts[index])
-  if (wrong !== -1) return `differs in part ${wrong + 1} of ${parts.length}`
-  if (parts.length !== file.parts.length) return `has ${parts.length} parts instead of ${file.parts.length}`
-  const digest = sha256(Buffer.from(parts.join(''), 'hex'))
-  return digest === file.digest ? undefined : 'has parts that do not make up its digest'
-}
-
-function sha256(content: string | Buffer): string {
-  return createHash('sha256').update(content).digest('hex')
-}
-
-/** Hex SHA-256 of each part of `CHECKPOINT_PART_BYTES`, in order. */
-async function partDigests(path: string, sizeBytes: number): Promise<string[]> {
-  const digests: string[] = []
-  for (let start = 0; start < sizeBytes; start += CHECKPOINT_PART_BYTES) {
-    const part = createReadStream(path, { start, end: start + CHECKPOINT_PART_BYTES - 1 })
-    const hash = createHash('sha256')
-    for await (const chunk of part as AsyncIterable<Buffer>) hash.update(chunk)
-    digests.push(hash.digest('hex'))
-  }
-  return digests
-}
-
-/** What thinning out leaves alone. */
-export interface Retention {
-  /** How many of the newest checkpoints stay; at least one. */
-  keep: number
-  /** Ids that stay in any case: whatever a live attempt was restored from. */
-  protectedIds: readonly string[]
-  /** Ids of checkpoints that were restored or verified; the newest of them stays, should the newer ones prove bad. */
-  goodIds: readonly string[]
-}
-
-/** Which of the complete checkpoints, newest first, may go. */
-export function expendable(complete: readonly Checkpoint[], retention: Retention): Checkpoint[] {
-  const newestGood = complete.find((checkpoint) => retention.goodIds.includes(checkpoint.id))
-  const kept = new Set([...retention.protectedIds, newestGood?.id])
-  return complete.slice(Math.max(1, retention.keep)).filter((checkpoint) => !kept.has(checkpoint.id))
-}
-
-/**
- * Removes the checkpoints that a job no longer needs, and what broken uploads of attempts that are over left behind.
- * Answers the ids removed.
- *
- * @param retention what stays; `isOver` tells whether an attempt can no longer upload
- */
-export async function thinOutCheckpoints(
-  store: ObjectStore,
+/** Where a file of a checkpoint is: in its own folder, or in that of an earlier checkpoint that had the same file. */
+export function checkpointFileKey(
   jobId: string,
-  retention: Retention & { isOver: (attempt: number) => boolean },
-): Promise<string[]> {
-  const { complete, partial } = await surveyCheckpoints(store, jobId)
-  const leftovers = partial.filter(
-    ({ id, attempt }) => retention.isOver(attempt) && !retention.protectedIds.includes(id),
-  )
-  const going = [...expendable(complete, retention), ...leftovers]
-  for (const checkpoint of going) await removeCheckpoint(store, jobId, checkpoint)
-  return going.map((checkpoint) => checkpoint.id)
+  checkpoint: Checkpoint,
+  { path, storedAt }: Pick<ManifestFile, 'path' | 'storedAt'>,
+): string {
+  if (storedAt !== undefined) return `${layout.checkpoints(jobId)}${storedAt}`
+  return `${checkpointFolder(jobId, checkpoint)}${filesFolder()}${path}`
 }
 
-/** The manifest goes first: from then on the checkpoint does not exist, whatever is left of it. */
-async function removeCheckpoint(store: ObjectStore, jobId: string, checkpoint: Checkpoint): Promise<void> {
-  await store.delete(manifestKey(jobId, checkpoint))
-  const keys: string[] = []
-  for await (const object of store.list(folderOf(jobId, checkpoint))) keys.push(object.key)
-  await eachOf(keys, (key) => store.delete(key))
+export function checkpointFolder(jobId: string, { step, attempt }: Checkpoint): string {
+  return layout.checkpoint(jobId, step, attempt)
 }
 
-function folderOf(jobId: string, checkpoint: Checkpoint): string {
-  return layout.checkpoint(jobId, checkpoint.step, checkpoint.attempt)
-}
-
-function manifestKey(jobId: string, checkpoint: Checkpoint): string {
-  return `${folderOf(jobId, checkpoint)}${manifestName()}`
+export function manifestKey(jobId: string, checkpoint: Checkpoint, revision: number): string {
+  return `${checkpointFolder(jobId, checkpoint)}${manifestName(revision)}`
 }

@@ -21,6 +21,12 @@ export async function readDocument<T>(
   }
 }
 
+/** For `catch`: what cannot be read tells as little as what is not there. */
+export function ignoreBadDocument(error: unknown): undefined {
+  if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
+  throw error
+}
+
 export async function putDocument(store: ObjectStore, key: string, value: unknown): Promise<void> {
   await store.put(key, textOf(value))
 }

@@ -104,6 +104,11 @@ async function continueFresh(run: JobRun): Promise<void> {
   await continueAsNew<typeof job>({ ...run.input, carry: run.carry() })
 }
 
+function checkpointsKept(run: JobRun): { checkpointsKept?: number } {
+  const keep = run.isResolved ? run.resolved.spec.checkpoint.keep : undefined
+  return keep === undefined ? {} : { checkpointsKept: keep }
+}
+
 async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promise<JobResult> {
   run.wishes.disarm('deadline')
   run.page.move(end.state, end.reason, end.message)
@@ -116,6 +121,7 @@ async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promis
         artifacts: settlement?.artifacts ?? [],
         ...(settlement?.progress === undefined ? {} : { progress: settlement.progress }),
         ...(run.isResolved && run.resolved.month !== undefined ? { month: run.resolved.month } : {}),
+        ...checkpointsKept(run),
       }),
     (failure) => run.page.trouble(failure),
   )

@@ -65,7 +65,7 @@ def _checkpoint(value: Any, at: str) -> dict:
 def _stored_at(value: Any, at: str) -> str:
     """Within the job's checkpoint folder, in the files of a checkpoint."""
     path = inner_path(value, at)
-    if re.match(r"\d{12}-[1-9]\d*/files(\.[1-9]\d*)?/", path) is None:
+    if re.match(r"\d{12}-(0|[1-9]\d*)/files(\.[1-9]\d*)?/", path) is None:
         raise DocumentError("%s must name a file of a checkpoint of the job, but is %r" % (at, path))
     return path
 
@@ -122,6 +122,7 @@ ORDER = record(
                 "include": list_of(inner_path),
                 "exclude": list_of(inner_path),
                 "signal": literal(*SAVE_SIGNALS),
+                "keep": whole(1),
             },
         ),
         "limits": LIMITS,

@@ -111,7 +111,7 @@ describe('finishJob', () => {
     expect(await readRecords(place.store, 'job-a')).toMatchObject([{ seq: 9, kind: 'finished' }])
   })
 
-  it('keeps the two newest checkpoints and the newest that is known to be good, and no broken upload', async () => {
+  it('keeps the two newest checkpoints and the newest that a program went on from, and no broken upload', async () => {
     const saved = []
     for (const step of [1, 2, 3, 4, 5]) {
       const saving = { store: place.store, jobId: 'job-a', attempt: 1, nowMs: 1 }
@@ -119,8 +119,12 @@ describe('finishJob', () => {
     }
     const torn = { store: place.store, jobId: 'job-a', attempt: 2, nowMs: 1, torn: 'no-manifest' } as const
     await saveCheckpoint({ ...UNTRAINED, step: 6 }, torn)
-    const restored = { attemptId: 'job-a-2', restoredFrom: saved[1] } as JobStatus['attempts'][number]
-    await perform(deciding, 'finishJob', { ...input, status: { ...status, attempts: [restored] } })
+    const wentOn = { checkpoint: saved[1], revision: 1, state: 'complete', outcome: 'went-on', message: null }
+    await place.store.put(
+      layout.restores('job-a', 2),
+      JSON.stringify({ version: 1, attemptId: 'job-a-2', restores: [{ ...wentOn, why: 'newest', atMs: 1 }] }),
+    )
+    await perform(deciding, 'finishJob', input)
     expect((await listCheckpoints(place.store, 'job-a')).map(({ step }) => step)).toEqual([5, 4, 2])
     expect(await place.store.listFolders(layout.checkpoints('job-a'))).toHaveLength(3)
   })

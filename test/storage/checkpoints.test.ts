@@ -1,5 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -7,13 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { checkpointId, type Checkpoint, type Manifest } from '../../core/checkpoint'
-import { parseManifest } from '../../intake/documents'
+import { parseManifest, parseRestores } from '../../intake/documents'
 import {
-  expendable,
+  goodCheckpoints,
   listCheckpoints,
+  newestGoodCheckpoint,
   readManifest,
   surveyCheckpoints,
-  thinOutCheckpoints,
   verifyCheckpoint,
 } from '../../storage/checkpoints'
 import { openStore } from '../../storage/open-store'
@@ -125,13 +124,27 @@ describe('readManifest', () => {
   it('believes no manifest whose digest says that it is damaged', async () => {
     const golden = readFileSync(join(__dirname, '..', 'runner', 'golden', 'manifest-full.json'), 'utf8')
     const at = { jobId: JOB, checkpoint: checkpoint(120, 2) }
-    const key = `jobs/${JOB}/checkpoints/${at.checkpoint.id}/manifest.json`
+    const key = `jobs/${JOB}/checkpoints/${at.checkpoint.id}/manifest.2.json`
     await store.put(key, golden)
     expect((await readManifest(store, at, parseManifest))?.resumePath).toBe('checkpoint-120')
     await store.put(key, golden.replace('"resumePath": "checkpoint-120"', '"resumePath": "checkpoint-121"'))
     await expect(readManifest(store, at, parseManifest)).rejects.toThrow(
-      /manifest\.json cannot be read: it is damaged/,
+      /manifest\.2\.json cannot be read: it is damaged/,
     )
+  })
+
+  it('answers the highest revision that can be read', async () => {
+    const at = await put(5, 1)
+    const first = await manifestOf(at)
+    const folder = `jobs/${JOB}/checkpoints/${at.id}/`
+    const state = 'quiet' as const
+    for (const revision of [2, 10])
+      await store.put(`${folder}manifest.${revision}.json`, JSON.stringify({ ...first, state, revision }))
+    expect((await manifestOf(at)).revision).toBe(10)
+    await store.put(`${folder}manifest.10.json`, JSON.stringify({ ...first, revision: 9 }))
+    expect((await manifestOf(at)).revision).toBe(2)
+    await store.put(`${folder}manifest.2.json`, '{')
+    expect(await manifestOf(at)).toEqual(first)
   })
 
   it('is undefined where there is none, and refuses one that is broken', async () => {
@@ -211,6 +224,21 @@ describe('verifyCheckpoint', () => {
     ])
   })
 
+  it('follows a file to the checkpoint that has its bytes', async () => {
+    const old = await put(4, 1)
+    const at = await put(5, 1)
+    const manifest = await manifestOf(at)
+    const [model, empty] = (await manifestOf(old)).files
+    const shared: Manifest = {
+      ...manifest,
+      files: [{ ...model!, path: 'renamed.pt', storedAt: `${old.id}/files/model.pt` }, empty!],
+    }
+    const verify = () => verifyCheckpoint(store, { jobId: JOB, checkpoint: at, manifest: shared }, scratch)
+    expect(await verify()).toEqual([])
+    await store.delete(`jobs/${JOB}/checkpoints/${old.id}/files/model.pt`)
+    expect(await verify()).toEqual([{ path: 'renamed.pt', reason: 'is missing' }])
+  })
+
   it('does not take the manifest of another checkpoint', async () => {
     const manifest = await manifestOf(await put(5, 1))
     for (const other of [{ step: 6 }, { attempt: 2 }, { jobId: 'job-b' }]) {
@@ -222,98 +250,51 @@ describe('verifyCheckpoint', () => {
   })
 })
 
-describe('expendable', () => {
-  it('keeps the newest, what is protected, and the newest that is known to be good', () => {
-    const complete = [9, 8, 7, 6, 5, 4].map((step) => checkpoint(step, 1))
-    const retention = {
-      keep: 2,
-      protectedIds: [checkpointId(4, 1)],
-      goodIds: [checkpointId(5, 1), checkpointId(6, 1)],
-    }
-    expect(expendable(complete, retention).map(({ step }) => step)).toEqual([7, 5])
+describe('goodCheckpoints', () => {
+  async function putAs(step: number, changes: Partial<Manifest>): Promise<void> {
+    const at = await put(step, 1)
+    const manifest = { ...(await manifestOf(at)), ...changes }
+    await store.put(`jobs/${JOB}/checkpoints/${at.id}/manifest.json`, JSON.stringify(manifest))
+  }
+  const steps = async (): Promise<number[]> => {
+    const found: number[] = []
+    const parse = { manifest: parseManifest, restores: parseRestores }
+    for await (const { checkpoint } of goodCheckpoints(store, JOB, parse)) found.push(checkpoint.step)
+    return found
+  }
+
+  it('are the complete ones first, then settled and quiet ones, the newest first', async () => {
+    await putAs(1, {})
+    await putAs(2, { state: 'quiet' })
+    await putAs(3, {})
+    await putAs(4, { state: 'settled' })
+    await putAs(5, { state: 'quiet' })
+    await putAs(6, { jobId: 'job-b' })
+    await store.put(`jobs/${JOB}/checkpoints/${checkpointId(7, 1)}/manifest.json`, '{')
+    expect(await steps()).toEqual([3, 1, 4, 5, 2])
   })
 
-  it('never leaves a job with nothing, whatever it is asked', () => {
-    const complete = fc
-      .uniqueArray(fc.nat(50), { maxLength: 12 })
-      .map((steps) => steps.sort((a, b) => b - a).map((step) => checkpoint(step, 1)))
-    const some = fc.array(fc.nat(50).map((step) => checkpointId(step, 1)))
-    fc.assert(
-      fc.property(
-        complete,
-        fc.record({ keep: fc.integer({ min: -1, max: 5 }), protectedIds: some, goodIds: some }),
-        (all, retention) => {
-          const { keep, protectedIds, goodIds } = retention
-          const gone = new Set(expendable(all, retention).map(({ id }) => id))
-          const kept = all.filter(({ id }) => !gone.has(id))
-          expect(kept.slice(0, Math.max(1, keep))).toEqual(all.slice(0, Math.max(1, keep)))
-          expect(kept.filter(({ id }) => protectedIds.includes(id))).toEqual(
-            all.filter(({ id }) => protectedIds.includes(id)),
-          )
-          const newestGood = all.find(({ id }) => goodIds.includes(id))
-          if (newestGood !== undefined) expect(kept).toContain(newestGood)
-          expect(kept.length).toBeLessThanOrEqual(Math.max(1, keep) + protectedIds.length + 1)
-        },
-      ),
-    )
+  it('have last those after which programs only failed', async () => {
+    for (const step of [1, 2, 3]) await putAs(step, {})
+    const restore = { checkpoint: checkpoint(3, 1), revision: 1, state: 'complete', why: 'newest', atMs: 1 }
+    const list = (...outcomes: string[]): string =>
+      JSON.stringify({
+        ...{ version: 1, attemptId: 'job-a-2' },
+        restores: outcomes.map((outcome) => ({ ...restore, outcome, message: null })),
+      })
+    await store.put(`jobs/${JOB}/attempts/2/restores.json`, list('failed'))
+    expect(await steps()).toEqual([2, 1, 3])
+    await store.put(`jobs/${JOB}/attempts/10/restores.json`, list('failed', 'went-on'))
+    expect(await steps()).toEqual([3, 2, 1])
   })
-})
 
-describe('thinOutCheckpoints', () => {
-  const nothing = { protectedIds: [], goodIds: [], isOver: () => true }
-
-  it('removes what is expendable with all its files, and nothing else', async () => {
-    for (const step of [1, 2, 3, 4]) await put(step, 1)
-    const gone = await thinOutCheckpoints(store, JOB, {
-      ...nothing,
-      keep: 2,
-      protectedIds: [checkpointId(1, 1)],
+  it('say whether the number in their id is a step', async () => {
+    await putAs(1, { isStepKnown: false })
+    const parse = { manifest: parseManifest, restores: parseRestores }
+    expect((await newestGoodCheckpoint(store, JOB, parse))?.checkpoint).toEqual({
+      ...checkpoint(1, 1),
+      isStepKnown: false,
     })
-    expect(gone).toEqual([checkpointId(2, 1)])
-    expect(await ids()).toEqual([4, 3, 1].map((step) => checkpointId(step, 1)))
-    expect(await store.listFolders(`jobs/${JOB}/checkpoints/`)).toEqual(
-      [1, 3, 4].map((step) => checkpointId(step, 1)),
-    )
-    for (const step of [1, 3, 4]) {
-      const at = checkpoint(step, 1)
-      expect(
-        await verifyCheckpoint(
-          store,
-          { jobId: JOB, checkpoint: at, manifest: await manifestOf(at) },
-          scratch,
-        ),
-      ).toEqual([])
-    }
-  })
-
-  it('removes leftovers of uploads only of attempts that are over', async () => {
-    await put(1, 1)
-    await put(2, 1, false)
-    await put(3, 2, false)
-    expect(
-      await thinOutCheckpoints(store, JOB, { ...nothing, keep: 5, isOver: (attempt) => attempt === 1 }),
-    ).toEqual([checkpointId(2, 1)])
-    expect(await surveyCheckpoints(store, JOB)).toEqual({
-      complete: [checkpoint(1, 1)],
-      partial: [checkpoint(3, 2)],
-    })
-  })
-
-  it('takes the manifest first, so that one that was interrupted leaves no half checkpoint', async () => {
-    await put(1, 1)
-    await put(2, 1)
-    const deleted: string[] = []
-    const reallyDelete = store.delete.bind(store)
-    jest.spyOn(store, 'delete').mockImplementation(async (key) => {
-      deleted.push(key)
-      if (deleted.length === 2) throw new Error('killed')
-      await reallyDelete(key)
-    })
-    await expect(thinOutCheckpoints(store, JOB, { ...nothing, keep: 1 })).rejects.toThrow('killed')
-    jest.restoreAllMocks()
-    expect(deleted[0]).toBe(`jobs/${JOB}/checkpoints/${checkpointId(1, 1)}/manifest.json`)
-    expect(await ids()).toEqual([checkpointId(2, 1)])
-    expect(await thinOutCheckpoints(store, JOB, { ...nothing, keep: 1 })).toEqual([checkpointId(1, 1)])
-    expect(await store.listFolders(`jobs/${JOB}/checkpoints/`)).toEqual([checkpointId(2, 1)])
+    expect(await newestGoodCheckpoint(store, 'job-none', parse)).toBeUndefined()
   })
 })

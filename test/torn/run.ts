@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { thinOutCheckpoints } from '../../storage/checkpoints'
+import type { Manifest, Restores } from '../../core/checkpoint'
+import { thinOutCheckpoints } from '../../storage/retention'
 import type { ObjectStore } from '../../storage/store'
 
 /** A checkpoint that was resumed from and should not have been, or was not and should have been. */
@@ -20,6 +21,8 @@ export interface Outcome {
 /** What the control plane is about to look at: a job's keys, and whom it thins out for. */
 interface Question {
   keys: string[]
+  /** Texts by key, in the order in which they were put. */
+  manifests: Record<string, string>
   attempt: number
   restored: { id: string } | null
   keep: number
@@ -61,21 +64,26 @@ async function runPart(first: number, count: number): Promise<Outcome> {
 }
 
 /** What a watch would delete now, in its order. */
-async function keysToGo({ keys, attempt, restored, keep }: Question): Promise<string[]> {
+async function keysToGo({ keys, manifests, attempt, restored, keep }: Question): Promise<string[]> {
   const gone: string[] = []
-  const known = restored === null ? [] : [restored.id]
-  await thinOutCheckpoints(snapshot(keys, gone), JOB, {
-    ...{ keep, protectedIds: known, goodIds: known },
+  await thinOutCheckpoints(snapshot({ keys, manifests }, gone), JOB, {
+    ...{ keep, protectedIds: restored === null ? [] : [restored.id] },
     isOver: (other) => other < attempt,
+    // The parts of these files are smaller than the schema has them.
+    parse: {
+      manifest: (text) => JSON.parse(text) as Manifest,
+      restores: (text) => JSON.parse(text) as Restores,
+    },
   })
   return gone
 }
 
 /** The store as it was when the question was asked; what is deleted goes from the real one one by one, while others work. */
-function snapshot(keys: readonly string[], gone: string[]): ObjectStore {
-  const stored = (key: string) => ({ key, sizeBytes: 1, modifiedAtMs: 0 })
-  const store: Pick<ObjectStore, 'head' | 'list' | 'listFolders' | 'delete'> = {
-    head: async (key) => (keys.includes(key) ? stored(key) : undefined),
+function snapshot({ keys, manifests }: Pick<Question, 'keys' | 'manifests'>, gone: string[]): ObjectStore {
+  const order = Object.keys(manifests)
+  const stored = (key: string) => ({ key, sizeBytes: 1, modifiedAtMs: Math.max(0, order.indexOf(key)) })
+  const store: Pick<ObjectStore, 'get' | 'list' | 'listFolders' | 'delete'> = {
+    get: async (key) => (manifests[key] === undefined ? undefined : Buffer.from(manifests[key])),
     async *list(prefix) {
       yield* keys.filter((key) => key.startsWith(prefix)).map(stored)
     },

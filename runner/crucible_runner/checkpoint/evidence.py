@@ -2,7 +2,7 @@
 
 import os
 from functools import lru_cache
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from ..clock import in_words
 from .formats import Folder, FolderVerdict, Verdict, check_file, check_folder
@@ -60,6 +60,20 @@ class Circumstances(NamedTuple):
     """None while the workload runs."""
 
 
+class Contents(NamedTuple):
+    """What the contents of a generation tell; each text is a clause for people, None where nothing is told."""
+
+    proof: Optional[str]
+    """What proves its files whole."""
+    is_folder_proof: bool
+    """A format of whole folders vouches: then no file of it can still be missing."""
+    torn: Optional[str]
+    """A file that is cut off."""
+    missing: Optional[str]
+    """A file that programs of the kind usually write, too."""
+    step: Optional[int]
+
+
 class Formats:
     """What the contents of files prove; remembers it until they change."""
 
@@ -70,12 +84,12 @@ class Formats:
     def _check_stamped(self, path: str, _stamp: FileStamp) -> Optional[Verdict]:
         return check_file(os.path.join(self._directory, path))
 
-    def judge(self, selection: Selection, files: Dict[str, FileStamp]) -> Tuple[Optional[str], Optional[str], Optional[int]]:
-        """What the contents of `files`, a generation of the selection, tell: what proves them whole, or what is torn, and their
-        step, each None where nothing is told."""
+    def judge(self, selection: Selection, files: Dict[str, FileStamp]) -> Contents:
+        """What the contents of `files`, a generation of the selection, tell."""
         verdicts = self._of_folders(selection, files)
         step = next((verdict.step for verdict in verdicts if verdict.step is not None), None)
-        torn = next((verdict.text for verdict in verdicts if not verdict.is_whole), None)
+        missing = next((verdict.text for verdict in verdicts if not verdict.is_whole), None)
+        torn = None
         vouched: Set[str] = set()
         for verdict in verdicts:
             vouched |= verdict.paths if verdict.is_whole else set()
@@ -91,12 +105,8 @@ class Formats:
                 proven += stamp.size
                 if verdict is not None and stamp.size > heaviest and not vouched:
                     heaviest, proof = stamp.size, "%s %s" % (path, verdict.text)
-        is_proven = total > 0 and proven >= (1 - _UNPROVEN_SHARE) * total
-        return (proof if is_proven and torn is None else None), torn, step
-
-    def is_folder_proof(self, selection: Selection, files: Dict[str, FileStamp]) -> bool:
-        """Whether a format of whole folders vouches: then no file of it can still be missing."""
-        return any(verdict.is_whole for verdict in self._of_folders(selection, files))
+        is_proven = total > 0 and proven >= (1 - _UNPROVEN_SHARE) * total and torn is None and missing is None
+        return Contents(proof if is_proven else None, bool(vouched), torn, missing, step)
 
     def _of_folders(self, selection: Selection, files: Dict[str, FileStamp]) -> List[FolderVerdict]:
         sizes = {path: stamp.size for path, stamp in selection.files.items()}
@@ -134,9 +144,9 @@ class Judge:
             return Standing(None, "the disk was full when it was written")
         if self._markers:
             return self._by_marker(selection, generation, now)
-        proof, torn, _ = self.formats.judge(selection, generation.files)
-        if torn is not None:
-            return Standing(None, torn)
+        contents = self.formats.judge(selection, generation.files)
+        if contents.torn is not None:
+            return Standing(None, contents.torn)
         shape = generation.shape
         is_like = saves.is_like_complete(shape)
         if generation.is_superseded:
@@ -147,8 +157,9 @@ class Judge:
             return Standing(Evidence(COMPLETE, "end", "the program ended in good order"))
         quiet_ms = now.now_ms - generation.changed_ms
         needed_ms = int(saves.pause_ms * _PAUSE_FACTOR)
-        if quiet_ms < self._quiet_ms:
-            return Standing(None)
+        is_proven = contents.proof is not None and (is_like or contents.is_folder_proof)
+        if quiet_ms < (self._quiet_ms // 2 if is_proven else self._quiet_ms):
+            return Standing(None, contents.missing or "")
         if all(is_record(path) for path in generation.files):
             # A program whose state is a log of results, or a database, goes on from what it has written of it.
             return Standing(Evidence(SETTLED, "quiet", "it only grows, and nothing changed for %s" % in_words(quiet_ms)))
@@ -157,14 +168,13 @@ class Judge:
             return Standing(None, held)
         gone_on = _gone_on(generation, now.step)
         settled = self._settled(gone_on, quiet_ms, max(needed_ms, _SETTLED_QUIETS * self._quiet_ms))
-        if proof is not None and (is_like or (saves.is_first_kind and settled is not None) or self._is_whole_folder(selection, generation)):
-            return Standing(Evidence(COMPLETE, "format", proof))
+        if is_proven or (contents.proof is not None and saves.is_first_kind and settled is not None):
+            return Standing(Evidence(COMPLETE, "format", contents.proof or ""))
         if settled is not None:
             return Standing(settled)
-        return Standing(Evidence(QUIET, "quiet", "nothing changed for %s" % in_words(quiet_ms)))
-
-    def _is_whole_folder(self, selection: Selection, generation: Generation) -> bool:
-        return self.formats.is_folder_proof(selection, generation.files)
+        if contents.proof is not None:
+            return Standing(Evidence(QUIET, "format", contents.proof))
+        return Standing(Evidence(QUIET, "quiet", contents.missing or "nothing changed for %s" % in_words(quiet_ms)))
 
     def _settled(self, gone_on: Optional[int], quiet_ms: int, needed_ms: int) -> Optional[Evidence]:
         if gone_on is not None:

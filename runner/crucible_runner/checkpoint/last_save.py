@@ -55,4 +55,10 @@ class LastSave:
         if self._until_ms is None or self._clock.mono_ms() >= self._until_ms:
             return True
         current = self._looks.saves.current
-        return current is not None and current is not self._safe_before and self._is_safe(current)
+        if current is None or current is self._safe_before or not self._is_safe(current):
+            return False
+        if current.first_ms >= self._drain.began_at_ms:
+            return True
+        # It was under way when the drain began. Another one may be due.
+        due_ms = self.due_ms()
+        return due_ms is None or due_ms > self._until_ms

@@ -30,6 +30,7 @@ from .scan import (
 )
 
 _LOOK_SECONDS_MAX = 1.0
+_LOOKS_PER_QUIET = 4
 # Looking at ten thousand files takes a good part of a second: this much of the time it may take, the rest is the workload's.
 _LOOK_SHARE = 0.1
 # So long after a program has printed a line it is read here.
@@ -129,7 +130,7 @@ class Looks:
         self._is_ended.set()
 
     def _run(self) -> None:
-        shortest = pause_seconds = min(_LOOK_SECONDS_MAX, self._quiet_ms / 1000) or 0.1
+        shortest = pause_seconds = min(_LOOK_SECONDS_MAX, self._quiet_ms / _LOOKS_PER_QUIET / 1000) or 0.1
         while not self._is_ended.wait(pause_seconds):
             began = time.monotonic()
             try:
@@ -208,10 +209,10 @@ class Looks:
 
     def step_in(self, seen: Seen) -> Optional[int]:
         """The step that the contents tell."""
-        return self._judge.formats.judge(seen.selection, seen.generation.files)[2]
+        return self._judge.formats.judge(seen.selection, seen.generation.files).step
 
     def _standing_of_held(self, seen: Seen) -> Standing:
-        _, torn, _ = self._held_formats.judge(seen.selection, seen.selection.files)
+        torn = self._held_formats.judge(seen.selection, seen.selection.files).torn
         if torn is not None or seen.generation.is_doubtful:
             return Standing(None, torn or "the disk was full when it was written")
         if seen.until_ms - seen.since_ms < self._quiet_ms:

@@ -440,7 +440,7 @@ class CheckpointsTest(UploadingTest):
         times = iter([0, 0.5, 10, 10.01, 20, 23])
         with mock.patch("crucible_runner.checkpoint.looks.time.monotonic", lambda: next(times)):
             self.looks._run()
-        self.assertEqual([round(pause, 6) for pause in pauses], [1.0, 4.5, 1.0, 27.0])
+        self.assertEqual([round(pause, 6) for pause in pauses], [0.5, 4.5, 0.5, 27.0])
 
     def test_names_that_no_manifest_can_hold_are_refused_before_anything_is_sent(self):
         self.begin()

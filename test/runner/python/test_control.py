@@ -212,11 +212,11 @@ class GoldenKeysTest(unittest.TestCase):
         )
         self.assertEqual(keys.stored_file("x"), "jobs/job-a/checkpoints/x")
         self.assertEqual(keys.restores, keys.restores_of(3))
+        self.assertEqual(keys.bundle("ab"), "jobs/job-a/bundle/ab.tar.gz")
+        self.assertTrue(os.path.normpath(keys.artifact("a")).startswith("jobs/job-a/artifacts"))
 
     def test_the_name_of_a_manifest_tells_its_revision(self):
         for revision in (1, 2, 10, 999):
             self.assertEqual(parse_manifest_name(manifest_name(revision)), revision)
         for name in ("manifest.1.json", "manifest.0.json", "manifest.02.json", "manifest.json.tmp", "files"):
             self.assertIsNone(parse_manifest_name(name), name)
-        self.assertEqual(keys.bundle("ab"), "jobs/job-a/bundle/ab.tar.gz")
-        self.assertTrue(os.path.normpath(keys.artifact("a")).startswith("jobs/job-a/artifacts"))

@@ -124,6 +124,7 @@ class Case:
             self._doomed += self._thin_out(
                 {
                     "keys": self._bucket.keys("jobs/"),
+                    "manifests": self._manifests(),
                     "attempt": self._attempt,
                     "restored": self._restored and self._restored.document(),
                     "keep": self._keep,
@@ -139,6 +140,11 @@ class Case:
                 self._bucket.obey(request)
             except Exception:
                 pass  # nobody hears the answer
+
+    def _manifests(self) -> Dict[str, str]:
+        """By key, in the order in which they were put."""
+        objects = self._bucket.objects
+        return {key: objects[key].body.decode("utf-8", "replace") for key in objects if "/manifest." in key}
 
     def _delete(self, key: str) -> None:
         """Of a checkpoint that goes, the manifest goes first."""
