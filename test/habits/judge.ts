@@ -130,6 +130,8 @@ function safeUntil({ struck }: LifeFacts, episodes: readonly Episode[], notes: r
 
 /** By how much a program may be later than it was before, and its save still have been due. */
 const PUNCTUALITY = 1.25
+/** Less work than this is not worth a wait; and a save that is only just over may be taken for the one that was waited for. */
+const WORTH_SAVING_MS = 700
 
 function windowsWasted({ struck, isSavedElsewhere }: LifeFacts, episodes: readonly Episode[]): Breach[] {
   if (isSavedElsewhere === true) return []
@@ -140,7 +142,7 @@ function windowsWasted({ struck, isSavedElsewhere }: LifeFacts, episodes: readon
     const saves = here === undefined ? [] : savesOf(here)
     const last = saves.findLast(({ atMs }) => atMs <= blow.atMs)
     const gaps = [...before.map(savesOf), saves.filter(({ atMs }) => atMs <= blow.atMs)].flatMap(gapsOf)
-    if (last === undefined || gaps.length === 0) return []
+    if (last === undefined || gaps.length === 0 || blow.atMs - last.atMs < WORTH_SAVING_MS) return []
     const dueAtMs = last.atMs + Math.max(...gaps) * PUNCTUALITY
     const isDue = dueAtMs > blow.atMs && dueAtMs < blow.atMs + (blow.untilMs - blow.atMs) / 2
     if (!isDue || saves.some(({ atMs }) => atMs > blow.atMs)) return []

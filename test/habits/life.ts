@@ -21,6 +21,7 @@ import { strikesOf, type Strike, type Struck } from './strikes'
 const QUIET_MS = 400
 const BEAT_MS = 200
 const DRAIN_MS = 10_000
+const POWER_OFF_MS = 4_000
 /**
  * A save that was finished this long before the end of its machine must have arrived: the quiet time, the looks of the runner on both
  * sides of it (half a second each), and half a second for a note that comes late.
@@ -244,7 +245,8 @@ class Life {
       writeFileSync(`${path}.new`, JSON.stringify({ terminateAtMs: Date.now() + windowMs }))
       renameSync(`${path}.new`, path)
     }
-    return untilMs
+    // Nothing ends a machine that was told to drain but itself; one that does not is ended a while after its window.
+    return manner === 'drain' ? untilMs + POWER_OFF_MS : untilMs
   }
 
   #sentry(attempt: number): Sentry {
@@ -282,6 +284,7 @@ class Life {
       const said = Object.entries(note).filter(([key]) => !['attempt', 'pid', 'atMs', 'files'].includes(key))
       this.#story.push(`${at(note.atMs)} ${said.map(([key, value]) => `${key} ${String(value)}`).join(', ')}`)
     }
+    if (remarks === '') this.#story.push(machine.console.replaceAll(/^/gm, '  console: '))
     this.#story.push(
       remarks.replaceAll(/^/gm, '  runner: '),
       `attempt ${machine.attempt} ended: ${JSON.stringify(end)}`,
