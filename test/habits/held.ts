@@ -27,17 +27,17 @@ export class HeldSaves {
     private readonly jobId: string,
   ) {}
 
-  /** Looks whether anything that must stay has gone. */
+  /** Looks whether anything that must stay has gone, unless it has looked a moment ago. */
   async look(notes: readonly Note[], attempt: number): Promise<void> {
     const beganMs = performance.now()
     if (beganMs < this.#mayLookAtMs) return
-    await this.#look(notes, attempt)
+    await this.lookAgain(notes, attempt)
     // Thousands of files take their time: what is left of it is for the lives beside this one.
     const tookMs = performance.now() - beganMs
     this.#mayLookAtMs = performance.now() + LOOK_SHARE * tookMs
   }
 
-  async #look(notes: readonly Note[], attempt: number): Promise<void> {
+  async lookAgain(notes: readonly Note[], attempt: number): Promise<void> {
     if (this.#isGone(await this.#heldSteps(notes), notes)) {
       // A listing is no instant: what comes and goes meanwhile may be in neither half of it.
       const steps = await this.#heldSteps(notes)

@@ -168,7 +168,7 @@ class Life {
     const end = await this.#attend(machine, strike)
     await destroy(machine)
     this.#notes.read()
-    await this.#held.look(this.#notes.all, attempt)
+    await this.#held.lookAgain(this.#notes.all, attempt)
     await this.#tell(machine, end)
     if (end === undefined) {
       this.#breaches.push({
