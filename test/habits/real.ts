@@ -79,6 +79,14 @@ export const REAL_HABITS: readonly RealHabit[] = [
   },
 ]
 
+/** Several lives share the processors, and a GPU would only be in the way. */
+const ENVIRONMENT = {
+  OMP_NUM_THREADS: '1',
+  KERAS_BACKEND: 'jax',
+  JAX_PLATFORMS: 'cpu',
+  TOKENIZERS_PARALLELISM: 'false',
+}
+
 export function realProgram({ name }: Habit, { python }: Environment): Program {
   return {
     files: {
@@ -86,13 +94,7 @@ export function realProgram({ name }: Habit, { python }: Environment): Program {
       'witness.py': readFileSync(join(__dirname, 'programs', 'witness.py'), 'utf8'),
     },
     run: `exec ${python} -B train.py`,
-    // Several lives share the processors.
-    env: {
-      OMP_NUM_THREADS: '1',
-      KERAS_BACKEND: 'jax',
-      JAX_PLATFORMS: 'cpu',
-      TOKENIZERS_PARALLELISM: 'false',
-    },
+    env: ENVIRONMENT,
   }
 }
 
@@ -104,7 +106,10 @@ export function obstacleOf(
   for (const library of libraries) {
     if (missing[library] !== undefined) return `${library} is missing: ${missing[library]}`
   }
-  const { status, stderr } = spawnSync(python, ['-c', check], { encoding: 'utf8' })
+  const { status, stderr } = spawnSync(python, ['-c', check], {
+    encoding: 'utf8',
+    env: { ...process.env, ...ENVIRONMENT },
+  })
   if (status === 0) return undefined
   return `it cannot be loaded: ${stderr.trim().split('\n').at(-1)!.slice(0, 160)}`
 }

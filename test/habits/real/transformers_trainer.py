@@ -39,7 +39,7 @@ class Witness(TrainerCallback):
     def on_step_end(self, args, state, control, model=None, optimizer=None, **_):
         time.sleep(0.14)
         witness.step(state.global_step)
-        if state.global_step % args.save_steps == 0:
+        if control.should_save:
             self.save = witness.saving(state.global_step, state_of(state.global_step, model, optimizer))
             self.files = self.save.__enter__()
 
