@@ -5,6 +5,7 @@ import type { Beat, Diagnosis, Drain, RunnerResult } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import type { Observation } from '../core/observation'
+import { stepsLost } from '../core/steps-lost'
 import { endFromLoss, endFromResult } from '../planner/ending'
 import { leaseOverAtMs } from '../planner/liveness'
 import { newestCheckpoint } from '../storage/checkpoints'
@@ -200,8 +201,9 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
   const endedAtMs = handle === null ? undefined : (last?.endedAtMs ?? nowMs)
   const progress = result?.result?.progress ?? beat?.progress ?? undefined
   const restoredFrom = result?.result?.restoredFrom ?? beat?.restoredFrom ?? undefined
+  const end = endOf(input, { result, last, handle, hasSpoken: beat !== undefined })
   return {
-    end: told(endOf(input, { result, last, handle, hasSpoken: beat !== undefined }), diagnosis),
+    end: told(end, diagnosis),
     handle,
     ...(handle === null
       ? { costMicroUsd: await costOfUnseen(input, documents, result?.result?.finishedAtMs ?? beat?.clockMs) }
@@ -210,7 +212,11 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
     ...(restoredFrom === undefined ? {} : { restoredFrom }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
     ...(progress === undefined ? {} : { progress }),
-    stepsLost: stepsLost(progress?.step ?? null, checkpoint),
+    stepsLost: stepsLost({
+      isDone: end.kind === 'succeeded',
+      ...{ progress, restoredFrom, checkpoint },
+      isCheckpointStepKnown: checkpoint?.isStepKnown !== false,
+    }),
     artifacts: result?.result?.artifacts ?? [],
     phases: result?.result?.phases ?? beat?.phases ?? [],
     times: timesOf(result?.result, beat, drain),
@@ -270,10 +276,4 @@ function endOf(
   if (input.end !== null) return input.end
   if (handle !== null && last?.state === 'gone') return endFromLoss(last, { hasSpoken })
   return { kind: 'stopped', by: drainReason(input) }
-}
-
-/** Steps done but in no checkpoint; null when the steps are not known. */
-function stepsLost(step: number | null, checkpoint: Checkpoint | undefined): number | null {
-  if (step === null || checkpoint?.isStepKnown === false) return null
-  return Math.max(0, step - (checkpoint?.step ?? 0))
 }

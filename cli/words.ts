@@ -23,12 +23,44 @@ export function stateInColour(state: JobState, paint: Colors): string {
   return (paint[COLOURS[state]] as (text: string) => string)(state)
 }
 
-/** `480/1500 (32 %)`, `step 480`, or nothing. */
+/** `480/1,500 (32 %)`, `step 480`, `epoch 2/5 (28 %)`, `epoch 2, 40/100`, `40/100`, or nothing. */
 export function progressInWords(progress: ProgressView | null): string {
-  if (progress === null || progress.step === null) return NOTHING
-  const { step, stepsTotal, percent } = progress
-  if (stepsTotal === null) return `step ${step}`
-  return percent === null ? `${step}/${stepsTotal}` : `${step}/${stepsTotal} (${Math.floor(percent)} %)`
+  const counts = progress === null ? null : countsInWords(progress)
+  if (progress === null || counts === null) return NOTHING
+  return progress.percent === null ? counts : `${counts} (${percentInWords(progress.percent)})`
+}
+
+function countsInWords(progress: ProgressView): string | null {
+  const { step, stepsTotal, epoch, epochsTotal, batch, batchesTotal } = progress
+  if (step !== null) return stepsTotal === null ? `step ${count(step)}` : ofTotal(step, stepsTotal)
+  const part = batch === null ? null : ofTotal(batch, batchesTotal)
+  if (epoch === null) return part
+  // In a list there is room for one of them.
+  if (epochsTotal !== null || part === null) return `epoch ${ofTotal(rounded(epoch), epochsTotal)}`
+  return `epoch ${rounded(epoch)}, ${part}`
+}
+
+function ofTotal(done: number, total: number | null): string {
+  return total === null ? count(done) : `${count(done)}/${count(total)}`
+}
+
+function rounded(epoch: number): number {
+  return Number(epoch.toFixed(2))
+}
+
+/** Never more than is done: whole, and with one decimal while it is small. */
+function percentInWords(percent: number): string {
+  return `${percent < 10 ? Math.floor(percent * 10) / 10 : Math.floor(percent)} %`
+}
+
+/** With a comma for the thousands. */
+export function count(whole: number): string {
+  return whole.toLocaleString('en-US')
+}
+
+/** A loss, to four significant digits. */
+export function lossInWords(loss: number): string {
+  return String(Number(loss.toPrecision(4)))
 }
 
 /** Where a job was asked to run, and where it does when that is something else. */

@@ -43,10 +43,17 @@ export interface JobView extends JobSummary {
   uiUrl: string | null
 }
 
+/** How far the training is. Each unit has its own fields; docs/progress.md says where each comes from. */
 export interface ProgressView {
+  /** Steps of the whole training. */
   step: number | null
   stepsTotal: number | null
   loss: number | null
+  epoch: number | null
+  epochsTotal: number | null
+  /** What is done of the epoch, or of a progress bar whose unit is unknown. */
+  batch: number | null
+  batchesTotal: number | null
   /** 0 to 100, with one decimal. */
   percent: number | null
 }

@@ -1,6 +1,6 @@
 import type { Checkpoint } from '../core/checkpoint'
 import type { Metered } from '../core/attempt-money'
-import type { Beat, Progress } from '../core/documents'
+import type { Beat } from '../core/documents'
 import type { MachineHandle, RealisedOffer } from '../core/handle'
 import { isFinal, type JobSpec } from '../core/job'
 import type { AttemptRecord, AttemptState } from '../core/ledger'
@@ -8,7 +8,8 @@ import { spend, spendOver } from '../core/meter'
 import type { JobStatus } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import { jobWorkflowId } from '../core/queues'
-import type { AttemptView, CostView, JobSummary, JobView, ProgressView, RecoveryView } from './job-view'
+import type { AttemptView, CostView, JobSummary, JobView, RecoveryView } from './job-view'
+import { leftByProgress, newestProgress, progressView } from './progress-view'
 
 /** The newest attempt's own documents, which are newer than what the job was told. */
 export interface AttemptDocumentsRead {
@@ -163,7 +164,8 @@ function settledView(attempt: AttemptRecord): AttemptView {
     restoredFrom: attempt.restoredFrom ?? null,
     checkpoint: attempt.checkpoint ?? null,
     progress: progressView(attempt.progress),
-    stepsLost: attempt.stepsLost ?? null,
+    // Records of before told the steps since the last checkpoint, which are not lost where the work is done.
+    stepsLost: state === 'succeeded' ? 0 : (attempt.stepsLost ?? null),
     phases: attempt.phases ?? [],
   }
 }
@@ -191,21 +193,6 @@ function stateNow(
   }
 }
 
-export function progressView(progress: Progress | undefined): ProgressView | null {
-  if (progress === undefined) return null
-  const { step, stepsTotal, loss } = progress
-  const percent =
-    step === null || stepsTotal === null || stepsTotal <= 0
-      ? null
-      : Math.round((step / stepsTotal) * 1_000) / 10
-  return { step, stepsTotal, loss, percent }
-}
-
-/** What a new attempt has not told yet, the one before still tells. */
-function newestProgress(attempts: AttemptView[]): ProgressView | null {
-  return attempts.findLast(({ progress }) => progress !== null)?.progress ?? null
-}
-
 function costOf(facts: SummaryFacts, attempts: AttemptView[]): CostView {
   const { status, newest } = facts
   const last = attempts.at(-1)
@@ -219,7 +206,7 @@ function costOf(facts: SummaryFacts, attempts: AttemptView[]): CostView {
   }
 }
 
-/** What is left to pay: by the pace of the running attempt where steps tell it, else by the user's own estimate. */
+/** What is left to pay: by the pace of the running attempt where progress tells it, else by the user's own estimate. */
 function remaining(
   { spec, nowMs }: SummaryFacts,
   last: AttemptView | undefined,
@@ -228,15 +215,8 @@ function remaining(
   if (last?.realised == null) return null
   const { priceMicroUsdPerHour } = last.realised
   if (priceMicroUsdPerHour === 0) return 0
-  const leftMs = leftBySteps(beat) ?? leftByEstimate(spec, last.launchedAtMs, nowMs)
+  const leftMs = leftByProgress(beat) ?? leftByEstimate(spec, last.launchedAtMs, nowMs)
   return leftMs === null ? null : spendOver(leftMs, priceMicroUsdPerHour)
-}
-
-function leftBySteps(beat: Beat | undefined): number | null {
-  const { step, stepsTotal } = beat?.progress ?? { step: null, stepsTotal: null }
-  if (beat === undefined || step === null || stepsTotal === null) return null
-  const done = step - (beat.restoredFrom?.step ?? 0)
-  return done <= 0 ? null : Math.round(Math.max(0, stepsTotal - step) * (beat.uptimeMs / done))
 }
 
 function leftByEstimate(

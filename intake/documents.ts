@@ -109,6 +109,11 @@ const progress = z.object({
   step: whole.nullable(),
   stepsTotal: whole.nullable(),
   loss: z.number().nullable(),
+  epoch: z.number().min(0).exactOptional(),
+  epochsTotal: whole.exactOptional(),
+  batch: whole.exactOptional(),
+  batchesTotal: whole.exactOptional(),
+  percent: z.number().min(0).max(100).exactOptional(),
   atMs: whole,
 })
 

@@ -13,6 +13,8 @@ import {
   age,
   attemptReason,
   attemptTime,
+  count,
+  lossInWords,
   NOTHING,
   plural,
   progressInWords,
@@ -105,8 +107,8 @@ function recoveryRow(recovery: RecoveryView): string[] {
 function facts(view: JobView, nowMs: number): [string, string][] {
   const { cost, progress, checkpoints, deadlineAtMs } = view
   const leaveSinceMs = view.attempts.at(-1)?.rebalanceAtMs ?? null
-  const { newest, count } = checkpoints
-  const loss = progress?.loss == null ? '' : `, loss ${progress.loss}`
+  const { newest, count: kept } = checkpoints
+  const loss = progress?.loss == null ? '' : `, loss ${lossInWords(progress.loss)}`
   const toGo =
     cost.estimatedRemainingMicroUsd === null
       ? ''
@@ -120,7 +122,10 @@ function facts(view: JobView, nowMs: number): [string, string][] {
     ['progress', `${progressInWords(progress)}${loss}`],
     ['cost', `${formatUsd(cost.spentMicroUsd)}${toGo}${budget}`],
     ['deadline', deadlineAtMs === null ? undefined : formatInstant(deadlineAtMs)],
-    ['checkpoint', newest === null ? undefined : `step ${newest.step}, ${plural(count, 'is', 'are')} kept`],
+    [
+      'checkpoint',
+      newest === null ? undefined : `step ${count(newest.step)}, ${plural(kept, 'is', 'are')} kept`,
+    ],
     [
       'warning',
       leaveSinceMs === null
@@ -150,5 +155,5 @@ function attemptRow(attempt: AttemptView, nowMs: number): string[] {
 }
 
 function stepOf(step: number | null | undefined): string {
-  return step == null ? NOTHING : String(step)
+  return step == null ? NOTHING : count(step)
 }

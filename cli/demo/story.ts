@@ -13,7 +13,7 @@ import type { MachineHandle } from '../../core/handle'
 import type { MicroUsd } from '../../core/money'
 import { SECOND_MS } from '../../core/time'
 import type { Progress } from '../dev/temporal/progress'
-import { progressInWords } from '../words'
+import { lossInWords, progressInWords } from '../words'
 import type { Stage } from './stage'
 
 /** Parts of the training after which a machine is lost, and how. */
@@ -141,7 +141,7 @@ async function untilStep(
     const { step, stepsTotal, loss } = beat?.progress ?? { step: null, stepsTotal: null, loss: null }
     if (step !== null && stepsTotal !== null) {
       progress.update(
-        `machine ${attempt}: step ${step}/${stepsTotal}${loss === null ? '' : `, loss ${loss}`}`,
+        `machine ${attempt}: step ${step}/${stepsTotal}${loss === null ? '' : `, loss ${lossInWords(loss)}`}`,
       )
       if (step >= stepsTotal * afterPart) return step
     }

@@ -161,7 +161,14 @@ GRANT = record(
 DRAIN = record({"reason": literal(*DRAIN_REASONS), "windowMs": whole(), "requestedAtMs": whole()})
 
 _PROGRESS = record(
-    {"step": _whole_or_null, "stepsTotal": _whole_or_null, "loss": or_null(number), "atMs": whole()}
+    {"step": _whole_or_null, "stepsTotal": _whole_or_null, "loss": or_null(number), "atMs": whole()},
+    optional={
+        "epoch": number,
+        "epochsTotal": whole(),
+        "batch": whole(),
+        "batchesTotal": whole(),
+        "percent": number,
+    },
 )
 
 _GPU = record(

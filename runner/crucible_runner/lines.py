@@ -1,50 +1,153 @@
-"""Turns what a process writes into lines. Keeps no more than one line in memory."""
+"""Turns what a process writes into lines. Keeps no more than a few lines in memory."""
 
-from typing import Callable, List
+import re
+from typing import Callable, Dict, List, Optional, Tuple
 
 from .redact import Redactor
 
 # Longer lines are split: a reader should never have to hold more than this for one line.
 LINE_BYTES_MAX = 16 * 1024
+# A bar that is rewritten again and again becomes a line this often, so that a log shows it and is not flooded by it.
+REWRITE_MS = 5_000
+
+# How bars of several lines are drawn: the cursor goes up again after the lower one.
+_UP = b"\x1b[A"
+# A writing that is a bar and nothing else; what a program has printed behind it must not be taken for a part of it.
+_BAR = re.compile(rb"^(.*?)(?:(?:\d{1,3}%\s*)?\|[^|]*\|\s*(\S+)/(\S+)|\d+it)\s+\[[^\[]*\]$", re.DOTALL)
+_BAR_BYTES_MAX = 2048
+_BLANKS = b"\b\r "
+_DIGITS = re.compile(rb"\d+")
+_HELD_MAX = 8
+_WRITINGS_PER_LINE = 3
 
 
 class LineSplitter:
-    """Splits one stream. Of a line rewritten with `\\r` the last writing counts; the rest is never a line."""
+    """Splits one stream. Of a line rewritten with `\\r` the last writing counts. While it is being rewritten, what stands
+    there becomes a line of its own now and then."""
 
     def __init__(self, redactor: Callable[[], Redactor]) -> None:
         self._redactor = redactor
         self._rest = b""
+        self._is_rewritten = False
+        self._rewritten_since_ms = 0
+        self._shown = b""
+        """What the last line made of a bar that is still rewritten says: it is not said twice."""
+        self._held: Dict[bytes, Tuple[bytes, bool]] = {}
+        """The newest writing of each bar that ended in a line end and may yet be drawn again, by its name; with whether it
+        stays when other lines follow."""
+        self.writings: List[bytes] = []
+        """What the last feed has brought: lines, and the newest writings of what is rewritten. Not redacted."""
 
     @property
     def unfinished(self) -> bytes:
         """What has been written of a line that has no end yet, such as a progress bar."""
         return self._rest
 
-    def feed(self, data: bytes) -> List[bytes]:
-        """The lines that end in `data`, redacted, without their line ends."""
+    @property
+    def is_waiting(self) -> bool:
+        """A bar is being drawn whose newest writing is not a line yet: `tick` makes it one in time."""
+        return self._is_rewritten or bool(self._held)
+
+    def feed(self, data: bytes, now_ms: int) -> List[bytes]:
+        """The lines that `data` ends, and the bars whose time has come, redacted, without their line ends."""
         lines: List[bytes] = []
         ended = (self._rest + data).split(b"\n")
         self._rest = ended.pop()
+        self.writings = []
         redactor = self._redactor()
         for line in ended:
-            if b"\r" in line:
-                line = _last_writing(line)
-            self._add(lines, line, redactor)
-        if b"\r" in self._rest:
+            if self._is_rewritten or b"\r" in line or _UP in line:
+                self._add_rewritten(lines, line, redactor, now_ms)
+            else:
+                self._flush(lines, redactor)
+                self.writings.append(line)
+                self._add(lines, line, redactor)
+        if b"\r" in self._rest[:-1]:
+            self._note_writings(self._rest)
+            self._begin_rewriting(now_ms)
             # A `\r` at the very end may be half of a `\r\n`: what stands before it is not yet overwritten.
             at = self._rest.rfind(b"\r", 0, len(self._rest) - 1)
             self._rest = self._rest[at + 1 :]
         while len(self._rest) > LINE_BYTES_MAX + redactor.longest:
             self._rest = self._split(lines, self._rest, redactor)
+        return lines + self.tick(now_ms)
+
+    def tick(self, now_ms: int) -> List[bytes]:
+        """The newest writing of a bar, when it has been rewritten for so long without becoming a line."""
+        if not self.is_waiting or now_ms - self._rewritten_since_ms < REWRITE_MS:
+            return []
+        lines: List[bytes] = []
+        writing = _trimmed(self._rest) if self._is_rewritten else b""
+        if not writing and self._held:
+            key = list(self._held)[-1]
+            writing = self._held.pop(key)[0]
+        self._rewritten_since_ms = now_ms
+        if writing and writing != self._shown:
+            self._shown = writing
+            self._add(lines, writing, self._redactor())
         return lines
 
     def end(self) -> List[bytes]:
         """What was left without a line end when the stream ended."""
         lines: List[bytes] = []
-        if self._rest:
-            self._add(lines, _last_writing(self._rest), self._redactor())
-            self._rest = b""
+        redactor = self._redactor()
+        self.writings = []
+        writing = _trimmed(_last_writing(self._rest)) if self._is_rewritten else _last_writing(self._rest)
+        self._flush(lines, redactor)
+        if writing and not (self._is_rewritten and writing == self._shown):
+            self.writings.append(writing)
+            self._add(lines, writing, redactor)
+        self._rest, self._is_rewritten = b"", False
         return lines
+
+    def _begin_rewriting(self, now_ms: int) -> None:
+        if not self.is_waiting:
+            self._rewritten_since_ms = now_ms
+        self._is_rewritten = True
+
+    def _note_writings(self, line: bytes) -> None:
+        newest = [writing for writing in line.split(b"\r") if writing.strip()]
+        self.writings += newest[-_WRITINGS_PER_LINE:]
+
+    def _add_rewritten(self, lines: List[bytes], line: bytes, redactor: Redactor, now_ms: int) -> None:
+        """A line that was rewritten before its end; of a bar that is not full its next writing may follow on a line below."""
+        was_rewritten, self._is_rewritten = self._is_rewritten, False
+        self._note_writings(line)
+        writing = _last_writing(line)
+        if not was_rewritten and b"\r" not in line.rstrip(b"\r") and _UP not in line:
+            self._flush(lines, redactor)
+            return self._add(lines, writing, redactor)  # it only ends in `\r\n`
+        is_drawn_again = writing.rstrip().endswith(_UP)
+        writing = _trimmed(writing)
+        if not writing:
+            return None  # a bar was wiped away
+        match = _bar_of(writing)
+        if match is not None:
+            if is_drawn_again or match.group(2) is None or match.group(2) != match.group(3):
+                return self._hold(_key(match), (writing, not is_drawn_again), now_ms)
+            self._held.pop(_key(match), None)
+        else:
+            self._flush(lines, redactor)
+        if writing != self._shown:
+            self._add(lines, writing, redactor)
+        self._shown = b""
+        return None
+
+    def _hold(self, key: bytes, held: Tuple[bytes, bool], now_ms: int) -> None:
+        if not self.is_waiting:
+            self._rewritten_since_ms = now_ms
+        self._held.pop(key, None)
+        if held[0] != self._shown:
+            self._held[key] = held
+        if len(self._held) > _HELD_MAX:
+            del self._held[next(iter(self._held))]
+
+    def _flush(self, lines: List[bytes], redactor: Redactor) -> None:
+        """Other lines follow: the bars will not be drawn again at the same place."""
+        for writing, stays in self._held.values():
+            if stays:
+                self._add(lines, writing, redactor)
+        self._held.clear()
 
     def _add(self, lines: List[bytes], line: bytes, redactor: Redactor) -> None:
         while len(line) > LINE_BYTES_MAX:
@@ -63,3 +166,23 @@ class LineSplitter:
 
 def _last_writing(line: bytes) -> bytes:
     return line.rstrip(b"\r").rpartition(b"\r")[2]
+
+
+def _trimmed(writing: bytes) -> bytes:
+    """Without what only moves the cursor, and the blanks that wipe away a longer writing."""
+    text = _last_writing(writing)
+    while text.startswith(_UP):
+        text = text[len(_UP) :]
+    text = text.rstrip(_BLANKS)
+    while text.endswith(_UP):
+        text = text[: -len(_UP)].rstrip(_BLANKS)
+    return text
+
+
+def _key(bar: "re.Match[bytes]") -> bytes:
+    return _DIGITS.sub(b"", bar.group(1)).strip()
+
+
+def _bar_of(writing: bytes) -> "Optional[re.Match[bytes]]":
+    """Not none for a writing that is a bar and nothing else."""
+    return _BAR.match(writing) if writing.endswith(b"]") and len(writing) <= _BAR_BYTES_MAX else None

@@ -81,6 +81,10 @@ class LogBook:
         for stream, lines in early:
             self.add(stream, lines)
 
+    def now_ms(self) -> int:
+        """By the clock for durations."""
+        return self._clock.mono_ms()
+
     def remark(self, text: str) -> None:
         """A line of the runner itself."""
         self.add(

@@ -1,6 +1,7 @@
 """One command of the order while it runs: its processes, its output, its end."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from .progress import Progress
 
 _READ_BYTES = 64 * 1024
 _ERROR_LINES_KEPT = 20
+_BAR_LOOK_MS = 1_000
 # How long after the last process has ended its output may still be on its way through a pipe.
 _OUTPUT_SECONDS = 5.0
 
@@ -141,13 +143,18 @@ class Workload:
         book, progress = self._sink
         splitter = LineSplitter(lambda: book.redactor)
         descriptor = stream.fileno()
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
         while True:
+            # A bar that stands still becomes a line too, once its time has come.
+            if splitter.is_waiting and not poll.poll(_BAR_LOOK_MS):
+                book.add(name, splitter.tick(book.now_ms()))
+                continue
             data = os.read(descriptor, _READ_BYTES)
             try:
-                lines = splitter.feed(data) if data else splitter.end()
+                lines = splitter.feed(data, book.now_ms()) if data else splitter.end()
                 book.add(name, lines)
-                # Without a line there may be a progress bar, rewritten again and again.
-                progress.see(lines or [splitter.unfinished])
+                progress.see(splitter.writings)
                 if name == "err":
                     self.error_lines.extend(
                         line.decode("utf-8", "replace") for line in lines[-_ERROR_LINES_KEPT:]

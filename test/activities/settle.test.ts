@@ -3,11 +3,12 @@ import type { BackendDeps } from '../../activities/backend'
 import type { Backend, LogPage } from '../../backends/backend'
 import { BackendError } from '../../backends/errors'
 import type { SettleInput, Settlement } from '../../core/activities'
+import type { Manifest } from '../../core/checkpoint'
 import type { Diagnosis } from '../../core/documents'
 import { microUsd } from '../../core/money'
 import { spendOver } from '../../core/meter'
 import { CLOCK_SLACK_MS, MINUTE_MS } from '../../core/time'
-import { layout } from '../../storage/layout'
+import { layout, MANIFEST_NAME } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import { saveCheckpoint, UNTRAINED } from '../backends/scripted/checkpoints'
 import type { WorldOptions } from '../backends/scripted/world'
@@ -134,7 +135,7 @@ describe('how an attempt ended', () => {
     await place.result(input.order, { artifacts, phases: [...phases], progress })
     const end = { kind: 'failed', isLaunched: true, failure: DOWN } as const
     expect(await settle({ ...input, end })).toMatchObject({
-      ...{ end: { kind: 'succeeded' }, artifacts, phases, progress, stepsLost: 9, handle: input.handle },
+      ...{ end: { kind: 'succeeded' }, artifacts, phases, progress, stepsLost: 0, handle: input.handle },
     })
   })
 
@@ -191,6 +192,17 @@ describe('how an attempt ended', () => {
       restoredFrom: first,
     })
     expect(await settle(input)).toMatchObject({ checkpoint: second, restoredFrom: first, stepsLost: 7 })
+  })
+
+  it('compares steps with no running number of a checkpoint', async () => {
+    const input = inputOf()
+    const saving = { store: place.store, jobId: input.order.jobId, attempt: 1, nowMs: 1 }
+    const saved = await saveCheckpoint({ ...UNTRAINED, step: 3 }, saving)
+    const key = `${layout.checkpoint(saving.jobId, saved.step, saved.attempt)}${MANIFEST_NAME}`
+    const manifest = JSON.parse((await place.store.get(key))!.toString()) as Manifest
+    await place.store.put(key, JSON.stringify({ ...manifest, isStepKnown: false, sha256: undefined }))
+    await place.beat(input.order, { progress: { step: 1200, stepsTotal: null, loss: null, atMs: 1 } })
+    expect(await settle(input)).toMatchObject({ checkpoint: saved, stepsLost: null })
   })
 
   it.each([

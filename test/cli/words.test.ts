@@ -4,6 +4,7 @@ import {
   attemptReason,
   bytes,
   clip,
+  lossInWords,
   placementInWords,
   plural,
   progressInWords,
@@ -13,15 +14,40 @@ import { joinView } from '../../client/view'
 import { machineOf, NOW, statusOf } from '../client/world'
 
 describe('words', () => {
+  const UNKNOWN = {
+    ...{ step: null, stepsTotal: null, loss: null, percent: null },
+    ...{ epoch: null, epochsTotal: null, batch: null, batchesTotal: null },
+  }
+
   it.each([
-    [null, '-'],
-    [{ step: null, stepsTotal: null, loss: 1, percent: null }, '-'],
-    [{ step: 480, stepsTotal: null, loss: null, percent: null }, 'step 480'],
-    [{ step: 480, stepsTotal: 1500, loss: null, percent: 32 }, '480/1500 (32 %)'],
+    [{ loss: 1 }, '-'],
+    [{ step: 480 }, 'step 480'],
+    [{ step: 480, stepsTotal: 1500, percent: 32 }, '480/1,500 (32 %)'],
+    [{ step: 12_345, stepsTotal: 500_000, percent: 2.4 }, '12,345/500,000 (2.4 %)'],
     // Not done before it is.
-    [{ step: 1499, stepsTotal: 1500, loss: null, percent: 99.9 }, '1499/1500 (99 %)'],
+    [{ step: 1499, stepsTotal: 1500, percent: 99.9 }, '1,499/1,500 (99 %)'],
+    [{ step: 7, epoch: 1, epochsTotal: 4, percent: 5.96 }, 'step 7 (5.9 %)'],
+    [{ epoch: 2, epochsTotal: 5, batch: 40, batchesTotal: 100, percent: 28 }, 'epoch 2/5 (28 %)'],
+    [{ epoch: 0, batch: 40, batchesTotal: 1000 }, 'epoch 0, 40/1,000'],
+    [{ epoch: 1.23456 }, 'epoch 1.23'],
+    [{ batch: 40, batchesTotal: 100 }, '40/100'],
+    [{ batch: 40 }, '40'],
   ])('progress %j', (progress, words) => {
-    expect(progressInWords(progress)).toBe(words)
+    expect(progressInWords({ ...UNKNOWN, ...progress })).toBe(words)
+  })
+
+  it('have none for progress that is not known', () => {
+    expect(progressInWords(null)).toBe('-')
+  })
+
+  it.each([
+    [2.373574, '2.374'],
+    [0.1234567, '0.1235'],
+    [2, '2'],
+    [1.7872662e-6, '0.000001787'],
+    [6738.515625, '6739'],
+  ])('a loss of %d', (loss, words) => {
+    expect(lossInWords(loss)).toBe(words)
   })
 
   it('tell what was asked for, and what was got where that is another kind', () => {

@@ -52,7 +52,7 @@ describe('a job joined from workflow, record and beat', () => {
     // 20 steps in 20 minutes, 40 to go, at 6 cents a minute.
     const { cost, progress: shown } = joinView(facts({ newest: { attempt: 1, beat, machine: machineOf(1) } }))
     expect(cost.estimatedRemainingMicroUsd).toBe(40 * 60_000)
-    expect(shown).toEqual({ step: 60, stepsTotal: 100, loss: 2, percent: 60 })
+    expect(shown).toMatchObject({ step: 60, stepsTotal: 100, loss: 2, percent: 60 })
   })
 
   it("estimates by the owner's own figure where steps tell nothing, and never below nothing", () => {
@@ -141,7 +141,26 @@ describe('a job joined from workflow, record and beat', () => {
       stepsTotal: null,
       loss: 2,
       percent: null,
+      ...{ epoch: null, epochsTotal: null, batch: null, batchesTotal: null },
     })
+  })
+
+  it('shows epochs without steps, and what is left by their part of the whole', () => {
+    const told = { ...progress(0, null), step: null, epoch: 2, epochsTotal: 4, percent: 25 }
+    const beat = beatOf(1, { progress: told, restoredFrom: null, uptimeMs: 20 * MINUTE_MS })
+    const { cost, progress: shown } = joinView(facts({ newest: { attempt: 1, beat, machine: machineOf(1) } }))
+    expect(shown).toMatchObject({ step: null, epoch: 2, epochsTotal: 4, percent: 25 })
+    const hour = machineOf(1).realised.priceMicroUsdPerHour
+    expect(cost.estimatedRemainingMicroUsd).toBe(hour)
+  })
+
+  it('never shows steps lost of an attempt that did its work, whatever an old record says', () => {
+    const [first] = statusOf().attempts
+    const lostBy = (state: 'succeeded' | 'failed') => {
+      const status = statusOf({ attempts: [{ ...first!, state, endedAtMs: NOW, stepsLost: 60 }] })
+      return joinView(facts({ status, newest: undefined })).attempts[0]!.stepsLost
+    }
+    expect([lostBy('succeeded'), lostBy('failed')]).toEqual([0, 60])
   })
 
   it('has every field, null where nothing is known, so that programs need not ask', () => {

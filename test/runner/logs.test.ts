@@ -58,7 +58,26 @@ for i in range(40):
     const result = await machine.end()
     expect(await machine.output()).toEqual(['100%', 'plain', '13/40 [bar'])
     expect((await machine.lines()).filter(({ s }) => s === 'err').map(({ m }) => m)).toEqual(['unfinished'])
-    expect(result.progress).toMatchObject({ step: 13, stepsTotal: 40 })
+    expect(result.progress).toMatchObject({ step: null, batch: 13, batchesTotal: 40 })
+  })
+
+  it('show a bar that is rewritten, once it has been for a while', async () => {
+    const machine = await createWorld().launch({
+      run: `python3 -u -c "
+import time
+print('begun', flush=True)
+for i in range(1000): print(f'\\\\r{i // 10}%|##  | {i}/1000 [00:01<00:03, 11.9it/s]', end='', flush=True); time.sleep(0.007)
+print()
+print('ended')"`,
+    })
+    await machine.end()
+    const output = await machine.output()
+    expect([output[0], output.at(-1)]).toEqual(['begun', 'ended'])
+    const bars = output.slice(1, -1).map((line) => Number(/ (\d+)\/1000/.exec(line)?.[1]))
+    expect(bars.at(-1)).toBe(999)
+    expect(bars.length).toBeGreaterThan(1)
+    expect(bars.length).toBeLessThan(20)
+    expect(numbersOf(await machine.lines())).toEqual((await machine.lines()).map((_, at) => at + 1))
   })
 
   it('are split when they are very long, without a byte lost', async () => {

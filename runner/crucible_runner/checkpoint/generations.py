@@ -46,6 +46,8 @@ class Generation:
         self.files = files
         """What it has written, as last seen."""
         self.first_ms = now_ms
+        self.burst_ms = now_ms
+        """The look (monotonic) that saw it begin, or go on after a pause."""
         self.changed_ms = now_ms
         """The look (monotonic) that saw its last change."""
         self.step = step
@@ -91,6 +93,8 @@ class Generations:
         """Those that were followed by another, newest last."""
         self.complete_shapes: Deque[Shape] = deque(reversed(shapes), maxlen=_SHAPES_KEPT)
         self._begun_ms: Deque[int] = deque(maxlen=_SHAPES_KEPT)
+        self._bursts_ms: Deque[int] = deque(maxlen=_SHAPES_KEPT)
+        """When something was written after a time of quiet."""
         self.pause_ms = 0
         """The longest pause seen within one save, from its last change to the one with which it went on."""
 
@@ -113,6 +117,8 @@ class Generations:
             elif fresh or len(changed) != len(current.files):
                 pause_ms = look.at_ms - current.changed_ms
                 if fresh and pause_ms >= self._quiet_ms:
+                    self._bursts_ms.append(look.at_ms)
+                    current.burst_ms = look.at_ms
                     self.pause_ms = max(self.pause_ms, pause_ms)
                 current.files = changed
                 current.changed_ms = look.at_ms
@@ -127,6 +133,7 @@ class Generations:
         number = self.current.number + 1 if self.current is not None else 1
         self.current = Generation(number, files, look.at_ms, look.step)
         self._begun_ms.append(look.at_ms)
+        self._bursts_ms.append(look.at_ms)
 
     def _is_next(self, current: Generation, fresh: List[str], changed: Dict[str, FileStamp], look: Look) -> bool:
         """Whether what has changed belongs to the next save, rather than to the one that is being written."""
@@ -173,6 +180,8 @@ class Generations:
 
     def interval_ms(self) -> Optional[int]:
         """The usual time from the beginning of one save to that of the next; before the second, that of earlier attempts."""
-        begun = list(self._begun_ms)
-        pauses = sorted(after - before for before, after in zip(begun, begun[1:]))
-        return pauses[len(pauses) // 2] if pauses else self._interval_before_ms
+        for begun in (list(self._begun_ms), list(self._bursts_ms)):
+            pauses = sorted(after - before for before, after in zip(begun, begun[1:]))
+            if pauses:
+                return pauses[len(pauses) // 2]
+        return self._interval_before_ms

@@ -23,7 +23,7 @@ class LastSave:
         self._clock = clock
         self._until_ms: Optional[int] = None
         current = looks.saves.current
-        self._safe_before = current if current is not None and self._is_safe(current) else None
+        self._safe_before_ms = current.changed_ms if current is not None and self._is_safe(current) else -1
 
     def due_ms(self) -> Optional[int]:
         """When the next save, or the one under way, should be in the store (monotonic); None where nothing tells."""
@@ -32,10 +32,10 @@ class LastSave:
         after_ms = self._checkpoints.upload_ms + self._looks.quiet_ms
         save_ms = saves.closed[-1].save_ms if saves.closed else 0
         if current is not None and not self._is_safe(current):
-            return max(current.first_ms + max(save_ms, current.save_ms), self._drain.began_at_ms) + after_ms
+            return max(current.burst_ms + save_ms, self._drain.began_at_ms) + after_ms
         if interval_ms is None:
             return None
-        begun_ms = current.first_ms if current is not None else self._looks.begun_ms
+        begun_ms = current.burst_ms if current is not None else self._looks.begun_ms
         due_ms = begun_ms + interval_ms + int(interval_ms * _LATE_SHARE)
         return None if due_ms < self._drain.began_at_ms else due_ms + save_ms + after_ms
 
@@ -55,9 +55,9 @@ class LastSave:
         if self._until_ms is None or self._clock.mono_ms() >= self._until_ms:
             return True
         current = self._looks.saves.current
-        if current is None or current is self._safe_before or not self._is_safe(current):
+        if current is None or current.changed_ms <= self._safe_before_ms or not self._is_safe(current):
             return False
-        if current.first_ms >= self._drain.began_at_ms:
+        if current.burst_ms >= self._drain.began_at_ms:
             return True
         # It was under way when the drain began. Another one may be due.
         due_ms = self.due_ms()

@@ -7,7 +7,7 @@ from support import FakeClock, FolderTest
 
 from crucible_runner.file_store import FileStore
 from crucible_runner.keys import Keys
-from crucible_runner.lines import LINE_BYTES_MAX, LineSplitter
+from crucible_runner.lines import LINE_BYTES_MAX, REWRITE_MS, LineSplitter
 from crucible_runner.logs import CHUNK_BYTES, LogBook
 from crucible_runner.redact import Redactor
 from crucible_runner.shipper import MERGE_COUNT, Shipper
@@ -32,7 +32,7 @@ class LineSplitterTest(unittest.TestCase):
         splitter = LineSplitter(lambda: Redactor(secrets))
         lines = []
         for at in range(0, len(data), size):
-            lines += splitter.feed(data[at : at + size])
+            lines += splitter.feed(data[at : at + size], 0)
         return lines + splitter.end()
 
     def test_gives_the_same_lines_however_the_data_arrive(self):
@@ -53,9 +53,63 @@ class LineSplitterTest(unittest.TestCase):
     def test_a_bar_that_never_ends_takes_no_memory(self):
         splitter = LineSplitter(lambda: Redactor([]))
         for step in range(10_000):
-            self.assertEqual(splitter.feed(b"\r%d/10000 [%s" % (step, b"=" * 100)), [])
+            self.assertEqual(splitter.feed(b"\r%d/10000 [%s" % (step, b"=" * 100), 0), [])
         self.assertLess(len(splitter.unfinished), 200)
         self.assertTrue(splitter.unfinished.startswith(b"9999/"))
+
+
+    def lines_over(self, texts, every_ms):
+        splitter = LineSplitter(lambda: Redactor([]))
+        lines = []
+        for at, text in enumerate(texts):
+            lines += splitter.feed(text, at * every_ms)
+        return lines + splitter.end()
+
+    def test_a_bar_is_shown_now_and_then_and_at_its_end(self):
+        bar = b"\r%3d%%|####  | %d/100 [00:01<00:03, 11.9it/s]"
+        texts = [bar % (at, at) for at in range(101)] + [b"\n", b"done\n"]
+        lines = self.lines_over(texts, REWRITE_MS // 20)
+        self.assertEqual([line.split(b"| ")[-1].split(b"/")[0] for line in lines[:-1]], [b"20", b"40", b"60", b"80", b"100"])
+        self.assertEqual(lines[-1], b"done")
+        self.assertEqual(len(self.lines_over(texts, 1)), 2)
+
+    def test_a_bar_that_stands_still_is_shown_once(self):
+        splitter = LineSplitter(lambda: Redactor([]))
+        self.assertEqual(splitter.feed(b"\r 1%|  | 1/100 [00:01<00:03, 11.9it/s]", 0), [])
+        self.assertTrue(splitter.is_waiting)
+        self.assertEqual(splitter.tick(REWRITE_MS - 1), [])
+        self.assertEqual(splitter.tick(REWRITE_MS), [b" 1%|  | 1/100 [00:01<00:03, 11.9it/s]"])
+        self.assertEqual(splitter.tick(REWRITE_MS * 3), [])
+        self.assertEqual(splitter.feed(b"\n", REWRITE_MS * 4), [])
+
+    def test_an_unfinished_line_without_rewriting_is_not_cut(self):
+        splitter = LineSplitter(lambda: Redactor([]))
+        self.assertEqual(splitter.feed(b"loading ... ", 0) + splitter.tick(REWRITE_MS * 9), [])
+        self.assertFalse(splitter.is_waiting)
+        self.assertEqual(splitter.feed(b"ok\n", REWRITE_MS * 10), [b"loading ... ok"])
+
+    def test_nested_bars_do_not_flood(self):
+        outer = b"\rEpoch: %d%%|#  | %d/50 [00:00<00:00,  9.2it/s]\n"
+        inner = b"\rBatch: %d%%|## | %d/5 [00:00<00:00, 88.0it/s]\x1b[A\n"
+        texts = []
+        for epoch in range(50):
+            texts += [outer % (epoch, epoch)] + [inner % (batch * 20, batch) for batch in range(5)]
+            texts += [b"\r                         \x1b[A"]
+        texts += [b"\rEpoch: 100%|###| 50/50 [00:00<00:00,  9.2it/s]\n", b"done\n"]
+        lines = self.lines_over(texts, REWRITE_MS // 70)
+        self.assertLess(len(lines), 10)
+        self.assertEqual(lines[-2:], [b"Epoch: 100%|###| 50/50 [00:00<00:00,  9.2it/s]", b"done"])
+
+    def test_what_is_printed_amid_a_bar_is_never_dropped(self):
+        texts = [b"\r 10%|#  | 1/10 [00:01<00:03, 11.9it/s]step 1: loss 0.5\n", b"\r 20%|#  | 2/10 [00:01<00:03, 1it/s]\nplain\n"]
+        self.assertEqual(
+            self.lines_over(texts, 1),
+            [
+                b" 10%|#  | 1/10 [00:01<00:03, 11.9it/s]step 1: loss 0.5",
+                b" 20%|#  | 2/10 [00:01<00:03, 1it/s]",
+                b"plain",
+            ],
+        )
 
 
 class LogBookTest(FolderTest):

@@ -53,9 +53,42 @@ class ProgressTest(FolderTest):
         self.assert_progress("Iteration: 12", 12)
         self.assert_progress("{'loss': 2.31, 'learning_rate': 5e-05, 'epoch': 0.5}", None, None, 2.31)
         self.assert_progress("global_step=77", 77)
-        self.assert_progress(" 40%|████      | 12/300 [00:10<01:00,  1.2it/s]", 12, 300)
-        self.assert_progress("Epoch 3/10", 3, 10)
-        self.assert_progress("Epoch 3/10 step 40/100 loss 0.5", 40, 100, 0.5)
+        self.assert_progress("Steps:  4%|█         | 12/300 [00:10<01:00,  1.2it/s]", 12, 300)
+
+    def test_epochs_and_bars_are_no_steps(self):
+        for line, fields in (
+            (" 40%|████      | 12/300 [00:10<01:00,  1.2it/s]", {"batch": 12, "batchesTotal": 300}),
+            ("Epoch 3/10", {"epoch": 3, "epochsTotal": 10, "percent": 20.0}),
+            (
+                "Epoch 3/10 step 40/100 loss 0.5",
+                {"epoch": 3, "epochsTotal": 10, "batch": 40, "batchesTotal": 100, "percent": 20.0, "loss": 0.5},
+            ),
+        ):
+            progress = self.progress(line)
+            document = progress.document()
+            self.assertIsNone(progress.step())
+            expected = dict({"step": None, "stepsTotal": None, "loss": None}, **fields)
+            self.assertEqual(document, dict(expected, atMs=document["atMs"]), line)
+
+    def test_what_the_set_up_prints_is_no_progress(self):
+        progress = self.progress("step 400/500 loss 1", "Epoch 3/3")
+        progress.begin(0)
+        self.assertIsNone(progress.document())
+
+    def test_the_first_step_of_a_program_without_steps_is_when_its_bar_grows(self):
+        progress = self.progress()
+        progress.begin(40)
+        bar = "Epoch 3:  %d%%|██    | %d/50 [00:10<01:00,  1.2it/s]"
+        progress.see([(bar % (20, 10)).encode()])
+        self.assertIsNone(progress.first_step_at_ms)
+        progress.see([b"Validation DataLoader 0:  50%|####  | 25/50 [00:10<01:00,  1.2it/s]"])
+        self.assertIsNone(progress.first_step_at_ms)
+        progress.see([(bar % (22, 11)).encode()])
+        self.assertIsNotNone(progress.first_step_at_ms)
+
+    def test_the_beginning_of_an_epoch_is_found_in_a_flood(self):
+        progress = self.progress("Epoch 2/4", *["  %d/100 - 2s - loss: 0.5" % batch for batch in range(1, 100)])
+        self.assertEqual(progress.document()["percent"], 49.7)
 
     def test_reads_nothing_into_other_lines(self):
         for line in (
@@ -72,6 +105,17 @@ class ProgressTest(FolderTest):
         self.assertIsNone(self.progress("loss nan").document())
         self.assertIsNone(self.progress("step " + "1" * 10_000).document())
 
+    def test_costs_little_however_much_is_printed(self):
+        line = b"INFO trainer step %d loss 2.3456 lr 1e-4 tokens/s 12345 elapsed 1:23:45"
+        progress = self.progress()
+        began = time.process_time()
+        # 64 MB of lines, as many at a time as one read of a pipe brings.
+        lines = [line % step for step in range(1024)]
+        for _ in range(1000):
+            progress.see(lines)
+        self.assertLess(time.process_time() - began, 10)
+        self.assertEqual(progress.step(), 1023)
+
     def test_is_quick_about_long_lines(self):
         began = time.process_time()
         for word in ("loss", "loss:", "step", "epoch", "1/2", "train loss", "'loss'"):
@@ -80,9 +124,14 @@ class ProgressTest(FolderTest):
         self.assert_progress("step 7/9 loss 0.5" + " " * 16_000, 7, 9, 0.5)
 
     def test_a_step_is_better_than_a_bar_and_a_bar_than_an_epoch(self):
-        progress = self.progress("epoch 9/10", "5/7 [", "step 100", "epoch 10/10", "7/7 [")
+        progress = self.progress("5/7 [", "step 100", "7/7 [")
         self.assertEqual(progress.document()["step"], 100)
         self.assertIsNone(progress.document()["stepsTotal"])
+
+    def test_a_step_beside_a_later_epoch_may_be_of_either(self):
+        progress = self.progress("epoch 9/10", "step 100")
+        self.assertIsNone(progress.step())
+        self.assertEqual(progress.document()["batch"], 100)
 
     def test_only_a_real_step_tells_that_all_is_done(self):
         self.assertFalse(self.progress("step 9/10").is_done())

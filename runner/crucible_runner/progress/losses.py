@@ -1,0 +1,65 @@
+"""The loss of the training in a line; that of a validation is never taken for it."""
+
+import math
+import re
+from typing import Optional
+
+from .numbers import EVAL_WORDS, NUMBER
+
+# `loss: 2.31`, `'loss': 2.31`, `loss = 2.31`, `Loss | 2.31`, `loss/train/total: 2.31`, `"loss": "2.31"`.
+_LOSS = re.compile(
+    rb"(?:loss(?:_step|_epoch|/train/total)?|\bxent)['\"]?\s*(?:[:=|(]\s*)*['\"]?(" + NUMBER + rb")(?![\w%])",
+    re.IGNORECASE,
+)
+_WORD_BEFORE = re.compile(rb"([A-Za-z0-9_/\-.']*)$")
+# What may be written together with the word: `train_loss`, `total_loss`, `train-logloss`, `train/CrossEntropyLoss`.
+_SAME_LOSS = re.compile(
+    rb"(?:\w+/)?(?:(?:reduced|total|lm|mlm|clm|train(?:ing)?|tr|avg\.?|average|mean|batch|running|step|epoch|"
+    rb"cross[-_]?entropy|nll|learn|global|current|binary|categorical|c|log|mlog|multi|ema|smoothed?)[-_/]?)*$",
+    re.IGNORECASE,
+)
+# What may stand before it as a word of its own: `train loss`, `lm loss`, `Avg. loss`, `training's binary_logloss`.
+_SAME_WORD = re.compile(
+    rb"(?:train(?:ing)?(?:'s|_loss's)?|lm|total|avg\.?|average|mean|batch|running|current|step|epoch|cross|entropy|"
+    rb"cross-entropy|the|and|with|nll|global|info|log)$",
+    re.IGNORECASE,
+)
+_EVAL = re.compile(rb"(?:^|[^A-Za-z])" + EVAL_WORDS + rb"(?:[^A-Za-z]|$)", re.IGNORECASE)
+_PHRASE = re.compile(rb"[^,;|()\[\]{}\d:=]*$")
+_DASH = re.compile(rb"\s-+\s")
+# What the Trainer of Transformers says at the end is an average of all steps.
+_SUMMARY = b"train_runtime"
+_WORD = re.compile(rb"[A-Za-z][\w.'\-]*$")
+
+
+def find_loss(text: bytes) -> Optional[float]:
+    """The first loss of the training that the line has; None where it has none, or one that is no number."""
+    if _SUMMARY in text:
+        return None
+    for match in _LOSS.finditer(text):
+        if _is_of_training(text[max(0, match.start() - 48) : match.start()]):
+            value = float(match.group(1))
+            return value if math.isfinite(value) else None
+    return None
+
+
+def _is_of_training(before: bytes) -> bool:
+    """What is written before the word `loss`."""
+    joined = _WORD_BEFORE.search(before).group(1)
+    # `'loss'` of a dictionary.
+    joined = joined.lstrip(b"'-/")
+    if joined and (_EVAL.search(joined.replace(b"_", b" ")) or _SAME_LOSS.match(joined) is None):
+        return False
+    phrase = before[: len(before) - len(joined)]
+    spoken = _DASH.split(_PHRASE.search(phrase.rstrip(b"'\"")).group(0))[-1]
+    # `Test set: Average loss: 0.06`: what is before the colon counts too.
+    set_before = phrase[: len(phrase) - len(spoken)].rstrip(b": ")[-16:]
+    if _EVAL.search(spoken.replace(b"_", b" ")) or _EVAL.search(_after_figures(set_before)):
+        return False
+    word = _WORD.search(spoken.rstrip(b" -"))
+    return word is None or spoken[-1:] == b"-" or _SAME_WORD.match(word.group(0)) is not None
+
+
+def _after_figures(text: bytes) -> bytes:
+    """Only a label may speak of a validation: `Test set: `, `DEV : `; a figure of one may stand anywhere."""
+    return text if re.search(rb"[\d,;|]", text) is None else b""

@@ -1,0 +1,155 @@
+"""The progress of an attempt, from whichever source is the best."""
+
+import os
+import threading
+from collections import deque
+from typing import Deque, Iterable, List, Optional, Tuple
+
+from ..clock import Clock
+from ..documents import HELPER_PROGRESS, parse
+from ..paths import read_plain
+from .reading import read
+from .tables import Tables
+from .tracker import Progress as Told
+from .tracker import Tracker
+
+# Only the newest figure counts; of a flood of lines the last ones are looked at, so that reading costs little.
+_LINES_PER_LOOK = 10
+_FLOOD_LINES = 100
+_LINES_OF_FLOOD = 3
+# Beginnings of epochs and of tables are looked for among all lines: what follows is understood by them.
+_HEADS = (b"Iter", b"iter", b"Step", b"step", b"E ")
+_HEADS_PER_LOOK = 2
+
+
+# Steps are remembered for so many changes, to date what was written a moment ago.
+_STEPS_KEPT = 4096
+
+
+class Progress:
+    """The newest progress; once the helper has spoken it alone counts."""
+
+    def __init__(self, helper_path: str, clock: Clock) -> None:
+        self._helper_path = helper_path
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._helper_stamp: Optional[tuple] = None
+        self._is_helped = False
+        self._told = Told()
+        self._at_ms = 0
+        self._tracker = Tracker()
+        self._tables = Tables()
+        self._restored_step: Optional[int] = None
+        self._steps: Deque[Tuple[int, int]] = deque(maxlen=_STEPS_KEPT)
+        """Instants (wall clock) and the steps that were told then."""
+        self.first_step_at_ms: Optional[int] = None
+        """Wall clock of when the first step of this attempt's own was seen; None before."""
+
+    def begin(self, restored_step: int) -> None:
+        """The command is about to start: from now on a step beyond the restored one (0 for none) is its own, and
+        what was printed before, by the set-up, is no progress of it."""
+        with self._lock:
+            self._restored_step = restored_step
+            self._tracker = Tracker(restored_step)
+            self._tables = Tables()
+            if not self._is_helped:
+                self._told = Told()
+
+    def _note_step(self) -> None:
+        begun, step = self._restored_step, self._told.step
+        if step is not None and (not self._steps or self._steps[-1][1] != step):
+            self._steps.append((self._at_ms, step))
+        if self.first_step_at_ms is not None or begun is None:
+            return
+        # Where no step is known, a count of the training that grows is a step of it.
+        if step > begun if step is not None else not self._is_helped and self._tracker.has_advanced:
+            self.first_step_at_ms = self._at_ms
+
+    def see(self, lines: List[bytes]) -> None:
+        """Looks for progress in what was printed, oldest first: lines, and the writings of a bar."""
+        if self._is_helped:
+            return
+        with self._lock:
+            is_seen = False
+            for line in _worth_reading(lines):
+                reading = self._tables.read(line) or read(line)
+                if reading is not None:
+                    self._tracker.see(reading)
+                    is_seen = True
+            if is_seen:
+                told = self._tracker.progress
+                if told != self._told:
+                    self._at_ms = self._clock.wall_ms()
+                    self._told = told
+                self._note_step()
+
+    def _read_helper(self) -> None:
+        try:
+            status = os.stat(self._helper_path)
+            stamp = (status.st_ino, status.st_mtime_ns)
+            if stamp == self._helper_stamp:
+                return
+            told = parse(HELPER_PROGRESS, read_plain(self._helper_path)[0])
+        except (OSError, ValueError):
+            return  # not there, or not whole: the next look tells
+        with self._lock:
+            self._helper_stamp = stamp
+            self._is_helped = True
+            self._told = Told(told["step"], told.get("total"), loss=told.get("loss"))
+            self._at_ms = self._clock.wall_ms()
+            self._note_step()
+
+    def document(self) -> Optional[dict]:
+        """As it stands in beats and results; None while nothing is known."""
+        self._read_helper()
+        with self._lock:
+            told = self._told
+            if told == Told():
+                return None
+            document = {
+                "step": told.step,
+                "stepsTotal": told.steps_total,
+                "loss": told.loss,
+                "atMs": self._at_ms,
+            }
+            more = {
+                "epoch": told.epoch,
+                "epochsTotal": told.epochs_total,
+                "batch": told.batch,
+                "batchesTotal": told.batches_total,
+                "percent": told.percent,
+            }
+            document.update((key, value) for key, value in more.items() if value is not None)
+            return document
+
+    def step(self) -> Optional[int]:
+        """Steps of the whole training; None where none are known for sure."""
+        self._read_helper()
+        return self._told.step
+
+    def step_at(self, wall_ms: int) -> Optional[int]:
+        """The newest step that had been told at an instant; None where nothing had been, or too long ago to remember."""
+        self._read_helper()
+        with self._lock:
+            return next((step for at_ms, step in reversed(self._steps) if at_ms <= wall_ms), None)
+
+    def is_done(self) -> bool:
+        """True when the last step of a known number of steps is done; bars and epochs are never taken for that."""
+        self._read_helper()
+        with self._lock:
+            if not self._is_helped:
+                return self._tracker.is_done
+            told = self._told
+            return told.step is not None and told.steps_total is not None and told.step >= told.steps_total
+
+
+def _is_head(line: bytes) -> bool:
+    return b"poch" in line or b"EPOCH" in line or line.lstrip().startswith(_HEADS)
+
+
+def _worth_reading(lines: List[bytes]) -> Iterable[bytes]:
+    count = _LINES_PER_LOOK if len(lines) < _FLOOD_LINES else _LINES_OF_FLOOD
+    if len(lines) > count:
+        early = lines[:-count]
+        yield from [line for line in early if _is_head(line)][-_HEADS_PER_LOOK:]
+    yield from lines[-count:]
