@@ -161,7 +161,7 @@ class Life {
         HABIT_NOTES: join(this.world.folder, 'notes'),
         ...(strike === undefined && { HABIT_STEPS_LEFT: String(habit.lastSteps ?? LAST_STEPS) }),
       },
-      checkpoint: { directory: habit.directory ?? null, everyMs: 0, quietMs: QUIET_MS },
+      checkpoint: { directory: habit.directory ?? null, everyMs: 0, quietMs: habit.quietMs ?? QUIET_MS },
       ...{ beatMs: BEAT_MS, drainMs: DRAIN_MS, leaseMs: 600_000 },
       notice: { kind: 'file', path: this.#noticePath(attempt) },
     })
