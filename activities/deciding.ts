@@ -15,7 +15,8 @@ import { layout } from '../storage/layout'
 import { putRecord } from '../storage/record'
 import { thinOutCheckpoints } from '../storage/retention'
 import type { ObjectStore } from '../storage/store'
-import { AttemptDocuments, CHECKPOINT_PARSERS } from './documents'
+import { CHECKPOINT_PARSERS } from '../intake/documents'
+import { AttemptDocuments } from './documents'
 import type { Treasury } from './treasury'
 
 interface Deps {

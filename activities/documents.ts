@@ -24,8 +24,6 @@ import { ignoreBadDocument, putDocument, putDocumentIfAbsent, readDocument } fro
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 
-export const CHECKPOINT_PARSERS: CheckpointParsers = { manifest: parseManifest, restores: parseRestores }
-
 /** Which attempt a document belongs to. */
 export interface AttemptKey {
   jobId: string

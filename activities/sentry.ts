@@ -9,7 +9,8 @@ import { expiringInMs, judge, leaseMsWithin, type Evidence } from '../planner/li
 import { ignoreBadDocument } from '../storage/json'
 import { thinOutCheckpoints } from '../storage/retention'
 import { StoreError, type ObjectStore } from '../storage/store'
-import { AttemptDocuments, CHECKPOINT_PARSERS } from './documents'
+import { CHECKPOINT_PARSERS } from '../intake/documents'
+import { AttemptDocuments } from './documents'
 import { LeaseGrants, type GrantSource } from './grants'
 import { Purse } from './purse'
 

@@ -1,6 +1,6 @@
 import { BackendError } from '../backends/errors'
 import type { AttemptTimes, SettleInput, Settlement } from '../core/activities'
-import type { Checkpoint } from '../core/checkpoint'
+import type { Checkpoint, CheckpointNews } from '../core/checkpoint'
 import type { Beat, Diagnosis, Drain, RunnerResult } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
@@ -11,7 +11,8 @@ import { leaseOverAtMs } from '../planner/liveness'
 import { newestCheckpoint } from '../storage/checkpoints'
 import { ignoreBadDocument } from '../storage/json'
 import { StoreError } from '../storage/store'
-import { AttemptDocuments, CHECKPOINT_PARSERS } from './documents'
+import { CHECKPOINT_PARSERS } from '../intake/documents'
+import { AttemptDocuments } from './documents'
 import { diagnose, withLastWords, type DiagnosisDeps } from './diagnosis'
 import { pause } from './heartbeat'
 import { costOfAll, costOfUnseen } from './attempt-cost'
@@ -210,6 +211,7 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
       : await costOfAll(deps.backend, input, { ...facts, nowMs })),
     ...(endedAtMs === undefined ? {} : { endedAtMs }),
     ...(restoredFrom === undefined ? {} : { restoredFrom }),
+    ...newsOf(result?.result ?? beat),
     ...(checkpoint === undefined ? {} : { checkpoint }),
     ...(progress === undefined ? {} : { progress }),
     stepsLost: stepsLost({
@@ -220,6 +222,17 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
     artifacts: result?.result?.artifacts ?? [],
     phases: result?.result?.phases ?? beat?.phases ?? [],
     times: timesOf(result?.result, beat, drain),
+  }
+}
+
+function newsOf(
+  last: CheckpointNews | undefined,
+): Pick<Settlement, 'restoredBecause' | 'checkpointState' | 'warning'> {
+  const { restoredBecause, checkpointState, warning } = last ?? {}
+  return {
+    ...(restoredBecause === undefined ? {} : { restoredBecause }),
+    ...(checkpointState === undefined ? {} : { checkpointState }),
+    ...(warning == null ? {} : { warning }),
   }
 }
 

@@ -8,6 +8,7 @@ import { isFinal, type JobReason } from '../core/job'
 import { formatUsd } from '../core/money'
 import { formatDuration } from '../core/time'
 import type { Cli } from './cli'
+import { continuationLines } from './continuation'
 import type { Output } from './output'
 import { attemptReason, plural, stateInColour } from './words'
 
@@ -83,14 +84,14 @@ function endOfAttempt(attempt: AttemptView): string {
   return `attempt ${number}: ${state}${lost}. ${attemptReason(attempt)}`
 }
 
-function tellEnd(
-  { out }: Cli,
-  { id, state, message, attemptsTotal, cost, submittedAtMs, endedAtMs }: JobView,
-): void {
+function tellEnd(cli: Cli, view: JobView): void {
+  const { out } = cli
+  const { id, state, message, attemptsTotal, cost, submittedAtMs, endedAtMs } = view
   const { paintNote: paint } = out
   const took = endedAtMs === null ? '' : ` in ${formatDuration(endedAtMs - submittedAtMs)}`
   const facts = `${plural(attemptsTotal, 'attempt')}, ${formatUsd(cost.spentMicroUsd)}`
   out.note(`${paint.dim('crucible:')} ${id} ${stateInColour(state, paint)}${took} (${facts}). ${message}`)
+  for (const line of continuationLines(cli, view)) out.note(line)
 }
 
 const EXIT_CODE_OF_REASON: Partial<Record<JobReason, number>> = {

@@ -18,7 +18,7 @@ import { flagOf, withFlags } from './job-flags'
 export interface JobArguments {
   file: string | undefined
   scriptArguments: string[]
-  flags: Readonly<Record<string, unknown>> & { id?: string; from?: string; workdir?: string }
+  flags: Readonly<Record<string, unknown>> & { id?: string; from?: string; fresh?: boolean; workdir?: string }
 }
 
 /** A job before the flags are looked at. */
@@ -34,6 +34,9 @@ const JOB_FILES = ['.yaml', '.yml', '.json']
 /** Makes a submission of what a person gave. Throws `usage` with all problems at once, each with its place or flag. */
 export async function readJob(cli: Cli, given: JobArguments): Promise<Submission> {
   const { flags } = given
+  if (flags.fresh === true && flags.from === undefined) {
+    throw new CrucibleError('usage', '--fresh is for --from: any other job starts from the beginning.')
+  }
   const from = flags.from === undefined ? undefined : await findJob(cli.context(), flags.from)
   const nowMs = await submissionTime(cli, flags.id)
   const base = await baseOf(cli, given, { from, nowMs })
@@ -45,6 +48,7 @@ export async function readJob(cli: Cli, given: JobArguments): Promise<Submission
     ...(directory === undefined ? {} : { directory }),
     ...(flags.id === undefined ? {} : { id: flags.id }),
     ...(from === undefined ? {} : { from }),
+    ...(flags.fresh === true ? { isFresh: true } : {}),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Colors } from 'picocolors/types'
 import type { AttemptView, JobSummary, ProgressView } from '../client/job-view'
+import type { Checkpoint, CheckpointState } from '../core/checkpoint'
 import type { JobState } from '../core/job'
 import { formatUsd } from '../core/money'
 import { formatDuration } from '../core/time'
@@ -100,4 +101,19 @@ export function clip(text: string, width: number): string {
 
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
+}
+
+/** The state of a checkpoint for people, who need not tell the two kinds of provisional apart. */
+export function checkpointState(state: CheckpointState): 'complete' | 'provisional' {
+  return state === 'complete' ? state : 'provisional'
+}
+
+/** The step of a checkpoint; a running number is none. */
+export function knownStep(checkpoint: Checkpoint | null): number | null {
+  return checkpoint === null || checkpoint.isStepKnown === false ? null : checkpoint.step
+}
+
+export function stepInWords(checkpoint: Checkpoint): string {
+  const step = knownStep(checkpoint)
+  return step === null ? 'step unknown' : `step ${step}`
 }

@@ -4,8 +4,8 @@ import { lstat, mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Settlement } from '../core/activities'
 import type { RecordEntry } from '../core/record'
+import { artifactVersions, newestArtifacts, type StoredArtifact } from '../storage/artifacts'
 import { checkKey } from '../storage/keys'
-import { layout } from '../storage/layout'
 import { eachOf } from '../storage/parallel'
 import { readRecords } from '../storage/record'
 import type { Context } from './context'
@@ -18,31 +18,75 @@ export interface ArtifactView {
   /** Relative to the job's artifacts. */
   path: string
   sizeBytes: number
-  /** Hex; null as long as the job is not over. */
+  /** Hex; null until the attempt that left it is settled, and where that attempt could not tell. */
   sha256: string | null
+  /** Which attempt left it; null for those of runners of before, which kept no attempts apart. */
+  attempt: number | null
+  /** Earlier attempts that left another version of it, the newest first. */
+  olderAttempts: number[]
 }
 
-/** What a job has left so far, in the order of the paths. */
-export async function listArtifacts(context: Context, jobId: string): Promise<ArtifactView[]> {
+/**
+ * What a job has left so far, in the order of the paths: of each file the newest attempt's, or only what one attempt left. Throws
+ * `not-found` for an attempt that left nothing.
+ */
+export async function listArtifacts(
+  context: Context,
+  jobId: string,
+  attempt?: number,
+): Promise<ArtifactView[]> {
+  return (await findArtifacts(context, jobId, attempt)).map(({ key: _key, ...view }) => view)
+}
+
+/** With where each one is. */
+async function findArtifacts(
+  context: Context,
+  jobId: string,
+  attempt?: number,
+): Promise<(ArtifactView & { key: string })[]> {
   const entries = await readRecords(context.store, jobId)
   if (submissionOf(entries) === undefined) throw noSuchJob(context, jobId)
-  const digests = resultOf(entries) === undefined ? new Map<string, string>() : digestsOf(entries)
-  const prefix = layout.artifacts(jobId)
-  const artifacts: ArtifactView[] = []
-  for await (const { key, sizeBytes } of context.store.list(prefix)) {
-    const path = key.slice(prefix.length)
-    artifacts.push({ path, sizeBytes, sha256: digests.get(path) ?? null })
-  }
-  return artifacts
+  const all = await artifactVersions(context.store, jobId)
+  const wanted = attempt === undefined ? all : all.filter((version) => version.attempt === attempt)
+  if (attempt !== undefined && wanted.length === 0) throw noneOf(jobId, attempt, all)
+  const digests = digestsOf(entries)
+  return newestArtifacts(wanted).map(({ path, sizeBytes, attempt: by, key }) => ({
+    ...{ path, sizeBytes, sha256: digests.get(keyOf(by, path)) ?? null, attempt: by, key },
+    olderAttempts: wanted.flatMap((other) =>
+      other.path === path && other.attempt !== null && other.attempt !== by ? [other.attempt] : [],
+    ),
+  }))
 }
 
-/** By path, as the attempts told it; of a file that several of them left it is the last one's that lies there. */
+function noneOf(jobId: string, attempt: number, all: StoredArtifact[]): CrucibleError {
+  const others = [...new Set(all.map((version) => version.attempt ?? 'of before'))]
+  return new CrucibleError('not-found', `Attempt ${attempt} of ${jobId} has left nothing.`, {
+    hint: others.length === 0 ? 'No other attempt has either.' : `These have: ${others.join(', ')}.`,
+  })
+}
+
+/** By attempt and path, as the attempts told it. */
 function digestsOf(entries: readonly RecordEntry[]): Map<string, string> {
-  const told = entries.flatMap(({ kind, data }) => (kind === 'settled' ? (data as Settlement).artifacts : []))
-  return new Map(told.map(({ path, sha256 }) => [path, sha256]))
+  const isOver = resultOf(entries) !== undefined
+  const told = entries.flatMap(({ kind, data, attempt = null }) =>
+    kind === 'settled'
+      ? (data as Settlement).artifacts.flatMap(({ path, sha256 }): [string, string][] => [
+          [keyOf(attempt, path), sha256],
+          // Where attempts were not kept apart, the last one's is there once the job is over.
+          ...(isOver ? [[keyOf(null, path), sha256] as [string, string]] : []),
+        ])
+      : [],
+  )
+  return new Map(told)
+}
+
+function keyOf(attempt: number | null, path: string): string {
+  return `${attempt ?? ''}/${path}`
 }
 
 export interface DownloadOptions {
+  /** Only what this attempt left. */
+  attempt?: number
   /** Replaces other files that have an artifact's name. */
   isForced?: boolean
 }
@@ -54,13 +98,13 @@ export interface DownloadOptions {
 export async function downloadArtifacts(
   context: Context,
   jobId: string,
-  { toFolder, isForced = false }: DownloadOptions & { toFolder: string },
+  { toFolder, isForced = false, attempt }: DownloadOptions & { toFolder: string },
 ): Promise<ArtifactView[]> {
-  const artifacts = await listArtifacts(context, jobId)
-  const copies = artifacts.map((artifact) => copyOf(jobId, artifact, toFolder))
+  const artifacts = await findArtifacts(context, jobId, attempt)
+  const copies = artifacts.map((artifact) => copyOf(artifact, toFolder))
   if (!isForced) await refuseToReplace(copies)
   await eachOf(copies, (copy) => download(context, copy))
-  return artifacts
+  return artifacts.map(({ key: _key, ...view }) => view)
 }
 
 interface Copy extends ArtifactView {
@@ -68,11 +112,10 @@ interface Copy extends ArtifactView {
   target: string
 }
 
-function copyOf(jobId: string, artifact: ArtifactView, toFolder: string): Copy {
-  const key = `${layout.artifacts(jobId)}${artifact.path}`
+function copyOf(artifact: ArtifactView & { key: string }, toFolder: string): Copy {
   // No store may have keys that lead out of the folder; one that does all the same must not make us write there.
-  checkKey(key)
-  return { ...artifact, key, target: join(toFolder, ...artifact.path.split('/')) }
+  checkKey(artifact.key)
+  return { ...artifact, target: join(toFolder, ...artifact.path.split('/')) }
 }
 
 async function refuseToReplace(copies: Copy[]): Promise<void> {
@@ -109,11 +152,6 @@ async function download({ store }: Context, { path, key, target, sha256 }: Copy)
   } finally {
     await rm(temporary, { force: true })
   }
-}
-
-/** One artifact whole, for small ones; `undefined` when the job left no such file. */
-export function readArtifact({ store }: Context, jobId: string, path: string): Promise<Buffer | undefined> {
-  return store.get(`${layout.artifacts(jobId)}${path}`)
 }
 
 async function digestOf(path: string): Promise<string> {

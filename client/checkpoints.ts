@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Checkpoint, Manifest } from '../core/checkpoint'
+import type { Checkpoint, CheckpointState, Evidence, Manifest } from '../core/checkpoint'
 import { parseManifest } from '../intake/documents'
 import { listCheckpoints, readManifest, verifyCheckpoint, type BadFile } from '../storage/checkpoints'
 import { eachOf } from '../storage/parallel'
@@ -10,10 +10,18 @@ import { CrucibleError, isNamed } from './errors'
 import { submissionWithId } from './find-job'
 import { noSuchJob } from './look'
 
-/** A complete checkpoint; sizes and time are null where its manifest cannot be read. */
+/** A checkpoint; what its manifest tells is null where that cannot be read. */
 export interface CheckpointView extends Checkpoint {
+  isStepKnown: boolean
+  state: CheckpointState | null
+  evidence: Evidence | null
+  /** How often its manifest was written. */
+  revision: number | null
+  epoch: number | null
   files: number | null
   sizeBytes: number | null
+  /** When its newest file was last written. */
+  savedAtMs: number | null
   createdAtMs: number | null
 }
 
@@ -23,13 +31,22 @@ export interface CheckpointVerdict extends Checkpoint {
   badFiles: BadFile[]
 }
 
-/** A job's complete checkpoints, newest first: the first one is what the job would go on from. */
+/** A job's checkpoints, newest first, whatever their state. */
 export async function checkpointsOf(context: Context, jobId: string): Promise<CheckpointView[]> {
   return eachOf(await listOf(context, jobId), async (checkpoint) => {
     const manifest = await manifestOf(context, jobId, checkpoint)
-    if (manifest === undefined) return { ...checkpoint, files: null, sizeBytes: null, createdAtMs: null }
-    const { files, totalBytes, createdAtMs } = manifest
-    return { ...checkpoint, files: files.length, sizeBytes: totalBytes, createdAtMs }
+    return {
+      ...checkpoint,
+      isStepKnown: manifest?.isStepKnown ?? false,
+      state: manifest?.state ?? null,
+      evidence: manifest?.evidence ?? null,
+      revision: manifest?.revision ?? null,
+      epoch: manifest?.epoch ?? null,
+      files: manifest?.files.length ?? null,
+      sizeBytes: manifest?.totalBytes ?? null,
+      savedAtMs: manifest?.savedAtMs ?? null,
+      createdAtMs: manifest?.createdAtMs ?? null,
+    }
   })
 }
 

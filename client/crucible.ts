@@ -7,6 +7,7 @@ import type { Plan } from '../core/plan'
 import type { RecordEntry } from '../core/record'
 import { downloadArtifacts, listArtifacts, type ArtifactView, type DownloadOptions } from './artifacts'
 import { checkpointsOf, verifyCheckpoints, type CheckpointVerdict, type CheckpointView } from './checkpoints'
+import { downloadCheckpoint, type CheckpointDownload, type DownloadedCheckpoint } from './download-checkpoint'
 import { readClientConfig, type ClientConfig } from './config'
 import { Context } from './context'
 import { toCrucibleError } from './errors'
@@ -85,9 +86,9 @@ export class Crucible {
     return ours(() => extend(this.#context, jobId, update))
   }
 
-  /** What a job has left. */
-  artifacts(jobId: string): Promise<ArtifactView[]> {
-    return ours(() => listArtifacts(this.#context, jobId))
+  /** What a job has left, or only what one of its attempts has. */
+  artifacts(jobId: string, attempt?: number): Promise<ArtifactView[]> {
+    return ours(() => listArtifacts(this.#context, jobId, attempt))
   }
 
   /** Copies what a job has left into a folder, and checks it. Replaces no other file unless forced. */
@@ -103,6 +104,11 @@ export class Crucible {
   /** Compares one checkpoint, or all, with the digests in their manifests. */
   verifyCheckpoints(jobId: string, checkpointId?: string): Promise<CheckpointVerdict[]> {
     return ours(() => verifyCheckpoints(this.#context, jobId, checkpointId))
+  }
+
+  /** Copies a checkpoint into a new folder, compared with its digests. */
+  downloadCheckpoint(jobId: string, download: CheckpointDownload): Promise<DownloadedCheckpoint> {
+    return ours(() => downloadCheckpoint(this.#context, jobId, download))
   }
 
   /** A job's story in the order of time. */

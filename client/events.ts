@@ -3,7 +3,7 @@ import type { Settlement } from '../core/activities'
 import { formatUsd } from '../core/money'
 import type { RecordEntry } from '../core/record'
 import { formatDuration, formatInstant } from '../core/time'
-import { parseBeat, parseDrain, parseLimits } from '../intake/documents'
+import { parseBeat, parseDrain, parseLimits, parseRestores } from '../intake/documents'
 import { readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import { eachOf } from '../storage/parallel'
@@ -20,7 +20,16 @@ export interface JobEvent {
   /** Null where it is about no attempt. */
   attempt: number | null
   /** A kind of the record, or what a document or the machine told. */
-  kind: RecordEntry['kind'] | 'machine' | 'rebalance' | 'diagnosis' | 'stop-requested' | 'limits' | 'phase'
+  kind:
+    | RecordEntry['kind']
+    | 'machine'
+    | 'rebalance'
+    | 'diagnosis'
+    | 'stop-requested'
+    | 'limits'
+    | 'phase'
+    | 'restored'
+    | 'warning'
   /** One sentence for a person. */
   text: string
   /** What there is beside it, of several lines. */
@@ -64,6 +73,7 @@ async function documentEvents(
   const events = await Promise.all([
     machineEvents(store, jobId, attempt),
     beatEvents(store, { jobId, attempt, isSettled }),
+    restoreEvents(store, jobId, attempt),
     diagnosisEvents(store, jobId, attempt),
     drainEvents(store, jobId, attempt),
     limitEvents(store, jobId, attempt),
@@ -89,9 +99,24 @@ async function beatEvents(
   const events = isSettled ? [] : (beat.phases ?? []).map((phase) => phaseEvent(attempt, phase))
   const last = events.at(-1)
   if (last !== undefined) last.text += ' so far'
+  if (beat.warning != null)
+    events.push({ atMs: beat.warning.sinceMs, attempt, kind: 'warning', text: beat.warning.text })
   if (beat.rebalanceAtMs === undefined) return events
   const text = 'The provider said that it may soon take the machine back (a rebalance recommendation)'
   return [...events, { atMs: beat.rebalanceAtMs, attempt, kind: 'rebalance', text }]
+}
+
+/** What it was restored from and why: more than one after a step back. */
+async function restoreEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
+  const key = layout.restores(jobId, attempt)
+  const list = await readDocument(store, key, parseRestores).catch(ignoreBadDocument)
+  return (list?.restores ?? []).map(({ checkpoint, state, why, atMs, outcome, message }) => {
+    const proof = state === 'complete' ? state : 'provisional'
+    const failed =
+      outcome === 'failed' ? `; then the program failed${message === null ? '' : `: ${message}`}` : ''
+    const text = `Restored checkpoint ${checkpoint.id} (${proof}): ${why}${failed}`
+    return { atMs, attempt, kind: 'restored', text }
+  })
 }
 
 async function diagnosisEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {

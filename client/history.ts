@@ -1,4 +1,4 @@
-import type { PlanInput, PlanOutcome, Settlement } from '../core/activities'
+import type { CopyOutcome, PlanInput, PlanOutcome, Settlement } from '../core/activities'
 import { attemptOf, settledAttempt } from '../core/attempt-record'
 import type { Verdict } from '../core/ledger'
 import { ATTEMPTS_SHOWN_MAX, type JobInput, type JobResult, type JobStatus } from '../core/messages'
@@ -53,6 +53,8 @@ function after(status: JobStatus, { atMs, kind, attempt, data }: RecordEntry): J
       return status
     case 'resolved':
       return { ...status, reason: 'planning', message: 'Looking for a place.' }
+    case 'copied':
+      return { ...status, checkpoint: (data as CopyOutcome).checkpoint }
     case 'waiting':
       return afterWaiting(status, data as Planned)
     case 'planned':

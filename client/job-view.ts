@@ -1,6 +1,7 @@
 /** The one picture of a job that the command line, its JSON and the dashboard show. */
 import type { Metering } from '../core/activities'
-import type { Checkpoint } from '../core/checkpoint'
+import type { Checkpoint, CheckpointState, RunnerWarning } from '../core/checkpoint'
+import type { Continuation } from '../core/continuation'
 import type { Phase, RunnerPhase } from '../core/documents'
 import type { RealisedOffer } from '../core/handle'
 import type { JobReason, JobState } from '../core/job'
@@ -25,6 +26,8 @@ export interface JobSummary {
   /** The newest attempt. */
   placement: PlacementView | null
   attemptsTotal: number
+  /** What the runner warns of now; null when it does not, or no attempt runs. */
+  warning: RunnerWarning | null
 }
 
 export interface JobView extends JobSummary {
@@ -32,7 +35,7 @@ export interface JobView extends JobSummary {
   message: string
   /** False when neither the job's workflow nor its end told this: then it is what record and beats tell. */
   isLive: boolean
-  checkpoints: { newest: Checkpoint | null; count: number }
+  checkpoints: { newest: Checkpoint | null; state: CheckpointState | null; count: number }
   /** Oldest first; only the newest fifty of a job that went through more. */
   attempts: AttemptView[]
   /** Oldest first; of the same attempts. */
@@ -41,6 +44,8 @@ export interface JobView extends JobSummary {
   placementReasons: string[]
   /** The job's page in Temporal's Web UI. */
   uiUrl: string | null
+  /** How its work goes on, where it ended before it was done. */
+  continuation: Continuation | null
 }
 
 /** How far the training is. Each unit has its own fields; docs/progress.md says where each comes from. */
@@ -90,7 +95,12 @@ export interface AttemptView extends PlacementView {
   /** `dearest`: nobody told its prices, and it cost that at most. Null until it has ended, and where nobody wrote it down. */
   costBasis: Metering['basis'] | null
   restoredFrom: Checkpoint | null
+  /** Why that one, in one clause. */
+  restoredBecause: string | null
   checkpoint: Checkpoint | null
+  checkpointState: CheckpointState | null
+  /** What its runner warns of, or warned of last. */
+  warning: RunnerWarning | null
   progress: ProgressView | null
   /** Steps done and in no checkpoint when it ended. */
   stepsLost: number | null

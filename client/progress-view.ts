@@ -31,7 +31,7 @@ export function leftByProgress(beat: Beat | undefined): number | null {
   if (beat?.progress == null) return null
   const { progress, restoredFrom, uptimeMs } = beat
   const { step, stepsTotal } = progress
-  if (step !== null && stepsTotal !== null) {
+  if (step !== null && stepsTotal !== null && restoredFrom?.isStepKnown !== false) {
     const done = step - (restoredFrom?.step ?? 0)
     return done <= 0 ? null : Math.round(Math.max(0, stepsTotal - step) * (uptimeMs / done))
   }

@@ -26,11 +26,11 @@ function firstLineOf(run: string): string {
 }
 
 /** What was asked for, in markdown, for the job's page in Temporal's Web UI. */
-export function detailsOf({ jobId, spec, owner, bundle, from }: JobInput): string {
+export function detailsOf({ jobId, spec, owner, bundle, from, source }: JobInput): string {
   const facts: [string, string | undefined][] = [
     ['job', `\`${jobId}\``],
     ['owner', owner],
-    ['from', from],
+    ['from', source === undefined ? from : `${source.jobId}, step ${source.checkpoint.step}`],
     ['image', spec.image],
     ['resources', resourcesInWords(spec.resources)],
     ['interruptible', spec.isInterruptible ? 'yes' : 'no'],

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { TypedSearchAttributes } from '@temporalio/common'
 import { makeId } from '../core/ids'
 import { secretsNeeded, type JobSpec } from '../core/job'
-import type { JobInput } from '../core/messages'
+import type { JobInput, JobSource } from '../core/messages'
 import { JOB_ID_PATTERN, jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
 import { ensureDeployment } from '../storage/deployment'
 import { layout } from '../storage/layout'
@@ -11,9 +11,11 @@ import { putRecord, readRecords } from '../storage/record'
 import { attemptKey, ensureDeploymentKey, sealSecrets, type SecretValues } from '../storage/secrets'
 import { ATTRIBUTE_KEYS } from './attributes'
 import { codeFrom, codeOf, NO_CODE, type Code } from './bundle'
+import { checkpointAdvice } from './checkpoint-advice'
 import type { Context } from './context'
 import { checkSameDeployment } from './deployment'
 import { CrucibleError, GRPC, grpcCodeOf, isNamed, messageOf } from './errors'
+import { sourceOf } from './go-on'
 import { submissionOf } from './history'
 import { uiUrlOf } from './look'
 import { warningsFor } from './saved'
@@ -27,8 +29,10 @@ export interface Submission {
   directory?: string | null
   /** Makes the submission repeatable: the same id with the same content is the same job. Made at random when missing. */
   id?: string
-  /** The job that this one repeats. */
+  /** The job that this one goes on from, at its newest good checkpoint; or that it repeats, if it is `isFresh`. */
   from?: string
+  /** Starts over, without a checkpoint. */
+  isFresh?: boolean
 }
 
 export interface Submitted {
@@ -40,6 +44,8 @@ export interface Submitted {
   isServed: boolean
   /** The job's page in Temporal's Web UI, where that is known. */
   uiUrl: string | null
+  /** The checkpoint that it begins with; null where it starts over. */
+  source: JobSource | null
   /** What its owner should know beforehand, in sentences. */
   warnings: string[]
 }
@@ -50,11 +56,12 @@ export interface Submitted {
  */
 export async function submit(context: Context, submission: Submission): Promise<Submitted> {
   const { store, config } = context
-  const { spec, from, id = makeId('job', randomInt) } = submission
+  const { spec, from, isFresh = false, id = makeId('job', randomInt) } = submission
   checkId(id)
   const secrets = secretsOf(context, spec)
   // Asked for before anything is left behind anywhere.
   await checkSameDeployment(context, await context.temporal())
+  const source = from === undefined || isFresh ? undefined : await sourceOf(context, from)
   const code = await codeFor(context, submission)
   try {
     const input: JobInput = {
@@ -65,13 +72,14 @@ export async function submit(context: Context, submission: Submission): Promise<
       deployment: await ensureDeployment(store, () => makeId('dep', randomInt)),
       submittedAtMs: context.now(),
       ...(from === undefined ? {} : { from }),
+      ...(source === undefined ? {} : { source }),
     }
     const standing = await enter(context, input)
-    if (standing.isStarted) return await answer(context, id)
-    const warnings = await warningsFor(context, spec, from)
+    if (standing.isStarted) return await answer(context, standing.input)
+    const warnings = [...(await checkpointAdvice(submission)), ...(await warningsFor(context, spec, from))]
     await code.upload(id)
     await seal(context, id, secrets)
-    return { ...(await answer(context, id, await start(context, standing.input))), warnings }
+    return { ...(await answer(context, standing.input, await start(context, standing.input))), warnings }
   } finally {
     await code.remove()
   }
@@ -109,7 +117,7 @@ async function codeFor({ store }: Context, { directory, from, spec }: Submission
 
 /** Takes the id: puts the record's first entry, or finds the same content there. */
 async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: boolean; input: JobInput }> {
-  const { jobId, spec, bundle, submittedAtMs } = input
+  const { jobId, spec, bundle, source, submittedAtMs } = input
   const entry = await putRecord(store, jobId, {
     seq: 0,
     atMs: submittedAtMs,
@@ -120,7 +128,11 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
   const standing = submissionOf([entry])!
   // Through JSON, as the other one went.
   const written = JSON.parse(JSON.stringify(spec)) as JobSpec
-  if (!isDeepStrictEqual(standing.spec, written) || standing.bundle?.sha256 !== bundle?.sha256) {
+  const isSame =
+    isDeepStrictEqual(standing.spec, written) &&
+    standing.bundle?.sha256 === bundle?.sha256 &&
+    isDeepStrictEqual(standing.source, source)
+  if (!isSame) {
     throw new CrucibleError('usage', `There is a job ${jobId} already, and it is another one.`, {
       hint: 'An id is never used again: choose another, or leave it out and get a new one.',
     })
@@ -174,7 +186,7 @@ function causesOf(error: unknown): string {
   return `${messageOf(error)} ${cause === undefined ? '' : messageOf(cause)}`
 }
 
-async function answer(context: Context, id: string, runId?: string): Promise<Submitted> {
+async function answer(context: Context, { jobId: id, source }: JobInput, runId?: string): Promise<Submitted> {
   const workflowId = jobWorkflowId(id)
   return {
     id,
@@ -182,6 +194,7 @@ async function answer(context: Context, id: string, runId?: string): Promise<Sub
     isNew: runId !== undefined,
     isServed: await isQueueServed(context, ORCHESTRATOR_QUEUE),
     uiUrl: uiUrlOf(context.config, workflowId, runId) ?? null,
+    source: source ?? null,
     warnings: [],
   }
 }

@@ -1,4 +1,5 @@
 import type { Checkpoint } from '../core/checkpoint'
+import { continuationOf } from '../core/continuation'
 import type { Metered } from '../core/attempt-money'
 import type { Beat } from '../core/documents'
 import type { MachineHandle, RealisedOffer } from '../core/handle'
@@ -41,15 +42,29 @@ export interface JobFacts extends SummaryFacts {
 export function joinView(facts: JobFacts): JobView {
   const { status, checkpoints, recoveries, isLive, uiUrl } = facts
   const attempts = attemptsOf(facts)
-  return {
+  const view = {
     ...joinSummary(facts, attempts),
     ...stateOf(status, attempts.at(-1)),
     isLive,
-    checkpoints: { newest: checkpoints[0] ?? null, count: checkpoints.length },
+    checkpoints: newestOf(checkpoints, attempts),
     attempts,
     recoveries,
     placementReasons: status.placementReasons,
     uiUrl: uiUrl ?? null,
+  }
+  const { budgetMicroUsd } = view.cost
+  const checkpoint = view.checkpoints.newest
+  return { ...view, continuation: continuationOf({ ...view, checkpoint, budgetMicroUsd }) }
+}
+
+/** The newest checkpoint in the store; what its runner told of it, as far as it is the same. */
+function newestOf([newest, ...others]: Checkpoint[], attempts: AttemptView[]): JobView['checkpoints'] {
+  if (newest === undefined) return { newest: null, state: null, count: 0 }
+  const told = attempts.findLast(({ checkpoint }) => checkpoint?.id === newest.id)
+  return {
+    newest: told?.checkpoint ?? newest,
+    state: told?.checkpointState ?? null,
+    count: others.length + 1,
   }
 }
 
@@ -75,6 +90,7 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
         ? null
         : { backend: last.backend, capacityType: last.capacityType, realised: last.realised },
     attemptsTotal: status.attemptsTotal,
+    warning: last === undefined || isAttemptOver(last) ? null : last.warning,
   }
 }
 
@@ -127,7 +143,10 @@ function attemptView(
     costMicroUsd:
       realised === null || launchedAtMs === null ? 0 : costNow(documents, { realised, launchedAtMs, nowMs }),
     restoredFrom: beat?.restoredFrom ?? null,
+    restoredBecause: beat?.restoredBecause ?? null,
     checkpoint: beat?.checkpoint ?? base.checkpoint,
+    checkpointState: beat?.checkpointState ?? null,
+    warning: beat?.warning ?? null,
     progress: progressView(beat?.progress ?? undefined),
   }
 }
@@ -162,7 +181,10 @@ function settledView(attempt: AttemptRecord): AttemptView {
     costMicroUsd,
     costBasis: attempt.costBasis ?? null,
     restoredFrom: attempt.restoredFrom ?? null,
+    restoredBecause: attempt.restoredBecause ?? null,
     checkpoint: attempt.checkpoint ?? null,
+    checkpointState: attempt.checkpointState ?? null,
+    warning: attempt.warning ?? null,
     progress: progressView(attempt.progress),
     // Records of before told the steps since the last checkpoint, which are not lost where the work is done.
     stepsLost: state === 'succeeded' ? 0 : (attempt.stepsLost ?? null),

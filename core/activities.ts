@@ -1,12 +1,12 @@
 /** The activities by name: workflows call them through these interfaces, `activities/` implements them. */
-import type { Checkpoint } from './checkpoint'
+import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './checkpoint'
 import type { Artifact, Drain, DrainReason, Limits, Phase, Progress } from './documents'
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
 import type { JobReason, JobSpec } from './job'
 import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
 import type { PriceStep } from './meter'
-import type { GarbageVerdict, JobInput, JobResult, JobStatus, ResolvedJob } from './messages'
+import type { GarbageVerdict, JobInput, JobResult, JobSource, JobStatus, ResolvedJob } from './messages'
 import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName, Pins } from './offer'
 import type { BackendAnswer, Order, Plan, SilentBackend } from './plan'
@@ -95,10 +95,28 @@ export interface FinishInput {
   checkpointsKept?: number
 }
 
+export interface CopyCheckpointInput {
+  jobId: string
+  source: JobSource
+  recordSeq: number
+}
+
+/** Which checkpoint a job begins with. */
+export interface CopyOutcome {
+  /** Among the job's own checkpoints. */
+  checkpoint: Checkpoint
+  /** What it is a copy of. */
+  source: CheckpointSource
+  /** Newer ones that could not be used, each with what is wrong. */
+  damaged: string[]
+}
+
 /** Activities of the orchestrator worker, on `ORCHESTRATOR_QUEUE`. */
 export interface OrchestratorActivities {
   /** Checks the spec again, fixes policy, timing and runner, and puts them on record. */
   resolveJob(input: JobInput): Promise<ResolvedJob>
+  /** Copies the checkpoint that a job goes on from into the job's own place, and puts on record which one. Throws `invalid` where none is left. */
+  copyCheckpoint(input: CopyCheckpointInput): Promise<CopyOutcome>
   /** One look at the offers, on record; a local activity. */
   plan(input: PlanInput): Promise<PlanOutcome>
   /** The whole ranking for a job that is not submitted, or not yet: what `crucible plan` shows. Nothing goes on record. */
@@ -219,6 +237,12 @@ export interface Settlement {
   /** From which prices; missing where nothing was bought, and in records of before there was more than one. */
   metering?: Metering
   restoredFrom?: Checkpoint
+  /** Why that one, in one clause. */
+  restoredBecause?: string
+  /** Of the newest checkpoint that the runner had put. */
+  checkpointState?: CheckpointState
+  /** What the runner warned of last. */
+  warning?: RunnerWarning
   checkpoint?: Checkpoint
   progress?: Progress
   stepsLost?: number | null

@@ -68,6 +68,13 @@ export interface ManifestLink {
   target: string
 }
 
+/** A checkpoint of another job, by that job's id and its own. */
+export interface CheckpointSource {
+  jobId: string
+  /** `Checkpoint.id` */
+  checkpoint: string
+}
+
 /**
  * The list of a checkpoint's files, written last and put if absent. A checkpoint without a manifest does not exist. One that
  * grows, or of which more becomes known, gets another manifest: the highest revision that can be read holds.
@@ -75,6 +82,7 @@ export interface ManifestLink {
 export interface Manifest {
   version: 1
   jobId: string
+  /** From 1; `COPIED_BY` for a checkpoint that was copied from another job. */
   attempt: number
   /** From 1; the same as in the manifest's name. */
   revision: number
@@ -97,6 +105,8 @@ export interface Manifest {
   files: ManifestFile[]
   /** Made again after the files; missing when there are none. */
   links?: ManifestLink[]
+  /** The checkpoint that this one is a copy of; missing where an attempt of the job made it. */
+  copiedFrom?: CheckpointSource
   /** What `CRUCIBLE_RESUME_FROM` points at, relative to the checkpoint directory: the newest entry, or `.`. */
   resumePath: string
   /**
@@ -171,6 +181,9 @@ export interface Restores {
   restores: Restore[]
 }
 
+/** Stands for an attempt in the id of a checkpoint that the job got from another job before its first attempt. */
+export const COPIED_BY = 0
+
 export function checkpointId(step: number, attempt: number): string {
   return `${String(step).padStart(12, '0')}-${attempt}`
 }
@@ -181,7 +194,17 @@ export function parseCheckpointId(id: string): Checkpoint | undefined {
   return match === null ? undefined : { id, step: Number(match[1]), attempt: Number(match[2]) }
 }
 
-/** Newest first: highest step, then highest attempt. */
+/** Code of the failure of a job whose source has no checkpoint left that is good. */
+export const NO_CHECKPOINT = 'NO_CHECKPOINT'
+
+/**
+ * Newest first: highest step, then highest attempt. A copy from another job comes after everything that the job saved itself, also
+ * when its step is higher: a job that fine-tunes may count its steps from 0 again.
+ */
 export function byNewest(a: Checkpoint, b: Checkpoint): number {
-  return b.step - a.step || b.attempt - a.attempt
+  return isOwn(b) - isOwn(a) || b.step - a.step || b.attempt - a.attempt
+}
+
+function isOwn({ attempt }: Checkpoint): number {
+  return attempt === COPIED_BY ? 0 : 1
 }

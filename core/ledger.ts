@@ -1,4 +1,4 @@
-import type { Checkpoint } from './checkpoint'
+import type { Checkpoint, CheckpointState, RunnerWarning } from './checkpoint'
 import type { DrainReason, Phase, Progress } from './documents'
 import type { Metering } from './activities'
 import type { Failure } from './failure'
@@ -37,8 +37,13 @@ export interface AttemptRecord {
   /** `dearest`: nobody told its prices, and it cost that at most. Missing until it has ended, and in attempts of before. */
   costBasis?: Metering['basis']
   restoredFrom?: Checkpoint
-  /** The newest complete checkpoint when the attempt ended. */
+  /** Why that one, in one clause. */
+  restoredBecause?: string
+  /** The newest checkpoint when the attempt ended. */
   checkpoint?: Checkpoint
+  checkpointState?: CheckpointState
+  /** What its runner warned of last. */
+  warning?: RunnerWarning
   progress?: Progress
   /** Steps done but not in any checkpoint when the attempt ended; null when steps are not known. */
   stepsLost?: number | null

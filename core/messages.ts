@@ -18,10 +18,18 @@ export interface JobInput {
   owner: string
   deployment: string
   submittedAtMs: number
-  /** The job that this one repeats. */
+  /** The job that this one repeats or goes on from. */
   from?: string
+  /** What it goes on from; missing where it starts over. */
+  source?: JobSource
   /** State of the run before, when the job continued as new between two attempts. */
   carry?: JobCarry
+}
+
+/** The checkpoint of another job that a job begins with. Where its files prove to be damaged, an older one is taken. */
+export interface JobSource {
+  jobId: string
+  checkpoint: Checkpoint
 }
 
 /** What a job takes along when it continues as new. */

@@ -9,6 +9,8 @@ export const RECORD_KINDS = [
   'submitted',
   /** The spec as checked by a worker, with everything that stays fixed for the job's life. */
   'resolved',
+  /** Which checkpoint of another job was copied for this one to go on from. */
+  'copied',
   /** No machine was to be had; from then on the job waited for one. */
   'waiting',
   /** One look at the offers and what was chosen. */

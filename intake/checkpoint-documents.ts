@@ -13,7 +13,7 @@ import {
 import { fromOne, innerPath, sha256, whole } from './document-fields'
 
 export const checkpoint: z.ZodType<Checkpoint> = z
-  .object({ id: z.string(), step: whole, attempt: fromOne, isStepKnown: z.boolean().exactOptional() })
+  .object({ id: z.string(), step: whole, attempt: whole, isStepKnown: z.boolean().exactOptional() })
   .refine(
     ({ id, step, attempt }) => id === checkpointId(step, attempt),
     'must have an id that names step and attempt',
@@ -77,7 +77,7 @@ const manifestLink = z.object({ path: innerPath, target: z.string() }).refine(st
 export const manifest: z.ZodType<Manifest> = z.object({
   version: z.literal(1),
   jobId: z.string(),
-  attempt: fromOne,
+  attempt: whole,
   revision: fromOne,
   state: z.enum(CHECKPOINT_STATES),
   evidence: z.object({ kind: z.enum(EVIDENCE_KINDS), text: z.string() }),
@@ -91,6 +91,7 @@ export const manifest: z.ZodType<Manifest> = z.object({
   uploadMs: whole.exactOptional(),
   files: z.array(manifestFile),
   links: z.array(manifestLink).exactOptional(),
+  copiedFrom: z.object({ jobId: z.string(), checkpoint: z.string() }).exactOptional(),
   resumePath: z.union([z.literal('.'), innerPath], 'must be "." or a relative path without ".."'),
   sha256: sha256.exactOptional(),
 })

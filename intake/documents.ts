@@ -211,3 +211,6 @@ function parse<T>(kind: string, schema: z.ZodType<T>, text: string): T {
   )
   throw new DocumentError(kind, faults.join('; '))
 }
+
+/** The readers of the documents about checkpoints. */
+export const CHECKPOINT_PARSERS = { manifest: parseManifest, restores: parseRestores }

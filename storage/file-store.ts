@@ -111,6 +111,13 @@ export class FileStore implements ObjectStore {
     }
   }
 
+  async copy(fromKey: string, toKey: string): Promise<boolean> {
+    if ((await this.head(fromKey)) === undefined) return false
+    const from = this.#path(fromKey)
+    await this.#placing(toKey, (temporary) => copySynced(from, temporary), renamed)
+    return true
+  }
+
   async readUrl(key: string): Promise<string> {
     return pathToFileURL(this.#path(key)).href
   }

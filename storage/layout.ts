@@ -43,6 +43,9 @@ export const layout = {
   checkpoints: (jobId: string) => `jobs/${jobId}/checkpoints/`,
   checkpoint: (jobId: string, step: number, attempt: number) =>
     `jobs/${jobId}/checkpoints/${checkpointId(step, attempt)}/`,
+  /** What one attempt has left. */
+  artifactsOf: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/artifacts/`,
+  /** Where runners of before put the artifacts of all attempts, the newest over the others. */
   artifacts: (jobId: string) => `jobs/${jobId}/artifacts/`,
 } as const
 

@@ -27,6 +27,12 @@ export interface ObjectStore {
   getFile(key: string, path: string): Promise<boolean>
 
   /**
+   * Copies an object to another key of this store as `put` would, without its bytes passing through this process where the store
+   * can do that. False when there is no such object.
+   */
+  copy(fromKey: string, toKey: string): Promise<boolean>
+
+  /**
    * A URL under which whoever has it can read an object that is there (https, http, file or data), for so long at least and
    * with no other right.
    */

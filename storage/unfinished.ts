@@ -1,4 +1,4 @@
-import { parseCheckpointId } from '../core/checkpoint'
+import { COPIED_BY, parseCheckpointId } from '../core/checkpoint'
 
 /** What was begun to be written into the store, and is neither an object nor gone. */
 export interface UnfinishedUpload {
@@ -18,5 +18,6 @@ export function ownerOfKey(key: string): { jobId: string; attempt?: number } | u
   if (jobId === undefined) return undefined
   const attempt =
     part === 'attempts' ? Number(name) : part === 'checkpoints' ? parseCheckpointId(name)?.attempt : undefined
-  return attempt !== undefined && Number.isInteger(attempt) ? { jobId, attempt } : { jobId }
+  const isOfAttempt = attempt !== undefined && Number.isInteger(attempt) && attempt !== COPIED_BY
+  return isOfAttempt ? { jobId, attempt } : { jobId }
 }

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client'
 import { Worker, type NativeConnection } from '@temporalio/worker'
+import { createCopyingActivities } from '../activities/copying'
 import { createDecidingActivities } from '../activities/deciding'
 import { failureInterceptor } from '../activities/failures'
 import type { AskOffers } from '../activities/asking'
@@ -43,6 +44,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
       treasury: limitsAnybody(limits) ? treasury : undefined,
       publishRunner: runnerPublisher(store),
     }),
+    ...createCopyingActivities({ store, now }),
     ...createDecidingActivities({ store, now, treasury }),
     ...createStoreActivities({ store, now, owners: ownersThrough(client), treasury }),
   }

@@ -46,6 +46,18 @@ export const orchestrator = {
   finishJob: document('complete the record and clean up').finishJob,
 }
 
+/** Copying a checkpoint from another job: as long as it takes, and a repeated try goes on where the last one was. */
+export const copying = proxyActivities<Pick<OrchestratorActivities, 'copyCheckpoint'>>({
+  ...EFFECT,
+  // A copy that comes late harms nobody: a job that is told to stop does not wait for a store that hangs.
+  cancellationType: 'TRY_CANCEL',
+  taskQueue: ORCHESTRATOR_QUEUE,
+  startToCloseTimeout: '1 day',
+  scheduleToStartTimeout: SERVED_SOME_DAY,
+  retry: RETRY,
+  summary: 'copy the checkpoint to go on from',
+})
+
 /** Decisions and first looks: no effect but their own record, and cheap: one marker in the history. */
 const marker = (summary: string): LocalActivityInterfaceFor<OrchestratorActivities> =>
   proxyLocalActivities<OrchestratorActivities>({ startToCloseTimeout: '30 seconds', retry: RETRY, summary })

@@ -1,3 +1,5 @@
+import { continuationOf } from '../core/continuation'
+import type { Checkpoint } from '../core/checkpoint'
 import { isFinal } from '../core/job'
 import type { AttemptRecord } from '../core/ledger'
 import type { JobStatus } from '../core/messages'
@@ -7,6 +9,9 @@ import { headline, isSaidBy, money, sentence } from './markdown'
 /** Attempts on the page; the server keeps 20,000 bytes of details. */
 const ATTEMPTS_ON_PAGE_MAX = 12
 
+/** A runner's words; ours are far shorter. */
+const WARNING_LENGTH_MAX = 1_000
+
 /** The job's page in the Temporal UI, in markdown. Nothing in it changes between two events of the workflow. */
 export function jobDetails(status: JobStatus): string {
   const { state, reason, message, attempts, checkpoint } = status
@@ -14,7 +19,7 @@ export function jobDetails(status: JobStatus): string {
     `spent on ended attempts: ${money(status.spentMicroUsd)}`,
     ...(checkpoint === undefined
       ? []
-      : [`newest checkpoint: step ${checkpoint.step} (attempt ${checkpoint.attempt})`]),
+      : [`newest checkpoint: ${stepOf(checkpoint)} (attempt ${checkpoint.attempt})`]),
     ...(status.deadlineAtMs === undefined ? [] : [`deadline: ${formatInstant(status.deadlineAtMs)}`]),
     ...(status.budgetMicroUsd === undefined ? [] : [`budget: ${money(status.budgetMicroUsd)}`]),
   ]
@@ -25,10 +30,33 @@ export function jobDetails(status: JobStatus): string {
     ...(isFinal(state) || status.placementReasons.length === 0
       ? []
       : ['', `**Why here:** ${sentence(status.placementReasons.join('; '))}`]),
+    ...warningOf(attempts.at(-1)),
     ...(attempts.length === 0 ? [] : ['', '**Attempts**', '', ...listOf(attempts)]),
+    ...continuationLine(status),
     '',
     `Progress and logs: \`crucible show ${status.id}\`, \`crucible logs -f ${status.id}\``,
   ].join('\n')
+}
+
+function continuationLine(status: JobStatus): string[] {
+  const continuation = continuationOf(status)
+  if (continuation === null) return []
+  const { command, step } = continuation
+  return ['', `${step === null ? 'Start over' : `Go on from step ${step}`}: \`${command}\``]
+}
+
+/** A running number is no step. */
+function stepOf({ id, step, isStepKnown }: Checkpoint): string {
+  return isStepKnown === false ? id : `step ${step}`
+}
+
+/** What the runner of the newest attempt warned of last, as its settlement has it. */
+function warningOf(last: AttemptRecord | undefined): string[] {
+  if (last?.warning === undefined) return []
+  return [
+    '',
+    `**Warning (attempt ${last.number}):** ${sentence(last.warning.text.slice(0, WARNING_LENGTH_MAX))}`,
+  ]
 }
 
 function listOf(attempts: AttemptRecord[]): string[] {

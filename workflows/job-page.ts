@@ -1,5 +1,5 @@
 import { defineQuery, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow'
-import type { Settlement } from '../core/activities'
+import type { CopyOutcome, Settlement } from '../core/activities'
 import { attemptOf, settledAttempt } from '../core/attempt-record'
 import type { DrainReason } from '../core/documents'
 import type { Failure } from '../core/failure'
@@ -59,6 +59,12 @@ export class JobPage {
   say(reason: JobReason, message: string): void {
     Object.assign(this.status, { reason, message })
     this.show()
+  }
+
+  /** The checkpoint that the job goes on from is among its own now. */
+  copied({ checkpoint }: CopyOutcome): void {
+    this.status.checkpoint = checkpoint
+    this.say('planning', 'Looking for a place.')
   }
 
   /** An attempt is placed. During the pause before its order goes out the reason is still that of the pause. */

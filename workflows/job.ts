@@ -14,6 +14,7 @@ import type { JobInput, JobResult } from '../core/messages'
 import { offerKey, placeKey } from '../core/offer'
 import type { Order } from '../core/plan'
 import { local, orchestrator } from './activities'
+import { copyCheckpoint } from './copy-checkpoint'
 import { runAttempt } from './run-attempt'
 import { forever } from './forever'
 import { listen } from './job-commands'
@@ -37,6 +38,8 @@ async function live(run: JobRun): Promise<JobResult> {
   const refusal = await resolve(run)
   if (refusal !== undefined) return finish(run, refusal)
   armDeadline(run)
+  const end = await copyCheckpoint(run)
+  if (end !== undefined) return finish(run, end)
   for (;;) {
     const next = await nextOrder(run)
     if (next.kind === 'finish') return finish(run, next)

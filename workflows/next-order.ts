@@ -80,7 +80,7 @@ function planInput(run: JobRun): PlanInput {
 }
 
 /** A move needs no stop while there is nothing to move from. */
-function mustStop({ wishes }: JobRun): boolean {
+export function mustStop({ wishes }: JobRun): boolean {
   return wishes.present !== null && wishes.present !== 'migrated'
 }
 

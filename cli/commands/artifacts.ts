@@ -3,19 +3,27 @@ import type { Command } from 'commander'
 import { downloadArtifacts, listArtifacts } from '../../client/artifacts'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
+import { countArgument } from '../arguments'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { bytes, NOTHING, plural } from '../words'
 
+/** No job has more attempts. */
+const ATTEMPT_MAX = 1_000_000
+
 interface Options {
   download?: string
+  attempt?: number
   force?: boolean
 }
 
 export function define(command: Command, cli: Cli): void {
   command
-    .description('List what a job left, or copy it into a folder.')
+    .description(
+      'List what a job left, or copy it into a folder: of each file what the newest attempt left. Versions of earlier attempts are kept.',
+    )
     .argument('<job>', 'id, beginning of an id, or name')
+    .option('--attempt <number>', 'only what this attempt left', countArgument(ATTEMPT_MAX))
     .option('--download <folder>', 'copy everything there; other files of the same names are left alone')
     .option('--force', 'replace them')
     .addHelpText(
@@ -23,12 +31,21 @@ export function define(command: Command, cli: Cli): void {
       examples(
         ['crucible artifacts char-lm', 'list them'],
         ['crucible artifacts job-3f --download results', 'copy them to results/'],
+        ['crucible artifacts job-3f --attempt 2', 'what the second attempt left'],
       ),
     )
     .action((job: string, options: Options) => artifacts(cli, job, options))
 }
 
-async function artifacts(cli: Cli, meant: string, { download, force }: Options): Promise<void> {
+/** `3, 2, 1`, or `9, 8, 7, ...` */
+function shortened(attempts: number[]): string {
+  const more = attempts.length > NAMED_MAX ? ['...'] : []
+  return [...attempts.slice(0, NAMED_MAX), ...more].join(', ') || NOTHING
+}
+
+const NAMED_MAX = 3
+
+async function artifacts(cli: Cli, meant: string, { download, force, attempt }: Options): Promise<void> {
   const { out } = cli
   if (force === true && download === undefined) {
     throw new CrucibleError('usage', '--force is for --download.')
@@ -38,14 +55,23 @@ async function artifacts(cli: Cli, meant: string, { download, force }: Options):
   const target = download === undefined ? undefined : resolve(download)
   const found =
     target === undefined
-      ? await listArtifacts(context, id)
-      : await downloadArtifacts(context, id, { toFolder: target, isForced: force === true })
+      ? await listArtifacts(context, id, attempt)
+      : await downloadArtifacts(context, id, {
+          ...{ toFolder: target, isForced: force === true },
+          ...(attempt === undefined ? {} : { attempt }),
+        })
   out.json({ id, artifacts: found, ...(target === undefined ? {} : { folder: target }) })
   if (found.length === 0) return out.line(`${id} has left nothing so far.`)
   out.table(
-    ['PATH', 'SIZE', 'SHA-256'],
-    found.map(({ path, sizeBytes, sha256 }) => [path, bytes(sizeBytes), sha256?.slice(0, 12) ?? NOTHING]),
-    { right: ['SIZE'] },
+    ['PATH', 'SIZE', 'SHA-256', 'ATTEMPT', 'OLDER'],
+    found.map(({ path, sizeBytes, sha256, attempt: by, olderAttempts }) => [
+      path,
+      bytes(sizeBytes),
+      sha256?.slice(0, 12) ?? NOTHING,
+      String(by ?? NOTHING),
+      shortened(olderAttempts),
+    ]),
+    { right: ['SIZE', 'ATTEMPT'] },
   )
   if (target !== undefined) out.line(`${plural(found.length, 'file')} copied to ${target} and compared.`)
 }

@@ -2,10 +2,11 @@ import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { CrucibleError, EXIT_CODES } from '../../client/errors'
 import { findJob } from '../../client/find-job'
-import { formatInstant } from '../../core/time'
+import type { CheckpointView } from '../../client/checkpoints'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
-import { bytes, NOTHING } from '../words'
+import { age, bytes, checkpointState, knownStep, NOTHING, plural } from '../words'
+import type * as downloading from '../../client/download-checkpoint'
 import type * as clientCheckpoints from '../../client/checkpoints'
 
 /** Loaded by who runs the command: help and completion need none of it. */
@@ -13,35 +14,61 @@ const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
-    .description('List the complete checkpoints of a job, newest first, or compare them with their digests.')
+    .description(
+      'List the checkpoints of a job, newest first, with what proves them complete; compare them with their digests; or download one.',
+    )
     .usage('[options] <job> [verify [checkpoint]]')
     .argument('<job>', 'id, beginning of an id, or name')
     .argument('[verify]', 'the word "verify": read every file and compare it')
     .argument('[checkpoint]', 'id of one checkpoint; else all of them')
+    .option('--download [step]', 'copy the newest good checkpoint, or that of a step, into a new folder')
+    .option('--to <folder>', 'the folder to make for --download (default: JOB-checkpoint, or JOB-step-STEP)')
     .addHelpText(
       'after',
       examples(
         ['crucible checkpoints char-lm', 'list them'],
         ['crucible checkpoints job-3f verify', 'ends with 1 when one is damaged'],
         ['crucible checkpoints job-3f verify 000000000400-2', 'one of them'],
+        ['crucible checkpoints job-3f --download --to model', 'the newest good one, as the program wrote it'],
+        ['crucible checkpoints job-3f --download 400', 'that of step 400'],
       ),
     )
-    .action((job: string, verb: string | undefined, checkpoint: string | undefined) =>
-      checkpoints(cli, job, { verb, checkpoint }),
+    .action((job: string, ...[verb, checkpoint, options]: Rest) =>
+      checkpoints(cli, job, { verb, checkpoint, ...options }),
     )
+}
+
+type Rest = [verb: string | undefined, checkpoint: string | undefined, options: Options]
+
+interface Options {
+  /** True without a step. */
+  download?: string | true
+  to?: string
+}
+
+interface Given extends Options {
+  verb: string | undefined
+  checkpoint: string | undefined
 }
 
 async function checkpoints(
   cli: Cli,
   meant: string,
-  { verb, checkpoint }: { verb: string | undefined; checkpoint: string | undefined },
+  { verb, checkpoint, download: wanted, to }: Given,
 ): Promise<void> {
   if (verb !== undefined && verb !== 'verify') {
     throw new CrucibleError('usage', `"${verb}" is nothing that can be done with checkpoints.`, {
       hint: 'Write `crucible checkpoints JOB verify`, or leave it out to list them.',
     })
   }
+  if (to !== undefined && wanted === undefined) throw new CrucibleError('usage', '--to is for --download.')
+  if (verb !== undefined && wanted !== undefined) {
+    throw new CrucibleError('usage', 'Either verify or --download, not both.', {
+      hint: 'A download is compared with its digests in any case.',
+    })
+  }
   const id = await findJob(cli.context(), meant)
+  if (wanted !== undefined) return download(cli, id, { wanted: wanted === true ? undefined : wanted, to })
   return verb === undefined ? list(cli, id) : verify(cli, id, checkpoint)
 }
 
@@ -50,18 +77,56 @@ async function list(cli: Cli, id: string): Promise<void> {
   const { checkpointsOf } = lazily('../../client/checkpoints') as typeof clientCheckpoints
   const found = await checkpointsOf(cli.context(), id)
   out.json({ id, checkpoints: found })
-  if (found.length === 0) return out.line(`${id} has no complete checkpoint so far.`)
-  const rows = found.map(({ id: checkpoint, step, attempt, files, sizeBytes, createdAtMs }) => [
-    checkpoint,
-    String(step),
-    String(attempt),
-    files === null ? NOTHING : String(files),
+  if (found.length === 0) return out.line(`${id} has no checkpoint so far.`)
+  const nowMs = cli.now()
+  const hasEpochs = found.some(({ epoch }) => epoch !== null)
+  const rows = found.map((checkpoint) => row(checkpoint, { nowMs, hasEpochs }))
+  const right = ['STEP', ...(hasEpochs ? ['EPOCH'] : []), 'SIZE', 'AGE']
+  out.table(['CHECKPOINT', 'STATE', ...right, 'EVIDENCE'], rows, { right, flexible: 'EVIDENCE' })
+  if (found.every(({ state }) => state !== 'complete'))
+    out.note(
+      'None is proven complete: name a file that the program writes last as checkpoint.complete in the job file.',
+    )
+}
+
+function row(
+  checkpoint: CheckpointView,
+  { nowMs, hasEpochs }: { nowMs: number; hasEpochs: boolean },
+): string[] {
+  const { id, state, evidence, epoch, sizeBytes, savedAtMs } = checkpoint
+  return [
+    id,
+    state === null ? 'damaged' : checkpointState(state),
+    String(knownStep(checkpoint) ?? NOTHING),
+    ...(hasEpochs ? [String(epoch ?? NOTHING)] : []),
     sizeBytes === null ? NOTHING : bytes(sizeBytes),
-    createdAtMs === null ? 'its manifest cannot be read' : formatInstant(createdAtMs),
-  ])
-  out.table(['CHECKPOINT', 'STEP', 'ATTEMPT', 'FILES', 'SIZE', 'WHEN'], rows, {
-    right: ['STEP', 'ATTEMPT', 'FILES', 'SIZE'],
+    savedAtMs === null ? NOTHING : age(savedAtMs, nowMs),
+    evidence?.text ?? 'its manifest cannot be read',
+  ]
+}
+
+async function download(
+  cli: Cli,
+  id: string,
+  { wanted, to }: { wanted: string | undefined; to: string | undefined },
+): Promise<void> {
+  const { out } = cli
+  const { downloadCheckpoint } = lazily('../../client/download-checkpoint') as typeof downloading
+  const toFolder = to ?? (wanted === undefined ? `${id}-checkpoint` : `${id}-step-${wanted}`)
+  const got = await downloadCheckpoint(cli.context(), id, {
+    toFolder,
+    ...(wanted === undefined ? {} : { wanted }),
   })
+  const { checkpoint, folder, files, sizeBytes, resumePath, damaged } = got
+  out.json({ id, ...got })
+  for (const { checkpoint: other, badFiles } of damaged)
+    out.note(
+      `Passed over step ${other.step} (${other.id}), which is damaged: ${badFiles[0]!.path} ${badFiles[0]!.reason}.`,
+    )
+  const what = `step ${checkpoint.step} (${checkpoint.id}): ${plural(files, 'file')}, ${bytes(sizeBytes)}`
+  out.line(`Downloaded ${what}, compared with its digests.`)
+  out.line(`  folder       ${folder}`)
+  if (resumePath !== '.') out.line(`  resume from  ${resumePath}`)
 }
 
 async function verify(cli: Cli, id: string, checkpoint: string | undefined): Promise<void> {
@@ -69,13 +134,13 @@ async function verify(cli: Cli, id: string, checkpoint: string | undefined): Pro
   const { verifyCheckpoints } = lazily('../../client/checkpoints') as typeof clientCheckpoints
   const verdicts = await verifyCheckpoints(cli.context(), id, checkpoint)
   out.json({ id, isGood: verdicts.every(({ isGood }) => isGood), checkpoints: verdicts })
-  if (verdicts.length === 0) return out.line(`${id} has no complete checkpoint so far.`)
+  if (verdicts.length === 0) return out.line(`${id} has no checkpoint so far.`)
   for (const { id: name, isGood, badFiles } of verdicts) {
     out.line(`${name}  ${isGood ? out.paint.green('good') : out.paint.red('damaged')}`)
     for (const { path, reason } of badFiles) out.line(`  ${path} ${reason}`)
   }
   if (verdicts.some(({ isGood }) => !isGood)) {
     cli.exitCode = EXIT_CODES.failed
-    out.note('A job never goes on from a damaged checkpoint: it takes the one before.')
+    out.note('A job never resumes from a damaged checkpoint: it takes the one before.')
   }
 }

@@ -2,8 +2,10 @@ import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
+import { lookAt } from '../../client/look'
 import { formatInstant } from '../../core/time'
 import type { Cli } from '../cli'
+import { continuationLines } from '../continuation'
 import { examples } from '../examples'
 import { NOTHING } from '../words'
 import type * as clientEvents from '../../client/events'
@@ -38,7 +40,14 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
   const context = cli.context()
   const jobId = await findJob(context, meant)
   const story = await eventsOf(context, jobId)
-  cli.out.json({ id: jobId, events: story, ...(isWhole ? { record: await recordOf(context, jobId) } : {}) })
+  const view = story.some(({ kind }) => kind === 'finished') ? await lookAt(context, jobId) : undefined
+  const continuation = view?.continuation ?? null
+  cli.out.json({
+    id: jobId,
+    events: story,
+    continuation,
+    ...(isWhole ? { record: await recordOf(context, jobId) } : {}),
+  })
   cli.out.table(
     ['WHEN', 'ATTEMPT', 'WHAT'],
     story.map(({ atMs, attempt, text }) => [
@@ -48,6 +57,8 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
     ]),
     { right: ['ATTEMPT'] },
   )
+  const lines = view === undefined ? [] : continuationLines(cli, view)
+  for (const line of lines.length === 0 ? [] : ['', ...lines]) cli.out.line(line)
   for (const { attempt, detail } of story) {
     if (detail === undefined) continue
     cli.out.line()

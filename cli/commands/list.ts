@@ -65,7 +65,7 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
   const rows = jobs.map((job) => [
     job.id,
     job.name,
-    stateInColour(job.state, cli.out.paint),
+    `${stateInColour(job.state, cli.out.paint)}${job.warning === null ? '' : cli.out.paint.yellow(' !')}`,
     job.reason,
     placementInWords(job),
     progressInWords(job.progress),
@@ -77,6 +77,13 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
     right: ['COST', 'TO GO', 'AGE'],
     flexible: 'NAME',
   })
+  const warned = jobs.filter(({ warning }) => warning !== null)
+  if (warned.length > 0)
+    cli.out.note(
+      cli.asCalled(
+        `! ${plural(warned.length, 'job has', 'jobs have')} a warning: \`crucible show ${warned[0]!.id}\`.`,
+      ),
+    )
   if (jobs.length === limit) cli.out.note(`The first ${plural(limit, 'job')}; see more with --limit.`)
 }
 

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Command } from 'commander'
+import type * as advising from '../../client/checkpoint-advice'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { addJobFlags } from '../job-flags'
@@ -38,7 +39,11 @@ export function define(command: Command, cli: Cli): void {
 async function plan(cli: Cli, given: JobArguments): Promise<void> {
   const { readJob } = lazily('../read-job') as typeof jobReading
   const { findPlan, showPlan } = lazily('../planning') as typeof planning
-  const found = await findPlan(cli, await readJob(cli, given))
-  cli.out.json({ plannedBy: found.plannedBy, ...found.plan })
+  const submission = await readJob(cli, given)
+  const { checkpointAdvice } = lazily('../../client/checkpoint-advice') as typeof advising
+  const found = await findPlan(cli, submission)
+  const warnings = await checkpointAdvice(submission)
+  cli.out.json({ plannedBy: found.plannedBy, ...found.plan, warnings })
   showPlan(cli.out, found.plan, cli.now())
+  for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
 }

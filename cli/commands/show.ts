@@ -7,18 +7,22 @@ import { isFinal } from '../../core/job'
 import { formatUsd } from '../../core/money'
 import { formatDuration, formatInstant } from '../../core/time'
 import type { Cli } from '../cli'
+import { continuationLines } from '../continuation'
 import { examples } from '../examples'
 import type { Output } from '../output'
 import {
   age,
   attemptReason,
   attemptTime,
+  checkpointState,
   count,
+  knownStep,
   lossInWords,
   NOTHING,
   plural,
   progressInWords,
   stateInColour,
+  stepInWords,
   usd,
 } from '../words'
 
@@ -43,20 +47,26 @@ async function show(cli: Cli, meant: string, isWatched: boolean): Promise<void> 
   if (!isWatched) {
     const view = await lookAt(context, jobId)
     cli.out.json(view)
-    return render(cli.out, view, cli.now())
+    return renderWhole(cli, view)
   }
   let last = ''
   for await (const view of watchJob(context, jobId, { signal: cli.interruption() })) {
     cli.out.jsonLine(view)
     if (cli.out.isTerminal) {
       cli.out.clear()
-      render(cli.out, view, cli.now())
+      renderWhole(cli, view)
     } else {
       const line = briefly(view)
       if (line !== last) cli.out.line(line)
       last = line
     }
   }
+}
+
+function renderWhole(cli: Cli, view: JobView): void {
+  render(cli.out, view, cli.now())
+  const lines = continuationLines(cli, view)
+  for (const line of lines.length === 0 ? [] : ['', ...lines]) cli.out.line(line)
 }
 
 function briefly({ state, reason, message, progress }: JobView): string {
@@ -74,7 +84,8 @@ export function render(out: Output, view: JobView, nowMs: number): void {
     )
   }
   out.line()
-  for (const [name, value] of facts(view, nowMs)) out.line(`  ${paint.dim(name.padEnd(10))}  ${value}`)
+  for (const [name, value] of facts(view, { nowMs, paint }))
+    out.line(`  ${paint.dim(name.padEnd(10))}  ${value}`)
   if (view.attempts.length > 0) {
     out.line()
     out.table(
@@ -104,10 +115,12 @@ function recoveryRow(recovery: RecoveryView): string[] {
   ]
 }
 
-function facts(view: JobView, nowMs: number): [string, string][] {
-  const { cost, progress, checkpoints, deadlineAtMs } = view
+function facts(
+  view: JobView,
+  { nowMs, paint }: { nowMs: number; paint: Output['paint'] },
+): [string, string][] {
+  const { cost, progress, deadlineAtMs } = view
   const leaveSinceMs = view.attempts.at(-1)?.rebalanceAtMs ?? null
-  const { newest, count: kept } = checkpoints
   const loss = progress?.loss == null ? '' : `, loss ${lossInWords(progress.loss)}`
   const toGo =
     cost.estimatedRemainingMicroUsd === null
@@ -122,10 +135,9 @@ function facts(view: JobView, nowMs: number): [string, string][] {
     ['progress', `${progressInWords(progress)}${loss}`],
     ['cost', `${formatUsd(cost.spentMicroUsd)}${toGo}${budget}`],
     ['deadline', deadlineAtMs === null ? undefined : formatInstant(deadlineAtMs)],
-    [
-      'checkpoint',
-      newest === null ? undefined : `step ${count(newest.step)}, ${plural(kept, 'is', 'are')} kept`,
-    ],
+    ['checkpoint', checkpointInWords(view.checkpoints)],
+    ['restored', restoredInWords(view.attempts.at(-1))],
+    ['warning', view.warning === null ? undefined : paint.yellow(view.warning.text)],
     [
       'warning',
       leaveSinceMs === null
@@ -148,10 +160,22 @@ function attemptRow(attempt: AttemptView, nowMs: number): string[] {
     phase === null || phase === 'running' ? attemptReason(attempt) : phase,
     attemptTime(attempt, nowMs),
     `${usd(attempt.costMicroUsd)}${attempt.costBasis === 'dearest' ? ' at most' : ''}`,
-    stepOf(restoredFrom?.step),
-    stepOf(checkpoint?.step),
+    stepOf(knownStep(restoredFrom)),
+    stepOf(knownStep(checkpoint)),
     stepOf(stepsLost),
   ]
+}
+
+function checkpointInWords({ newest, state, count }: JobView['checkpoints']): string | undefined {
+  if (newest === null) return undefined
+  const proof = state === null ? '' : `, ${checkpointState(state)}`
+  return `${stepInWords(newest)}${proof}, ${plural(count, 'is', 'are')} kept`
+}
+
+function restoredInWords(last: AttemptView | undefined): string | undefined {
+  if (last?.restoredFrom == null) return undefined
+  const why = last.restoredBecause === null ? '' : `: ${last.restoredBecause}`
+  return `${stepInWords(last.restoredFrom)} of attempt ${last.restoredFrom.attempt}${why}`
 }
 
 function stepOf(step: number | null | undefined): string {

@@ -1,12 +1,15 @@
 import { createRequire } from 'node:module'
 import type { Command } from 'commander'
+import type * as advising from '../../client/checkpoint-advice'
 import type { JobView } from '../../client/job-view'
+import type { JobSource } from '../../core/messages'
 import type { Submission, Submitted } from '../../client/submit'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { addJobFlags } from '../job-flags'
 import type { JobArguments } from '../read-job'
 import type * as jobReading from '../read-job'
+import type * as goingOn from '../../client/go-on'
 import type * as submitting from '../../client/submit'
 import type * as following from '../follow'
 import type * as planning from '../planning'
@@ -17,6 +20,7 @@ const lazily = createRequire(__filename)
 interface Options extends Readonly<Record<string, unknown>> {
   id?: string
   from?: string
+  fresh?: boolean
   workdir?: string
   follow?: boolean
   dryRun?: boolean
@@ -33,7 +37,8 @@ export function define(command: Command, cli: Cli): void {
   addJobFlags(command)
   command
     .option('--id <id>', 'id of the job; the same submission with the same id is made only once')
-    .option('--from <job>', 'repeat an earlier job: its spec and its code')
+    .option('--from <job>', 'go on from the newest good checkpoint of an earlier job, with its spec and code')
+    .option('--fresh', 'with --from: the same job from the start, without a checkpoint')
     .option('-f, --follow', "print the job's log and end with its outcome; Ctrl-C leaves the job running")
     .option('--dry-run', 'show what would be submitted and where it would run')
     .addHelpText(
@@ -42,7 +47,9 @@ export function define(command: Command, cli: Cli): void {
         ['crucible submit job.yaml', 'a job file'],
         ['crucible submit train.py --gpus 1 -- --lr 3e-4', 'a script with its own arguments'],
         ['crucible submit job.yaml --budget 25 --deadline 36h -f', 'with limits, and follow it'],
-        ['crucible submit --from job-3f --budget 50', 'an earlier job again, with more money'],
+        ['crucible submit --from job-3f --budget 50', 'go on where a job stopped, with more money'],
+        ['crucible submit job.yaml --from job-3f', 'a new job file that begins with its checkpoint'],
+        ['crucible submit --from job-3f --fresh', 'the same job from the start'],
       ),
     )
     .action((file: string | undefined, scriptArguments: string[], flags: Options) =>
@@ -69,17 +76,32 @@ function documentOf({ isNew, isServed, ...rest }: Submitted, view: JobView | und
 }
 
 async function dryRun(cli: Cli, submission: Submission): Promise<void> {
-  const { spec, directory } = submission
+  const { spec, directory, from, isFresh = false } = submission
+  const { sourceOf } = lazily('../../client/go-on') as typeof goingOn
+  const source = from === undefined || isFresh ? null : await sourceOf(cli.context(), from)
   const { findPlan, showPlan } = lazily('../planning') as typeof planning
   const { plan, plannedBy } = await findPlan(cli, submission)
-  cli.out.json({ spec, directory: directory ?? null, plannedBy, plan })
+  const { checkpointAdvice } = lazily('../../client/checkpoint-advice') as typeof advising
+  const warnings = await checkpointAdvice(submission)
+  cli.out.json({ spec, directory: directory ?? null, source, plannedBy, plan, warnings })
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)
-  cli.out.line(directory == null ? 'Nothing is sent along.' : `Sent along: ${directory}`)
+  const code = from !== undefined && directory === undefined ? `the code of ${from}` : directory
+  cli.out.line(code == null ? 'Nothing is sent along.' : `Sent along: ${code}`)
+  if (source !== null) cli.out.line(`Goes on from ${sourceInWords(source)}`)
   cli.out.line()
   showPlan(cli.out, plan, cli.now())
+  for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
 }
 
-function tell(cli: Cli, { id, isNew, isServed, uiUrl, warnings }: Submitted, isFollowed: boolean): void {
+function sourceInWords({ jobId, checkpoint: { step, id } }: JobSource): string {
+  return `step ${step} of ${jobId} (${id})`
+}
+
+function tell(
+  cli: Cli,
+  { id, isNew, isServed, uiUrl, source, warnings }: Submitted,
+  isFollowed: boolean,
+): void {
   const { out } = cli
   // The log is the answer then; what leads to it is a remark.
   const say = isFollowed ? (text: string): void => out.note(text) : (text: string): void => out.line(text)
@@ -88,6 +110,7 @@ function tell(cli: Cli, { id, isNew, isServed, uiUrl, warnings }: Submitted, isF
       ? `Submitted ${out.paint.bold(id)}`
       : `${out.paint.bold(id)} was submitted before; nothing was started again.`,
   )
+  if (source !== null) say(`  from      ${sourceInWords(source)}`)
   if (uiUrl !== null) say(`  Temporal  ${uiUrl}`)
   if (!isFollowed) {
     say(`  follow    ${cli.invocation} logs -f ${id}`)

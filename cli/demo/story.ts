@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readArtifact } from '../../client/artifacts'
+import { readArtifact } from '../../storage/artifacts'
 import { CrucibleError } from '../../client/errors'
 import { formatProblem, parseJobFile } from '../../client/job-file'
 import type { JobView } from '../../client/job-view'
@@ -116,7 +116,7 @@ async function lose(telling: StoryTelling, { noticeMs, ...at }: Loss): Promise<v
 async function tellStart(telling: StoryTelling, id: string, attempt: number): Promise<void> {
   await untilStep(telling, { id, attempt, afterPart: 0 })
   const { beat, machine } = await readAttempt(telling.stage.context.store, id, attempt)
-  const step = beat?.restoredFrom?.step
+  const step = beat?.restoredFrom?.isStepKnown === false ? undefined : beat?.restoredFrom?.step
   telling.progress.note(
     `Machine ${attempt}${where(machine)} goes on from ${step === undefined ? 'the start' : `step ${step}`}.`,
   )
@@ -187,7 +187,7 @@ async function compare(
 }
 
 async function readWeights({ context }: Stage, id: string): Promise<Buffer> {
-  const body = await readArtifact(context, id, WEIGHTS)
+  const body = await readArtifact(context.store, id, WEIGHTS)
   if (body !== undefined) return body
   throw new CrucibleError('failed', `${id} has left no ${WEIGHTS}.`)
 }

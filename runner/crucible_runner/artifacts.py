@@ -2,7 +2,7 @@
 
 import glob
 import os
-from typing import Dict, List, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 from .clock import Clock
 from .documents import is_utf8
@@ -49,6 +49,18 @@ def _add(found: Dict[str, str], base: str, top: str) -> List[str]:
             except OSError as error:
                 remarks.append("what is in %s is not kept: %s" % (os.path.relpath(path, base), error))
     return remarks
+
+
+def half_of(left_ms: Callable[[], Optional[int]]) -> IsOver:
+    """Over when half of the time that is left now has gone by, or was taken away: the next attempt waits for the result. Never,
+    where the time has no end."""
+    first_ms = left_ms()
+
+    def is_over() -> bool:
+        now_ms = left_ms()
+        return first_ms is not None and now_ms is not None and now_ms <= first_ms // 2
+
+    return is_over
 
 
 class Keeper:

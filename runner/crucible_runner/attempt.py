@@ -16,7 +16,8 @@ from .checkpoint.looks import Looks, Rules
 from .checkpoint.overdue import Overdue
 from .checkpoint.restore import Restored
 from .checkpoint.scan import Filter
-from .checkpoint.uploads import Checkpoints, Settings
+from .checkpoint.sending import Settings
+from .checkpoint.uploads import Checkpoints
 from .claim import ClaimedElsewhere, claim, machine_id
 from .clock import CLOCK_SLACK_MS, Clock
 from .documents import DRAIN, dump, parse
@@ -179,16 +180,18 @@ class Attempt:
         return self.checkpoints.upload_ms if self.checkpoints is not None else 0
 
     def newest_checkpoint(self) -> Optional[dict]:
-        newest = self.checkpoints.newest if self.checkpoints is not None else None
-        if newest is None and self.restored is not None:
-            newest = self.restored.checkpoint
-        return newest.document() if newest is not None else None
+        if self.checkpoints is not None and self.checkpoints.newest is not None:
+            return self.checkpoints.newest.document(self.checkpoints.is_newest_step_known)
+        return self._restored_checkpoint()
+
+    def _restored_checkpoint(self) -> Optional[dict]:
+        restored = self.restored
+        return restored.checkpoint.document(restored.is_step_known) if restored is not None else None
 
     def checkpoint_facts(self) -> dict:
         """What beats and results tell of checkpoints."""
-        facts: dict = {"checkpoint": self.newest_checkpoint(), "restoredFrom": None}
+        facts: dict = {"checkpoint": self.newest_checkpoint(), "restoredFrom": self._restored_checkpoint()}
         if self.restored is not None:
-            facts["restoredFrom"] = self.restored.checkpoint.document()
             facts["restoredBecause"] = self.restored.why
         state = self.checkpoints.newest_state if self.checkpoints is not None else None
         if state is not None:

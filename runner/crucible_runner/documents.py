@@ -55,7 +55,7 @@ def inner_path_or_dot(value: Any, at: str) -> str:
 
 
 def _checkpoint(value: Any, at: str) -> dict:
-    checked = record({"id": text, "step": whole(), "attempt": whole(1)}, {"isStepKnown": boolean})(value, at)
+    checked = record({"id": text, "step": whole(), "attempt": whole()}, {"isStepKnown": boolean})(value, at)
     parsed = parse_checkpoint_id(checked["id"])
     if parsed is None or tuple(parsed) != (checked["step"], checked["attempt"]):
         raise DocumentError("%s.id must name step and attempt, but is %r" % (at, checked["id"]))
@@ -248,7 +248,7 @@ MANIFEST = record(
     {
         "version": literal(1),
         "jobId": text,
-        "attempt": whole(1),
+        "attempt": whole(),
         "revision": whole(1),
         "state": _state,
         "evidence": record({"kind": literal(*EVIDENCE_KINDS), "text": text}),
@@ -264,6 +264,7 @@ MANIFEST = record(
         "epoch": whole(),
         "saveMs": whole(),
         "links": list_of(_manifest_link),
+        "copiedFrom": record({"jobId": text, "checkpoint": text}),
         "uploadMs": whole(),
         "sha256": _sha256,
     },

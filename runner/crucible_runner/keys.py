@@ -11,11 +11,21 @@ STEP_MAX = 10**STEP_DIGITS_MAX - 1
 TEMPORARY_FOLDER = ".tmp"
 
 
+# Stands for an attempt in the id of a checkpoint that the job got from another job before its first attempt.
+COPIED_BY = 0
+
+
 class CheckpointId(NamedTuple):
-    """A checkpoint by its folder's name; sorts from oldest to newest."""
+    """A checkpoint by its folder's name."""
 
     step: int
     attempt: int
+
+    @property
+    def age(self) -> Tuple[bool, int, int]:
+        """Sorts from oldest to newest. A copy from another job is older than all that the job saved itself, also when its step is
+        higher: a job that fine-tunes may count its steps from 0 again."""
+        return (self.attempt != COPIED_BY, self.step, self.attempt)
 
     @property
     def name(self) -> str:
@@ -28,7 +38,7 @@ class CheckpointId(NamedTuple):
 
 
 def parse_checkpoint_id(name: str) -> Optional[CheckpointId]:
-    match = re.fullmatch(r"(\d{12})-([1-9]\d*)", name)
+    match = re.fullmatch(r"(\d{12})-(0|[1-9]\d*)", name)
     return CheckpointId(int(match.group(1)), int(match.group(2))) if match else None
 
 
@@ -75,7 +85,7 @@ class Keys:
         self.restores = self.attempt + "restores.json"
         self.logs = self.attempt + "logs/"
         self.checkpoints = self.job + "checkpoints/"
-        self.artifacts = self.job + "artifacts/"
+        self.artifacts = self.attempt + "artifacts/"
 
     def bundle(self, sha256: str) -> str:
         return "%sbundle/%s.tar.gz" % (self.job, sha256)

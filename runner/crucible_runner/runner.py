@@ -4,15 +4,13 @@ import os
 import sys
 import time
 import traceback
-from typing import Optional, Set
+from typing import Optional
 
 from . import processes
-from .artifacts import Keeper, find_artifacts
+from .artifacts import Keeper, find_artifacts, half_of
 from .attempt import Attempt, bounded, install_helper
 from .bundle import Fetcher
 from .claim import ClaimedElsewhere
-from .checkpoint.evidence import COMPLETE
-from .checkpoint.restore import Found, Restorer
 from .clock import Clock, in_words
 from .documents import ORDER, dump, parse
 from .endings import Ending, Failed, Stopped, is_disk_full, stopped_early
@@ -21,9 +19,8 @@ from .fuse import do_last_duties, light
 from .guard import Options, Post
 from .input_cache import InputCache, default_folder
 from .inputs import Inputs
-from .keys import CheckpointId
-from .paths import remove_tree
 from .redact import Redactor
+from .resuming import Resuming
 from .retry import GaveUp, persist
 from .running import Running
 from .seals import read_key, unseal
@@ -35,9 +32,7 @@ _ORDER_PATIENCE_MS = 60 * 60_000
 _ABSENT_PATIENCE_MS = 15_000
 _ABSENT_LOOK_SECONDS = 0.2
 _REFUSAL_PATIENCE_MS = 60_000
-# What was got so far is worth keeping when the job is over; when it goes on elsewhere, it comes from there.
-# A command that fails later than this after it was started, without a word of progress, has not failed on its checkpoint.
-_STEP_BACK_WITHIN_MS = 10 * 60_000
+# After these nobody goes on, and all the time that is left may go to the artifacts.
 _FINAL_REASONS = ("cancelled", "deadline", "budget")
 
 
@@ -64,12 +59,6 @@ class Life:
         self._end_of_workload: Optional[bool] = None
         """Once the workload has ended: whether in good order."""
         self._artifacts: list = []
-        self._tried: Set[CheckpointId] = set()
-        """Checkpoints that the command failed on."""
-        self._may_start_over = True
-        """None of them was complete: then it may be that no save was ever whole."""
-        self._names_before: Optional[Set[str]] = None
-        """What the bundle has put into the checkpoint directory."""
 
     def live(self) -> int:
         attempt = self._attempt
@@ -145,40 +134,21 @@ class Life:
         attempt.watch.start(order["beatMs"], attempt.clock)
         self._check()
         facts = self._fetch()
-        found = self._restore(facts)
+        resuming = Resuming(attempt, facts)
+        found = resuming.restore()
         self._check()
         running = Running(attempt, facts)
         running.set_up()
         self._check()
         ending = running.run(found)
-        while self._steps_back(ending, running):
-            found = self._restore(facts)
-            if found.restored is None and not self._may_start_over:
-                attempt.remark("no checkpoint is left to go on from")
+        while resuming.steps_back(ending, running.lasted_ms):
+            found = resuming.restore()
+            if not resuming.may_run(found):
                 break
             self._check()
             ending = running.run(found)
         self._end_of_workload = running.is_in_good_order
         return ending
-
-    def _steps_back(self, ending: Ending, running: Running) -> bool:
-        """Whether the command failed before its first new step, so that the checkpoint which it was given may be to blame."""
-        attempt, restored = self._attempt, self._attempt.restored
-        if ending.outcome != "failed" or ending.reason != "workload" or restored is None:
-            return False
-        if attempt.progress.first_step_at_ms is not None or attempt.restores.has_gone_on:
-            return False
-        if running.lasted_ms > _STEP_BACK_WITHIN_MS:
-            return False
-        attempt.restores.end("failed", ending.message)
-        self._tried.add(restored.checkpoint)
-        self._may_start_over = self._may_start_over and restored.state != COMPLETE
-        attempt.remark(
-            "the command failed right after resuming from checkpoint %s: going one checkpoint back"
-            % restored.checkpoint.name
-        )
-        attempt.checkpoints.give_up()
-        return True
 
     def _check(self) -> None:
         drain = self._attempt.stop.look()
@@ -233,36 +203,6 @@ class Life:
             raise Failed("secrets", "These secrets have no value: %s." % ", ".join(missing))
         return {name: values[name] for name in names}
 
-    def _restore(self, facts: Facts) -> Found:
-        attempt, order, paths = self._attempt, self._attempt.order, self._attempt.paths
-        attempt.enter("restoring")
-        attempt.begin_checkpoints()
-        self._clear(attempt.directory)
-        restorer = Restorer(attempt.store, attempt.keys, order["jobId"], attempt.patience)
-        found: Found = restorer.restore(
-            order["attempt"],
-            attempt.directory,
-            paths.restoring,
-            attempt.clock,
-            attempt.remark,
-            order["checkpoint"]["quietMs"],
-            self._tried,
-        )
-        attempt.restored, facts.resume_from = found.restored, ""
-        if found.restored is not None:
-            resume_path = os.path.join(attempt.directory, found.restored.resume_path)
-            facts.resume_from = os.path.normpath(resume_path)
-            attempt.restores.begin(found.restored)
-        return found
-
-    def _clear(self, directory: str) -> None:
-        """Before another checkpoint comes, what the last one and the command have left goes."""
-        names = set(os.listdir(directory))
-        if self._names_before is None:
-            self._names_before = names
-        for name in names - self._names_before:
-            remove_tree(os.path.join(directory, name))
-
     def _left_ms(self) -> Optional[int]:
         """Time for uploads; None without end."""
         drain = self._attempt.stop.look()
@@ -283,20 +223,20 @@ class Life:
         attempt.enter("finishing")
         if self._end_of_workload is not None:
             attempt.checkpoints.finish(self._end_of_workload, self._left_ms)
-            if ending.outcome != "stopped" or ending.reason in _FINAL_REASONS:
-                self._keep_artifacts()
+            is_last = ending.outcome != "stopped" or ending.reason in _FINAL_REASONS
+            self._keep_artifacts(self._is_over(0) if is_last else half_of(self._left_ms))
         attempt.remark("%s (%s): %s" % (ending.outcome, ending.reason, ending.message))
         attempt.shipper.finish(self._is_over(0.5))
         self._put_result(ending, self._is_over(1))
 
-    def _keep_artifacts(self) -> None:
+    def _keep_artifacts(self, is_over: IsOver) -> None:
         attempt, paths = self._attempt, self._attempt.paths
         keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark)
         try:
             found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"])
             for remark in remarks:
                 attempt.remark(remark)
-            bounded(lambda: keeper.keep(found, self._is_over(0)), self._is_over(0))
+            bounded(lambda: keeper.keep(found, is_over), is_over)
             if len(keeper.kept) < len(found):
                 attempt.remark("%d of %d artifacts are kept" % (len(keeper.kept), len(found)))
         except Exception as error:  # folders nested too deeply, or whatever it is: the result must be put

@@ -14,6 +14,7 @@ export function grantPolicy(
   const own = [
     at(`${layout.attempt(jobId, attempt)}*`),
     at(`${layout.checkpoints(jobId)}*-${attempt}/*`),
+    // For runners of before, which running jobs still have.
     at(`${layout.artifacts(jobId)}*`),
   ]
   const allow = (Action: string[], Resource: string[], Condition?: object): object => ({

@@ -6,6 +6,7 @@ import { checkKey, checkPrefix } from '../keys'
 import { StoreError, type ObjectStore, type StoredObject } from '../store'
 import type { UnfinishedUpload } from '../unfinished'
 import { makeClient, type Sdk } from './client'
+import { copyWithin } from './copy'
 import { isAbsent, s3ErrorOf, statusOf } from './errors'
 import { downloadTo } from './download'
 import { formatPlace, type S3Place } from './place'
@@ -96,6 +97,22 @@ export class S3Store implements ObjectStore {
   async getFile(key: string, path: string): Promise<boolean> {
     const size = await this.#existing(key, 'read', (bucket, Key) => downloadTo(path, bucket, Key))
     return size !== undefined
+  }
+
+  async copy(fromKey: string, toKey: string): Promise<boolean> {
+    checkKey(toKey)
+    const copied = await this.#existing(fromKey, 'copy', async (bucket, from) => {
+      const key = this.place.prefix + toKey
+      const mark = randomUUID()
+      await copyWithin(bucket, { from, to: key, metadata: { [MARK]: mark } }).catch(
+        async (error: unknown) => {
+          // As with `putFile`: the answer to the last request may be lost, and the request repeated.
+          if (statusOf(error) === undefined || (await this.#markOf(bucket, key)) !== mark) throw error
+        },
+      )
+      return true
+    })
+    return copied === true
   }
 
   async readUrl(key: string, forMs: number): Promise<string> {

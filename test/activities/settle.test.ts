@@ -8,7 +8,8 @@ import type { Diagnosis } from '../../core/documents'
 import { microUsd } from '../../core/money'
 import { spendOver } from '../../core/meter'
 import { CLOCK_SLACK_MS, MINUTE_MS } from '../../core/time'
-import { layout, MANIFEST_NAME } from '../../storage/layout'
+import { manifestKey } from '../../storage/checkpoints'
+import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import { saveCheckpoint, UNTRAINED } from '../backends/scripted/checkpoints'
 import type { WorldOptions } from '../backends/scripted/world'
@@ -194,15 +195,23 @@ describe('how an attempt ended', () => {
     expect(await settle(input)).toMatchObject({ checkpoint: second, restoredFrom: first, stepsLost: 7 })
   })
 
-  it('compares steps with no running number of a checkpoint', async () => {
+  it('counts no steps from a running number, and keeps what the runner said of its checkpoints', async () => {
     const input = inputOf()
-    const saving = { store: place.store, jobId: input.order.jobId, attempt: 1, nowMs: 1 }
-    const saved = await saveCheckpoint({ ...UNTRAINED, step: 3 }, saving)
-    const key = `${layout.checkpoint(saving.jobId, saved.step, saved.attempt)}${MANIFEST_NAME}`
+    const { jobId } = input.order
+    const saving = { store: place.store, jobId, attempt: 1, nowMs: 1 }
+    const saved = await saveCheckpoint({ ...UNTRAINED, step: 10 }, saving)
+    const key = manifestKey(jobId, saved, 1)
     const manifest = JSON.parse((await place.store.get(key))!.toString()) as Manifest
-    await place.store.put(key, JSON.stringify({ ...manifest, isStepKnown: false, sha256: undefined }))
-    await place.beat(input.order, { progress: { step: 1200, stepsTotal: null, loss: null, atMs: 1 } })
-    expect(await settle(input)).toMatchObject({ checkpoint: saved, stepsLost: null })
+    await place.store.put(key, JSON.stringify({ ...manifest, isStepKnown: false }))
+    const news = {
+      restoredBecause: 'newest complete checkpoint',
+      checkpointState: 'quiet',
+      warning: { kind: 'no-checkpoint', text: 'Nothing was saved.', sinceMs: 5 },
+    } as const
+    await place.beat(input.order, { progress: { step: 27, stepsTotal: 100, loss: null, atMs: 1 }, ...news })
+    expect(await settle(input)).toMatchObject({
+      ...{ checkpoint: { ...saved, isStepKnown: false }, stepsLost: null, ...news },
+    })
   })
 
   it.each([

@@ -4,7 +4,7 @@ import { attemptIdOf } from '../../core/queues'
 import { spend } from '../../core/meter'
 import { microUsd } from '../../core/money'
 import { parseLogLine } from '../../intake/documents'
-import { layout } from '../../storage/layout'
+import { readArtifact } from '../../storage/artifacts'
 import { readLines } from '../../storage/logs'
 import type { ObjectStore } from '../../storage/store'
 import { causeOf } from './causes'
@@ -156,7 +156,7 @@ function withinBudget({ sight, plan, attempts }: JobStory, { watchman }: RunFact
 
 async function sameWeights({ sight, result }: JobStory, { store, weights }: RunFacts): Promise<string[]> {
   if (result?.state !== 'succeeded') return []
-  const left = await store.get(`${layout.artifacts(sight.jobId)}weights.bin`)
+  const left = await readArtifact(store, sight.jobId, 'weights.bin')
   if (left === undefined) return ['it succeeded and left no weights']
   return left.equals(weights) ? [] : ['its weights are not those of an undisturbed run']
 }

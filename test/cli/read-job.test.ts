@@ -28,6 +28,7 @@ function read(...args: string[]): Promise<Submission> {
     .argument('[arguments...]')
     .option('--id <id>')
     .option('--from <job>')
+    .option('--fresh')
   addJobFlags(command)
   command.exitOverride().parse(args, { from: 'user' })
   const [file, ...scriptArguments] = command.args
@@ -39,6 +40,18 @@ function file(name: string, text: string): string {
   writeFileSync(path, text)
   return path
 }
+
+describe('a job of a file', () => {
+  it('keeps all that the file says of checkpoints', async () => {
+    const lines = ['directory: out', 'every: 10m', 'size: 1.5GiB', 'complete: [DONE]', 'include: ["*.pt"]']
+    lines.push('exclude: [cache]', 'quiet: 10s', 'signal: SIGUSR1', 'keep: 5')
+    const job = file('job.yaml', `run: ./train\ncheckpoint:\n${lines.map((line) => `  ${line}\n`).join('')}`)
+    expect((await read(job)).spec.checkpoint).toEqual({
+      ...{ directory: 'out', everyMs: 600_000, sizeBytes: 1.5 * 2 ** 30, complete: ['DONE'] },
+      ...{ include: ['*.pt'], exclude: ['cache'], quietMs: 10_000, signal: 'SIGUSR1', keep: 5 },
+    })
+  })
+})
 
 describe('a job of a script with flags', () => {
   it('has what the flags say, in the units of the job file', async () => {
@@ -189,7 +202,21 @@ describe('an earlier job', () => {
     })
     const again = await read('--from', 'job-first', '--budget', '2')
     expect(again).toEqual({ from: 'job-first', spec: { ...spec, budgetMicroUsd: 2_000_000 } })
+    expect(await read('--from', 'job-first', '--fresh')).toEqual({ from: 'job-first', isFresh: true, spec })
     await expect(read('--from', 'job-none')).rejects.toMatchObject({ kind: 'not-found' })
+  })
+})
+
+describe('a job file with an earlier job', () => {
+  it('has the spec of the file, and goes on from the job', async () => {
+    const data = { jobId: 'job-first', spec: { ...SPEC, run: 'old' }, submittedAtMs: NOW }
+    const entry = { seq: 0, atMs: NOW, kind: 'submitted' as const, summary: '', data }
+    await putRecord(cli.context().store, 'job-first', entry)
+    const path = file('job.yaml', 'name: new\nrun: python3 other.py\n')
+    const submission = await read(path, '--from', 'job-first')
+    expect(submission).toMatchObject({ from: 'job-first', spec: { name: 'new', run: 'python3 other.py' } })
+    expect(submission.directory).toBe(world.home)
+    await expect(read(path, '--fresh')).rejects.toMatchObject({ kind: 'usage', message: /--from/ })
   })
 })
 

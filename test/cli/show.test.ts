@@ -4,7 +4,9 @@ import { Output } from '../../cli/output'
 import type { AttemptView, JobView, RecoveryView } from '../../client/job-view'
 import type { Diagnosis } from '../../core/documents'
 import { MINUTE_MS, SECOND_MS } from '../../core/time'
-import { layout } from '../../storage/layout'
+import type { Manifest } from '../../core/checkpoint'
+import { layout, manifestName } from '../../storage/layout'
+import { COMPLETE } from '../support/manifests'
 import { ClientWorld, JOB, NOW } from '../client/world'
 import { Paper, World, type Answer } from './outside'
 
@@ -16,7 +18,16 @@ function attempt(fields: Partial<AttemptView>): AttemptView {
     realised: { capacityType: 'spot', type: 'g5.xlarge', place: 'us-east-1a', priceMicroUsdPerHour: 300_000 },
     ...{ state: 'running', reason: 'training', phase: 'running', rebalanceAtMs: null },
     ...{ launchedAtMs: NOW - MINUTE_MS, endedAtMs: null, costMicroUsd: 5_000, costBasis: null },
-    ...{ restoredFrom: null, checkpoint: null, progress: null, stepsLost: null, phases: [] },
+    ...{
+      restoredFrom: null,
+      restoredBecause: null,
+      checkpoint: null,
+      checkpointState: null,
+      warning: null,
+      progress: null,
+      stepsLost: null,
+      phases: [],
+    },
     ...fields,
   }
 }
@@ -32,9 +43,11 @@ function shown(fields: Partial<JobView>): string[] {
   const view: JobView = {
     ...{ id: JOB, name: 'train', owner: 'somebody', workflowId: `job/${JOB}`, state: 'running' },
     ...{ reason: 'training', message: 'Training.', submittedAtMs: NOW - 5 * MINUTE_MS, endedAtMs: null },
+    warning: null,
     ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
     cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
-    checkpoints: { newest: null, count: 0 },
+    checkpoints: { newest: null, state: null, count: 0 },
+    continuation: null,
     ...{ attempts: [], recoveries: [], placementReasons: [] },
     ...fields,
   }
@@ -91,10 +104,66 @@ describe('a job for people', () => {
     ])
   })
 
+  it('says what its newest checkpoint is worth, what it goes on from, and what its runner warns of', () => {
+    const text = 'No complete checkpoint for 20 min: out/log.txt is held open by pid 123.'
+    const unknown = { id: '000000000003-1', step: 3, attempt: 1, isStepKnown: false }
+    const lines = shown({
+      checkpoints: { newest: unknown, state: 'settled', count: 2 },
+      warning: { kind: 'no-checkpoint', text, sinceMs: NOW },
+      attempts: [
+        attempt({
+          ...{ checkpoint: unknown, restoredFrom: CHECKPOINT },
+          restoredBecause: 'newest complete checkpoint: DONE is there',
+        }),
+      ],
+    })
+    expect(lines).toContain('checkpoint | step unknown, provisional, 2 are kept')
+    expect(lines).toContain('restored | step 40 of attempt 1: newest complete checkpoint: DONE is there')
+    expect(lines).toContain(`warning | ${text}`)
+    expect(lines.at(-2)).toMatch(/ \| 40 \| - \| -$/)
+    const proven = shown({ checkpoints: { newest: CHECKPOINT, state: 'complete', count: 1 } })
+    expect(proven).toContain('checkpoint | step 40, complete, 1 is kept')
+  })
+
   it('says why it is where it is, the image that had to be replaced included', () => {
     const note = 'the image that the job had before, ami-1, is gone: ami-2 takes its place'
     expect(shown({ placementReasons: ['$0.30/h', note] })).toContain(`why here | $0.30/h; ${note}`)
     expect(shown({ placementReasons: [note], state: 'succeeded' }).join()).not.toContain(note)
+  })
+})
+
+describe('crucible checkpoints', () => {
+  it('has the state of each, what proves it, and no running number as a step', async () => {
+    const client = await ClientWorld.make()
+    const world = new World()
+    world.environment['CRUCIBLE_STORE'] = client.context.config.home.storeUrl
+    await client.submitted()
+    const save = (step: number, changes: Partial<Manifest>): Promise<void> => {
+      const manifest: Manifest = {
+        ...{ version: 1, jobId: JOB, attempt: 1, step, isStepKnown: true, createdAtMs: NOW },
+        ...{ ...COMPLETE, totalBytes: 1_200_000_000, files: [], resumePath: '.', ...changes },
+      }
+      const folder = layout.checkpoint(JOB, step, 1)
+      return client.store.put(`${folder}${manifestName(manifest.revision)}`, JSON.stringify(manifest))
+    }
+    try {
+      await save(400, {})
+      const text = 'nothing changed for 5 s'
+      await save(600, { isStepKnown: false, state: 'quiet', evidence: { kind: 'quiet', text } })
+      await client.store.put(`${layout.checkpoint(JOB, 700, 1)}${manifestName()}`, '{')
+      const lines = (await world.run('checkpoints', JOB)).stdout.trimEnd().split('\n')
+      expect(
+        lines.map((line) => line.replace(/ {2,}/g, ' | ').replace(/\| \d+[smhd] (?=\|)/, '| AGE ')),
+      ).toEqual([
+        'CHECKPOINT | STATE | STEP | SIZE | AGE | EVIDENCE',
+        '000000000700-1 | damaged | - | - | - | its manifest cannot be read',
+        '000000000600-1 | provisional | - | 1.2 GB | AGE | nothing changed for 5 s',
+        '000000000400-1 | complete | 400 | 1.2 GB | AGE | model.pt ends with its zip directory',
+      ])
+    } finally {
+      world.remove()
+      await client.remove()
+    }
   })
 })
 

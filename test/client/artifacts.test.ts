@@ -47,8 +47,8 @@ async function filesThere(): Promise<string[]> {
 describe('artifacts', () => {
   it('are listed with their digests once the job is over', async () => {
     expect(await listArtifacts(world.context, JOB)).toEqual([
-      { path: 'a/deep.txt', sizeBytes: 4, sha256: null },
-      { path: 'weights.json', sizeBytes: 2, sha256: null },
+      { path: 'a/deep.txt', sizeBytes: 4, sha256: null, attempt: null, olderAttempts: [] },
+      { path: 'weights.json', sizeBytes: 2, sha256: null, attempt: null, olderAttempts: [] },
     ])
     await finish()
     expect((await listArtifacts(world.context, JOB))[1]).toMatchObject({ sha256: sha256('{}') })
@@ -98,6 +98,51 @@ describe('artifacts', () => {
       code: 'BAD_KEY',
     })
     expect(await readdir(world.folder)).not.toContain('outside')
+  })
+})
+
+describe('artifacts of several attempts', () => {
+  const texts = { 'log.txt': 'first', 'only-1': '1', 'x/y': 'deep' }
+
+  async function leave(attempt: number, files: Record<string, string>): Promise<void> {
+    for (const [path, text] of Object.entries(files))
+      await world.store.put(`${layout.artifactsOf(JOB, attempt)}${path}`, text)
+    const artifacts = Object.entries(files).map(([path, text]) => ({
+      ...{ path, sizeBytes: text.length, sha256: sha256(text) },
+    }))
+    await world.settled(attempt, { artifacts })
+  }
+
+  beforeEach(async () => {
+    await leave(1, texts)
+    await leave(2, { 'log.txt': 'second', x: 'a file now', 'weights.json': 'new' })
+    // Its machine was lost before it could tell what it had sent.
+    await world.store.put(`${layout.artifactsOf(JOB, 10)}log.txt`, 'tenth')
+  })
+
+  it('are one list with the newest of each path, digests of settled attempts, and what is older', async () => {
+    expect(await listArtifacts(world.context, JOB)).toEqual([
+      { path: 'a/deep.txt', sizeBytes: 4, sha256: null, attempt: null, olderAttempts: [] },
+      { path: 'log.txt', sizeBytes: 5, sha256: null, attempt: 10, olderAttempts: [2, 1] },
+      { path: 'only-1', sizeBytes: 1, sha256: sha256('1'), attempt: 1, olderAttempts: [] },
+      { path: 'weights.json', sizeBytes: 3, sha256: sha256('new'), attempt: 2, olderAttempts: [] },
+      // Of a file and a folder at one place the newer is there: both could not be copied.
+      { path: 'x', sizeBytes: 10, sha256: sha256('a file now'), attempt: 2, olderAttempts: [] },
+    ])
+    await downloadArtifacts(world.context, JOB, { toFolder })
+    expect(await readFile(join(toFolder, 'log.txt'), 'utf8')).toBe('tenth')
+    expect(await readFile(join(toFolder, 'x'), 'utf8')).toBe('a file now')
+  })
+
+  it('are reached by the number of the attempt', async () => {
+    const paths = (await listArtifacts(world.context, JOB, 1)).map(({ path }) => path)
+    expect(paths).toEqual(['log.txt', 'only-1', 'x/y'])
+    await downloadArtifacts(world.context, JOB, { toFolder, attempt: 1 })
+    expect(await readFile(join(toFolder, 'log.txt'), 'utf8')).toBe('first')
+    expect(await readFile(join(toFolder, 'x', 'y'), 'utf8')).toBe('deep')
+    await expect(listArtifacts(world.context, JOB, 3)).rejects.toMatchObject({
+      ...{ kind: 'not-found', hint: 'These have: 10, 2, 1, of before.' },
+    })
   })
 })
 

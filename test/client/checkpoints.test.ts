@@ -58,9 +58,14 @@ describe('checkpoints', () => {
     const older = await save(5, 2, Buffer.from('old'))
     const newer = await save(12, 1, Buffer.from('newer'))
     await world.store.put(fileOf(99, 1), 'half')
+    const { state, evidence, revision, savedAtMs } = COMPLETE
+    const known = {
+      ...{ state, evidence, revision, savedAtMs },
+      ...{ isStepKnown: true, epoch: null, files: 1, createdAtMs: NOW },
+    }
     expect(await checkpointsOf(world.context, JOB)).toEqual([
-      { id: newer, step: 12, attempt: 1, files: 1, sizeBytes: 5, createdAtMs: NOW },
-      { id: older, step: 5, attempt: 2, files: 1, sizeBytes: 3, createdAtMs: NOW },
+      { id: newer, step: 12, attempt: 1, sizeBytes: 5, ...known },
+      { id: older, step: 5, attempt: 2, sizeBytes: 3, ...known },
     ])
     await expect(checkpointsOf(world.context, 'job-other')).rejects.toMatchObject({ kind: 'not-found' })
   })

@@ -66,6 +66,42 @@ describe('the story of a job', () => {
     ])
   })
 
+  it('has what it was restored from and why, a step back, and a warning since it began', async () => {
+    const restore = { revision: 1, state: 'complete', message: null }
+    const first = { id: '000000000500-1', step: 500, attempt: 1 }
+    const older = { id: '000000000400-1', step: 400, attempt: 1 }
+    await put(layout.restores(JOB, 1), {
+      ...{ version: 1, attemptId: `${JOB}-1` },
+      restores: [
+        {
+          ...{
+            ...restore,
+            checkpoint: first,
+            atMs: NOW + SECOND_MS,
+            why: 'newest complete checkpoint: DONE is there',
+          },
+          ...{ outcome: 'failed', message: 'exit code 1' },
+        },
+        {
+          ...{ ...restore, checkpoint: older, atMs: NOW + 2 * SECOND_MS, state: 'settled' },
+          ...{ why: 'one checkpoint back', outcome: 'went-on' },
+        },
+      ],
+    })
+    const text = 'No complete checkpoint for 20 min.'
+    await world.beat(1, { warning: { kind: 'no-checkpoint', text, sinceMs: NOW + 3 * SECOND_MS } })
+    expect(await story()).toEqual([
+      GOT,
+      [
+        1,
+        1,
+        'Restored checkpoint 000000000500-1 (complete): newest complete checkpoint: DONE is there; then the program failed: exit code 1',
+      ],
+      [2, 1, 'Restored checkpoint 000000000400-1 (provisional): one checkpoint back'],
+      [3, 1, text],
+    ])
+  })
+
   it('has the stages of an attempt that is over once, what its lost machine knew, and no stop for one that is gone', async () => {
     const phases = [phase('running', 5_000, 20_000), phase('draining', 25_000, 300)]
     await world.beat(1, { phases })

@@ -2,11 +2,11 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
-import { submit } from '../../client/submit'
+import { submit, type Submission, type Submitted } from '../../client/submit'
 import { layout } from '../../storage/layout'
 import { putRecord, readRecords } from '../../storage/record'
 import { COMPLETE } from '../support/manifests'
-import { ClientWorld, NOW, SPEC } from './world'
+import { ClientWorld, JOB, NOW, SPEC, statusOf } from './world'
 
 const ID = 'job-nightly'
 const VALUE = 'the-value-of-the-secret'
@@ -63,7 +63,8 @@ describe('submit', () => {
     expect(submitted).toEqual({
       id: ID,
       workflowId: `job/${ID}`,
-      warnings: [],
+      source: null,
+      warnings: [expect.stringContaining('it has no checkpoint.directory')],
       isNew: true,
       isServed: true,
       uiUrl: `http://ui/namespaces/default/workflows/job%2F${ID}/${RUN}/user-metadata`,
@@ -180,11 +181,13 @@ describe('submit', () => {
 
   it('sends the code of an earlier job once more', async () => {
     await submit(world.context, { spec: SPEC, directory: await folder(), id: ID })
-    const again = await submit(world.context, { spec: SPEC, from: ID })
+    const again = await submit(world.context, { spec: SPEC, from: ID, isFresh: true })
+    expect(again.source).toBeNull()
     const [first, second] = started.map(
       ({ options }) => (options.args as [{ bundle: unknown; from?: string }])[0],
     )
     expect(second).toMatchObject({ bundle: first!.bundle, from: ID })
+    expect(second).not.toHaveProperty('source')
     const { sha256 } = first!.bundle as { sha256: string }
     expect(await world.store.head(layout.bundle(again.id, sha256))).toBeDefined()
   })
@@ -200,6 +203,83 @@ describe('submit', () => {
   })
 })
 
+describe('a submission that goes on from an earlier job', () => {
+  const EARLIER = JOB
+  /** What the server knows of the earlier job's workflow; nothing when it has forgotten it. */
+  let status: string | undefined
+  const go = (fields: Partial<Submission> = {}): Promise<Submitted> =>
+    submit(world.context, { spec: SPEC, from: EARLIER, id: ID, ...fields })
+
+  beforeEach(async () => {
+    status = undefined
+    Object.assign(world.client!.workflow!, {
+      getHandle: () => ({
+        describe: async () => {
+          if (status !== undefined) return { status: { name: status } }
+          throw Object.assign(new Error('none'), { name: 'WorkflowNotFoundError' })
+        },
+      }),
+    })
+    await world.submitted()
+  })
+
+  async function save(step: number, text?: string): Promise<void> {
+    const manifest = {
+      ...{ version: 1, jobId: EARLIER, attempt: 2, step, isStepKnown: true, createdAtMs: NOW },
+      ...{ files: [], resumePath: '.', totalBytes: 0 },
+    }
+    await world.store.put(
+      `${layout.checkpoint(EARLIER, step, 2)}manifest.json`,
+      text ?? JSON.stringify(manifest),
+    )
+  }
+
+  it('names the newest good checkpoint, also of a job that the server has forgotten', async () => {
+    await save(5)
+    await save(9)
+    await save(12, '{')
+    const source = { jobId: EARLIER, checkpoint: { id: '000000000009-2', step: 9, attempt: 2 } }
+    expect(await go()).toMatchObject({ isNew: true, source })
+    expect(started[0]!.options).toMatchObject({
+      args: [{ from: EARLIER, source }],
+      staticDetails: expect.stringContaining(`- from: ${EARLIER}, step 9`),
+    })
+    // Made once, however often it is asked for; and another one under the same id is told apart.
+    expect(await go()).toMatchObject({ isNew: false, source })
+    await expect(go({ isFresh: true })).rejects.toMatchObject({ kind: 'usage', message: /another one/ })
+  })
+
+  it('is refused while the earlier job may still save, and says what to do', async () => {
+    await save(5)
+    status = 'RUNNING'
+    await expect(go()).rejects.toMatchObject({
+      kind: 'usage',
+      hint: expect.stringContaining('crucible cancel'),
+    })
+    await go({ isFresh: true, id: 'job-beside' })
+    status = 'TERMINATED'
+    expect((await go()).source?.checkpoint.step).toBe(5)
+  })
+
+  it('does not ask the server of a job whose record says that it is over', async () => {
+    await save(5)
+    status = 'RUNNING'
+    await world.finished(statusOf({ state: 'failed', reason: 'workload-failed' }))
+    expect((await go()).source?.checkpoint.step).toBe(5)
+  })
+
+  it('is refused where there is no checkpoint, and leaves nothing behind', async () => {
+    await save(5, '{')
+    await expect(go()).rejects.toMatchObject({
+      kind: 'not-found',
+      hint: expect.stringContaining(`submit --from ${EARLIER} --fresh`),
+    })
+    await expect(go({ from: 'job-none' })).rejects.toMatchObject({ kind: 'not-found' })
+    expect(started).toEqual([])
+    expect(await readRecords(world.store, ID)).toEqual([])
+  })
+})
+
 describe('what a submission warns of', () => {
   const manifest = {
     version: 1,
@@ -212,7 +292,9 @@ describe('what a submission warns of', () => {
   }
   const FILES = { files: [], resumePath: '.', totalBytes: 1e9, uploadMs: 120_000 }
   const warnings = async (spec: Partial<typeof SPEC> = {}): Promise<string[]> =>
-    (await submit(world.context, { spec: { ...SPEC, ...spec }, directory: null, id: ID })).warnings
+    (await submit(world.context, { spec: { ...SPEC, ...spec }, directory: null, id: ID })).warnings.filter(
+      (warning) => warning.startsWith('On a spot machine'),
+    )
 
   it('is a checkpoint, as the last jobs of its name had, that cannot be saved within a notice', async () => {
     const asked: string[] = []

@@ -36,6 +36,18 @@ describe('a job joined from workflow, record and beat', () => {
     })
   })
 
+  it('tells how the work goes on of a job that ended before it was done', () => {
+    const checkpoints = [{ id: '000000000040-2', step: 40, attempt: 2 }]
+    const failed = statusOf({ state: 'failed', reason: 'workload-failed' })
+    const go = { command: `crucible submit --from ${JOB}`, step: 40 }
+    expect(joinView(facts({ status: failed, checkpoints })).continuation).toEqual(go)
+    const fresh = { command: `crucible submit --from ${JOB} --fresh`, step: null }
+    expect(joinView(facts({ status: failed })).continuation).toEqual(fresh)
+    expect(joinView(facts({ checkpoints })).continuation).toBeNull()
+    const done = statusOf({ state: 'succeeded', reason: 'completed' })
+    expect(joinView(facts({ status: done, checkpoints })).continuation).toBeNull()
+  })
+
   it('counts what the running machine has cost so far on top of what ended ones cost', () => {
     const status = statusOf({ spentMicroUsd: 1_000_000, budgetMicroUsd: 9_000_000 })
     // $3.60 for the hour since it was launched.
@@ -53,6 +65,30 @@ describe('a job joined from workflow, record and beat', () => {
     const { cost, progress: shown } = joinView(facts({ newest: { attempt: 1, beat, machine: machineOf(1) } }))
     expect(cost.estimatedRemainingMicroUsd).toBe(40 * 60_000)
     expect(shown).toMatchObject({ step: 60, stepsTotal: 100, loss: 2, percent: 60 })
+  })
+
+  it('takes no running number of a checkpoint for a step', () => {
+    const restoredFrom = { id: 'x', step: 40, attempt: 1, isStepKnown: false }
+    const beat = beatOf(1, { progress: progress(60), restoredFrom, uptimeMs: 20 * MINUTE_MS })
+    const { cost } = joinView(facts({ newest: { attempt: 1, beat, machine: machineOf(1) } }))
+    expect(cost.estimatedRemainingMicroUsd).toBeNull()
+  })
+
+  it('has the state of the newest checkpoint, why the attempt began where it did, and its warning', () => {
+    const checkpoint = { id: '000000000003-1', step: 3, attempt: 1, isStepKnown: false }
+    const warning = { kind: 'no-checkpoint', text: 'No complete checkpoint for 20 min.', sinceMs: NOW }
+    const told = { checkpointState: 'quiet', restoredBecause: 'newest complete checkpoint', warning } as const
+    const newest = { attempt: 1, beat: beatOf(1, { checkpoint, ...told }), machine: undefined }
+    const listed = { id: checkpoint.id, step: 3, attempt: 1 }
+    expect(joinView(facts({ newest, checkpoints: [listed] }))).toMatchObject({
+      checkpoints: { newest: checkpoint, state: 'quiet', count: 1 },
+      warning,
+      attempts: [told],
+    })
+    const newer = { id: '000000000004-1', step: 4, attempt: 1 }
+    expect(joinView(facts({ newest, checkpoints: [newer, listed] })).checkpoints).toEqual({
+      ...{ newest: newer, state: null, count: 2 },
+    })
   })
 
   it("estimates by the owner's own figure where steps tell nothing, and never below nothing", () => {
@@ -181,11 +217,13 @@ describe('a job joined from workflow, record and beat', () => {
       placement: null,
       attemptsTotal: 0,
       isLive: true,
-      checkpoints: { newest: null, count: 0 },
+      checkpoints: { newest: null, state: null, count: 0 },
+      warning: null,
       attempts: [],
       recoveries: [],
       placementReasons: [],
       uiUrl: null,
+      continuation: null,
     })
   })
 })

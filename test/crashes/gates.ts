@@ -41,6 +41,7 @@ export function gatedStore(store: ObjectStore): ObjectStore {
     putIfAbsent: (key, body) => gate(put(key, body), () => store.putIfAbsent(key, body)),
     putFile: (key, path) => gate(put(key), () => store.putFile(key, path)),
     getFile: (key, path) => gate(`GetObject ${documentAt(key)}`, () => store.getFile(key, path)),
+    copy: (fromKey, toKey) => gate(`CopyObject ${documentAt(toKey)}`, () => store.copy(fromKey, toKey)),
     readUrl: (key, forMs) => store.readUrl(key, forMs),
     list: (prefix) => listed(() => gate('ListObjectsV2', () => collect(store.list(prefix)))),
     listFolders: (prefix) => gate('ListObjectsV2', () => store.listFolders(prefix)),

@@ -1,6 +1,7 @@
 import { ApplicationFailure, CompleteAsyncError, type Context } from '@temporalio/activity'
 import type { Client } from '@temporalio/client'
 import { createBackendActivities } from '../../activities/backend'
+import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/deciding'
 import { Fleet } from '../../activities/fleet'
 import { createPlanningActivities } from '../../activities/planning'
@@ -125,6 +126,7 @@ export class Site {
         askOffers: offersThroughWorkers(client, now),
         publishRunner: () => Promise.resolve('0'.repeat(64)),
       }),
+      ...createCopyingActivities({ store, now }),
       ...createDecidingActivities({ store, now, treasury }),
       ...createStoreActivities({ store, now, owners, treasury }),
     }

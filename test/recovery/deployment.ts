@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type Connection } from '@temporalio/client'
 import { Worker } from '@temporalio/worker'
 import { pino } from 'pino'
+import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
@@ -210,6 +211,7 @@ async function workersOf(
         ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
         ...{ timing: config.timing, publishRunner: runnerPublisher(store, program) },
       }),
+      ...createCopyingActivities({ store, now: Date.now }),
       ...createDecidingActivities({ store, now: Date.now }),
       ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },

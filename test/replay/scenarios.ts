@@ -15,6 +15,7 @@ import {
   type JobHandle,
   type WorldWishes,
 } from '../workflows/harness'
+import { cancelledWithCheckpoint, holdCopies, SOURCE_JOB } from '../workflows/two-jobs'
 
 /** One branch of a workflow: how to live through it, and the workflow whose history tells it. */
 export interface Scenario {
@@ -87,6 +88,11 @@ const ENDING: WorldWishes = {
 
 /** What is reserved has GPUs, which are kept for jobs that ask for some. */
 const ON_GPU = { resources: { gpus: { min: 1 } } }
+
+/** The first of two jobs does not end by itself; the second one is soon done. */
+const TWO_JOBS: WorldWishes = {
+  behave: ({ jobId }) => ({ stepsTotal: jobId === SOURCE_JOB ? 10_000 : 20 }),
+}
 
 export const SCENARIOS: readonly Scenario[] = [
   { name: 'job.succeeded', play: (d) => played(d) },
@@ -243,6 +249,37 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   { name: 'job.no-placement', play: (d) => played(d, { resources: { gpus: { min: 64 } } }) },
   { name: 'job.invalid', play: (d) => played(d, { run: '' }) },
+  {
+    name: 'job.from-another',
+    wishes: TWO_JOBS,
+    play: async (d) => {
+      const source = await cancelledWithCheckpoint(d)
+      return closed(await d.submit({}, { source }))
+    },
+  },
+  {
+    name: 'job.from-another-without-checkpoints',
+    wishes: TWO_JOBS,
+    play: async (d) => {
+      const source = await cancelledWithCheckpoint(d)
+      for await (const { key } of d.store.list(layout.checkpoints(source.jobId))) await d.store.delete(key)
+      return closed(await d.submit({}, { source }))
+    },
+  },
+  {
+    name: 'job.cancelled-while-copying',
+    wishes: TWO_JOBS,
+    play: async (d) => {
+      const source = await cancelledWithCheckpoint(d)
+      const held = holdCopies(d)
+      const job = await d.submit({}, { source })
+      await held.begun
+      await job.cancel()
+      const id = await closed(job)
+      held.release()
+      return id
+    },
+  },
   {
     name: 'job.attempt-terminated-by-hand',
     play: (d) => played(d, {}, () => d.client.workflow.getHandle(ATTEMPT).terminate()),

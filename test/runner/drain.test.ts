@@ -3,9 +3,10 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CLOCK_SLACK_MS, HOUR_MS, SECOND_MS } from '../../core/time'
+import { artifactVersions } from '../../storage/artifacts'
 import { until } from '../support/until'
 import { COUNTER, LINGERING, SLOW_TIMEOUT, STUBBORN, sumOf, TALKATIVE } from './programs'
-import { machineProcesses, useWorlds, type Machine, type World } from './world'
+import { JOB, machineProcesses, useWorlds, type Machine, type World } from './world'
 
 const createWorld = useWorlds()
 const STEPS = 60
@@ -57,6 +58,28 @@ describe('drain.json', () => {
     expect(done).toMatchObject({ outcome: 'succeeded', restoredFrom: checkpoint })
     expect((await second.output())[0]).toBe(`beginning after step ${checkpoint!.step}`)
     expect(await world.artifact('sum.txt')).toBe(sumOf(STEPS))
+  })
+
+  it('has the outputs of the attempt kept as well, each attempt its own, after the checkpoint', async () => {
+    const world = createWorld()
+    const write = 'echo "of $CRUCIBLE_ATTEMPT" > "$CRUCIBLE_OUTPUT_DIR/metrics.txt"'
+    const run = `${write}; touch "$CRUCIBLE_OUTPUT_DIR/by-$CRUCIBLE_ATTEMPT"; exec python3 counter.py ${STEPS} 0.05 1000`
+    const first = await launchCounter(world, { run })
+    await untilStep(first, 3)
+    await world.drain(1, { reason: 'migrated' })
+    const stopped = await first.end()
+    expect(stopped.checkpoint!.step).toBe(stopped.progress!.step)
+    expect(stopped.artifacts.map(({ path }) => path)).toEqual(['by-1', 'metrics.txt'])
+    expect(await world.artifact('metrics.txt')).toBe('of 1\n')
+
+    const second = await launchCounter(world, { attempt: 2, run })
+    await second.end()
+    expect(await world.artifact('metrics.txt')).toBe('of 2\n')
+    expect(await world.artifact('by-1')).toBe('')
+    const versions = await artifactVersions(world.store, JOB)
+    expect(versions.map(({ attempt, path }) => `${attempt} ${path}`)).toEqual([
+      ...['2 by-2', '2 metrics.txt', '2 sum.txt', '1 by-1', '1 metrics.txt'],
+    ])
   })
 
   it('kills a command that does not stop in time, with all that it started', async () => {

@@ -53,15 +53,23 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     expect(await next.output()).toEqual(['1', 'host'])
   })
 
-  it('may make a folder of what was a file in an attempt before: that is left out, and no machine waits for it', async () => {
+  it('may make a folder of what was a file in an attempt before: both are kept, and the newer one is shown', async () => {
     const world = createWorld()
-    await world.store.put(`${layout.artifacts(JOB)}model`, 'of an attempt before')
+    await world.store.put(`${layout.artifactsOf(JOB, 1)}model`, 'of an attempt before')
+    await world.store.put(`${layout.artifacts(JOB)}sums`, 'of a runner before')
     const machine = await world.launch({
+      attempt: 2,
       run: 'cd "$CRUCIBLE_OUTPUT_DIR"; mkdir model; echo w > model/weights; echo s > sums',
     })
-    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', artifacts: [{ path: 'sums' }] })
-    expect(await machine.remarks()).toMatch(/the artifact model\/weights is not kept: .*Not a directory/)
-    expect(await world.artifact('model')).toBe('of an attempt before')
+    expect(await machine.end()).toMatchObject({
+      ...{ outcome: 'succeeded', artifacts: [{ path: 'model/weights' }, { path: 'sums' }] },
+    })
+    expect(await world.artifact('model/weights')).toBe('w\n')
+    expect(await world.artifact('sums')).toBe('s\n')
+    expect(await world.artifact('model')).toBeUndefined()
+    expect((await world.store.get(`${layout.artifactsOf(JOB, 1)}model`))?.toString()).toBe(
+      'of an attempt before',
+    )
   })
 
   it('may leave pipes where the helper puts its files', async () => {

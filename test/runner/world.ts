@@ -17,6 +17,7 @@ import type {
   RunnerResult,
 } from '../../core/documents'
 import { parseBeat, parseLogLine, parseManifest, parseOrder, parseResult } from '../../intake/documents'
+import { readArtifact } from '../../storage/artifacts'
 import { listCheckpoints, readManifest } from '../../storage/checkpoints'
 import { FileStore } from '../../storage/file-store'
 import { layout } from '../../storage/layout'
@@ -241,9 +242,9 @@ export class World {
     return manifest
   }
 
-  /** Text of an artifact, or `undefined` when there is none. */
+  /** Text of an artifact as the newest attempt left it, or `undefined` when there is none. */
   async artifact(path: string): Promise<string | undefined> {
-    return (await this.store.get(`${layout.artifacts(this.jobId)}${path}`))?.toString()
+    return (await readArtifact(this.store, this.jobId, path))?.toString()
   }
 
   dispose(): void {

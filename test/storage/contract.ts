@@ -57,6 +57,19 @@ export function testStoreContract(name: string, open: OpenStore): void {
       expect(await store.getFile(`${prefix}folder`, join(directory, 'none'))).toBe(false)
     })
 
+    it('copies an object to another key, and says of one that is not there that it has not', async () => {
+      const [from, to] = [`${fresh()}a key with ünïcode & +signs`, `${prefix}deep/copy`]
+      const body = Buffer.from(Array.from({ length: 50_000 }, (_, i) => (i * 11) % 256))
+      await store.put(from, body)
+      await store.put(to, 'what was there before')
+      expect(await store.copy(from, to)).toBe(true)
+      expect((await store.get(to))?.equals(body)).toBe(true)
+      await store.delete(from)
+      expect((await store.get(to))?.equals(body)).toBe(true)
+      expect(await store.copy(from, `${prefix}none`)).toBe(false)
+      expect(await store.head(`${prefix}none`)).toBeUndefined()
+    })
+
     it('tells size and age without the content', async () => {
       const key = `${fresh()}sized`
       const beforeMs = Date.now()

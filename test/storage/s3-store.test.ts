@@ -3,8 +3,13 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { CHECKPOINT_PARSERS, parseManifest } from '../../intake/documents'
+import { newestGoodCheckpoint, verifyCheckpoint, type BadFile } from '../../storage/checkpoints'
+import { copyCheckpoint } from '../../storage/copy-checkpoint'
 import { openStore } from '../../storage/open-store'
-import { S3Store } from '../../storage/s3/s3-store'
+import { makeClient } from '../../storage/s3/client'
+import { copyWithin } from '../../storage/s3/copy'
+import { S3Store, type Bucket } from '../../storage/s3/s3-store'
 import { parsePlace } from '../../storage/s3/place'
 import { FaultProxy, type Fault } from '../support/fault-proxy'
 import { S3_ENVIRONMENT, S3_REGION, startTestS3, type TestS3 } from '../support/s3'
@@ -36,6 +41,71 @@ function open(url: string, now?: () => number): S3Store {
   stores.push(store)
   return store
 }
+
+describe('an object of S3 that is copied in parts', () => {
+  const MIB = 1024 * 1024
+  const [from, to] = ['copies/from', 'copies/to']
+
+  async function bucketOf(): Promise<Bucket> {
+    const place = parsePlace(new URL(`s3://${BUCKET}?endpoint=${proxy.url}&region=${S3_REGION}`))
+    return { ...(await makeClient(place)), name: BUCKET }
+  }
+
+  it('is the same, with a last part of any size, and leaves nothing unfinished', async () => {
+    const store = open(`s3://${BUCKET}?endpoint=${server.url}`)
+    const body = randomBytes(11 * MIB + 7)
+    await store.put(from, body)
+    await copyWithin(await bucketOf(), { from, to, metadata: { made: 'by-copy' } }, 5 * MIB)
+    expect((await store.get(to))?.equals(body)).toBe(true)
+    expect(await store.unfinished()).toEqual([])
+    proxy.rules.push({
+      ...{ match: '^PUT .*partNumber=2', times: 1 },
+      fault: { kind: 'answer', status: 403, code: 'AccessDenied' },
+    })
+    const other = { from, to: 'copies/other', metadata: {} }
+    await expect(copyWithin(await bucketOf(), other, 5 * MIB)).rejects.toThrow()
+    expect(await store.head('copies/other')).toBeUndefined()
+    expect(await store.unfinished()).toEqual([])
+  })
+})
+
+describe('a checkpoint that is copied in S3', () => {
+  it('is good in its new place; one with a file of another size, or without it, is not copied', async () => {
+    const store = open(`s3://${BUCKET}/${randomUUID()}?endpoint=${server.url}`)
+    const files = { 'deep/a ü+.pt': randomBytes(70_000), empty: Buffer.alloc(0) }
+    const sha256 = (body: Buffer): Buffer => createHash('sha256').update(body).digest()
+    const at = 'jobs/job-old/checkpoints/000000000007-2/'
+    for (const [path, body] of Object.entries(files)) await store.put(`${at}files/${path}`, body)
+    const manifest = {
+      ...{ version: 1, jobId: 'job-old', attempt: 2, step: 7, isStepKnown: true, createdAtMs: 1 },
+      ...{ totalBytes: 70_000, resumePath: '.' },
+      files: Object.entries(files).map(([path, body]) => {
+        const parts = body.length === 0 ? [] : [sha256(body)]
+        const digest = sha256(Buffer.concat(parts)).toString('hex')
+        return {
+          path,
+          sizeBytes: body.length,
+          parts: parts.map((part) => part.toString('hex')),
+          digest,
+          mode: 420,
+        }
+      }),
+    }
+    await store.put(`${at}manifest.json`, JSON.stringify(manifest))
+    const good = (await newestGoodCheckpoint(store, 'job-old', CHECKPOINT_PARSERS))!
+    const copyTo = (toJobId: string): Promise<BadFile[]> =>
+      copyCheckpoint(store, { from: { ...good, jobId: 'job-old' }, toJobId }, new AbortController().signal)
+    expect(await copyTo('job-new')).toEqual([])
+    const copy = (await newestGoodCheckpoint(store, 'job-new', CHECKPOINT_PARSERS))!
+    expect(copy.checkpoint.id).toBe('000000000007-0')
+    expect(await verifyCheckpoint(store, { jobId: 'job-new', ...copy }, folder)).toEqual([])
+    await store.put(`${at}files/empty`, 'no longer')
+    expect(await copyTo('job-b')).toEqual([{ path: 'empty', reason: 'has 9 bytes instead of 0' }])
+    await store.delete(`${at}files/empty`)
+    expect(await copyTo('job-c')).toEqual([{ path: 'empty', reason: 'is missing' }])
+    expect(await newestGoodCheckpoint(store, 'job-b', CHECKPOINT_PARSERS)).toBeUndefined()
+  })
+})
 
 describe('an S3 store on a bad way', () => {
   let store: S3Store

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client'
 import { Worker } from '@temporalio/worker'
+import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/deciding'
 import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
@@ -201,6 +202,7 @@ export class ControlPlane extends Workforce {
           askOffers: offersThroughWorkers(client, now),
           publishRunner: () => Promise.resolve('0'.repeat(64)),
         }),
+        ...createCopyingActivities({ store, now }),
         ...createDecidingActivities({ store, now, treasury }),
         ...createStoreActivities({ store, now, owners, treasury }),
       },

@@ -27,6 +27,22 @@ const ENDED = { realised: REALISED, launchedAtMs: 0, endedAtMs: 90_000, costMicr
 const linesOf = (status: Partial<JobStatus>): string[] => jobDetails({ ...STATUS, ...status }).split('\n')
 
 describe("a job's page in the Temporal UI", () => {
+  it('has the command that goes on where a job stopped, once it is over and not done', () => {
+    const checkpoint = { id: '000000000040-2', step: 40, attempt: 2 }
+    const wanted = 'Go on from step 40: `crucible submit --from job-a`'
+    const ended = { state: 'failed', reason: 'deadline-reached', checkpoint } as const
+    expect(linesOf(ended)).toContain(wanted)
+    expect(linesOf({ ...ended, state: 'cancelled', reason: 'cancelled' })).toContain(wanted)
+    expect(linesOf({ state: 'failed', reason: 'workload-failed' })).toContain(
+      'Start over: `crucible submit --from job-a --fresh`',
+    )
+    expect(linesOf({ ...ended, reason: 'budget-reached', budgetMicroUsd: microUsd(20) })).toContain(
+      "Go on from step 40: `crucible submit --from job-a --budget '$20.00'`",
+    )
+    for (const state of ['running', 'succeeded'] as const)
+      expect(jobDetails({ ...STATUS, state, checkpoint })).not.toContain('--from')
+  })
+
   it('has every amount as code: what stands between two dollar signs would be a formula', () => {
     const page = jobDetails({
       ...STATUS,
@@ -41,6 +57,16 @@ describe("a job's page in the Temporal UI", () => {
       ...['`crucible show job-a`', '`crucible logs -f job-a`'],
     ])
     expect(page.replace(/`[^`]*`/g, '')).not.toContain('$')
+  })
+
+  it('tells what the newest attempt warned of, and no running number as a step', () => {
+    const warning = { kind: 'no-checkpoint', text: 'Nothing was saved for 20 min.', sinceMs: 1 }
+    const checkpoint = { id: '000000000003-1', step: 3, attempt: 1, isStepKnown: false }
+    const lines = linesOf({ attempts: [attemptOf(1), attemptOf(2, { warning })], checkpoint })
+    expect(lines).toContain('**Warning (attempt 2):** Nothing was saved for 20 min.')
+    expect(lines).toContain('- newest checkpoint: 000000000003-1 (attempt 1)')
+    const later = linesOf({ attempts: [attemptOf(1, { warning }), attemptOf(2)] })
+    expect(later.join()).not.toContain('Warning')
   })
 
   it('lists the attempts by their numbers, since the UI knows no tables', () => {

@@ -4,6 +4,7 @@ import type { AttemptRecord } from '../../core/ledger'
 import type { JobStatus } from '../../core/messages'
 import { spend } from '../../core/meter'
 import { parseLogLine } from '../../intake/documents'
+import { readArtifact } from '../../storage/artifacts'
 import { layout } from '../../storage/layout'
 import { readLines } from '../../storage/logs'
 import { readRecords } from '../../storage/record'
@@ -150,7 +151,7 @@ async function sameWeights(
   stepsTotal: number,
 ): Promise<string[]> {
   if (state !== 'succeeded') return []
-  const weights = await store.get(`${layout.artifacts(id)}${WEIGHTS_ARTIFACT}`)
+  const weights = await readArtifact(store, id, WEIGHTS_ARTIFACT)
   if (weights === undefined) return ['the job succeeded and left no weights']
   return weights.equals(weightsAfter(stepsTotal)) ? [] : ['the weights are not those of an undisturbed run']
 }

@@ -7,7 +7,7 @@ from ..documents import dump
 from ..keys import Keys
 from ..retry import Remark, Trouble
 from ..store import Store, StoreError
-from .restore import Restored
+from .restore import Candidate
 
 
 class RestoreBook:
@@ -26,13 +26,14 @@ class RestoreBook:
     def has_gone_on(self) -> bool:
         return bool(self._restores) and self._restores[-1]["outcome"] == "went-on"
 
-    def begin(self, restored: Restored) -> None:
+    def begin(self, candidate: Candidate, why: str) -> None:
+        """It is about to be restored."""
         self._restores.append(
             {
-                "checkpoint": restored.checkpoint.document(),
-                "revision": restored.revision,
-                "state": restored.state,
-                "why": restored.why,
+                "checkpoint": candidate.checkpoint.document(),
+                "revision": candidate.manifest["revision"],
+                "state": candidate.state,
+                "why": why,
                 "atMs": self._clock.wall_ms(),
                 "outcome": "trying",
                 "message": None,

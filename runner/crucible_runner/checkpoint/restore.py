@@ -3,7 +3,7 @@
 import os
 import posixpath
 import time
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from ..clock import Clock
 from ..keys import CheckpointId, Keys, parse_checkpoint_id, stored_at
@@ -37,6 +37,8 @@ class Restored(NamedTuple):
     state: str = COMPLETE
     why: str = ""
     """A clause for people."""
+    is_step_known: bool = True
+    """False where the number in the id is only a running number."""
     entries: Sequence[dict] = ()
     """Its files as they stand in a manifest, each with `storedAt`."""
 
@@ -114,16 +116,18 @@ class Restorer:
         remark: Remark,
         quiet_ms: int = 0,
         tried: Optional[Set[CheckpointId]] = None,
+        note: Callable[[Candidate, str], None] = lambda candidate, why: None,
     ) -> Found:
-        """Puts the best checkpoint into `directory` that was not `tried` on this machine before. Raises `GaveUp` when the store
-        does not answer in time and `OSError` when the machine's disk does not take it."""
+        """Puts the best checkpoint into `directory` that was not `tried` on this machine before; `note` is told before it is
+        read. Raises `GaveUp` when the store does not answer in time and `OSError` when the machine's disk does not take it."""
         tried = tried or set()
         trouble = Trouble("looking for checkpoints", remark, clock)
         names = persist(
             lambda: self._store.folders(self._keys.checkpoints), self._patience.is_hopeless, trouble
         )
         parsed = [parse_checkpoint_id(name) for name in names]
-        ids = sorted((checkpoint for checkpoint in parsed if checkpoint is not None), reverse=True)
+        ids = [checkpoint for checkpoint in parsed if checkpoint is not None]
+        ids.sort(key=lambda checkpoint: checkpoint.age, reverse=True)
         experience = persist(
             lambda: read_experience(self._store, self._keys, attempt), self._patience.is_hopeless, trouble
         )
@@ -137,9 +141,10 @@ class Restorer:
         complete = [each.manifest for each in candidates if each.state == COMPLETE and each.checkpoint not in experience.failed]
         found = found._replace(complete=complete[:_COMPLETE_KEPT])
         ranked = rank([each for each in candidates if each.checkpoint not in tried], experience, quiet_ms)
-        for index, candidate in enumerate(ranked):
+        for candidate in ranked:
             try:
                 why = self._why(candidate, candidates, experience, tried)
+                note(candidate, why)
                 restored = self._bring(candidate, directory, folder, trouble)._replace(why=why)
                 remark("restored checkpoint %s: %s" % (candidate.checkpoint.name, why))
                 return found._replace(restored=restored)
@@ -150,7 +155,7 @@ class Restorer:
     def _why(
         self, chosen: Candidate, candidates: Sequence[Candidate], experience: Experience, tried: Set[CheckpointId]
     ) -> str:
-        passed = [each for each in candidates if each.checkpoint > chosen.checkpoint]
+        passed = [each for each in candidates if each.checkpoint.age > chosen.checkpoint.age]
         failed = [each for each in passed if each.checkpoint in tried or each.checkpoint in experience.failed]
         if failed:
             names = ", ".join(each.checkpoint.name for each in failed[:3])
@@ -181,6 +186,10 @@ class Restorer:
 
     def _bring(self, candidate: Candidate, directory: str, folder: str, trouble: Trouble) -> Restored:
         checkpoint, manifest = candidate
+        # Once it is noted that it is wanted it is not removed any more; it may have been just before.
+        key = self._keys.manifest(checkpoint, manifest["revision"])
+        if persist(lambda: self._store.get(key), self._patience.is_hopeless, trouble) is None:
+            raise Corrupt("it was removed meanwhile")
         entries = [
             dict(entry, storedAt=entry.get("storedAt") or stored_at(checkpoint, entry["path"]))
             for entry in manifest["files"]
@@ -211,7 +220,13 @@ class Restorer:
             os.rename(os.path.join(folder, name), target)
         _set_times(directory, entries)
         return Restored(
-            checkpoint, manifest["resumePath"], manifest["revision"], candidate.state, candidate.words, entries
+            checkpoint,
+            manifest["resumePath"],
+            manifest["revision"],
+            candidate.state,
+            candidate.words,
+            manifest["isStepKnown"],
+            entries,
         )
 
 

@@ -1,21 +1,20 @@
 """Uploads checkpoints as they appear, the manifest last; says of what is in the store when it has proved complete."""
 
-import os
 import threading
 from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
 from ..clock import Clock, in_words
-from ..documents import is_utf8
-from ..keys import CheckpointId, Keys, stored_at
+from ..keys import CheckpointId, Keys
 from ..retry import GaveUp, Pauses, Remark, Trouble, persist
 from ..store import Store, StoreError
-from ..transfer import Changed, FileUp, upload_files
+from ..transfer import Changed, FileUp
 from .evidence import COMPLETE, Evidence
 from .generations import Generation
 from .looks import Looks, Seen
-from .manifest import Taken, entry_of, is_taken, manifest_bytes, put_manifest
+from .manifest import Taken, manifest_bytes, put_manifest
 from .restore import Found
-from .scan import FileStamp, Selection, newest_change_ns
+from .scan import FileStamp
+from .sending import Candidate, Sender, Settings, check_names
 from .staging import Staged, stage
 
 _LOOK_SECONDS = 0.5
@@ -27,35 +26,11 @@ _UPLOADS_REMEMBERED = 4
 LeftMs = Callable[[], Optional[int]]
 
 
-class Settings(NamedTuple):
-    job_id: str
-    attempt: int
-    directory: str
-    staging: str
-    every_ms: int
-
-
 class _Final(NamedTuple):
     """What is known once the workload has ended."""
 
     is_in_good_order: bool
     left_ms: LeftMs
-
-
-class _Candidate(NamedTuple):
-    seen: Seen
-    checkpoint: CheckpointId
-    is_step_known: bool
-    evidence: Evidence
-    revision: int = 1
-
-
-class _Stored(NamedTuple):
-    """A file that is in the store already."""
-
-    stamp: FileStamp
-    entry: dict
-    """As it stands in a manifest, with `storedAt`."""
 
 
 class Uploaded(NamedTuple):
@@ -80,6 +55,7 @@ class Checkpoints:
         self._keys = keys
         self.newest: Optional[CheckpointId] = None
         self.newest_state: Optional[str] = None
+        self.is_newest_step_known = True
         self.upload_ms = 0
         """How long the last upload took."""
         self.uploads: List[Uploaded] = []
@@ -91,19 +67,16 @@ class Checkpoints:
         self.on_new: Callable[[], None] = lambda: None
         """Called when the program has saved anew."""
         self._steps: Set[int] = set()
-        self._begun_steps: Set[int] = set()
         self._paths_before: Set[str] = set()
-        self._stored: Dict[str, _Stored] = {}
         self._last_signature: Optional[frozenset] = None
         self._last_since_ms = -1
         self._last_began_ms: Optional[int] = None
-        self._is_written_in_place = False
         self._is_hurried = False
         self._said = ""
         self._final: Optional[_Final] = None
         self._is_given_up = False
         self._wake = threading.Event()
-        self._current: Optional[_Candidate] = None
+        self._current: Optional[Candidate] = None
 
     def begin(self, found: Found, clock: Clock, remark: Remark, pids: Callable[[], List[int]]) -> None:
         """Starts to watch. `pids` names the processes that may be writing."""
@@ -111,17 +84,16 @@ class Checkpoints:
         self._remark = remark
         self._trouble = Trouble("uploading a checkpoint", remark, clock)
         self._steps.update(found.own_steps)
-        self._begun_steps.update(found.begun_steps)
         restored = found.restored
         if restored is not None:
-            self.newest, self.newest_state = max(restored.checkpoint, found.newest or restored.checkpoint), restored.state
+            newest = max(restored.checkpoint, found.newest or restored.checkpoint, key=lambda each: each.age)
+            self.newest, self.newest_state = newest, restored.state
+            self.is_newest_step_known = restored.is_step_known
         self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock), remark, pids, found.complete)
         self._paths_before.update(self._looks.stamps)
+        self._sender = Sender(self._settings, self._store, self._keys, clock, found.begun_steps)
         if restored is not None:
-            for entry in restored.entries:
-                stamp = self._looks.stamps.get(entry["path"])
-                if stamp is not None and stamp.size == entry["sizeBytes"]:
-                    self._stored[entry["path"]] = _Stored(stamp, entry)
+            self._sender.know(restored.entries, self._looks.stamps)
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
         self._thread.start()
 
@@ -184,7 +156,7 @@ class Checkpoints:
                 if (self._final is not None) != is_final:
                     pauses.reset()
 
-    def _find(self) -> Optional[_Candidate]:
+    def _find(self) -> Optional[Candidate]:
         """What should be uploaded now, if anything: the newest that counts, unless it is in the store."""
         for index, seen in enumerate(self._looks.seen):
             if seen.selection.signature == self._last_signature:
@@ -227,11 +199,11 @@ class Checkpoints:
         last = self.uploads[-1] if self.uploads else None
         return last if last is not None and last.generation is seen.generation else None
 
-    def _as_candidate(self, seen: Seen, evidence: Evidence, grown: Optional[Uploaded]) -> _Candidate:
+    def _as_candidate(self, seen: Seen, evidence: Evidence, grown: Optional[Uploaded]) -> Candidate:
         step, is_known = self._number(seen, grown)
         if grown is not None and step == grown.checkpoint.step:
-            return _Candidate(seen, grown.checkpoint, is_known, evidence, grown.revision + 1)
-        return _Candidate(seen, CheckpointId(step, self._settings.attempt), is_known, evidence)
+            return Candidate(seen, grown.checkpoint, is_known, evidence, grown.revision + 1)
+        return Candidate(seen, CheckpointId(step, self._settings.attempt), is_known, evidence)
 
     def _is_slot(self, seen: Seen) -> bool:
         """Whether the number in the names is not a step's: what is written again under the same name takes turns."""
@@ -267,15 +239,22 @@ class Checkpoints:
             evidence = self._evidence_now(uploaded)
             if evidence is None or evidence.trust <= uploaded.evidence.trust:
                 continue
+            if any(later.evidence.state == COMPLETE for later in self.uploads[index + 1 :]):
+                # It may be on its way out of the store; what counts from here on is what it looked like.
+                self.uploads[index] = uploaded._replace(evidence=evidence)
+                if evidence.state == COMPLETE:
+                    self._looks.saves.accept(generation)
+                continue
             revision = uploaded.revision + 1
             manifest = dict(uploaded.manifest, revision=revision, **evidence.document())
-            key = self._keys.manifest(uploaded.checkpoint, revision)
-            persist(
-                lambda: put_manifest(self._store, key, manifest_bytes(manifest)), self._is_out_of_time, self._trouble
-            )
+            self._put(uploaded.checkpoint, manifest)
             self.uploads[index] = uploaded._replace(revision=revision, evidence=evidence, manifest=manifest)
-            self._note(uploaded.checkpoint, evidence, generation)
+            self._note(uploaded.checkpoint, evidence, generation, manifest["isStepKnown"])
             self._remark("checkpoint %s is %s: %s" % (uploaded.checkpoint.name, _word(evidence), evidence.text))
+
+    def _put(self, checkpoint: CheckpointId, manifest: dict) -> None:
+        key, body = self._keys.manifest(checkpoint, manifest["revision"]), manifest_bytes(manifest)
+        persist(lambda: put_manifest(self._store, key, body), self._is_out_of_time, self._trouble)
 
     def _evidence_now(self, uploaded: Uploaded) -> Optional[Evidence]:
         newest = self._looks.seen[0] if self._looks.seen else None
@@ -283,23 +262,28 @@ class Checkpoints:
             return self._evidence(newest, True)
         return self._looks.standing_of_uploaded(uploaded.generation).evidence
 
-    def _note(self, checkpoint: CheckpointId, evidence: Evidence, generation: Generation) -> None:
+    def _note(
+        self, checkpoint: CheckpointId, evidence: Evidence, generation: Generation, is_step_known: bool
+    ) -> None:
         if evidence.state == COMPLETE:
             self.complete_at_ms = self._clock.mono_ms()
             self._looks.saves.accept(generation)
-        if self.newest is None or checkpoint >= self.newest:
+        if self.newest is None or checkpoint.age >= self.newest.age:
             self.newest, self.newest_state = checkpoint, evidence.state
+            self.is_newest_step_known = is_step_known
 
-    def _upload(self, candidate: _Candidate) -> None:
+    def _upload(self, candidate: Candidate) -> None:
         began_ms = self._clock.mono_ms()
         seen = candidate.seen
-        _check_names(seen.selection)
+        check_names(seen.selection)
         staged = Staged(self._settings.staging)
         try:
-            stage(staged, seen.directory, seen.selection, self._is_written_in_place, self._looks.records)
+            stage(staged, seen.directory, seen.selection, self._sender.is_written_in_place, self._looks.records)
             if not (staged.is_what_was_seen(seen.selection) and self._looks.is_still(seen)):
                 raise Changed("it changed while it was set aside")
-            manifest = self._send(candidate, staged, began_ms)
+            self._current = candidate
+            manifest = self._sender.send(candidate, staged, lambda files: self._is_not_worth_it(files, began_ms))
+            self._put(candidate.checkpoint, manifest)
         except FileNotFoundError as error:
             raise Changed("it was deleted before it was safe (%s)" % error.filename) from error
         except Taken:
@@ -316,7 +300,7 @@ class Checkpoints:
         words = "checkpoint %s is safe (%s, %.1f MB, %s); " % told
         self._remark("%s%s: %s" % (words, _word(candidate.evidence), candidate.evidence.text))
 
-    def _remember(self, candidate: _Candidate, manifest: dict, began_ms: int) -> None:
+    def _remember(self, candidate: Candidate, manifest: dict, began_ms: int) -> None:
         seen = candidate.seen
         if candidate.revision == 1:
             self.on_new()
@@ -336,82 +320,8 @@ class Checkpoints:
         )
         kept = self.uploads[:-1] if candidate.revision > 1 else self.uploads
         self.uploads = (kept + [uploaded])[-_UPLOADS_REMEMBERED:]
-        own = candidate.checkpoint
-        for entry in manifest["files"]:
-            stamp = seen.selection.files[entry["path"]]
-            where = entry.get("storedAt") or stored_at(own, entry["path"])
-            self._stored[entry["path"]] = _Stored(stamp, dict(entry, storedAt=where))
-        self._note(own, candidate.evidence, seen.generation)
-
-    def _send(self, candidate: _Candidate, staged: Staged, began_ms: int) -> dict:
-        checkpoint, revision = candidate.checkpoint, candidate.revision
-        manifest_key = self._keys.manifest(checkpoint, revision)
-        if revision == 1 and checkpoint.step in self._begun_steps and is_taken(self._store, manifest_key):
-            # Its files must stay what their manifest says.
-            raise Taken("a manifest of a start before this one has come to %s" % manifest_key)
-        kept = self._kept(candidate.seen.selection)
-        places = {
-            path: stored_at(checkpoint, path, revision) for path in staged.stamps if path not in kept
-        }
-        files = {
-            path: FileUp(self._store, self._keys.stored_file(place), staged.path(path), staged.stamps[path].size)
-            for path, place in places.items()
-        }
-        self._current = candidate
-        sent_from_ms = self._clock.mono_ms()
-        try:
-            upload_files(list(files.values()), lambda: self._is_not_worth_it(files, began_ms))
-        except (Changed, StoreError):
-            if staged.is_unchanged():
-                raise
-        if not staged.is_unchanged():
-            # The workload writes in place: from now on a link is not enough.
-            self._is_written_in_place = True
-            for place in places.values():
-                self._delete(self._keys.stored_file(place))
-            raise Changed("a file of it was written while it was uploaded")
-        upload_ms = self._clock.mono_ms() - sent_from_ms
-        entries = [kept[path] if path in kept else self._entry(candidate, path, files[path]) for path in sorted(staged.stamps)]
-        manifest = dict(self._manifest(candidate, entries), uploadMs=upload_ms)
-        body = manifest_bytes(manifest)
-        persist(lambda: put_manifest(self._store, manifest_key, body), self._is_out_of_time, self._trouble)
-        return manifest
-
-    def _kept(self, selection: Selection) -> Dict[str, dict]:
-        """Entries of the files that are in the store as they are now."""
-        return {
-            path: self._stored[path].entry
-            for path, stamp in selection.files.items()
-            if path in self._stored and self._stored[path].stamp == stamp
-        }
-
-    def _entry(self, candidate: _Candidate, path: str, file: FileUp) -> dict:
-        entry = entry_of(path, file, candidate.seen.selection.files[path])
-        place = stored_at(candidate.checkpoint, path, candidate.revision)
-        return entry if candidate.revision == 1 else dict(entry, storedAt=place)
-
-    def _manifest(self, candidate: _Candidate, entries: List[dict]) -> dict:
-        selection, generation = candidate.seen.selection, candidate.seen.generation
-        manifest = {
-            "version": 1,
-            "jobId": self._settings.job_id,
-            "attempt": candidate.checkpoint.attempt,
-            "step": candidate.checkpoint.step,
-            "isStepKnown": candidate.is_step_known,
-            "revision": candidate.revision,
-            **candidate.evidence.document(),
-            "createdAtMs": self._clock.wall_ms(),
-            "savedAtMs": newest_change_ns(selection) // 1_000_000,
-            "saveMs": generation.save_ms,
-            "totalBytes": sum(entry["sizeBytes"] for entry in entries),
-            "files": entries,
-            "resumePath": selection.resume_path,
-        }
-        if selection.epoch is not None:
-            manifest["epoch"] = selection.epoch
-        if selection.links:
-            manifest["links"] = [{"path": path, "target": to} for path, to in sorted(selection.links.items())]
-        return manifest
+        self._sender.remember(candidate, manifest)
+        self._note(candidate.checkpoint, candidate.evidence, seen.generation, candidate.is_step_known)
 
     def _is_not_worth_it(self, files: Dict[str, FileUp], began_ms: int) -> bool:
         """True when time is over, or when there is a newer checkpoint and only time for that one."""
@@ -432,19 +342,5 @@ class Checkpoints:
         current_ms = (sum(file.size for file in files.values()) - sent) * ms_per_byte
         return newer_ms <= left_ms < newer_ms + current_ms
 
-    def _delete(self, key: str) -> None:
-        try:
-            self._store.delete(key)
-        except StoreError:
-            pass  # without a manifest it is no checkpoint; the control plane removes it later
-
-
 def _word(evidence: Evidence) -> str:
     return "complete" if evidence.state == COMPLETE else "provisional"
-
-
-def _check_names(selection: Selection) -> None:
-    """Before anything is uploaded: the manifest could not say them."""
-    for name in [*selection.files, *selection.links, *selection.links.values()]:
-        if not is_utf8(name):
-            raise ValueError("its file %s has a name that is no UTF-8: rename it" % os.fsencode(name))

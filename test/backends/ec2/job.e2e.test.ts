@@ -5,6 +5,7 @@ import { DescribeVolumesCommand, EC2Client, StopInstancesCommand } from '@aws-sd
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { Client } from '@temporalio/client'
 import { Worker, type WorkflowBundleOption } from '@temporalio/worker'
+import { createCopyingActivities } from '../../../activities/copying'
 import { createDecidingActivities } from '../../../activities/deciding'
 import { failureInterceptor } from '../../../activities/failures'
 import { createPlanningActivities } from '../../../activities/planning'
@@ -101,6 +102,7 @@ async function deploy(...egress: ('public' | 'none')[]): Promise<void> {
         ...{ store, backends: ['ec2'], askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
         ...{ timing: TIMING, publishRunner: runnerPublisher(store, program) },
       }),
+      ...createCopyingActivities({ store, now: Date.now }),
       ...createDecidingActivities({ store, now: Date.now }),
       ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },

@@ -53,6 +53,12 @@ export class MemoryStore implements ObjectStore {
     return body !== undefined
   }
 
+  async copy(fromKey: string, toKey: string): Promise<boolean> {
+    const body = await this.get(fromKey)
+    if (body !== undefined) await this.put(toKey, body)
+    return body !== undefined
+  }
+
   async *list(prefix: string): AsyncGenerator<StoredObject> {
     for (const key of this.#keysUnder(prefix)) {
       const object = await this.head(key)

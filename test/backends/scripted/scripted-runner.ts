@@ -326,7 +326,7 @@ export class ScriptedRunner {
     const weights = this.#life!.workload?.state.weights
     const artifacts: Artifact[] = []
     if (ending.outcome === 'succeeded' && weights !== undefined) {
-      await this.#store.put(layout.artifacts(jobId) + WEIGHTS_ARTIFACT, weights)
+      await this.#store.put(layout.artifactsOf(jobId, attempt) + WEIGHTS_ARTIFACT, weights)
       artifacts.push({ path: WEIGHTS_ARTIFACT, sizeBytes: weights.length, sha256: sha256(weights) })
     }
     await this.#log.flush()

@@ -6,6 +6,7 @@ import type { Beat, Drain, Lease, Limits, LogLine, RunnerResult } from '../../..
 import type { Order } from '../../../core/plan'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time'
 import { parseBeat, parseLogLine, parseManifest, parseResult } from '../../../intake/documents'
+import { readArtifact } from '../../../storage/artifacts'
 import { listCheckpoints, readManifest, verifyCheckpoint } from '../../../storage/checkpoints'
 import { paidFor } from '../../support/money'
 import { layout } from '../../../storage/layout'
@@ -59,7 +60,7 @@ function scene(behaviour: Partial<Behaviour> = {}, options: Partial<WorldOptions
 }
 
 const weightsOf = async ({ store }: Scene, { jobId }: Order): Promise<Buffer | undefined> =>
-  store.get(layout.artifacts(jobId) + WEIGHTS_ARTIFACT)
+  readArtifact(store, jobId, WEIGHTS_ARTIFACT)
 
 testStoreContract(
   'the memory store',

@@ -5,7 +5,8 @@ from unittest import mock
 
 from support import GOLDEN, FakeClock, FolderTest
 
-from crucible_runner.checkpoint.uploads import Checkpoints, Settings, _Candidate, _Final
+from crucible_runner.checkpoint.sending import Candidate, Settings
+from crucible_runner.checkpoint.uploads import Checkpoints, _Final
 from crucible_runner.documents import MANIFEST, dump, parse
 from crucible_runner.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys
@@ -379,7 +380,7 @@ class CheckpointsTest(UploadingTest):
             self.save("step-1.pt", "x" * 100)
             self.tick(), self.tick(), self.tick(0)
             self.looks.look()
-            current = _Candidate(self.looks.seen[0], CheckpointId(1, 2), True, Evidence("quiet", "quiet", "quiet"))
+            current = Candidate(self.looks.seen[0], CheckpointId(1, 2), True, Evidence("quiet", "quiet", "quiet"))
             self.save("step-2.pt", "y" * 100)
             self.looks.look()
             self.checkpoints._current = current

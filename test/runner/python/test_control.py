@@ -168,7 +168,7 @@ class RetryTest(unittest.TestCase):
 class SmallThingsTest(unittest.TestCase):
     def test_names_in_the_store(self):
         self.assertEqual(parse_checkpoint_id("000000000120-2"), CheckpointId(120, 2))
-        for name in ("120-2", "000000000120-0", "000000000120-02", "000000000120", "x"):
+        for name in ("120-2", "000000000120-00", "000000000120-02", "000000000120", "x"):
             self.assertIsNone(parse_checkpoint_id(name), name)
         self.assertEqual(CheckpointId(120, 2).name, "000000000120-2")
         self.assertEqual(
@@ -213,7 +213,7 @@ class GoldenKeysTest(unittest.TestCase):
         self.assertEqual(keys.stored_file("x"), "jobs/job-a/checkpoints/x")
         self.assertEqual(keys.restores, keys.restores_of(3))
         self.assertEqual(keys.bundle("ab"), "jobs/job-a/bundle/ab.tar.gz")
-        self.assertTrue(os.path.normpath(keys.artifact("a")).startswith("jobs/job-a/artifacts"))
+        self.assertTrue(os.path.normpath(keys.artifact("a")).startswith("jobs/job-a/attempts/3/artifacts"))
 
     def test_the_name_of_a_manifest_tells_its_revision(self):
         for revision in (1, 2, 10, 999):

@@ -3,7 +3,7 @@ from unittest import mock
 
 from support import FakeClock, FolderTest
 
-from crucible_runner.artifacts import Keeper
+from crucible_runner.artifacts import Keeper, half_of
 from crucible_runner.file_store import FileStore
 from crucible_runner.keys import Keys
 from crucible_runner.retry import GaveUp
@@ -37,7 +37,7 @@ class KeeperTest(FolderTest):
     def test_what_the_store_does_not_take_now_comes_after_all_the_others(self):
         self.refuse("a", 3)
         self.assertEqual(self.keep(), ["b", "c", "a"])
-        self.assertEqual(self.store.get("jobs/job-a/artifacts/a"), b"a")
+        self.assertEqual(self.store.get("jobs/job-a/attempts/1/artifacts/a"), b"a")
         self.assertIn("no room for a", self.remarks[0])
         self.assertRegex(self.remarks[1], "works again")
 
@@ -47,6 +47,18 @@ class KeeperTest(FolderTest):
         self.assertEqual([artifact["path"] for artifact in self.keeper.kept], ["a", "c"])
 
     def test_what_can_have_no_place_is_left_out_at_once(self):
-        self.store.put("jobs/job-a/artifacts/b/of-an-attempt-before", b"")
+        self.store.put("jobs/job-a/attempts/1/artifacts/b/of-something-else", b"")
         self.assertEqual(self.keep(), ["a", "c"])
         self.assertRegex("\n".join(self.remarks), "^the artifact b is not kept: .*Is a directory$")
+
+    def test_half_of_the_time_that_is_left_is_over_when_it_is_gone_or_taken_away(self):
+        left = {"ms": 1_000}
+        is_over = half_of(lambda: left["ms"])
+        self.assertFalse(is_over())
+        left["ms"] = 501
+        self.assertFalse(is_over())
+        left["ms"] = 500
+        self.assertTrue(is_over())
+        self.assertTrue(half_of(lambda: 0)())
+        self.assertTrue(half_of(lambda: -1)())
+        self.assertFalse(half_of(lambda: None)())

@@ -17,9 +17,10 @@ from support import FakeClock
 from training import WAYS, Content, Training, content_of
 
 from crucible_runner import retry, s3_transfer, transfer
-from crucible_runner.checkpoint.uploads import Checkpoints, Settings
+from crucible_runner.checkpoint.sending import Settings
+from crucible_runner.checkpoint.uploads import Checkpoints
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id
-from crucible_runner.checkpoint.looks import Looks
+from crucible_runner.checkpoint.looks import Looks, Rules
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
 from crucible_runner.checkpoint.restore import Found, Restorer
@@ -277,9 +278,9 @@ class Case:
         self._deed_ms = self._looked_ms = self._clock.mono_ms()
         self._thinned = self._restored
         self._progress = Progress(paths.progress, self._clock)
-        self._looks = Looks(paths, paths.checkpoints, QUIET_MS, self._clock, self._progress)
+        self._looks = Looks(paths, paths.checkpoints, Rules(QUIET_MS), self._clock, self._progress)
         every_ms = self.dice.choice((0, 0, 5_000))
-        settings = Settings(JOB, self._attempt, paths.checkpoints, paths.staging, every_ms, QUIET_MS)
+        settings = Settings(JOB, self._attempt, paths.checkpoints, paths.staging, every_ms)
         self._checkpoints = Checkpoints(settings, self._looks, self._store, Keys(JOB, self._attempt))
         self._checkpoints._wake = SimpleNamespace(wait=lambda seconds: self.pass_time(int(seconds * 1000)), set=int)
         with mock.patch.object(threading.Thread, "start", lambda thread: None):

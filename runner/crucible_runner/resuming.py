@@ -1,0 +1,84 @@
+"""Which checkpoint the command is started with, and with which one again when it cannot go on from that."""
+
+import os
+from typing import Optional, Set
+
+from .attempt import Attempt
+from .checkpoint.evidence import COMPLETE
+from .checkpoint.restore import Found, Restorer
+from .endings import Ending
+from .environment import Facts
+from .keys import CheckpointId
+from .paths import remove_tree
+
+# A command that fails later than this after it was started, without a word of progress, has not failed on its checkpoint.
+_STEP_BACK_WITHIN_MS = 10 * 60_000
+
+
+class Resuming:
+    def __init__(self, attempt: Attempt, facts: Facts) -> None:
+        self._attempt = attempt
+        self._facts = facts
+        self._tried: Set[CheckpointId] = set()
+        """Checkpoints that the command failed on."""
+        self._may_start_over = True
+        """None of them was complete: then it may be that no save was ever whole."""
+        self._names_before: Optional[Set[str]] = None
+        """What the bundle has put into the checkpoint directory."""
+
+    def restore(self) -> Found:
+        """Raises `GaveUp` when the store does not answer in time and `OSError` when the disk does not take it."""
+        attempt, order, paths = self._attempt, self._attempt.order, self._attempt.paths
+        attempt.enter("restoring")
+        attempt.begin_checkpoints()
+        self._clear(attempt.directory)
+        restorer = Restorer(attempt.store, attempt.keys, order["jobId"], attempt.patience)
+        found: Found = restorer.restore(
+            order["attempt"],
+            attempt.directory,
+            paths.restoring,
+            attempt.clock,
+            attempt.remark,
+            order["checkpoint"]["quietMs"],
+            self._tried,
+            attempt.restores.begin,
+        )
+        attempt.restored, self._facts.resume_from = found.restored, ""
+        if found.restored is not None:
+            resume_path = os.path.join(attempt.directory, found.restored.resume_path)
+            self._facts.resume_from = os.path.normpath(resume_path)
+        return found
+
+    def _clear(self, directory: str) -> None:
+        """Before another checkpoint comes, what the last one and the command have left goes."""
+        names = set(os.listdir(directory))
+        if self._names_before is None:
+            self._names_before = names
+        for name in names - self._names_before:
+            remove_tree(os.path.join(directory, name))
+
+    def steps_back(self, ending: Ending, lasted_ms: int) -> bool:
+        """Whether the command failed before its first new step, so that the checkpoint which it was given may be to blame."""
+        attempt, restored = self._attempt, self._attempt.restored
+        if ending.outcome != "failed" or ending.reason != "workload" or restored is None:
+            return False
+        if attempt.progress.first_step_at_ms is not None or attempt.restores.has_gone_on:
+            return False
+        if lasted_ms > _STEP_BACK_WITHIN_MS:
+            return False
+        attempt.restores.end("failed", ending.message)
+        self._tried.add(restored.checkpoint)
+        self._may_start_over = self._may_start_over and restored.state != COMPLETE
+        attempt.remark(
+            "the command failed right after resuming from checkpoint %s: going one checkpoint back"
+            % restored.checkpoint.name
+        )
+        attempt.checkpoints.give_up()
+        return True
+
+    def may_run(self, found: Found) -> bool:
+        """Whether the command may be run again. Without a checkpoint it may when none of those that it failed on was complete."""
+        if found.restored is not None or self._may_start_over:
+            return True
+        self._attempt.remark("no checkpoint is left to go on from")
+        return False

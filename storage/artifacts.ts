@@ -1,0 +1,70 @@
+import { layout } from './layout'
+import { eachOf } from './parallel'
+import type { ObjectStore } from './store'
+
+/** A file that an attempt of a job has left. */
+export interface StoredArtifact {
+  /** As the program named it, below its output directory or its working directory. */
+  path: string
+  /** Null for those of runners of before, which kept no attempts apart. */
+  attempt: number | null
+  key: string
+  sizeBytes: number
+}
+
+/** All that the attempts of a job have left, the newest attempt first and each in the order of the paths. */
+export async function artifactVersions(store: ObjectStore, jobId: string): Promise<StoredArtifact[]> {
+  const names = await store.listFolders(layout.attempts(jobId))
+  const attempts = names.filter((name) => /^[1-9]\d*$/.test(name)).map(Number)
+  const newestFirst = attempts.sort((a, b) => b - a)
+  const lists = await eachOf(newestFirst, (attempt) =>
+    listBelow(store, layout.artifactsOf(jobId, attempt), attempt),
+  )
+  return [...lists.flat(), ...(await listBelow(store, layout.artifacts(jobId), null))]
+}
+
+async function listBelow(
+  store: ObjectStore,
+  prefix: string,
+  attempt: number | null,
+): Promise<StoredArtifact[]> {
+  const found: StoredArtifact[] = []
+  for await (const { key, sizeBytes } of store.list(prefix))
+    found.push({ path: key.slice(prefix.length), attempt, key, sizeBytes })
+  return found
+}
+
+/**
+ * Of each path what the newest attempt has left that left anything there, in the order of the paths. Where a newer attempt has a
+ * file at the place of an older one's folder, or the other way round, the newer one's is there.
+ *
+ * @param versions as `artifactVersions` answers them
+ */
+export function newestArtifacts(versions: readonly StoredArtifact[]): StoredArtifact[] {
+  const files = new Map<string, StoredArtifact>()
+  const folders = new Set<string>()
+  for (const version of versions) {
+    const above = foldersOf(version.path)
+    if (files.has(version.path) || folders.has(version.path)) continue
+    if (above.some((folder) => files.has(folder))) continue
+    files.set(version.path, version)
+    for (const folder of above) folders.add(folder)
+  }
+  return [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+/** `a`, `a/b` of `a/b/c`. */
+function foldersOf(path: string): string[] {
+  const names = path.split('/').slice(0, -1)
+  return names.map((_, depth) => names.slice(0, depth + 1).join('/'))
+}
+
+/** One artifact whole, for small ones: what the newest attempt has left there; `undefined` when none has left such a file. */
+export async function readArtifact(
+  store: ObjectStore,
+  jobId: string,
+  path: string,
+): Promise<Buffer | undefined> {
+  const found = newestArtifacts(await artifactVersions(store, jobId)).find((each) => each.path === path)
+  return found && store.get(found.key)
+}

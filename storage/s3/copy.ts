@@ -1,0 +1,94 @@
+import type { CompletedPart } from '@aws-sdk/client-s3'
+import { eachOf } from '../parallel'
+import type { Bucket } from './s3-store'
+
+/** By default, larger objects are copied in parts, several at a time; S3 copies at most 5 GiB in one request. */
+const ONE_REQUEST_BYTES_MAX = 256 * 1024 * 1024
+/** S3 takes this many parts of an object. */
+const PARTS_MAX = 10_000
+
+interface Copying {
+  from: string
+  to: string
+  metadata: Record<string, string>
+}
+
+/**
+ * Copies an object inside a bucket, on the server. The copy has the metadata that is given here, not that of the source. What fails
+ * leaves no parts behind.
+ */
+export async function copyWithin(
+  bucket: Bucket,
+  copying: Copying,
+  partBytesMin = ONE_REQUEST_BYTES_MAX,
+): Promise<void> {
+  const { sdk, client, name } = bucket
+  const head = await client.send(new sdk.HeadObjectCommand({ Bucket: name, Key: copying.from }))
+  const source: Source = { sizeBytes: head.ContentLength ?? 0, tag: head.ETag }
+  if (source.sizeBytes > partBytesMin) return copyInParts(bucket, copying, { ...source, partBytesMin })
+  await client.send(
+    new sdk.CopyObjectCommand({
+      ...{ Bucket: name, Key: copying.to, Metadata: copying.metadata },
+      MetadataDirective: 'REPLACE',
+      ...copySource(bucket, copying, source),
+    }),
+  )
+}
+
+interface Source {
+  sizeBytes: number
+  /** Of the object that was found: parts of another are not mixed with its own. */
+  tag: string | undefined
+}
+
+async function copyInParts(
+  bucket: Bucket,
+  copying: Copying,
+  source: Source & { partBytesMin: number },
+): Promise<void> {
+  const { sdk, client, name } = bucket
+  const at = { Bucket: name, Key: copying.to }
+  const partBytes = Math.max(source.partBytesMin, Math.ceil(source.sizeBytes / PARTS_MAX))
+  const { UploadId } = await client.send(
+    new sdk.CreateMultipartUploadCommand({ ...at, Metadata: copying.metadata }),
+  )
+  const offsets = Array.from(
+    { length: Math.ceil(source.sizeBytes / partBytes) },
+    (_, index) => index * partBytes,
+  )
+  let failure: Error | undefined
+  const copyPart = async (offset: number): Promise<CompletedPart> => {
+    const PartNumber = offset / partBytes + 1
+    const end = Math.min(offset + partBytes, source.sizeBytes) - 1
+    const { CopyPartResult } = await client.send(
+      new sdk.UploadPartCopyCommand({
+        ...{ ...at, UploadId, PartNumber, CopySourceRange: `bytes=${offset}-${end}` },
+        ...copySource(bucket, copying, source),
+      }),
+    )
+    return { PartNumber, ETag: CopyPartResult?.ETag }
+  }
+  try {
+    // All parts on their way are waited for: one that arrived after the upload was given up would stay there.
+    const Parts = await eachOf(offsets, async (offset) =>
+      failure === undefined ? copyPart(offset).catch((error: Error) => void (failure ??= error)) : undefined,
+    )
+    if (failure !== undefined) throw failure
+    const done = Parts.filter((part) => part !== undefined)
+    await client.send(
+      new sdk.CompleteMultipartUploadCommand({ ...at, UploadId, MultipartUpload: { Parts: done } }),
+    )
+  } catch (error) {
+    await client.send(new sdk.AbortMultipartUploadCommand({ ...at, UploadId })).catch(() => undefined)
+    throw error
+  }
+}
+
+function copySource(
+  { name }: Bucket,
+  { from }: Copying,
+  { tag }: Source,
+): { CopySource: string; CopySourceIfMatch?: string } {
+  const CopySource = `${name}/${from.split('/').map(encodeURIComponent).join('/')}`
+  return { CopySource, ...(tag === undefined ? {} : { CopySourceIfMatch: tag }) }
+}

@@ -1,0 +1,57 @@
+import os
+from pathlib import Path
+
+from support import FakeClock, FolderTest
+
+from crucible_runner.documents import dump
+from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id
+from crucible_runner.manifest import manifest_bytes
+from crucible_runner.restore import Restorer
+from crucible_runner.retry import Patience
+from crucible_runner.store import open_store
+
+
+class RestoreOrderTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(os.path.join(self.folder, "store"))
+        self.store = open_store(Path(self.folder, "store").as_uri(), None, None)
+        self.keys = Keys("job-a", 2)
+        self.remarks = []
+
+    def save(self, step, attempt, body=None):
+        checkpoint = CheckpointId(step, attempt)
+        manifest = {
+            **{"version": 1, "jobId": "job-a", "attempt": attempt, "step": step, "isStepKnown": True},
+            **{"createdAtMs": 1, "totalBytes": 0, "files": [], "resumePath": "."},
+        }
+        if attempt == 0:
+            manifest["copiedFrom"] = {"jobId": "job-old", "checkpoint": "000000000400-3"}
+        self.store.put(self.keys.manifest(checkpoint), body or manifest_bytes(manifest))
+
+    def restored(self):
+        patience = Patience(lambda: False, lambda: False)
+        restorer = Restorer(self.store, self.keys, "job-a", patience)
+        directory, part = os.path.join(self.folder, "checkpoints"), os.path.join(self.folder, "part")
+        os.makedirs(directory, exist_ok=True)
+        found = restorer.restore(2, directory, part, FakeClock(), self.remarks.append)
+        return found.restored.checkpoint.name
+
+    def test_a_checkpoint_of_another_job_is_restored_while_the_job_has_none_of_its_own(self):
+        self.save(400, 0)
+        self.assertEqual(self.restored(), "000000000400-0")
+
+    def test_what_the_job_saved_itself_is_newer_whatever_the_steps(self):
+        self.save(400, 0)
+        self.save(10, 1)
+        self.assertEqual(self.restored(), "000000000010-1")
+
+    def test_the_copy_is_taken_where_the_job_s_own_is_damaged(self):
+        self.save(400, 0)
+        self.save(10, 1, dump({"version": 1}))
+        self.assertEqual(self.restored(), "000000000400-0")
+
+    def test_names_have_no_number_in_two_writings(self):
+        self.assertEqual(parse_checkpoint_id("000000000400-0"), CheckpointId(400, 0))
+        for name in ("000000000400-00", "000000000400-01", "400-0"):
+            self.assertIsNone(parse_checkpoint_id(name))

@@ -1,0 +1,49 @@
+import { CancellationScope, condition } from '@temporalio/workflow'
+import { NO_CHECKPOINT } from '../core/checkpoint'
+import { failureFrom } from '../core/failure'
+import type { Decision } from '../core/ledger'
+import { copying } from './activities'
+import { forever } from './forever'
+import type { JobRun } from './job-run'
+import { mustStop } from './next-order'
+
+type Finish = Extract<Decision, { kind: 'finish' }>
+
+/**
+ * Copies the checkpoint that the job goes on from into its own place, before its first attempt. Trouble with the store is waited
+ * out; only where no checkpoint is left does the job end here. A job that is told to stop does not wait for the copy.
+ */
+export async function copyCheckpoint(run: JobRun): Promise<Finish | undefined> {
+  const { jobId, source, carry } = run.input
+  if (source === undefined || carry !== undefined) return undefined
+  const { step } = source.checkpoint
+  run.page.say('planning', `Copying the checkpoint of step ${step} of ${source.jobId}.`)
+  const input = { jobId, source, recordSeq: run.nextSeq() }
+  const scope = new CancellationScope({ cancellable: true })
+  const copy = scope.run(() =>
+    forever(
+      async (): Promise<Finish | undefined> => {
+        try {
+          run.page.copied(await copying.copyCheckpoint(input))
+          return undefined
+        } catch (error) {
+          const { code, message, hint = '' } = failureFrom(error)
+          if (code !== NO_CHECKPOINT) throw error
+          return {
+            kind: 'finish',
+            state: 'failed',
+            reason: 'invalid',
+            message: `${message} ${hint}`.trimEnd(),
+          }
+        }
+      },
+      (failure) => scope.consideredCancelled || run.page.trouble(failure),
+    ),
+  )
+  const end = await Promise.race([copy, condition(() => mustStop(run)).then((): undefined => undefined)])
+  scope.cancel()
+  await copy.catch((error: unknown) => {
+    if (!scope.consideredCancelled) throw error
+  })
+  return end
+}
