@@ -31,8 +31,8 @@ for step in lab.train(start):
             os.makedirs(folder, exist_ok=True)
             metadata = {"step": step}
             for rank, name in enumerate(("model", "optimizer")):
-                half = len(state[name]) // 2
-                data, metadata[name] = formats.distcp_bytes([state[name][:half], state[name][half:]])
+                third = len(state[name]) // 3
+                data, metadata[name] = formats.distcp_bytes([state[name][:third], state[name][third:]])
                 with open(os.path.join(folder, "__%d_0.distcp" % rank), "wb") as file:
                     file.write(data)
                 lab.pause(0.8)
