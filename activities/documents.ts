@@ -15,11 +15,8 @@ import {
   parseDrain,
   parseLease,
   parseLimits,
-  parseManifest,
-  parseRestores,
   parseResult,
 } from '../intake/documents'
-import type { CheckpointParsers } from '../storage/checkpoints'
 import { ignoreBadDocument, putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'

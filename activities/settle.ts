@@ -1,6 +1,6 @@
 import { BackendError } from '../backends/errors'
 import type { AttemptTimes, SettleInput, Settlement } from '../core/activities'
-import type { Checkpoint, CheckpointNews } from '../core/checkpoint'
+import type { CheckpointNews } from '../core/checkpoint'
 import type { Beat, Diagnosis, Drain, RunnerResult } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'

@@ -5,6 +5,7 @@ import type { CopyOutcome } from '../../core/activities'
 import { checkpointId } from '../../core/checkpoint'
 import { readRecords } from '../../storage/record'
 import { MemoryStore } from '../backends/scripted/memory-store'
+import { COMPLETE } from '../support/manifests'
 
 const [OLD, NEW] = ['job-old', 'job-new']
 let store: MemoryStore
@@ -20,6 +21,7 @@ async function save(step: number, attempt = 1): Promise<void> {
     digest: createHash('sha256').update(part).digest('hex'),
   }
   const manifest = {
+    ...COMPLETE,
     ...{ version: 1, jobId: OLD, attempt, step, isStepKnown: true, createdAtMs: 1, totalBytes: 9 },
     ...{ files: [file], resumePath: '.' },
   }

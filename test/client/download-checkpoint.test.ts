@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { downloadCheckpoint, type DownloadedCheckpoint } from '../../client/download-checkpoint'
 import type { ManifestLink } from '../../core/checkpoint'
 import { filesFolder, layout, manifestName } from '../../storage/layout'
+import { COMPLETE } from '../support/manifests'
 import { ClientWorld, JOB, NOW } from './world'
 
 let world: ClientWorld
@@ -29,6 +30,7 @@ async function save(
   for (const [path, text] of Object.entries(files))
     await world.store.put(`${folder}${filesFolder()}${path}`, text)
   const manifest = {
+    ...COMPLETE,
     ...{ version: 1, jobId: JOB, attempt: 1, step, isStepKnown: true, createdAtMs: NOW },
     ...{ totalBytes: 13, resumePath: 'checkpoint-9', links },
     files: Object.entries(files).map(([path, text]) => {

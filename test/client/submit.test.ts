@@ -225,6 +225,7 @@ describe('a submission that goes on from an earlier job', () => {
 
   async function save(step: number, text?: string): Promise<void> {
     const manifest = {
+      ...COMPLETE,
       ...{ version: 1, jobId: EARLIER, attempt: 2, step, isStepKnown: true, createdAtMs: NOW },
       ...{ files: [], resumePath: '.', totalBytes: 0 },
     }

@@ -16,6 +16,7 @@ import {
 } from '../../storage/checkpoints'
 import { openStore } from '../../storage/open-store'
 import type { ObjectStore } from '../../storage/store'
+import { COMPLETE } from '../support/manifests'
 
 const [OLD, NEW] = ['job-old', 'job-new']
 const ON = new AbortController().signal
@@ -39,6 +40,7 @@ async function save(step: number, attempt: number): Promise<string> {
   const bodies = { 'deep/rng': Buffer.from(`rng ${step}`), 'model.pt': Buffer.from(`weights ${step}`) }
   for (const [path, body] of Object.entries(bodies)) await store.put(fileKey(OLD, id, path), body)
   const manifest = {
+    ...COMPLETE,
     ...{ version: 1, jobId: OLD, attempt, step, isStepKnown: true, createdAtMs: 7, totalBytes: 20 },
     files: Object.entries(bodies).map(([path, body]) => ({
       ...{ path, sizeBytes: body.length, parts: [sha256(body)], mode: 0o755 },

@@ -13,6 +13,7 @@ import { S3Store, type Bucket } from '../../storage/s3/s3-store'
 import { parsePlace } from '../../storage/s3/place'
 import { FaultProxy, type Fault } from '../support/fault-proxy'
 import { S3_ENVIRONMENT, S3_REGION, startTestS3, type TestS3 } from '../support/s3'
+import { COMPLETE } from '../support/manifests'
 
 const BUCKET = 'store-tests'
 const START_MS = 240_000
@@ -77,6 +78,7 @@ describe('a checkpoint that is copied in S3', () => {
     const at = 'jobs/job-old/checkpoints/000000000007-2/'
     for (const [path, body] of Object.entries(files)) await store.put(`${at}files/${path}`, body)
     const manifest = {
+      ...COMPLETE,
       ...{ version: 1, jobId: 'job-old', attempt: 2, step: 7, isStepKnown: true, createdAtMs: 1 },
       ...{ totalBytes: 70_000, resumePath: '.' },
       files: Object.entries(files).map(([path, body]) => {
