@@ -9,6 +9,8 @@ export interface Habit {
   settleMs?: number
   /** The steps of the last attempt, where the usual ones hold no save. */
   lastSteps?: number
+  /** The order's quiet time, where the usual one does not do: how soon a warning comes is counted in it. */
+  quietMs?: number
   /** Nothing can be saved of it: what is wanted is a word. */
   warns?: boolean
 }
@@ -77,5 +79,5 @@ export const HABITS: readonly Habit[] = [
   { name: 'hydra_outputs', directory: 'outputs', saveMs: 400 },
   { name: 'xgboost_rounds', saveMs: 500 },
   { name: 'saves_elsewhere', warns: true },
-  { name: 'never_saves', warns: true },
+  { name: 'never_saves', quietMs: 30, lastSteps: 120, warns: true },
 ]

@@ -1,9 +1,11 @@
-import { parseManifest } from '../../intake/documents'
-import { listCheckpoints, readManifest } from '../../storage/checkpoints'
-import { layout, manifestName } from '../../storage/layout'
+import type { Manifest } from '../../core/checkpoint'
+import { layout, parseManifestName } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 import type { Breach } from './judge'
 import type { Note } from './notes'
+
+/** Looking takes no more than one part in so many of the time. */
+const LOOK_SHARE = 10
 
 type Saved = Extract<Note, { event: 'saved' }>
 
@@ -13,19 +15,29 @@ type Saved = Extract<Note, { event: 'saved' }>
  */
 export class HeldSaves {
   readonly breaches: Breach[] = []
-  /** Checkpoints that were ever there, an id with other files counting anew. */
+  /** Manifests that were ever there. */
   uploads = 0
   #newest = -1
   #goneOnFrom: number | undefined
-  readonly #contents = new Map<string, ReadonlySet<string>>()
+  #mayLookAtMs = 0
+  readonly #manifests = new Map<string, Manifest['files']>()
 
   constructor(
     private readonly store: ObjectStore,
     private readonly jobId: string,
   ) {}
 
-  /** Looks whether anything that must stay has gone. */
+  /** Looks whether anything that must stay has gone, unless it has looked a moment ago. */
   async look(notes: readonly Note[], attempt: number): Promise<void> {
+    const beganMs = performance.now()
+    if (beganMs < this.#mayLookAtMs) return
+    await this.lookAgain(notes, attempt)
+    // Thousands of files take their time: what is left of it is for the lives beside this one.
+    const tookMs = performance.now() - beganMs
+    this.#mayLookAtMs = performance.now() + LOOK_SHARE * tookMs
+  }
+
+  async lookAgain(notes: readonly Note[], attempt: number): Promise<void> {
     if (this.#isGone(await this.#heldSteps(notes), notes)) {
       // A listing is no instant: what comes and goes meanwhile may be in neither half of it.
       const steps = await this.#heldSteps(notes)
@@ -58,25 +70,42 @@ export class HeldSaves {
     return new Set(held.map(({ step }) => step))
   }
 
+  /** The digests of the files of each checkpoint that could be restored: the files of its newest manifest are there. */
   async #stored(): Promise<ReadonlySet<string>[]> {
+    const root = layout.checkpoints(this.jobId)
+    const sizes = new Map<string, number>()
+    const newest = new Map<string, { key: string; revision: number; modifiedAtMs: number }>()
+    for await (const { key, sizeBytes, modifiedAtMs } of this.store.list(root)) {
+      const [id = '', name = '', ...deeper] = key.slice(root.length).split('/')
+      sizes.set(key.slice(root.length), sizeBytes)
+      const revision = deeper.length === 0 ? parseManifestName(name) : undefined
+      if (revision !== undefined && revision > (newest.get(id)?.revision ?? 0))
+        newest.set(id, { key, revision, modifiedAtMs })
+    }
     const contents: ReadonlySet<string>[] = []
-    for (const checkpoint of await listCheckpoints(this.store, this.jobId)) {
-      const folder = layout.checkpoint(this.jobId, checkpoint.step, checkpoint.attempt)
-      const head = await this.store.head(`${folder}${manifestName()}`)
-      if (head === undefined) continue
-      const key = `${checkpoint.id} ${head.modifiedAtMs} ${head.sizeBytes}`
-      let content = this.#contents.get(key)
-      if (content === undefined) {
-        const manifest = await readManifest(this.store, { jobId: this.jobId, checkpoint }, parseManifest)
-        if (manifest === undefined) continue
-        // The files of the habits are smaller than a part, so that the digest of the only part is the file's.
-        content = new Set(manifest.files.flatMap(({ parts }) => parts.map((part) => part.slice(0, 16))))
-        this.#contents.set(key, content)
-        this.uploads += 1
-      }
-      contents.push(content)
+    for (const [id, { key, modifiedAtMs }] of newest) {
+      const files = await this.#filesOf(key, modifiedAtMs)
+      const isThere = files.every(
+        ({ path, storedAt, sizeBytes }) => sizes.get(storedAt ?? `${id}/files/${path}`) === sizeBytes,
+      )
+      // The files of the habits are smaller than a part, so that the digest of the only part is the file's.
+      if (isThere)
+        contents.push(new Set(files.flatMap(({ parts }) => parts.map((part) => part.slice(0, 16)))))
     }
     return contents
+  }
+
+  async #filesOf(key: string, modifiedAtMs: number): Promise<Manifest['files']> {
+    const name = `${key} ${modifiedAtMs}`
+    const known = this.#manifests.get(name)
+    if (known !== undefined) return known
+    const body = await this.store.get(key)
+    // It was deleted since it was listed.
+    if (body === undefined) return []
+    const { files } = JSON.parse(body.toString()) as Manifest
+    this.#manifests.set(name, files)
+    this.uploads += 1
+    return files
   }
 }
 

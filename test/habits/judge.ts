@@ -13,8 +13,8 @@ export const BREACHES = ['torn', 'failed', 'scratch', 'lost', 'deleted', 'window
  * - `scratch`: a program began at the beginning although a complete checkpoint existed.
  * - `lost`: a program went on from a checkpoint although two or more newer complete ones existed.
  * - `deleted`: the newest whole save that the store held, or the one that the program last went on from, is gone from it.
- * - `window`: a program was told of the end of its machine, its next save was due in the first half of the window, and it was ended
- *   before it could save.
+ * - `window`: a program that saves at regular times was told of the end of its machine, its next save was due in the first half of the
+ *   window, and it was ended before it could save.
  * - `silent`: a program saves where it is not looked for, or never, and no word was said of it.
  * - `stuck`: nothing came of an attempt in a long time.
  *
@@ -34,7 +34,6 @@ export interface LifeFacts {
   struck: readonly Struck[]
   /** Why the job ended, if not by the success of its program. */
   failure?: { attempt: number; words: string } | undefined
-  settleMs: number
   /** The program saves where Crucible is not told to look. */
   isSavedElsewhere?: boolean
 }
@@ -122,32 +121,32 @@ function episodesOf(notes: readonly Note[]): Episode[] {
 }
 
 /** Until when a save of this episode must have been finished to count: forever where nothing was done to it, for it then had time. */
-function safeUntil(
-  { struck, settleMs }: LifeFacts,
-  episodes: readonly Episode[],
-  notes: readonly Note[],
-): number {
+function safeUntil({ struck }: LifeFacts, episodes: readonly Episode[], notes: readonly Note[]): number {
   const { attempt } = notes[0]!
   const isLast = episodes.findLast((episode) => episode.attempt === attempt)?.notes === notes
   const blow = struck.find((each) => each.attempt === attempt)
-  return blow === undefined || !isLast ? Infinity : blow.untilMs - settleMs
+  return blow === undefined || !isLast ? Infinity : blow.untilMs - blow.settleMs
 }
 
 /** By how much a program may be later than it was before, and its save still have been due. */
 const PUNCTUALITY = 1.25
+/** Less work than this is not worth a wait; and a save that is only just over may be taken for the one that was waited for. */
+const WORTH_SAVING_MS = 700
 
-function windowsWasted({ struck }: LifeFacts, episodes: readonly Episode[]): Breach[] {
+function windowsWasted({ struck, isSavedElsewhere }: LifeFacts, episodes: readonly Episode[]): Breach[] {
+  if (isSavedElsewhere === true) return []
   return struck.flatMap((blow): Breach[] => {
-    if (blow.manner === 'kill') return []
-    const before = episodes.filter(({ attempt }) => attempt < blow.attempt)
-    const here = episodes.findLast(({ attempt }) => attempt === blow.attempt)
-    const saves = here === undefined ? [] : savesOf(here)
-    const last = saves.findLast(({ atMs }) => atMs <= blow.atMs)
-    const gaps = [...before.map(savesOf), saves.filter(({ atMs }) => atMs <= blow.atMs)].flatMap(gapsOf)
-    if (last === undefined || gaps.length === 0) return []
+    const episode = episodes.findLast(({ attempt }) => attempt === blow.attempt)
+    if (blow.manner === 'kill' || episode === undefined) return []
+    const saves = savesOf(episode)
+    const before = saves.filter(({ atMs }) => atMs <= blow.atMs)
+    const gaps = gapsOf(before)
+    const last = before.at(-1)
+    const isRegular = gaps.length > 0 && Math.max(...gaps) < Math.min(...gaps) * PUNCTUALITY
+    if (last === undefined || !isRegular || blow.atMs - last.atMs < WORTH_SAVING_MS) return []
     const dueAtMs = last.atMs + Math.max(...gaps) * PUNCTUALITY
     const isDue = dueAtMs > blow.atMs && dueAtMs < blow.atMs + (blow.untilMs - blow.atMs) / 2
-    if (!isDue || saves.some(({ atMs }) => atMs > blow.atMs)) return []
+    if (!isDue || saves.length > before.length) return []
     const dueMs = Math.round(dueAtMs - blow.atMs)
     const words = `was ended although it was to save within ${dueMs} ms of ${Math.round(blow.untilMs - blow.atMs)} ms`
     return [{ kind: 'window', attempt: blow.attempt, words }]

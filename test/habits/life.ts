@@ -1,4 +1,5 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Sentry } from '../../activities/sentry'
@@ -20,13 +21,18 @@ import { strikesOf, type Strike, type Struck } from './strikes'
 const QUIET_MS = 400
 const BEAT_MS = 200
 const DRAIN_MS = 10_000
+const POWER_OFF_MS = 4_000
 /**
  * A save that was finished this long before the end of its machine must have arrived: the quiet time, the looks of the runner on both
- * sides of it (half a second each), an upload to a folder of this machine, and a second and a half for a busy machine.
+ * sides of it (half a second each), and half a second for a note that comes late.
  */
-const SETTLE_MS = 3_500
-/** Nothing takes this long unless it is stuck. */
+const SETTLE_MS = 2_000
+/** What looking, copying and uploading take of a processor: as many times longer as processes wait for each. */
+const SETTLE_WORK_MS = 500
+/** Nothing takes this long unless it is stuck, on an idle machine. */
 const STUCK_MS = 90_000
+/** A strike that waits for a save that does not come falls this long after the start of the program. */
+const LATEST_MS = 15_000
 const NOTES_EVERY_MS = 15
 const LOOK_EVERY_MS = 250
 /** A life whose programs fail again and again is given up after this many attempts more than it has interruptions. */
@@ -79,9 +85,16 @@ export async function live(options: LifeOptions): Promise<LifeReport> {
   const { habit, seed } = options
   const jobId = `habit-${habit.name.replaceAll('_', '-')}-${seed}-${process.pid}`
   const world = new World(options.runner, undefined, jobId)
+  const abandon = (): void => {
+    for (const { id } of world.machines)
+      for (const { pid } of machineProcesses(id)) process.kill(pid, 'SIGKILL')
+  }
+  // A program that is stopped leaves no machines behind.
+  process.once('exit', abandon)
   try {
     return await new Life(options, world).live()
   } finally {
+    process.removeListener('exit', abandon)
     for (const machine of world.machines) await destroy(machine)
     world.dispose()
   }
@@ -118,7 +131,6 @@ class Life {
       notes: this.#notes.all,
       struck: this.#struck,
       failure: this.#failure,
-      settleMs: habit.settleMs ?? SETTLE_MS,
       ...(habit.warns === true && { isSavedElsewhere: true }),
     })
     const breaches = [...this.#breaches, ...judgement.breaches, ...this.#held.breaches]
@@ -149,14 +161,14 @@ class Life {
         HABIT_NOTES: join(this.world.folder, 'notes'),
         ...(strike === undefined && { HABIT_STEPS_LEFT: String(habit.lastSteps ?? LAST_STEPS) }),
       },
-      checkpoint: { directory: habit.directory ?? null, everyMs: 0, quietMs: QUIET_MS },
+      checkpoint: { directory: habit.directory ?? null, everyMs: 0, quietMs: habit.quietMs ?? QUIET_MS },
       ...{ beatMs: BEAT_MS, drainMs: DRAIN_MS, leaseMs: 600_000 },
       notice: { kind: 'file', path: this.#noticePath(attempt) },
     })
     const end = await this.#attend(machine, strike)
     await destroy(machine)
     this.#notes.read()
-    await this.#held.look(this.#notes.all, attempt)
+    await this.#held.lookAgain(this.#notes.all, attempt)
     await this.#tell(machine, end)
     if (end === undefined) {
       this.#breaches.push({
@@ -186,7 +198,7 @@ class Life {
     machine.guard.once('exit', () => (isGone = true))
     let endsAtMs = Infinity
     let isStruck = false
-    while (monotonicMs() - beganMs < STUCK_MS) {
+    while (monotonicMs() - beganMs < STUCK_MS * processesPerCore()) {
       this.#notes.read()
       if (strike !== undefined && !isStruck && !isGone && monotonicMs() >= this.#momentOf(machine, strike)) {
         isStruck = true
@@ -212,8 +224,10 @@ class Life {
   }
 
   #momentOf({ attempt }: Machine, { after, nth, delayMs }: Strike): number {
-    const note = this.#notes.of(attempt).filter(({ event }) => event === after)[nth - 1]
-    return note === undefined ? Infinity : note.atMs + delayMs
+    const notes = this.#notes.of(attempt)
+    const note = notes.filter(({ event }) => event === after)[nth - 1]
+    if (note !== undefined) return note.atMs + delayMs
+    return (notes[0]?.atMs ?? Infinity) + LATEST_MS
   }
 
   /** Returns when the machine will be gone. */
@@ -221,7 +235,8 @@ class Life {
     const { attempt } = machine
     const atMs = monotonicMs()
     const untilMs = atMs + windowMs
-    this.#struck.push({ attempt, manner, atMs, untilMs })
+    const settleMs = (this.options.habit.settleMs ?? SETTLE_MS) + SETTLE_WORK_MS * processesPerCore()
+    this.#struck.push({ attempt, manner, atMs, untilMs, settleMs })
     this.#story.push(`${at(atMs)} attempt ${attempt}: ${manner}${windowMs > 0 ? ` with ${windowMs} ms` : ''}`)
     if (manner === 'kill') await destroy(machine)
     else if (manner === 'drain') await this.world.drain(attempt, { reason: 'migrated', windowMs })
@@ -230,7 +245,8 @@ class Life {
       writeFileSync(`${path}.new`, JSON.stringify({ terminateAtMs: Date.now() + windowMs }))
       renameSync(`${path}.new`, path)
     }
-    return untilMs
+    // Nothing ends a machine that was told to drain but itself; one that does not is ended a while after its window.
+    return manner === 'drain' ? untilMs + POWER_OFF_MS : untilMs
   }
 
   #sentry(attempt: number): Sentry {
@@ -268,6 +284,7 @@ class Life {
       const said = Object.entries(note).filter(([key]) => !['attempt', 'pid', 'atMs', 'files'].includes(key))
       this.#story.push(`${at(note.atMs)} ${said.map(([key, value]) => `${key} ${String(value)}`).join(', ')}`)
     }
+    if (remarks === '') this.#story.push(machine.console.replaceAll(/^/gm, '  console: '))
     this.#story.push(
       remarks.replaceAll(/^/gm, '  runner: '),
       `attempt ${machine.attempt} ended: ${JSON.stringify(end)}`,
@@ -277,6 +294,11 @@ class Life {
 
 /** What is said of a program that saves nothing where it is looked for. */
 const WARNING = /no (complete )?checkpoint|nothing was written/i
+
+/** How many processes want each processor: at least one. */
+function processesPerCore(): number {
+  return Math.max(1, loadavg()[0]! / availableParallelism())
+}
 
 function at(ms: number): string {
   return `${(ms / 1_000).toFixed(3)} s`

@@ -1,38 +1,50 @@
 /** `npm run habits -- --help`. */
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { readOptions } from '../support/options'
+import { getEnvironment, type Environment, type EnvironmentName } from './environments'
 import { HABITS, type Habit } from './habits'
-import type { LifeReport } from './life'
+import type { LifeReport, Program } from './life'
+import { obstacleOf, REAL_HABITS, realProgram, versionsOf, type RealHabit } from './real'
 import { pretendedProgram, runHabits } from './run'
 import { tableOf } from './table'
 
 const say = (line: string): boolean => process.stdout.write(`${line}\n`)
 
+/** As a shell says of a program that a signal has ended. */
+const ENDED = { SIGINT: 130, SIGTERM: 143 } as const
+
 async function main(): Promise<void> {
   const values = readOptions({
     name: 'habits',
-    about: 'Interrupts programs that save in many ways, and reports what they lost.',
+    about: 'Interrupts programs that save in many ways, and reports what they lost (docs/habits.md).',
     options: {
       from: { default: 1, min: 0, means: 'the first seed' },
       count: { default: 3, means: 'lives of each habit' },
       kills: { default: 4, means: 'interruptions of each life' },
       jobs: { default: 4, means: 'lives at a time' },
       habit: { default: '', as: 'NAME,...', means: 'only these habits' },
-      story: { default: false, means: 'prints the story of every life, not only of the broken ones' },
+      story: { default: false, means: 'prints the story of every broken life' },
+      real: { default: false, means: 'tries real libraries, in environments of their own in the cache' },
+      'cuda-torch': { default: false, means: 'with --real: may download PyTorch with CUDA, some 5 GB' },
     },
   })
   if (values === undefined) return
+  for (const [name, code] of Object.entries(ENDED)) process.once(name, () => process.exit(code))
   const beganMs = performance.now()
+  const { habits, programOf } = values.real
+    ? realHabits(values.habit, values['cuda-torch'])
+    : { habits: named(HABITS, values.habit), programOf: pretendedProgram }
+  const again = values.real ? '--real ' : ''
   const onReport = (report: LifeReport): void => {
-    const isBroken = report.breaches.length > 0
-    if (!isBroken && !values.story) return
-    say(
-      `${report.habit}, again with: npm run habits -- --habit ${report.habit} --from ${report.seed} --count 1 --kills ${values.kills}`,
-    )
-    for (const { kind, attempt, words } of report.breaches) say(`  ${kind} in attempt ${attempt}: ${words}`)
-    if (values.story) say(report.story)
+    if (report.breaches.length === 0) return
+    const { habit, seed, breaches, story } = report
+    say(`npm run habits -- ${again}--habit ${habit} --from ${seed} --count 1 --kills ${values.kills}`)
+    for (const { kind, attempt, words } of breaches) say(`  ${kind} in attempt ${attempt}: ${words}`)
+    if (values.story) say(story)
   }
   const reports = await runHabits({
-    ...{ habits: habitsNamed(values.habit), programOf: pretendedProgram, onReport },
+    ...{ habits, programOf, onReport },
     ...{ firstSeed: values.from, lives: values.count, kills: values.kills, jobs: values.jobs },
   })
   say(tableOf(reports))
@@ -40,13 +52,41 @@ async function main(): Promise<void> {
   if (reports.some(({ breaches }) => breaches.length > 0)) process.exitCode = 1
 }
 
-function habitsNamed(text: string): readonly Habit[] {
-  if (text === '') return HABITS
+interface Chosen {
+  habits: readonly Habit[]
+  programOf: (habit: Habit) => Program
+}
+
+/** The real libraries that can be tried here; says of the others why they cannot. */
+function realHabits(names: string, isCudaTorchAllowed: boolean): Chosen {
+  const home = process.env['CRUCIBLE_HOME'] ?? join(homedir(), '.crucible')
+  const environments = new Map<EnvironmentName, Environment>()
+  const environmentOf = ({ environment }: RealHabit): Environment => {
+    const found =
+      environments.get(environment) ?? getEnvironment(environment, { home, isCudaTorchAllowed, say })
+    environments.set(environment, found)
+    return found
+  }
+  const habits = named(REAL_HABITS, names).filter((habit) => {
+    const obstacle = obstacleOf(habit, environmentOf(habit))
+    say(
+      `${habit.name}: ${versionsOf(habit, environmentOf(habit))}${obstacle === undefined ? '' : `; not tried, ${obstacle}`}`,
+    )
+    return obstacle === undefined
+  })
+  return { habits, programOf: (habit) => realProgram(habit, environmentOf(habit as RealHabit)) }
+}
+
+function named<H extends Habit>(habits: readonly H[], text: string): readonly H[] {
+  if (text === '') return habits
   return text.split(',').map((name) => {
-    const habit = HABITS.find((each) => each.name === name)
+    const habit = habits.find((each) => each.name === name)
     if (habit !== undefined) return habit
-    throw new Error(`There is no habit ${name}. There are: ${HABITS.map((each) => each.name).join(', ')}`)
+    throw new Error(`There is no habit ${name}. There are: ${habits.map((each) => each.name).join(', ')}`)
   })
 }
 
-void main()
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+})

@@ -20,6 +20,8 @@ export interface Struck {
   atMs: number
   /** When the machine was gone at the latest. */
   untilMs: number
+  /** How long before that a save must have been finished to have arrived: longer on a busy machine. */
+  settleMs: number
 }
 
 const LATE_MS = 3_000

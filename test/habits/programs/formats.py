@@ -1,5 +1,6 @@
 """File formats of libraries, as far as a pretended training needs them, with the standard library alone."""
 
+import io
 import json
 import struct
 import zipfile
@@ -83,3 +84,20 @@ def tensors_of(state: Dict[str, object]) -> Dict[str, bytes]:
 
 def state_of(tensors: Dict[str, bytes]) -> Dict[str, object]:
     return {"step": int(tensors["step"]), "model": tensors["model"], "optimizer": tensors["optimizer"]}
+
+
+def distcp_bytes(tensors: List[bytes]) -> Tuple[bytes, List[Tuple[int, int]]]:
+    """As torch.distributed.checkpoint writes: an archive for each tensor, one after the other. Where each is, is told beside them."""
+    data, places = b"", []
+    for tensor in tensors:
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:
+            file.writestr("archive/data/0", tensor)
+        places.append((len(data), len(archive.getvalue())))
+        data += archive.getvalue()
+    return data, places
+
+
+def of_distcp(data: bytes, places: List[Tuple[int, int]]) -> List[bytes]:
+    archives = (zipfile.ZipFile(io.BytesIO(data[start : start + size])) for start, size in places)
+    return [archive.read("archive/data/0") for archive in archives]

@@ -41,8 +41,7 @@ def train(start: int) -> Iterator[int]:
     """The steps after `start`. The last attempt of a life has an end; the others go on until they are interrupted."""
     if not _has_begun:
         witness.fresh()
-    left = int(os.environ.get("HABIT_STEPS_LEFT", "0")) or 1_000_000
-    for step in range(start + 1, start + left + 1):
+    for step in range(start + 1, start + witness.steps_left() + 1):
         time.sleep(_STEP_SECONDS)
         witness.step(step)
         yield step

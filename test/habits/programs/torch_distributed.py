@@ -4,6 +4,7 @@ import glob
 import os
 import pickle
 
+import formats
 import lab
 
 ROOT = os.environ["CRUCIBLE_CHECKPOINT_DIR"]
@@ -11,10 +12,11 @@ ROOT = os.environ["CRUCIBLE_CHECKPOINT_DIR"]
 
 def load(folder):
     with open(os.path.join(folder, ".metadata"), "rb") as file:
-        state = pickle.load(file)
+        metadata = pickle.load(file)
+    state = {"step": metadata["step"]}
     for rank, name in enumerate(("model", "optimizer")):
         with open(os.path.join(folder, "__%d_0.distcp" % rank), "rb") as file:
-            state[name] = file.read()
+            state[name] = b"".join(formats.of_distcp(file.read(), metadata[name]))
     return state
 
 
@@ -27,10 +29,13 @@ for step in lab.train(start):
             state = lab.state_at(step)
             folder = os.path.join(ROOT, "step_%d" % step)
             os.makedirs(folder, exist_ok=True)
+            metadata = {"step": step}
             for rank, name in enumerate(("model", "optimizer")):
+                third = len(state[name]) // 3
+                data, metadata[name] = formats.distcp_bytes([state[name][:third], state[name][third:]])
                 with open(os.path.join(folder, "__%d_0.distcp" % rank), "wb") as file:
-                    file.write(state[name])
+                    file.write(data)
                 lab.pause(0.8)
             with open(os.path.join(folder, ".metadata"), "wb") as file:
-                pickle.dump({"step": step}, file)
+                pickle.dump(metadata, file)
             files += [os.path.join(folder, name) for name in os.listdir(folder)]

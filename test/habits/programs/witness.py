@@ -50,6 +50,11 @@ def step(number: int) -> None:
     note("step", step=number)
 
 
+def steps_left() -> int:
+    """How many steps this start trains: the last attempt of a life has an end, the others go on until they are interrupted."""
+    return int(os.environ.get("HABIT_STEPS_LEFT", "0")) or 1_000_000
+
+
 def finished() -> None:
     note("finished")
 
