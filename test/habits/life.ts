@@ -22,6 +22,8 @@ const QUIET_MS = 400
 const BEAT_MS = 200
 const DRAIN_MS = 10_000
 const POWER_OFF_MS = 4_000
+/** So long a machine outlives this program, should it be killed. */
+const LEASE_MS = 120_000
 /**
  * A save that was finished this long before the end of its machine must have arrived: the quiet time, the looks of the runner on both
  * sides of it (half a second each), and half a second for a note that comes late.
@@ -162,7 +164,7 @@ class Life {
         ...(strike === undefined && { HABIT_STEPS_LEFT: String(habit.lastSteps ?? LAST_STEPS) }),
       },
       checkpoint: { directory: habit.directory ?? null, everyMs: 0, quietMs: habit.quietMs ?? QUIET_MS },
-      ...{ beatMs: BEAT_MS, drainMs: DRAIN_MS, leaseMs: 600_000 },
+      ...{ beatMs: BEAT_MS, drainMs: DRAIN_MS, leaseMs: LEASE_MS },
       notice: { kind: 'file', path: this.#noticePath(attempt) },
     })
     const end = await this.#attend(machine, strike)
@@ -266,7 +268,7 @@ class Life {
           ...{ backend: 'local', kind: 'machine', id: order.attemptId, attemptId: order.attemptId, realised },
           launchedAtMs: Date.now(),
         },
-        timing: { ...DEFAULT_TIMING, goneConfirmMs: 0 },
+        timing: { ...DEFAULT_TIMING, leaseMs: LEASE_MS, goneConfirmMs: 0 },
         isRunning: false,
       },
     )
