@@ -9,14 +9,7 @@ import type {
   RunnerResult,
 } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
-import {
-  parseBeat,
-  parseClaim,
-  parseDrain,
-  parseLease,
-  parseLimits,
-  parseResult,
-} from '../intake/documents'
+import { parseBeat, parseClaim, parseDrain, parseLease, parseLimits, parseResult } from '../intake/documents'
 import { ignoreBadDocument, putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'

@@ -157,8 +157,14 @@ class Attempt:
             checkpoint["everyMs"],
         )
         self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
-        self.checkpoints.on_new = lambda: self.restores.end("went-on")
+        self.checkpoints.on_new = self._note_new_checkpoint
         self.overdue = Overdue(self.checkpoints, self.looks, self.directory, self.paths.work, self.clock)
+
+    def _note_new_checkpoint(self) -> None:
+        """The command has gone on from what it was given, unless it counts from the beginning again."""
+        step, restored = self.progress.step(), self.restored
+        if restored is None or not restored.is_step_known or step is None or step > restored.checkpoint.step:
+            self.restores.end("went-on")
 
     @property
     def patience(self) -> Patience:

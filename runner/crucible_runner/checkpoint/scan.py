@@ -113,7 +113,9 @@ def select(tree: Tree, baseline: FrozenSet[tuple], is_record: IsRecord = is_reco
             ages[unit] = max(ages.get(unit, -1), stamp.modified_ns if path in changed else -1)
     ranked = {kind: sorted(ages, key=lambda unit: (ages[unit], unit.name.number), reverse=True) for kind, ages in units.items()}
     newest = {unit for ordered in ranked.values() for unit in ordered[:1]}
-    selections = [_selection(tree, lambda path: _is_of(path, newest), changed, is_record)]
+    # A link such as `latest` that has not moved on yet keeps what it leads to.
+    kept = newest | ({unit_of(_target_of(link, target)) for link, target in tree.links.items()} - {None})
+    selections = [_selection(tree, lambda path: _is_of(path, kept), changed, is_record)]
     for number in _older_numbers(ranked, units, newest):
         selections += _older(tree, number, units, changed, is_record)
     return selections

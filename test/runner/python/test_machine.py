@@ -152,9 +152,9 @@ class ProcessesTest(FolderTest):
         path = self.write("file", "x")
         status = os.stat(path)
         with open(path):
-            self.assertNotIn((status.st_dev, status.st_ino), processes.writing([os.getpid()]))
+            self.assertNotIn((status.st_dev, status.st_ino), processes.open_for_writing([os.getpid()]))
         with open(path, "a"):
-            self.assertIn((status.st_dev, status.st_ino), processes.writing([os.getpid()]))
+            self.assertIn((status.st_dev, status.st_ino), processes.open_for_writing([os.getpid()]))
 
 
 class NoticeTest(FolderTest):

@@ -5,8 +5,8 @@ from support import FakeClock, FolderTest
 
 from crucible_runner.documents import dump
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id
-from crucible_runner.manifest import manifest_bytes
-from crucible_runner.restore import Restorer
+from crucible_runner.checkpoint.manifest import manifest_bytes
+from crucible_runner.checkpoint.restore import Restorer
 from crucible_runner.retry import Patience
 from crucible_runner.store import open_store
 
@@ -23,7 +23,8 @@ class RestoreOrderTest(FolderTest):
         checkpoint = CheckpointId(step, attempt)
         manifest = {
             **{"version": 1, "jobId": "job-a", "attempt": attempt, "step": step, "isStepKnown": True},
-            **{"createdAtMs": 1, "totalBytes": 0, "files": [], "resumePath": "."},
+            **{"createdAtMs": 1, "savedAtMs": 1, "totalBytes": 0, "files": [], "resumePath": "."},
+            **{"revision": 1, "state": "complete", "evidence": {"kind": "next", "text": "the next checkpoint was begun"}},
         }
         if attempt == 0:
             manifest["copiedFrom"] = {"jobId": "job-old", "checkpoint": "000000000400-3"}

@@ -14,12 +14,15 @@ _END = b"PK\x05\x06"
 _END64 = b"PK\x06\x06"
 _LOCATOR64 = b"PK\x06\x07"
 _END_BYTES = 22
+_END64_BYTES = 56
+_LOCATOR64_BYTES = 20
 _COMMENT_MAX = 65_535
 _UNSET32 = 0xFFFFFFFF
 
 
 def file_check(file: File) -> Optional[Verdict]:
-    if not file.head.startswith(_LOCAL):
+    # torch.distributed.checkpoint puts what it likes one behind the other, archives among it.
+    if not file.head.startswith(_LOCAL) or file.name.endswith(".distcp"):
         return None
     tail = file.tail(_END_BYTES + _COMMENT_MAX)
     at = tail.rfind(_END)
@@ -29,17 +32,17 @@ def file_check(file: File) -> Optional[Verdict]:
 
 
 def _is_directory_there(file: File, tail: bytes, at: int) -> bool:
+    """Looks where it must be, just before the end record: what comes before the archive moves its offsets."""
     count, size, offset, comment = struct.unpack_from("<10xHIIH", tail, at)
     end = file.size - len(tail) + at
     if end + _END_BYTES + comment != file.size:
         return False
     if offset == _UNSET32 or size == _UNSET32 or count == 0xFFFF:
-        locator = tail[at - 20 : at] if at >= 20 else b""
-        if not locator.startswith(_LOCATOR64):
+        if at < _LOCATOR64_BYTES or not tail[at - _LOCATOR64_BYTES :].startswith(_LOCATOR64):
             return False
-        (end,) = struct.unpack_from("<8xQ", locator)
-        record = file.read(end, 56)
+        end -= _LOCATOR64_BYTES + _END64_BYTES
+        record = file.read(end, _END64_BYTES)
         if not record.startswith(_END64):
             return False
-        size, offset = struct.unpack_from("<40xQQ", record)
-    return offset + size <= end and (size == 0 or file.read(offset, 4) == _CENTRAL)
+        (size,) = struct.unpack_from("<40xQ", record)
+    return size <= end and (size == 0 or file.read(end - size, 4) == _CENTRAL)
