@@ -11,6 +11,7 @@ _TAIL_BYTES = 64 * 1024
 def file_check(file: File) -> Optional[Verdict]:
     if not file.head.startswith(b"tree\nversion="):
         return None
-    if _LIGHTGBM_END in file.tail(_TAIL_BYTES):
+    tail = file.tail(_TAIL_BYTES)
+    if _LIGHTGBM_END in tail and tail.endswith(b"\n"):
         return Verdict(True, "ends with the last section of a LightGBM model")
     return Verdict(False, "lacks the last section of a LightGBM model")

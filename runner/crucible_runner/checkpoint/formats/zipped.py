@@ -17,7 +17,6 @@ _END_BYTES = 22
 _END64_BYTES = 56
 _LOCATOR64_BYTES = 20
 _COMMENT_MAX = 65_535
-_UNSET32 = 0xFFFFFFFF
 
 
 def file_check(file: File) -> Optional[Verdict]:
@@ -33,13 +32,12 @@ def file_check(file: File) -> Optional[Verdict]:
 
 def _is_directory_there(file: File, tail: bytes, at: int) -> bool:
     """Looks where it must be, just before the end record: what comes before the archive moves its offsets."""
-    count, size, offset, comment = struct.unpack_from("<10xHIIH", tail, at)
+    size, comment = struct.unpack_from("<12xI4xH", tail, at)
     end = file.size - len(tail) + at
     if end + _END_BYTES + comment != file.size:
         return False
-    if offset == _UNSET32 or size == _UNSET32 or count == 0xFFFF:
-        if at < _LOCATOR64_BYTES or not tail[at - _LOCATOR64_BYTES :].startswith(_LOCATOR64):
-            return False
+    # PyTorch writes the wide record also where the narrow one would do.
+    if at >= _LOCATOR64_BYTES and tail[at - _LOCATOR64_BYTES :].startswith(_LOCATOR64):
         end -= _LOCATOR64_BYTES + _END64_BYTES
         record = file.read(end, _END64_BYTES)
         if not record.startswith(_END64):
