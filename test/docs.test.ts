@@ -5,7 +5,7 @@ import { JOB_STATES } from '../core/job'
 
 const ROOT = join(__dirname, '..')
 
-const PAGES = ['.', 'docs', 'docs/backends', 'docs/decisions', 'examples/char-lm'].flatMap((folder) =>
+const PAGES = ['.', 'docs', 'docs/backends', 'docs/decisions', 'examples/char-lm', 'examples/nanogpt'].flatMap((folder) =>
   readdirSync(join(ROOT, folder))
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(folder, name)),
@@ -38,7 +38,7 @@ describe.each(PAGES)('%s', (page) => {
       (path) =>
         FOLDERS.includes(path.split('/')[0]!) &&
         !path.startsWith('dist/') &&
-        dirname(page) !== 'examples/char-lm',
+        !dirname(page).startsWith('examples/'),
     )
     expect(ours.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
   })
