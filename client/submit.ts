@@ -93,7 +93,7 @@ function checkId(id: string): void {
 }
 
 /** The values of a job's secrets, from the caller's environment; all that are missing are named at once. */
-function secretsOf({ config }: Context, spec: JobSpec): SecretValues {
+export function secretsOf({ config }: Context, spec: JobSpec): SecretValues {
   const secrets = secretsNeeded(spec)
   const missing = secrets.filter((name) => config.environment[name] === undefined)
   if (missing.length > 0) {
