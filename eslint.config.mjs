@@ -17,12 +17,16 @@ const LAW = {
     folders: ['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers'],
     packages: ['node:', '@temporalio/', 'pino'],
   },
+  rehearse: {
+    folders: ['core', 'intake', 'planner', 'storage', 'workers', 'backends/backend', 'rehearse'],
+    packages: ['node:'],
+  },
   client: {
     folders: ['core', 'intake', 'storage', 'client'],
     packages: ['node:', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
   },
   cli: {
-    folders: ['core', 'client', 'workers', 'backends/registry', 'sim', 'cli'],
+    folders: ['core', 'client', 'workers', 'backends/registry', 'rehearse', 'sim', 'cli'],
     packages: [
       'node:',
       '@temporalio/client',
@@ -90,7 +94,9 @@ export default tseslint.config(
   ...Object.entries(LAW).map(([folder, rule]) => law(folder, rule)),
   {
     // Only config.ts files read the environment (design: no ambient world).
-    files: ['{core,intake,planner,storage,workflows,activities,backends,workers,client,cli}/**/*.ts'],
+    files: [
+      '{core,intake,planner,storage,workflows,activities,backends,workers,rehearse,client,cli}/**/*.ts',
+    ],
     ignores: ['**/config.ts'],
     rules: {
       'no-restricted-properties': [

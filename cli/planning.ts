@@ -29,7 +29,7 @@ export async function findPlan(cli: Cli, submission: Submission): Promise<FoundP
 
 /** The orchestrator, or the same code in this process when none answers. */
 async function ask(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
-  const before = await savedBefore(cli.context(), { name: spec.name, from })
+  const before = await savedBefore(cli.context(), spec, from)
   try {
     return { plan: await planThroughWorkers(cli.context(), spec, before), plannedBy: 'worker' }
   } catch (error) {

@@ -16,6 +16,7 @@ const MEANINGS: Readonly<Record<ErrorKind, string>> = {
   'not-found': 'there is no such job, attempt or checkpoint',
   unconfirmed: 'it was accepted, and what became of it is not known yet',
   unavailable: 'the Temporal server, its workers or the object store do not answer',
+  'not-survived': 'a rehearsal shows that the job does not survive an interruption',
   interrupted: 'ended by Ctrl-C or SIGTERM',
 }
 

@@ -16,6 +16,8 @@ export const EXIT_CODES = {
   unconfirmed: 6,
   /** The Temporal server, its workers or the object store do not answer. */
   unavailable: 7,
+  /** A rehearsal shows that the job does not survive an interruption. */
+  'not-survived': 8,
   /** Ended by Ctrl-C or SIGTERM. */
   interrupted: 130,
 } as const

@@ -1,27 +1,46 @@
 import type { JobSpec } from '../core/job'
 import { lossDespiteNotice, savingOf, type SavedBefore } from '../core/saving'
+import { formatInstant } from '../core/time'
 import { parseManifest } from '../intake/documents'
 import { readNewestManifest } from '../storage/checkpoints'
 import type { Context } from './context'
 import { jobIdOf, queryOf } from './list'
+import { rehearsedBefore } from './rehearsed'
 
 /** Jobs of a name that are looked through for one with a checkpoint. */
 const LOOKED_THROUGH_MAX = 5
 
 /**
- * The newest checkpoint of the job that another repeats, else of the last jobs of its name: what the next ones will be like.
- * `undefined` where there is none, or where nobody answers.
+ * The newest checkpoint of the job that another repeats, else of the last jobs of its name, else of its rehearsal: what the next
+ * ones will be like. `undefined` where there is none.
  */
 export async function savedBefore(
   context: Context,
-  { name, from }: { name: string; from?: string | undefined },
+  spec: JobSpec,
+  from?: string,
+): Promise<SavedBefore | undefined> {
+  const { totalBytes, saveMs } = rehearsedBefore(context.config.home, spec) ?? {}
+  // An upload on the machine of a rehearsal says nothing of one from elsewhere; how long the program writes does.
+  const written = saveMs === undefined ? {} : { saveMs }
+  const saved = await savedByJobs(context, { name: spec.name, from })
+  if (saved !== undefined) return { ...written, ...saved }
+  return totalBytes === undefined ? undefined : { totalBytes, ...written }
+}
+
+async function savedByJobs(
+  context: Context,
+  { name, from }: { name: string; from: string | undefined },
 ): Promise<SavedBefore | undefined> {
   try {
     for (const jobId of from === undefined ? await newestNamed(context, name) : [from]) {
       const manifest = await readNewestManifest(context.store, jobId, parseManifest)
       if (manifest === undefined) continue
-      const { totalBytes, uploadMs } = manifest
-      return { totalBytes, ...(uploadMs === undefined ? {} : { uploadMs }) }
+      const { totalBytes, uploadMs, saveMs } = manifest
+      return {
+        totalBytes,
+        ...(uploadMs === undefined ? {} : { uploadMs }),
+        ...(saveMs === undefined ? {} : { saveMs }),
+      }
     }
   } catch {
     // What it is for is a warning; whatever else is done will tell that nobody answers.
@@ -44,11 +63,17 @@ async function newestNamed(context: Context, name: string): Promise<string[]> {
 
 /** What a job that may run on spot machines must know beforehand, in sentences. */
 export async function warningsFor(context: Context, spec: JobSpec, from?: string): Promise<string[]> {
-  const { backends, checkpoint, isInterruptible, name } = spec
+  const { backends, checkpoint, isInterruptible } = spec
   const maySpot =
     backends.length === 0 || backends.some(({ capacityType = 'spot' }) => capacityType === 'spot')
   if (!isInterruptible || !maySpot) return []
-  const saving = savingOf(spec, await savedBefore(context, { name, from }))
+  const saving = savingOf(spec, await savedBefore(context, spec, from))
   const loss = saving && lossDespiteNotice(saving, checkpoint.everyMs)
-  return loss === undefined ? [] : [`On a spot machine, ${loss}.`]
+  const rehearsed = rehearsedBefore(context.config.home, spec)
+  return [
+    ...(rehearsed?.survives === false
+      ? [`Its last rehearsal here (${formatInstant(rehearsed.atMs)}) says: ${rehearsed.summary}`]
+      : []),
+    ...(loss === undefined ? [] : [`On a spot machine, ${loss}.`]),
+  ]
 }

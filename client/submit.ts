@@ -103,7 +103,7 @@ function checkId(id: string): void {
 }
 
 /** The values of a job's secrets, from the caller's environment; all that are missing are named at once. */
-function secretsOf(context: Context, spec: JobSpec): SecretValues {
+export function secretsOf(context: Context, spec: JobSpec): SecretValues {
   const [unset] = unsetSecrets(context, spec)
   if (unset !== undefined) throw new CrucibleError('usage', unset)
   const secrets = secretsNeeded(spec)

@@ -4,13 +4,16 @@ import type { JobSpec } from './job'
 import { formatBytes } from './resources'
 import { formatDuration, MINUTE_MS, SECOND_MS } from './time'
 
-/** A checkpoint that was saved before: how big it was, and how long it took, where its runner has told. */
-export type SavedBefore = Pick<Manifest, 'totalBytes' | 'uploadMs'>
+/** A checkpoint that was saved before: how big it was, and how long writing and uploading it took, where a runner has seen that. */
+export type SavedBefore = Pick<Manifest, 'totalBytes' | 'uploadMs' | 'saveMs'>
 
 /** What saving a checkpoint is expected to take. */
 export interface Saving {
   sizeBytes: number
+  /** Of the upload. */
   durationMs: number
+  /** What the program takes to write it, beyond what `SAVED_WITHIN_MS` leaves room for; 0 where that is not known. */
+  writeMs: number
   /** Whether a runner has measured the rate, or it is the assumed one. */
   isMeasured: boolean
 }
@@ -20,6 +23,8 @@ export interface Saving {
  * the workload has written its checkpoint, and the last belong to the result.
  */
 export const SAVED_WITHIN_MS = 1.5 * MINUTE_MS
+/** What of the rest of a notice is there for the program to write its checkpoint. */
+const WRITTEN_WITHIN_MS = 20 * SECOND_MS
 
 /** Assumed where nobody has measured: four threads of the runner reach 134 MiB/s and more on a fast store (docs/benchmarks.md). */
 export const ASSUMED_UPLOAD_BYTES_PER_SECOND = 100 * 2 ** 20
@@ -31,21 +36,24 @@ const TELLING_BYTES = 64 * 2 ** 20
 export function savingOf({ checkpoint }: JobSpec, before: SavedBefore | undefined): Saving | undefined {
   const sizeBytes = checkpoint.sizeBytes ?? before?.totalBytes
   if (sizeBytes === undefined) return undefined
-  const { totalBytes = 0, uploadMs = 0 } = before ?? {}
+  const { totalBytes = 0, uploadMs = 0, saveMs = 0 } = before ?? {}
   const isMeasured = uploadMs > 0 && (totalBytes >= TELLING_BYTES || totalBytes === sizeBytes)
   const bytesPerMs = isMeasured ? totalBytes / uploadMs : ASSUMED_UPLOAD_BYTES_PER_SECOND / SECOND_MS
-  return { sizeBytes, durationMs: Math.ceil(sizeBytes / bytesPerMs), isMeasured }
+  const writeMs = Math.max(0, saveMs - WRITTEN_WITHIN_MS)
+  return { sizeBytes, durationMs: Math.ceil(sizeBytes / bytesPerMs), writeMs, isMeasured }
 }
 
 /** What a notice does not save, as part of a sentence; nothing where the checkpoint can be saved in time. */
 export function lossDespiteNotice(
-  { sizeBytes, durationMs, isMeasured }: Saving,
+  { sizeBytes, durationMs, writeMs, isMeasured }: Saving,
   everyMs: number | undefined,
 ): string | undefined {
-  if (durationMs <= SAVED_WITHIN_MS) return undefined
+  if (durationMs + writeMs <= SAVED_WITHIN_MS) return undefined
   const rate = `${isMeasured ? 'a measured' : 'an assumed'} ${formatBytes((sizeBytes / durationMs) * SECOND_MS)}/s`
   const left = `${formatDuration(SAVED_WITHIN_MS)} that a notice leaves`
   const lost =
     everyMs === undefined ? 'all work since the last one' : `up to ${formatDuration(everyMs)} of work`
-  return `saving a checkpoint of ${formatBytes(sizeBytes)} takes ${formatDuration(durationMs)} at ${rate}, more than the ${left}: ${lost} is done again`
+  const written =
+    writeMs === 0 ? '' : `, after ${formatDuration(writeMs + WRITTEN_WITHIN_MS)} in which it is written`
+  return `saving a checkpoint of ${formatBytes(sizeBytes)} takes ${formatDuration(durationMs)} at ${rate}${written}, more than the ${left}: ${lost} is done again`
 }

@@ -13,6 +13,7 @@ const FOLDERS = [
   'activities',
   'backends',
   'workers',
+  'rehearse',
   'client',
   'cli',
   'sim',
@@ -28,8 +29,20 @@ const LAW: Readonly<Record<string, readonly string[]>> = {
   activities: ['core', 'intake', 'planner', 'storage', 'backends/backend', 'backends/errors'],
   backends: ['core'],
   workers: ['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends'],
+  // It plays the control plane and the provider for one host: a composition as the workers are, of their parts.
+  rehearse: ['core', 'intake', 'planner', 'storage', 'workers', 'backends/backend'],
   client: ['core', 'intake', 'storage'],
-  cli: ['core', 'intake', 'storage', 'client', 'workers', 'backends/registry', 'backends/backend', 'sim'],
+  cli: [
+    'core',
+    'intake',
+    'storage',
+    'client',
+    'workers',
+    'backends/registry',
+    'backends/backend',
+    'rehearse',
+    'sim',
+  ],
   sim: [],
 }
 
@@ -51,6 +64,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   activities: ['node:', '@temporalio/activity', '@temporalio/client'],
   backends: ['node:', '@aws-sdk'],
   workers: ['node:', '@temporalio/worker', '@temporalio/client', '@temporalio/envconfig', 'pino'],
+  rehearse: ['node:'],
   client: ['node:', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
   cli: [
     'node:',

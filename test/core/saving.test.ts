@@ -7,6 +7,15 @@ const GB = 1e9
 const sized = (sizeBytes: number) => ({ ...SPEC, checkpoint: { sizeBytes } })
 
 describe('what saving a checkpoint takes', () => {
+  it('counts what the program takes to write it, beyond what a notice leaves for that', () => {
+    const saving = savingOf(SPEC, { totalBytes: GB, uploadMs: 60 * SECOND_MS, saveMs: 80 * SECOND_MS })
+    expect(saving).toMatchObject({ durationMs: MINUTE_MS, writeMs: MINUTE_MS })
+    expect(lossDespiteNotice(saving!, undefined)).toMatch(
+      /takes 1m at .*, after 1m 20s in which it is written, more/,
+    )
+    expect(savingOf(SPEC, { totalBytes: GB, saveMs: 10 * SECOND_MS })).toMatchObject({ writeMs: 0 })
+  })
+
   it('is not known before there was one, unless the spec says how big one is', () => {
     expect(savingOf(SPEC, undefined)).toBeUndefined()
     expect(savingOf(sized(100 * 2 ** 20), undefined)).toMatchObject({
@@ -20,6 +29,7 @@ describe('what saving a checkpoint takes', () => {
     expect(savingOf(SPEC, before)).toEqual({
       sizeBytes: 2 * GB,
       durationMs: 20 * SECOND_MS,
+      writeMs: 0,
       isMeasured: true,
     })
     expect(savingOf(sized(6 * GB), before)).toMatchObject({ durationMs: MINUTE_MS, isMeasured: true })
@@ -31,7 +41,7 @@ describe('what saving a checkpoint takes', () => {
   })
 
   it('is worth a word exactly where it does not fit into 90 s', () => {
-    const saving = { sizeBytes: 30 * GB, durationMs: 90 * SECOND_MS, isMeasured: true }
+    const saving = { sizeBytes: 30 * GB, durationMs: 90 * SECOND_MS, writeMs: 0, isMeasured: true }
     expect(lossDespiteNotice(saving, undefined)).toBeUndefined()
     expect(lossDespiteNotice({ ...saving, durationMs: 5 * MINUTE_MS }, 10 * MINUTE_MS)).toBe(
       'saving a checkpoint of 30 GB takes 5m at a measured 100 MB/s, more than the 1m 30s that a notice leaves: up to 10m of work is done again',

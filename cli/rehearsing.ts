@@ -1,0 +1,81 @@
+import { mkdtemp, mkdir, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { CrucibleError, EXIT_CODES } from '../client/errors'
+import { keepRehearsed } from '../client/rehearsed'
+import { secretsOf, type Submission } from '../client/submit'
+import { formatDuration } from '../core/time'
+import { judge, type Check, type Report } from '../rehearse/judge'
+import { INTERRUPTIONS_DEFAULT } from '../rehearse/moments'
+import { rehearse } from '../rehearse/rehearsal'
+import { Stage } from '../rehearse/stage'
+import type { Cli } from './cli'
+import type { RehearseOptions } from './commands/rehearse'
+
+/** Rehearses a job, shows what was found, and keeps what `plan` and `submit` need of it. */
+export async function rehearseHere(
+  cli: Cli,
+  { spec, directory = null }: Submission,
+  { for: forMs, interruptions = INTERRUPTIONS_DEFAULT, keep }: RehearseOptions,
+): Promise<void> {
+  const secrets = secretsOf(cli.context(), spec)
+  const folder = await folderFor(keep)
+  const now = (): number => cli.now()
+  cli.out.note(`Rehearsing ${spec.name} on this machine for at most ${formatDuration(forMs)}.`)
+  try {
+    const stage = await Stage.open({ folder, environment: cli.environment, spec, directory, secrets, now })
+    const seen = await rehearse({
+      ...{ stage, folder, directory: spec.checkpoint.directory ?? null, forMs, interruptions, now },
+      say: (words) => cli.out.note(words),
+      signal: cli.interruption(),
+    })
+    const report = judge(seen)
+    const { survives, summary, checkpoint } = report
+    keepRehearsed(cli.context().config.home, spec, {
+      ...{ version: 1, name: spec.name, atMs: now(), survives, summary },
+      ...(checkpoint === null ? {} : { totalBytes: checkpoint.sizeBytes }),
+      ...(checkpoint?.saveMs == null ? {} : { saveMs: checkpoint.saveMs }),
+    })
+    if (!survives) cli.exitCode = EXIT_CODES['not-survived']
+    cli.out.json({ name: spec.name, ...report })
+    show(cli, report)
+  } catch (error) {
+    if (!cli.interruption().aborted) throw error
+  } finally {
+    if (keep === undefined) await rm(folder, { recursive: true, force: true })
+    else cli.out.note(`Kept in ${folder}.`)
+  }
+}
+
+async function folderFor(keep: string | undefined): Promise<string> {
+  if (keep === undefined) return mkdtemp(join(tmpdir(), 'crucible-rehearsal-'))
+  const folder = resolve(keep)
+  await mkdir(folder, { recursive: true })
+  if ((await readdir(folder)).length === 0) return folder
+  throw new CrucibleError('usage', `The folder ${folder} is not empty.`, {
+    hint: 'Name a new one with --keep.',
+  })
+}
+
+const WORDS: Readonly<Record<Check['outcome'], string>> = {
+  good: 'ok',
+  warning: 'warning',
+  bad: 'FAILS',
+  unknown: 'unknown',
+}
+
+function show({ out }: Cli, { survives, summary, checks, changes }: Report): void {
+  const { paint } = out
+  const colours = { good: paint.green, warning: paint.yellow, bad: paint.red, unknown: paint.dim }
+  out.table(
+    ['CHECK', 'RESULT', 'DETAILS'],
+    checks.map(({ name, outcome, text }) => [name, colours[outcome](WORDS[outcome]), text]),
+  )
+  if (changes.length > 0) {
+    out.line()
+    out.line('What to change:')
+    for (const [index, change] of changes.entries()) out.line(`  ${index + 1}. ${change}`)
+  }
+  out.line()
+  out.line((survives ? paint.green : paint.red)(summary))
+}

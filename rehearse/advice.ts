@@ -1,0 +1,139 @@
+import { SAVED_WITHIN_MS } from '../core/saving'
+import { formatDuration } from '../core/time'
+import type { Resume } from './compare'
+import type { Check, CheckpointFound } from './judge'
+import { lastOf, type CheckpointSeen, type Seen } from './seen'
+import { templateOf } from './words'
+
+interface Judged {
+  checks: readonly Check[]
+  checkpoint: CheckpointFound | null
+  resumes: readonly Resume[]
+}
+
+/** What to change in the job file or the program, the most important first. */
+export function advise(seen: Seen, judged: Judged): string[] {
+  const { undisturbed } = seen
+  if (lastOf(undisturbed)?.end?.outcome === 'failed')
+    return ['Make the program run on this machine first; then rehearse again.']
+  const found = [
+    ...whereToSave(seen, judged),
+    ...afterFailure(seen),
+    ...howToResume(judged),
+    ...howToProve(seen, judged),
+    ...onNotice(judged),
+  ]
+  return [...new Set(found)]
+}
+
+function whereToSave(
+  { outside, directory, undisturbed, interrupted, tookMs }: Seen,
+  { checkpoint }: Judged,
+): string[] {
+  if (checkpoint !== null) return []
+  const where = directory === null ? 'the folder in CRUCIBLE_CHECKPOINT_DIR' : `${directory}/`
+  const [file] = outside
+  if (file !== undefined) {
+    const folder = file.path.includes('/') ? file.path.slice(0, file.path.lastIndexOf('/')) : null
+    const advice =
+      folder === null
+        ? 'Save into a folder of its own, such as checkpoints/, and set `checkpoint.directory: checkpoints`.'
+        : `Set \`checkpoint.directory: ${folder}\`.`
+    return [`Your program saved to ./${file.path}, outside ${where}. ${advice}`]
+  }
+  const warnings = [...undisturbed.attempts, ...interrupted.attempts].flatMap(({ warning }) => warning ?? [])
+  return [
+    ...warnings.slice(-1),
+    `Nothing was saved to ${where} within ${formatDuration(tookMs)}. Save there now and then, and load the newest checkpoint at the start. ` +
+      'If the program saves less often than that, rehearse longer: `--for 1h`.',
+  ]
+}
+
+/** A program that fails on what it was given, or on what it finds in its checkpoint directory. */
+function afterFailure({ interrupted, undisturbed }: Seen): string[] {
+  const last = lastOf(interrupted)
+  if (last?.end?.outcome !== 'failed') return []
+  const given = last.restores.at(-1)?.checkpoint
+  const whole = undisturbed.attempts
+    .flatMap(({ saved }) => saved)
+    .findLast(({ state }) => state === 'complete')
+  const missing = given === undefined || whole === undefined ? [] : lacking(given, whole)
+  if (given !== undefined && whole !== undefined && missing.length > 0) {
+    const early = given.files.map(({ path }) => path).join(', ')
+    return [
+      `The program was given ${early} without ${missing.join(', ')}. Set \`checkpoint.complete: "${globOf(missing[0]!)}"\`: only what has that file is a checkpoint then.`,
+    ]
+  }
+  return [
+    'Make the program start from the folder in CRUCIBLE_RESUME_FROM, or from a checkpoint directory that is not empty.',
+  ]
+}
+
+function lacking(given: CheckpointSeen, whole: CheckpointSeen): string[] {
+  const kinds = given.files.map(({ path }) => templateOf(path))
+  return whole.files.map(({ path }) => templateOf(path)).filter((kind) => !kinds.includes(kind))
+}
+
+function globOf(template: string): string {
+  return template.split('/').at(-1)!
+}
+
+function howToResume({ checks, resumes }: Judged): string[] {
+  const is = (name: string, outcome: Check['outcome']): boolean =>
+    checks.some((check) => check.name === name && check.outcome === outcome)
+  const found: string[] = []
+  if (resumes.some(({ kind }) => kind === 'ignored'))
+    found.push(
+      'The program did not load the checkpoint that it was given. At its start, load what CRUCIBLE_RESUME_FROM names, and go on after its step.',
+    )
+  if (is('Loss continues', 'bad'))
+    found.push('Load the weights and the state of the optimizer before the first step after a resume.')
+  if (is('Same results', 'warning'))
+    found.push(
+      'For identical results, also save and restore the random number generators, the optimizer, the scheduler and the position in the data.',
+    )
+  return found
+}
+
+function howToProve({ undisturbed, interrupted }: Seen, { checkpoint, resumes }: Judged): string[] {
+  const isTorn = resumes.some(({ torn }) => torn !== null)
+  if (
+    checkpoint === null ||
+    (checkpoint.state === 'complete' && !isTorn && resumes.every(({ stepsBack }) => stepsBack === 0))
+  )
+    return []
+  const saved = [...undisturbed.attempts, ...interrupted.attempts].flatMap((attempt) => attempt.saved)
+  const whole = saved.findLast(({ files }) => files.length > 1)
+  const last = whole === undefined ? undefined : lastWritten(whole)
+  if (last !== undefined)
+    return [
+      `Set \`checkpoint.complete: "${globOf(templateOf(last))}"\`, the file that the program writes last.`,
+    ]
+  return [
+    'Write each checkpoint under another name and rename it when it is whole (`os.replace(tmp, path)`), or call `crucible_job.checkpoint_saved(path, step)` after each save.',
+  ]
+}
+
+function lastWritten({ files }: CheckpointSeen): string | undefined {
+  const dated = files.filter(({ modifiedAtMs }) => modifiedAtMs !== undefined)
+  return dated.sort((a, b) => b.modifiedAtMs! - a.modifiedAtMs!)[0]?.path
+}
+
+/** Less work than this is not worth a handler. */
+const WORTH_SAVING_MS = 1_000
+const INTERVAL_PART = 0.25
+
+function onNotice({ resumes, checkpoint }: Judged): string[] {
+  const found: string[] = []
+  if (checkpoint === null) return found
+  const least = Math.max(WORTH_SAVING_MS, INTERVAL_PART * (checkpoint.intervalMs ?? 0))
+  if (resumes.some(({ manner, lostMs }) => manner === 'notice' && lostMs !== null && lostMs > least))
+    found.push(
+      'To lose nothing after a notice, save and exit on SIGTERM, or set `checkpoint.signal: SIGUSR1` where the program saves on that.',
+    )
+  if (checkpoint.saveMs !== null && checkpoint.saveMs > SAVED_WITHIN_MS)
+    found.push(
+      `A save takes ${formatDuration(checkpoint.saveMs)}, longer than a notice leaves: save more often than every ${formatDuration(checkpoint.saveMs)} is worth.`,
+    )
+  return found
+}

@@ -1,0 +1,61 @@
+import { lstatSync, readdirSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import type { OutsideFile } from './seen'
+
+/** A folder of more is looked at as far as this: a change is nearly always among the first. */
+const ENTRIES_MAX = 5_000
+/** Appended to all the time: never the beginning of a save (docs/runner-protocol.md, "Records"). */
+const RECORD = /\.(?:log|jsonl|csv|tsv)$|events\.out\.tfevents\./
+/** What programs save models as. */
+const SAVED =
+  /\.(?:pt|pth|ckpt|bin|safetensors|h5|hdf5|keras|npz|npy|pkl|pickle|joblib|msgpack|ubj|model|cbm|distcp|tar)$/i
+const LARGE_BYTES = 1024 * 1024
+const NOT_OURS = new Set(['.git', 'node_modules', '__pycache__', 'site-packages', 'wandb', 'mlruns'])
+
+interface Entry {
+  path: string
+  sizeBytes: number
+  modifiedAtMs: number
+}
+
+/** Equal as long as nothing in a folder is written, renamed or deleted; records do not count. */
+export function signatureOf(folder: string): string {
+  return entriesOf(folder)
+    .filter(({ path }) => !RECORD.test(path))
+    .map(({ path, sizeBytes, modifiedAtMs }) => `${path} ${sizeBytes} ${modifiedAtMs}`)
+    .join('\n')
+}
+
+/** Files that were written since a moment in a working directory, outside its checkpoint directory, and that look like checkpoints. */
+export function savedOutside(work: string, checkpoints: string, sinceMs: number): OutsideFile[] {
+  return entriesOf(work, checkpoints)
+    .filter(({ path, sizeBytes, modifiedAtMs }) => {
+      return modifiedAtMs > sinceMs && !RECORD.test(path) && (SAVED.test(path) || sizeBytes >= LARGE_BYTES)
+    })
+    .sort((a, b) => b.modifiedAtMs - a.modifiedAtMs)
+    .map(({ path, sizeBytes }) => ({ path: relative(work, path), sizeBytes }))
+}
+
+function entriesOf(folder: string, leaveOut?: string): Entry[] {
+  const found: Entry[] = []
+  const waiting = [folder]
+  for (let at = waiting.pop(); at !== undefined && found.length < ENTRIES_MAX; at = waiting.pop()) {
+    for (const name of namesIn(at)) {
+      const path = join(at, name)
+      const status = lstatSync(path, { throwIfNoEntry: false })
+      if (status === undefined || path === leaveOut || NOT_OURS.has(name)) continue
+      if (status.isDirectory()) waiting.push(path)
+      else found.push({ path, sizeBytes: status.size, modifiedAtMs: status.mtimeMs })
+    }
+  }
+  return found
+}
+
+/** None where the folder is not there, or not any more. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort()
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,222 @@
+import { formatDuration } from '../core/time'
+import { advise } from './advice'
+import { compareLives, isLossContinued, resumesOf, type Resume } from './compare'
+import { median } from './moments'
+import { isDone, lastOf, type CheckpointSeen, type Seen } from './seen'
+import { countOf, formatBytes, namesOf } from './words'
+
+/** `unknown`: nothing was seen that could tell. */
+export const OUTCOMES = ['good', 'warning', 'bad', 'unknown'] as const
+export type Outcome = (typeof OUTCOMES)[number]
+
+export interface Check {
+  name: string
+  outcome: Outcome
+  /** One clause or sentence for people. */
+  text: string
+}
+
+/** What a checkpoint of the program is; null where none was seen. */
+export interface CheckpointFound {
+  /** Names of one, with `*` in the place of numbers. */
+  files: string[]
+  sizeBytes: number
+  state: CheckpointSeen['state']
+  /** How it was proven complete, or why it is only provisional. */
+  evidence: string
+  saveMs: number | null
+  intervalMs: number | null
+}
+
+export interface Report {
+  survives: boolean
+  /** One sentence. */
+  summary: string
+  checks: Check[]
+  /** What to change, the most important first. */
+  changes: string[]
+  checkpoint: CheckpointFound | null
+  /** One for each interruption, in order of time. */
+  resumes: Resume[]
+  tookMs: number
+}
+
+/** Judges what a rehearsal has seen. Pure. */
+export function judge(seen: Seen): Report {
+  const checkpoint = checkpointOf(seen)
+  const resumes = resumesOf(seen)
+  const checks = hasFailedAlone(seen)
+    ? [failedAlone(seen)]
+    : [
+        ...checkpointChecks(checkpoint),
+        survivalCheck(seen, resumes),
+        stepCheck(resumes),
+        lossCheck(seen, resumes),
+        sameCheck(seen),
+        lostCheck(seen, resumes, checkpoint),
+      ]
+  const bad = checks.filter(({ outcome }) => outcome === 'bad')
+  return {
+    survives: bad.length === 0,
+    summary: summaryOf(bad, resumes),
+    checks,
+    changes: advise(seen, { checks, checkpoint, resumes }),
+    ...{ checkpoint, resumes, tookMs: seen.tookMs },
+  }
+}
+
+function summaryOf(bad: readonly Check[], resumes: readonly Resume[]): string {
+  if (bad.length > 0) return `This job does not survive an interruption: ${bad[0]!.text}.`
+  return `This job survives: it went on after ${countOf(resumes.length, 'interruption')}.`
+}
+
+export function hasFailedAlone({ undisturbed }: Seen): boolean {
+  return lastOf(undisturbed)?.end?.outcome === 'failed'
+}
+
+function failedAlone({ undisturbed }: Seen): Check {
+  const text = `the program fails without any interruption: ${lastOf(undisturbed)!.end!.message}`
+  return { name: 'Runs undisturbed', outcome: 'bad', text: text.replace(/\.$/, '') }
+}
+
+/** Of all that were seen, the newest of the most trusted state: what the program's checkpoints look like when they are whole. */
+function checkpointOf({ undisturbed, interrupted }: Seen): CheckpointFound | null {
+  const saved = [...undisturbed.attempts, ...interrupted.attempts].flatMap((attempt) => attempt.saved)
+  const typical = saved.findLast(({ state }) => state === 'complete') ?? saved.at(-1)
+  if (typical === undefined) return null
+  const times = undisturbed.attempts[0]?.saved.map(({ savedAtMs }) => savedAtMs) ?? []
+  const gaps = times.slice(1).map((atMs, index) => atMs - times[index]!)
+  return {
+    files: namesOf(typical.files.map(({ path }) => path)),
+    sizeBytes: typical.totalBytes,
+    state: typical.state,
+    evidence: typical.evidence.text,
+    saveMs: median(saved.flatMap(({ saveMs }) => (saveMs === undefined ? [] : [saveMs]))),
+    intervalMs: median(gaps),
+  }
+}
+
+const FILES_NAMED_MAX = 4
+
+function checkpointChecks(found: CheckpointFound | null): Check[] {
+  if (found === null)
+    return [
+      { name: 'Checkpoint files', outcome: 'bad', text: 'no checkpoint was saved where it is looked for' },
+    ]
+  const { files, sizeBytes, state, evidence, saveMs, intervalMs } = found
+  const more = files.length - FILES_NAMED_MAX
+  const named = files.slice(0, FILES_NAMED_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '')
+  const every = intervalMs === null ? '' : `, one every ${formatDuration(intervalMs)}`
+  const took = saveMs === null ? 'save time not seen' : `${formatDuration(saveMs)} to save`
+  return [
+    { name: 'Checkpoint files', outcome: 'good', text: named },
+    state === 'complete'
+      ? { name: 'Proven complete', outcome: 'good', text: evidence }
+      : { name: 'Proven complete', outcome: 'warning', text: `no, only provisional: ${evidence}` },
+    { name: 'Size and time', outcome: 'good', text: `${formatBytes(sizeBytes)}, ${took}${every}` },
+  ]
+}
+
+function survivalCheck({ interrupted }: Seen, resumes: readonly Resume[]): Check {
+  const name = 'Goes on'
+  const last = lastOf(interrupted)
+  if (last?.end?.outcome === 'failed')
+    return {
+      name,
+      outcome: 'bad',
+      text: `after an interruption the program fails: ${last.end.message.replace(/\.$/, '')}`,
+    }
+  const torn = resumes.find(({ torn }) => torn !== null)
+  if (torn !== undefined)
+    return { name, outcome: 'bad', text: `it went on from a torn checkpoint: ${torn.torn!}` }
+  const failed = resumes.filter(({ stepsBack }) => stepsBack > 0)
+  const times = countOf(resumes.length, 'interruption')
+  if (resumes.length === 0) return { name, outcome: 'unknown', text: 'it was never interrupted' }
+  if (failed.length > 0) {
+    const text = `after all ${times}, but ${countOf(failed.length, 'time')} it failed on the newest checkpoint and took the one before`
+    return { name, outcome: 'warning', text }
+  }
+  const stuck = resumes.filter(({ hasGoneOn }) => !hasGoneOn)
+  if (stuck.length === resumes.length)
+    return {
+      name,
+      outcome: 'unknown',
+      text: 'no step and no save was seen after an interruption; allow more time with --for',
+    }
+  return { name, outcome: 'good', text: `after ${times}` }
+}
+
+function stepCheck(resumes: readonly Resume[]): Check {
+  const name = 'Right step'
+  const scratch = resumes.find(({ kind }) => kind === 'ignored')
+  if (scratch !== undefined) {
+    const { restoredStep, firstStep } = scratch
+    return {
+      name,
+      outcome: 'bad',
+      text: `it was given the checkpoint of step ${restoredStep} and began at step ${firstStep}`,
+    }
+  }
+  const lost = resumes.find(({ kind }) => kind === 'lost')
+  if (lost !== undefined)
+    return { name, outcome: 'bad', text: 'it began from the beginning although it had saved a checkpoint' }
+  const right = resumes.filter(({ kind }) => kind === 'right')
+  if (right.length === 0) return { name, outcome: 'unknown', text: 'no step was seen after a restore' }
+  const [{ restoredStep, firstStep }] = right as [Resume]
+  return {
+    name,
+    outcome: 'good',
+    text: `${countOf(right.length, 'time')}, such as ${firstStep} after the checkpoint of step ${restoredStep}`,
+  }
+}
+
+function lossCheck(seen: Seen, resumes: readonly Resume[]): Check {
+  const name = 'Loss continues'
+  const verdicts = resumes
+    .map((resume) => isLossContinued(seen, resume))
+    .filter((verdict) => verdict !== null)
+  if (verdicts.length === 0)
+    return { name, outcome: 'unknown', text: 'not judged: too few losses were seen in the output' }
+  const jump = verdicts.find(({ isContinued }) => !isContinued)
+  if (jump === undefined)
+    return { name, outcome: 'good', text: `after ${countOf(verdicts.length, 'resume')}` }
+  const { found, expected, step } = jump
+  return {
+    name,
+    outcome: 'bad',
+    text: `the loss was ${round(found)} at step ${step} after a resume, and ${round(expected)} without one`,
+  }
+}
+
+function round(loss: number): number {
+  return Number(loss.toPrecision(4))
+}
+
+function sameCheck(seen: Seen): Check {
+  const name = 'Same results'
+  const { kind, text } = compareLives(seen)
+  const outcome: Outcome = kind === 'same' ? 'good' : kind === 'differs' ? 'warning' : 'unknown'
+  return { name, outcome, text }
+}
+
+/** More than this many rounds of training and saving lost in one interruption is worth a word. */
+const LOST_ROUNDS = 2.5
+
+function lostCheck(seen: Seen, resumes: readonly Resume[], found: CheckpointFound | null): Check {
+  const name = 'Work lost'
+  const known = resumes.filter(({ lostMs }) => lostMs !== null)
+  if (known.length === 0) return { name, outcome: 'unknown', text: 'not known: the program tells no steps' }
+  const worst = known.reduce((a, b) => (b.lostMs! > a.lostMs! ? b : a))
+  const steps = worst.lostSteps === null ? '' : ` (${countOf(worst.lostSteps, 'step')})`
+  const text = `${formatDuration(worst.lostMs!)}${steps} at worst${withNotice(known)}`
+  const isMuch = found?.intervalMs != null && worst.lostMs! > found.intervalMs * LOST_ROUNDS
+  const isEnd = isDone(seen.interrupted)
+  return { name, outcome: isMuch && !isEnd && found.sizeBytes > 0 ? 'warning' : 'good', text }
+}
+
+function withNotice(resumes: readonly Resume[]): string {
+  const told = resumes.filter(({ manner }) => manner === 'notice')
+  if (told.length === 0) return ''
+  const worst = Math.max(...told.map(({ lostMs }) => lostMs!))
+  return `, ${formatDuration(worst)} after a notice`
+}

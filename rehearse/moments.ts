@@ -1,0 +1,114 @@
+import { MINUTE_MS, SECOND_MS } from '../core/time'
+import type { CheckpointSeen, Moment, Strike } from './seen'
+
+/** What an undisturbed stretch has taught about the program's saves. */
+export interface Habits {
+  /** From one save to the next; null where fewer than two were seen. */
+  intervalMs: number | null
+  /** How long one takes. */
+  saveMs: number
+  /** From the first step to the first save; null where none was seen. */
+  firstSaveMs: number | null
+}
+
+/** What is known of the attempt that is to be struck, at this moment. */
+export interface Situation {
+  nowMs: number
+  firstStepAtMs: number | null
+  /** When the command was first seen to run. */
+  runningSinceMs: number | null
+  savedAtMs: readonly number[]
+  /** When the checkpoint directory was found changed. */
+  changes: readonly number[]
+  habits: Habits
+}
+
+/** In turn: the least usual last. Enough interruptions bring each of them. */
+const STRIKES: readonly Strike[] = [
+  { moment: 'before-first-save', manner: 'kill' },
+  { moment: 'during-save', manner: 'kill' },
+  { moment: 'before-first-save', manner: 'kill' },
+  { moment: 'after-save', manner: 'kill' },
+  { moment: 'between-saves', manner: 'notice' },
+]
+
+export function strikeOf(index: number): Strike {
+  return STRIKES[index % STRIKES.length]!
+}
+
+export const INTERRUPTIONS_DEFAULT = STRIKES.length
+
+/** Parts of the time between two saves, or to the first one. */
+const LATE_IN_INTERVAL = 0.6
+const MIDDLE = 0.5
+/** A program of which no save was seen is struck this long after its first step. */
+const BLIND_MS = 3 * SECOND_MS
+/** A save that takes no time is over when it is seen. */
+const SEEN_OVER_MS = 30
+const WRITTEN_APART_MS = 20
+
+/** Whether the moment has come. */
+export function hasCome(moment: Moment, at: Situation): boolean {
+  const { nowMs, habits, savedAtMs } = at
+  const began = at.firstStepAtMs ?? at.runningSinceMs
+  if (began === null) return false
+  const interval = habits.intervalMs ?? habits.firstSaveMs
+  if (interval === null) return nowMs - began >= BLIND_MS
+  switch (moment) {
+    case 'before-first-save':
+      return nowMs - began >= interval * LATE_IN_INTERVAL || savedAtMs.length > 0
+    case 'during-save': {
+      const start = saveBegun(at)
+      return savedAtMs.length > 0 && start !== undefined && nowMs - start >= habits.saveMs * MIDDLE
+    }
+    case 'after-save': {
+      const start = at.changes[0]
+      return start !== undefined && nowMs - start >= habits.saveMs + SEEN_OVER_MS
+    }
+    case 'between-saves':
+      return savedAtMs.length > 0 && nowMs - savedAtMs.at(-1)! >= interval * MIDDLE
+  }
+}
+
+/** When the save began that came after those that are known whole. */
+function saveBegun({ savedAtMs, changes }: Situation): number | undefined {
+  const last = savedAtMs.at(-1)
+  return last === undefined
+    ? undefined
+    : changes.find((atMs) => atMs > last + WRITTEN_APART_MS + LOOK_SLACK_MS)
+}
+
+/** A change is seen this much later than it was made. */
+const LOOK_SLACK_MS = 150
+
+/** How long to wait for a moment, once the program makes steps, before the machine is taken at another. */
+export function patienceMs(moment: Moment, { intervalMs, firstSaveMs, saveMs }: Habits): number {
+  const interval = intervalMs ?? firstSaveMs ?? BLIND_MS
+  const rounds = moment === 'during-save' || moment === 'between-saves' ? 3.5 : 2.5
+  return Math.max(2 * SECOND_MS, rounds * interval + 2 * saveMs)
+}
+
+const NOTICE_LEAST_MS = 10 * SECOND_MS
+/** What providers give. */
+const NOTICE_MOST_MS = 2 * MINUTE_MS
+
+/** A notice long enough for a save, and no longer than a provider's. */
+export function noticeMs({ intervalMs, saveMs }: Habits): number {
+  return Math.min(NOTICE_MOST_MS, Math.max(NOTICE_LEAST_MS, 2 * (intervalMs ?? 0) + 4 * saveMs))
+}
+
+export function habitsOf(saved: readonly CheckpointSeen[], firstStepAtMs: number | null): Habits {
+  const times = saved.map(({ savedAtMs }) => savedAtMs)
+  const gaps = times.slice(1).map((atMs, index) => atMs - times[index]!)
+  const [first] = times
+  return {
+    intervalMs: median(gaps.filter((gap) => gap > 0)),
+    saveMs: median(saved.flatMap(({ saveMs }) => (saveMs === undefined ? [] : [saveMs]))) ?? 0,
+    firstSaveMs: first === undefined || firstStepAtMs === null ? null : Math.max(0, first - firstStepAtMs),
+  }
+}
+
+export function median(values: readonly number[]): number | null {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? null
+}

@@ -1,0 +1,237 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SECOND_MS } from '../core/time'
+import { habitsOf, hasCome, noticeMs, patienceMs, strikeOf, type Habits } from './moments'
+import {
+  isDone,
+  lastOf,
+  type AttemptSeen,
+  type LifeSeen,
+  type OutsideFile,
+  type Seen,
+  type Strike,
+  type StrikeDone,
+} from './seen'
+import { rehearsalId, type Machine, type Stage } from './stage'
+import { AttemptWatch } from './watch'
+
+const LOOK_EVERY_MS = 25
+const GONE_EVERY_MS = 250
+/** The part of the time that the undisturbed stretch may take. */
+const UNDISTURBED_PART = 0.4
+/** Saves after which it has taught enough, unless the program is about to end. */
+const SAVES_ENOUGH = 6
+/** What a last attempt shows to have gone on: saves, or so long without any. */
+const LAST_SAVES = 2
+const LAST_WITHOUT_SAVES_MS = 5 * SECOND_MS
+/** A machine that was told to drain is gone so long after its time at the latest. */
+const DRAIN_SLACK_MS = 10 * SECOND_MS
+
+export interface RehearsalOptions {
+  stage: Stage
+  folder: string
+  directory: string | null
+  /** How long at most. */
+  forMs: number
+  interruptions: number
+  now: () => number
+  /** What happens, one sentence at a time. */
+  say: (words: string) => void
+  signal: AbortSignal
+}
+
+/** Runs the program undisturbed for a while, then again under interruptions. */
+export async function rehearse(options: RehearsalOptions): Promise<Seen> {
+  const { now, directory, say } = options
+  const beganAtMs = now()
+  say('Running undisturbed, to learn how the program saves.')
+  const first = await new Undisturbed(options, beganAtMs).live()
+  const { life: undisturbed, habits, outside } = first
+  const hasFailed = lastOf(undisturbed)?.end?.outcome === 'failed'
+  const interrupted = hasFailed
+    ? { attempts: [], outputs: {} }
+    : await new Interrupted(options, beganAtMs, { habits, isToEnd: isDone(undisturbed) }).live()
+  return { directory, undisturbed, interrupted, outside, tookMs: now() - beganAtMs }
+}
+
+/** One job of the rehearsal: launches its machines, looks, and takes them away. */
+abstract class Life {
+  protected readonly jobId: string
+  protected readonly attempts: AttemptSeen[] = []
+  protected readonly endAtMs: number
+
+  constructor(
+    protected readonly options: RehearsalOptions,
+    part: string,
+    protected readonly beganAtMs: number,
+  ) {
+    this.jobId = rehearsalId(options.folder, part)
+    this.endAtMs = beganAtMs + options.forMs
+  }
+
+  /** Launches a machine and looks at it until it is gone. `attend` says when it is to be taken, and takes it. */
+  protected async attempt(
+    attend: (watch: AttemptWatch, machine: Machine) => Promise<void>,
+  ): Promise<{ seen: AttemptSeen; watch: AttemptWatch }> {
+    const { stage, now, signal } = this.options
+    const machine = await stage.launch(this.jobId, this.attempts.length + 1)
+    const watch = new AttemptWatch(stage.store, machine, now)
+    let goneLookAtMs = 0
+    try {
+      for (;;) {
+        signal.throwIfAborted()
+        await watch.look()
+        await attend(watch, machine)
+        if (now() - goneLookAtMs >= GONE_EVERY_MS) {
+          if (await stage.isGone(machine)) break
+          goneLookAtMs = now()
+        }
+        await sleep(LOOK_EVERY_MS)
+      }
+      await watch.finish()
+      this.attempts.push(watch.seen)
+      return { seen: watch.seen, watch }
+    } finally {
+      await stage.clear(machine)
+    }
+  }
+}
+
+interface Taught {
+  life: LifeSeen
+  habits: Habits
+  outside: OutsideFile[]
+}
+
+class Undisturbed extends Life {
+  constructor(options: RehearsalOptions, beganAtMs: number) {
+    super(options, 'undisturbed', beganAtMs)
+  }
+
+  async live(): Promise<Taught> {
+    const { stage, now, forMs } = this.options
+    const endAtMs = this.beganAtMs + forMs * UNDISTURBED_PART
+    let isTaken = false
+    const { watch } = await this.attempt(async (at, machine) => {
+      const isLate = now() >= endAtMs
+      const hasTaught = at.savedCount >= SAVES_ENOUGH && !this.isEndNear(at, endAtMs)
+      if (isTaken || !(isLate || hasTaught)) return
+      isTaken = true
+      await stage.strike(machine, null)
+    })
+    const life = { attempts: this.attempts, outputs: watch.outputs }
+    return { life, habits: habitsOf(watch.savedSoFar, watch.firstStepAtMs), outside: watch.outside }
+  }
+
+  /** Whether the program, at its pace, ends within the time of this stretch. */
+  private isEndNear(watch: AttemptWatch, endAtMs: number): boolean {
+    const { part, firstStepAtMs } = watch
+    if (part === null || part <= 0 || firstStepAtMs === null) return false
+    const soFarMs = this.options.now() - firstStepAtMs
+    return firstStepAtMs + soFarMs / part <= endAtMs
+  }
+}
+
+class Interrupted extends Life {
+  private struck = 0
+
+  constructor(
+    options: RehearsalOptions,
+    beganAtMs: number,
+    private readonly known: { habits: Habits; isToEnd: boolean },
+  ) {
+    super(options, 'interrupted', beganAtMs)
+  }
+
+  async live(): Promise<LifeSeen> {
+    for (;;) {
+      const strike = this.nextStrike()
+      const { seen, watch } = await (strike === undefined ? this.last() : this.struckAttempt(strike))
+      const isInterrupted = seen.strike !== null && (seen.end === null || seen.end.outcome === 'stopped')
+      if (!isInterrupted) return { attempts: this.attempts, outputs: watch.outputs }
+    }
+  }
+
+  /** None once there were enough, or where the time that is left is needed to see the program go on. */
+  private nextStrike(): Strike | undefined {
+    const { interruptions, now } = this.options
+    if (this.struck >= interruptions) return undefined
+    const strike = strikeOf(this.struck)
+    const needsMs = patienceMs(strike.moment, this.known.habits) + this.lastNeedsMs()
+    // One interruption there must be.
+    return this.struck > 0 && now() + needsMs > this.endAtMs ? undefined : strike
+  }
+
+  private lastNeedsMs(): number {
+    const { intervalMs, firstSaveMs } = this.known.habits
+    return Math.max(LAST_WITHOUT_SAVES_MS, 1.5 * (intervalMs ?? firstSaveMs ?? 0))
+  }
+
+  private async struckAttempt(strike: Strike): Promise<{ seen: AttemptSeen; watch: AttemptWatch }> {
+    const { stage, now, say } = this.options
+    const { habits } = this.known
+    let goneByMs = Infinity
+    let runningSinceMs: number | null = null
+    let isKilled = false
+    return this.attempt(async (watch, machine) => {
+      const nowMs = now()
+      if (watch.isRunning) runningSinceMs ??= nowMs
+      if (watch.seen.strike !== null) {
+        if (nowMs < goneByMs || isKilled) return
+        isKilled = true
+        return stage.strike(machine, null)
+      }
+      const beganAtMs = watch.firstStepAtMs ?? runningSinceMs
+      const situation = {
+        ...{ nowMs, firstStepAtMs: watch.firstStepAtMs, runningSinceMs, changes: watch.changes, habits },
+        savedAtMs: watch.savedSoFar.map(({ savedAtMs }) => savedAtMs),
+      }
+      const isAtMoment = watch.isRunning && hasCome(strike.moment, situation)
+      const limitMs = Math.min(
+        (beganAtMs ?? Infinity) + patienceMs(strike.moment, habits),
+        this.endAtMs - this.lastNeedsMs(),
+      )
+      if (!isAtMoment && nowMs < limitMs) return
+      const given = strike.manner === 'notice' ? noticeMs(habits) : 0
+      const done: StrikeDone = { ...strike, isAtMoment, atMs: nowMs, noticeMs: given }
+      watch.seen.strike = done
+      goneByMs = nowMs + given + DRAIN_SLACK_MS
+      this.struck += 1
+      await stage.strike(machine, strike.manner === 'notice' ? given : null)
+      say(`Interruption ${this.struck}: ${inWords(done)}.`)
+    })
+  }
+
+  /** The attempt that shows whether the program goes on: to its end where that is near, else until it has saved again. */
+  private async last(): Promise<{ seen: AttemptSeen; watch: AttemptWatch }> {
+    const { stage, now } = this.options
+    let isTaken = false
+    let runningSinceMs: number | null = null
+    return this.attempt(async (watch, machine) => {
+      if (watch.isRunning) runningSinceMs ??= now()
+      if (isTaken) return
+      const began = watch.firstStepAtMs ?? runningSinceMs
+      const hasShown =
+        watch.savedCount >= LAST_SAVES ||
+        (watch.savedCount === 0 &&
+          this.known.habits.intervalMs === null &&
+          began !== null &&
+          now() - began >= LAST_WITHOUT_SAVES_MS)
+      if (now() < this.endAtMs && (this.known.isToEnd || !hasShown)) return
+      isTaken = true
+      await stage.strike(machine, null)
+    })
+  }
+}
+
+const MOMENT_WORDS = {
+  'before-first-save': 'before the first save',
+  'during-save': 'in the middle of a save',
+  'after-save': 'just after a save',
+  'between-saves': 'between two saves',
+} as const
+
+/** An interruption, as a clause. */
+export function inWords({ moment, manner, isAtMoment }: StrikeDone): string {
+  const when = isAtMoment ? MOMENT_WORDS[moment] : 'at some moment'
+  return `${when}, ${manner === 'kill' ? 'without notice' : 'with notice'}`
+}

@@ -1,0 +1,115 @@
+/** What a rehearsal has seen of a program, as plain data: everything that its judgement rests on. */
+import type { Checkpoint, CheckpointState, Evidence, RestoreOutcome } from '../core/checkpoint'
+import type { ResultReason, RunnerResult } from '../core/documents'
+
+/** A step of the program, and its loss, when the runner first saw them. */
+export interface StepSeen {
+  step: number
+  loss: number | null
+  atMs: number
+}
+
+export interface FileSeen {
+  path: string
+  sizeBytes: number
+  digest: string
+  modifiedAtMs?: number
+}
+
+/** A checkpoint as a manifest describes it. */
+export interface CheckpointSeen extends Checkpoint {
+  revision: number
+  state: CheckpointState
+  evidence: Evidence
+  savedAtMs: number
+  saveMs?: number
+  totalBytes: number
+  files: FileSeen[]
+}
+
+export interface RestoreSeen {
+  /** The very revision that was restored. */
+  checkpoint: CheckpointSeen
+  atMs: number
+  outcome: RestoreOutcome
+  /** How the program failed after it. */
+  message: string | null
+}
+
+export const MOMENTS = ['before-first-save', 'during-save', 'after-save', 'between-saves'] as const
+/** Where in the program's round of training and saving an interruption falls. */
+export type Moment = (typeof MOMENTS)[number]
+
+export interface Strike {
+  moment: Moment
+  /** `kill`: no notice. `notice`: the provider's notice comes first. */
+  manner: 'kill' | 'notice'
+}
+
+export interface StrikeDone extends Strike {
+  /** False when the moment did not come in time, and the machine was taken at another one. */
+  isAtMoment: boolean
+  atMs: number
+  /** From the notice to the end of the machine; 0 without a notice. */
+  noticeMs: number
+}
+
+/** How a program ended. */
+export type EndSeen = Pick<RunnerResult, 'outcome' | 'message' | 'exitCode'> & { reason: ResultReason }
+
+export interface AttemptSeen {
+  number: number
+  beganAtMs: number
+  endedAtMs: number
+  steps: StepSeen[]
+  /** In order of time; more than one where the program failed and was given the checkpoint before. */
+  restores: RestoreSeen[]
+  /** What this attempt saved, oldest first, each as its last manifest has it. */
+  saved: CheckpointSeen[]
+  strike: StrikeDone | null
+  /** Missing where the machine was taken without a word. */
+  end: EndSeen | null
+  /** What the runner warned of last. */
+  warning: string | null
+}
+
+/** One job from its start to where it was left. */
+export interface LifeSeen {
+  attempts: AttemptSeen[]
+  /** The last attempt's outputs by path, with their digests; empty unless the program ended in good order. */
+  outputs: Record<string, string>
+}
+
+/** A file that the program wrote outside its checkpoint directory, and that looks like a checkpoint. */
+export interface OutsideFile {
+  /** Relative to the working directory. */
+  path: string
+  sizeBytes: number
+}
+
+export interface Seen {
+  /** `checkpoint.directory` of the job. */
+  directory: string | null
+  /** Without any interruption. */
+  undisturbed: LifeSeen
+  interrupted: LifeSeen
+  outside: OutsideFile[]
+  /** What this machine spent on it. */
+  tookMs: number
+}
+
+export function lastOf(life: LifeSeen): AttemptSeen | undefined {
+  return life.attempts.at(-1)
+}
+
+/** Whether the program itself ended in good order. */
+export function isDone(life: LifeSeen): boolean {
+  return lastOf(life)?.end?.outcome === 'succeeded'
+}
+
+/** The step of a checkpoint: as it names it, else what the program had reached when it was written. */
+export function stepOf(checkpoint: CheckpointSeen, life: LifeSeen): number | null {
+  if (checkpoint.isStepKnown !== false) return checkpoint.step
+  const attempt = life.attempts.find(({ number }) => number === checkpoint.attempt)
+  return attempt?.steps.findLast(({ atMs }) => atMs <= checkpoint.savedAtMs)?.step ?? null
+}

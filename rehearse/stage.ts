@@ -1,0 +1,195 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Backend } from '../backends/backend'
+import type { PlanInput } from '../core/activities'
+import type { MachineHandle } from '../core/handle'
+import type { BundleRef, JobSpec } from '../core/job'
+import { EMPTY_LEDGER } from '../core/ledger'
+import type { BackendAnswer, Plan } from '../core/plan'
+import type { Timing } from '../core/timing'
+import { makeOrder } from '../planner/order'
+import { BUNDLE_LIMITS, packBundle, storeBundle } from '../storage/bundles'
+import type { Environment } from '../storage/home'
+import { layout } from '../storage/layout'
+import { openStore } from '../storage/open-store'
+import { attemptKey, ensureDeploymentKey, sealSecrets, type SecretValues } from '../storage/secrets'
+import type { ObjectStore } from '../storage/store'
+import { readWorkerConfig } from '../workers/config'
+import { deploymentOf } from '../workers/deployment'
+import { makeBackend } from '../workers/make-backend'
+import { runnerPublisher } from '../workers/runner-program'
+import { SecretsDesk } from '../workers/secrets'
+
+/** A call of the local backend takes longer only when this machine is stuck. */
+const CALL_LIMIT_MS = 60_000
+/** A store on this machine makes beats cheap, and each is a look at the program's steps. */
+const BEAT_MS = 100
+/** What the runner keeps of a notice for its result. */
+const POWER_OFF_MS = 2_000
+const KEY_NONCE_BYTES = 16
+
+export interface StageOptions {
+  /** An empty folder for everything that the rehearsal leaves. */
+  folder: string
+  environment: Environment
+  spec: JobSpec
+  /** The folder to send along; null for none. */
+  directory: string | null
+  secrets: SecretValues
+  now: () => number
+}
+
+/** A machine of this host that works on one attempt. */
+export interface Machine {
+  jobId: string
+  attempt: number
+  handle: MachineHandle
+  /** Its checkpoint directory and its working directory. */
+  checkpoints: string
+  work: string
+}
+
+/**
+ * This host as a deployment of its own: a store in a folder, the local backend, orders by the planner's code. The caller plays the
+ * control plane and the provider.
+ */
+export class Stage {
+  private readonly sealed = new Set<string>()
+
+  private constructor(
+    readonly store: ObjectStore,
+    private readonly options: StageOptions,
+    private readonly parts: {
+      backend: Backend
+      deployment: string
+      timing: Timing
+      runnerSha256: string
+      desk: SecretsDesk
+      keyFile: string
+    },
+  ) {}
+
+  static async open(options: StageOptions): Promise<Stage> {
+    const { folder, environment } = options
+    // What the job would have of the user's own deployment; the rest is of this folder.
+    const { checkpointQuietMs, leaseMs, startWithinMs, drainMs } = readWorkerConfig(environment).timing
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const keyFile = join(folder, 'secret.key')
+    const config = readWorkerConfig({
+      ...environment,
+      ...{ CRUCIBLE_HOME: folder, CRUCIBLE_STORE: pathToFileURL(join(folder, 'store')).href },
+      ...{ CRUCIBLE_SECRET_KEY_FILE: keyFile, CRUCIBLE_BACKENDS: 'local' },
+      ...{ CRUCIBLE_LOCAL_ROOT: join(folder, 'machines'), CRUCIBLE_LOCAL_SPOT: 'yes' },
+    })
+    const store = openStore(config.home.storeUrl, options.now)
+    const deployment = await deploymentOf(store)
+    const desk = await SecretsDesk.open(store, keyFile)
+    const backend = await makeBackend(config, 'local', { store, deployment, secrets: desk })
+    const runnerSha256 = await runnerPublisher(store)()
+    const timing = {
+      ...config.timing,
+      ...{ checkpointQuietMs, leaseMs, startWithinMs, drainMs, beatMs: BEAT_MS, powerOffMs: POWER_OFF_MS },
+    }
+    return new Stage(store, options, { backend, deployment, timing, runnerSha256, desk, keyFile })
+  }
+
+  /** Launches the next machine of a job, as the control plane does once it has planned. */
+  async launch(jobId: string, attempt: number): Promise<Machine> {
+    const { backend, deployment, timing, runnerSha256, desk } = this.parts
+    const { spec, folder } = this.options
+    const answer = await this.offers()
+    const plan: Plan = {
+      placements: answer.offers.map((offer) => ({
+        ...{ offer, costMicroUsd: 0, durationMs: 0, reasons: [], risks: [] },
+      })),
+      ...{ rejections: [], isDurationAssumed: true, offersSha256: '', silentBackends: [] },
+    }
+    const input: PlanInput = {
+      ...{ jobId, deployment, attempt, recordSeq: 0, ledger: EMPTY_LEDGER, avoid: [] },
+      bundle: await this.bundle(jobId),
+      resolved: {
+        spec: { ...spec, resources: answer.resources },
+        policy: { failuresMax: 0, interruptionsMax: 0, unclassifiedMax: 0 },
+        ...{ timing, runnerSha256, storeUrl: this.store.url },
+      },
+    }
+    const order = makeOrder(plan, input, [answer])
+    await this.sealSecrets(jobId)
+    await desk.handOver(order)
+    const issued = { ...order.runner, issuedAtMs: this.options.now() }
+    await this.store.putIfAbsent(layout.order(jobId, attempt), JSON.stringify(issued))
+    const launched = await backend.launch(order, this.call())
+    if (launched.kind === 'refused') throw new Error(launched.failure.message)
+    if (launched.kind !== 'launched') throw new Error('this machine did not start the program')
+    const root = join(folder, 'machines', 'machines', order.attemptId)
+    const work = join(root, 'work')
+    const checkpoints =
+      spec.checkpoint.directory === undefined
+        ? join(root, 'checkpoints')
+        : join(work, spec.checkpoint.directory)
+    return { jobId, attempt, handle: launched.handle, checkpoints, work }
+  }
+
+  /** Takes a machine back as a provider does: at once, or after a notice. */
+  async strike({ handle }: Machine, noticeMs: number | null): Promise<void> {
+    await this.parts.backend.interrupt?.(handle, { noticeMs }, this.call())
+  }
+
+  async isGone({ handle }: Machine): Promise<boolean> {
+    const [seen] = await this.parts.backend.observe([handle], this.call())
+    return seen?.state === 'gone'
+  }
+
+  /** Ends a machine and removes its directory. */
+  async clear({ handle }: Machine): Promise<void> {
+    await this.parts.backend.terminate(handle, this.call())
+  }
+
+  private call(): { signal: AbortSignal } {
+    return { signal: AbortSignal.timeout(CALL_LIMIT_MS) }
+  }
+
+  /** What this host offers; GPUs that it does not have are done without. */
+  private async offers(): Promise<BackendAnswer & { resources: JobSpec['resources'] }> {
+    const { backend } = this.parts
+    const { gpus, shmGiB } = this.options.spec.resources
+    const wished = { ...(shmGiB === undefined ? {} : { shmGiB }), ...(gpus === undefined ? {} : { gpus }) }
+    const fits = async (resources: JobSpec['resources']): Promise<BackendAnswer['offers']> => {
+      const offers = await backend.offers(resources, this.call())
+      return offers.filter(({ capacityType, shape }) => {
+        return capacityType === 'spot' && shape.gpus >= (resources.gpus?.min ?? 0)
+      })
+    }
+    const first = await fits(wished)
+    const resources = first.length > 0 ? wished : {}
+    const offers = first.length > 0 ? first : await fits({})
+    return { backend: backend.name, capabilities: backend.capabilities, offers, resources }
+  }
+
+  private async bundle(jobId: string): Promise<BundleRef | null> {
+    const { directory, spec } = this.options
+    if (directory === null) return null
+    const leaveOut = spec.checkpoint.directory === undefined ? [] : [spec.checkpoint.directory]
+    const bundle = await packBundle({ directory, leaveOut, limits: BUNDLE_LIMITS })
+    try {
+      return await storeBundle(this.store, jobId, bundle)
+    } finally {
+      await bundle.remove()
+    }
+  }
+
+  private async sealSecrets(jobId: string): Promise<void> {
+    const { secrets } = this.options
+    if (Object.keys(secrets).length === 0 || this.sealed.has(jobId)) return
+    this.sealed.add(jobId)
+    const key = attemptKey(await ensureDeploymentKey(this.parts.keyFile), jobId)
+    await this.store.put(layout.secrets(jobId), sealSecrets(key, secrets, randomBytes(KEY_NONCE_BYTES)))
+  }
+}
+
+/** An id that no other rehearsal of this host has: machines are told apart by it. */
+export function rehearsalId(folder: string, part: string): string {
+  return `job-${part}-${createHash('sha256').update(folder).digest('hex').slice(0, 10)}`
+}

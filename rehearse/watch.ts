@@ -1,0 +1,151 @@
+import type { Checkpoint, Manifest } from '../core/checkpoint'
+import type { Beat } from '../core/documents'
+import { parseBeat, parseManifest, parseRestores, parseResult } from '../intake/documents'
+import { readManifest, readRevision, surveyCheckpoints } from '../storage/checkpoints'
+import { ignoreBadDocument, readDocument } from '../storage/json'
+import { layout } from '../storage/layout'
+import type { ObjectStore } from '../storage/store'
+import { savedOutside, signatureOf } from './folder'
+import type { AttemptSeen, CheckpointSeen, OutsideFile, RestoreSeen } from './seen'
+import type { Machine } from './stage'
+
+const LIST_EVERY_MS = 200
+
+/** Looks at one attempt from outside: its beats, its checkpoint directory, the manifests of what it saved. */
+export class AttemptWatch {
+  readonly seen: AttemptSeen
+  /** When the checkpoint directory was found changed, oldest first; from the start of the command on. */
+  readonly changes: number[] = []
+  /** When the first step of this attempt was seen. */
+  firstStepAtMs: number | null = null
+  /** What the program wrote elsewhere in its working directory, newest first. */
+  outside: OutsideFile[] = []
+  /** What it left as outputs, by path, with digests; empty unless it ended in good order. */
+  outputs: Record<string, string> = {}
+  /** When what lay there came with the code. */
+  private codeUntilMs = Infinity
+  private beat: Beat | undefined
+  private signature: string | undefined
+  private listedAtMs = 0
+  private readonly saved = new Map<string, CheckpointSeen>()
+
+  constructor(
+    private readonly store: ObjectStore,
+    readonly machine: Machine,
+    private readonly now: () => number,
+  ) {
+    const beganAtMs = now()
+    this.seen = {
+      ...{ number: machine.attempt, beganAtMs, endedAtMs: beganAtMs, steps: [], restores: [], saved: [] },
+      ...{ strike: null, end: null, warning: null },
+    }
+  }
+
+  get isRunning(): boolean {
+    return this.beat?.phase === 'running'
+  }
+
+  /** Of the whole training, from 0 to 1; null where the program does not tell. */
+  get part(): number | null {
+    const { percent, step, stepsTotal } = this.beat?.progress ?? {}
+    if (percent !== undefined) return percent / 100
+    return step == null || stepsTotal == null || stepsTotal <= 0 ? null : step / stepsTotal
+  }
+
+  async look(): Promise<void> {
+    const { jobId, attempt } = this.machine
+    const beat = await readDocument(this.store, layout.beat(jobId, attempt), parseBeat).catch(
+      ignoreBadDocument,
+    )
+    if (beat !== undefined && beat.seq !== this.beat?.seq) this.take(beat)
+    if (this.isRunning) this.lookAtFolder()
+    if (this.now() - this.listedAtMs < LIST_EVERY_MS) return
+    await this.list()
+    this.listedAtMs = this.now()
+  }
+
+  /** Reads what is left to read once the machine is gone. */
+  async finish(): Promise<void> {
+    await this.look()
+    await this.list()
+    const { jobId, attempt } = this.machine
+    const result = await readDocument(this.store, layout.result(jobId, attempt), parseResult)
+    if (result !== undefined) {
+      const { outcome, reason, message, exitCode } = result
+      this.seen.end = { outcome, reason, message, exitCode }
+      if (outcome === 'succeeded')
+        this.outputs = Object.fromEntries(result.artifacts.map(({ path, sha256 }) => [path, sha256]))
+      this.seen.warning = result.warning?.text ?? this.seen.warning
+    }
+    const { work, checkpoints } = this.machine
+    this.outside = savedOutside(work, checkpoints, this.codeUntilMs)
+    this.seen.restores = await this.readRestores()
+    this.seen.saved = this.savedSoFar
+    this.seen.endedAtMs = this.now()
+  }
+
+  get savedCount(): number {
+    return this.saved.size
+  }
+
+  get savedSoFar(): CheckpointSeen[] {
+    return [...this.saved.values()].sort((a, b) => a.savedAtMs - b.savedAtMs)
+  }
+
+  private take(beat: Beat): void {
+    this.beat = beat
+    const { progress, warning } = beat
+    if (warning !== undefined) this.seen.warning = warning?.text ?? null
+    if (progress === null) return
+    const { step, loss } = progress
+    const { steps } = this.seen
+    if (step === null) return
+    const last = steps.at(-1)
+    if (last?.step === step) last.loss ??= loss
+    else steps.push({ step, loss, atMs: progress.atMs })
+    this.firstStepAtMs ??= progress.atMs
+  }
+
+  private lookAtFolder(): void {
+    const signature = signatureOf(this.machine.checkpoints)
+    if (this.signature === undefined) this.codeUntilMs = this.now()
+    else if (this.signature !== signature) this.changes.push(this.now())
+    this.signature = signature
+  }
+
+  private async list(): Promise<void> {
+    const { jobId, attempt } = this.machine
+    const { existing } = await surveyCheckpoints(this.store, jobId)
+    for (const checkpoint of existing.filter((each) => each.attempt === attempt)) {
+      if (this.saved.get(checkpoint.id)?.revision === checkpoint.manifests[0]!.revision) continue
+      const manifest = await readManifest(this.store, { jobId, checkpoint }, parseManifest)
+      if (manifest !== undefined) this.saved.set(checkpoint.id, seenOf(checkpoint, manifest))
+    }
+  }
+
+  private async readRestores(): Promise<RestoreSeen[]> {
+    const { jobId, attempt } = this.machine
+    const list = await readDocument(this.store, layout.restores(jobId, attempt), parseRestores)
+    const found: RestoreSeen[] = []
+    for (const { checkpoint, revision, atMs, outcome, message } of list?.restores ?? []) {
+      const manifest =
+        (await readRevision(this.store, { jobId, checkpoint, revision }, parseManifest)) ??
+        (await readManifest(this.store, { jobId, checkpoint }, parseManifest))
+      if (manifest !== undefined)
+        found.push({ checkpoint: seenOf(checkpoint, manifest), atMs, outcome, message })
+    }
+    return found
+  }
+}
+
+function seenOf({ id, step, attempt }: Checkpoint, manifest: Manifest): CheckpointSeen {
+  const { isStepKnown, revision, state, evidence, savedAtMs, saveMs, totalBytes } = manifest
+  return {
+    ...{ id, step, attempt, isStepKnown, revision, state, evidence, savedAtMs, totalBytes },
+    ...(saveMs === undefined ? {} : { saveMs }),
+    files: manifest.files.map(({ path, sizeBytes, digest, modifiedAtMs }) => ({
+      ...{ path, sizeBytes, digest },
+      ...(modifiedAtMs === undefined ? {} : { modifiedAtMs }),
+    })),
+  }
+}
