@@ -2,14 +2,24 @@
 import { z } from 'zod'
 import { dryRun, filter, flag, list, paging, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
+import { usualMessage } from '../wire/usual'
 import { action, type Action, type Call } from '../wire/service'
-import { roomIn, type Room } from './capacity'
+import { poolOf, roomIn, type Room } from './capacity'
 import type { Ec2 } from './ec2'
 import { page, select } from './filters'
-import { fleetInput, planFleet, ranked, type FleetInput, type FleetPool, type Target } from './fleet-plan'
+import {
+  fleetInput,
+  planFleet,
+  ranked,
+  type FleetInput,
+  type FleetOverride,
+  type FleetPool,
+  type RefusedOverride,
+  type Target,
+} from './fleet-plan'
 import { launch } from './launch'
 import { tagsFor } from './launch-fields'
-import type { Fleet, Instance } from './model'
+import type { Fleet, Instance, Subnet } from './model'
 import { spotRoleProblem } from './spot-role'
 import { tagWords } from './tags'
 
@@ -19,7 +29,7 @@ interface Filled {
 }
 
 interface Refused {
-  pool: FleetPool
+  pool: FleetOverride & { subnet?: Subnet }
   problem: ApiError
 }
 
@@ -87,12 +97,12 @@ export function fleetActions(ec2: Ec2): Record<string, Action> {
 }
 
 function makeFleet(ec2: Ec2, wish: FleetInput, call: Call): Fleet {
-  const { targets, pools } = planFleet(ec2, wish, call)
+  const { targets, pools, refused: denied } = planFleet(ec2, wish, call)
   const id = `fleet-${ec2.parts.ids.uuid()}`
   const reservationId = ec2.parts.ids.resource('r')
   const results = targets.map((target) => ({
     target,
-    ...fill(ec2, { target, pools, id, reservationId, call }),
+    ...fill(ec2, { target, pools, denied, id, reservationId, call }),
   }))
   const fleet: Fleet = {
     id,
@@ -117,67 +127,33 @@ function makeFleet(ec2: Ec2, wish: FleetInput, call: Call): Fleet {
 interface FillOrder {
   target: Target
   pools: readonly FleetPool[]
+  /** Overrides of which no launch is tried. */
+  denied: readonly RefusedOverride[]
   id: string
   reservationId: string
   call: Call
 }
 
 /** Fills one target from the pools, best first, as far as the world lets it. */
-function fill(
-  ec2: Ec2,
-  { target, pools, id, reservationId, call }: FillOrder,
-): { filled: Filled[]; refused: Refused[] } {
+function fill(ec2: Ec2, order: FillOrder): { filled: Filled[]; refused: Refused[] } {
+  const { target, pools, denied, id, reservationId, call } = order
   const problem = spotRoleProblem(ec2, call, target.capacity)
-  if (problem !== undefined) return { filled: [], refused: [{ pool: pools[0]!, problem }] }
-  const limit = ec2.parts.faults.first('partial-fleet', {
-    service: 'ec2',
-    action: 'CreateFleet',
-    region: call.region,
-    capacity: target.capacity,
-  })
-  const wanted = Math.min(target.count, limit?.most ?? Infinity)
-  const places: { pool: FleetPool; room: Room }[] = []
-  const refused: Refused[] = []
-  let left = wanted
-  for (const pool of ranked(ec2, pools, target)) {
-    const [first] = places
-    const isOutside =
-      first !== undefined &&
-      ((target.isSingleType && first.pool.plan.type !== pool.plan.type) ||
-        (target.isSingleZone && first.pool.subnet.zone.name !== pool.subnet.zone.name))
-    if (left === 0 || isOutside) continue
-    const room = roomIn(ec2, pool.plan, { subnet: pool.subnet, wanted: left })
-    if (room.count > 0) places.push({ pool, room })
-    if (room.count < left && room.problem !== undefined) refused.push({ pool, problem: room.problem })
-    left -= room.count
-  }
-  const count = places.reduce((sum, { room }) => sum + room.count, 0)
-  if (wanted < target.count && places.length > 0)
-    refused.push({
-      pool: places.at(-1)!.pool,
-      problem: new ApiError(
-        'InsufficientInstanceCapacity',
-        'There is no capacity available that matches your request.',
-        500,
-      ),
-    })
-  // Where the smallest number is not reached nothing is launched.
-  if (count < target.least)
+  if (problem !== undefined)
     return {
       filled: [],
-      refused:
-        refused.length > 0
-          ? refused
-          : [
-              {
-                pool: pools[0]!,
-                problem: new ApiError(
-                  'UnfulfillableCapacity',
-                  'Unable to fulfill capacity due to your request configuration.',
-                ),
-              },
-            ],
+      refused: withUnfulfillable([...pools, ...denied].map((pool) => ({ pool, problem }))),
     }
+  const launchProblems = denied.map(({ problem: why, ...pool }) => ({ pool, problem: why }))
+  const { places, refused, wanted } = choose(ec2, order)
+  const count = places.reduce((sum, { room }) => sum + room.count, 0)
+  if (wanted < target.count && places.length > 0)
+    refused.push({ pool: places.at(-1)!.pool, problem: partial() })
+  // Where the smallest number is not reached nothing is launched.
+  if (count < target.least || count === 0) {
+    const said = [...launchProblems, ...refused]
+    if (said.length === 0) return { filled: [], refused: [{ pool: pools[0]!, problem: unfulfillable() }] }
+    return { filled: [], refused: launchProblems.length > 0 ? withUnfulfillable(said) : said }
+  }
   const filled = places.map(({ pool, room }) => ({
     pool,
     instances: launch(ec2, pool.plan, {
@@ -189,10 +165,80 @@ function fill(
       fleetId: id,
     }),
   }))
-  return { filled, refused }
+  return { filled, refused: [...launchProblems, ...refused] }
 }
 
-function poolWords({ override, subnet, plan, template }: FleetPool) {
+interface Place {
+  pool: FleetPool
+  room: Room
+}
+
+function choose(
+  ec2: Ec2,
+  { target, pools, call }: FillOrder,
+): { places: Place[]; refused: Refused[]; wanted: number } {
+  const limit = ec2.parts.faults.first('partial-fleet', {
+    service: 'ec2',
+    action: 'CreateFleet',
+    region: call.region,
+    capacity: target.capacity,
+  })
+  const wanted = Math.min(target.count, limit?.most ?? Infinity)
+  const places: Place[] = []
+  const refused: Refused[] = []
+  let left = wanted
+  for (const pool of ranked(ec2, pools, target)) {
+    const [first] = places
+    const isOutside =
+      first !== undefined &&
+      ((target.isSingleType && first.pool.plan.type !== pool.plan.type) ||
+        (target.isSingleZone && first.pool.subnet.zone.name !== pool.subnet.zone.name))
+    if (left === 0 || isOutside) continue
+    const room = fleetRoom(ec2, pool, left)
+    if (room.count > 0) places.push({ pool, room })
+    if (room.count < left && room.problem !== undefined) refused.push({ pool, problem: room.problem })
+    left -= room.count
+  }
+  return { places, refused, wanted }
+}
+
+/** As `roomIn`, in the words that a fleet has for it. */
+function fleetRoom(ec2: Ec2, { plan, subnet }: FleetPool, wanted: number): Room {
+  const fault = ec2.parts.faults.first('fleet-error', { ...poolOf(plan, subnet), service: 'ec2' })
+  if (fault !== undefined) {
+    const { code, message = usualMessage(code) } = fault
+    return { count: 0, places: [], problem: new ApiError(code, message) }
+  }
+  const room = roomIn(ec2, plan, { subnet, wanted })
+  if (room.problem?.code !== 'Unsupported') return room
+  const problem = new ApiError(
+    'InvalidFleetConfiguration',
+    `Your requested instance type (${plan.type.name}) is not supported in your requested Availability Zone (${subnet.zone.name}).`,
+  )
+  return { ...room, problem }
+}
+
+function partial(): ApiError {
+  return new ApiError(
+    'InsufficientInstanceCapacity',
+    'There is no capacity available that matches your request.',
+    500,
+  )
+}
+
+function unfulfillable(): ApiError {
+  return new ApiError(
+    'UnfulfillableCapacity',
+    'Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.',
+  )
+}
+
+/** Where a launch itself was refused, EC2 says beside the cause that the fleet got no capacity. */
+function withUnfulfillable(refused: Refused[]): Refused[] {
+  return [...refused, { pool: refused.at(-1)!.pool, problem: unfulfillable() }]
+}
+
+function poolWords({ override, subnet, typeName, template }: Refused['pool']) {
   return {
     launchTemplateSpecification: {
       launchTemplateId: template.id,
@@ -200,10 +246,10 @@ function poolWords({ override, subnet, plan, template }: FleetPool) {
       version: String(template.version),
     },
     overrides: {
-      instanceType: plan.type.name,
+      instanceType: typeName,
       maxPrice: override.MaxPrice,
-      subnetId: override.SubnetId ?? subnet.id,
-      availabilityZone: override.AvailabilityZone ?? subnet.zone.name,
+      subnetId: override.SubnetId ?? subnet?.id,
+      availabilityZone: override.AvailabilityZone ?? subnet?.zone.name,
       priority: override.Priority,
       imageId: override.ImageId,
     },

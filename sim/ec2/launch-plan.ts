@@ -77,7 +77,7 @@ export function planLaunch(ec2: Ec2, call: Call, fields: LaunchFields): LaunchPl
   }
 }
 
-function typeOf(ec2: Ec2, { InstanceType: name = 'm5.large' }: LaunchFields): MachineType {
+export function typeOf(ec2: Ec2, { InstanceType: name = 'm5.large' }: LaunchFields): MachineType {
   const type = ec2.parts.world.types.get(name)
   if (type === undefined)
     throw new ApiError('InvalidParameterValue', `Invalid value '${name}' for InstanceType.`)

@@ -75,6 +75,13 @@ export const faultSchema = z.discriminatedUnion('fault', [
   z.strictObject({ fault: z.literal('no-capacity'), ...ofPools }),
   /** A fleet gets no more than this many machines. */
   z.strictObject({ fault: z.literal('partial-fleet'), most: z.int().min(0), ...ofFleets }),
+  /** A pool of a fleet refuses with this code: the fleet answers 200, with the code among its errors. */
+  z.strictObject({
+    fault: z.literal('fleet-error'),
+    code: z.string(),
+    message: z.string().optional(),
+    ...ofPools,
+  }),
   /** A launch is accepted and ends by itself, pending to terminated. */
   z.strictObject({
     fault: z.literal('launch-fails'),

@@ -74,7 +74,25 @@ describe('quirk: no permission', () => {
       failure: {
         class: 'auth',
         message: expect.stringMatching(/user\/worker is not authorized to perform: ec2:CreateFleet/),
-        hint: 'Give this identity the permission; `crucible doctor` lists which are missing.',
+        hint: expect.stringMatching(/^Grant this identity the permission/),
+      },
+    })
+  })
+})
+
+describe('quirk: a wrong instance profile', () => {
+  it('is named, and is no want of capacity', async () => {
+    await start()
+    const backend = await open({ profile: 'no-such-profile' })
+    expect(await check(backend)).toMatchObject([
+      { severity: 'error', message: expect.stringContaining('no-such-profile') },
+    ])
+    expect(await launch(backend, 'on-demand')).toMatchObject({
+      kind: 'refused',
+      failure: {
+        class: 'transient',
+        message: expect.stringContaining('Invalid IAM Instance Profile name'),
+        hint: 'Check that the profile of CRUCIBLE_EC2_PROFILE exists; a new one shows within a minute.',
       },
     })
   })
@@ -222,7 +240,7 @@ describe('quirk: a subnet without egress', () => {
 
 describe('quirk: a missing service-linked role', () => {
   const REMEDY =
-    'Have somebody run once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com'
+    'Have an administrator run once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com'
 
   it('stops spot machines of who may not make it, and says what to run', async () => {
     await start({
