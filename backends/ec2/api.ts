@@ -218,8 +218,9 @@ export interface ReservedRequest {
   tags: Record<string, string>
 }
 
-/** What came of a fleet of one machine. */
+/** What came of a fleet of one machine. With neither machines nor errors it says nothing. */
 export interface FleetAnswer {
+  fleetId?: string
   machines: {
     id: string
     pool?: Partial<Pool>
@@ -260,6 +261,8 @@ export interface Volume {
 
 export interface MachinesApi {
   createFleet(request: FleetRequest, signal: AbortSignal): Promise<FleetAnswer>
+  /** What is on record of an instant fleet; `undefined` where it is not shown (yet). */
+  fleet(id: string, signal: AbortSignal): Promise<FleetAnswer | undefined>
   /** Launches into a reservation, or throws: never elsewhere. */
   runReserved(request: ReservedRequest, signal: AbortSignal): Promise<Machine>
   /** Makes version 1 of a launch template. */

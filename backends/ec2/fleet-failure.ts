@@ -16,6 +16,8 @@ const SAYS_NOTHING = 'UnfulfillableCapacity'
  * What a fleet without a machine stands for. EC2 answers 200 whatever kept it from launching, with one error for each pool and often
  * `UnfulfillableCapacity` beside them. What holds for every launch of the deployment comes first, for no other pool will do better; then
  * the pools by `FAILURE_PRECEDENCE`.
+ *
+ * @param errors at least one
  */
 export function failureOfFleet(host: Host, order: Order, errors: readonly PoolError[]): Failure {
   const failed = errors.map((error) => {
@@ -29,8 +31,6 @@ export function failureOfFleet(host: Host, order: Order, errors: readonly PoolEr
   )
   if (deploymentWide !== undefined) return deploymentWide.failure
   for (const { error, failure } of telling) leaveAlone(host, order, { error, failure })
-  if (own.length === 0)
-    return { class: 'capacity', message: 'The provider gave neither a machine nor a reason.' }
   const [first] = FAILURE_PRECEDENCE.flatMap((one) => own.filter(({ failure }) => failure.class === one))
   const codes = [...new Set(errors.map(({ code }) => code))].join(', ')
   return {

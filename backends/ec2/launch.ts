@@ -29,7 +29,8 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
     const request = requestFor(order)
     host.memory.sent(attemptId)
     const beforeMs = host.deps.clock()
-    const answer = await send(host, { order, request, signal })
+    const sent = await send(host, { order, request, signal })
+    const answer = sent && (isSilent(sent) ? await askFleet(host, sent, signal) : sent)
     if (answer === undefined) return { kind: 'unconfirmed', findAfterMs: FIND_AFTER_MS }
     const [bought] = answer.machines
     if (bought === undefined) return refuse(host, order, failureOfFleet(host, order, answer.errors))
@@ -157,6 +158,33 @@ async function adopt(host: Host, order: Order, signal: AbortSignal): Promise<Fle
     'the token of this order was used for another request, of which there is no machine',
     'Report this: an order must never change once it was sent.',
   )
+}
+
+function isSilent({ machines, errors }: FleetAnswer): boolean {
+  return machines.length === 0 && errors.length === 0
+}
+
+/**
+ * What EC2 has on record of a fleet that answered with neither a machine nor an error; `undefined` where that tells nothing either, and
+ * the machine's tag must.
+ */
+async function askFleet(
+  host: Host,
+  { fleetId }: FleetAnswer,
+  signal: AbortSignal,
+): Promise<FleetAnswer | undefined> {
+  if (fleetId === undefined) return undefined
+  for (const waitMs of LOOKS_MS) {
+    try {
+      if (waitMs > 0) await pause(waitMs, signal)
+      const answer = await host.api.machines.fleet(fleetId, signal)
+      if (answer !== undefined && !isSilent(answer)) return answer
+    } catch {
+      // Not permitted, or not answered: a machine may have been bought all the same.
+      return undefined
+    }
+  }
+  return undefined
 }
 
 /** Pauses between looks for a machine just made: in all about two seconds, after which its fleet's word must do. */

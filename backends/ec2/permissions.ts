@@ -63,6 +63,8 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
   { action: 'ssm:SendCommand', scopes: ['shell-document', 'own-commands'] },
   ...useful('region', 'ec2:DescribeSpotPriceHistory', 'ec2:GetConsoleOutput', 'ec2:DescribeRouteTables'),
   ...useful('region', 'ec2:DescribeVpcEndpoints', 'ec2:DescribeCapacityReservations'),
+  // Tells what became of a fleet whose answer was empty.
+  ...useful('region', 'ec2:DescribeFleets'),
   ...useful('region', 'ec2:DescribeLaunchTemplates', 'ec2:DescribeSpotInstanceRequests'),
   // Requests of fleets carry no tags that a policy could ask for.
   ...useful('region', 'ec2:CancelSpotInstanceRequests', 'servicequotas:GetServiceQuota'),

@@ -12,26 +12,15 @@ import {
   planFleet,
   ranked,
   type FleetInput,
-  type FleetOverride,
   type FleetPool,
   type RefusedOverride,
   type Target,
 } from './fleet-plan'
+import { errorWords, filledWords, fleetWords, type Filled, type Refused } from './fleet-words'
 import { launch } from './launch'
 import { tagsFor } from './launch-fields'
-import type { Fleet, Instance, Subnet } from './model'
+import type { Fleet } from './model'
 import { spotRoleProblem } from './spot-role'
-import { tagWords } from './tags'
-
-interface Filled {
-  pool: FleetPool
-  instances: Instance[]
-}
-
-interface Refused {
-  pool: FleetOverride & { subnet?: Subnet }
-  problem: ApiError
-}
 
 export function fleetActions(ec2: Ec2): Record<string, Action> {
   return {
@@ -42,7 +31,8 @@ export function fleetActions(ec2: Ec2): Record<string, Action> {
       run(wish, call) {
         const { ClientToken: token, ...parameters } = wish
         const scope = `CreateFleet/${call.region}`
-        return ec2.tokens.once(scope, { token, parameters }, () => makeFleet(ec2, wish, call)).answer
+        const fleet = ec2.tokens.once(scope, { token, parameters }, () => makeFleet(ec2, wish, call))
+        return fleet.silence === undefined ? fleet.answer : { fleetId: fleet.id }
       },
     }),
     DescribeFleets: action({
@@ -99,6 +89,11 @@ export function fleetActions(ec2: Ec2): Record<string, Action> {
 function makeFleet(ec2: Ec2, wish: FleetInput, call: Call): Fleet {
   const { targets, pools, refused: denied } = planFleet(ec2, wish, call)
   const id = `fleet-${ec2.parts.ids.uuid()}`
+  const [target] = targets
+  const silence = ec2.parts.faults.first('fleet-silent', {
+    ...{ service: 'ec2', action: 'CreateFleet', region: call.region },
+    ...(target === undefined ? {} : { capacity: target.capacity }),
+  })
   const reservationId = ec2.parts.ids.resource('r')
   const results = targets.map((target) => ({
     target,
@@ -110,6 +105,7 @@ function makeFleet(ec2: Ec2, wish: FleetInput, call: Call): Fleet {
     clientToken: wish.ClientToken ?? '',
     tags: tagsFor('fleet', wish),
     state: 'active',
+    ...(silence === undefined ? {} : { silence: { isShown: silence.isShown } }),
     request: wish,
     instances: results.flatMap(({ filled }) => filled.flatMap(({ instances }) => instances)),
     answer: {
@@ -236,65 +232,4 @@ function unfulfillable(): ApiError {
 /** Where a launch itself was refused, EC2 says beside the cause that the fleet got no capacity. */
 function withUnfulfillable(refused: Refused[]): Refused[] {
   return [...refused, { pool: refused.at(-1)!.pool, problem: unfulfillable() }]
-}
-
-function poolWords({ override, subnet, typeName, template }: Refused['pool']) {
-  return {
-    launchTemplateSpecification: {
-      launchTemplateId: template.id,
-      launchTemplateName: template.name,
-      version: String(template.version),
-    },
-    overrides: {
-      instanceType: typeName,
-      maxPrice: override.MaxPrice,
-      subnetId: override.SubnetId ?? subnet?.id,
-      availabilityZone: override.AvailabilityZone ?? subnet?.zone.name,
-      priority: override.Priority,
-      imageId: override.ImageId,
-    },
-  }
-}
-
-function errorWords({ capacity }: Target, { pool, problem }: Refused) {
-  return {
-    launchTemplateAndOverrides: poolWords(pool),
-    lifecycle: capacity,
-    errorCode: problem.code,
-    errorMessage: problem.message,
-  }
-}
-
-function filledWords({ capacity }: Target, { pool, instances }: Filled) {
-  return {
-    launchTemplateAndOverrides: poolWords(pool),
-    lifecycle: capacity,
-    instanceIds: instances.map(({ id }) => id),
-    instanceType: pool.plan.type.name,
-  }
-}
-
-function fleetWords({ id, createdAtMs, state, clientToken, tags, answer, instances, request }: Fleet) {
-  const { TargetCapacitySpecification: target } = request as Pick<FleetInput, 'TargetCapacitySpecification'>
-  return {
-    fleetId: id,
-    createTime: new Date(createdAtMs),
-    fleetState: state,
-    activityStatus: 'fulfilled',
-    clientToken,
-    type: 'instant',
-    fulfilledCapacity: instances.length,
-    fulfilledOnDemandCapacity: instances.filter(({ capacity }) => capacity === 'on-demand').length,
-    terminateInstancesWithExpiration: false,
-    replaceUnhealthyInstances: false,
-    targetCapacitySpecification: {
-      totalTargetCapacity: target.TotalTargetCapacity,
-      onDemandTargetCapacity: target.OnDemandTargetCapacity,
-      spotTargetCapacity: target.SpotTargetCapacity,
-      defaultTargetCapacityType: target.DefaultTargetCapacityType,
-    },
-    errorSet: answer.errorSet as [],
-    fleetInstanceSet: answer.fleetInstanceSet as [],
-    tagSet: tagWords(tags),
-  }
 }

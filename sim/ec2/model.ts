@@ -161,6 +161,8 @@ export interface Fleet {
   request: Readonly<Record<string, unknown>>
   answer: Readonly<Record<string, unknown>>
   instances: Instance[]
+  /** The answer of `CreateFleet` names neither instances nor errors; `isShown`: `DescribeFleets` does. */
+  silence?: { isShown: boolean }
 }
 
 export interface Region {

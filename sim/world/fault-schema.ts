@@ -75,6 +75,8 @@ export const faultSchema = z.discriminatedUnion('fault', [
   z.strictObject({ fault: z.literal('no-capacity'), ...ofPools }),
   /** A fleet gets no more than this many machines. */
   z.strictObject({ fault: z.literal('partial-fleet'), most: z.int().min(0), ...ofFleets }),
+  /** A fleet is made, and its answer has neither instances nor errors; `DescribeFleets` shows them unless `isShown` is false. */
+  z.strictObject({ fault: z.literal('fleet-silent'), isShown: z.boolean().default(true), ...ofFleets }),
   /** A pool of a fleet refuses with this code: the fleet answers 200, with the code among its errors. */
   z.strictObject({
     fault: z.literal('fleet-error'),

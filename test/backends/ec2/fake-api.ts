@@ -85,6 +85,7 @@ export class FakeAws {
   onCommand: ((machine: FakeMachine, request: CommandRequest) => Partial<InvocationResult>) | undefined
   readonly #tokens = new Map<string, { body: string; answer: FleetAnswer | FakeMachine }>()
   readonly #commands: SentCommand[] = []
+  readonly #fleets = new Map<string, FleetAnswer>()
   #count = 0
 
   constructor(readonly now: () => number = Date.now) {}
@@ -179,6 +180,7 @@ export class FakeAws {
       },
       machines: {
         createFleet: this.#verb('createFleet', (request: FleetRequest) => this.#fleet(request)),
+        fleet: this.#verb('fleet', (id: string) => this.#fleets.get(id)),
         runReserved: this.#verb('runReserved', (request: ReservedRequest) => this.#runReserved(request)),
         createTemplate: this.#verb('createTemplate', (spec: TemplateSpec) => {
           if (this.templates.has(spec.name))
@@ -317,6 +319,7 @@ export class FakeAws {
           }
         : { machines: [{ id: this.add(request, pool).id, pool }], errors: [] }
     this.#tokens.set(request.token, { body, answer })
+    this.#fleets.set(request.token, answer)
     return answer
   }
 

@@ -67,6 +67,36 @@ const saying = (code: string, zone = '*', message?: string): FaultText => ({
   where: { zone },
 })
 
+describe('a fleet that answers with neither a machine nor an error', () => {
+  it('is asked for its machine', async () => {
+    const { launch, cloud } = await stage({ faults: [{ fault: 'fleet-silent' }] })
+    const outcome = await launch()
+    expect(outcome).toMatchObject({ kind: 'launched', handle: { id: cloud.cloud.instances()[0]!.id } })
+  })
+
+  it('is asked for its errors', async () => {
+    const { launch } = await stage({ faults: [{ fault: 'fleet-silent' }, saying('VcpuLimitExceeded')] })
+    expect(await launch()).toMatchObject({ kind: 'refused', failure: { class: 'quota' } })
+  })
+
+  it.each<[string, FaultText[]]>([
+    ['what is on record of it is empty as well', [{ fault: 'fleet-silent', isShown: false }]],
+    [
+      'it may not be asked',
+      [
+        { fault: 'fleet-silent' },
+        { fault: 'error', code: 'UnauthorizedOperation', where: { action: 'DescribeFleets' } },
+      ],
+    ],
+  ])('leaves its machine to be found by its tag where %s', async (_, faults) => {
+    const { launch, cloud, backend } = await stage({ faults })
+    expect(await launch()).toMatchObject({ kind: 'unconfirmed' })
+    const [machine] = cloud.cloud.instances()
+    const found = await backend.find(machine!.tags['crucible:attempt']!, patiently())
+    expect(found).toMatchObject({ kind: 'found', handles: [{ id: machine!.id }] })
+  })
+})
+
 describe('a fleet that launched nothing', () => {
   it.each([
     ['iam:PassRole', /iam:PassRole/, /CRUCIBLE_EC2_PROFILE/],
