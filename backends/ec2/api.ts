@@ -40,6 +40,8 @@ export class AwsError extends Error {
 export interface AccountApi {
   /** `clockAheadMs`: how far the provider's clock is ahead of ours, to a second or two. */
   identity(signal: AbortSignal): Promise<{ account: string; arn: string; clockAheadMs: number }>
+  /** New accounts may be on the free plan, which launches a few small types only. */
+  plan(signal: AbortSignal): Promise<'free' | 'paid'>
   /** The value of one quota of EC2, in its own unit. */
   quota(code: string, signal: AbortSignal): Promise<number>
   /** Requests for higher quotas of EC2 in this Region, newest first. */
@@ -88,6 +90,8 @@ export interface MachineType {
   hasOtherChips: boolean
   /** `on-demand`, `spot`, `capacity-block`. */
   usageClasses: string[]
+  /** Accounts on the free plan may launch it. */
+  isFreeTier: boolean
 }
 
 export interface SpotPrice {

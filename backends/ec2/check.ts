@@ -5,6 +5,7 @@ import { checkGroups, checkWaysOut } from './check-network'
 import { ec2Error } from './errors'
 import type { Host } from './host'
 import { probesOf, STORE_PERMISSIONS, WORKER_PERMISSIONS, type PolicyFacts } from './permissions'
+import { checkPlan } from './plan'
 import { isOpen, requestInWords } from './quotas'
 import { checkReservations } from './reservations'
 import { isDrivable, quotaOf } from './shapes'
@@ -29,6 +30,7 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
     () => checkImage(host, signal),
     () => checkTypes(host, signal),
     () => checkSpotRole(host, signal),
+    () => checkPlan(host, signal),
     () => checkQuotas(host, signal),
     () => checkPrices(host, signal),
     () => checkReservations(host, signal),

@@ -256,9 +256,15 @@ const PROFILE: Meaning = {
   isDeploymentWide: true,
 }
 
+export const UPGRADE_PLAN =
+  "Upgrade the account's plan to a paid one: AWS console, Billing and Cost Management, Free Tier."
+/** Accounts on the free plan may launch a few small types. */
+const FREE_PLAN = meaning('quota', UPGRADE_PLAN)
+
 /** Codes that mean something else with certain words. The first that fits holds. */
 const BY_WORDS: readonly { code: string; words: RegExp; meaning: Meaning }[] = [
   { code: 'InvalidParameterValue', words: /iam instance profile/i, meaning: PROFILE },
+  { code: 'InvalidParameterCombination', words: /not eligible for Free Tier/i, meaning: FREE_PLAN },
   { code: 'UnauthorizedOperation', words: /iam:PassRole/, meaning: PASS_ROLE },
   {
     code: 'InvalidFleetConfiguration',

@@ -6,6 +6,7 @@ import { besidePrice } from './beside'
 import type { Host } from './host'
 import type { Price } from './market'
 import { reservedFacts } from './reserved-offers'
+import { planNote } from './plan'
 import { BILLED_AT_LEAST_MS } from './prices'
 import { diskFor, holding, isDrivable, quotaOf, shapeOf } from './shapes'
 import { templateName, type TemplateFacts } from './template'
@@ -31,7 +32,8 @@ export async function offers(
   ])
   const held = holding(types.filter(isDrivable), request)
   const images = await imagesFor(host, { types: held, pins }, signal)
-  const [onDemand, diskUsdPerGiBMonth, spot, quotas, reserved] = await Promise.all([
+  const [plan, onDemand, diskUsdPerGiBMonth, spot, quotas, reserved] = await Promise.all([
+    host.market.plan(signal),
     host.market.onDemand(signal),
     host.market.diskUsdPerGiBMonth(signal),
     host.config.hasSpot ? host.market.spot(signal) : undefined,
@@ -54,7 +56,7 @@ export async function offers(
         // Without a price of our own to end at, spot is kept up to what the type costs on demand.
         const most = capacityType === 'spot' ? onDemand(type.name) : price
         if (price === undefined || most === undefined) continue
-        const { availability, note } = availabilityOf(host, { type, capacityType, subnet, quotas })
+        const { availability, note } = availabilityOf(host, { type, capacityType, subnet, quotas, plan })
         const priceMicroUsdPerHour = price.microUsdPerHour + besideMicroUsdPerHour
         const dearest = Math.max(priceMicroUsdPerHour, most.microUsdPerHour + besideMicroUsdPerHour)
         const prices = { priceSource: price.source, priceMicroUsdPerHour, besideMicroUsdPerHour }
@@ -160,8 +162,17 @@ function availabilityOf(
     capacityType,
     subnet,
     quotas,
-  }: { type: MachineType; capacityType: Bought; subnet: Subnet; quotas: ReadonlyMap<string, number> },
+    plan,
+  }: {
+    type: MachineType
+    capacityType: Bought
+    subnet: Subnet
+    quotas: ReadonlyMap<string, number>
+    plan: 'free' | 'paid' | undefined
+  },
 ): { availability: Availability; note?: string } {
+  const denied = planNote(plan, type)
+  if (denied !== undefined) return { availability: 'no-quota', note: denied }
   const quota = quotaOf(type.name)
   const limit = quota && quotas.get(quota[capacityType])
   if (limit !== undefined && limit < type.cpus) {

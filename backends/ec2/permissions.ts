@@ -70,7 +70,7 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
   ...useful('region', 'ec2:CancelSpotInstanceRequests', 'servicequotas:GetServiceQuota'),
   ...useful('region', 'servicequotas:ListRequestedServiceQuotaChangeHistory'),
   ...useful('own-templates', 'ec2:DeleteLaunchTemplate'),
-  ...useful('anywhere', 'pricing:GetProducts', 'iam:SimulatePrincipalPolicy'),
+  ...useful('anywhere', 'pricing:GetProducts', 'freetier:GetAccountPlanState', 'iam:SimulatePrincipalPolicy'),
   ...useful('machine-profile', 'iam:GetInstanceProfile'),
   ...useful('machine-role', 'iam:ListAttachedRolePolicies'),
   ...useful('spot-role', 'iam:GetRole'),

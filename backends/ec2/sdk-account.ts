@@ -15,6 +15,7 @@ import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, type STSClient } from '@aws-sdk/client-sts'
 import { AwsError, type AccountApi, type Bucket, type QuotaRequest } from './api'
 import { call } from './sdk-errors'
+import { readPlan } from './sdk-plan'
 
 interface AccountClients {
   sts: STSClient
@@ -22,11 +23,14 @@ interface AccountClients {
   quotas: ServiceQuotasClient
   ssm: SSMClient
   s3Of: (bucket: Bucket) => S3Client
+  /** Another server in the place of AWS. */
+  endpoint?: string | undefined
 }
 
-export function createAccountApi({ sts, iam, quotas, ssm, s3Of }: AccountClients): AccountApi {
+export function createAccountApi({ sts, iam, quotas, ssm, s3Of, endpoint }: AccountClients): AccountApi {
   return {
     identity: (signal) => call(signal, () => identity(sts, signal)),
+    plan: (signal) => readPlan(sts, { endpoint, signal }),
     quota: (code, signal) => readQuota(code, { client: quotas, signal }),
     quotaRequests: (signal) => readQuotaRequests({ client: quotas, signal }),
     deniedActions: (arn, { actions, probe: { resource, context } }, signal) =>

@@ -126,6 +126,7 @@ function typeOf(info: InstanceTypeInfo): MachineType {
       info.MediaAcceleratorInfo,
     ].some((chips) => chips !== undefined),
     usageClasses: info.SupportedUsageClasses ?? [],
+    isFreeTier: info.FreeTierEligible ?? false,
   }
 }
 

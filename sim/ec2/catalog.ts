@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { dryRun, filter, flag, list, paging, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
 import { action, type Action } from '../wire/service'
-import type { MachineType } from '../world/types'
+import { isFreeTierEligible, type MachineType } from '../world/types'
 import type { Ec2 } from './ec2'
 import { byId, checkForm, page, select } from './filters'
 import type { Image } from './model'
@@ -46,6 +46,7 @@ function typeActions(ec2: Ec2): Record<string, Action> {
           'vcpu-info.default-vcpus': ({ vcpus }) => String(vcpus),
           'memory-info.size-in-mib': ({ memoryGiB }) => String(memoryGiB * MIB_PER_GIB),
           'current-generation': () => 'true',
+          'free-tier-eligible': (type) => String(isFreeTierEligible(type)),
           'bare-metal': ({ name }) => String(name.endsWith('.metal')),
         })
         const { items, nextToken } = page(found, wish, { most: 100 })
@@ -99,7 +100,7 @@ function typeWords(type: MachineType) {
   return {
     instanceType: name,
     currentGeneration: true,
-    freeTierEligible: name.endsWith('.micro'),
+    freeTierEligible: isFreeTierEligible(type),
     supportedUsageClasses: usageClasses(type),
     supportedRootDeviceTypes: ['ebs'],
     supportedVirtualizationTypes: ['hvm'],

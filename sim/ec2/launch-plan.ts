@@ -3,7 +3,7 @@ import type { Role } from '../identity/identities'
 import { ApiError } from '../wire/errors'
 import type { Call } from '../wire/service'
 import type { CapacityType } from '../world/schema'
-import type { MachineType } from '../world/types'
+import { isFreeTierEligible, type MachineType } from '../world/types'
 import type { Ec2 } from './ec2'
 import type { Image, LaunchFields, MetadataOptions, Region, ReservationChoice, Subnet } from './model'
 import { reservationWishOf } from './reserved-room'
@@ -49,12 +49,18 @@ export function planLaunch(ec2: Ec2, call: Call, fields: LaunchFields): LaunchPl
       'Network interfaces and an instance-level security groups may not be specified on the same request',
     )
   checkTags(fields)
+  const type = typeOf(ec2, fields)
+  if (ec2.parts.world.plan === 'free' && !isFreeTierEligible(type))
+    throw new ApiError(
+      'InvalidParameterCombination',
+      "The specified instance type is not eligible for Free Tier. For a list of Free Tier instance types, run 'describe-instance-types' with the filter 'free-tier-eligible=true'.",
+    )
   const role = roleOf(ec2, call, fields)
   const capacity = capacityOf(market)
   const maxPrice = market?.SpotOptions?.MaxPrice
   return {
     region,
-    type: typeOf(ec2, fields),
+    type,
     image: imageOf(region, fields),
     capacity,
     ...(maxPrice === undefined ? {} : { maxUsdPerHour: priceOf(maxPrice) }),

@@ -4,7 +4,9 @@ import { duration } from './durations'
 
 /** Which calls a rule is about; everything that is written must fit. `*` stands for anything in a text. */
 const calls = z.strictObject({
-  service: z.enum(['ec2', 'ssm', 'sts', 'iam', 'ecr', 'pricing', 'servicequotas', 's3']).optional(),
+  service: z
+    .enum(['ec2', 'ssm', 'sts', 'iam', 'ecr', 'freetier', 'pricing', 'servicequotas', 's3'])
+    .optional(),
   action: z.string().optional(),
   /** ARN of who calls; of a machine `arn:aws:sts::111122223333:assumed-role/crucible-machine/i-...`. */
   caller: z.string().optional(),

@@ -153,6 +153,8 @@ export const worldSchema = z.strictObject({
   /** The same seed repeats every chance of the world. */
   seed: z.union([z.int(), z.string()]).default(1),
   account: account.default('111122223333'),
+  /** New accounts may be on the free plan, which launches a few small types only. */
+  plan: z.enum(['free', 'paid']).default('paid'),
   /** How far the clock of the cloud is ahead of that of this host: here it is always the others who are right. */
   ahead: duration.default(0),
   /** How many minutes of prices, stock and recordings pass in one minute of the clock. */

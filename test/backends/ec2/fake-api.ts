@@ -67,6 +67,7 @@ export class FakeAws {
   /** Those of services. */
   roles = ['AWSServiceRoleForEC2Spot']
   clockAheadMs = 0
+  plan: 'free' | 'paid' = 'paid'
   bucketRegion: string | undefined = 'us-east-1'
   keepsPutIfAbsent = true
   subnets = SUBNETS
@@ -134,6 +135,7 @@ export class FakeAws {
         identity: this.#verb('identity', () => ({
           ...{ account: '123456789012', arn: ARN, clockAheadMs: this.clockAheadMs },
         })),
+        plan: this.#verb('plan', () => this.plan),
         quota: this.#verb('quota', (code: string) => this.quotas.get(code) ?? 768),
         deniedActions: this.#verb('deniedActions', (_arn: string, { actions }: { actions: string[] }) =>
           actions.filter((action) => this.denied.includes(action)),

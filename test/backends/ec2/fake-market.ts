@@ -43,6 +43,7 @@ const type = (
   architectures: ['x86_64'],
   hasOtherChips: false,
   usageClasses: BOTH,
+  isFreeTier: false,
 })
 
 export const TYPES: MachineType[] = [

@@ -119,6 +119,48 @@ describe('quirk: zero quota', () => {
   })
 })
 
+describe('quirk: an account on the free plan', () => {
+  const UPGRADE = "Upgrade the account's plan to a paid one"
+
+  it('is told what it may launch, and is offered that', async () => {
+    await start({ plan: 'free' })
+    const backend = await open()
+    expect(await check(backend)).toMatchObject([
+      {
+        severity: 'warning',
+        message: expect.stringContaining('on the free plan of AWS'),
+        remedy: expect.stringMatching(new RegExp(`^${UPGRADE}.* fit into m7i-flex.large run`)),
+      },
+    ])
+    const offers = await backend.offers({}, patiently())
+    const denied = offers.filter(({ availability }) => availability === 'no-quota')
+    expect([...new Set(denied.map(({ type }) => type))]).toEqual([TYPE])
+    expect(denied[0]!.note).toContain('upgrade the account')
+    const order = makeOrder({
+      store: new MemoryStore(Date.now),
+      offers: offers.filter(({ type, capacityType }) => {
+        return type === 'm7i-flex.large' && capacityType === 'on-demand'
+      }),
+      runnerStart: 'after-launch',
+    })
+    expect(await backend.launch(order, patiently())).toMatchObject({ kind: 'launched' })
+  })
+
+  it('is told by the launch where the plan may not be read', async () => {
+    const where = { service: 'freetier' } as const
+    await start({ plan: 'free', faults: [{ fault: 'error', code: 'AccessDeniedException', where }] })
+    const backend = await open()
+    expect(await launch(backend, 'on-demand')).toMatchObject({
+      kind: 'refused',
+      failure: {
+        ...{ class: 'quota', code: 'InvalidParameterCombination' },
+        message: expect.stringContaining('not eligible for Free Tier'),
+        hint: expect.stringContaining(UPGRADE),
+      },
+    })
+  })
+})
+
 describe('quirk: a Region without the type', () => {
   it('is told by name, also where a plan asks', async () => {
     await start()
