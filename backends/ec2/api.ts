@@ -85,13 +85,24 @@ export interface MachineType {
   memoryMiB: number
   /** `x86_64`, `arm64`, ... */
   architectures: string[]
-  gpus: { name: string; manufacturer: string; count: number; memoryMiB: number }[]
+  gpus: Gpu[]
   /** It has chips for learning that are no GPUs, or other special hardware. */
   hasOtherChips: boolean
   /** `on-demand`, `spot`, `capacity-block`. */
   usageClasses: string[]
   /** Accounts on the free plan may launch it. */
   isFreeTier: boolean
+  isBareMetal: boolean
+}
+
+export interface Gpu {
+  name: string
+  manufacturer: string
+  /** Devices that a program sees; each may be a part of a GPU. */
+  count: number
+  memoryMiB: number
+  /** What each is of a whole GPU, up to 1. */
+  part: number
 }
 
 export interface SpotPrice {

@@ -8,7 +8,8 @@ import { probesOf, STORE_PERMISSIONS, WORKER_PERMISSIONS, type PolicyFacts } fro
 import { checkPlan } from './plan'
 import { isOpen, requestInWords } from './quotas'
 import { checkReservations } from './reservations'
-import { isDrivable, quotaOf } from './shapes'
+import { quotaOf } from './shapes'
+import { whyUnusable } from './usable'
 
 const isOptional = (action: string): boolean =>
   [...WORKER_PERMISSIONS, ...STORE_PERMISSIONS].some(
@@ -198,7 +199,7 @@ async function checkQuotas(host: Host, signal: AbortSignal): Promise<Problem[]> 
 /** Says when prices are old ones, and that what has none is not offered. */
 async function checkPrices(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const [all, priceOf] = await Promise.all([host.market.types(signal), host.market.onDemand(signal)])
-  const types = all.filter(isDrivable)
+  const types = all.filter((type) => whyUnusable(type, host.config) === undefined)
   const note = types.map(({ name }) => priceOf(name)?.note).find((one) => one !== undefined)
   if (note === undefined) return []
   const unpriced = types.filter(({ name }) => priceOf(name) === undefined).length

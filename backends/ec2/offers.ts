@@ -8,8 +8,9 @@ import type { Price } from './market'
 import { reservedFacts } from './reserved-offers'
 import { planNote } from './plan'
 import { BILLED_AT_LEAST_MS } from './prices'
-import { diskFor, holding, isDrivable, quotaOf, shapeOf } from './shapes'
+import { diskFor, holding, isWanted, quotaOf, shapeOf } from './shapes'
 import { templateName, type TemplateFacts } from './template'
+import { whyUnusable } from './usable'
 
 export const BACKEND = 'ec2'
 export const CAPACITY_TYPES = ['on-demand', 'spot'] as const
@@ -30,7 +31,8 @@ export async function offers(
     host.market.zones(signal),
     host.places.byZone(signal),
   ])
-  const held = holding(types.filter(isDrivable), request)
+  const usable = types.filter((type) => whyUnusable(type, host.config) === undefined)
+  const held = holding(usable, request)
   const images = await imagesFor(host, { types: held, pins }, signal)
   const [plan, onDemand, diskUsdPerGiBMonth, spot, quotas, reserved] = await Promise.all([
     host.market.plan(signal),
@@ -85,7 +87,37 @@ export async function offers(
       found.push(offerOf({ ...facts, ...common, availability, notes, data }))
     }
   }
-  return found
+  return [...found, ...unusableOffers(host, { types, zones, onDemand, request })]
+}
+
+/** Types that a job asks for by their accelerator and that are never bought here, each once, with the reason. */
+function unusableOffers(
+  host: Host,
+  {
+    types,
+    zones,
+    onDemand,
+    request,
+  }: Pick<Prices, 'onDemand'> & {
+    types: MachineType[]
+    zones: ReadonlyMap<string, ReadonlySet<string>>
+    request: ResourceRequest
+  },
+): Offer[] {
+  if ((request.accelerators ?? []).length === 0) return []
+  return types.flatMap((type): Offer[] => {
+    const note = whyUnusable(type, host.config)
+    const price = onDemand(type.name)
+    if (note === undefined || price === undefined || !isWanted(type, request)) return []
+    const [place = ''] = [...(zones.get(type.name) ?? [])].sort()
+    return [
+      {
+        ...{ backend: BACKEND, capacityType: 'on-demand', type: type.name, place },
+        ...{ shape: shapeOf(type, host.config.diskGiB), availability: 'unusable', note },
+        ...{ priceMicroUsdPerHour: price.microUsdPerHour, priceSource: price.source },
+      },
+    ]
+  })
 }
 
 /** Where in its zone a machine of a reservation goes; a note where it can go nowhere. */

@@ -15,6 +15,17 @@ export function catalogActions(ec2: Ec2): Record<string, Action> {
   return { ...typeActions(ec2), ...imageActions(ec2) }
 }
 
+const TYPE_FILTERS: Parameters<typeof select<MachineType>>[2] = {
+  'instance-type': ({ name }) => name,
+  'processor-info.supported-architecture': ({ architecture }) => architecture,
+  'supported-usage-class': usageClasses,
+  'vcpu-info.default-vcpus': ({ vcpus }) => String(vcpus),
+  'memory-info.size-in-mib': ({ memoryGiB }) => String(memoryGiB * MIB_PER_GIB),
+  'current-generation': () => 'true',
+  'free-tier-eligible': (type) => String(isFreeTierEligible(type)),
+  'bare-metal': ({ name }) => String(name.endsWith('.metal')),
+}
+
 function typeActions(ec2: Ec2): Record<string, Action> {
   const { world, market } = ec2.parts
   const offeredIn = (region: string, type: string): string[] =>
@@ -39,16 +50,7 @@ function typeActions(ec2: Ec2): Record<string, Action> {
             'The parameter MaxResults cannot be used with the parameter InstanceTypes',
           )
         const wanted = names.length === 0 ? here : here.filter(({ name }) => names.includes(name))
-        const found = select(wanted, Filter, {
-          'instance-type': ({ name }) => name,
-          'processor-info.supported-architecture': ({ architecture }) => architecture,
-          'supported-usage-class': usageClasses,
-          'vcpu-info.default-vcpus': ({ vcpus }) => String(vcpus),
-          'memory-info.size-in-mib': ({ memoryGiB }) => String(memoryGiB * MIB_PER_GIB),
-          'current-generation': () => 'true',
-          'free-tier-eligible': (type) => String(isFreeTierEligible(type)),
-          'bare-metal': ({ name }) => String(name.endsWith('.metal')),
-        })
+        const found = select(wanted, Filter, TYPE_FILTERS)
         const { items, nextToken } = page(found, wish, { most: 100 })
         return { instanceTypeSet: items.map(typeWords), nextToken }
       },

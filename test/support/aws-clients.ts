@@ -1,3 +1,4 @@
+import type { InstanceTypeInfo } from '@aws-sdk/client-ec2'
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -25,4 +26,18 @@ export function awsClients(): AwsClients {
 
 function works(program: string, args: string[]): boolean {
   return spawnSync(program, args, { stdio: 'ignore' }).status === 0
+}
+
+const DESCRIBED_TYPES = `
+import gzip, importlib.util, json, os, sys
+spec = importlib.util.find_spec("moto")
+if spec is None: sys.exit(3)
+path = os.path.join(os.path.dirname(spec.origin), "ec2", "resources", "instance_types.json.gz")
+json.dump(list(json.load(gzip.open(path)).values()), sys.stdout)
+`
+
+/** Answers of the real `DescribeInstanceTypes` that moto brings along; `undefined` where there is no moto. */
+export function describedTypes(python: string): InstanceTypeInfo[] | undefined {
+  const { status, stdout } = spawnSync(python, ['-c', DESCRIBED_TYPES], { maxBuffer: 2 ** 28 })
+  return status === 0 ? (JSON.parse(String(stdout)) as InstanceTypeInfo[]) : undefined
 }
