@@ -55,6 +55,8 @@ export interface AccountApi {
   /** The role of an instance profile and the policies attached to it, or `undefined` when there is no such profile. */
   profile(name: string, signal: AbortSignal): Promise<{ roleName?: string; policies: string[] } | undefined>
   hasRole(name: string, signal: AbortSignal): Promise<boolean>
+  /** The whole ARN of a role, with its path; `undefined` when there is no such role. */
+  roleArn(name: string, signal: AbortSignal): Promise<string | undefined>
   /** A public or own parameter's value. */
   parameter(name: string, signal: AbortSignal): Promise<string>
   /** Region of a bucket, or `undefined` when there is no such bucket. */
@@ -209,6 +211,8 @@ export interface TemplateSpec {
   userData: string
   /** Its machines take no place of a reservation. */
   avoidsReservations: boolean
+  /** Spot requests of its launches get the tags of the template, all of them; only launches of spot machines may use it. */
+  tagsSpotRequests: boolean
   tags: Record<string, string>
 }
 

@@ -100,8 +100,9 @@ async function checkPermissions(
   const facts: PolicyFacts = { account, region, ...names, bucket: store ?? '' }
   const wanted = [...WORKER_PERMISSIONS, ...(store === undefined ? [] : STORE_PERMISSIONS)]
   try {
+    const principal = await principalOf(host, arn, signal)
     const asked = probesOf(wanted, facts).map((wish) =>
-      host.api.account.deniedActions(principalOf(arn), wish, signal),
+      host.api.account.deniedActions(principal, wish, signal),
     )
     const denied = new Set((await Promise.all(asked)).flat())
     return [...denied].map((action) => denial(`${arn} may not do ${action}`, action))
@@ -130,10 +131,16 @@ function storeOf({ config, deps: { storeUrl } }: Host): string | undefined {
   return bucket.endpoint === undefined || config.endpoint !== undefined ? bucket.name : undefined
 }
 
-/** Policies are asked of the role, not of one session of it. */
-function principalOf(arn: string): string {
+/**
+ * Policies are asked of the role, not of one session of it. A session's ARN lacks the path of its role, which those of single sign-on have
+ * (`/aws-reserved/sso.amazonaws.com/...`): IAM is asked for it.
+ */
+async function principalOf({ api }: Host, arn: string, signal: AbortSignal): Promise<string> {
   const session = /^arn:([\w-]+):sts::(\d+):assumed-role\/([^/]+)\/.+$/.exec(arn)
-  return session === null ? arn : `arn:${session[1]}:iam::${session[2]}:role/${session[3]}`
+  if (session === null) return arn
+  const [, partition, account, name = ''] = session
+  const known = await api.account.roleArn(name, signal).catch(() => undefined)
+  return known ?? `arn:${partition}:iam::${account}:role/${name}`
 }
 
 async function checkProfile(host: Host, signal: AbortSignal): Promise<Problem[]> {

@@ -285,6 +285,7 @@ async function dataFor(
       .sort()
       .join(','),
     ...(capacityType === 'on-demand' && { reservations: 'none' }),
+    ...(capacityType === 'spot' && { market: 'spot' }),
   }
   return {
     ...(facts as Record<string, string>),

@@ -52,7 +52,8 @@ export function createAccountApi({ sts, iam, quotas, ssm, s3Of, endpoint }: Acco
         }
         return denied
       }),
-    hasRole: (name, signal) => call(signal, () => hasRole(iam, name, signal)),
+    hasRole: (name, signal) => call(signal, async () => (await roleArn(iam, name, signal)) !== undefined),
+    roleArn: (name, signal) => call(signal, () => roleArn(iam, name, signal)),
     profile: (name, signal) => call(signal, () => profileOf(iam, name, signal)),
     parameter: (name, signal) =>
       call(signal, async () => {
@@ -91,12 +92,12 @@ async function identity(sts: STSClient, signal: AbortSignal): ReturnType<Account
   return { account: Account ?? '', arn: Arn ?? '', clockAheadMs: systemClockOffset }
 }
 
-async function hasRole(iam: IAMClient, name: string, signal: AbortSignal): Promise<boolean> {
+async function roleArn(iam: IAMClient, name: string, signal: AbortSignal): Promise<string | undefined> {
   try {
-    await iam.send(new GetRoleCommand({ RoleName: name }), { abortSignal: signal })
-    return true
+    const { Role } = await iam.send(new GetRoleCommand({ RoleName: name }), { abortSignal: signal })
+    return Role?.Arn ?? name
   } catch (error) {
-    if (isNoSuch(error)) return false
+    if (isNoSuch(error)) return undefined
     throw error
   }
 }

@@ -113,6 +113,9 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
         Ebs: { VolumeSize: spec.diskGiB, VolumeType: 'gp3', DeleteOnTermination: true },
       },
     ],
+    ...(spec.tagsSpotRequests && {
+      TagSpecifications: [{ ResourceType: 'spot-instances-request', Tags: tagList(spec.tags) }],
+    }),
     UserData: Buffer.from(spec.userData).toString('base64'),
     InstanceInitiatedShutdownBehavior: 'terminate',
     MetadataOptions: {

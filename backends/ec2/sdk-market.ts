@@ -64,7 +64,11 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
     image: (id, signal) =>
       call(signal, async () => {
         const { Images } = await ec2.send(
-          new DescribeImagesCommand({ Filters: [{ Name: 'image-id', Values: [id] }] }),
+          // A job keeps its image for weeks, in which AWS may deprecate it: it still launches.
+          new DescribeImagesCommand({
+            Filters: [{ Name: 'image-id', Values: [id] }],
+            IncludeDeprecated: true,
+          }),
           { abortSignal: signal },
         )
         const image = Images?.[0]

@@ -165,7 +165,7 @@ function imageActions(ec2: Ec2): Record<string, Action> {
         Owner: list(text).default([]),
         IncludeDeprecated: flag.optional(),
       }),
-      run({ ImageId: ids, Owner: owners, Filter, ...wish }, { region }) {
+      run({ ImageId: ids, Owner: owners, Filter, IncludeDeprecated, ...wish }, { region }) {
         checkForm(ids, 'ami', 'InvalidAMIID.Malformed')
         const { images } = ec2.region(region)
         const wanted =
@@ -175,7 +175,11 @@ function imageActions(ec2: Ec2): Record<string, Action> {
                 code: 'InvalidAMIID.NotFound',
                 what: 'image id',
               })
-        const own = wanted.filter(({ ownerAlias }) => owners.length === 0 || owners.includes(ownerAlias))
+        const own = wanted.filter(
+          ({ ownerAlias, isDeprecated }) =>
+            (owners.length === 0 || owners.includes(ownerAlias)) &&
+            (!isDeprecated || IncludeDeprecated === true || ownerAlias === 'self'),
+        )
         const found = select(own, Filter, {
           'image-id': ({ id }) => id,
           name: ({ name }) => name,

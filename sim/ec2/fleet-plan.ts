@@ -107,7 +107,8 @@ export interface Target {
 
 /** The most overrides that one fleet may have. */
 const POOLS_MAX = 300
-const TAGGABLE = ['fleet', 'instance', 'volume', 'network-interface', 'spot-instances-request']
+/** Spot requests get their tags from the launch template alone. */
+const TAGGABLE = ['fleet', 'instance', 'volume', 'network-interface']
 
 /**
  * Reads what can be said of a fleet before anything is launched. Throws what `CreateFleet` itself refuses. What a launch refuses (a

@@ -18,6 +18,7 @@ import {
 } from './fleet-plan'
 import { errorWords, filledWords, fleetWords, type Filled, type Refused } from './fleet-words'
 import { launch } from './launch'
+import { spotTagProblem } from './launch-plan'
 import { tagsFor } from './launch-fields'
 import type { Fleet } from './model'
 import { spotRoleProblem } from './spot-role'
@@ -205,6 +206,8 @@ function fleetRoom(ec2: Ec2, { plan, subnet }: FleetPool, wanted: number): Room 
     const { code, message = usualMessage(code) } = fault
     return { count: 0, places: [], problem: new ApiError(code, message) }
   }
+  const tagProblem = spotTagProblem(plan, plan.capacity)
+  if (tagProblem !== undefined) return { count: 0, places: [], problem: tagProblem }
   const room = roomIn(ec2, plan, { subnet, wanted })
   if (room.problem?.code !== 'Unsupported') return room
   const problem = new ApiError(

@@ -197,6 +197,18 @@ function checkTags({ TagSpecification: specifications = [] }: LaunchFields): voi
   }
 }
 
+/** EC2 refuses tags for a spot request that a launch does not make. */
+export function spotTagProblem({ fields }: LaunchPlan, capacity: CapacityType): ApiError | undefined {
+  const isTagged = (fields.TagSpecification ?? []).some(
+    ({ ResourceType, Tag }) => ResourceType === 'spot-instances-request' && Tag.length > 0,
+  )
+  if (!isTagged || capacity === 'spot') return undefined
+  return new ApiError(
+    'InvalidParameterValue',
+    'You cannot specify tags for Spot instances requests if there are no Spot instances requests being created by the request.',
+  )
+}
+
 export function checkTagList(tags: readonly { Key: string; Value: string }[]): void {
   if (tags.length > TAGS_MAX)
     throw new ApiError('TagLimitExceeded', 'The maximum number of Tags for a resource has been reached.')

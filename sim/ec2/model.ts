@@ -53,6 +53,7 @@ export interface Image {
   rootGiB: number
   /** Public parameters that lead to it. */
   parameters: string[]
+  isDeprecated: boolean
 }
 
 export interface Volume {

@@ -153,6 +153,20 @@ describe('an instant fleet that cannot launch', () => {
     )
   })
 
+  it('refuses tags for the spot requests that it does not make', async () => {
+    const template: RequestLaunchTemplateData = {
+      ...PROFILE,
+      TagSpecifications: [{ ResourceType: 'spot-instances-request', Tags: [{ Key: 'a', Value: 'b' }] }],
+    }
+    const { told } = await errorsOf({ template })
+    expect(told[0]).toMatchObject({
+      code: 'InvalidParameterValue',
+      message:
+        'You cannot specify tags for Spot instances requests if there are no Spot instances requests being created by the request.',
+    })
+    expect((await errorsOf({ template, target: SPOT })).told).toEqual([])
+  })
+
   it('says what the world tells a pool to say', async () => {
     const { told } = await errorsOf({
       world: { faults: [{ fault: 'fleet-error', code: 'RequestLimitExceeded' }] },

@@ -67,6 +67,7 @@ export class FakeAws {
   /** Those of services. */
   roles = ['AWSServiceRoleForEC2Spot']
   clockAheadMs = 0
+  readonly roleArns = new Map<string, string>()
   plan: 'free' | 'paid' = 'paid'
   bucketRegion: string | undefined = 'us-east-1'
   keepsPutIfAbsent = true
@@ -141,6 +142,7 @@ export class FakeAws {
           actions.filter((action) => this.denied.includes(action)),
         ),
         hasRole: this.#verb('hasRole', (name: string) => this.roles.includes(name)),
+        roleArn: this.#verb('roleArn', (name: string) => this.roleArns.get(name)),
         quotaRequests: this.#verb('quotaRequests', () => this.quotaRequests),
         profile: this.#verb('profile', () => this.profile),
         parameter: this.#verb('parameter', (name: string) => {
