@@ -1,6 +1,7 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -40,4 +41,22 @@ json.dump(list(json.load(gzip.open(path)).values()), sys.stdout)
 export function describedTypes(python: string): InstanceTypeInfo[] | undefined {
   const { status, stdout } = spawnSync(python, ['-c', DESCRIBED_TYPES], { maxBuffer: 2 ** 28 })
   return status === 0 ? (JSON.parse(String(stdout)) as InstanceTypeInfo[]) : undefined
+}
+
+export interface WireVerdict {
+  judged: number
+  actions: string[]
+  problems: string[]
+}
+
+/** What botocore's models of the services say of recorded calls. */
+export async function judgeWire(python: string, calls: readonly object[]): Promise<WireVerdict> {
+  const child = spawn(python, [join(__dirname, 'python', 'judge_wire.py')])
+  const [stdout, stderr]: [string[], string[]] = [[], []]
+  child.stdout.on('data', (chunk) => stdout.push(String(chunk)))
+  child.stderr.on('data', (chunk) => stderr.push(String(chunk)))
+  child.stdin.end(JSON.stringify(calls))
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code !== 0) throw new Error(`the judge failed: ${stderr.join('')}`)
+  return JSON.parse(stdout.join('')) as WireVerdict
 }
