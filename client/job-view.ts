@@ -22,6 +22,8 @@ export interface JobSummary {
   progress: ProgressView | null
   cost: CostView
   deadlineAtMs: number | null
+  /** What keeps it from its next step, and is tried again; null while nothing does. */
+  trouble: TroubleView | null
   /** The newest attempt. */
   placement: PlacementView | null
   attemptsTotal: number
@@ -41,6 +43,14 @@ export interface JobView extends JobSummary {
   placementReasons: string[]
   /** The job's page in Temporal's Web UI. */
   uiUrl: string | null
+}
+
+export interface TroubleView {
+  message: string
+  /** How often it was tried in vain. */
+  tries: number
+  /** Null while it is being tried, and where it is not known. */
+  nextTryAtMs: number | null
 }
 
 export interface ProgressView {

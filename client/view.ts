@@ -8,7 +8,15 @@ import { spend, spendOver } from '../core/meter'
 import type { JobStatus } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import { jobWorkflowId } from '../core/queues'
-import type { AttemptView, CostView, JobSummary, JobView, ProgressView, RecoveryView } from './job-view'
+import type {
+  AttemptView,
+  CostView,
+  JobSummary,
+  JobView,
+  ProgressView,
+  RecoveryView,
+  TroubleView,
+} from './job-view'
 
 /** The newest attempt's own documents, which are newer than what the job was told. */
 export interface AttemptDocumentsRead {
@@ -25,6 +33,8 @@ export interface SummaryFacts {
   spec: JobSpec | undefined
   newest: AttemptDocumentsRead | undefined
   endedAtMs: number | undefined
+  /** As Temporal tells it. */
+  trouble?: TroubleView | null
   nowMs: number
 }
 
@@ -69,12 +79,19 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
     progress: newestProgress(attempts),
     cost: costOf(facts, attempts),
     deadlineAtMs: status.deadlineAtMs ?? null,
+    trouble: troubleOf(facts),
     placement:
       last === undefined
         ? null
         : { backend: last.backend, capacityType: last.capacityType, realised: last.realised },
     attemptsTotal: status.attemptsTotal,
   }
+}
+
+/** Temporal knows how often it was tried; the workflow only that it was. */
+function troubleOf({ status, trouble }: SummaryFacts): TroubleView | null {
+  if (trouble != null || status.trouble === undefined) return trouble ?? null
+  return { message: status.trouble, tries: 1, nextTryAtMs: null }
 }
 
 function attemptsOf({ status, newest, nowMs }: SummaryFacts): AttemptView[] {

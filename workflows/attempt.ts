@@ -68,7 +68,7 @@ async function callOff(
   const end: AttemptEnd = { kind: 'stopped', by }
   const { settlement } = await forever(
     () => orchestrator.withdraw({ order, end, recordSeq: settleSeq }),
-    (failure) => page.trouble(failure),
+    page,
   )
   return page.over({ settlement: settlement ?? (await settle(input, page, { orders, handle: null, end })) })
 }
@@ -91,7 +91,7 @@ function settle(
         windowMs: end === null || orders.drain !== undefined ? 0 : timing.drainMs,
         recordSeq: input.settleSeq,
       }),
-    (failure) => page.trouble(failure),
+    page,
   )
 }
 
@@ -127,7 +127,7 @@ async function follow(
           ...(isExpiring && { isExpiring }),
           ...(isBudgetReached && { isBudgetReached }),
         }),
-      (failure) => page.trouble(failure),
+      page,
     )
     switch (seen.kind) {
       case 'running':
@@ -186,10 +186,7 @@ async function obeyDrain(
   const beganMs = Date.now()
   const isTold = await tellMachine(input, machine, { orders, drain })
   if (!isTold) {
-    await forever(
-      () => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }),
-      (failure) => page.trouble(failure),
-    )
+    await forever(() => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }), page)
   }
   const passedMs = isTold ? Date.now() - beganMs : 0
   for (;;) {

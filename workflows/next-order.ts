@@ -2,7 +2,7 @@ import { CancellationScope, condition } from '@temporalio/workflow'
 import type { PlanInput, PlanOutcome, PlanWords } from '../core/activities'
 import type { Decision } from '../core/ledger'
 import type { Order } from '../core/plan'
-import { local, waiting } from './activities'
+import { decide, plan, waiting } from './activities'
 import type { JobRun } from './job-run'
 
 export interface Placed {
@@ -29,12 +29,12 @@ export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
 /** Answers `undefined` when something else came up while it waited. */
 async function planOrWait(run: JobRun): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
   let input = planInput(run)
-  let outcome = await local.plan(input)
+  let outcome = await plan(run.page, input)
   if (outcome.kind !== 'place' && input.target !== undefined) {
     // There is no moving where the owner wanted; the job goes on wherever it can.
     run.wishes.forgetMove()
     input = planInput(run)
-    outcome = await local.plan(input)
+    outcome = await plan(run.page, input)
   }
   if (outcome.kind !== 'wait') return outcome
   run.page.move(run.page.status.state, 'waiting-for-capacity', outcome.reason)
@@ -89,7 +89,7 @@ async function stopped(run: JobRun): Promise<Finish> {
   const { wishes, input } = run
   if (wishes.present === null || wishes.present === 'migrated')
     throw new Error('nothing asked the job to stop')
-  const { decision } = await local.decide({
+  const { decision } = await decide(run.page, {
     jobId: input.jobId,
     recordSeq: run.nextSeq(),
     attempt: run.page.status.attemptsTotal,

@@ -145,6 +145,6 @@ function settleHere(run: JobRun, input: AttemptInput, end: AttemptEnd | null): P
         windowMs: run.wishes.present === null ? timing.drainMs : run.wishes.windowMs,
         recordSeq: settleSeq,
       }),
-    (failure) => run.page.trouble(failure),
+    run.page,
   )
 }

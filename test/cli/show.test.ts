@@ -33,6 +33,7 @@ function shown(fields: Partial<JobView>): string[] {
     ...{ id: JOB, name: 'train', owner: 'somebody', workflowId: `job/${JOB}`, state: 'running' },
     ...{ reason: 'training', message: 'Training.', submittedAtMs: NOW - 5 * MINUTE_MS, endedAtMs: null },
     ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
+    trouble: null,
     cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
     checkpoints: { newest: null, count: 0 },
     ...{ attempts: [], recoveries: [], placementReasons: [] },

@@ -1,6 +1,7 @@
 import { WORKFLOW_TYPES, ORCHESTRATOR_QUEUE, treasuryWorkflowId } from '../../core/queues'
 import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
+import type { RecordKind } from '../../core/record'
 import { CLOCK_SLACK_MS } from '../../core/time'
 import { USEFUL_RUN_MS } from '../../planner/assumptions'
 import { putDocument } from '../../storage/json'
@@ -65,6 +66,13 @@ async function paused(deployment: Deployment): Promise<JobHandle> {
   const job = await deployment.submit()
   await until(async () => (await statusOf(job)).attemptsTotal === 2)
   return job
+}
+
+/** A store that refuses one kind of record twice. */
+function refusing(deployment: Deployment, kind: RecordKind): Deployment {
+  const { store } = deployment
+  store.refuses = (_key, body) => store.refused < 2 && body.includes(`"kind": "${kind}"`)
+  return deployment
 }
 
 const AFTER_LAUNCH: WorldWishes = { capabilities: { runnerStart: 'after-launch' } }
@@ -192,6 +200,14 @@ export const SCENARIOS: readonly Scenario[] = [
       await job.cancel()
       return closed(job)
     },
+  },
+  {
+    name: 'job.planned-after-trouble',
+    play: (d) => played(refusing(d, 'planned')),
+  },
+  {
+    name: 'job.decided-after-trouble',
+    play: (d) => played(refusing(d, 'decided')),
   },
   { name: 'job.cancelled', wishes: LONG, play: (d) => played(d, {}, (job) => job.cancel()) },
   {
