@@ -16,7 +16,7 @@ import { formatDuration } from '../core/time'
 import { on, orchestrator, pressing } from './activities'
 import { AttemptPage } from './attempt-page'
 import { attemptOrders, type AttemptOrders } from './attempt-orders'
-import { forever } from './forever'
+import { forever, kept } from './forever'
 import { failedLaunch, launch, startRunner } from './launch'
 
 /**
@@ -30,12 +30,13 @@ export async function attempt(input: AttemptInput): Promise<AttemptOutcome> {
 }
 
 async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<AttemptOutcome> {
-  const extending = obeyExtensions(input, orders)
+  const life = { isSettled: false }
+  const extending = kept(obeyExtensions(input, page, { orders, life }))
   await holdBack(input, orders)
   if (orders.drain !== undefined) return callOff(input, page, { orders, by: orders.drain.reason })
   page.ordering()
   const machine: Machine = { handle: null }
-  const draining = obeyDrain(input, page, { orders, machine })
+  const draining = kept(obeyDrain(input, page, { orders, machine }))
   const launched = await launch(input).catch(failedLaunch)
   if (launched.kind === 'untouched') {
     orders.close()
@@ -47,6 +48,7 @@ async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrder
     handle === null ? launched.end : await Promise.race([follow(input, page, { orders, handle }), draining])
   orders.close()
   const settlement = await settle(input, page, { orders, handle, end })
+  life.isSettled = true
   await extending
   return page.over({ settlement })
 }
@@ -224,9 +226,11 @@ async function tellMachine(
   if (order.runnerStart !== 'after-launch' || handle === null || windowMs === 0) return false
   if (!patched('drain-machine')) return false
   const patienceMs = Math.min(2 * timing.beatMs + OBEYED_WITHIN_MS, windowMs / 2)
-  const telling = pressing(order.backend)
-    .drainMachine({ order, handle, drain, patienceMs })
-    .catch(() => ({ isOnRecord: false }))
+  const telling = kept(
+    pressing(order.backend)
+      .drainMachine({ order, handle, drain, patienceMs })
+      .catch(() => ({ isOnRecord: false })),
+  )
   const isOver = (): boolean => orders.isClosed || (orders.drain?.windowMs ?? 0) < windowMs
   const told = await Promise.race([telling, condition(isOver).then(() => ({ isOnRecord: orders.isClosed }))])
   return told.isOnRecord
@@ -235,13 +239,25 @@ async function tellMachine(
 /** From reading the order to the beat that tells, over a slow line. */
 const OBEYED_WITHIN_MS = 5_000
 
-/** Puts each new limit where the runner reads it. */
-async function obeyExtensions(input: AttemptInput, orders: AttemptOrders): Promise<void> {
+/** Puts each new limit where the runner reads it; a limit that could not be put is of no use once the attempt is settled. */
+async function obeyExtensions(
+  input: AttemptInput,
+  page: AttemptPage,
+  { orders, life }: { orders: AttemptOrders; life: { isSettled: boolean } },
+): Promise<void> {
   const { jobId, attempt: number } = input.order
   for (;;) {
     await condition(() => orders.limits.length > 0 || orders.isClosed)
     const limits = orders.limits.shift()
     if (limits === undefined) return
-    await orchestrator.extend({ jobId, attempt: number, limits })
+    const scope = new CancellationScope({ cancellable: true })
+    const putting = kept(
+      scope.run(() => forever(() => orchestrator.extend({ jobId, attempt: number, limits }), page)),
+    )
+    await Promise.race([putting, condition(() => life.isSettled)])
+    scope.cancel()
+    await putting.catch((error: unknown) => {
+      if (!scope.consideredCancelled) throw error
+    })
   }
 }

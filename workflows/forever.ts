@@ -1,4 +1,4 @@
-import { condition, defineSignal, setHandler } from '@temporalio/workflow'
+import { CancellationScope, condition, defineSignal, setHandler } from '@temporalio/workflow'
 import { failureFrom, type Failure } from '../core/failure'
 import { RETRY_SIGNAL } from '../core/messages'
 import { MINUTE_MS } from '../core/time'
@@ -36,6 +36,15 @@ interface PauseOptions {
 }
 
 /**
+ * A promise that is awaited later. A rejection that comes before would be an unhandled one: it fails the workflow task, and every replay
+ * meets it again, so that the workflow never goes on.
+ */
+export function kept<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined)
+  return promise
+}
+
+/**
  * Does what must not be given up, such as making sure that a machine has ended, until it is done. Temporal retries the activity
  * for as long as its trouble lasts; what reaches this loop is rare, such as an activity for which no worker came for a day.
  */
@@ -46,6 +55,7 @@ export async function forever<T>(work: () => Promise<T>, page: TroublePage): Pro
       if (tries > 0) page.trouble(undefined)
       return done
     } catch (error) {
+      if (CancellationScope.current().consideredCancelled) throw error
       page.trouble(failureFrom(error))
     }
     const pauseMs = PAUSES_MS[Math.min(tries, PAUSES_MS.length - 1)]!

@@ -22,6 +22,7 @@ import { formatInstant } from '../core/time'
 import { DEFAULT_TIMING } from '../core/timing'
 import { failureFrom } from '../core/failure'
 import { orchestrator } from './activities'
+import { kept } from './forever'
 import type { JobRun } from './job-run'
 import { armDeadline } from './limits'
 
@@ -100,8 +101,8 @@ async function havePromised(run: JobRun, microUsd: number): Promise<void> {
   refuseWhenOver(run)
   const { month } = run.resolved
   if (month === undefined) return
-  const promised = CancellationScope.nonCancellable(() =>
-    orchestrator.promiseBudget({ jobId, owner, month, microUsd }),
+  const promised = kept(
+    CancellationScope.nonCancellable(() => orchestrator.promiseBudget({ jobId, owner, month, microUsd })),
   )
   await promised.catch((error: unknown) => refuse(failureFrom(error).message))
   // It may have ended meanwhile, and its money gone back.

@@ -3,6 +3,7 @@ import type { PlanInput, PlanOutcome, PlanWords } from '../core/activities'
 import type { Decision } from '../core/ledger'
 import type { Order } from '../core/plan'
 import { decide, plan, waiting } from './activities'
+import { kept } from './forever'
 import type { JobRun } from './job-run'
 
 export interface Placed {
@@ -47,7 +48,7 @@ async function wait(
   input: PlanInput,
 ): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
   const scope = new CancellationScope({ cancellable: true })
-  const asking = scope.run(() => waiting.planWhenAvailable(input))
+  const asking = kept(scope.run(() => waiting.planWhenAvailable(input)))
   const outcome = await Promise.race([
     asking,
     condition(() => mustStop(run)).then((): undefined => undefined),

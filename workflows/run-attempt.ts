@@ -22,7 +22,7 @@ import { attemptWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/q
 import type { attempt } from './attempt'
 import { on } from './activities'
 import { attributesOf } from './attributes'
-import { forever } from './forever'
+import { forever, kept } from './forever'
 import type { JobRun } from './job-run'
 import { armBudgetOfBefore, limitsNow } from './limits'
 import { sentence } from './markdown'
@@ -79,7 +79,7 @@ async function runChild(
     staticDetails: reasons.map((reason) => `- ${sentence(reason)}`).join('\n'),
   })
   const life = { isOver: false }
-  const result = child.result().finally(() => (life.isOver = true))
+  const result = kept(child.result().finally(() => (life.isOver = true)))
   const [outcome] = await Promise.all([result, passOn(run, order, { child, life })])
   return outcome.settlement
 }

@@ -286,6 +286,18 @@ export const SCENARIOS: readonly Scenario[] = [
     play: ofAttempt((d) => played(d)),
   },
   {
+    name: 'attempt.extension-refused-to-the-end',
+    wishes: LONG,
+    play: ofAttempt((d) => {
+      d.store.refuses = (key) => key.includes('/limits/')
+      return played(d, { budgetMicroUsd: microUsd(1_000) }, async (job) => {
+        await job.executeUpdate('extend', { args: [{ budgetMicroUsd: microUsd(2_000) }] })
+        await until(() => d.store.refused > 0)
+        await job.cancel()
+      })
+    }),
+  },
+  {
     name: 'attempt.unreachable',
     wishes: AFTER_LAUNCH,
     play: ofAttempt((d) => {

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { troubleOf } from '../../client/workflow-state'
+import { microUsd } from '../../core/money'
 import type { RecordKind } from '../../core/record'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
-import { SPOT, statusOf, worldsOn, type Deployment } from './harness'
-import { ended, eventually, forReason, TEST_LIMIT_MS } from './looks'
+import { LONG, SPOT, statusOf, worldsOn, type Deployment } from './harness'
+import { ended, eventually, forReason, running, TEST_LIMIT_MS } from './looks'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -63,6 +64,21 @@ describe('a store that refuses writes for a while', () => {
       mended(deployment)
       await job.result()
       expect((await statusOf(job)).trouble).toBeUndefined()
+    }),
+  )
+
+  it.concurrent(
+    'keeps new limits from a machine, and the attempt goes on to hear what it is told',
+    inWorld({ behave: () => LONG }, async (deployment) => {
+      deployment.store.refuses = (key) => key.includes('/limits/')
+      const job = await deployment.submit({ budgetMicroUsd: microUsd(1_000) })
+      await running(job)
+      await job.executeUpdate('extend', { args: [{ budgetMicroUsd: microUsd(2_000) }] })
+      await eventually(() => deployment.store.refused >= 2)
+      await job.cancel()
+      expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+      const { attempts } = await statusOf(job)
+      expect(attempts).toMatchObject([{ state: 'stopped', reason: 'cancelled', stepsLost: 0 }])
     }),
   )
 
