@@ -1,6 +1,6 @@
 import eslint from '@eslint/js'
 import tseslint from 'typescript-eslint'
-import { keptPromises } from './tools/kept-promises.mjs'
+import { keptPromises } from './tools/kept-promises.js'
 
 /** Packages that a folder may import beside its own kind; the whole law is in ARCHITECTURE.md. */
 const LAW = {

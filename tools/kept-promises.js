@@ -2,7 +2,7 @@
  * A lint rule for workflow code. A promise that waits in a variable may reject before anything awaits it; Temporal then fails the workflow
  * task, and every replay meets the same rejection. Such a promise goes through `kept()` of `workflows/forever.ts`.
  */
-export const keptPromises = {
+const keptPromises = {
   meta: {
     type: 'problem',
     schema: [],
@@ -29,3 +29,5 @@ export const keptPromises = {
     }
   },
 }
+
+module.exports = { keptPromises }
