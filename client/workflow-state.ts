@@ -113,6 +113,15 @@ function isBetweenTries({ state }: Pick<PendingActivity, 'state'>): boolean {
 /** A workflow task may be tried again after a worker was stopped, which is no trouble yet. */
 const STUCK_AFTER_TRIES = 3
 
+/** Activities that Temporal tries again after a pause. */
+export function waitingForRetry({
+  raw,
+}: Pick<WorkflowExecutionDescription, 'raw'>): { activityId: string; name: string }[] {
+  return (raw.pendingActivities ?? [])
+    .filter((activity) => isBetweenTries(activity) && (activity.attempt ?? 1) > 1)
+    .map(({ activityId, activityType }) => ({ activityId: activityId ?? '', name: activityType?.name ?? '' }))
+}
+
 function isInTrouble(activity: PendingActivity): boolean {
   const { attempt, activityType, lastFailure } = activity
   if ((attempt ?? 1) < 2 || lastFailure == null) return false

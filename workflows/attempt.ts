@@ -32,7 +32,7 @@ export async function attempt(input: AttemptInput): Promise<AttemptOutcome> {
 async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<AttemptOutcome> {
   const life = { isSettled: false }
   const extending = kept(obeyExtensions(input, page, { orders, life }))
-  await holdBack(input, orders)
+  await holdBack(input, page, orders)
   if (orders.drain !== undefined) return callOff(input, page, { orders, by: orders.drain.reason })
   page.ordering()
   const machine: Machine = { handle: null }
@@ -53,10 +53,13 @@ async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrder
   return page.over({ settlement })
 }
 
-/** The pause before the order goes out, cut short when the attempt is told to stop. */
-async function holdBack({ pause }: AttemptInput, orders: AttemptOrders): Promise<void> {
+/** The pause before the order goes out, cut short when the attempt is told to stop, or to try now. */
+async function holdBack({ pause }: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<void> {
   if (pause === undefined) return
-  await condition(() => orders.drain !== undefined, pause.forMs, { summary: 'before trying again' })
+  await page.retries.pause(pause.forMs, {
+    summary: 'before trying again',
+    isOver: () => orders.drain !== undefined,
+  })
 }
 
 /** Ends an attempt whose order has not gone out. */

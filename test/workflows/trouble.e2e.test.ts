@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import type { ClientConfig } from '../../client/config'
+import { Context } from '../../client/context'
+import { retryNow } from '../../client/retry'
 import { troubleOf } from '../../client/workflow-state'
 import { microUsd } from '../../core/money'
-import type { RecordKind } from '../../core/record'
+import type { RecordEntry, RecordKind } from '../../core/record'
+import { putRecord } from '../../storage/record'
+import { SPEC } from '../support/spec'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { LONG, SPOT, statusOf, worldsOn, type Deployment } from './harness'
 import { ended, eventually, forReason, running, TEST_LIMIT_MS } from './looks'
@@ -17,6 +22,11 @@ beforeAll(async () => {
 afterAll(() => at.close())
 
 const inWorld = worldsOn(() => at)
+
+const SUBMITTED: RecordEntry = {
+  ...{ seq: 0, atMs: 0, kind: 'submitted', summary: 'Submitted.' },
+  data: { jobId: 'job-test', spec: SPEC, owner: 'somebody', submittedAtMs: 0 },
+}
 
 /** From now on the store refuses one kind of record, as a folder does that was mounted read-only. */
 function refuse({ store }: Deployment, kind: RecordKind): void {
@@ -79,6 +89,30 @@ describe('a store that refuses writes for a while', () => {
       expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
       const { attempts } = await statusOf(job)
       expect(attempts).toMatchObject([{ state: 'stopped', reason: 'cancelled', stepsLost: 0 }])
+    }),
+  )
+
+  it.concurrent(
+    'is over at once for a job that is asked to retry, however long its pause',
+    inWorld({}, async (deployment) => {
+      const { client, namespace } = deployment
+      refuse(deployment, 'planned')
+      const job = await deployment.submit()
+      // The pauses double from a second to a minute.
+      await eventually(async () => {
+        const next = troubleOf(await job.describe())?.nextTryAtMs ?? 0
+        return next - Date.now() > 10_000
+      })
+      mended(deployment)
+      const config = { home: {}, temporal: { connection: {}, namespace } } as unknown as ClientConfig
+      const context = new Context(config, Date.now)
+      context.temporal = () => Promise.resolve(client)
+      jest.spyOn(context, 'store', 'get').mockReturnValue(deployment.store)
+      await putRecord(deployment.store, 'job-test', SUBMITTED)
+      const fromMs = Date.now()
+      expect(await retryNow(context, 'job-test')).toMatchObject({ message: 'Trying again now: plan.' })
+      expect(await job.result()).toMatchObject({ state: 'succeeded' })
+      expect(Date.now() - fromMs).toBeLessThan(10_000)
     }),
   )
 
