@@ -192,6 +192,17 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
+    name: 'job.extended-while-waiting',
+    wishes: { wares: [{ ...SPOT, stock: 0 }] },
+    play: async (d) => {
+      const job = await d.submit({ deadlineAtMs: Date.now() + 600_000 })
+      await until(async () => (await statusOf(job)).reason === 'waiting-for-capacity')
+      await job.executeUpdate('extend', { args: [{ deadlineAtMs: Date.now() + 900_000 }] })
+      d.world.setStock(SPOT, 1)
+      return closed(job)
+    },
+  },
+  {
     name: 'job.cancelled-while-waiting',
     wishes: { wares: [{ ...SPOT, stock: 0 }] },
     play: async (d) => {

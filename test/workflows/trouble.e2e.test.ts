@@ -5,7 +5,7 @@ import { retryNow } from '../../client/retry'
 import { troubleOf } from '../../client/workflow-state'
 import { microUsd } from '../../core/money'
 import type { RecordEntry, RecordKind } from '../../core/record'
-import { putRecord } from '../../storage/record'
+import { putRecord, readRecords } from '../../storage/record'
 import { SPEC } from '../support/spec'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { LONG, SPOT, statusOf, worldsOn, type Deployment } from './harness'
@@ -127,6 +127,23 @@ describe('a store that refuses writes for a while', () => {
       mended(deployment)
       expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
       expect(deployment.world.machines).toEqual([])
+    }),
+  )
+})
+
+describe('a job that waits for a machine', () => {
+  it.concurrent(
+    'is planned with the limits that it was given meanwhile',
+    inWorld({ wares: [{ ...SPOT, stock: 0 }] }, async (deployment) => {
+      const job = await deployment.submit({ deadlineAtMs: Date.now() + 600_000 })
+      await forReason(job, 'waiting-for-capacity')
+      const deadlineAtMs = Date.now() + 900_000
+      await job.executeUpdate('extend', { args: [{ deadlineAtMs }] })
+      deployment.world.setStock(SPOT, 1)
+      expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 1 })
+      const records = await readRecords(deployment.store, 'job-test')
+      const planned = records.filter(({ kind }) => kind === 'planned')
+      expect(planned).toMatchObject([{ data: { inputs: { deadlineAtMs } } }])
     }),
   )
 })
