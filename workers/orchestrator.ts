@@ -14,6 +14,7 @@ import { workflowBundle } from './bundle'
 import type { WorkerConfig } from './config'
 import { ownersThrough } from './owners'
 import { runnerPublisher } from './runner-program'
+import { onlyFor } from './same-deployment'
 
 export interface OrchestratorDeps {
   config: WorkerConfig
@@ -21,6 +22,8 @@ export interface OrchestratorDeps {
   store: ObjectStore
   askOffers: AskOffers
   client: Client
+  /** Whose tasks it takes. */
+  deployment: string
 }
 
 /** Workflows that a process keeps in memory; beyond that the oldest are dropped and replayed when they are needed again. */
@@ -52,7 +55,9 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     taskQueue: ORCHESTRATOR_QUEUE,
     workflowBundle: await workflowBundle(),
     activities,
-    interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
+    interceptors: {
+      activity: [() => ({ inbound: failureInterceptor }), () => ({ inbound: onlyFor(deps.deployment) })],
+    },
     maxCachedWorkflows: CACHED_WORKFLOWS_MAX,
     shutdownGraceTime: '5 seconds',
   })
