@@ -35,8 +35,7 @@ describe('a worker', () => {
     async (_name, input) => {
       let isRun = false
       const next = async (): Promise<void> => void (isRun = true)
-      const run = onlyFor('dep-mine').execute({ args: [input], headers: {} }, next)
-      await expect(run).rejects.toMatchObject({ type: 'transient', nonRetryable: false })
+      expect(await executed(input, next)).toMatchObject({ type: 'transient', nonRetryable: false })
       expect(isRun).toBe(false)
     },
   )
