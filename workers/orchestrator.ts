@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client'
 import { Worker, type NativeConnection } from '@temporalio/worker'
 import { createDecidingActivities } from '../activities/deciding'
 import { failureInterceptor } from '../activities/failures'
+import { onlyFor } from '../activities/only-for'
 import type { AskOffers } from '../activities/asking'
 import { Treasury } from '../activities/treasury'
 import { createPlanningActivities } from '../activities/planning'
@@ -14,7 +15,6 @@ import { workflowBundle } from './bundle'
 import type { WorkerConfig } from './config'
 import { ownersThrough } from './owners'
 import { runnerPublisher } from './runner-program'
-import { onlyFor } from './same-deployment'
 
 export interface OrchestratorDeps {
   config: WorkerConfig

@@ -1,6 +1,4 @@
-import { ApplicationFailure, Context } from '@temporalio/activity'
 import type { Client } from '@temporalio/client'
-import type { ActivityExecuteInput, Next, ActivityInboundCallsInterceptor } from '@temporalio/worker'
 import type { ObjectStore } from '../storage/store'
 import { knownDeployment } from './deployment'
 
@@ -23,37 +21,4 @@ export async function checkSameDeployment(
 ): Promise<void> {
   const known = await knownDeployment(client)
   if (known !== undefined && known !== at.deployment) throw new ForeignDeploymentError({ ...at, known })
-}
-
-/**
- * Refuses each task that names another deployment, before anything is read or written. Retryable: a worker of that deployment may
- * take it.
- */
-export function onlyFor(deployment: string): Pick<Required<ActivityInboundCallsInterceptor>, 'execute'> {
-  return {
-    async execute(
-      input: ActivityExecuteInput,
-      next: Next<ActivityInboundCallsInterceptor, 'execute'>,
-    ): Promise<unknown> {
-      const named = JUDGES.includes(Context.current().info.activityType)
-        ? undefined
-        : deploymentIn(input.args[0])
-      if (named === undefined || named === deployment) return next(input)
-      throw ApplicationFailure.create({
-        type: 'transient',
-        message: `This worker belongs to deployment ${deployment}, and the task to ${named}. Stop this worker, or start it with the store of ${named}.`,
-        nonRetryable: false,
-      })
-    },
-  }
-}
-
-/** They compare deployments themselves, and answer in the words of their verdicts. */
-const JUDGES: readonly string[] = ['collectGarbage', 'collectStoreGarbage']
-
-/** The deployment that an activity's input names, of itself or in its order. */
-function deploymentIn(input: unknown): string | undefined {
-  const { deployment, order } = (input ?? {}) as { deployment?: unknown; order?: { deployment?: unknown } }
-  const named = deployment ?? order?.deployment
-  return typeof named === 'string' ? named : undefined
 }

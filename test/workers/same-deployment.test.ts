@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import type { Client } from '@temporalio/client'
 import type { ObjectStore } from '../../storage/store'
-import { checkSameDeployment, onlyFor } from '../../workers/same-deployment'
+import { onlyFor } from '../../activities/only-for'
+import { checkSameDeployment } from '../../workers/same-deployment'
 
 /** A server whose schedule of garbage collection holds this deployment. */
 const serverOf = (deployment: string): Client =>
