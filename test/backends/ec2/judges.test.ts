@@ -25,7 +25,9 @@ afterEach(async () => {
   await proxy?.stop()
   await account?.stop()
   await harness?.dispose()
-  ;[proxy, account, harness] = []
+  proxy = undefined
+  account = undefined
+  harness = undefined
 })
 
 const verdict = (): Promise<WireVerdict> => judgeWire(python!, proxy!.calls)
