@@ -1,5 +1,6 @@
 import eslint from '@eslint/js'
 import tseslint from 'typescript-eslint'
+import { keptPromises } from './tools/kept-promises.js'
 
 /** Packages that a folder may import beside its own kind; the whole law is in ARCHITECTURE.md. */
 const LAW = {
@@ -92,6 +93,14 @@ export default tseslint.config(
     },
   },
   ...Object.entries(LAW).map(([folder, rule]) => law(folder, rule)),
+  {
+    files: ['workflows/**/*.ts'],
+    plugins: { crucible: { rules: { 'kept-promises': keptPromises } } },
+    rules: {
+      'crucible/kept-promises': 'error',
+      '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false }],
+    },
+  },
   {
     // Only config.ts files read the environment (design: no ambient world).
     files: [

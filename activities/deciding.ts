@@ -17,6 +17,7 @@ import { thinOutCheckpoints } from '../storage/retention'
 import type { ObjectStore } from '../storage/store'
 import { CHECKPOINT_PARSERS } from '../intake/documents'
 import { AttemptDocuments } from './documents'
+import { allBeating } from './heartbeat'
 import type { Treasury } from './treasury'
 
 interface Deps {
@@ -34,7 +35,7 @@ type DecidingActivities = Pick<
 export function createDecidingActivities(deps: Deps): DecidingActivities {
   const documentsOf = (at: { jobId: string; attempt: number }): AttemptDocuments =>
     new AttemptDocuments(deps.store, at, deps.now)
-  return {
+  return allBeating<DecidingActivities>({
     decide: (input) => decideOnRecord(deps, input),
     drain: async ({ drain, ...at }) => documentsOf(at).putDrain(drain),
     withdraw: (input) => withdraw(deps, input, documentsOf(input.order)),
@@ -42,7 +43,7 @@ export function createDecidingActivities(deps: Deps): DecidingActivities {
     // A limit that is set no longer holds no job back.
     promiseBudget: async (input) => deps.treasury?.promise(input),
     finishJob: (input) => finishJob(deps, input),
-  }
+  })
 }
 
 async function decideOnRecord({ store, now }: Deps, input: DecideInput): Promise<Verdict> {

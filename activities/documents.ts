@@ -46,7 +46,12 @@ export class AttemptDocuments {
   async readMachine(): Promise<MachineHandle | undefined> {
     const key = layout.machine(this.at.jobId, this.at.attempt)
     // Written by this class only.
-    return readDocument(this.store, key, (text) => JSON.parse(text) as MachineHandle)
+    return readDocument(this.store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
+  }
+
+  /** When the runner wrote its beat last, also where nobody can read it. */
+  async beatWrittenAtMs(): Promise<number | undefined> {
+    return (await this.store.head(layout.beat(this.at.jobId, this.at.attempt)))?.modifiedAtMs
   }
 
   /** The machine that works on the attempt; undefined while none has claimed it, or where nobody understands who has. */
@@ -97,12 +102,14 @@ export class AttemptDocuments {
     return readDocument(this.store, layout.beat(this.at.jobId, this.at.attempt), parseBeat)
   }
 
-  /** The lease as last renewed, and when that was by the store's clock. */
-  async readLease(): Promise<{ lease: Lease; renewedAtMs: number } | undefined> {
+  /** The lease as last renewed, missing where it cannot be read, and when that was by the store's clock. */
+  async readLease(): Promise<{ lease: Lease | undefined; renewedAtMs: number } | undefined> {
     const key = layout.lease(this.at.jobId, this.at.attempt)
-    const [lease, head] = await Promise.all([readDocument(this.store, key, parseLease), this.store.head(key)])
-    if (lease === undefined || head === undefined) return undefined
-    return { lease, renewedAtMs: head.modifiedAtMs }
+    const [lease, head] = await Promise.all([
+      readDocument(this.store, key, parseLease).catch(ignoreBadDocument),
+      this.store.head(key),
+    ])
+    return head === undefined ? undefined : { lease, renewedAtMs: head.modifiedAtMs }
   }
 
   async putLease(lease: Lease): Promise<void> {

@@ -1,6 +1,7 @@
-import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
+import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity'
 import { failureOf } from '../backends/errors'
 import type { Failure, FailureClass } from '../core/failure'
+import { PERSISTENT_ACTIVITIES } from '../core/persistent-activities'
 import { StoreError } from '../storage/store'
 
 /**
@@ -12,24 +13,31 @@ export const failureInterceptor = {
     try {
       return await next(input)
     } catch (error) {
-      throw isTemporals(error) ? error : toApplicationFailure(error)
+      if (isTemporals(error)) throw error
+      const { activityType } = Context.current().info
+      throw toApplicationFailure(error, {
+        isPersistent: (PERSISTENT_ACTIVITIES as readonly string[]).includes(activityType),
+      })
     }
   },
 }
 
 /**
- * The classes that Temporal may try again by itself: those that promise that nothing happened, and the unclassified, as
- * often as the retry policies of `workflows/activities.ts` allow.
+ * The classes that Temporal may try again: those that promise that nothing happened, and the unclassified, as often as the retry
+ * policies of `workflows/activities.ts` allow. Of `PERSISTENT_ACTIVITIES` it may try every class again.
  */
 const RETRIED: readonly FailureClass[] = ['throttled', 'transient', 'unclassified']
 
-export function toApplicationFailure(error: unknown): ApplicationFailure {
+export function toApplicationFailure(
+  error: unknown,
+  { isPersistent = false }: { isPersistent?: boolean } = {},
+): ApplicationFailure {
   const failure = classify(error)
   return ApplicationFailure.create({
     type: failure.class,
     message: failure.message,
     details: [failure],
-    nonRetryable: !RETRIED.includes(failure.class),
+    nonRetryable: !isPersistent && !RETRIED.includes(failure.class),
     ...(failure.retryAfterMs === undefined ? {} : { nextRetryDelay: failure.retryAfterMs }),
     // Waiting for what takes its time is nothing to warn of.
     ...(failure.class === 'transient' && failure.retryAfterMs !== undefined ? { category: 'BENIGN' } : {}),
@@ -39,8 +47,9 @@ export function toApplicationFailure(error: unknown): ApplicationFailure {
 
 function classify(error: unknown): Failure {
   if (!(error instanceof StoreError)) return failureOf(error)
+  // Also where only a person can mend it, such as a store mounted read-only: that is our trouble, and never a fact about the job.
   return {
-    class: error.isTransient ? 'transient' : 'invalid',
+    class: 'transient',
     message: error.message,
     ...(error.code === undefined ? {} : { code: error.code }),
   }

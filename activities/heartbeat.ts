@@ -18,7 +18,8 @@ export async function beating<T>(
   details: () => unknown = () => 'alive',
 ): Promise<T> {
   const context = Context.current()
-  const beat = (): void => context.heartbeat(details())
+  // A local activity has no heartbeat: its workflow task has one.
+  const beat = (): void => void (context.info.isLocal || context.heartbeat(details()))
   const timer = setInterval(beat, BEAT_EVERY_MS)
   beat()
   const limit = limitOf(context)
@@ -31,6 +32,14 @@ export async function beating<T>(
     clearInterval(timer)
     clearTimeout(limit.timer)
   }
+}
+
+/** Activities that run while beating, so that one whose worker dies is noticed within the heartbeat timeout of its workflow. */
+export function allBeating<Activities extends object>(activities: Activities): Activities {
+  const beaten = Object.entries(activities as Record<string, (input: unknown) => Promise<unknown>>).map(
+    ([name, activity]) => [name, (input: unknown) => beating(() => activity(input))] as const,
+  )
+  return Object.fromEntries(beaten) as unknown as Activities
 }
 
 /** A signal that aborts with the activity and before its time is up. */

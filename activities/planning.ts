@@ -22,6 +22,7 @@ import { provePutIfAbsent } from '../storage/probe'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
 import { askAll, keepOffers, sha256, type AskOffers } from './asking'
+import { allBeating } from './heartbeat'
 import { promisedFrom } from './promising'
 import type { Treasury } from './treasury'
 
@@ -56,7 +57,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
       proof = undefined
       throw error
     }))
-  return {
+  return allBeating<PlanningActivities>({
     resolveJob: async (input) => {
       // Once for each process, before anything is built on it.
       await prove()
@@ -78,7 +79,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
         category: 'BENIGN',
       })
     },
-  }
+  })
 }
 
 /** The question is asked with the same input for as long as it takes; what it says of time has meanwhile passed. */

@@ -38,6 +38,8 @@ export class Sentry {
   private ttlMs: number
   private lookedAtMs = 0
   private thinnedAtId: string | undefined
+  /** When the newest beat was written that could not be read. */
+  private unreadAtMs: number | undefined
   private isRunning: boolean
   /** The machine's cut-off as the runner has been told, and as the provider says now. */
   private toldUntilMs: number | undefined
@@ -144,14 +146,16 @@ export class Sentry {
   private async read(evidence: Evidence): Promise<WatchOutcome | undefined> {
     try {
       if (this.leaseSeq === 0) await this.takeUpLease(evidence)
-      const beat = await this.documents.readBeat().catch(ignoreBadDocument)
+      const { beat, isUnread } = await this.readBeat()
+      if (isUnread) await this.hearUnread(evidence)
       const isFresh = beat !== undefined && beat.seq !== this.beat?.seq
       if (isFresh) {
         this.beat = beat
         evidence.beatSeenAtMs = this.now()
         await this.purse.obey(beat.limitsSeq)
         await this.renew(evidence, beat)
-        await this.thinOut(beat)
+        // Checkpoints that cannot be read keep no lease from being renewed.
+        await this.thinOut(beat).catch(ignoreBadDocument)
       }
       // The result is worth a read when the runner is about to write it, or has stopped to beat.
       if (!isFresh || this.isDraining) {
@@ -160,10 +164,17 @@ export class Sentry {
       }
       return this.reportRunning()
     } catch (error) {
-      if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
       if (!(error instanceof StoreError)) throw error
       evidence.storeFailedAtMs = this.lookedAtMs
       return undefined
+    }
+  }
+
+  private async readBeat(): Promise<{ beat: Beat | undefined; isUnread: boolean }> {
+    try {
+      return { beat: await this.documents.readBeat(), isUnread: false }
+    } catch (error) {
+      return { beat: ignoreBadDocument(error), isUnread: true }
     }
   }
 
@@ -180,13 +191,23 @@ export class Sentry {
     const found = await this.documents.readLease()
     this.isAcquainted = true
     if (found === undefined) return
-    this.leaseSeq = found.lease.seq
-    this.ttlMs = found.lease.ttlMs
-    this.grants?.takeUp(found.lease.grant)
-    this.toldUntilMs = found.lease.usableUntilMs ?? this.toldUntilMs
-    this.purse.takeUp(found)
-    evidence.renewedAtMs = found.renewedAtMs
-    evidence.isLeaseFirst = false
+    const { lease, renewedAtMs } = found
+    evidence.renewedAtMs = renewedAtMs
+    // One that cannot be read is renewed after the next beat, as the first one is: unknown is not silent.
+    evidence.isLeaseFirst = lease === undefined
+    if (lease === undefined) return
+    this.leaseSeq = lease.seq
+    this.ttlMs = lease.ttlMs
+    this.grants?.takeUp(lease.grant)
+    this.toldUntilMs = lease.usableUntilMs ?? this.toldUntilMs
+    this.purse.takeUp({ lease, renewedAtMs })
+  }
+
+  /** A beat that cannot be read is a sign of life whenever it is written anew; it renews no lease. */
+  private async hearUnread(evidence: Evidence): Promise<void> {
+    const writtenAtMs = await this.documents.beatWrittenAtMs()
+    if (writtenAtMs !== undefined && writtenAtMs !== this.unreadAtMs) evidence.beatSeenAtMs = this.now()
+    this.unreadAtMs = writtenAtMs
   }
 
   private async renew(evidence: Evidence, beat: Beat): Promise<void> {
@@ -206,7 +227,8 @@ export class Sentry {
     // Noted before the write: should its answer be lost, the lease counts as renewed, which only makes us wait longer.
     evidence.renewedAtMs = nowMs
     evidence.isLeaseFirst = false
-    this.leaseSeq += 1
+    // Higher than any that the runner has obeyed, also where that could not be read.
+    this.leaseSeq = Math.max(this.leaseSeq, beat.leaseSeq) + 1
     this.ttlMs = Math.max(0, ttlMs)
     const usableUntilMs = this.usableUntilMs
     const hasMoved = usableUntilMs !== undefined && usableUntilMs !== this.input.order.runner.usableUntilMs

@@ -282,7 +282,12 @@ function endOf(
     hasSpoken: boolean
   },
 ): AttemptEnd {
-  if (result?.result !== undefined) return endFromResult(result.result)
+  if (result?.result !== undefined) {
+    const end = endFromResult(result.result)
+    // A runner that stops because we ended its attempt does not know why we did.
+    const isOurs = end.kind === 'stopped' && end.by === 'superseded'
+    return isOurs && input.end !== null ? input.end : end
+  }
   if (result !== undefined) {
     return { kind: 'failed', isLaunched: true, failure: { class: 'unclassified', message: result.complaint } }
   }

@@ -48,6 +48,12 @@ function inWords({ what, name, remarks }: AccountPart): string {
   return `${what} ${name} ${remarks.join(', ')}`
 }
 
+/** `bucket crucible-1-us-east-1 (differs: it is not encrypted)` */
+function missingInWords({ what, name, state, remarks }: AccountPart): string {
+  const why = remarks.length === 0 ? '' : `: ${remarks.join(', ')}`
+  return state === 'missing' && why === '' ? `${what} ${name}` : `${what} ${name} (${state}${why})`
+}
+
 const MARKS: Readonly<Record<AccountPart['state'], string>> = {
   there: 'there',
   differs: 'will be mended',
@@ -109,9 +115,10 @@ function conclude(cli: Cli, done: { survey: Survey; steps: Step[] }, settingsFil
       out.line(
         `\nYou lack the ${permissions.length === 1 ? 'permission' : 'permissions'} ${permissions.join(', ')}.`,
       )
+    const missing = survey.parts.filter(({ state }) => state !== 'there' && state !== 'theirs')
     out.line(
       cli.asCalled(
-        'It is not complete. Run it again once that is mended; or let somebody who may do the rest: `crucible setup aws --terraform FOLDER` writes it down for them.',
+        `The account is not complete. Missing: ${missing.map(missingInWords).join('; ')}. Run it again once that is mended, or have an administrator do the rest: \`crucible setup aws --terraform FOLDER\` writes it down for them.`,
       ),
     )
     return

@@ -32,6 +32,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Run jobs', 'cancel', 'let a job save and stop'),
   entry('Run jobs', 'migrate', 'move a running job'),
   entry('Run jobs', 'extend', 'give a job a new deadline or budget'),
+  entry('Run jobs', 'retry', 'try again now instead of later'),
   entry('Look', 'list', 'list jobs'),
   entry('Look', 'show', 'show a job: progress, cost, attempts'),
   entry('Look', 'logs', 'print or follow the log of a job'),

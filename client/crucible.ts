@@ -27,6 +27,7 @@ import { lookAt } from './look'
 import { planThroughWorkers } from './plan'
 import { savedBefore } from './saved'
 import { submit, type Submission, type Submitted } from './submit'
+import { retryNow } from './retry'
 import { cancel, extend, migrate } from './updates'
 import { watchJob, type WatchOptions } from './watch'
 
@@ -84,6 +85,11 @@ export class Crucible {
   /** Gives a job a new deadline, a new budget, or both. */
   extend(jobId: string, update: ExtendUpdate): Promise<UpdateReceipt> {
     return ours(() => extend(this.#context, jobId, update))
+  }
+
+  /** Cuts short whatever a job waits for before it tries again. */
+  retry(jobId: string): Promise<UpdateReceipt> {
+    return ours(() => retryNow(this.#context, jobId))
   }
 
   /** What a job has left, or only what one of its attempts has. */

@@ -23,6 +23,8 @@ export interface JobSummary {
   progress: ProgressView | null
   cost: CostView
   deadlineAtMs: number | null
+  /** What keeps it from its next step, and is tried again; null while nothing does. */
+  trouble: TroubleView | null
   /** The newest attempt. */
   placement: PlacementView | null
   attemptsTotal: number
@@ -46,6 +48,14 @@ export interface JobView extends JobSummary {
   uiUrl: string | null
   /** How its work goes on, where it ended before it was done. */
   continuation: Continuation | null
+}
+
+export interface TroubleView {
+  message: string
+  /** How often it was tried in vain. */
+  tries: number
+  /** Null while it is being tried, and where it is not known. */
+  nextTryAtMs: number | null
 }
 
 /** How far the training is. Each unit has its own fields; docs/progress.md says where each comes from. */

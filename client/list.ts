@@ -9,9 +9,10 @@ import { ATTRIBUTE_KEYS } from './attributes'
 import type { Context } from './context'
 import { GRPC, grpcCodeOf } from './errors'
 import { ENTRIES_PER_ATTEMPT, resultOf, statusFromRecord, submissionOf } from './history'
-import type { JobSummary } from './job-view'
+import type { JobSummary, TroubleView } from './job-view'
 import { readAttempt } from './look'
 import { isAttemptOver, joinSummary } from './view'
+import { describeJob } from './workflow-state'
 
 export interface ListFilter {
   /** Any of these. */
@@ -87,8 +88,10 @@ async function summarise(context: Context, execution: WorkflowExecutionInfo): Pr
   const status = statusOf(jobId, execution, entries)
   const last = status.attempts.at(-1)
   const isRunning = last !== undefined && !isAttemptOver(last) && !isFinal(status.state)
+  const isOpen = OPEN.includes(execution.status.name)
   return joinSummary({
     status,
+    trouble: isOpen ? await troubleNow(context, status) : null,
     spec: submissionOf(entries)?.spec,
     newest: isRunning ? await readAttempt(store, jobId, last.number) : undefined,
     endedAtMs: resultOf(entries)?.finishedAtMs ?? execution.closeTime?.getTime(),
@@ -96,14 +99,24 @@ async function summarise(context: Context, execution: WorkflowExecutionInfo): Pr
   })
 }
 
+/** What an open job cannot get past. */
+async function troubleNow(context: Context, status: JobStatus): Promise<TroubleView | null> {
+  try {
+    return (await describeJob(await context.temporal(), status.id, status.attemptsTotal)).trouble
+  } catch {
+    return null
+  }
+}
+
+const OPEN = ['RUNNING', 'PAUSED']
+
 /** The index knows where a job is; its record knows the rest, unless the job belongs to another store. */
 function statusOf(jobId: string, execution: WorkflowExecutionInfo, entries: RecordEntry[]): JobStatus {
   const attribute = (name: keyof typeof SEARCH_ATTRIBUTES): string =>
     execution.typedSearchAttributes.get(ATTRIBUTE_KEYS[name]) ?? ''
   const recorded = statusFromRecord(entries)
   if (recorded !== undefined && resultOf(entries) !== undefined) return recorded
-  const { name: closed } = execution.status
-  const isEndedByHand = closed === 'TERMINATED' || closed === 'TIMED_OUT'
+  const isClosed = !OPEN.includes(execution.status.name)
   return {
     id: jobId,
     name: attribute('name'),
@@ -115,8 +128,8 @@ function statusOf(jobId: string, execution: WorkflowExecutionInfo, entries: Reco
     attemptsTotal: 0,
     placementReasons: [],
     ...recorded,
-    state: isEndedByHand ? 'failed' : (attribute('state') as JobState),
-    reason: isEndedByHand ? 'unclassified' : (attribute('reason') as JobReason),
+    state: isClosed ? 'failed' : (attribute('state') as JobState),
+    reason: isClosed ? 'unclassified' : (attribute('reason') as JobReason),
   }
 }
 

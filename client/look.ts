@@ -1,12 +1,9 @@
 import { createRequire } from 'node:module'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { WorkflowExecutionDescription } from '@temporalio/client'
 import type { MachineHandle } from '../core/handle'
 import { isFinal } from '../core/job'
-import { STATUS_QUERY, type JobStatus } from '../core/messages'
+import type { JobStatus } from '../core/messages'
 import { jobWorkflowId, WORKFLOW_TYPES } from '../core/queues'
 import type { RecordEntry } from '../core/record'
-import { SECOND_MS } from '../core/time'
 import type * as documents from '../intake/documents'
 import { listCheckpoints } from '../storage/checkpoints'
 import { readDocument } from '../storage/json'
@@ -19,12 +16,10 @@ import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobView } from './job-view'
 import { recoveriesOf } from './recovery'
 import { joinView, type AttemptDocumentsRead } from './view'
+import { askWorkflow, closedWithoutRecord, type WorkflowSeen } from './workflow-state'
 
 /** Schemas take longer to load than most commands take in all; a job that does not run needs none. */
 const lazily = createRequire(__filename)
-
-/** How long the server, and a worker behind it, have to answer before record and beats must do. */
-const ANSWER_LIMIT_MS = 2 * SECOND_MS
 
 /**
  * A job as it is now. A finished job's record is the last word; for any other the workflow is asked, and where it does not answer
@@ -32,24 +27,37 @@ const ANSWER_LIMIT_MS = 2 * SECOND_MS
  */
 export async function lookAt(context: Context, jobId: string): Promise<JobView> {
   const { store, config } = context
-  const entries = await readRecords(store, jobId)
-  const known = statusFromRecord(entries)
+  const first = await readRecords(store, jobId)
+  const known = statusFromRecord(first)
   if (known === undefined) throw noSuchJob(context, jobId)
-  const live =
-    isFinal(known.state) && resultOf(entries) !== undefined ? known : await askWorkflow(context, jobId, known)
-  const status = live ?? known
+  const seen =
+    resultOf(first) === undefined ? await askWorkflow(context, jobId, known.attemptsTotal) : undefined
+  // The last words of a workflow that has closed may have come after the first look.
+  const entries = seen?.closed === undefined ? first : await readRecords(store, jobId)
+  const status = present(statusFromRecord(entries) ?? known, seen)
   const [newest, checkpoints] = await Promise.all([readNewest(store, status), listCheckpoints(store, jobId)])
   return joinView({
     status,
-    isLive: live !== undefined,
+    isLive: resultOf(entries) !== undefined || seen?.closed !== undefined || seen?.status !== undefined,
+    trouble: seen?.trouble ?? null,
     spec: submissionOf(entries)?.spec,
     newest,
     checkpoints,
     recoveries: recoveriesOf(entries, newest),
-    endedAtMs: endOf(entries, status),
+    endedAtMs: endOf(entries, status) ?? seen?.closedAtMs,
     uiUrl: uiUrlOf(config, jobWorkflowId(jobId), status.runId),
     nowMs: context.now(),
   })
+}
+
+/** The workflow's own word while it is open and answers; else what the record says, and how the workflow closed. */
+function present(recorded: JobStatus, seen: WorkflowSeen | undefined): JobStatus {
+  const told = seen?.status
+  if (seen?.closed === undefined) return told ?? recorded
+  // What it said last is older than what its attempt has put on record since.
+  return told !== undefined && isFinal(told.state) && !isFinal(recorded.state)
+    ? told
+    : { ...closedWithoutRecord(recorded, seen), ...(told?.runId === undefined ? {} : { runId: told.runId }) }
 }
 
 function endOf(entries: readonly RecordEntry[], { state, attempts }: JobStatus): number | undefined {
@@ -74,54 +82,6 @@ export function uiUrlOf(
 export function jobsUiUrl(uiUrl: string, namespace: string): string {
   const query = encodeURIComponent(`WorkflowType="${WORKFLOW_TYPES.job}"`)
   return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${query}`
-}
-
-/** The workflow's own status, or `undefined` when nobody answers in time. */
-async function askWorkflow(
-  context: Context,
-  jobId: string,
-  known: JobStatus,
-): Promise<JobStatus | undefined> {
-  try {
-    const client = await inTime(context.temporal())
-    const handle = client.workflow.getHandle(jobWorkflowId(jobId))
-    const ask = <T>(question: () => Promise<T>): Promise<T> =>
-      client.withDeadline(Date.now() + ANSWER_LIMIT_MS, question)
-    const [description, status] = await Promise.all([
-      ask(() => handle.describe()),
-      ask(() => handle.query<JobStatus>(STATUS_QUERY)).catch(() => undefined),
-    ])
-    return endedByHand(description, status ?? known) ?? status
-  } catch {
-    return undefined
-  }
-}
-
-/** Rejects when there is no answer within the limit. */
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  const stop = new AbortController()
-  const late = sleep(ANSWER_LIMIT_MS, undefined, { signal: stop.signal }).then((): never => {
-    throw new Error('too late')
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    stop.abort()
-    late.catch(() => undefined)
-  }
-}
-
-const CLOSED_BY_HAND: Readonly<Record<string, string>> = {
-  TERMINATED: 'Its workflow was terminated by hand.',
-  TIMED_OUT: 'Its workflow timed out.',
-}
-
-/** A workflow that was terminated could not say so itself. */
-function endedByHand({ status }: WorkflowExecutionDescription, last: JobStatus): JobStatus | undefined {
-  const how = CLOSED_BY_HAND[status.name]
-  if (how === undefined || isFinal(last.state)) return undefined
-  const message = `${how} Garbage collection ends what is left of it (\`crucible gc\`); submit it again with \`crucible submit --from ${last.id}\`.`
-  return { ...last, state: 'failed', reason: 'unclassified', message }
 }
 
 /** What the newest attempt's machine says itself; nothing of it once the attempt is over. */

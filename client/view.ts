@@ -9,7 +9,7 @@ import { spend, spendOver } from '../core/meter'
 import type { JobStatus } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import { jobWorkflowId } from '../core/queues'
-import type { AttemptView, CostView, JobSummary, JobView, RecoveryView } from './job-view'
+import type { AttemptView, CostView, JobSummary, JobView, RecoveryView, TroubleView } from './job-view'
 import { leftByProgress, newestProgress, progressView } from './progress-view'
 
 /** The newest attempt's own documents, which are newer than what the job was told. */
@@ -27,6 +27,8 @@ export interface SummaryFacts {
   spec: JobSpec | undefined
   newest: AttemptDocumentsRead | undefined
   endedAtMs: number | undefined
+  /** As Temporal tells it. */
+  trouble?: TroubleView | null
   nowMs: number
 }
 
@@ -85,6 +87,7 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
     progress: newestProgress(attempts),
     cost: costOf(facts, attempts),
     deadlineAtMs: status.deadlineAtMs ?? null,
+    trouble: troubleOf(facts),
     placement:
       last === undefined
         ? null
@@ -92,6 +95,12 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
     attemptsTotal: status.attemptsTotal,
     warning: last === undefined || isAttemptOver(last) ? null : last.warning,
   }
+}
+
+/** Temporal knows how often it was tried; the workflow only that it was. */
+function troubleOf({ status, trouble }: SummaryFacts): TroubleView | null {
+  if (trouble != null || status.trouble === undefined) return trouble ?? null
+  return { message: status.trouble, tries: 1, nextTryAtMs: null }
 }
 
 function attemptsOf({ status, newest, nowMs }: SummaryFacts): AttemptView[] {

@@ -72,6 +72,8 @@ export interface JobStatus {
   reason: JobReason
   /** One sentence for a person. */
   message: string
+  /** What keeps the job from its next step, as long as it does; retried meanwhile. */
+  trouble?: string
   submittedAtMs: number
   deadlineAtMs?: number
   budgetMicroUsd?: MicroUsd
@@ -207,3 +209,5 @@ export const CANCEL_NOW_UPDATE = 'cancelNow'
 export const DRAIN_SIGNAL = 'drain'
 export const EXTEND_SIGNAL = 'extend'
 export const RUNNING_SIGNAL = 'running'
+/** Signal to a job and to its attempt: whatever waits before it tries again tries now. */
+export const RETRY_SIGNAL = 'retry'

@@ -10,9 +10,10 @@ export type CapacityType = (typeof CAPACITY_TYPES)[number]
 
 /**
  * Whether an offer can be had now. `unknown` counts as worth trying: most providers publish no stock level, and only a
- * launch tells. `no-quota` means the account may not have it, whatever the stock.
+ * launch tells. `no-quota` means the account may not have it, whatever the stock. `unusable` means that the backend would not buy it
+ * for any job as it is set up; it is listed so that a job that asks for it is told why.
  */
-export type Availability = 'available' | 'unknown' | 'unavailable' | 'no-quota'
+export type Availability = 'available' | 'unknown' | 'unavailable' | 'no-quota' | 'unusable'
 
 /** Where a price was read and when: a price without its age misleads. */
 export interface PriceSource {

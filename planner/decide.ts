@@ -150,7 +150,7 @@ function afterFailure(
     case 'transient':
       if (isCounted(facts.end)) return afterVain(failure, facts.policy, ledger)
       return again('launch-refused', explain(failure), {
-        afterMs: failure.retryAfterMs ?? backoff(ledger.misses),
+        afterMs: pauseAfter(failure, ledger.misses),
       })
     case 'capacity':
       return again('launch-refused', explain(failure), {
@@ -194,8 +194,7 @@ function afterFailure(
 function afterVain(failure: Failure, { unclassifiedMax }: Policy, ledger: Ledger): Decision {
   ledger.unclassified += 1
   if (ledger.unclassified > unclassifiedMax) return finish('failed', 'unreachable', explain(failure))
-  const afterMs = failure.retryAfterMs ?? backoff(ledger.unclassified)
-  return again('unreachable', explain(failure), { afterMs })
+  return again('unreachable', explain(failure), { afterMs: pauseAfter(failure, ledger.unclassified) })
 }
 
 /** The offer that the machine came of; before there was one, what was ordered first. */
@@ -220,6 +219,11 @@ function explain({ message, hint, code, class: failureClass }: Failure): string 
 
 function backoff(times: number): number {
   return Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.max(0, times - 1))
+}
+
+/** What the other side asked for, or longer where the same has failed often. */
+function pauseAfter({ retryAfterMs = 0 }: Failure, times: number): number {
+  return Math.max(retryAfterMs, backoff(times))
 }
 
 function finish(

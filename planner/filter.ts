@@ -23,8 +23,10 @@ export function reject(
   const key = offerKey(offer)
   const unfit = notWanted(offer, request) ?? notFitting(offer, request.spec.resources)
   const dear = notAffordable(offer, request)
+  const unusable = offer.availability === 'unusable' ? (offer.note ?? 'the backend cannot use it') : undefined
   const reasons: [Rejection['why'], string | undefined][] = [
     ['unfit', unfit],
+    ['unfit', unusable],
     ['unfit', notAble(offer, capabilities, request)],
     ['unfit', dear],
     [

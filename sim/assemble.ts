@@ -12,6 +12,7 @@ import { Ids } from './ids'
 import type { CloudOptions } from './index'
 import { Journal } from './journal'
 import { createMachine } from './machines/machine'
+import { freeTierService } from './prices/free-tier'
 import { pricingService } from './prices/pricing'
 import { QuotaBook } from './prices/quota-book'
 import { quotaService } from './prices/quota-service'
@@ -100,6 +101,7 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
     iamService(world, identities, clock),
     ecrService(world, tokens),
     pricingService(world, market, nowMs),
+    freeTierService(world, nowMs),
     quotaService({ world, id: () => ids.uuid(), nowMs, book: quotas }),
   ]
   const dispatch = new Dispatch({

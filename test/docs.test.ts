@@ -5,7 +5,14 @@ import { JOB_STATES } from '../core/job'
 
 const ROOT = join(__dirname, '..')
 
-const PAGES = ['.', 'docs', 'docs/backends', 'docs/decisions', 'examples/char-lm', 'examples/nanogpt'].flatMap((folder) =>
+const PAGES = [
+  '.',
+  'docs',
+  'docs/backends',
+  'docs/decisions',
+  'examples/char-lm',
+  'examples/nanogpt',
+].flatMap((folder) =>
   readdirSync(join(ROOT, folder))
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(folder, name)),

@@ -1,5 +1,6 @@
-// Other people's clients of AWS, the judges of the small cloud: boto3 and the aws CLI, at the versions of aws-clients.txt, in a Python
-// environment of their own in Crucible's cache. Where they cannot be had their tests are skipped, which is said.
+// Other people's clients and servers of AWS, the judges of the small cloud and of the EC2 backend: boto3 with botocore's models, the aws CLI and
+// moto, at the versions of aws-clients.txt, in a Python environment of their own in Crucible's cache. Where they cannot be installed their
+// tests are skipped, which is said.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +18,7 @@ export async function getAwsClients(home, say) {
   // Its programs name their folder: made in one of its own, it is found by a link that is there only when it is whole.
   const made = `${folder}-${process.pid}`
   try {
-    say('Getting boto3 and the aws CLI for the tests, half a minute or so the first time')
+    say('Getting boto3, the aws CLI and moto for the tests, a minute or so the first time')
     mkdirSync(join(home, 'cache', 'aws-clients'), { recursive: true })
     await run(process.env.CRUCIBLE_LOCAL_PYTHON?.trim() || 'python3', ['-m', 'venv', made], {
       timeout: LIMIT_MS,
@@ -37,7 +38,7 @@ export async function getAwsClients(home, say) {
     return folder
   } catch (error) {
     rmSync(made, { recursive: true, force: true })
-    say(`boto3 and the aws CLI cannot be had, so their tests are skipped: ${error.message}`)
+    say(`boto3, the aws CLI and moto cannot be installed, so their tests are skipped: ${error.message}`)
     return undefined
   }
 }

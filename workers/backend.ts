@@ -1,7 +1,8 @@
 import type { Client } from '@temporalio/client'
-import { Worker, type NativeConnection } from '@temporalio/worker'
+import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker'
 import { createBackendActivities } from '../activities/backend'
 import { failureInterceptor } from '../activities/failures'
+import { onlyFor } from '../activities/only-for'
 import { Fleet } from '../activities/fleet'
 import type { GrantSource } from '../activities/grants'
 import { createWatchActivities } from '../activities/watch'
@@ -15,6 +16,8 @@ import type { SecretsDesk } from './secrets'
 export interface BackendWorkerDeps {
   connection: NativeConnection
   namespace: string
+  /** Whose tasks these workers take; any task where it is missing. */
+  deployment?: string
   client: Client
   store: ObjectStore
   backend: Backend
@@ -34,7 +37,7 @@ export async function createBackendWorkers(deps: BackendWorkerDeps): Promise<Wor
 }
 
 export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
-  const { connection, namespace, client, store, backend, secrets, grants } = deps
+  const { connection, namespace, client, store, backend, secrets, grants, deployment } = deps
   return Worker.create({
     connection,
     namespace,
@@ -48,7 +51,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
       owners: ownersThrough(client),
       grants,
     }),
-    interceptors: FAILURES,
+    interceptors: interceptorsFor(deployment),
     // A launch under way is given time to answer; a settlement is taken up by another worker.
     shutdownGraceTime: '5 seconds',
   })
@@ -57,6 +60,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
 export function createWatchWorker({
   connection,
   namespace,
+  deployment,
   store,
   backend,
   grants,
@@ -73,11 +77,14 @@ export function createWatchWorker({
     namespace,
     taskQueue: watchQueue(backend.name),
     activities: createWatchActivities(fleet),
-    interceptors: FAILURES,
+    interceptors: interceptorsFor(deployment),
     maxConcurrentActivityTaskExecutions: WATCHES_MAX,
     // Watches are handed over at once.
     shutdownGraceTime: 0,
   })
 }
 
-const FAILURES = { activity: [() => ({ inbound: failureInterceptor })] }
+function interceptorsFor(deployment: string | undefined): NonNullable<WorkerOptions['interceptors']> {
+  const only = deployment === undefined ? [] : [() => ({ inbound: onlyFor(deployment) })]
+  return { activity: [() => ({ inbound: failureInterceptor }), ...only] }
+}

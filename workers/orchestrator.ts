@@ -3,6 +3,7 @@ import { Worker, type NativeConnection } from '@temporalio/worker'
 import { createCopyingActivities } from '../activities/copying'
 import { createDecidingActivities } from '../activities/deciding'
 import { failureInterceptor } from '../activities/failures'
+import { onlyFor } from '../activities/only-for'
 import type { AskOffers } from '../activities/asking'
 import { Treasury } from '../activities/treasury'
 import { createPlanningActivities } from '../activities/planning'
@@ -22,6 +23,8 @@ export interface OrchestratorDeps {
   store: ObjectStore
   askOffers: AskOffers
   client: Client
+  /** Whose tasks it takes. */
+  deployment: string
 }
 
 /** Workflows that a process keeps in memory; beyond that the oldest are dropped and replayed when they are needed again. */
@@ -54,7 +57,9 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     taskQueue: ORCHESTRATOR_QUEUE,
     workflowBundle: await workflowBundle(),
     activities,
-    interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
+    interceptors: {
+      activity: [() => ({ inbound: failureInterceptor }), () => ({ inbound: onlyFor(deps.deployment) })],
+    },
     maxCachedWorkflows: CACHED_WORKFLOWS_MAX,
     shutdownGraceTime: '5 seconds',
   })

@@ -12,6 +12,7 @@ import { GrantsDesk, granterFor } from './grants'
 import { makeBackend } from './make-backend'
 import { offersThroughWorkers } from './offers'
 import { createOrchestrator } from './orchestrator'
+import { checkSameDeployment } from './same-deployment'
 import { SecretsDesk } from './secrets'
 
 /** What a process does: `orchestrator`, or the name of a backend. */
@@ -44,6 +45,8 @@ export async function runWorkers(options: RunOptions): Promise<void> {
     const client = new Client({ connection, namespace: config.temporal.namespace })
     const patience = { logger, signal }
     await untilAnswered(() => ensureSearchAttributes(client, config.temporal.namespace), patience)
+    const { address = 'localhost:7233' } = config.temporal.connection
+    await untilAnswered(() => checkSameDeployment(client, { address, store, deployment }), patience)
     const at = { ...options, store, deployment, connection, client }
     const made = options.roles.map((role) => untilAnswered(() => createRole(at, role), patience))
     const workers = (await Promise.all(made)).flat()
@@ -73,6 +76,7 @@ async function createRole(at: Composition, role: Role): Promise<Worker[]> {
     return createBackendWorkers({
       connection,
       namespace: config.temporal.namespace,
+      deployment,
       client,
       store,
       backend,
@@ -84,7 +88,7 @@ async function createRole(at: Composition, role: Role): Promise<Worker[]> {
   const backends = [...config.backends.keys()]
   await ensureGarbageCollection(client, { store, deployment, backends, logger })
   const askOffers = offersThroughWorkers(client, Date.now)
-  return [await createOrchestrator({ config, connection, client, store, askOffers })]
+  return [await createOrchestrator({ config, connection, client, store, askOffers, deployment })]
 }
 
 async function runUntil(signal: AbortSignal, workers: Worker[], onReady?: () => void): Promise<void> {

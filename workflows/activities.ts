@@ -5,8 +5,17 @@ import {
   type ActivityOptions,
   type LocalActivityInterfaceFor,
 } from '@temporalio/workflow'
-import type { BackendActivities, OrchestratorActivities, WatchActivities } from '../core/activities'
+import type {
+  BackendActivities,
+  DecideInput,
+  OrchestratorActivities,
+  PlanInput,
+  PlanOutcome,
+  WatchActivities,
+} from '../core/activities'
+import type { Verdict } from '../core/ledger'
 import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
+import { localThenOrdinary, type TroublePage } from './forever'
 
 /**
  * Every activity option in one place. What they share: cancellation is waited for, so that nothing is cleaned up while an
@@ -59,12 +68,34 @@ export const copying = proxyActivities<Pick<OrchestratorActivities, 'copyCheckpo
 })
 
 /** Decisions and first looks: no effect but their own record, and cheap: one marker in the history. */
-const marker = (summary: string): LocalActivityInterfaceFor<OrchestratorActivities> =>
-  proxyLocalActivities<OrchestratorActivities>({ startToCloseTimeout: '30 seconds', retry: RETRY, summary })
+const marker = (
+  summary: string,
+  startToCloseTimeout: '10 seconds' | '20 seconds',
+): LocalActivityInterfaceFor<OrchestratorActivities> =>
+  proxyLocalActivities<OrchestratorActivities>({
+    startToCloseTimeout,
+    retry: { maximumAttempts: 1 },
+    summary,
+  })
 
 export const local = {
-  plan: marker('find a place').plan,
-  decide: marker('decide what comes next').decide,
+  plan: marker('find a place', '20 seconds').plan,
+  decide: marker('decide what comes next', '10 seconds').decide,
+}
+/** The same once the local one has failed. */
+export const ordinary = {
+  plan: document('find a place, after trouble').plan,
+  decide: document('decide what comes next, after trouble').decide,
+}
+
+/** One look at the offers; takes as long as trouble lasts. */
+export function plan(page: TroublePage, input: PlanInput): Promise<PlanOutcome> {
+  return localThenOrdinary({ local: () => local.plan(input), ordinary: () => ordinary.plan(input) }, page)
+}
+
+/** What comes next; takes as long as trouble lasts. */
+export function decide(page: TroublePage, input: DecideInput): Promise<Verdict> {
+  return localThenOrdinary({ local: () => local.decide(input), ordinary: () => ordinary.decide(input) }, page)
 }
 
 /** Waiting for a machine: Temporal's own retries are the polls, none of which leaves an event. */

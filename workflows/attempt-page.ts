@@ -6,12 +6,14 @@ import { STATUS_QUERY, type AttemptInput, type AttemptOutcome, type AttemptStatu
 import type { MicroUsd } from '../core/money'
 import { formatInstant } from '../core/time'
 import { setAttributes } from './attributes'
+import { Retries } from './forever'
 import { headline, money, sentence } from './markdown'
 
 const statusQuery = defineQuery<AttemptStatus>(STATUS_QUERY)
 
 /** What an attempt shows of itself: a query, search attributes, and its page in the Temporal UI. */
 export class AttemptPage {
+  readonly retries = new Retries()
   private readonly status: AttemptStatus = { state: 'provisioning', reason: 'launching', handle: null }
   private story = ''
   private remark = ''
@@ -57,8 +59,8 @@ export class AttemptPage {
     return outcome
   }
 
-  trouble({ message }: Failure): void {
-    this.remark = message
+  trouble(failure: Failure | undefined): void {
+    this.remark = failure?.message ?? ''
     this.show()
   }
 
@@ -86,7 +88,7 @@ export class AttemptPage {
       headline({ state, reason, text: this.story }),
       '',
       ...facts.map((fact) => `- ${fact}`),
-      ...(this.remark === '' ? [] : ['', `**Trouble:** ${sentence(this.remark)}`]),
+      ...(this.remark === '' ? [] : ['', `**Trouble, retrying:** ${sentence(this.remark)}`]),
     ]
     setCurrentDetails(lines.join('\n'))
   }

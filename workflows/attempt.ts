@@ -23,7 +23,7 @@ import { formatDuration } from '../core/time'
 import { on, orchestrator, pressing } from './activities'
 import { AttemptPage } from './attempt-page'
 import { attemptOrders, type AttemptOrders } from './attempt-orders'
-import { forever } from './forever'
+import { forever, kept } from './forever'
 import { failedLaunch, launch, startRunner } from './launch'
 
 /**
@@ -44,12 +44,13 @@ export async function attempt(input: AttemptInput): Promise<AttemptOutcome> {
 }
 
 async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<AttemptOutcome> {
-  const extending = obeyExtensions(input, orders)
-  await holdBack(input, orders)
+  const life = { isSettled: false }
+  const extending = kept(obeyExtensions(input, page, { orders, life }))
+  await holdBack(input, page, orders)
   if (orders.drain !== undefined) return callOff(input, page, { orders, by: orders.drain.reason })
   page.ordering()
   const machine: Machine = { handle: null }
-  const draining = obeyDrain(input, page, { orders, machine })
+  const draining = kept(obeyDrain(input, page, { orders, machine }))
   const launched = await launch(input).catch(failedLaunch)
   if (launched.kind === 'untouched') {
     orders.close()
@@ -61,14 +62,18 @@ async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrder
     handle === null ? launched.end : await Promise.race([follow(input, page, { orders, handle }), draining])
   orders.close()
   const settlement = await settle(input, page, { orders, handle, end })
+  life.isSettled = true
   await extending
   return page.over({ settlement })
 }
 
-/** The pause before the order goes out, cut short when the attempt is told to stop. */
-async function holdBack({ pause }: AttemptInput, orders: AttemptOrders): Promise<void> {
+/** The pause before the order goes out, cut short when the attempt is told to stop, or to try now. */
+async function holdBack({ pause }: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<void> {
   if (pause === undefined) return
-  await condition(() => orders.drain !== undefined, pause.forMs, { summary: 'before trying again' })
+  await page.retries.pause(pause.forMs, {
+    summary: 'before trying again',
+    isOver: () => orders.drain !== undefined,
+  })
 }
 
 /** Ends an attempt whose order has not gone out. */
@@ -82,7 +87,7 @@ async function callOff(
   const end: AttemptEnd = { kind: 'stopped', by }
   const { settlement } = await forever(
     () => orchestrator.withdraw({ order, end, recordSeq: settleSeq }),
-    (failure) => page.trouble(failure),
+    page,
   )
   return page.over({ settlement: settlement ?? (await settle(input, page, { orders, handle: null, end })) })
 }
@@ -105,7 +110,7 @@ function settle(
         windowMs: end === null || orders.drain !== undefined ? 0 : timing.drainMs,
         recordSeq: input.settleSeq,
       }),
-    (failure) => page.trouble(failure),
+    page,
   )
 }
 
@@ -141,7 +146,7 @@ async function follow(
           ...(isExpiring && { isExpiring }),
           ...(isBudgetReached && { isBudgetReached }),
         }),
-      (failure) => page.trouble(failure),
+      page,
     )
     switch (seen.kind) {
       case 'running':
@@ -200,10 +205,7 @@ async function obeyDrain(
   const beganMs = Date.now()
   const isTold = await tellMachine(input, machine, { orders, drain })
   if (!isTold) {
-    await forever(
-      () => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }),
-      (failure) => page.trouble(failure),
-    )
+    await forever(() => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }), page)
   }
   const passedMs = isTold ? Date.now() - beganMs : 0
   for (;;) {
@@ -241,9 +243,11 @@ async function tellMachine(
   if (order.runnerStart !== 'after-launch' || handle === null || windowMs === 0) return false
   if (!patched('drain-machine')) return false
   const patienceMs = Math.min(2 * timing.beatMs + OBEYED_WITHIN_MS, windowMs / 2)
-  const telling = pressing(order.backend)
-    .drainMachine({ order, handle, drain, patienceMs })
-    .catch(() => ({ isOnRecord: false }))
+  const telling = kept(
+    pressing(order.backend)
+      .drainMachine({ order, handle, drain, patienceMs })
+      .catch(() => ({ isOnRecord: false })),
+  )
   const isOver = (): boolean => orders.isClosed || (orders.drain?.windowMs ?? 0) < windowMs
   const told = await Promise.race([telling, condition(isOver).then(() => ({ isOnRecord: orders.isClosed }))])
   return told.isOnRecord
@@ -252,13 +256,25 @@ async function tellMachine(
 /** From reading the order to the beat that tells, over a slow line. */
 const OBEYED_WITHIN_MS = 5_000
 
-/** Puts each new limit where the runner reads it. */
-async function obeyExtensions(input: AttemptInput, orders: AttemptOrders): Promise<void> {
+/** Puts each new limit where the runner reads it; a limit that could not be put is of no use once the attempt is settled. */
+async function obeyExtensions(
+  input: AttemptInput,
+  page: AttemptPage,
+  { orders, life }: { orders: AttemptOrders; life: { isSettled: boolean } },
+): Promise<void> {
   const { jobId, attempt: number } = input.order
   for (;;) {
     await condition(() => orders.limits.length > 0 || orders.isClosed)
     const limits = orders.limits.shift()
     if (limits === undefined) return
-    await orchestrator.extend({ jobId, attempt: number, limits })
+    const scope = new CancellationScope({ cancellable: true })
+    const putting = kept(
+      scope.run(() => forever(() => orchestrator.extend({ jobId, attempt: number, limits }), page)),
+    )
+    await Promise.race([putting, condition(() => life.isSettled)])
+    scope.cancel()
+    await putting.catch((error: unknown) => {
+      if (!scope.consideredCancelled) throw error
+    })
   }
 }

@@ -3,7 +3,7 @@ import { NO_CHECKPOINT } from '../core/checkpoint'
 import { failureFrom } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import { copying } from './activities'
-import { forever } from './forever'
+import { forever, kept } from './forever'
 import type { JobRun } from './job-run'
 import { mustStop } from './next-order'
 
@@ -20,9 +20,9 @@ export async function copyCheckpoint(run: JobRun): Promise<Finish | undefined> {
   run.page.say('planning', `Copying the checkpoint of step ${step} of ${source.jobId}.`)
   const input = { jobId, source, recordSeq: run.nextSeq() }
   const scope = new CancellationScope({ cancellable: true })
-  const copy = scope.run(() =>
-    forever(
-      async (): Promise<Finish | undefined> => {
+  const copy = kept(
+    scope.run(() =>
+      forever(async (): Promise<Finish | undefined> => {
         try {
           run.page.copied(await copying.copyCheckpoint(input))
           return undefined
@@ -36,8 +36,7 @@ export async function copyCheckpoint(run: JobRun): Promise<Finish | undefined> {
             message: `${message} ${hint}`.trimEnd(),
           }
         }
-      },
-      (failure) => scope.consideredCancelled || run.page.trouble(failure),
+      }, run.page),
     ),
   )
   const end = await Promise.race([copy, condition(() => mustStop(run)).then((): undefined => undefined)])
@@ -45,5 +44,7 @@ export async function copyCheckpoint(run: JobRun): Promise<Finish | undefined> {
   await copy.catch((error: unknown) => {
     if (!scope.consideredCancelled) throw error
   })
+  // Trouble with a copy that the job no longer waits for.
+  run.page.trouble(undefined)
   return end
 }

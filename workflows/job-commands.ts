@@ -18,10 +18,11 @@ import {
 } from '../core/messages'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
-import { formatInstant } from '../core/time'
+import { formatDuration, formatInstant } from '../core/time'
 import { DEFAULT_TIMING } from '../core/timing'
 import { failureFrom } from '../core/failure'
 import { orchestrator } from './activities'
+import { kept } from './forever'
 import type { JobRun } from './job-run'
 import { armDeadline } from './limits'
 
@@ -100,8 +101,8 @@ async function havePromised(run: JobRun, microUsd: number): Promise<void> {
   refuseWhenOver(run)
   const { month } = run.resolved
   if (month === undefined) return
-  const promised = CancellationScope.nonCancellable(() =>
-    orchestrator.promiseBudget({ jobId, owner, month, microUsd }),
+  const promised = kept(
+    CancellationScope.nonCancellable(() => orchestrator.promiseBudget({ jobId, owner, month, microUsd })),
   )
   await promised.catch((error: unknown) => refuse(failureFrom(error).message))
   // It may have ended meanwhile, and its money gone back.
@@ -135,12 +136,23 @@ function refuseExtension(run: JobRun, { deadlineAtMs, budgetMicroUsd }: ExtendUp
   if (deadlineAtMs !== undefined && !(deadlineAtMs > Date.now())) {
     refuse(`The deadline ${formatInstant(deadlineAtMs)} has passed already.`)
   }
+  if (deadlineAtMs !== undefined) refuseTooSoon(run, deadlineAtMs)
   const { spentMicroUsd } = run.page.status
   if (budgetMicroUsd !== undefined && !(budgetMicroUsd > spentMicroUsd)) {
     refuse(
       `The budget ${formatUsd(budgetMicroUsd)} is not above the ${formatUsd(spentMicroUsd)} spent already.`,
     )
   }
+}
+
+/** A machine must save and power off before the deadline; a deadline sooner than that would stop the job at once. */
+function refuseTooSoon(run: JobRun, deadlineAtMs: number): void {
+  const { drainMs, powerOffMs } = run.isResolved ? run.resolved.timing : DEFAULT_TIMING
+  const neededMs = drainMs + powerOffMs
+  if (deadlineAtMs - Date.now() > neededMs) return
+  refuse(
+    `The deadline ${formatInstant(deadlineAtMs)} is too soon: saving and stopping take up to ${formatDuration(neededMs)}. Give a later one, or cancel the job.`,
+  )
 }
 
 function wordsOf({ deadlineAtMs, budgetMicroUsd }: ExtendUpdate): string {

@@ -25,6 +25,7 @@ export function jobDetails(status: JobStatus): string {
   ]
   return [
     headline({ state, reason, text: message }),
+    ...(status.trouble === undefined ? [] : ['', `**Trouble, retrying:** ${sentence(status.trouble)}`]),
     '',
     ...facts.map((fact) => `- ${fact}`),
     ...(isFinal(state) || status.placementReasons.length === 0

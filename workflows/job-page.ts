@@ -9,6 +9,7 @@ import type { AttemptRecord } from '../core/ledger'
 import { ATTEMPTS_SHOWN_MAX, STATUS_QUERY, type JobInput, type JobStatus, type Pause } from '../core/messages'
 import type { Order } from '../core/plan'
 import { setAttributes } from './attributes'
+import { Retries } from './forever'
 import { jobDetails } from './job-details'
 
 const statusQuery = defineQuery<JobStatus>(STATUS_QUERY)
@@ -16,6 +17,7 @@ const statusQuery = defineQuery<JobStatus>(STATUS_QUERY)
 /** A job's one state: the query, the search attributes and the page in the Temporal UI show it. */
 export class JobPage {
   readonly status: JobStatus
+  readonly retries = new Retries()
 
   constructor(input: JobInput) {
     const { spec } = input
@@ -37,6 +39,13 @@ export class JobPage {
     this.status.runId = workflowInfo().runId
     setHandler(statusQuery, () => this.status, { description: 'Where the job is, and why.' })
     this.show()
+  }
+
+  /** For the record: trouble of the moment is none of the job's end. */
+  get settledStatus(): JobStatus {
+    const status = { ...this.status }
+    delete status.trouble
+    return status
   }
 
   get isOver(): boolean {
@@ -118,8 +127,10 @@ export class JobPage {
     this.show()
   }
 
-  trouble({ message }: Failure): void {
-    this.say(this.status.reason, `Trouble, trying again: ${message}`)
+  trouble(failure: Failure | undefined): void {
+    if (failure === undefined) delete this.status.trouble
+    else this.status.trouble = failure.message
+    this.show()
   }
 
   private get lastAttempt(): AttemptRecord | undefined {

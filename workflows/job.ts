@@ -5,6 +5,7 @@ import {
   CancelledFailure,
   condition,
   continueAsNew,
+  TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow'
 import type { DecideInput, Settlement } from '../core/activities'
@@ -13,7 +14,7 @@ import type { Decision } from '../core/ledger'
 import type { JobInput, JobResult } from '../core/messages'
 import { offerKey, placeKey } from '../core/offer'
 import type { Order } from '../core/plan'
-import { local, orchestrator } from './activities'
+import { decide, orchestrator } from './activities'
 import { copyCheckpoint } from './copy-checkpoint'
 import { runAttempt } from './run-attempt'
 import { forever } from './forever'
@@ -31,44 +32,71 @@ type Finish = Extract<Decision, { kind: 'finish' }>
 export async function job(input: JobInput): Promise<JobResult> {
   const run = new JobRun(input)
   listen(run)
-  return CancellationScope.nonCancellable(() => live(run))
+  return CancellationScope.nonCancellable(async () => {
+    const { end, settlement } = await live(run).catch(lastWord)
+    return finish(run, end, settlement)
+  })
 }
 
-async function live(run: JobRun): Promise<JobResult> {
+/** How a job ends, and its last attempt's settlement where there was one. */
+interface Ending {
+  end: Finish
+  settlement?: Settlement
+}
+
+async function live(run: JobRun): Promise<Ending> {
   const refusal = await resolve(run)
-  if (refusal !== undefined) return finish(run, refusal)
+  if (refusal !== undefined) return { end: refusal }
   armDeadline(run)
   const end = await copyCheckpoint(run)
-  if (end !== undefined) return finish(run, end)
+  if (end !== undefined) return { end }
   for (;;) {
     const next = await nextOrder(run)
-    if (next.kind === 'finish') return finish(run, next)
+    if (next.kind === 'finish') return { end: next }
     const settlement = await runAttempt(run, next)
     const decision = await decideNext(run, next.order, settlement)
-    if (decision.kind === 'finish') return finish(run, decision, settlement)
+    if (decision.kind === 'finish') return { end: decision, settlement }
     run.goOn(decision)
     await continueFresh(run)
+  }
+}
+
+/**
+ * Whatever would close the workflow without a word finishes the job instead: its record is completed, its secrets are deleted and its
+ * promised money is released. An error of our own code does not close a workflow: a worker with mended code goes on.
+ */
+function lastWord(error: unknown): Ending {
+  if (!(error instanceof TemporalFailure)) throw error
+  const { message, hint } = failureFrom(error)
+  const sentence = hint === undefined ? message : `${message} ${hint}`
+  return {
+    end: { kind: 'finish', state: 'failed', reason: 'unclassified', message: `Internal error: ${sentence}` },
   }
 }
 
 /** The spec checked by a worker, unless an earlier run has done it. Answers why the job cannot run, if it cannot. */
 async function resolve(run: JobRun): Promise<Finish | undefined> {
   if (run.isResolved) return undefined
-  try {
-    run.resolved = await orchestrator.resolveJob(run.input)
-    return undefined
-  } catch (error) {
-    const failure = failureFrom(error)
-    const { class: failureClass, message, hint } = failure
-    const known = (['auth', 'invalid', 'quota'] as const).find((reason) => reason === failureClass)
-    const sentence = hint === undefined ? message : `${message} ${hint}`
-    return { kind: 'finish', state: 'failed', reason: known ?? 'unclassified', message: sentence }
-  }
+  return forever(async () => {
+    try {
+      run.resolved = await orchestrator.resolveJob(run.input)
+      return undefined
+    } catch (error) {
+      const { class: failureClass, message, hint } = failureFrom(error)
+      const reason = REFUSALS.find((known) => known === failureClass)
+      if (reason === undefined) throw error
+      const sentence = hint === undefined ? message : `${message} ${hint}`
+      return { kind: 'finish', state: 'failed', reason, message: sentence }
+    }
+  }, run.page)
 }
+
+/** Failures that are about the job itself. */
+const REFUSALS = ['auth', 'invalid', 'quota'] as const
 
 async function decideNext(run: JobRun, order: Order, settlement: Settlement): Promise<Decision> {
   const { handle } = settlement
-  const { decision, ledger } = await local.decide({
+  const { decision, ledger } = await decide(run.page, {
     jobId: run.input.jobId,
     recordSeq: run.nextSeq(),
     attempt: order.attempt,
@@ -120,13 +148,13 @@ async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promis
       orchestrator.finishJob({
         jobId: run.input.jobId,
         recordSeq: run.nextSeq(),
-        status: run.page.status,
+        status: run.page.settledStatus,
         artifacts: settlement?.artifacts ?? [],
         ...(settlement?.progress === undefined ? {} : { progress: settlement.progress }),
         ...(run.isResolved && run.resolved.month !== undefined ? { month: run.resolved.month } : {}),
         ...checkpointsKept(run),
       }),
-    (failure) => run.page.trouble(failure),
+    run.page,
   )
   await condition(allHandlersFinished)
   switch (end.state) {

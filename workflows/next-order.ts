@@ -2,11 +2,14 @@ import { CancellationScope, condition } from '@temporalio/workflow'
 import type { PlanInput, PlanOutcome, PlanWords } from '../core/activities'
 import type { Decision } from '../core/ledger'
 import type { Order } from '../core/plan'
-import { local, waiting } from './activities'
+import { decide, plan, waiting } from './activities'
+import { kept } from './forever'
 import type { JobRun } from './job-run'
 
 export interface Placed {
   kind: 'order'
+  /** Of the oldest limits that it may have been planned with; newer ones are passed on to its attempt. */
+  limitsVersion: number
   order: Order
   words: PlanWords
 }
@@ -16,42 +19,61 @@ type Finish = Extract<Decision, { kind: 'finish' }>
 /** The next placement, however long it takes to find one; or why there will be none. */
 export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
   if (mustStop(run)) return stopped(run)
-  const outcome = await planOrWait(run)
+  let { limitsVersion } = run
+  const outcome = await planOrWait(run, () => (limitsVersion = run.limitsVersion))
   if (outcome === undefined || mustStop(run)) return stopped(run)
   run.wishes.forgetMove()
   if (outcome.kind === 'place') run.pin(outcome.order)
-  if (outcome.kind === 'place') return { kind: 'order', order: outcome.order, words: outcome.words }
+  if (outcome.kind === 'place')
+    return { kind: 'order', limitsVersion, order: outcome.order, words: outcome.words }
   const { message, hint } = outcome.failure
   const sentence = hint === undefined ? message : `${message} ${hint}`
   return { kind: 'finish', state: 'failed', reason: outcome.reason, message: sentence }
 }
 
 /** Answers `undefined` when something else came up while it waited. */
-async function planOrWait(run: JobRun): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
+async function planOrWait(
+  run: JobRun,
+  onInput: () => void,
+): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
+  onInput()
   let input = planInput(run)
-  let outcome = await local.plan(input)
+  let outcome = await plan(run.page, input)
   if (outcome.kind !== 'place' && input.target !== undefined) {
     // There is no moving where the owner wanted; the job goes on wherever it can.
     run.wishes.forgetMove()
     input = planInput(run)
-    outcome = await local.plan(input)
+    outcome = await plan(run.page, input)
   }
   if (outcome.kind !== 'wait') return outcome
   run.page.move(run.page.status.state, 'waiting-for-capacity', outcome.reason)
-  return wait(run, planInput(run))
+  return wait(run, onInput)
 }
 
-/** Asks until there is an answer, unless the job is to stop. */
+/** Asks until there is an answer, unless the job is to stop; asks anew once its limits have changed. */
 async function wait(
   run: JobRun,
+  onInput: () => void,
+): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
+  // One place on record for all questions: should two of them be answered, the first answer holds.
+  const recordSeq = run.nextSeq()
+  onInput()
+  for (;;) {
+    const { limitsVersion } = run
+    const input = planInput(run, recordSeq)
+    const outcome = await ask(input, () => mustStop(run) || run.limitsVersion !== limitsVersion)
+    if (outcome !== undefined || mustStop(run)) return outcome
+  }
+}
+
+/** Asks until there is an answer or something else came up. */
+async function ask(
   input: PlanInput,
+  isOver: () => boolean,
 ): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
   const scope = new CancellationScope({ cancellable: true })
-  const asking = scope.run(() => waiting.planWhenAvailable(input))
-  const outcome = await Promise.race([
-    asking,
-    condition(() => mustStop(run)).then((): undefined => undefined),
-  ])
+  const asking = kept(scope.run(() => waiting.planWhenAvailable(input)))
+  const outcome = await Promise.race([asking, condition(isOver).then((): undefined => undefined)])
   scope.cancel()
   await asking.catch((error: unknown) => {
     if (!scope.consideredCancelled) throw error
@@ -59,13 +81,13 @@ async function wait(
   return outcome
 }
 
-function planInput(run: JobRun): PlanInput {
+function planInput(run: JobRun, recordSeq = run.nextSeq()): PlanInput {
   const { input, page, wishes, pause, pins } = run
   const { deadlineAtMs, budgetMicroUsd, spentMicroUsd } = page.status
   return {
     jobId: input.jobId,
     deployment: input.deployment,
-    recordSeq: run.nextSeq(),
+    recordSeq,
     attempt: run.nextAttempt,
     resolved: run.resolved,
     bundle: input.bundle,
@@ -89,7 +111,7 @@ async function stopped(run: JobRun): Promise<Finish> {
   const { wishes, input } = run
   if (wishes.present === null || wishes.present === 'migrated')
     throw new Error('nothing asked the job to stop')
-  const { decision } = await local.decide({
+  const { decision } = await decide(run.page, {
     jobId: input.jobId,
     recordSeq: run.nextSeq(),
     attempt: run.page.status.attemptsTotal,

@@ -7,7 +7,7 @@ import {
   ChildWorkflowFailure,
   type ChildWorkflowHandle,
 } from '@temporalio/workflow'
-import type { PlanWords, Settlement } from '../core/activities'
+import type { Settlement } from '../core/activities'
 import type { DrainReason } from '../core/documents'
 import { failureFrom } from '../core/failure'
 import type { AttemptEnd } from '../core/ledger'
@@ -25,7 +25,7 @@ import { attemptWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/q
 import type { attempt } from './attempt'
 import { on } from './activities'
 import { attributesOf } from './attributes'
-import { forever } from './forever'
+import { forever, kept } from './forever'
 import type { JobRun } from './job-run'
 import { armBudgetOfBefore, limitsNow } from './limits'
 import { sentence } from './markdown'
@@ -37,7 +37,8 @@ type Child = ChildWorkflowHandle<typeof attempt>
  * Runs one attempt as a child and answers what is certain about it. A child that ends without having settled (ended by hand,
  * failed) is settled here: the next attempt starts only when nothing of this one runs.
  */
-export async function runAttempt(run: JobRun, { order, words }: Placed): Promise<Settlement> {
+export async function runAttempt(run: JobRun, placed: Placed): Promise<Settlement> {
+  const { order, words } = placed
   const { pause } = run
   const input: AttemptInput = {
     order,
@@ -49,7 +50,7 @@ export async function runAttempt(run: JobRun, { order, words }: Placed): Promise
   run.page.begin(order, words.reasons, pause)
   run.orderAtMs = Date.now() + (pause?.forMs ?? 0)
   armBudgetOfBefore(run, order)
-  const settlement = await runChild(run, input, words).catch((error: unknown) =>
+  const settlement = await runChild(run, input, placed).catch((error: unknown) =>
     settleHere(run, input, endSeenFrom(error)),
   )
   run.wishes.disarm('budget')
@@ -60,7 +61,7 @@ export async function runAttempt(run: JobRun, { order, words }: Placed): Promise
 async function runChild(
   run: JobRun,
   input: AttemptInput,
-  { summary, reasons }: PlanWords,
+  { words: { summary, reasons }, limitsVersion }: Placed,
 ): Promise<Settlement> {
   const { order } = input
   const child: Child = await startChild<typeof attempt>(WORKFLOW_TYPES.attempt, {
@@ -82,11 +83,13 @@ async function runChild(
     staticDetails: reasons.map((reason) => `- ${sentence(reason)}`).join('\n'),
   })
   const life = { isOver: false }
-  const result = child
-    .result()
-    .catch(outcomeOf)
-    .finally(() => (life.isOver = true))
-  const [outcome] = await Promise.all([result, passOn(run, order, { child, life })])
+  const result = kept(
+    child
+      .result()
+      .catch(outcomeOf)
+      .finally(() => (life.isOver = true)),
+  )
+  const [outcome] = await Promise.all([result, passOn(run, order, { child, life, limitsVersion })])
   return outcome.settlement
 }
 
@@ -94,11 +97,11 @@ async function runChild(
 async function passOn(
   run: JobRun,
   order: Order,
-  { child, life }: { child: Child; life: { isOver: boolean } },
+  { child, life, limitsVersion }: { child: Child; life: { isOver: boolean }; limitsVersion: number },
 ): Promise<void> {
   const { wishes } = run
   let wishesSeen = 0
-  let limitsSeen = run.limitsVersion
+  let limitsSeen = limitsVersion
   for (let seq = 1; ;) {
     await condition(
       () =>
@@ -160,6 +163,6 @@ function settleHere(run: JobRun, input: AttemptInput, end: AttemptEnd | null): P
         windowMs: run.wishes.present === null ? timing.drainMs : run.wishes.windowMs,
         recordSeq: settleSeq,
       }),
-    (failure) => run.page.trouble(failure),
+    run.page,
   )
 }

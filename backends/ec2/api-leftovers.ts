@@ -23,7 +23,7 @@ export interface LeftoversApi {
     signal: AbortSignal,
   ): Promise<Template[]>
   deleteTemplate(id: string, signal: AbortSignal): Promise<void>
-  /** All of the account that are open or active, or the one of an id: a fleet's requests carry no tags. */
+  /** All of the account that are open or active, or the one of an id: those of earlier versions carry no tags. */
   spotRequests(id: string | undefined, signal: AbortSignal): Promise<SpotRequest[]>
   /** Takes a request back; a machine that came of it goes on. */
   cancelSpotRequest(id: string, signal: AbortSignal): Promise<void>

@@ -40,6 +40,8 @@ export class AwsError extends Error {
 export interface AccountApi {
   /** `clockAheadMs`: how far the provider's clock is ahead of ours, to a second or two. */
   identity(signal: AbortSignal): Promise<{ account: string; arn: string; clockAheadMs: number }>
+  /** New accounts may be on the free plan, which launches a few small types only. */
+  plan(signal: AbortSignal): Promise<'free' | 'paid'>
   /** The value of one quota of EC2, in its own unit. */
   quota(code: string, signal: AbortSignal): Promise<number>
   /** Requests for higher quotas of EC2 in this Region, newest first. */
@@ -53,6 +55,8 @@ export interface AccountApi {
   /** The role of an instance profile and the policies attached to it, or `undefined` when there is no such profile. */
   profile(name: string, signal: AbortSignal): Promise<{ roleName?: string; policies: string[] } | undefined>
   hasRole(name: string, signal: AbortSignal): Promise<boolean>
+  /** The whole ARN of a role, with its path; `undefined` when there is no such role. */
+  roleArn(name: string, signal: AbortSignal): Promise<string | undefined>
   /** A public or own parameter's value. */
   parameter(name: string, signal: AbortSignal): Promise<string>
   /** Region of a bucket, or `undefined` when there is no such bucket. */
@@ -83,11 +87,24 @@ export interface MachineType {
   memoryMiB: number
   /** `x86_64`, `arm64`, ... */
   architectures: string[]
-  gpus: { name: string; manufacturer: string; count: number; memoryMiB: number }[]
+  gpus: Gpu[]
   /** It has chips for learning that are no GPUs, or other special hardware. */
   hasOtherChips: boolean
   /** `on-demand`, `spot`, `capacity-block`. */
   usageClasses: string[]
+  /** Accounts on the free plan may launch it. */
+  isFreeTier: boolean
+  isBareMetal: boolean
+}
+
+export interface Gpu {
+  name: string
+  manufacturer: string
+  /** Devices that a program sees; each may be a part of a GPU. */
+  count: number
+  memoryMiB: number
+  /** What each is of a whole GPU, up to 1. */
+  part: number
 }
 
 export interface SpotPrice {
@@ -194,6 +211,8 @@ export interface TemplateSpec {
   userData: string
   /** Its machines take no place of a reservation. */
   avoidsReservations: boolean
+  /** Spot requests of its launches get the tags of the template, all of them; only launches of spot machines may use it. */
+  tagsSpotRequests: boolean
   tags: Record<string, string>
 }
 
@@ -218,8 +237,9 @@ export interface ReservedRequest {
   tags: Record<string, string>
 }
 
-/** What came of a fleet of one machine. */
+/** What came of a fleet of one machine. With neither machines nor errors it says nothing. */
 export interface FleetAnswer {
+  fleetId?: string
   machines: {
     id: string
     pool?: Partial<Pool>
@@ -260,6 +280,8 @@ export interface Volume {
 
 export interface MachinesApi {
   createFleet(request: FleetRequest, signal: AbortSignal): Promise<FleetAnswer>
+  /** What is on record of an instant fleet; `undefined` where it is not shown (yet). */
+  fleet(id: string, signal: AbortSignal): Promise<FleetAnswer | undefined>
   /** Launches into a reservation, or throws: never elsewhere. */
   runReserved(request: ReservedRequest, signal: AbortSignal): Promise<Machine>
   /** Makes version 1 of a launch template. */

@@ -1,7 +1,7 @@
 import { formatDuration, MINUTE_MS, SECOND_MS } from '../../core/time'
 import type { Problem } from '../backend'
 import { TYPES_DEFAULT } from './config'
-import { MAKE_SPOT_ROLE } from './errors'
+import { MAKE_SPOT_ROLE } from './meanings'
 import type { Host } from './host'
 
 /** As AWS names it in every account. */

@@ -5,9 +5,11 @@ import { checkGroups, checkWaysOut } from './check-network'
 import { ec2Error } from './errors'
 import type { Host } from './host'
 import { probesOf, STORE_PERMISSIONS, WORKER_PERMISSIONS, type PolicyFacts } from './permissions'
+import { checkPlan } from './plan'
 import { isOpen, requestInWords } from './quotas'
 import { checkReservations } from './reservations'
-import { isDrivable, quotaOf } from './shapes'
+import { quotaOf } from './shapes'
+import { whyUnusable } from './usable'
 
 const isOptional = (action: string): boolean =>
   [...WORKER_PERMISSIONS, ...STORE_PERMISSIONS].some(
@@ -29,6 +31,7 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
     () => checkImage(host, signal),
     () => checkTypes(host, signal),
     () => checkSpotRole(host, signal),
+    () => checkPlan(host, signal),
     () => checkQuotas(host, signal),
     () => checkPrices(host, signal),
     () => checkReservations(host, signal),
@@ -97,8 +100,9 @@ async function checkPermissions(
   const facts: PolicyFacts = { account, region, ...names, bucket: store ?? '' }
   const wanted = [...WORKER_PERMISSIONS, ...(store === undefined ? [] : STORE_PERMISSIONS)]
   try {
+    const principal = await principalOf(host, arn, signal)
     const asked = probesOf(wanted, facts).map((wish) =>
-      host.api.account.deniedActions(principalOf(arn), wish, signal),
+      host.api.account.deniedActions(principal, wish, signal),
     )
     const denied = new Set((await Promise.all(asked)).flat())
     return [...denied].map((action) => denial(`${arn} may not do ${action}`, action))
@@ -127,10 +131,16 @@ function storeOf({ config, deps: { storeUrl } }: Host): string | undefined {
   return bucket.endpoint === undefined || config.endpoint !== undefined ? bucket.name : undefined
 }
 
-/** Policies are asked of the role, not of one session of it. */
-function principalOf(arn: string): string {
+/**
+ * Policies are asked of the role, not of one session of it. A session's ARN lacks the path of its role, which those of single sign-on have
+ * (`/aws-reserved/sso.amazonaws.com/...`): IAM is asked for it.
+ */
+async function principalOf({ api }: Host, arn: string, signal: AbortSignal): Promise<string> {
   const session = /^arn:([\w-]+):sts::(\d+):assumed-role\/([^/]+)\/.+$/.exec(arn)
-  return session === null ? arn : `arn:${session[1]}:iam::${session[2]}:role/${session[3]}`
+  if (session === null) return arn
+  const [, partition, account, name = ''] = session
+  const known = await api.account.roleArn(name, signal).catch(() => undefined)
+  return known ?? `arn:${partition}:iam::${account}:role/${name}`
 }
 
 async function checkProfile(host: Host, signal: AbortSignal): Promise<Problem[]> {
@@ -196,7 +206,7 @@ async function checkQuotas(host: Host, signal: AbortSignal): Promise<Problem[]> 
 /** Says when prices are old ones, and that what has none is not offered. */
 async function checkPrices(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const [all, priceOf] = await Promise.all([host.market.types(signal), host.market.onDemand(signal)])
-  const types = all.filter(isDrivable)
+  const types = all.filter((type) => whyUnusable(type, host.config) === undefined)
   const note = types.map(({ name }) => priceOf(name)?.note).find((one) => one !== undefined)
   if (note === undefined) return []
   const unpriced = types.filter(({ name }) => priceOf(name) === undefined).length

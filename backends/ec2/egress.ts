@@ -2,8 +2,8 @@ import type { Problem } from '../backend'
 import type { Subnet } from './api'
 import type { Host } from './host'
 
-/** What the agent and the runner must reach. */
-const NEEDED = ['ssm', 'ssmmessages', 'ec2messages', 's3']
+/** What the agent and the runner must reach. Since version 3.3.40 the agent does without `ec2messages`. */
+const NEEDED = ['ssm', 'ssmmessages', 's3']
 
 /** Why machines of a subnet cannot reach what they need, or `undefined` when they can. */
 export async function wayOut(host: Host, subnet: Subnet, signal: AbortSignal): Promise<Problem | undefined> {

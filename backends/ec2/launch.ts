@@ -1,5 +1,5 @@
 import type { LaunchOutcome } from '../../core/activities'
-import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import { SECOND_MS } from '../../core/time'
 import type { Failure } from '../../core/failure'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
@@ -7,7 +7,8 @@ import type { CallContext } from '../backend'
 import { BackendError } from '../errors'
 import { AwsError, type FleetAnswer, type FleetRequest, type Machine, type ReservedRequest } from './api'
 import { pause } from './calls'
-import { ec2Error, failureOfCode, hasCode, invalid, mayHaveHappened, transient } from './errors'
+import { ec2Error, hasCode, invalid, mayHaveHappened, transient } from './errors'
+import { failureOfFleet, treatAsTransientWhileNew } from './fleet-failure'
 import { LEFT_ALONE_MS, type Host } from './host'
 import { handleOf, handleOfFleet } from './machines'
 import { CAPACITY_TYPES } from './offers'
@@ -17,9 +18,6 @@ import { templateSpec, type TemplateFacts } from './template'
 
 /** A machine ordered is seldom seen later than this; its tag is looked for from then on. */
 const FIND_AFTER_MS = 5 * SECOND_MS
-/** What was made a moment ago may not be known everywhere: so long an answer that says so is not believed. */
-const YOUNG_MS = MINUTE_MS
-const YOUNG_CODES = ['InvalidParameterValue', 'InvalidGroup.NotFound']
 
 /**
  * Sends the order as one instant fleet of one machine, or as one machine for a reservation. All of it stands in the order, the token
@@ -31,10 +29,11 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
     const request = requestFor(order)
     host.memory.sent(attemptId)
     const beforeMs = host.deps.clock()
-    const answer = await send(host, { order, request, signal })
+    const sent = await send(host, { order, request, signal })
+    const answer = sent && (isSilent(sent) ? await askFleet(host, sent, signal) : sent)
     if (answer === undefined) return { kind: 'unconfirmed', findAfterMs: FIND_AFTER_MS }
     const [bought] = answer.machines
-    if (bought === undefined) return refuse(host, order, failureOfFleet(host, order, answer))
+    if (bought === undefined) return refuse(host, order, failureOfFleet(host, order, answer.errors))
     const machine = bought.machine ?? (await see(host, bought.id, signal))
     const handle =
       machine === undefined ? handleOfFleet(order, { ...bought, launchedAtMs: beforeMs }) : handleOf(machine)
@@ -100,7 +99,7 @@ async function send(host: Host, sending: Sending): Promise<FleetAnswer | undefin
       return await sendAgain(host, sending)
     }
     if (hasCode(error, 'IdempotentParameterMismatch')) return adopt(host, order, signal)
-    return whatCame(host, error)
+    return classifySendError(host, error)
   }
 }
 
@@ -119,7 +118,7 @@ async function sendAgain(host: Host, { request, signal }: Sending): Promise<Flee
     return await buy(host, request, signal)
   } catch (error) {
     if (isTemplateMissing(error)) throw transient('the launch template just made is not known everywhere yet')
-    return whatCame(host, error)
+    return classifySendError(host, error)
   }
 }
 
@@ -132,23 +131,11 @@ function isTemplateMissing(error: unknown): boolean {
   )
 }
 
-function whatCame(host: Host, error: unknown): undefined {
-  if (error instanceof AwsError && mayHaveHappened(error)) return undefined
-  throw believed(host, error)
-}
-
-/** An answer that something is not there is not believed while it may only be new. */
-function believed(host: Host, error: unknown): unknown {
-  if (!(error instanceof AwsError) || !YOUNG_CODES.includes(error.code)) return error
-  if (
-    failureOfCode(error.code, error.message).class !== 'transient' &&
-    error.code !== 'InvalidGroup.NotFound'
-  )
-    return error
-  const sinceMs = host.memory.since(`young ${error.message}`, true)!
-  const { failure } = ec2Error(error)
-  const isYoung = host.deps.clock() - sinceMs < YOUNG_MS
-  return new BackendError({ ...failure, class: isYoung ? 'transient' : 'invalid' }, { cause: error })
+/** `undefined` when the request may have had its effect; throws what it failed of otherwise. */
+function classifySendError(host: Host, error: unknown): undefined {
+  if (!(error instanceof AwsError)) throw error
+  if (mayHaveHappened(error)) return undefined
+  throw new BackendError(treatAsTransientWhileNew(host, error, ec2Error(error).failure), { cause: error })
 }
 
 async function makeTemplate(host: Host, { order, request, signal }: Sending): Promise<void> {
@@ -171,6 +158,33 @@ async function adopt(host: Host, order: Order, signal: AbortSignal): Promise<Fle
     'the token of this order was used for another request, of which there is no machine',
     'Report this: an order must never change once it was sent.',
   )
+}
+
+function isSilent({ machines, errors }: FleetAnswer): boolean {
+  return machines.length === 0 && errors.length === 0
+}
+
+/**
+ * What EC2 has on record of a fleet that answered with neither a machine nor an error; `undefined` where that tells nothing either, and
+ * the machine's tag must.
+ */
+async function askFleet(
+  host: Host,
+  { fleetId }: FleetAnswer,
+  signal: AbortSignal,
+): Promise<FleetAnswer | undefined> {
+  if (fleetId === undefined) return undefined
+  for (const waitMs of LOOKS_MS) {
+    try {
+      if (waitMs > 0) await pause(waitMs, signal)
+      const answer = await host.api.machines.fleet(fleetId, signal)
+      if (answer !== undefined && !isSilent(answer)) return answer
+    } catch {
+      // Not permitted, or not answered: a machine may have been bought all the same.
+      return undefined
+    }
+  }
+  return undefined
 }
 
 /** Pauses between looks for a machine just made: in all about two seconds, after which its fleet's word must do. */
@@ -199,48 +213,4 @@ function refuse(host: Host, order: Order, failure: Failure): LaunchOutcome {
   }
   host.memory.refused(order.attemptId)
   return { kind: 'refused', failure }
-}
-
-/** What a fleet without a machine stands for: the most hopeful of what its pools said. */
-function failureOfFleet(host: Host, order: Order, { errors }: FleetAnswer): Failure {
-  const failures = errors.map(({ code, message, pool }) => {
-    const failure = failureOfCode(code, message)
-    for (const offer of order.offers.filter((one) => isOf(one, pool)))
-      host.memory.missed(offer, code, LEFT_ALONE_MS[aloneFor(code, failure)])
-    return failure
-  })
-  const byHope = HOPE.flatMap((one) => failures.filter((failure) => failure.class === one))
-  const [best] = byHope
-  if (best === undefined)
-    return { class: 'capacity', message: 'The provider gave neither a machine nor a reason.' }
-  const codes = [...new Set(errors.map(({ code }) => code))].join(', ')
-  return {
-    ...best,
-    message: `None of ${order.offers.length} pools gave a machine (${codes}): ${best.message}`,
-  }
-}
-
-/** What can pass by itself counts before what a person must mend. */
-const HOPE = [
-  'capacity',
-  'throttled',
-  'transient',
-  'quota',
-  'unclassified',
-  'expired',
-  'auth',
-  'invalid',
-] as const
-
-function aloneFor(code: string, failure: Failure): keyof typeof LEFT_ALONE_MS {
-  if (code === 'Unsupported' || code === 'InvalidAvailabilityZone') return 'never'
-  return failure.class === 'quota' ? 'quota' : 'capacity'
-}
-
-function isOf({ type, data }: Offer, pool: { type?: string; subnet?: string } | undefined): boolean {
-  if (pool === undefined || (pool.type === undefined && pool.subnet === undefined)) return true
-  return (
-    (pool.type === undefined || pool.type === type) &&
-    (pool.subnet === undefined || pool.subnet === data?.subnet)
-  )
 }

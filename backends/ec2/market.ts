@@ -6,6 +6,7 @@ import { cached, type Cached } from './calls'
 import { catalogPrices } from './catalog'
 import type { Ec2Config } from './config'
 import { invalid } from './errors'
+import { FREE_PLAN_TYPES } from './plan'
 
 export interface Price {
   microUsdPerHour: MicroUsd
@@ -16,6 +17,9 @@ export interface Price {
 
 /** What there is to buy in the Region, and for how much. */
 export interface Market {
+  /** The plan of the account; nothing where it cannot be read. */
+  plan(signal: AbortSignal): Promise<'free' | 'paid' | undefined>
+  /** Those of the settings; where the account is on the free plan also those that a first job can run on. */
   types(signal: AbortSignal): Promise<MachineType[]>
   /** The zones that have each type at all. */
   zones(signal: AbortSignal): Promise<ReadonlyMap<string, ReadonlySet<string>>>
@@ -33,6 +37,8 @@ export interface Market {
 
 /** New types come a few times a year. */
 const TYPES_FRESH_MS = 6 * HOUR_MS
+/** A person upgrades a plan once, and then wants it used. */
+const PLAN_FRESH_MS = 10 * MINUTE_MS
 /** List prices change a few times a year, and never during a job. */
 const PRICES_FRESH_MS = 6 * HOUR_MS
 /** Spot prices move slowly, a few times a day. */
@@ -49,11 +55,16 @@ interface Parts {
 }
 
 export function createMarket({ config, api, clock }: Parts): Market {
+  const plan = cached({ freshForMs: PLAN_FRESH_MS, clock, read: (signal) => api.account.plan(signal) })
+  const readPlan = async (signal: AbortSignal): Promise<'free' | 'paid' | undefined> =>
+    (await plan.soon(PRICE_PATIENCE_MS, signal))?.value
+  const patterns = async (signal: AbortSignal): Promise<string[]> =>
+    (await readPlan(signal)) === 'free' ? [...config.types, ...FREE_PLAN_TYPES] : config.types
   const types = cached({
     freshForMs: TYPES_FRESH_MS,
     clock,
     read: async (signal) => {
-      const found = await api.market.types(config.types, signal)
+      const found = await api.market.types(await patterns(signal), signal)
       if (found.length === 0) throw invalid(...whyNoTypes(config))
       return found
     },
@@ -61,7 +72,7 @@ export function createMarket({ config, api, clock }: Parts): Market {
   const zones = cached({
     freshForMs: TYPES_FRESH_MS,
     clock,
-    read: async (signal) => zonesByType(await api.market.typeZones(config.types, signal)),
+    read: async (signal) => zonesByType(await api.market.typeZones(await patterns(signal), signal)),
   })
   const listPrices = cached({
     freshForMs: PRICES_FRESH_MS,
@@ -83,6 +94,7 @@ export function createMarket({ config, api, clock }: Parts): Market {
     },
   })
   return {
+    plan: readPlan,
     types: async (signal) => (await types.get(signal)).value,
     zones: async (signal) => (await zones.get(signal)).value,
     onDemand: async (signal) => listed(await listPrices.soon(PRICE_PATIENCE_MS, signal), config.region),

@@ -6,9 +6,11 @@ import { besidePrice } from './beside'
 import type { Host } from './host'
 import type { Price } from './market'
 import { reservedFacts } from './reserved-offers'
+import { planNote } from './plan'
 import { BILLED_AT_LEAST_MS } from './prices'
-import { diskFor, holding, isDrivable, quotaOf, shapeOf } from './shapes'
+import { diskFor, holding, isWanted, quotaOf, shapeOf } from './shapes'
 import { templateName, type TemplateFacts } from './template'
+import { whyUnusable } from './usable'
 
 export const BACKEND = 'ec2'
 export const CAPACITY_TYPES = ['on-demand', 'spot'] as const
@@ -29,9 +31,11 @@ export async function offers(
     host.market.zones(signal),
     host.places.byZone(signal),
   ])
-  const held = holding(types.filter(isDrivable), request)
+  const usable = types.filter((type) => whyUnusable(type, host.config) === undefined)
+  const held = holding(usable, request)
   const images = await imagesFor(host, { types: held, pins }, signal)
-  const [onDemand, diskUsdPerGiBMonth, spot, quotas, reserved] = await Promise.all([
+  const [plan, onDemand, diskUsdPerGiBMonth, spot, quotas, reserved] = await Promise.all([
+    host.market.plan(signal),
     host.market.onDemand(signal),
     host.market.diskUsdPerGiBMonth(signal),
     host.config.hasSpot ? host.market.spot(signal) : undefined,
@@ -54,7 +58,7 @@ export async function offers(
         // Without a price of our own to end at, spot is kept up to what the type costs on demand.
         const most = capacityType === 'spot' ? onDemand(type.name) : price
         if (price === undefined || most === undefined) continue
-        const { availability, note } = availabilityOf(host, { type, capacityType, subnet, quotas })
+        const { availability, note } = availabilityOf(host, { type, capacityType, subnet, quotas, plan })
         const priceMicroUsdPerHour = price.microUsdPerHour + besideMicroUsdPerHour
         const dearest = Math.max(priceMicroUsdPerHour, most.microUsdPerHour + besideMicroUsdPerHour)
         const prices = { priceSource: price.source, priceMicroUsdPerHour, besideMicroUsdPerHour }
@@ -83,7 +87,37 @@ export async function offers(
       found.push(offerOf({ ...facts, ...common, availability, notes, data }))
     }
   }
-  return found
+  return [...found, ...unusableOffers(host, { types, zones, onDemand, request })]
+}
+
+/** Types that a job asks for by their accelerator and that are never bought here, each once, with the reason. */
+function unusableOffers(
+  host: Host,
+  {
+    types,
+    zones,
+    onDemand,
+    request,
+  }: Pick<Prices, 'onDemand'> & {
+    types: MachineType[]
+    zones: ReadonlyMap<string, ReadonlySet<string>>
+    request: ResourceRequest
+  },
+): Offer[] {
+  if ((request.accelerators ?? []).length === 0) return []
+  return types.flatMap((type): Offer[] => {
+    const note = whyUnusable(type, host.config)
+    const price = onDemand(type.name)
+    if (note === undefined || price === undefined || !isWanted(type, request)) return []
+    const [place = ''] = [...(zones.get(type.name) ?? [])].sort()
+    return [
+      {
+        ...{ backend: BACKEND, capacityType: 'on-demand', type: type.name, place },
+        ...{ shape: shapeOf(type, host.config.diskGiB), availability: 'unusable', note },
+        ...{ priceMicroUsdPerHour: price.microUsdPerHour, priceSource: price.source },
+      },
+    ]
+  })
 }
 
 /** Where in its zone a machine of a reservation goes; a note where it can go nowhere. */
@@ -160,8 +194,17 @@ function availabilityOf(
     capacityType,
     subnet,
     quotas,
-  }: { type: MachineType; capacityType: Bought; subnet: Subnet; quotas: ReadonlyMap<string, number> },
+    plan,
+  }: {
+    type: MachineType
+    capacityType: Bought
+    subnet: Subnet
+    quotas: ReadonlyMap<string, number>
+    plan: 'free' | 'paid' | undefined
+  },
 ): { availability: Availability; note?: string } {
+  const denied = planNote(plan, type)
+  if (denied !== undefined) return { availability: 'no-quota', note: denied }
   const quota = quotaOf(type.name)
   const limit = quota && quotas.get(quota[capacityType])
   if (limit !== undefined && limit < type.cpus) {
@@ -242,6 +285,7 @@ async function dataFor(
       .sort()
       .join(','),
     ...(capacityType === 'on-demand' && { reservations: 'none' }),
+    ...(capacityType === 'spot' && { market: 'spot' }),
   }
   return {
     ...(facts as Record<string, string>),

@@ -10,6 +10,8 @@ export type Scope =
   | 'shell-document'
   | 'tags-at-launch'
   | 'machine-role'
+  | 'pass-machine-role'
+  | 'own-spot-requests'
   | 'machine-profile'
   | 'spot-role'
   | 'public-parameters'
@@ -52,7 +54,7 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
   ),
   ...needed('tags-at-launch', 'ec2:CreateTags'),
   ...needed('own-machines', 'ec2:TerminateInstances', 'ec2:DeleteVolume'),
-  ...needed('machine-role', 'iam:PassRole'),
+  ...needed('pass-machine-role', 'iam:PassRole'),
   ...needed('public-parameters', 'ssm:GetParameter'),
   ...needed(
     'region',
@@ -63,12 +65,14 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
   { action: 'ssm:SendCommand', scopes: ['shell-document', 'own-commands'] },
   ...useful('region', 'ec2:DescribeSpotPriceHistory', 'ec2:GetConsoleOutput', 'ec2:DescribeRouteTables'),
   ...useful('region', 'ec2:DescribeVpcEndpoints', 'ec2:DescribeCapacityReservations'),
+  // Tells what became of a fleet whose answer was empty.
+  ...useful('region', 'ec2:DescribeFleets'),
   ...useful('region', 'ec2:DescribeLaunchTemplates', 'ec2:DescribeSpotInstanceRequests'),
-  // Requests of fleets carry no tags that a policy could ask for.
-  ...useful('region', 'ec2:CancelSpotInstanceRequests', 'servicequotas:GetServiceQuota'),
+  ...useful('own-spot-requests', 'ec2:CancelSpotInstanceRequests'),
+  ...useful('region', 'servicequotas:GetServiceQuota'),
   ...useful('region', 'servicequotas:ListRequestedServiceQuotaChangeHistory'),
   ...useful('own-templates', 'ec2:DeleteLaunchTemplate'),
-  ...useful('anywhere', 'pricing:GetProducts', 'iam:SimulatePrincipalPolicy'),
+  ...useful('anywhere', 'pricing:GetProducts', 'freetier:GetAccountPlanState', 'iam:SimulatePrincipalPolicy'),
   ...useful('machine-profile', 'iam:GetInstanceProfile'),
   ...useful('machine-role', 'iam:ListAttachedRolePolicies'),
   ...useful('spot-role', 'iam:GetRole'),
@@ -153,6 +157,10 @@ interface ScopeRule {
 const resourceOf = ({ account, region }: PolicyFacts, name: string): string =>
   `arn:aws:ec2:${region}:${account}:${name}`
 
+function machineRoleOf({ account, machineRole }: PolicyFacts): string {
+  return `arn:aws:iam::${account}:role/${machineRole}`
+}
+
 const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
   anywhere: { resource: () => '*', probe: () => ({ resource: '*', context: {} }) },
   region: {
@@ -202,10 +210,23 @@ const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
     }),
   },
   'machine-role': {
-    resource: ({ account, machineRole }) => `arn:aws:iam::${account}:role/${machineRole}`,
-    probe: ({ account, machineRole }) => ({
-      resource: `arn:aws:iam::${account}:role/${machineRole}`,
+    resource: machineRoleOf,
+    probe: (facts) => ({ resource: machineRoleOf(facts), context: {} }),
+  },
+  'pass-machine-role': {
+    resource: machineRoleOf,
+    condition: () => ({ StringEquals: { 'iam:PassedToService': 'ec2.amazonaws.com' } }),
+    probe: (facts) => ({
+      resource: machineRoleOf(facts),
       context: { 'iam:PassedToService': 'ec2.amazonaws.com' },
+    }),
+  },
+  'own-spot-requests': {
+    resource: (facts) => resourceOf(facts, 'spot-instances-request/*'),
+    condition: () => ({ Null: { [`aws:ResourceTag/${OWNED_TAG}`]: 'false' } }),
+    probe: (facts) => ({
+      resource: resourceOf(facts, 'spot-instances-request/sir-0123456789ab'),
+      context: { [`aws:ResourceTag/${OWNED_TAG}`]: 'any' },
     }),
   },
   'machine-profile': {

@@ -15,6 +15,7 @@ import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, type STSClient } from '@aws-sdk/client-sts'
 import { AwsError, type AccountApi, type Bucket, type QuotaRequest } from './api'
 import { call } from './sdk-errors'
+import { readPlan } from './sdk-plan'
 
 interface AccountClients {
   sts: STSClient
@@ -22,11 +23,14 @@ interface AccountClients {
   quotas: ServiceQuotasClient
   ssm: SSMClient
   s3Of: (bucket: Bucket) => S3Client
+  /** Another server in the place of AWS. */
+  endpoint?: string | undefined
 }
 
-export function createAccountApi({ sts, iam, quotas, ssm, s3Of }: AccountClients): AccountApi {
+export function createAccountApi({ sts, iam, quotas, ssm, s3Of, endpoint }: AccountClients): AccountApi {
   return {
     identity: (signal) => call(signal, () => identity(sts, signal)),
+    plan: (signal) => readPlan(sts, { endpoint, signal }),
     quota: (code, signal) => readQuota(code, { client: quotas, signal }),
     quotaRequests: (signal) => readQuotaRequests({ client: quotas, signal }),
     deniedActions: (arn, { actions, probe: { resource, context } }, signal) =>
@@ -48,7 +52,8 @@ export function createAccountApi({ sts, iam, quotas, ssm, s3Of }: AccountClients
         }
         return denied
       }),
-    hasRole: (name, signal) => call(signal, () => hasRole(iam, name, signal)),
+    hasRole: (name, signal) => call(signal, async () => (await roleArn(iam, name, signal)) !== undefined),
+    roleArn: (name, signal) => call(signal, () => roleArn(iam, name, signal)),
     profile: (name, signal) => call(signal, () => profileOf(iam, name, signal)),
     parameter: (name, signal) =>
       call(signal, async () => {
@@ -87,12 +92,12 @@ async function identity(sts: STSClient, signal: AbortSignal): ReturnType<Account
   return { account: Account ?? '', arn: Arn ?? '', clockAheadMs: systemClockOffset }
 }
 
-async function hasRole(iam: IAMClient, name: string, signal: AbortSignal): Promise<boolean> {
+async function roleArn(iam: IAMClient, name: string, signal: AbortSignal): Promise<string | undefined> {
   try {
-    await iam.send(new GetRoleCommand({ RoleName: name }), { abortSignal: signal })
-    return true
+    const { Role } = await iam.send(new GetRoleCommand({ RoleName: name }), { abortSignal: signal })
+    return Role?.Arn ?? name
   } catch (error) {
-    if (isNoSuch(error)) return false
+    if (isNoSuch(error)) return undefined
     throw error
   }
 }

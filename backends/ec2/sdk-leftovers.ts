@@ -8,7 +8,7 @@ import {
 import type { LeftoversApi, SpotRequest, Template } from './api-leftovers'
 import type { Clients } from './sdk'
 import { call } from './sdk-errors'
-import { tagsOf } from './sdk-machines'
+import { tagsOf } from './sdk-machine'
 
 function templateOf({ LaunchTemplateId, LaunchTemplateName, CreateTime, Tags }: LaunchTemplate): Template {
   return {

@@ -1,34 +1,18 @@
 import {
-  CreateFleetCommand,
   CreateLaunchTemplateCommand,
   DeleteVolumeCommand,
   GetConsoleOutputCommand,
   paginateDescribeInstances,
   paginateDescribeVolumes,
-  RunInstancesCommand,
   TerminateInstancesCommand,
-  type CreateFleetCommandInput,
-  type CreateFleetCommandOutput,
   type Filter,
-  type Instance,
-  type LaunchTemplateAndOverridesResponse,
   type RequestLaunchTemplateData,
-  type RunInstancesCommandInput,
-  type Tag,
-  type _InstanceType,
 } from '@aws-sdk/client-ec2'
-import { AwsError } from './api'
-import type {
-  FleetAnswer,
-  FleetRequest,
-  Machine,
-  MachinesApi,
-  Pool,
-  ReservedRequest,
-  TemplateSpec,
-} from './api'
+import type { Machine, MachinesApi, TemplateSpec } from './api'
 import type { Clients } from './sdk'
+import { createBuyingApi } from './sdk-buying'
 import { call } from './sdk-errors'
+import { machineOf, tagList, tagsOf } from './sdk-machine'
 
 /** More values than this in one filter are refused. */
 const FILTER_VALUES_MAX = 200
@@ -48,22 +32,7 @@ export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
       return found
     })
   return {
-    createFleet: (request, signal) =>
-      call(signal, async () => {
-        const answer = await changing.ec2.send(new CreateFleetCommand(fleetInput(request)), {
-          abortSignal: signal,
-        })
-        return fleetAnswer(answer)
-      }),
-    runReserved: (request, signal) =>
-      call(signal, async () => {
-        const input = new RunInstancesCommand(reservedInput(request))
-        const { Instances } = await changing.ec2.send(input, { abortSignal: signal })
-        const [instance] = Instances ?? []
-        if (instance === undefined)
-          throw new AwsError('an answer without a machine', { code: 'Unknown', reach: 'unanswered' })
-        return machineOf(instance)
-      }),
+    ...createBuyingApi({ reading, changing }),
     createTemplate: (spec, signal) =>
       call(signal, async () => {
         await changing.ec2.send(
@@ -102,19 +71,6 @@ export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
   }
 }
 
-function fleetAnswer(answer: CreateFleetCommandOutput): FleetAnswer {
-  return {
-    machines: (answer.Instances ?? []).flatMap(({ InstanceIds = [], LaunchTemplateAndOverrides }) =>
-      InstanceIds.map((id) => ({ id, pool: poolOf(LaunchTemplateAndOverrides) })),
-    ),
-    errors: (answer.Errors ?? []).map(({ ErrorCode, ErrorMessage, LaunchTemplateAndOverrides }) => ({
-      code: ErrorCode ?? 'Unknown',
-      message: ErrorMessage ?? '',
-      pool: poolOf(LaunchTemplateAndOverrides),
-    })),
-  }
-}
-
 function volumesApi({ reading, changing }: Clients): Pick<MachinesApi, 'looseVolumes' | 'deleteVolume'> {
   return {
     looseVolumes: ({ name, value }, signal) =>
@@ -142,78 +98,6 @@ function volumesApi({ reading, changing }: Clients): Pick<MachinesApi, 'looseVol
   }
 }
 
-/** One machine from any of the pools, at once or not at all: such a fleet starts no second one later. */
-function fleetInput({
-  token,
-  capacityType,
-  templateName,
-  pools,
-  tags,
-}: FleetRequest): CreateFleetCommandInput {
-  const Tags = tagList(tags)
-  return {
-    ClientToken: token,
-    Type: 'instant',
-    TargetCapacitySpecification: { TotalTargetCapacity: 1, DefaultTargetCapacityType: capacityType },
-    ...(capacityType === 'spot'
-      ? {
-          SpotOptions: {
-            AllocationStrategy: 'price-capacity-optimized',
-            InstanceInterruptionBehavior: 'terminate',
-          },
-        }
-      : { OnDemandOptions: { AllocationStrategy: 'prioritized' } }),
-    LaunchTemplateConfigs: [
-      {
-        LaunchTemplateSpecification: { LaunchTemplateName: templateName, Version: '1' },
-        Overrides: pools.map(({ type, subnet }, at) => ({
-          // The SDK's list of types is older than the newest type.
-          InstanceType: type as _InstanceType,
-          SubnetId: subnet,
-          ...(capacityType === 'on-demand' && { Priority: at }),
-        })),
-      },
-    ],
-    TagSpecifications: [{ ResourceType: 'fleet', Tags }, ...machineTags(tags)],
-  }
-}
-
-const TAGGED = ['instance', 'volume', 'network-interface'] as const
-
-function machineTags(
-  tags: Record<string, string>,
-): NonNullable<CreateFleetCommandInput['TagSpecifications']> {
-  const Tags = tagList(tags)
-  return TAGGED.map((ResourceType) => ({ ResourceType, Tags }))
-}
-
-/** Where the reservation has no place the launch fails: what names one goes nowhere else. */
-function reservedInput(request: ReservedRequest): RunInstancesCommandInput {
-  const { token, templateName, pool, reservation, isBlock, tags } = request
-  return {
-    ClientToken: token,
-    MinCount: 1,
-    MaxCount: 1,
-    LaunchTemplate: { LaunchTemplateName: templateName, Version: '1' },
-    InstanceType: pool.type as _InstanceType,
-    // Names the zone as well: the token counts for one.
-    SubnetId: pool.subnet,
-    CapacityReservationSpecification: {
-      CapacityReservationPreference: 'capacity-reservations-only',
-      CapacityReservationTarget: { CapacityReservationId: reservation },
-    },
-    ...(isBlock && { InstanceMarketOptions: { MarketType: 'capacity-block' } }),
-    TagSpecifications: machineTags(tags),
-  }
-}
-
-function poolOf({ Overrides }: LaunchTemplateAndOverridesResponse = {}): Partial<Pool> {
-  return {
-    ...(Overrides?.InstanceType && { type: Overrides.InstanceType }),
-    ...(Overrides?.SubnetId && { subnet: Overrides.SubnetId }),
-  }
-}
-
 function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
   return {
     ImageId: spec.image,
@@ -229,6 +113,9 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
         Ebs: { VolumeSize: spec.diskGiB, VolumeType: 'gp3', DeleteOnTermination: true },
       },
     ],
+    ...(spec.tagsSpotRequests && {
+      TagSpecifications: [{ ResourceType: 'spot-instances-request', Tags: tagList(spec.tags) }],
+    }),
     UserData: Buffer.from(spec.userData).toString('base64'),
     InstanceInitiatedShutdownBehavior: 'terminate',
     MetadataOptions: {
@@ -239,46 +126,4 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
       InstanceMetadataTags: 'enabled',
     },
   }
-}
-
-function machineOf(instance: Instance): Machine {
-  const { StateReason } = instance
-  const reservation = reservationOf(instance)
-  return {
-    id: instance.InstanceId!,
-    state: instance.State?.Name ?? 'pending',
-    type: instance.InstanceType ?? '',
-    zone: instance.Placement?.AvailabilityZone ?? '',
-    ...(instance.SubnetId && { subnet: instance.SubnetId }),
-    capacityType: capacityTypeOf(instance.InstanceLifecycle, reservation),
-    ...(reservation && { reservation }),
-    launchedAtMs: instance.LaunchTime?.getTime() ?? 0,
-    tags: tagsOf(instance.Tags),
-    ...(StateReason?.Code && { reason: { code: StateReason.Code, message: StateReason.Message ?? '' } }),
-    ...(instance.StateTransitionReason && { transition: instance.StateTransitionReason }),
-  }
-}
-
-/** What it is in, or what it was launched into: what it is in changes when a reservation ends under it. */
-function reservationOf({
-  CapacityReservationId: own,
-  CapacityReservationSpecification: wish,
-}: Instance): string | undefined {
-  return own ?? wish?.CapacityReservationTarget?.CapacityReservationId
-}
-
-function capacityTypeOf(
-  lifecycle: string | undefined,
-  reservation: string | undefined,
-): Machine['capacityType'] {
-  if (lifecycle === undefined || lifecycle === '') return reservation === undefined ? 'on-demand' : 'reserved'
-  return lifecycle === 'spot' ? 'spot' : 'reserved'
-}
-
-function tagList(tags: Record<string, string>): Tag[] {
-  return Object.entries(tags).map(([Key, Value]) => ({ Key, Value }))
-}
-
-export function tagsOf(tags: Tag[] | undefined): Record<string, string> {
-  return Object.fromEntries((tags ?? []).map(({ Key, Value }) => [Key ?? '', Value ?? '']))
 }

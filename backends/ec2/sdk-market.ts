@@ -6,11 +6,13 @@ import {
   paginateDescribeSpotPriceHistory,
   type CapacityReservation,
   type EC2Client,
+  type GpuDeviceInfo,
   type InstanceTypeInfo,
+  type NeuronDeviceInfo,
   type _InstanceType,
 } from '@aws-sdk/client-ec2'
 import { paginateGetProducts, type Filter, type PricingClient } from '@aws-sdk/client-pricing'
-import type { MachineType, MarketApi, Reservation, SpotPrice } from './api'
+import type { Gpu, MachineType, MarketApi, Reservation, SpotPrice } from './api'
 import { call } from './sdk-errors'
 
 export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketApi {
@@ -62,7 +64,11 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
     image: (id, signal) =>
       call(signal, async () => {
         const { Images } = await ec2.send(
-          new DescribeImagesCommand({ Filters: [{ Name: 'image-id', Values: [id] }] }),
+          // A job keeps its image for weeks, in which AWS may deprecate it: it still launches.
+          new DescribeImagesCommand({
+            Filters: [{ Name: 'image-id', Values: [id] }],
+            IncludeDeprecated: true,
+          }),
           { abortSignal: signal },
         )
         const image = Images?.[0]
@@ -107,18 +113,13 @@ function reservationOf(told: CapacityReservation): Reservation {
   }
 }
 
-function typeOf(info: InstanceTypeInfo): MachineType {
+export function typeOf(info: InstanceTypeInfo): MachineType {
   return {
     name: String(info.InstanceType),
     cpus: info.VCpuInfo?.DefaultVCpus ?? 0,
     memoryMiB: info.MemoryInfo?.SizeInMiB ?? 0,
     architectures: info.ProcessorInfo?.SupportedArchitectures ?? [],
-    gpus: (info.GpuInfo?.Gpus ?? []).map((gpu) => ({
-      name: gpu.Name ?? 'GPU',
-      manufacturer: gpu.Manufacturer ?? '',
-      count: gpu.Count ?? 0,
-      memoryMiB: gpu.MemoryInfo?.SizeInMiB ?? 0,
-    })),
+    gpus: [...(info.GpuInfo?.Gpus ?? []).map(gpuOf), ...(info.NeuronInfo?.NeuronDevices ?? []).map(neuronOf)],
     hasOtherChips: [
       info.NeuronInfo,
       info.InferenceAcceleratorInfo,
@@ -126,6 +127,27 @@ function typeOf(info: InstanceTypeInfo): MachineType {
       info.MediaAcceleratorInfo,
     ].some((chips) => chips !== undefined),
     usageClasses: info.SupportedUsageClasses ?? [],
+    isFreeTier: info.FreeTierEligible ?? false,
+    isBareMetal: info.BareMetal ?? false,
+  }
+}
+
+function gpuOf(gpu: GpuDeviceInfo): Gpu {
+  return {
+    name: gpu.Name ?? 'GPU',
+    manufacturer: gpu.Manufacturer ?? '',
+    // Of parts of a GPU `Count` is 0.
+    count: gpu.LogicalGpuCount ?? gpu.Count ?? 0,
+    memoryMiB: gpu.MemoryInfo?.SizeInMiB ?? 0,
+    part: gpu.GpuPartitionSize ?? 1,
+  }
+}
+
+/** Trainium and Inferentia: known, so that a job that asks for them is told why it gets none. */
+function neuronOf({ Name, Count, MemoryInfo }: NeuronDeviceInfo): Gpu {
+  return {
+    ...{ name: Name ?? 'Neuron', manufacturer: 'AWS', count: Count ?? 0, part: 1 },
+    memoryMiB: MemoryInfo?.SizeInMiB ?? 0,
   }
 }
 

@@ -59,6 +59,7 @@ export function createSdkApi({ region, endpoint, patience = PATIENCE }: SdkOptio
       quotas: new ServiceQuotasClient(reading),
       ssm: clients.reading.ssm,
       s3Of: s3ClientsWith(reading),
+      endpoint,
     }),
     market: createMarketApi(clients.reading.ec2, new PricingClient({ ...reading, region: pricingRegion })),
     network: createNetworkApi(clients.reading.ec2),

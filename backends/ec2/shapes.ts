@@ -1,8 +1,9 @@
 import { ACCELERATORS, findAccelerator } from '../../core/accelerators'
 import { reachesGpuMemory } from '../../core/gpu-memory'
 import { wantsGpu, type MachineShape, type ResourceRequest } from '../../core/resources'
-import type { MachineType } from './api'
+import type { Gpu, MachineType } from './api'
 import { DISK_MAX_GIB } from './config'
+import { partInWords } from './usable'
 
 const MIB_PER_GIB = 1024
 
@@ -14,13 +15,14 @@ export function shapeOf(type: MachineType, diskGiB: number): MachineShape {
   return {
     ...shape,
     gpus: type.gpus.reduce((sum, { count }) => sum + count, 0),
-    accelerator: acceleratorOf(gpu),
+    accelerator: gpu.part < 1 ? `${acceleratorOf(gpu)} (${partInWords(gpu.part)})` : acceleratorOf(gpu),
     gpuMemoryGiB: Math.round((gpu.memoryMiB / MIB_PER_GIB) * 100) / 100,
   }
 }
 
 /** The provider names a chip without its memory, of which some come with two sizes: the nearest is meant. */
-function acceleratorOf({ name, memoryMiB }: { name: string; memoryMiB: number }): string {
+function acceleratorOf({ name, memoryMiB: ownMiB, part }: Gpu): string {
+  const memoryMiB = ownMiB / part
   const named = findAccelerator(name) ?? findAccelerator(name.replace(/\bServer\b/, ''))
   const memoryGb = (memoryMiB * MIB_PER_GIB ** 2) / 1e9
   const known = ACCELERATORS.filter(
@@ -68,16 +70,11 @@ function isEnough(type: MachineType, request: ResourceRequest): boolean {
   )
 }
 
-function isWanted(type: MachineType, { accelerators = [] }: ResourceRequest): boolean {
+export function isWanted(type: MachineType, { accelerators = [] }: ResourceRequest): boolean {
   const has = shapeOf(type, 0).accelerator
   return (
     accelerators.length === 0 || accelerators.some((name) => (findAccelerator(name)?.name ?? name) === has)
   )
-}
-
-/** What our image can drive: NVIDIA's chips, or none at all. */
-export function isDrivable(type: MachineType): boolean {
-  return !type.hasOtherChips && type.gpus.every(({ manufacturer }) => /^nvidia$/i.test(manufacturer))
 }
 
 interface QuotaCodes {

@@ -14,6 +14,8 @@ export interface TemplateFacts extends Partial<Record<string, string>> {
   groups: string
   /** `none`: its machines take no place of a reservation; missing where the launch says. */
   reservations?: string
+  /** `spot`: its launches make spot requests, which it tags. A launch on demand with such a template is refused. */
+  market?: string
 }
 
 /** What a machine runs at its first boot. The same for all: what concerns one attempt stands in the machine's tags. */
@@ -52,6 +54,7 @@ export function templateSpec(
     diskGiB: Number(facts.diskGiB),
     userData,
     avoidsReservations: facts.reservations === 'none',
+    tagsSpotRequests: facts.market === 'spot',
     tags: { Name: name, [TAGS.deployment]: deployment },
   }
 }

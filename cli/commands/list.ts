@@ -67,7 +67,7 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
     job.id,
     job.name,
     `${stateInColour(job.state, cli.out.paint)}${job.warning === null ? '' : cli.out.paint.yellow(' !')}`,
-    job.reason,
+    job.trouble === null ? job.reason : `trouble: ${shortened(job.trouble.message)}`,
     placementInWords(job),
     progressInWords(job.progress),
     usd(job.cost.spentMicroUsd),
@@ -91,6 +91,13 @@ export const FIT: TableOptions = {
   right: ['COST', 'TO GO', 'AGE'],
   flexible: ['NAME', 'WHY'],
   optional: ['NAME', 'WHERE', 'TO GO', 'WHY', 'COST', 'PROGRESS'],
+}
+
+/** A row has room for this much of what went wrong; `show` tells the rest. */
+const TROUBLE_SHOWN_MAX = 40
+
+function shortened(text: string): string {
+  return text.length <= TROUBLE_SHOWN_MAX ? text : `${text.slice(0, TROUBLE_SHOWN_MAX - 1)}…`
 }
 
 function parseStates(text: string): JobState[] {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { findJob } from '../../client/find-job'
-import type { AttemptView, JobView, RecoveryView } from '../../client/job-view'
+import type { AttemptView, JobView, RecoveryView, TroubleView } from '../../client/job-view'
 import { lookAt } from '../../client/look'
 import { watchJob } from '../../client/watch'
 import { isFinal } from '../../core/job'
@@ -78,6 +78,7 @@ export function render(out: Output, view: JobView, nowMs: number): void {
   const { paint } = out
   out.line(`${paint.bold(view.name)}  ${view.id}  ${stateInColour(view.state, paint)} (${view.reason})`)
   out.line(view.message)
+  if (view.trouble !== null) out.line(paint.yellow(troubleInWords(view.trouble, nowMs)))
   if (!view.isLive) {
     out.line(
       paint.yellow('Nobody answers for it now: this is what its record and its last signs of life tell.'),
@@ -120,6 +121,12 @@ function recoveryRow(recovery: RecoveryView): string[] {
       ms === null ? NOTHING : formatDuration(ms),
     ),
   ]
+}
+
+function troubleInWords({ message, tries, nextTryAtMs }: TroubleView, nowMs: number): string {
+  const next =
+    nextTryAtMs === null || nextTryAtMs <= nowMs ? '' : `; next try in ${formatDuration(nextTryAtMs - nowMs)}`
+  return `Trouble (tried ${plural(tries, 'time')}${next}; \`crucible retry\` tries now): ${message}`
 }
 
 function facts(

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { dryRun, filter, flag, list, paging, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
 import { action, type Action } from '../wire/service'
-import type { MachineType } from '../world/types'
+import { isFreeTierEligible, type MachineType } from '../world/types'
 import type { Ec2 } from './ec2'
 import { byId, checkForm, page, select } from './filters'
 import type { Image } from './model'
@@ -13,6 +13,17 @@ const MIB_PER_GIB = 1024
 
 export function catalogActions(ec2: Ec2): Record<string, Action> {
   return { ...typeActions(ec2), ...imageActions(ec2) }
+}
+
+const TYPE_FILTERS: Parameters<typeof select<MachineType>>[2] = {
+  'instance-type': ({ name }) => name,
+  'processor-info.supported-architecture': ({ architecture }) => architecture,
+  'supported-usage-class': usageClasses,
+  'vcpu-info.default-vcpus': ({ vcpus }) => String(vcpus),
+  'memory-info.size-in-mib': ({ memoryGiB }) => String(memoryGiB * MIB_PER_GIB),
+  'current-generation': () => 'true',
+  'free-tier-eligible': (type) => String(isFreeTierEligible(type)),
+  'bare-metal': ({ name }) => String(name.endsWith('.metal')),
 }
 
 function typeActions(ec2: Ec2): Record<string, Action> {
@@ -39,15 +50,7 @@ function typeActions(ec2: Ec2): Record<string, Action> {
             'The parameter MaxResults cannot be used with the parameter InstanceTypes',
           )
         const wanted = names.length === 0 ? here : here.filter(({ name }) => names.includes(name))
-        const found = select(wanted, Filter, {
-          'instance-type': ({ name }) => name,
-          'processor-info.supported-architecture': ({ architecture }) => architecture,
-          'supported-usage-class': usageClasses,
-          'vcpu-info.default-vcpus': ({ vcpus }) => String(vcpus),
-          'memory-info.size-in-mib': ({ memoryGiB }) => String(memoryGiB * MIB_PER_GIB),
-          'current-generation': () => 'true',
-          'bare-metal': ({ name }) => String(name.endsWith('.metal')),
-        })
+        const found = select(wanted, Filter, TYPE_FILTERS)
         const { items, nextToken } = page(found, wish, { most: 100 })
         return { instanceTypeSet: items.map(typeWords), nextToken }
       },
@@ -99,7 +102,7 @@ function typeWords(type: MachineType) {
   return {
     instanceType: name,
     currentGeneration: true,
-    freeTierEligible: name.endsWith('.micro'),
+    freeTierEligible: isFreeTierEligible(type),
     supportedUsageClasses: usageClasses(type),
     supportedRootDeviceTypes: ['ebs'],
     supportedVirtualizationTypes: ['hvm'],
@@ -160,7 +163,7 @@ function imageActions(ec2: Ec2): Record<string, Action> {
         Owner: list(text).default([]),
         IncludeDeprecated: flag.optional(),
       }),
-      run({ ImageId: ids, Owner: owners, Filter, ...wish }, { region }) {
+      run({ ImageId: ids, Owner: owners, Filter, IncludeDeprecated, ...wish }, { region }) {
         checkForm(ids, 'ami', 'InvalidAMIID.Malformed')
         const { images } = ec2.region(region)
         const wanted =
@@ -170,7 +173,11 @@ function imageActions(ec2: Ec2): Record<string, Action> {
                 code: 'InvalidAMIID.NotFound',
                 what: 'image id',
               })
-        const own = wanted.filter(({ ownerAlias }) => owners.length === 0 || owners.includes(ownerAlias))
+        const own = wanted.filter(
+          ({ ownerAlias, isDeprecated }) =>
+            (owners.length === 0 || owners.includes(ownerAlias)) &&
+            (!isDeprecated || IncludeDeprecated === true || ownerAlias === 'self'),
+        )
         const found = select(own, Filter, {
           'image-id': ({ id }) => id,
           name: ({ name }) => name,

@@ -7,7 +7,8 @@ import type { CapacityType } from '../world/schema'
 import { depthOf, poolOf } from './capacity'
 import type { Ec2 } from './ec2'
 import { merged, templateSpecification } from './launch-fields'
-import { checkTagList, planLaunch, priceOf, subnetsFor, type LaunchPlan } from './launch-plan'
+import { checkTagList, planLaunch, priceOf, subnetsFor, typeOf, type LaunchPlan } from './launch-plan'
+import { launchDenial } from './launch-rights'
 import type { LaunchFields, Subnet } from './model'
 import { findVersion } from './templates'
 
@@ -68,12 +69,30 @@ export const fleetInput = z.strictObject({
 export type FleetInput = z.output<typeof fleetInput>
 type Override = z.output<typeof override>
 
-/** One type in one subnet, and the words that led to it. */
-export interface FleetPool {
+/** One entry of `Overrides`, and the template that it overrides. */
+export interface FleetOverride {
+  override: Override
+  /** The type of the override, or of its template. */
+  typeName: string
+  template: { id: string; name: string; version: number }
+}
+
+/** One type in one subnet, and the override that named it. */
+export interface FleetPool extends FleetOverride {
   plan: LaunchPlan
   subnet: Subnet
-  override: Override
-  template: { id: string; name: string; version: number }
+}
+
+/** An override whose launch EC2 refuses before it looks at capacity. */
+export interface RefusedOverride extends FleetOverride {
+  problem: ApiError
+}
+
+/** A fleet that EC2 accepts; a launch of it may still be refused. */
+export interface FleetPlan {
+  targets: Target[]
+  pools: FleetPool[]
+  refused: RefusedOverride[]
 }
 
 /** How many machines of which kind. */
@@ -88,10 +107,14 @@ export interface Target {
 
 /** The most overrides that one fleet may have. */
 const POOLS_MAX = 300
-const TAGGABLE = ['fleet', 'instance', 'volume', 'network-interface', 'spot-instances-request']
+/** Spot requests get their tags from the launch template alone. */
+const TAGGABLE = ['fleet', 'instance', 'volume', 'network-interface']
 
-/** Reads what can be said of a fleet before anything is launched. */
-export function planFleet(ec2: Ec2, wish: FleetInput, call: Call): { targets: Target[]; pools: FleetPool[] } {
+/**
+ * Reads what can be said of a fleet before anything is launched. Throws what `CreateFleet` itself refuses. What a launch refuses (a
+ * profile, a group, an image, a subnet, a permission) is said override by override, as EC2 does: the call answers 200.
+ */
+export function planFleet(ec2: Ec2, wish: FleetInput, call: Call): FleetPlan {
   if (wish.Type !== 'instant')
     throw new ApiError(
       'InvalidParameterValue',
@@ -107,12 +130,16 @@ export function planFleet(ec2: Ec2, wish: FleetInput, call: Call): { targets: Ta
       )
     checkTagList(Tag)
   }
-  const pools = wish.LaunchTemplateConfigs.flatMap((config) => poolsOf(ec2, call, { config, wish }))
-  if (pools.length === 0)
+  const planned = wish.LaunchTemplateConfigs.flatMap((config) => poolsOf(ec2, call, { config, wish }))
+  if (planned.length === 0)
     throw new ApiError('MissingParameter', 'The request must contain the parameter LaunchTemplateConfigs')
-  if (pools.length > POOLS_MAX)
+  if (planned.length > POOLS_MAX)
     throw new ApiError('InvalidParameterValue', `A fleet may have at most ${POOLS_MAX} overrides`)
-  return { targets: targetsOf(wish), pools }
+  return {
+    targets: targetsOf(wish),
+    pools: planned.filter((each): each is FleetPool => 'plan' in each),
+    refused: planned.filter((each): each is RefusedOverride => 'problem' in each),
+  }
 }
 
 function targetsOf({
@@ -159,11 +186,12 @@ interface PoolWords {
   wish: FleetInput
 }
 
-function poolsOf(ec2: Ec2, call: Call, { config, wish }: PoolWords): FleetPool[] {
+function poolsOf(ec2: Ec2, call: Call, { config, wish }: PoolWords): (FleetPool | RefusedOverride)[] {
   const version = findVersion(ec2, call, config.LaunchTemplateSpecification)
+  const template = { id: version.templateId, name: version.templateName, version: version.number }
   const overrides: Override[] = config.Overrides.length === 0 ? [{}] : config.Overrides
   const tags = (wish.TagSpecification ?? []).filter(({ ResourceType }) => ResourceType !== 'fleet')
-  return overrides.flatMap((override) => {
+  return overrides.flatMap((override): (FleetPool | RefusedOverride)[] => {
     const own: LaunchFields & { SubnetId?: string | undefined } = {
       InstanceType: override.InstanceType,
       ImageId: override.ImageId,
@@ -179,18 +207,33 @@ function poolsOf(ec2: Ec2, call: Call, { config, wish }: PoolWords): FleetPool[]
         'InvalidParameterCombination',
         'The launch template of a fleet may not have market options',
       )
-    const plan = planLaunch(ec2, call, fields)
-    const priced =
-      override.MaxPrice === undefined ? plan : { ...plan, maxUsdPerHour: priceOf(override.MaxPrice) }
-    const { subnets, isZonal } = subnetsFor(plan.region, fields)
-    // An instant fleet takes one subnet for each override; without one it is free to choose.
-    return (isZonal ? subnets.slice(0, 1) : subnets).map((subnet) => ({
-      plan: { ...priced, template: { id: version.templateId, version: version.number } },
-      subnet,
-      override,
-      template: { id: version.templateId, name: version.templateName, version: version.number },
-    }))
+    const words: FleetOverride = { override, template, typeName: typeOf(ec2, fields).name }
+    const maxUsdPerHour = override.MaxPrice === undefined ? undefined : priceOf(override.MaxPrice)
+    try {
+      return launchesOf(ec2, call, fields).map(({ plan, subnet }) => ({
+        ...words,
+        subnet,
+        plan: { ...plan, template, ...(maxUsdPerHour === undefined ? {} : { maxUsdPerHour }) },
+      }))
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      return [{ ...words, problem: error }]
+    }
   })
+}
+
+/** The launch of one override in each subnet that it may go to. */
+function launchesOf(
+  ec2: Ec2,
+  call: Call,
+  fields: LaunchFields & { SubnetId?: string | undefined },
+): { plan: LaunchPlan; subnet: Subnet }[] {
+  const plan = planLaunch(ec2, call, fields)
+  const denial = launchDenial(ec2, call, plan)
+  if (denial !== undefined) throw denial
+  const { subnets, isZonal } = subnetsFor(plan.region, fields)
+  // An instant fleet takes one subnet for each override; without one it is free to choose.
+  return (isZonal ? subnets.slice(0, 1) : subnets).map((subnet) => ({ plan, subnet }))
 }
 
 /** The pools as a target's strategy tries them, best first. */

@@ -2,26 +2,26 @@
 import { z } from 'zod'
 import { dryRun, filter, flag, list, paging, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
+import { usualMessage } from '../wire/usual'
 import { action, type Action, type Call } from '../wire/service'
-import { roomIn, type Room } from './capacity'
+import { poolOf, roomIn, type Room } from './capacity'
 import type { Ec2 } from './ec2'
 import { page, select } from './filters'
-import { fleetInput, planFleet, ranked, type FleetInput, type FleetPool, type Target } from './fleet-plan'
+import {
+  fleetInput,
+  planFleet,
+  ranked,
+  type FleetInput,
+  type FleetPool,
+  type RefusedOverride,
+  type Target,
+} from './fleet-plan'
+import { errorWords, filledWords, fleetWords, type Filled, type Refused } from './fleet-words'
 import { launch } from './launch'
+import { spotTagProblem } from './launch-plan'
 import { tagsFor } from './launch-fields'
-import type { Fleet, Instance } from './model'
+import type { Fleet } from './model'
 import { spotRoleProblem } from './spot-role'
-import { tagWords } from './tags'
-
-interface Filled {
-  pool: FleetPool
-  instances: Instance[]
-}
-
-interface Refused {
-  pool: FleetPool
-  problem: ApiError
-}
 
 export function fleetActions(ec2: Ec2): Record<string, Action> {
   return {
@@ -32,7 +32,8 @@ export function fleetActions(ec2: Ec2): Record<string, Action> {
       run(wish, call) {
         const { ClientToken: token, ...parameters } = wish
         const scope = `CreateFleet/${call.region}`
-        return ec2.tokens.once(scope, { token, parameters }, () => makeFleet(ec2, wish, call)).answer
+        const fleet = ec2.tokens.once(scope, { token, parameters }, () => makeFleet(ec2, wish, call))
+        return fleet.silence === undefined ? fleet.answer : { fleetId: fleet.id }
       },
     }),
     DescribeFleets: action({
@@ -87,12 +88,17 @@ export function fleetActions(ec2: Ec2): Record<string, Action> {
 }
 
 function makeFleet(ec2: Ec2, wish: FleetInput, call: Call): Fleet {
-  const { targets, pools } = planFleet(ec2, wish, call)
+  const { targets, pools, refused: denied } = planFleet(ec2, wish, call)
   const id = `fleet-${ec2.parts.ids.uuid()}`
+  const [target] = targets
+  const silence = ec2.parts.faults.first('fleet-silent', {
+    ...{ service: 'ec2', action: 'CreateFleet', region: call.region },
+    ...(target === undefined ? {} : { capacity: target.capacity }),
+  })
   const reservationId = ec2.parts.ids.resource('r')
   const results = targets.map((target) => ({
     target,
-    ...fill(ec2, { target, pools, id, reservationId, call }),
+    ...fill(ec2, { target, pools, denied, id, reservationId, call }),
   }))
   const fleet: Fleet = {
     id,
@@ -100,6 +106,7 @@ function makeFleet(ec2: Ec2, wish: FleetInput, call: Call): Fleet {
     clientToken: wish.ClientToken ?? '',
     tags: tagsFor('fleet', wish),
     state: 'active',
+    ...(silence === undefined ? {} : { silence: { isShown: silence.isShown } }),
     request: wish,
     instances: results.flatMap(({ filled }) => filled.flatMap(({ instances }) => instances)),
     answer: {
@@ -117,67 +124,33 @@ function makeFleet(ec2: Ec2, wish: FleetInput, call: Call): Fleet {
 interface FillOrder {
   target: Target
   pools: readonly FleetPool[]
+  /** Overrides of which no launch is tried. */
+  denied: readonly RefusedOverride[]
   id: string
   reservationId: string
   call: Call
 }
 
 /** Fills one target from the pools, best first, as far as the world lets it. */
-function fill(
-  ec2: Ec2,
-  { target, pools, id, reservationId, call }: FillOrder,
-): { filled: Filled[]; refused: Refused[] } {
+function fill(ec2: Ec2, order: FillOrder): { filled: Filled[]; refused: Refused[] } {
+  const { target, pools, denied, id, reservationId, call } = order
   const problem = spotRoleProblem(ec2, call, target.capacity)
-  if (problem !== undefined) return { filled: [], refused: [{ pool: pools[0]!, problem }] }
-  const limit = ec2.parts.faults.first('partial-fleet', {
-    service: 'ec2',
-    action: 'CreateFleet',
-    region: call.region,
-    capacity: target.capacity,
-  })
-  const wanted = Math.min(target.count, limit?.most ?? Infinity)
-  const places: { pool: FleetPool; room: Room }[] = []
-  const refused: Refused[] = []
-  let left = wanted
-  for (const pool of ranked(ec2, pools, target)) {
-    const [first] = places
-    const isOutside =
-      first !== undefined &&
-      ((target.isSingleType && first.pool.plan.type !== pool.plan.type) ||
-        (target.isSingleZone && first.pool.subnet.zone.name !== pool.subnet.zone.name))
-    if (left === 0 || isOutside) continue
-    const room = roomIn(ec2, pool.plan, { subnet: pool.subnet, wanted: left })
-    if (room.count > 0) places.push({ pool, room })
-    if (room.count < left && room.problem !== undefined) refused.push({ pool, problem: room.problem })
-    left -= room.count
-  }
-  const count = places.reduce((sum, { room }) => sum + room.count, 0)
-  if (wanted < target.count && places.length > 0)
-    refused.push({
-      pool: places.at(-1)!.pool,
-      problem: new ApiError(
-        'InsufficientInstanceCapacity',
-        'There is no capacity available that matches your request.',
-        500,
-      ),
-    })
-  // Where the smallest number is not reached nothing is launched.
-  if (count < target.least)
+  if (problem !== undefined)
     return {
       filled: [],
-      refused:
-        refused.length > 0
-          ? refused
-          : [
-              {
-                pool: pools[0]!,
-                problem: new ApiError(
-                  'UnfulfillableCapacity',
-                  'Unable to fulfill capacity due to your request configuration.',
-                ),
-              },
-            ],
+      refused: withUnfulfillable([...pools, ...denied].map((pool) => ({ pool, problem }))),
     }
+  const launchProblems = denied.map(({ problem: why, ...pool }) => ({ pool, problem: why }))
+  const { places, refused, wanted } = choose(ec2, order)
+  const count = places.reduce((sum, { room }) => sum + room.count, 0)
+  if (wanted < target.count && places.length > 0)
+    refused.push({ pool: places.at(-1)!.pool, problem: partial() })
+  // Where the smallest number is not reached nothing is launched.
+  if (count < target.least || count === 0) {
+    const said = [...launchProblems, ...refused]
+    if (said.length === 0) return { filled: [], refused: [{ pool: pools[0]!, problem: unfulfillable() }] }
+    return { filled: [], refused: launchProblems.length > 0 ? withUnfulfillable(said) : said }
+  }
   const filled = places.map(({ pool, room }) => ({
     pool,
     instances: launch(ec2, pool.plan, {
@@ -189,66 +162,77 @@ function fill(
       fleetId: id,
     }),
   }))
-  return { filled, refused }
+  return { filled, refused: [...launchProblems, ...refused] }
 }
 
-function poolWords({ override, subnet, plan, template }: FleetPool) {
-  return {
-    launchTemplateSpecification: {
-      launchTemplateId: template.id,
-      launchTemplateName: template.name,
-      version: String(template.version),
-    },
-    overrides: {
-      instanceType: plan.type.name,
-      maxPrice: override.MaxPrice,
-      subnetId: override.SubnetId ?? subnet.id,
-      availabilityZone: override.AvailabilityZone ?? subnet.zone.name,
-      priority: override.Priority,
-      imageId: override.ImageId,
-    },
-  }
+interface Place {
+  pool: FleetPool
+  room: Room
 }
 
-function errorWords({ capacity }: Target, { pool, problem }: Refused) {
-  return {
-    launchTemplateAndOverrides: poolWords(pool),
-    lifecycle: capacity,
-    errorCode: problem.code,
-    errorMessage: problem.message,
+function choose(
+  ec2: Ec2,
+  { target, pools, call }: FillOrder,
+): { places: Place[]; refused: Refused[]; wanted: number } {
+  const limit = ec2.parts.faults.first('partial-fleet', {
+    service: 'ec2',
+    action: 'CreateFleet',
+    region: call.region,
+    capacity: target.capacity,
+  })
+  const wanted = Math.min(target.count, limit?.most ?? Infinity)
+  const places: Place[] = []
+  const refused: Refused[] = []
+  let left = wanted
+  for (const pool of ranked(ec2, pools, target)) {
+    const [first] = places
+    const isOutside =
+      first !== undefined &&
+      ((target.isSingleType && first.pool.plan.type !== pool.plan.type) ||
+        (target.isSingleZone && first.pool.subnet.zone.name !== pool.subnet.zone.name))
+    if (left === 0 || isOutside) continue
+    const room = fleetRoom(ec2, pool, left)
+    if (room.count > 0) places.push({ pool, room })
+    if (room.count < left && room.problem !== undefined) refused.push({ pool, problem: room.problem })
+    left -= room.count
   }
+  return { places, refused, wanted }
 }
 
-function filledWords({ capacity }: Target, { pool, instances }: Filled) {
-  return {
-    launchTemplateAndOverrides: poolWords(pool),
-    lifecycle: capacity,
-    instanceIds: instances.map(({ id }) => id),
-    instanceType: pool.plan.type.name,
+/** As `roomIn`, in the words that a fleet has for it. */
+function fleetRoom(ec2: Ec2, { plan, subnet }: FleetPool, wanted: number): Room {
+  const fault = ec2.parts.faults.first('fleet-error', { ...poolOf(plan, subnet), service: 'ec2' })
+  if (fault !== undefined) {
+    const { code, message = usualMessage(code) } = fault
+    return { count: 0, places: [], problem: new ApiError(code, message) }
   }
+  const tagProblem = spotTagProblem(plan, plan.capacity)
+  if (tagProblem !== undefined) return { count: 0, places: [], problem: tagProblem }
+  const room = roomIn(ec2, plan, { subnet, wanted })
+  if (room.problem?.code !== 'Unsupported') return room
+  const problem = new ApiError(
+    'InvalidFleetConfiguration',
+    `Your requested instance type (${plan.type.name}) is not supported in your requested Availability Zone (${subnet.zone.name}).`,
+  )
+  return { ...room, problem }
 }
 
-function fleetWords({ id, createdAtMs, state, clientToken, tags, answer, instances, request }: Fleet) {
-  const { TargetCapacitySpecification: target } = request as Pick<FleetInput, 'TargetCapacitySpecification'>
-  return {
-    fleetId: id,
-    createTime: new Date(createdAtMs),
-    fleetState: state,
-    activityStatus: 'fulfilled',
-    clientToken,
-    type: 'instant',
-    fulfilledCapacity: instances.length,
-    fulfilledOnDemandCapacity: instances.filter(({ capacity }) => capacity === 'on-demand').length,
-    terminateInstancesWithExpiration: false,
-    replaceUnhealthyInstances: false,
-    targetCapacitySpecification: {
-      totalTargetCapacity: target.TotalTargetCapacity,
-      onDemandTargetCapacity: target.OnDemandTargetCapacity,
-      spotTargetCapacity: target.SpotTargetCapacity,
-      defaultTargetCapacityType: target.DefaultTargetCapacityType,
-    },
-    errorSet: answer.errorSet as [],
-    fleetInstanceSet: answer.fleetInstanceSet as [],
-    tagSet: tagWords(tags),
-  }
+function partial(): ApiError {
+  return new ApiError(
+    'InsufficientInstanceCapacity',
+    'There is no capacity available that matches your request.',
+    500,
+  )
+}
+
+function unfulfillable(): ApiError {
+  return new ApiError(
+    'UnfulfillableCapacity',
+    'Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.',
+  )
+}
+
+/** Where a launch itself was refused, EC2 says beside the cause that the fleet got no capacity. */
+function withUnfulfillable(refused: Refused[]): Refused[] {
+  return [...refused, { pool: refused.at(-1)!.pool, problem: unfulfillable() }]
 }

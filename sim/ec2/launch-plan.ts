@@ -3,7 +3,7 @@ import type { Role } from '../identity/identities'
 import { ApiError } from '../wire/errors'
 import type { Call } from '../wire/service'
 import type { CapacityType } from '../world/schema'
-import type { MachineType } from '../world/types'
+import { isFreeTierEligible, type MachineType } from '../world/types'
 import type { Ec2 } from './ec2'
 import type { Image, LaunchFields, MetadataOptions, Region, ReservationChoice, Subnet } from './model'
 import { reservationWishOf } from './reserved-room'
@@ -49,12 +49,18 @@ export function planLaunch(ec2: Ec2, call: Call, fields: LaunchFields): LaunchPl
       'Network interfaces and an instance-level security groups may not be specified on the same request',
     )
   checkTags(fields)
+  const type = typeOf(ec2, fields)
+  if (ec2.parts.world.plan === 'free' && !isFreeTierEligible(type))
+    throw new ApiError(
+      'InvalidParameterCombination',
+      "The specified instance type is not eligible for Free Tier. For a list of Free Tier instance types, run 'describe-instance-types' with the filter 'free-tier-eligible=true'.",
+    )
   const role = roleOf(ec2, call, fields)
   const capacity = capacityOf(market)
   const maxPrice = market?.SpotOptions?.MaxPrice
   return {
     region,
-    type: typeOf(ec2, fields),
+    type,
     image: imageOf(region, fields),
     capacity,
     ...(maxPrice === undefined ? {} : { maxUsdPerHour: priceOf(maxPrice) }),
@@ -77,7 +83,7 @@ export function planLaunch(ec2: Ec2, call: Call, fields: LaunchFields): LaunchPl
   }
 }
 
-function typeOf(ec2: Ec2, { InstanceType: name = 'm5.large' }: LaunchFields): MachineType {
+export function typeOf(ec2: Ec2, { InstanceType: name = 'm5.large' }: LaunchFields): MachineType {
   const type = ec2.parts.world.types.get(name)
   if (type === undefined)
     throw new ApiError('InvalidParameterValue', `Invalid value '${name}' for InstanceType.`)
@@ -189,6 +195,18 @@ function checkTags({ TagSpecification: specifications = [] }: LaunchFields): voi
       )
     checkTagList(Tag)
   }
+}
+
+/** EC2 refuses tags for a spot request that a launch does not make. */
+export function spotTagProblem({ fields }: LaunchPlan, capacity: CapacityType): ApiError | undefined {
+  const isTagged = (fields.TagSpecification ?? []).some(
+    ({ ResourceType, Tag }) => ResourceType === 'spot-instances-request' && Tag.length > 0,
+  )
+  if (!isTagged || capacity === 'spot') return undefined
+  return new ApiError(
+    'InvalidParameterValue',
+    'You cannot specify tags for Spot instances requests if there are no Spot instances requests being created by the request.',
+  )
 }
 
 export function checkTagList(tags: readonly { Key: string; Value: string }[]): void {

@@ -53,6 +53,7 @@ export interface Image {
   rootGiB: number
   /** Public parameters that lead to it. */
   parameters: string[]
+  isDeprecated: boolean
 }
 
 export interface Volume {
@@ -161,6 +162,8 @@ export interface Fleet {
   request: Readonly<Record<string, unknown>>
   answer: Readonly<Record<string, unknown>>
   instances: Instance[]
+  /** The answer of `CreateFleet` names neither instances nor errors; `isShown`: `DescribeFleets` does. */
+  silence?: { isShown: boolean }
 }
 
 export interface Region {

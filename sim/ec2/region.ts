@@ -78,6 +78,7 @@ function imagesOf(world: World, region: string): Image[] {
     id: lastingId('ami', `${region}/${image.name}`),
     architecture: 'x86_64' as const,
     parameters: [parameter],
+    isDeprecated: world.deprecatedImages.includes(parameter),
   }))
   const own = Object.entries(world.parameters)
     .filter(([, id]) => /^ami-[0-9a-f]+$/.test(id))
@@ -90,6 +91,7 @@ function imagesOf(world: World, region: string): Image[] {
       rootDevice: '/dev/sda1',
       rootGiB: 8,
       parameters: [parameter],
+      isDeprecated: world.deprecatedImages.includes(parameter),
     }))
   return [...usual, ...own]
 }
@@ -106,7 +108,14 @@ export function publish(
   if (name in world.parameters) world.parameters[name] = id
   const there = region.images.find((each) => each.id === id)
   if (there !== undefined) there.parameters.push(name)
-  else region.images.push({ ...before, id, name: `${before.name} ${id}`, parameters: [name] })
+  else
+    region.images.push({
+      ...before,
+      id,
+      name: `${before.name} ${id}`,
+      parameters: [name],
+      isDeprecated: false,
+    })
 }
 
 /** All public parameters of a region. */

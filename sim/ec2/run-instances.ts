@@ -8,7 +8,7 @@ import type { Ec2 } from './ec2'
 import { instanceWords } from './instance-words'
 import { launch } from './launch'
 import { launchFields, merged, templateSpecification } from './launch-fields'
-import { planLaunch, subnetsFor, type LaunchPlan } from './launch-plan'
+import { planLaunch, spotTagProblem, subnetsFor, type LaunchPlan } from './launch-plan'
 import type { Instance, LaunchFields, Subnet } from './model'
 import { spotRoleProblem } from './spot-role'
 import { findVersion } from './templates'
@@ -72,7 +72,7 @@ function prepare(
   const fields: LaunchFields & { SubnetId?: string | undefined } =
     version === undefined ? wish : { ...merged(version.data, wish), SubnetId: wish.SubnetId }
   const plan = planLaunch(ec2, call, fields)
-  const problem = spotRoleProblem(ec2, call, plan.capacity)
+  const problem = spotTagProblem(plan, plan.capacity) ?? spotRoleProblem(ec2, call, plan.capacity)
   if (problem !== undefined) throw problem
   const where = subnetsFor(plan.region, fields)
   return {

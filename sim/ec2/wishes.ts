@@ -61,6 +61,11 @@ const TAGGED: Readonly<Record<string, Find>> = {
     ...named('volume', 'ResourceId', ({ volumes }) => volumes)(region, input),
     ...named('launch-template', 'ResourceId', ({ templates }) => templates)(region, input),
   ],
+  'ec2:CancelSpotInstanceRequests': named(
+    'spot-instances-request',
+    'SpotInstanceRequestId',
+    ({ spotRequests }) => spotRequests,
+  ),
   'ssm:SendCommand': named('instance', 'InstanceIds', ({ instances }) => instances),
 }
 

@@ -102,7 +102,10 @@ export class Identities {
   ) {
     for (const [name, user] of Object.entries({ test: TEST_USER, ...world.users })) this.addUser(name, user)
     for (const [name, plan] of Object.entries(world.roles ?? USUAL_ROLES)) {
-      const role = this.addRole(name, plan, BEFORE)
+      const role = this.addRole(name, plan, {
+        ...BEFORE,
+        ...(plan.path !== undefined && { path: plan.path }),
+      })
       if (plan.hasProfile) this.addProfile(name, { ...BEFORE, visibleAtMs: 0 }).role = role
     }
     for (const service of world.linkedRoles) this.addLinkedRole(service, BEFORE)

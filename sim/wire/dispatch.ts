@@ -36,7 +36,7 @@ export interface Outcome {
 }
 
 /** Actions of services that have one endpoint for all regions. */
-const GLOBAL_SERVICES: readonly ServiceName[] = ['iam', 'pricing', 'sts']
+const GLOBAL_SERVICES: readonly ServiceName[] = ['freetier', 'iam', 'pricing', 'sts']
 
 export class Dispatch {
   constructor(private readonly parts: DispatchParts) {}

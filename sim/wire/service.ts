@@ -4,7 +4,7 @@ import type { Principal } from '../identity/identities'
 import type { Wish } from '../identity/policy'
 import type { Style } from './errors'
 
-export type ServiceName = 'ec2' | 'ssm' | 'sts' | 'iam' | 'ecr' | 'pricing' | 'servicequotas'
+export type ServiceName = 'ec2' | 'ssm' | 'sts' | 'iam' | 'ecr' | 'pricing' | 'servicequotas' | 'freetier'
 
 /** The surroundings of a call. */
 export interface Call {

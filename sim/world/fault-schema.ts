@@ -4,7 +4,9 @@ import { duration } from './durations'
 
 /** Which calls a rule is about; everything that is written must fit. `*` stands for anything in a text. */
 const calls = z.strictObject({
-  service: z.enum(['ec2', 'ssm', 'sts', 'iam', 'ecr', 'pricing', 'servicequotas', 's3']).optional(),
+  service: z
+    .enum(['ec2', 'ssm', 'sts', 'iam', 'ecr', 'freetier', 'pricing', 'servicequotas', 's3'])
+    .optional(),
   action: z.string().optional(),
   /** ARN of who calls; of a machine `arn:aws:sts::111122223333:assumed-role/crucible-machine/i-...`. */
   caller: z.string().optional(),
@@ -75,6 +77,15 @@ export const faultSchema = z.discriminatedUnion('fault', [
   z.strictObject({ fault: z.literal('no-capacity'), ...ofPools }),
   /** A fleet gets no more than this many machines. */
   z.strictObject({ fault: z.literal('partial-fleet'), most: z.int().min(0), ...ofFleets }),
+  /** A fleet is made, and its answer has neither instances nor errors; `DescribeFleets` shows them unless `isShown` is false. */
+  z.strictObject({ fault: z.literal('fleet-silent'), isShown: z.boolean().default(true), ...ofFleets }),
+  /** A pool of a fleet refuses with this code: the fleet answers 200, with the code among its errors. */
+  z.strictObject({
+    fault: z.literal('fleet-error'),
+    code: z.string(),
+    message: z.string().optional(),
+    ...ofPools,
+  }),
   /** A launch is accepted and ends by itself, pending to terminated. */
   z.strictObject({
     fault: z.literal('launch-fails'),

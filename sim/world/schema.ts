@@ -127,6 +127,8 @@ const user = z.strictObject({
   policies: z.record(z.string(), document).default({}),
 })
 const role = z.strictObject({
+  /** Roles of single sign-on have one: `/aws-reserved/sso.amazonaws.com/`. */
+  path: z.string().startsWith('/').endsWith('/').optional(),
   managed: z.array(z.string()).default([]),
   policies: z.record(z.string(), document).default({}),
   /** Who may take the role: services, or `account` for everybody of this account who is allowed `sts:AssumeRole`. */
@@ -153,6 +155,8 @@ export const worldSchema = z.strictObject({
   /** The same seed repeats every chance of the world. */
   seed: z.union([z.int(), z.string()]).default(1),
   account: account.default('111122223333'),
+  /** New accounts may be on the free plan, which launches a few small types only. */
+  plan: z.enum(['free', 'paid']).default('paid'),
   /** How far the clock of the cloud is ahead of that of this host: here it is always the others who are right. */
   ahead: duration.default(0),
   /** How many minutes of prices, stock and recordings pass in one minute of the clock. */
@@ -183,6 +187,8 @@ export const worldSchema = z.strictObject({
   quotaDecision: z.strictObject({ after: duration, isGranted: z.boolean() }).optional(),
   /** More public parameters by name, for image aliases of one's own. */
   parameters: z.record(z.string().startsWith('/'), z.string()).default({}),
+  /** Images of these public parameters are deprecated: they launch, and lists show them to those only who ask for such. */
+  deprecatedImages: z.array(z.string().startsWith('/')).default([]),
   /** What container engines on the machines meet. Amazon's own registry asks for its tokens by itself. */
   docker: z
     .strictObject({

@@ -65,3 +65,10 @@ function quotaFamily(name: string): QuotaFamily {
   if (/^inf\d/.test(name)) return 'inf'
   return /^trn\d/.test(name) ? 'trn' : 'standard'
 }
+
+/** What AWS lets accounts on the free plan launch, November 2026 (`describe-instance-types`, filter `free-tier-eligible`). */
+const FREE_PLAN = ['t3.micro', 't3.small', 't4g.micro', 't4g.small', 'c7i-flex.large', 'm7i-flex.large']
+
+export function isFreeTierEligible({ name }: Pick<MachineType, 'name'>): boolean {
+  return FREE_PLAN.includes(name)
+}

@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
+import { MockActivityEnvironment } from '@temporalio/testing'
 import { failureInterceptor, toApplicationFailure } from '../../activities/failures'
 import { BackendError } from '../../backends/errors'
 import { FAILURE_CLASSES, failureFrom, type Failure, type FailureClass } from '../../core/failure'
+import { PERSISTENT_ACTIVITIES } from '../../core/persistent-activities'
 import { StoreError } from '../../storage/store'
 
 /** What Temporal does about each class, for every class that there is. */
@@ -21,11 +23,13 @@ const IS_RETRIED: Readonly<Record<FailureClass, boolean>> = {
 }
 
 /** How the interceptor passes on what an activity threw. */
-async function passedOn(thrown: unknown): Promise<unknown> {
+async function passedOn(thrown: unknown, activityType = 'launch'): Promise<unknown> {
   const next = async (): Promise<unknown> => {
     throw thrown
   }
-  return failureInterceptor.execute({}, next).catch((error: unknown) => error)
+  return new MockActivityEnvironment({ activityType }).run(() =>
+    failureInterceptor.execute({}, next).catch((error: unknown) => error),
+  )
 }
 
 describe('what went wrong below', () => {
@@ -36,6 +40,13 @@ describe('what went wrong below', () => {
     expect(error).toMatchObject({ type: failureClass, message: 'no', details: [failure] })
     expect(error.nonRetryable).toBe(!IS_RETRIED[failureClass])
     expect(failureFrom(error)).toEqual(failure)
+  })
+
+  it.each(FAILURE_CLASSES)('never ends what a job cannot go on without: %s', async (failureClass) => {
+    for (const name of PERSISTENT_ACTIVITIES) {
+      const error = await passedOn(new BackendError({ class: failureClass, message: 'no' }), name)
+      expect(error).toMatchObject({ type: failureClass, nonRetryable: false })
+    }
   })
 
   it('is tried again no sooner than the other side asked', () => {
@@ -54,7 +65,7 @@ describe('what went wrong below', () => {
     expect(categoryOf({ class: 'throttled', message: 'slow down', retryAfterMs: 500 })).not.toBe('BENIGN')
   })
 
-  it('is tried again when the store may come back, and not when it never can work', () => {
+  it('is tried again whatever the store refuses, for that is no fact about the job', () => {
     const away = new StoreError('no answer', { isTransient: true, code: 'EIO' })
     expect(toApplicationFailure(away)).toMatchObject({
       type: 'transient',
@@ -62,7 +73,7 @@ describe('what went wrong below', () => {
       details: [{ class: 'transient', message: 'no answer', code: 'EIO' }],
     })
     const wrong = new StoreError('bad key', { isTransient: false })
-    expect(toApplicationFailure(wrong)).toMatchObject({ type: 'invalid', nonRetryable: true })
+    expect(toApplicationFailure(wrong)).toMatchObject({ type: 'transient', nonRetryable: false })
   })
 
   it('keeps its raw code where nobody has classed it', () => {
@@ -87,6 +98,7 @@ describe("what is Temporal's own", () => {
   })
 
   it('is not in the way of an answer', async () => {
-    expect(await failureInterceptor.execute(1, (input) => Promise.resolve(input + 1))).toBe(2)
+    const add = (): Promise<unknown> => failureInterceptor.execute(1, (input) => Promise.resolve(input + 1))
+    expect(await new MockActivityEnvironment().run(add)).toBe(2)
   })
 })

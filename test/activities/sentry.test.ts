@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { Sentry } from '../../activities/sentry'
 import type { WatchInput } from '../../core/activities'
 import type { GrantSource } from '../../activities/grants'
@@ -152,6 +152,37 @@ describe('the lease', () => {
     await place.beat(order, { phase })
     await sentry().look(RUNNING, true)
     expect(await lease()).toBeUndefined()
+  })
+
+  it('is renewed where the one that an earlier watch left cannot be read, and the runner obeys it', async () => {
+    const silenceMs = TIMING.silenceMs
+    await place.store.put(layout.lease(order.jobId, order.attempt), '{"seq": 4, ')
+    const one = sentry({ isRunning: true, timing: { ...TIMING, leaseMs: 10 * silenceMs } })
+    for (let seq = 1; seq <= 3; seq++) {
+      await place.beat(order, { seq, leaseSeq: 4 })
+      expect(await one.look(RUNNING, true)).toBeUndefined()
+      nowMs += silenceMs - 1
+    }
+    expect(await lease()).toMatchObject({ seq: 7, answersBeat: 3 })
+  })
+
+  it('is not renewed for a beat that cannot be read, which is a sign of life all the same', async () => {
+    const { silenceMs } = TIMING
+    const one = sentry({ isRunning: true, timing: { ...TIMING, leaseMs: 10 * silenceMs } })
+    const beat = layout.beat(order.jobId, order.attempt)
+    const { store } = place
+    for (let seq = 1; seq <= 3; seq++) {
+      jest
+        .spyOn(store, 'head')
+        .mockImplementation(async (key) =>
+          key === beat ? { key, sizeBytes: 1, modifiedAtMs: seq } : undefined,
+        )
+      await store.put(beat, `{"seq": ${seq}`)
+      expect(await one.look(RUNNING, true)).toBeUndefined()
+      nowMs += silenceMs - 1
+    }
+    nowMs += silenceMs
+    expect(await one.look(RUNNING, true)).toMatchObject({ kind: 'silent' })
   })
 
   it('goes on where an earlier watch left it', async () => {

@@ -278,7 +278,8 @@ describe('the end of the machines', () => {
     await until(() => place.world.callsOf('observe').length > looks + 2)
     expect(place.lives()).toEqual(['gone', 'alive'])
     await place.result(spoken.order, { outcome: 'stopped', reason: 'superseded' })
-    await settling
+    // The runner stopped because we ended it, and does not know why we did.
+    expect((await settling).end).toEqual(end)
   })
 
   it('is waited for: terminate is sent until the provider says that it is done', async () => {

@@ -18,6 +18,7 @@ afterEach(() => world.remove())
 function server(
   closed: string,
   query: () => Promise<JobStatus>,
+  description: object = {},
 ): { client: Partial<Client>; limitsMs: number[] } {
   const limitsMs: number[] = []
   const client = {
@@ -26,7 +27,9 @@ function server(
       const late = new Promise<never>((_, reject) => setTimeout(() => reject(new Error('deadline')), 20))
       return Promise.race([ask(), late])
     },
-    workflow: { getHandle: () => ({ describe: async () => ({ status: { name: closed } }), query }) },
+    workflow: {
+      getHandle: () => ({ describe: async () => ({ status: { name: closed }, ...description }), query }),
+    },
   }
   return { client: client as unknown as Partial<Client>, limitsMs }
 }
@@ -105,7 +108,69 @@ describe('a look at a job', () => {
     world.client = server('TERMINATED', never).client
     const view = await lookAt(world.context, JOB)
     expect(view).toMatchObject({ isLive: true, state: 'failed', reason: 'unclassified' })
-    expect(view.message).toMatch(/terminated by hand.*--from/)
+    expect(view.message).toMatch(/terminated by hand.*crucible gc/)
+    expect(view.continuation?.command).toBe(`crucible submit --from ${JOB} --fresh`)
+  })
+
+  it.each(['FAILED', 'CANCELLED', 'COMPLETED', 'TIMED_OUT'])(
+    'says that a job is over whose workflow closed without completing its record: %s',
+    async (closed) => {
+      await world.submitted()
+      world.client = server(closed, async () => statusOf({ state: 'recovering' })).client
+      const view = await lookAt(world.context, JOB)
+      expect(view).toMatchObject({ isLive: true, state: 'failed', reason: 'unclassified', trouble: null })
+      expect(view.continuation?.command).toBe(`crucible submit --from ${JOB} --fresh`)
+    },
+  )
+
+  it('joins what an attempt put on record after its job was terminated by hand', async () => {
+    await world.submitted()
+    await world.planned(1)
+    await world.machine(1)
+    await world.beat(1)
+    await world.settled(1, { costMicroUsd: 300 })
+    world.client = server('TERMINATED', async () => statusOf({ state: 'running' })).client
+    const { attempts, cost } = await lookAt(world.context, JOB)
+    expect(attempts).toMatchObject([{ state: 'succeeded', costMicroUsd: 300 }])
+    expect(cost.spentMicroUsd).toBe(300)
+  })
+
+  it('tells of no running machine once job and attempt were both terminated by hand', async () => {
+    await world.submitted()
+    await world.planned(1)
+    await world.machine(1)
+    await world.beat(1)
+    world.client = server('TERMINATED', never, { closeTime: new Date(NOW) }).client
+    const { attempts } = await lookAt(world.context, JOB)
+    expect(attempts).toMatchObject([{ state: 'failed', endedAtMs: NOW }])
+  })
+
+  it('tells what Temporal is trying again, and how often it was tried', async () => {
+    await world.submitted()
+    const pending = {
+      ...{ activityType: { name: 'settle' }, state: 1, attempt: 4 },
+      ...{ lastFailure: { message: 'disk full' }, nextAttemptScheduleTime: { seconds: NOW / 1_000 } },
+    }
+    const raw = { pendingActivities: [pending] }
+    world.client = server('RUNNING', async () => statusOf(), { raw }).client
+    expect(await lookAt(world.context, JOB)).toMatchObject({
+      trouble: { message: 'disk full', tries: 3, nextTryAtMs: NOW },
+    })
+  })
+
+  it.each([
+    ['a first try', { attempt: 1 }],
+    ['a wait for capacity', { lastFailure: { message: 'none', applicationFailureInfo: { category: 1 } } }],
+    ['a watch that has gone on', { activityType: { name: 'watch' }, state: 2 }],
+  ])('takes nothing for trouble that is none: %s', async (_name, fields) => {
+    await world.submitted()
+    const pending = {
+      ...{ activityType: { name: 'settle' }, state: 1, attempt: 4, lastFailure: { message: 'disk full' } },
+      ...fields,
+    }
+    const raw = { pendingActivities: [pending] }
+    world.client = server('RUNNING', async () => statusOf(), { raw }).client
+    expect((await lookAt(world.context, JOB)).trouble).toBeNull()
   })
 
   it('takes the record of a finished job for the last word, without asking anybody', async () => {

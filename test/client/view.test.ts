@@ -214,6 +214,7 @@ describe('a job joined from workflow, record and beat', () => {
       progress: null,
       cost: { spentMicroUsd: 0, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
       deadlineAtMs: null,
+      trouble: null,
       placement: null,
       attemptsTotal: 0,
       isLive: true,

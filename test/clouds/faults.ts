@@ -85,6 +85,13 @@ const DRAW: { [K in FaultKind]: (dice: Dice) => TextOf<K> } = {
     where: dice.oneOf([{ capacity: 'spot' }, { zone: 'us-east-1a' }, { type: 'g5.xlarge' }] as const),
   }),
   'partial-fleet': () => ({ fault: 'partial-fleet', most: 0, where: { capacity: 'spot' } }),
+  'fleet-silent': (dice) => ({
+    ...{ fault: 'fleet-silent', times: dice.between(1, 2), isShown: dice.chance(0.5) },
+  }),
+  'fleet-error': (dice) => ({
+    ...{ fault: 'fleet-error', times: dice.between(1, 4) },
+    code: dice.oneOf(['RequestLimitExceeded', 'InternalError', 'UnfulfillableCapacity'] as const),
+  }),
   'launch-fails': (dice) => ({
     ...{ fault: 'launch-fails', times: dice.between(1, 2), after: dice.between(0, 400) },
     reason: dice.oneOf([

@@ -263,6 +263,15 @@ describe('decide, word by word', () => {
     expect(after(throttled)).toMatchObject({ afterMs: 7_000 })
   })
 
+  it('waits longer than a provider asks where the launch has failed so many times', () => {
+    const end: AttemptEnd = {
+      kind: 'failed',
+      isLaunched: false,
+      failure: { class: 'transient', message: 'not yet', retryAfterMs: 10_000 },
+    }
+    expect(after(end, { ...EMPTY_LEDGER, misses: 4 })).toMatchObject({ afterMs: 32_000 })
+  })
+
   it('resumes at once after an interruption, a lapsed lease, and an attempt ended by hand', () => {
     expect(after(failed('interrupted'))).toMatchObject({
       kind: 'again',

@@ -103,6 +103,13 @@ describe('what a plan leaves out, and why', () => {
     ],
     ['no quota', offer({ availability: 'no-quota' }), {}, 'quota', 'the account has no quota for it'],
     [
+      'never bought by its backend',
+      offer({ availability: 'unusable', note: 'its chips have no driver' }),
+      {},
+      'unfit',
+      'its chips have no driver',
+    ],
+    [
       'quota refused before',
       offer(),
       { avoid: [{ offerKey: offerKey(offer()), forMs: HOUR_MS, why: 'quota' }] },

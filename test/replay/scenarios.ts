@@ -1,6 +1,7 @@
 import { WORKFLOW_TYPES, ORCHESTRATOR_QUEUE, treasuryWorkflowId } from '../../core/queues'
 import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
+import type { RecordKind } from '../../core/record'
 import { CLOCK_SLACK_MS } from '../../core/time'
 import { USEFUL_RUN_MS } from '../../planner/assumptions'
 import { putDocument } from '../../storage/json'
@@ -66,6 +67,13 @@ async function paused(deployment: Deployment): Promise<JobHandle> {
   const job = await deployment.submit()
   await until(async () => (await statusOf(job)).attemptsTotal === 2)
   return job
+}
+
+/** A store that refuses one kind of record twice. */
+function refusing(deployment: Deployment, kind: RecordKind): Deployment {
+  const { store } = deployment
+  store.refuses = (_key, body) => store.refused < 2 && body.includes(`"kind": "${kind}"`)
+  return deployment
 }
 
 const AFTER_LAUNCH: WorldWishes = { capabilities: { runnerStart: 'after-launch' } }
@@ -200,6 +208,17 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
+    name: 'job.extended-while-waiting',
+    wishes: { wares: [{ ...SPOT, stock: 0 }] },
+    play: async (d) => {
+      const job = await d.submit({ deadlineAtMs: Date.now() + 600_000 })
+      await until(async () => (await statusOf(job)).reason === 'waiting-for-capacity')
+      await job.executeUpdate('extend', { args: [{ deadlineAtMs: Date.now() + 900_000 }] })
+      d.world.setStock(SPOT, 1)
+      return closed(job)
+    },
+  },
+  {
     name: 'job.cancelled-while-waiting',
     wishes: { wares: [{ ...SPOT, stock: 0 }] },
     play: async (d) => {
@@ -208,6 +227,14 @@ export const SCENARIOS: readonly Scenario[] = [
       await job.cancel()
       return closed(job)
     },
+  },
+  {
+    name: 'job.planned-after-trouble',
+    play: (d) => played(refusing(d, 'planned')),
+  },
+  {
+    name: 'job.decided-after-trouble',
+    play: (d) => played(refusing(d, 'decided')),
   },
   { name: 'job.cancelled', wishes: LONG, play: (d) => played(d, {}, (job) => job.cancel()) },
   {
@@ -315,6 +342,18 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'attempt.started-after-launch',
     wishes: AFTER_LAUNCH,
     play: ofAttempt((d) => played(d)),
+  },
+  {
+    name: 'attempt.extension-refused-to-the-end',
+    wishes: LONG,
+    play: ofAttempt((d) => {
+      d.store.refuses = (key) => key.includes('/limits/')
+      return played(d, { budgetMicroUsd: microUsd(1_000) }, async (job) => {
+        await job.executeUpdate('extend', { args: [{ budgetMicroUsd: microUsd(2_000) }] })
+        await until(() => d.store.refused > 0)
+        await job.cancel()
+      })
+    }),
   },
   {
     name: 'attempt.unreachable',

@@ -104,10 +104,12 @@ describe('a job', () => {
 
   it.each(named('job.'))(
     'decides after each attempt, and plans, by local activities only: %s',
-    (_name, events) => {
-      const decisions = localOf(events).filter((name) => name === 'decide')
+    (name, events) => {
+      const decisions = localOf(events).filter((type) => type === 'decide')
       expect(decisions.length).toBeGreaterThanOrEqual(children(events))
-      expect(scheduled(events).filter((name) => ['decide', 'plan'].includes(name))).toEqual([])
+      // Once a local activity has failed, an ordinary one goes on.
+      const again = /job\.(?:plan|decide)\w*-after-trouble/.exec(name) === null ? 0 : 1
+      expect(scheduled(events).filter((type) => ['decide', 'plan'].includes(type))).toHaveLength(again)
     },
   )
 

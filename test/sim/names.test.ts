@@ -233,7 +233,7 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
       },
     ],
     TargetCapacitySpecification: { TotalTargetCapacity: 2, SpotTargetCapacity: 1, OnDemandTargetCapacity: 1 },
-    TagSpecifications: [{ ResourceType: 'spot-instances-request', Tags: [{ Key: 'a', Value: 'b' }] }],
+    TagSpecifications: [{ ResourceType: 'instance', Tags: [{ Key: 'a', Value: 'b' }] }],
   })) as sdk.CreateFleetResult
   const { Instances } = (await send('RunInstances', {
     LaunchTemplate: { LaunchTemplateName: 'mine', Version: '2' },

@@ -1,5 +1,7 @@
-import { spawnSync } from 'node:child_process'
+import type { InstanceTypeInfo } from '@aws-sdk/client-ec2'
+import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -25,4 +27,36 @@ export function awsClients(): AwsClients {
 
 function works(program: string, args: string[]): boolean {
   return spawnSync(program, args, { stdio: 'ignore' }).status === 0
+}
+
+const DESCRIBED_TYPES = `
+import gzip, importlib.util, json, os, sys
+spec = importlib.util.find_spec("moto")
+if spec is None: sys.exit(3)
+path = os.path.join(os.path.dirname(spec.origin), "ec2", "resources", "instance_types.json.gz")
+json.dump(list(json.load(gzip.open(path)).values()), sys.stdout)
+`
+
+/** Answers of the real `DescribeInstanceTypes` that moto brings along; `undefined` where there is no moto. */
+export function describedTypes(python: string): InstanceTypeInfo[] | undefined {
+  const { status, stdout } = spawnSync(python, ['-c', DESCRIBED_TYPES], { maxBuffer: 2 ** 28 })
+  return status === 0 ? (JSON.parse(String(stdout)) as InstanceTypeInfo[]) : undefined
+}
+
+export interface WireVerdict {
+  judged: number
+  actions: string[]
+  problems: string[]
+}
+
+/** What botocore's models of the services say of recorded calls. */
+export async function judgeWire(python: string, calls: readonly object[]): Promise<WireVerdict> {
+  const child = spawn(python, [join(__dirname, 'python', 'judge_wire.py')])
+  const [stdout, stderr]: [string[], string[]] = [[], []]
+  child.stdout.on('data', (chunk) => stdout.push(String(chunk)))
+  child.stderr.on('data', (chunk) => stderr.push(String(chunk)))
+  child.stdin.end(JSON.stringify(calls))
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code !== 0) throw new Error(`the judge failed: ${stderr.join('')}`)
+  return JSON.parse(stdout.join('')) as WireVerdict
 }

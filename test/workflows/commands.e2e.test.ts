@@ -109,6 +109,9 @@ describe('what the owner can tell a job', () => {
         )
       expect(await refused('extend', {})).toMatch('Give a new deadline or a new budget')
       expect(await refused('extend', { deadlineAtMs: Date.now() - 1_000 })).toMatch('has passed already')
+      // No time would be left to save and stop.
+      const { drainMs, powerOffMs } = QUICK
+      expect(await refused('extend', { deadlineAtMs: Date.now() + drainMs + powerOffMs })).toMatch('too soon')
       expect(await refused('extend', { budgetMicroUsd: -1 })).toMatch('not above')
       const { events } = await job.fetchHistory()
       expect(

@@ -8,6 +8,7 @@ import { MINUTE_MS, SECOND_MS } from '../../core/time'
 import type * as Runs from '../../workflows/job-run'
 
 jest.mock('@temporalio/workflow', () => ({
+  defineSignal: () => 'signal',
   defineQuery: () => ({}),
   setHandler: () => undefined,
   setCurrentDetails: () => undefined,

@@ -12,7 +12,11 @@ jest.mock('@temporalio/workflow', () => {
     into.push(options)
     return new Proxy<object>({}, { get: () => options })
   }
-  return { proxyActivities: proxying(proxied), proxyLocalActivities: proxying(proxiedLocally) }
+  const none = (): void => undefined
+  return {
+    ...{ proxyActivities: proxying(proxied), proxyLocalActivities: proxying(proxiedLocally) },
+    ...{ defineSignal: none, setHandler: none, condition: none },
+  }
 })
 
 let activities: typeof Activities
@@ -28,12 +32,16 @@ beforeEach(() => {
 const optionsOf = <T extends object>(proxy: T, name: keyof T): ActivityOptions =>
   proxy[name] as ActivityOptions
 
+/** What follows a local activity that failed. */
+const ORDINARY = ['plan', 'decide'] as const
+
 const DOCUMENTS = ['resolveJob', 'drain', 'withdraw', 'extend', 'finishJob'] as const
 
 const effects = (): [string, ActivityOptions][] => {
   const { launching, verbs, ending, watching } = activities.on('here')
   return [
     ...DOCUMENTS.map((name): [string, ActivityOptions] => [name, optionsOf(activities.orchestrator, name)]),
+    ...ORDINARY.map((name): [string, ActivityOptions] => [name, optionsOf(activities.ordinary, name)]),
     ['launch', optionsOf(launching, 'launch')],
     ['find', optionsOf(verbs, 'find')],
     ['start', optionsOf(activities.starting('here', 60_000), 'start')],
@@ -62,6 +70,8 @@ describe('every activity with an effect', () => {
       withdraw: '1 day',
       extend: '1 day',
       finishJob: '1 day',
+      plan: '1 day',
+      decide: '1 day',
       launch: '2 minutes',
       find: '1 day',
       start: 60_000,
@@ -84,6 +94,8 @@ describe('every activity with an effect', () => {
       withdraw: 'crucible',
       extend: 'crucible',
       finishJob: 'crucible',
+      plan: 'crucible',
+      decide: 'crucible',
       launch: 'crucible.here',
       find: 'crucible.here',
       start: 'crucible.here',
@@ -124,6 +136,10 @@ describe('plan and decide', () => {
     expect(proxiedLocally).toEqual([optionsOf(local, 'plan'), optionsOf(local, 'decide')])
     expect(proxied).not.toContain(optionsOf(local, 'plan'))
   })
+
+  it('are tried locally once: a local activity that is retried keeps its workflow from hearing anything', () => {
+    expect(proxiedLocally.map(({ retry }) => retry)).toEqual([{ maximumAttempts: 1 }, { maximumAttempts: 1 }])
+  })
 })
 
 describe('every activity', () => {
@@ -136,6 +152,6 @@ describe('every activity', () => {
     ]
     const summaries = [...effects().map(([, options]) => options), ...others].map(({ summary }) => summary)
     expect(summaries).not.toContain(undefined)
-    expect(new Set(summaries).size).toBe(13)
+    expect(new Set(summaries).size).toBe(15)
   })
 })

@@ -8,6 +8,7 @@ import { AwsError } from '../api'
 import { silenceSdk } from '../config'
 import { ec2Error } from '../errors'
 import { call } from '../sdk-errors'
+import { readPlan } from '../sdk-plan'
 
 export interface Clients {
   ec2: EC2Client
@@ -15,6 +16,7 @@ export interface Clients {
   s3: S3Client
   sts: STSClient
   quotas: ServiceQuotasClient
+  plan(signal: AbortSignal): Promise<'free' | 'paid'>
 }
 
 export interface Access {
@@ -40,12 +42,14 @@ export function createClients({ region, profile, endpoint, storeEndpoint = endpo
   const at = (url: string | undefined): { endpoint?: string } => (url === undefined ? {} : { endpoint: url })
   const common = { region, maxAttempts: 1, requestHandler, ...own, ...at(endpoint) }
   const store = { ...common, ...at(storeEndpoint), forcePathStyle: storeEndpoint !== undefined }
+  const sts = new STSClient(common)
   return {
     ec2: new EC2Client(common),
     iam: new IAMClient(common),
     s3: new S3Client(store),
-    sts: new STSClient(common),
+    sts,
     quotas: new ServiceQuotasClient(common),
+    plan: (signal) => readPlan(sts, { endpoint, signal }),
   }
 }
 

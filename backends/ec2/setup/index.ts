@@ -1,5 +1,6 @@
 import type { AccountSetup, AccountWish, Survey } from '../../account'
 import { ec2Error, invalid } from '../errors'
+import { FREE_PLAN_TYPES, freePlanAdvice } from '../plan'
 import { applyAll, readPiece } from './apply'
 import { createClients, type Access } from './clients'
 import { describeAccount, roleName } from './description'
@@ -84,7 +85,7 @@ async function survey(place: Place): Promise<Survey> {
   return {
     place: tell(place),
     parts,
-    remarks: remarksOf(network, place.hasDefault),
+    remarks: [...remarksOf(network, place.hasDefault), ...(await planRemarks(site))],
     quotas: await readQuotas(site),
     settings: settingsOf({
       ...{ region, bucket, profile: roleName(prefix, 'machine') },
@@ -102,6 +103,14 @@ function remarksOf(network: Place['site']['choices']['network'], hasDefault: boo
       ? [`Machines go into the default network ${network.vpcId}.`]
       : [`Machines go into a network of their own${hasDefault ? '' : ', as there is no default one'}.`]),
   ]
+}
+
+/** Nothing where the plan may not be read: a launch tells. */
+async function planRemarks({ clients, signal }: Place['site']): Promise<string[]> {
+  const plan = await clients.plan(signal).catch(() => undefined)
+  if (plan !== 'free') return []
+  const types = FREE_PLAN_TYPES.map((name) => ({ name, isFreeTier: true }))
+  return [`The account is on the free plan, which launches no machine with a GPU. ${freePlanAdvice(types)}`]
 }
 
 /** Zones that nearly every Region has, where nobody can be asked. */

@@ -99,13 +99,41 @@ async function templatesOf({ clients, choices, signal }: Site): Promise<Item[]> 
 
 const ALIVE = ['pending', 'running', 'stopping', 'stopped']
 
-async function obstaclesTo({ clients, choices, signal }: Site): Promise<Obstacle[]> {
-  const profile = `arn:aws:iam::${choices.account}:instance-profile/${roleName(choices.prefix, 'machine')}`
-  const Filters = [
-    { Name: 'instance-state-name', Values: ALIVE },
-    { Name: 'tag-key', Values: [TAGS.deployment] },
+async function obstaclesTo(site: Site): Promise<Obstacle[]> {
+  const ids = (await machinesOf(site)).map(({ InstanceId = '' }) => InstanceId)
+  if (ids.length === 0) return []
+  const which = ids.slice(0, 5).join(', ')
+  return [
+    {
+      message: `${ids.length} of its machines are still there: ${which}${ids.length > 5 ? ', ...' : ''}`,
+      remedy:
+        'Cancel their jobs (`crucible list`, `crucible cancel JOB`), or end what nobody owns (`crucible gc`).',
+    },
   ]
-  const machines = await repeat(async () => {
+}
+
+/**
+ * What lives on what is to be removed: every machine with the profile, and machines of deployments that have no profile any more or
+ * stand in a security group of the set-up.
+ */
+async function machinesOf(site: Site): Promise<ec2.Instance[]> {
+  const { choices } = site
+  const profile = `arn:aws:iam::${choices.account}:instance-profile/${roleName(choices.prefix, 'machine')}`
+  const [withProfile, tagged, groups] = await Promise.all([
+    machinesWith(site, { Name: 'iam-instance-profile.arn', Values: [profile] }),
+    machinesWith(site, { Name: 'tag-key', Values: [TAGS.deployment] }),
+    driverOf('group').all(undefined, site),
+  ])
+  const isOurs = ({ IamInstanceProfile, SecurityGroups = [] }: ec2.Instance): boolean =>
+    IamInstanceProfile === undefined ||
+    SecurityGroups.some(({ GroupId }) => groups.some(({ id }) => id === GroupId))
+  const found = [...withProfile, ...tagged.filter(isOurs)]
+  return found.filter((one, at) => found.findIndex(({ InstanceId }) => InstanceId === one.InstanceId) === at)
+}
+
+async function machinesWith({ clients, signal }: Site, filter: ec2.Filter): Promise<ec2.Instance[]> {
+  const Filters = [{ Name: 'instance-state-name', Values: ALIVE }, filter]
+  return repeat(async () => {
     const found: ec2.Instance[] = []
     const options = { abortSignal: signal }
     for await (const { Reservations } of ec2.paginateDescribeInstances(
@@ -116,16 +144,4 @@ async function obstaclesTo({ clients, choices, signal }: Site): Promise<Obstacle
       found.push(...(Reservations ?? []).flatMap(({ Instances = [] }) => Instances))
     return found
   }, signal)
-  const ids = machines
-    .filter(({ IamInstanceProfile }) => IamInstanceProfile?.Arn === profile)
-    .map(({ InstanceId = '' }) => InstanceId)
-  if (ids.length === 0) return []
-  const which = ids.slice(0, 5).join(', ')
-  return [
-    {
-      message: `${ids.length} of its machines are still there: ${which}${ids.length > 5 ? ', ...' : ''}`,
-      remedy:
-        'Cancel their jobs (`crucible list`, `crucible cancel JOB`), or end what nobody owns (`crucible gc`).',
-    },
-  ]
 }

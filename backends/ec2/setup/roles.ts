@@ -222,6 +222,7 @@ async function dropRole(
 }
 
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
+const isTaken = (error: unknown): boolean => /has been taken/.test((error as Error).message)
 
 export const linkedRoles: Driver<LinkedRolePiece> = {
   async read({ name }, site): Promise<Found | undefined> {
@@ -236,7 +237,12 @@ export const linkedRoles: Driver<LinkedRolePiece> = {
   async make({ service, name, description }, { clients, signal }) {
     const wish = { AWSServiceName: service, Description: description }
     const command = new iam.CreateServiceLinkedRoleCommand(wish)
-    await insist(() => clients.iam.send(command, { abortSignal: signal }), { signal })
+    try {
+      await insist(() => clients.iam.send(command, { abortSignal: signal }), { signal })
+    } catch (error) {
+      // Another made it meanwhile, or it could not be seen: it is one for the whole account.
+      if (!(hasCode(error, 'InvalidInput', 'InvalidInputException') && isTaken(error))) throw error
+    }
     return name
   },
   mend: async () => {},

@@ -168,7 +168,7 @@ describe('the check of EC2', () => {
     expect((await check()).map(({ severity }) => severity)).toEqual(['warning'])
     h = new Ec2Harness()
     h.aws.defaultRoute = undefined
-    h.aws.endpoints = ['s3', 'ssm', 'ssmmessages', 'ec2messages']
+    h.aws.endpoints = ['s3', 'ssm', 'ssmmessages']
     expect(await check()).toEqual([])
   })
 })

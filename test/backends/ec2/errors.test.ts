@@ -61,7 +61,7 @@ describe('what a code of AWS allows to be done next', () => {
   })
 
   it('says what to do about everything that a person must mend', () => {
-    const source = readFileSync(join(__dirname, '../../../backends/ec2/errors.ts'), 'utf8')
+    const source = readFileSync(join(__dirname, '../../../backends/ec2/meanings.ts'), 'utf8')
     const codes = [...source.matchAll(/^ {2}'?([A-Z][\w.]+)'?: /gm)].map(([, code]) => code!)
     expect(codes.length).toBeGreaterThan(100)
     const mended = codes

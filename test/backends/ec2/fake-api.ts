@@ -67,6 +67,8 @@ export class FakeAws {
   /** Those of services. */
   roles = ['AWSServiceRoleForEC2Spot']
   clockAheadMs = 0
+  readonly roleArns = new Map<string, string>()
+  plan: 'free' | 'paid' = 'paid'
   bucketRegion: string | undefined = 'us-east-1'
   keepsPutIfAbsent = true
   subnets = SUBNETS
@@ -85,6 +87,7 @@ export class FakeAws {
   onCommand: ((machine: FakeMachine, request: CommandRequest) => Partial<InvocationResult>) | undefined
   readonly #tokens = new Map<string, { body: string; answer: FleetAnswer | FakeMachine }>()
   readonly #commands: SentCommand[] = []
+  readonly #fleets = new Map<string, FleetAnswer>()
   #count = 0
 
   constructor(readonly now: () => number = Date.now) {}
@@ -133,11 +136,13 @@ export class FakeAws {
         identity: this.#verb('identity', () => ({
           ...{ account: '123456789012', arn: ARN, clockAheadMs: this.clockAheadMs },
         })),
+        plan: this.#verb('plan', () => this.plan),
         quota: this.#verb('quota', (code: string) => this.quotas.get(code) ?? 768),
         deniedActions: this.#verb('deniedActions', (_arn: string, { actions }: { actions: string[] }) =>
           actions.filter((action) => this.denied.includes(action)),
         ),
         hasRole: this.#verb('hasRole', (name: string) => this.roles.includes(name)),
+        roleArn: this.#verb('roleArn', (name: string) => this.roleArns.get(name)),
         quotaRequests: this.#verb('quotaRequests', () => this.quotaRequests),
         profile: this.#verb('profile', () => this.profile),
         parameter: this.#verb('parameter', (name: string) => {
@@ -179,6 +184,7 @@ export class FakeAws {
       },
       machines: {
         createFleet: this.#verb('createFleet', (request: FleetRequest) => this.#fleet(request)),
+        fleet: this.#verb('fleet', (id: string) => this.#fleets.get(id)),
         runReserved: this.#verb('runReserved', (request: ReservedRequest) => this.#runReserved(request)),
         createTemplate: this.#verb('createTemplate', (spec: TemplateSpec) => {
           if (this.templates.has(spec.name))
@@ -317,6 +323,7 @@ export class FakeAws {
           }
         : { machines: [{ id: this.add(request, pool).id, pool }], errors: [] }
     this.#tokens.set(request.token, { body, answer })
+    this.#fleets.set(request.token, answer)
     return answer
   }
 

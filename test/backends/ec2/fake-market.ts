@@ -29,7 +29,7 @@ export const IMAGES: Image[] = [
 ]
 
 const nvidia = (name: string, count: number, memoryMiB: number): MachineType['gpus'] => [
-  { name, manufacturer: 'NVIDIA', count, memoryMiB },
+  { name, manufacturer: 'NVIDIA', count, memoryMiB, part: 1 },
 ]
 
 const type = (
@@ -43,6 +43,8 @@ const type = (
   architectures: ['x86_64'],
   hasOtherChips: false,
   usageClasses: BOTH,
+  isFreeTier: false,
+  isBareMetal: false,
 })
 
 export const TYPES: MachineType[] = [
@@ -53,7 +55,9 @@ export const TYPES: MachineType[] = [
   type('p4de.24xlarge', 96, 1152, nvidia('A100', 8, 81920)),
   { ...type('g5g.xlarge', 4, 8, nvidia('T4g', 1, 15360)), architectures: ['arm64'] },
   { ...type('trn1.2xlarge', 8, 32), hasOtherChips: true },
-  type('g4ad.xlarge', 4, 16, [{ name: 'Radeon Pro V520', manufacturer: 'AMD', count: 1, memoryMiB: 8192 }]),
+  type('g4ad.xlarge', 4, 16, [
+    { name: 'Radeon Pro V520', manufacturer: 'AMD', count: 1, memoryMiB: 8192, part: 1 },
+  ]),
   {
     ...type('p5.48xlarge', 192, 2048, nvidia('H100', 8, 81920)),
     usageClasses: ['on-demand', 'capacity-block'],

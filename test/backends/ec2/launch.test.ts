@@ -95,7 +95,7 @@ describe('a launch on EC2', () => {
     expect(await availabilityOf(order)).toEqual(['unknown', 'unavailable'])
   })
 
-  it('is refused for what is most hopeful of what the pools say', async () => {
+  it('is refused for quota where every pool says so, and for capacity where one may yet have a machine', async () => {
     h.aws.empty.set(poolKey('on-demand', 'g5.xlarge', 'subnet-a'), 'VcpuLimitExceeded')
     h.aws.empty.set(poolKey('on-demand', 'g5.xlarge', 'subnet-b'), 'VcpuLimitExceeded')
     expect(await launch()).toMatchObject({

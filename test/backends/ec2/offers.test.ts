@@ -51,6 +51,15 @@ describe('offers of EC2', () => {
     expect(h.backend.capabilities.capacityTypes).toEqual(['on-demand', 'reserved'])
   })
 
+  it('say why a type is never bought to a job that asks for its accelerator, and to no other', async () => {
+    const isUnusable = ({ availability }: Offer) => availability === 'unusable'
+    h.aws.prices = new Map([...h.aws.prices!, ['g4ad.xlarge', '0.3785300000']])
+    const [found, ...more] = (await offers({ accelerators: ['Radeon Pro V520'] })).filter(isUnusable)
+    expect(more).toEqual([])
+    expect(found).toMatchObject({ type: 'g4ad.xlarge', note: expect.stringContaining('made by AMD') })
+    expect((await offers({ gpus: { min: 1 } })).filter(isUnusable)).toEqual([])
+  })
+
   it('have machines as the provider describes them, under our names', async () => {
     const found = await offers({ accelerators: ['A100', 'A100-80GB'] })
     expect(found.find(({ type }) => type === 'p4d.24xlarge')?.shape).toEqual({

@@ -74,7 +74,25 @@ describe('quirk: no permission', () => {
       failure: {
         class: 'auth',
         message: expect.stringMatching(/user\/worker is not authorized to perform: ec2:CreateFleet/),
-        hint: 'Give this identity the permission; `crucible doctor` lists which are missing.',
+        hint: expect.stringMatching(/^Grant this identity the permission/),
+      },
+    })
+  })
+})
+
+describe('quirk: a wrong instance profile', () => {
+  it('is named, and is no want of capacity', async () => {
+    await start()
+    const backend = await open({ profile: 'no-such-profile' })
+    expect(await check(backend)).toMatchObject([
+      { severity: 'error', message: expect.stringContaining('no-such-profile') },
+    ])
+    expect(await launch(backend, 'on-demand')).toMatchObject({
+      kind: 'refused',
+      failure: {
+        class: 'transient',
+        message: expect.stringContaining('Invalid IAM Instance Profile name'),
+        hint: 'Check that the profile of CRUCIBLE_EC2_PROFILE exists; a new one shows within a minute.',
       },
     })
   })
@@ -96,6 +114,48 @@ describe('quirk: zero quota', () => {
       failure: {
         ...{ class: 'quota', code: 'VcpuLimitExceeded' },
         hint: 'Ask for a higher limit in Service Quotas, or allow another backend.',
+      },
+    })
+  })
+})
+
+describe('quirk: an account on the free plan', () => {
+  const UPGRADE = "Upgrade the account's plan to a paid one"
+
+  it('is told what it may launch, and is offered that', async () => {
+    await start({ plan: 'free' })
+    const backend = await open()
+    expect(await check(backend)).toMatchObject([
+      {
+        severity: 'warning',
+        message: expect.stringContaining('on the free plan of AWS'),
+        remedy: expect.stringMatching(new RegExp(`^${UPGRADE}.* fit into m7i-flex.large run`)),
+      },
+    ])
+    const offers = await backend.offers({}, patiently())
+    const denied = offers.filter(({ availability }) => availability === 'no-quota')
+    expect([...new Set(denied.map(({ type }) => type))]).toEqual([TYPE])
+    expect(denied[0]!.note).toContain('upgrade the account')
+    const order = makeOrder({
+      store: new MemoryStore(Date.now),
+      offers: offers.filter(({ type, capacityType }) => {
+        return type === 'm7i-flex.large' && capacityType === 'on-demand'
+      }),
+      runnerStart: 'after-launch',
+    })
+    expect(await backend.launch(order, patiently())).toMatchObject({ kind: 'launched' })
+  })
+
+  it('is told by the launch where the plan may not be read', async () => {
+    const where = { service: 'freetier' } as const
+    await start({ plan: 'free', faults: [{ fault: 'error', code: 'AccessDeniedException', where }] })
+    const backend = await open()
+    expect(await launch(backend, 'on-demand')).toMatchObject({
+      kind: 'refused',
+      failure: {
+        ...{ class: 'quota', code: 'InvalidParameterCombination' },
+        message: expect.stringContaining('not eligible for Free Tier'),
+        hint: expect.stringContaining(UPGRADE),
       },
     })
   })
@@ -222,7 +282,7 @@ describe('quirk: a subnet without egress', () => {
 
 describe('quirk: a missing service-linked role', () => {
   const REMEDY =
-    'Have somebody run once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com'
+    'Have an administrator run once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com'
 
   it('stops spot machines of who may not make it, and says what to run', async () => {
     await start({

@@ -6,6 +6,10 @@ import { StoreError, type ObjectStore, type StoredObject } from '../../../storag
 export class MemoryStore implements ObjectStore {
   readonly url: string
   isDown = false
+  /** Writes that are refused, as by a folder that is mounted read-only. */
+  refuses: (key: string, body: string) => boolean = () => false
+  /** How many writes were refused. */
+  refused = 0
   readonly #objects = new Map<string, { body: Buffer; modifiedAtMs: number }>()
   /** All keys in order, so that a listing costs what it finds and not what there is. */
   readonly #keys: string[] = []
@@ -29,6 +33,7 @@ export class MemoryStore implements ObjectStore {
 
   async put(key: string, body: Buffer | string): Promise<void> {
     this.#check(key)
+    this.#checkWrite(key, body)
     if (!this.#objects.has(key)) this.#keys.splice(this.#indexOf(key), 0, key)
     this.#objects.set(key, { body: Buffer.from(body), modifiedAtMs: this.#now() })
   }
@@ -36,6 +41,7 @@ export class MemoryStore implements ObjectStore {
   async putIfAbsent(key: string, body: Buffer | string): Promise<boolean> {
     this.#check(key)
     if (this.#objects.has(key)) return false
+    this.#checkWrite(key, body)
     void this.put(key, body)
     return true
   }
@@ -101,6 +107,15 @@ export class MemoryStore implements ObjectStore {
       else high = middle
     }
     return low
+  }
+
+  #checkWrite(key: string, body: Buffer | string): void {
+    if (!this.refuses(key, body.toString())) return
+    this.refused += 1
+    throw new StoreError(`Could not write ${key}: the file system is read-only (EROFS).`, {
+      isTransient: false,
+      code: 'EROFS',
+    })
   }
 
   #check(key = 'any'): void {

@@ -1,0 +1,293 @@
+import type { FailureClass } from '../../core/failure'
+import { MINUTE_MS } from '../../core/time'
+
+/** What a code allows to be done next. */
+export interface Meaning {
+  class: FailureClass
+  hint?: string
+  /** After a mutating call it may have had its effect all the same. */
+  isUncertain?: boolean
+  retryAfterMs?: number
+  /** It holds for every launch of the deployment, or of one capacity type of it, whichever pool said it. */
+  isDeploymentWide?: true
+}
+
+const meaning = (failureClass: FailureClass, hint?: string): Meaning => ({
+  class: failureClass,
+  ...(hint === undefined ? {} : { hint }),
+})
+
+/** Every pool would answer the same: profile, image, groups and account are those of all launches. */
+const deploymentWide = (failureClass: FailureClass, hint: string): Meaning => ({
+  ...meaning(failureClass, hint),
+  isDeploymentWide: true,
+})
+
+const NO_STOCK = meaning('capacity')
+const THROTTLED: Meaning = { class: 'throttled' }
+const SHORTLY = meaning('transient')
+const FAULT: Meaning = { class: 'transient', isUncertain: true }
+const BUG = meaning(
+  'invalid',
+  'This is a fault of the order or of Crucible: look at the settings CRUCIBLE_EC2_*.',
+)
+/** Needed once per account; afterwards every identity may launch spot machines. */
+export const MAKE_SPOT_ROLE =
+  'Have an administrator run once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com'
+const KEYS = deploymentWide(
+  'auth',
+  'Give the worker valid AWS credentials (AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), and set its clock.',
+)
+const ENDED_KEYS = meaning(
+  'transient',
+  'Renew the AWS credentials of the worker: those that it has have ended.',
+)
+const CLOCK = meaning('transient', 'Set the clock of the worker: it is minutes away from that of AWS.')
+/** Of one pool only where a policy denies single types, zones or subnets. */
+const RIGHTS = meaning(
+  'auth',
+  'Grant this identity the permission, or lift the service control policy that denies it; `crucible doctor` lists what is missing.',
+)
+const PASS_ROLE = deploymentWide(
+  'auth',
+  'Grant this identity iam:PassRole on the role of CRUCIBLE_EC2_PROFILE; `crucible setup aws` does.',
+)
+/** The type is not sold in that zone at all. */
+const NOT_OFFERED = meaning('capacity')
+const REGION_CLOSED = deploymentWide(
+  'auth',
+  'Open the account or the Region for this in the AWS console, or use another Region.',
+)
+const MORE_QUOTA = meaning('quota', 'Ask for a higher limit in Service Quotas, or allow another backend.')
+const NETWORK = meaning('invalid', 'Set CRUCIBLE_EC2_SUBNETS to subnets that exist in CRUCIBLE_EC2_REGION.')
+const GROUP = deploymentWide(
+  'invalid',
+  'Set CRUCIBLE_EC2_SECURITY_GROUPS to groups in the network of the subnets; a new one shows within seconds.',
+)
+const IMAGE = deploymentWide(
+  'invalid',
+  'Set CRUCIBLE_EC2_IMAGE to an image that exists in CRUCIBLE_EC2_REGION.',
+)
+const BUCKET_REGION = meaning(
+  'invalid',
+  'Write the region of the bucket into CRUCIBLE_STORE: s3://BUCKET?region=REGION.',
+)
+const NO_AGENT = meaning('transient')
+
+/**
+ * Every code that EC2, SSM, STS and S3 are known to answer, and what it allows to be done next. From the EC2 API reference
+ * ("Error codes") and the error shapes of the SDK, November 2026. What is missing here is `unclassified`, its text kept.
+ */
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  // No machine here now: another type, zone or kind may have one. The first comes with HTTP 500, and is no fault.
+  InsufficientInstanceCapacity: NO_STOCK,
+  InsufficientCapacity: NO_STOCK,
+  ReservationCapacityExceeded: NO_STOCK,
+  UnfulfillableCapacity: NO_STOCK,
+  Unsupported: NOT_OFFERED,
+  InsufficientFreeAddressesInSubnet: meaning(
+    'capacity',
+    'The subnet has no free address: add another subnet.',
+  ),
+  InsufficientVolumeCapacity: NO_STOCK,
+  InsufficientCapacityOnHost: BUG,
+  InsufficientHostCapacity: BUG,
+  InsufficientReservedInstanceCapacity: BUG,
+  SpotMaxPriceTooLow: NO_STOCK,
+  InvalidAvailabilityZone: NOT_OFFERED,
+  'InvalidZone.NotFound': NOT_OFFERED,
+  UnsupportedException: NO_STOCK,
+  IdempotentInstanceTerminated: meaning('capacity', 'The machine of this order has ended already.'),
+
+  VcpuLimitExceeded: MORE_QUOTA,
+  InstanceLimitExceeded: MORE_QUOTA,
+  MaxSpotInstanceCountExceeded: MORE_QUOTA,
+  MaxSpotFleetRequestCountExceeded: MORE_QUOTA,
+  MaxFleetCountExceeded: MORE_QUOTA,
+  ResourceLimitExceeded: MORE_QUOTA,
+  VolumeLimitExceeded: MORE_QUOTA,
+  NetworkInterfaceLimitExceeded: MORE_QUOTA,
+  AddressLimitExceeded: MORE_QUOTA,
+  PlacementGroupLimitExceeded: MORE_QUOTA,
+  ResourceCountExceeded: BUG,
+  TagLimitExceeded: BUG,
+  'InvalidTagKey.Malformed': BUG,
+
+  RequestLimitExceeded: THROTTLED,
+  RequestResourceCountExceeded: THROTTLED,
+  Throttling: THROTTLED,
+  ThrottlingException: THROTTLED,
+  ThrottledException: THROTTLED,
+  TooManyRequestsException: THROTTLED,
+  EC2ThrottledException: THROTTLED,
+  RateExceeded: THROTTLED,
+  SlowDown: THROTTLED,
+  MaxConfigLimitExceededException: THROTTLED,
+  TargetCapacityLimitExceededException: THROTTLED,
+
+  InternalError: FAULT,
+  InternalFailure: FAULT,
+  InternalServerError: FAULT,
+  ServiceUnavailable: FAULT,
+  Unavailable: FAULT,
+  ConcurrentTagAccess: SHORTLY,
+  RequestExpired: meaning(
+    'transient',
+    'Renew the AWS credentials of the worker, or set its clock: EC2 says this of both.',
+  ),
+  RequestTimeTooSkewed: CLOCK,
+  RequestInTheFuture: CLOCK,
+  ExpiredToken: ENDED_KEYS,
+  ExpiredTokenException: ENDED_KEYS,
+  'InvalidGroup.NotFound': GROUP,
+  IncorrectInstanceState: SHORTLY,
+  IncorrectState: SHORTLY,
+  InvalidState: SHORTLY,
+  DependencyViolation: SHORTLY,
+  'InvalidPlacementGroup.InUse': SHORTLY,
+  'InvalidInstanceID.NotFound': SHORTLY,
+  VolumeInUse: SHORTLY,
+  'InvalidSpotInstanceRequestID.NotFound': SHORTLY,
+  'InvalidFleetId.NotFound': SHORTLY,
+  InvalidPaginationToken: SHORTLY,
+  InvalidNextToken: SHORTLY,
+  ConditionalRequestConflict: SHORTLY,
+
+  UnauthorizedOperation: RIGHTS,
+  AccessDenied: RIGHTS,
+  AccessDeniedException: RIGHTS,
+  AuthFailure: KEYS,
+  'AuthFailure.ServiceLinkedRoleCreationNotPermitted': deploymentWide('auth', MAKE_SPOT_ROLE),
+  InvalidClientTokenId: KEYS,
+  UnrecognizedClientException: KEYS,
+  MissingAuthenticationToken: KEYS,
+  SignatureDoesNotMatch: KEYS,
+  InvalidSignatureException: KEYS,
+  IncompleteSignature: KEYS,
+  CredentialsProviderError: KEYS,
+  TokenProviderError: KEYS,
+  PermanentRedirect: BUCKET_REGION,
+  AuthorizationHeaderMalformed: BUCKET_REGION,
+  OptInRequired: REGION_CLOSED,
+  PendingVerification: REGION_CLOSED,
+  Blocked: REGION_CLOSED,
+  OperationNotPermitted: meaning('auth', 'Take the termination protection off that machine.'),
+
+  IdempotentParameterMismatch: BUG,
+  InvalidClientToken: BUG,
+  'InvalidAMIID.NotFound': IMAGE,
+  'InvalidAMIID.Malformed': IMAGE,
+  'InvalidAMIID.Unavailable': IMAGE,
+  InvalidParameterValue: BUG,
+  InvalidParameter: BUG,
+  InvalidParameterCombination: BUG,
+  MissingParameter: BUG,
+  UnknownParameter: BUG,
+  ValidationError: BUG,
+  ValidationException: BUG,
+  MalformedQueryString: BUG,
+  UnsupportedOperation: meaning('invalid', 'Type and image do not go together: check CRUCIBLE_EC2_IMAGE.'),
+  'InvalidSubnetID.NotFound': NETWORK,
+  'InvalidVpcID.NotFound': NETWORK,
+  InvalidFleetConfiguration: BUG,
+  InvalidFleetConfig: BUG,
+  VPCIdNotSpecified: NETWORK,
+  DefaultVpcDoesNotExist: NETWORK,
+  InvalidBlockDeviceMapping: IMAGE,
+  'InvalidSnapshot.NotFound': IMAGE,
+  'InvalidKeyPair.NotFound': BUG,
+  'InvalidIamInstanceProfileArn.Malformed': deploymentWide(
+    'invalid',
+    'Set CRUCIBLE_EC2_PROFILE to the name of a profile.',
+  ),
+  'InvalidInstanceID.Malformed': BUG,
+  'InvalidPlacementGroup.Unknown': BUG,
+  'InvalidCapacityReservationId.NotFound': meaning('expired', 'The reservation is gone: plan the job again.'),
+  InvalidCapacityReservationIdNotFoundException: meaning(
+    'expired',
+    'The reservation is gone: plan the job again.',
+  ),
+  InvalidCapacityReservationState: meaning('expired', 'The reservation is over: plan the job again.'),
+  InvalidCapacityReservationIdMalformedException: BUG,
+  'InvalidCapacityReservationId.Malformed': BUG,
+  'InvalidLaunchTemplateId.NotFound': SHORTLY,
+  'InvalidLaunchTemplateName.NotFoundException': SHORTLY,
+  'InvalidLaunchTemplateId.VersionNotFound': SHORTLY,
+  FilterLimitExceeded: BUG,
+
+  // Remote commands.
+  InvalidInstanceId: NO_AGENT,
+  InvocationDoesNotExist: NO_AGENT,
+  InvalidCommandId: NO_AGENT,
+  InvalidPluginName: BUG,
+  InvalidDocument: BUG,
+  InvalidDocumentVersion: BUG,
+  MaxDocumentSizeExceeded: BUG,
+  InvalidParameters: BUG,
+  UnsupportedPlatformType: IMAGE,
+  DuplicateInstanceId: BUG,
+  InvalidRole: BUG,
+  InvalidNotificationConfig: BUG,
+  InvalidOutputFolder: BUG,
+  ParameterNotFound: meaning(
+    'invalid',
+    'Set CRUCIBLE_EC2_IMAGE to an image, or to a public parameter that CRUCIBLE_EC2_REGION has.',
+  ),
+}
+
+/** Why a machine that was accepted came to nothing, by the code of its state's reason. */
+const STATE_REASONS: Readonly<Record<string, Meaning>> = {
+  'Server.InsufficientInstanceCapacity': NO_STOCK,
+  'Server.InternalError': NO_STOCK,
+  'Client.VolumeLimitExceeded': MORE_QUOTA,
+  'Client.InvalidSnapshot.NotFound': IMAGE,
+  // Most often a key with which the image's disk is encrypted and which the account may not use.
+  'Client.InternalError': meaning(
+    'unclassified',
+    'Check that the account may use the image and the key of its disk.',
+  ),
+}
+
+/** A profile that was made moments ago is not known everywhere yet, and EC2 then calls it invalid. */
+const PROFILE: Meaning = {
+  class: 'transient',
+  hint: 'Check that the profile of CRUCIBLE_EC2_PROFILE exists; a new one shows within a minute.',
+  retryAfterMs: MINUTE_MS / 6,
+  isDeploymentWide: true,
+}
+
+export const UPGRADE_PLAN =
+  "Upgrade the account's plan to a paid one: AWS console, Billing and Cost Management, Free Tier."
+/** Accounts on the free plan may launch a few small types. */
+const FREE_PLAN = meaning('quota', UPGRADE_PLAN)
+
+/** Codes that mean something else with certain words. The first that fits holds. */
+const BY_WORDS: readonly { code: string; words: RegExp; meaning: Meaning }[] = [
+  { code: 'InvalidParameterValue', words: /iam instance profile/i, meaning: PROFILE },
+  { code: 'InvalidParameterCombination', words: /not eligible for Free Tier/i, meaning: FREE_PLAN },
+  { code: 'UnauthorizedOperation', words: /iam:PassRole/, meaning: PASS_ROLE },
+  {
+    code: 'InvalidFleetConfiguration',
+    words: /not supported in your requested Availability Zone/i,
+    meaning: NOT_OFFERED,
+  },
+]
+
+/** What a state reason of a machine that never came to run allows; `undefined` for one that says nothing of the kind. */
+export function meaningOfState(code: string): Meaning | undefined {
+  return STATE_REASONS[code]
+}
+
+/** What an answer of AWS allows; `undefined` for a code that has no line here. */
+export function meaningOf(code: string, message: string): Meaning | undefined {
+  const special = BY_WORDS.find((each) => each.code === code && each.words.test(message))
+  if (special !== undefined) return special.meaning
+  // These services have no code of their own for a clock that is off.
+  if (/^Signature (?:expired|not yet current)/.test(message)) return CLOCK
+  return MEANINGS[code]
+}
+
+/** Whether the zone never has machines of the type, so that waiting does not help. */
+export function isNotOffered(code: string, message: string): boolean {
+  return meaningOf(code, message) === NOT_OFFERED
+}

@@ -1,0 +1,86 @@
+/**
+ * What backend, doctor and set-up send, and what the small cloud answers, judged by botocore's models of the services, which neither of the
+ * two was made from. Skipped where there is no Python with boto3.
+ */
+import { afterEach, beforeEach, expect, it, jest, describe } from '@jest/globals'
+import type { Cloud } from '../../../sim'
+import { awsClients, judgeWire, type WireVerdict } from '../../support/aws-clients'
+import { startRecordingProxy, type RecordingProxy } from '../../support/recording-proxy'
+import { until } from '../../support/until'
+import { patiently, settled } from '../harness'
+import { applied, emptyAccount, ignoring, removed, setupOf } from './setup/accounts'
+import { WireHarness } from './wire-harness'
+
+jest.setTimeout(240_000)
+
+const { python } = awsClients()
+let proxy: RecordingProxy | undefined
+let account: Cloud | undefined
+let harness: WireHarness | undefined
+
+beforeEach(() => {
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
+})
+afterEach(async () => {
+  await proxy?.stop()
+  await account?.stop()
+  await harness?.dispose()
+  proxy = undefined
+  account = undefined
+  harness = undefined
+})
+
+const verdict = (): Promise<WireVerdict> => judgeWire(python!, proxy!.calls)
+
+;(python === undefined ? describe.skip : describe)('by the models of botocore', () => {
+  it('a judge finds what is wrong', async () => {
+    const call = { service: 'ec2', action: 'DescribeInstances', status: 200, answer: '<r><nonsense/></r>' }
+    const { problems } = await judgeWire(python!, [
+      { ...call, request: 'Action=DescribeInstances&Version=2016-11-15&Nonsense=1&MaxResults=many' },
+    ])
+    expect(problems).toHaveLength(3)
+  })
+
+  it('doctor, launches of both kinds, their ends and garbage collection are well formed', async () => {
+    harness = await WireHarness.make()
+    proxy = await startRecordingProxy(harness.cloud.endpoint)
+    const backend = await harness.reopen({ endpoint: proxy.endpoint }, { deployment: 'test' })
+    await backend.check(patiently())
+    for (const way of ['on-demand', 'spot', 'reserved'] as const) {
+      const order = await harness.order({ capacityType: way })
+      const outcome = await backend.launch(order, patiently())
+      if (outcome.kind !== 'launched') throw new Error(JSON.stringify(outcome))
+      const { handle } = outcome
+      await until(async () => (await settled(backend.start!(handle, order, patiently()))) === 'answer')
+      await backend.find(order.attemptId, patiently())
+      await backend.observe([handle], patiently())
+      await backend.list('test', patiently())
+      await backend.terminate(handle, patiently())
+    }
+    const { judged, actions, problems } = await verdict()
+    expect(problems).toEqual([])
+    expect(judged).toBeGreaterThan(40)
+    expect(actions).toEqual(
+      expect.arrayContaining([
+        'ec2:CreateFleet',
+        'ec2:RunInstances',
+        'ec2:TerminateInstances',
+        'ssm:SendCommand',
+      ]),
+    )
+  })
+
+  it('set-up and its removal are well formed', async () => {
+    account = await emptyAccount({ plan: 'free' })
+    proxy = await startRecordingProxy(account.endpoint)
+    const setup = setupOf(account, { endpoint: proxy.endpoint })
+    await setup.survey(ignoring())
+    await applied(setup)
+    await removed(setup)
+    const { actions, problems } = await verdict()
+    expect(problems).toEqual([])
+    expect(actions).toEqual(
+      expect.arrayContaining(['ec2:CreateVpc', 'iam:CreateRole', 'freetier:GetAccountPlanState']),
+    )
+  })
+})

@@ -1,0 +1,121 @@
+/**
+ * Set-up, doctor, fleets and garbage collection against moto, an AWS made by others: a second opinion on the wire. It launches nothing and
+ * knows no faults, so that it replaces no test on the small cloud. Skipped where there is no moto.
+ */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { CreateSecurityGroupCommand, DescribeSubnetsCommand, EC2Client } from '@aws-sdk/client-ec2'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { createEc2Backend } from '../../../backends/ec2'
+import { parseEc2Config } from '../../../backends/ec2/config'
+import { createSdkApi } from '../../../backends/ec2/sdk'
+import { createAccountSetup } from '../../../backends/ec2/setup'
+import type { AccountSetup } from '../../../backends/account'
+import { awsClients } from '../../support/aws-clients'
+import { until } from '../../support/until'
+import { patiently } from '../harness'
+
+jest.setTimeout(240_000)
+
+const { python } = awsClients()
+const hasMoto =
+  python !== undefined && spawnSync(python, ['-c', 'import moto.server, flask_cors']).status === 0
+const DEPLOYMENT = { name: 'crucible:deployment', value: 'test' }
+
+/** Public parameters of images, simulation of policies, its own name for the role of spot machines, and services that it does not have. */
+const UNKNOWN_TO_MOTO = [
+  /^Parameter \/aws\/service\/deeplearning\/.* not found/,
+  /may do all that is needed cannot be asked/,
+  /no service-linked role for spot machines/,
+  /^UnknownError$/,
+]
+
+let server: ChildProcess | undefined
+let endpoint = ''
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+async function startMoto(): Promise<void> {
+  const port = await freePort()
+  endpoint = `http://127.0.0.1:${port}`
+  const program = 'from moto.server import main; import sys; main(sys.argv[1:])'
+  server = spawn(python!, ['-c', program, '-H', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' })
+  await until(async () => (await fetch(`${endpoint}/moto-api/`).catch(() => undefined))?.ok === true)
+}
+
+;(hasMoto ? describe : describe.skip)('moto', () => {
+  beforeAll(async () => {
+    Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
+    delete process.env['AWS_SESSION_TOKEN']
+    await startMoto()
+  }, 120_000)
+  afterAll(() => void server?.kill('SIGKILL'))
+
+  it('understands fleets of both kinds, and shows, finds and ends their machines', async () => {
+    const { signal } = patiently()
+    const ec2 = new EC2Client({ region: 'us-east-1', endpoint })
+    const { Subnets } = await ec2.send(new DescribeSubnetsCommand({}))
+    const subnet = Subnets![0]!.SubnetId!
+    const { GroupId } = await ec2.send(
+      new CreateSecurityGroupCommand({ GroupName: 'g', Description: 'g', VpcId: Subnets![0]!.VpcId! }),
+    )
+    const api = createSdkApi({ region: 'us-east-1', endpoint })
+    const template = {
+      ...{ name: 'crucible-a', image: 'ami-12c6146b', profile: 'crucible-machine', rootDevice: '/dev/sda1' },
+      ...{ securityGroups: [GroupId!], diskGiB: 50, userData: '#!/bin/sh\n', avoidsReservations: false },
+      ...{ tagsSpotRequests: false, tags: { [DEPLOYMENT.name]: DEPLOYMENT.value } },
+    }
+    await api.machines.createTemplate(template, signal)
+    for (const capacityType of ['on-demand', 'spot'] as const) {
+      const tags = { [DEPLOYMENT.name]: DEPLOYMENT.value, 'crucible:attempt': `a-${capacityType}` }
+      const answer = await api.machines.createFleet(
+        {
+          ...{ token: `t-${capacityType}`, capacityType, templateName: template.name, tags },
+          pools: [{ type: 'm5.large', subnet }],
+        },
+        signal,
+      )
+      expect(answer).toMatchObject({ fleetId: expect.stringMatching(/^fleet-/), errors: [] })
+      const [machine] = answer.machines
+      expect((await api.machines.byId([machine!.id], signal)).map(({ type }) => type)).toEqual(['m5.large'])
+      await api.machines.terminate(machine!.id, signal)
+      const [ended] = await api.machines.byId([machine!.id], signal)
+      expect(['shutting-down', 'terminated']).toContain(ended?.state)
+    }
+    const templates = await api.leftovers.templates({ tag: DEPLOYMENT }, signal)
+    expect(templates.map(({ name }) => name)).toEqual(['crucible-a'])
+    await api.leftovers.deleteTemplate(templates[0]!.id, signal)
+    expect(await api.machines.looseVolumes(DEPLOYMENT, signal)).toEqual([])
+    ec2.destroy()
+  })
+
+  it('is set up, and doctor finds nothing amiss that set-up has made', async () => {
+    const setup: AccountSetup = createAccountSetup({
+      ...{ prefix: 'crucible', hasOwnNetwork: true, region: 'us-east-1' },
+      ...{ endpoint, storeEndpoint: endpoint },
+    })
+    const steps = await setup.apply({ signal: AbortSignal.timeout(120_000), onStep: () => {} })
+    expect(steps.filter(({ did }) => did !== 'made')).toEqual([])
+    const { parts, settings } = await setup.survey(AbortSignal.timeout(60_000))
+    // moto has a name of its own for the role of spot machines.
+    expect(parts.filter(({ state }) => state !== 'there').map(({ id }) => id)).toEqual(['spot'])
+    const read = parseEc2Config({ ...settings, AWS_REGION: 'us-east-1' })
+    if (!('config' in read)) throw new Error(JSON.stringify(read))
+    const config = { ...read.config, types: ['m5.large'], endpoint }
+    const backend = await createEc2Backend(config, {
+      ...{ clock: Date.now, runnerUrl: async () => 'data:,', storeUrl: settings['CRUCIBLE_STORE']! },
+    })
+    const problems = await backend.check({ signal: AbortSignal.timeout(60_000) })
+    const told = problems.map(({ message }) => message)
+    // Network, groups, profile, bucket and quotas are in order; of the rest moto knows nothing.
+    expect(told.filter((message) => !UNKNOWN_TO_MOTO.some((words) => words.test(message)))).toEqual([])
+  })
+})

@@ -1,0 +1,24 @@
+import type { Client } from '@temporalio/client'
+import type { ObjectStore } from '../storage/store'
+import { knownDeployment } from './deployment'
+
+/** A worker was started with the server of one deployment and the store of another. */
+export class ForeignDeploymentError extends Error {
+  constructor(at: { address: string; known: string; store: ObjectStore; deployment: string }) {
+    super(
+      `The Temporal server at ${at.address} belongs to deployment ${at.known}, the store ${at.store.url} to ${at.deployment}. ` +
+        'Name the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE). ' +
+        'If the server was reset or is to change hands: crucible gc --adopt.',
+    )
+    this.name = 'ForeignDeploymentError'
+  }
+}
+
+/** Throws `ForeignDeploymentError` before a worker takes its first task, where the server is known to be another deployment's. */
+export async function checkSameDeployment(
+  client: Client,
+  at: { address: string; store: ObjectStore; deployment: string },
+): Promise<void> {
+  const known = await knownDeployment(client)
+  if (known !== undefined && known !== at.deployment) throw new ForeignDeploymentError({ ...at, known })
+}
