@@ -200,10 +200,18 @@ class Checkpoints:
         return last if last is not None and last.generation is seen.generation else None
 
     def _as_candidate(self, seen: Seen, evidence: Evidence, grown: Optional[Uploaded]) -> Candidate:
+        grown = grown or self._of_same_step(seen)
         step, is_known = self._number(seen, grown)
         if grown is not None and step == grown.checkpoint.step:
             return Candidate(seen, grown.checkpoint, is_known, evidence, grown.revision + 1)
         return Candidate(seen, CheckpointId(step, self._settings.attempt), is_known, evidence)
+
+    def _of_same_step(self, seen: Seen) -> Optional[Uploaded]:
+        """What was uploaded last, if the program had told the same step then: steps are told in print, a moment early or late.
+        What is newer takes its place."""
+        last = self.uploads[-1] if self.uploads else None
+        is_named = seen.is_declared or (seen.selection.step is not None and not self._is_slot(seen))
+        return last if last is not None and not is_named and last.checkpoint.step == seen.step else None
 
     def _is_slot(self, seen: Seen) -> bool:
         """Whether the number in the names is not a step's: what is written again under the same name takes turns."""
