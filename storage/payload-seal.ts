@@ -115,7 +115,8 @@ function partsOf(context?: SealContext): unknown[] {
 
 function withoutSeal<P extends SealedPayload>(payload: P): P {
   if (payload.metadata?.[SEAL] === undefined) return payload
-  const { [SEAL]: _seal, ...metadata } = payload.metadata
+  const metadata = { ...payload.metadata }
+  delete metadata[SEAL]
   return { ...payload, metadata }
 }
 

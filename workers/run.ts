@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client'
 import type { NativeConnection, Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
+import { closeHome } from '../storage/home'
 import { openStore } from '../storage/open-store'
 import { notePlace } from '../storage/places'
 import type { ObjectStore } from '../storage/store'
@@ -39,6 +40,7 @@ export interface RunOptions {
 /** Runs workers of some roles in this process until the signal aborts. Throws when one of them cannot go on. */
 export async function runWorkers(options: RunOptions): Promise<void> {
   const { config, logger, signal } = options
+  closeHome(config.home, process.getuid?.())
   const store = openStore(config.home.storeUrl)
   const deployment = await deploymentOf(store)
   const key = await openDeploymentKey(store, config.home.secretKeyFile)

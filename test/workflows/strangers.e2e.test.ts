@@ -6,7 +6,7 @@ import { attemptWorkflowId, backendQueue, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } f
 import { PayloadSeal } from '../../storage/payload-seal'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { LONG, SPEC, statusOf, worldsOn, type Deployment } from './harness'
-import { eventually, TEST_LIMIT_MS } from './looks'
+import { running, TEST_LIMIT_MS } from './looks'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -68,9 +68,9 @@ describe('a stranger who reaches the Temporal server', () => {
 
   it(
     'launches and ends no machine by an activity of its own',
-    inWorld(LONG, async (deployment) => {
+    inWorld({ behave: () => LONG }, async (deployment) => {
       const job = await deployment.submit()
-      await eventually(() => statusOf(job), { state: 'running' })
+      await running(job)
       const history = (await deployment.client.workflow
         .getHandle(attemptWorkflowId('job-test', 1))
         .fetchHistory()) as unknown as { events: RawEvent[] }
@@ -114,9 +114,9 @@ describe('a stranger who reaches the Temporal server', () => {
 
   it(
     'stops, moves and changes no job by updates and signals, and the job goes on',
-    inWorld(LONG, async (deployment) => {
+    inWorld({ behave: () => LONG }, async (deployment) => {
       const job = await deployment.submit()
-      await eventually(() => statusOf(job), { state: 'running' })
+      await running(job)
       const stranger = strangerTo(deployment).workflow
       for (const [update, args] of [
         ['cancelNow', []],
