@@ -10,9 +10,14 @@ from .keys import Keys
 from .retry import GaveUp, Pauses, Remark, Trouble
 from .store import Store, StoreError
 from .transfer import Changed, IsOver, upload_whole
+from .walls import Walls, path_of
+
+_NO_WALLS = Walls(None)
 
 
-def find_artifacts(output: str, work: str, patterns: List[str]) -> Tuple[Dict[str, str], List[str]]:
+def find_artifacts(
+    output: str, work: str, patterns: List[str], walls: Walls = _NO_WALLS
+) -> Tuple[Dict[str, str], List[str]]:
     """The files to keep, by their path among the job's artifacts, and a remark for each pattern that does not work out."""
     found: Dict[str, str] = {}
     remarks = []
@@ -24,24 +29,26 @@ def find_artifacts(output: str, work: str, patterns: List[str]) -> Tuple[Dict[st
         if not matches:
             remarks.append("there is no output %s" % pattern)
         for match in matches:
-            remarks += _add(found, work, match)
+            remarks += _add(found, work, match, walls)
     # The output directory comes last: where both have a name, the place made for artifacts wins.
     for name in sorted(os.listdir(output)) if os.path.isdir(output) else []:
-        remarks += _add(found, output, os.path.join(output, name))
+        remarks += _add(found, output, os.path.join(output, name), walls)
     for name in [name for name in found if not is_utf8(name)]:
         remarks.append("the artifact %s is not kept: rename it, its name is no UTF-8" % os.fsencode(name))
         del found[name]
     return found, remarks
 
 
-def _add(found: Dict[str, str], base: str, top: str) -> List[str]:
+def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
     """Adds a file, or all files in a folder. Returns a remark for each folder that cannot be read."""
     remarks = []
     # Not by recursion: folders can be nested deeper than that goes.
     waiting = [top]
     while waiting:
         path = waiting.pop()
-        if os.path.isfile(path):
+        if os.path.islink(path) and not walls.holds(path):
+            remarks.append("%s is not kept: it leads out of the job's directories" % os.path.relpath(path, base))
+        elif os.path.isfile(path):
             found[os.path.relpath(path, base).replace(os.sep, "/")] = path
         elif os.path.isdir(path) and (path == top or not os.path.islink(path)):
             try:
@@ -54,10 +61,13 @@ def _add(found: Dict[str, str], base: str, top: str) -> List[str]:
 class Keeper:
     """Uploads artifacts. What could not be uploaded before time was over is not in `kept`."""
 
-    def __init__(self, store: Store, keys: Keys, clock: Clock, remark: Remark) -> None:
+    def __init__(
+        self, store: Store, keys: Keys, clock: Clock, remark: Remark, walls: Walls = _NO_WALLS
+    ) -> None:
         self._store = store
         self._keys = keys
         self._remark = remark
+        self._walls = walls
         self._trouble = Trouble("uploading an artifact", remark, clock)
         self.kept: List[dict] = []
 
@@ -77,8 +87,10 @@ class Keeper:
         """Uploads it; false when that is to be tried again."""
         name, path = artifact
         try:
-            digest = upload_whole(self._store, self._keys.artifact(name), path, is_over)
-            self.kept.append({"path": name, "sizeBytes": os.path.getsize(path), "sha256": digest})
+            with self._walls.opened(path) as descriptor:
+                digest = upload_whole(self._store, self._keys.artifact(name), path_of(descriptor), is_over)
+                size = os.fstat(descriptor).st_size
+            self.kept.append({"path": name, "sizeBytes": size, "sha256": digest})
         except StoreError as error:
             self._trouble.happened(error)
             return False

@@ -26,6 +26,7 @@ from .running import Running
 from .seals import read_key, unseal
 from .shapes import DocumentError
 from .transfer import IsOver
+from .walls import Walls
 
 # A machine that cannot reach the store, or has no order there, must not stay switched on for nothing.
 _ORDER_PATIENCE_MS = 60 * 60_000
@@ -238,9 +239,11 @@ class Life:
 
     def _keep_artifacts(self) -> None:
         attempt, paths = self._attempt, self._attempt.paths
-        keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark)
+        # A job without a container reads what its user reads anyway.
+        walls = Walls(paths.of_job if attempt.order["image"] is not None else None)
+        keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark, walls)
         try:
-            found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"])
+            found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"], walls)
             for remark in remarks:
                 attempt.remark(remark)
             bounded(lambda: keeper.keep(found, self._is_over(0)), self._is_over(0))
