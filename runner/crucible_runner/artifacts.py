@@ -58,6 +58,27 @@ def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
     return remarks
 
 
+# A file with fewer holes than this is sent as it is.
+_HOLES_MIN_BYTES = 1 << 30
+
+
+def _check_holes(status: os.stat_result) -> None:
+    """Raises `ValueError` for a file that is nearly all holes: a terabyte of nothing would be read, hashed and paid for."""
+    held = status.st_blocks * 512
+    if status.st_size - held > _HOLES_MIN_BYTES and held < status.st_size // 10:
+        raise ValueError(
+            "it has %d GiB, of which only %d MiB are written: pack it (tar --sparse) to keep it"
+            % (status.st_size >> 30, held >> 20)
+        )
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
 class Keeper:
     """Uploads artifacts. What could not be uploaded before time was over is not in `kept`."""
 
@@ -74,7 +95,8 @@ class Keeper:
     def keep(self, found: Dict[str, str], is_over: IsOver) -> None:
         """Raises `GaveUp` when time is over. What the store does not take now comes again after all the others."""
         pauses = Pauses()
-        waiting = sorted(found.items())
+        # The small ones first: a file of hours must not hold up what takes seconds.
+        waiting = sorted(found.items(), key=lambda each: (_size_of(each[1]), each[0]))
         while waiting:
             waiting = [each for each in waiting if not self._is_done(each, is_over)]
             if waiting:
@@ -88,12 +110,15 @@ class Keeper:
         name, path = artifact
         try:
             with self._walls.opened(path) as descriptor:
+                _check_holes(os.fstat(descriptor))
                 digest = upload_whole(self._store, self._keys.artifact(name), path_of(descriptor), is_over)
                 size = os.fstat(descriptor).st_size
             self.kept.append({"path": name, "sizeBytes": size, "sha256": digest})
         except StoreError as error:
             self._trouble.happened(error)
             return False
-        except (OSError, Changed, ValueError) as error:
+        except GaveUp:
+            raise
+        except Exception as error:  # whatever it is, the others are kept
             self._remark("the artifact %s is not kept: %s" % (name, error))
         return True
