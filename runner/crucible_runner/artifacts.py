@@ -7,12 +7,18 @@ from typing import Dict, List, Tuple
 from .clock import Clock
 from .documents import is_utf8
 from .keys import Keys
+from .paths import Paths
 from .retry import GaveUp, Pauses, Remark, Trouble
 from .store import Store, StoreError
 from .transfer import Changed, IsOver, upload_whole
 from .walls import Walls, path_of
 
 _NO_WALLS = Walls(None)
+
+
+def walls_of(order: dict, paths: Paths) -> Walls:
+    """A job without a container reads what its user reads anyway."""
+    return _NO_WALLS if order["image"] is None else Walls(paths.of_job)
 
 
 def find_artifacts(
@@ -88,7 +94,7 @@ class Keeper:
         self._store = store
         self._keys = keys
         self._remark = remark
-        self._walls = walls
+        self.walls = walls
         self._trouble = Trouble("uploading an artifact", remark, clock)
         self.kept: List[dict] = []
 
@@ -109,7 +115,7 @@ class Keeper:
         """Uploads it; false when that is to be tried again."""
         name, path = artifact
         try:
-            with self._walls.opened(path) as descriptor:
+            with self.walls.opened(path) as descriptor:
                 _check_holes(os.fstat(descriptor))
                 digest = upload_whole(self._store, self._keys.artifact(name), path_of(descriptor), is_over)
                 size = os.fstat(descriptor).st_size

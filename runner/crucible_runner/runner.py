@@ -7,7 +7,7 @@ import traceback
 from typing import Optional
 
 from . import processes
-from .artifacts import Keeper, find_artifacts
+from .artifacts import Keeper, find_artifacts, walls_of
 from .attempt import Attempt, bounded, install_helper
 from .bundle import Fetcher
 from .claim import ClaimedElsewhere
@@ -26,7 +26,6 @@ from .running import Running
 from .seals import read_key, unseal
 from .shapes import DocumentError
 from .transfer import IsOver
-from .walls import Walls
 
 # A machine that cannot reach the store, or has no order there, must not stay switched on for nothing.
 _ORDER_PATIENCE_MS = 60 * 60_000
@@ -239,11 +238,9 @@ class Life:
 
     def _keep_artifacts(self) -> None:
         attempt, paths = self._attempt, self._attempt.paths
-        # A job without a container reads what its user reads anyway.
-        walls = Walls(paths.of_job if attempt.order["image"] is not None else None)
-        keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark, walls)
+        keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark, walls_of(attempt.order, paths))
         try:
-            found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"], walls)
+            found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"], keeper.walls)
             for remark in remarks:
                 attempt.remark(remark)
             bounded(lambda: keeper.keep(found, self._is_over(0)), self._is_over(0))
