@@ -121,6 +121,7 @@ describe('a table on a screen of 80 columns', () => {
       cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
       checkpoints: { newest: null, state: null, count: 0 },
       ...{ attempts: [attempt, attempt], recoveries: [recovery], placementReasons: [] },
+      ...{ continuation: null, warning: null },
     }
     render(out, view, NOW)
     expect(widest(lines())).toBeLessThanOrEqual(WIDTH)
