@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type TableLibrary from 'cli-table3'
 import { createColors } from 'picocolors'
 import type { Colors } from 'picocolors/types'
+import { plain, plainJson } from './plain'
 import { fitTable, GAP } from './table'
 
 /** Only commands that print a table load what it takes. */
@@ -64,16 +65,21 @@ export class Output {
 
   /** The answer as a document; nothing unless JSON was asked for. */
   json(document: unknown): void {
-    if (this.isJson) this.#stdout.write(`${JSON.stringify(document, null, 2)}\n`)
+    if (this.isJson) this.#stdout.write(`${plainJson(JSON.stringify(document, null, 2))}\n`)
   }
 
   /** One document of many, each on a line of its own; nothing unless JSON was asked for. */
   jsonLine(document: unknown): void {
-    if (this.isJson) this.#stdout.write(`${JSON.stringify(document)}\n`)
+    if (this.isJson) this.#stdout.write(`${plainJson(JSON.stringify(document))}\n`)
   }
 
   /** A line of the answer; nothing when JSON was asked for. */
   line(text = ''): void {
+    if (!this.isJson) this.#stdout.write(`${plain(text)}\n`)
+  }
+
+  /** A line as it stands, with whatever it does to a terminal; for users who ask for that. */
+  raw(text: string): void {
     if (!this.isJson) this.#stdout.write(`${text}\n`)
   }
 
@@ -85,7 +91,7 @@ export class Output {
 
   /** A remark beside the answer. */
   note(text: string): void {
-    this.stderr.write(`${text}\n`)
+    this.stderr.write(`${plain(text)}\n`)
   }
 
   /** A table without lines. */
@@ -98,7 +104,7 @@ export class Output {
     // A program that reads a pipe counts on every column, and on one line for each row.
     const [first = []] = [options.flexible ?? []].flat()
     const fitting = this.#stdout.isTTY === true ? options : { flexible: first }
-    const fitted = fitTable({ head, rows }, this.width, fitting)
+    const fitted = fitTable({ head, rows: rows.map((row) => row.map(plain)) }, this.width, fitting)
     const Table = lazily('cli-table3') as typeof TableLibrary
     const table = new Table({
       chars: BORDERLESS,

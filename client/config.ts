@@ -10,6 +10,7 @@ import {
   type Home,
 } from '../storage/home'
 export {
+  closeHome,
   homeOf,
   readDevNote,
   removeDevNote,

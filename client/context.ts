@@ -1,8 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { connect } from 'node:net'
 import type * as temporal from '@temporalio/client'
+import { stampingInterceptors } from '../core/stamping'
 import { formatDuration } from '../core/time'
 import { openStore } from '../storage/open-store'
+import { PayloadSeal } from '../storage/payload-seal'
+import { openDeploymentKey } from '../storage/deployment-key'
+import { readDeploymentKey } from '../storage/secrets'
 import type { ObjectStore } from '../storage/store'
 import type { ClientConfig } from './config'
 import { CrucibleError, messageOf, toCrucibleError } from './errors'
@@ -66,6 +71,20 @@ export class Context {
     await client?.connection.close()
   }
 
+  /** Signs what is sent. What comes is checked where there is a key: without one, this client can still look. */
+  #seal(): PayloadSeal {
+    const { secretKeyFile } = this.config.home
+    let own: Promise<Buffer> | undefined
+    return new PayloadSeal({
+      key: (to) => {
+        if (to === 'read') return readDeploymentKey(secretKeyFile)
+        own ??= openDeploymentKey(this.store, secretKeyFile)
+        return own
+      },
+      onRefused: 'throw',
+    })
+  }
+
   async #connect(): Promise<temporal.Client> {
     const { connection: options, namespace } = this.config.temporal
     const { address = 'localhost:7233', tls, apiKey, metadata } = options
@@ -81,7 +100,12 @@ export class Context {
           ...(apiKey === undefined ? {} : { apiKey }),
           ...(metadata === undefined ? {} : { metadata }),
         })
-        return new Client({ connection, namespace })
+        return new Client({
+          connection,
+          namespace,
+          interceptors: stampingInterceptors(this.now, randomUUID),
+          dataConverter: { payloadCodecs: [this.#seal()] },
+        })
       } catch (error) {
         const known = toCrucibleError(error)
         if (known.kind === 'permission') throw known

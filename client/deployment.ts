@@ -2,10 +2,14 @@ import type { Client } from '@temporalio/client'
 import type { GarbageCollectionInput } from '../core/messages'
 import { GARBAGE_COLLECTION_SCHEDULE_ID } from '../core/queues'
 import { readDeployment } from '../storage/deployment'
+import { SealError } from '../storage/payload-seal'
 import type { Context } from './context'
 import { CrucibleError, isNamed } from './errors'
 
-/** What the schedule of garbage collection runs with: the deployment that Temporal holds, and its backends. */
+/**
+ * What the schedule of garbage collection runs with: the deployment that Temporal holds, and its backends. Throws a `SealError`
+ * where this deployment has not signed it.
+ */
 export async function scheduledCollection(client: Client): Promise<GarbageCollectionInput | undefined> {
   try {
     const { action } = await client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).describe()
@@ -22,7 +26,16 @@ export async function scheduledCollection(client: Client): Promise<GarbageCollec
  * cannot find it. Throws `usage` where Temporal is known to be somebody else's.
  */
 export async function checkSameDeployment({ store, config }: Context, client: Client): Promise<void> {
-  const [stored, scheduled] = await Promise.all([readDeployment(store), scheduledCollection(client)])
+  const [stored, scheduled] = await Promise.all([
+    readDeployment(store),
+    scheduledCollection(client).catch((error: unknown) => {
+      const claimed = error instanceof SealError ? deploymentIn(error.unverified) : undefined
+      if (claimed === undefined) throw error
+      return { deployment: claimed, refusal: error }
+    }),
+  ])
+  if (scheduled !== undefined && 'refusal' in scheduled && scheduled.deployment === stored)
+    throw scheduled.refusal
   if (scheduled === undefined || scheduled.deployment === stored) return
   const { address = 'localhost:7233' } = config.temporal.connection
   throw new CrucibleError(
@@ -32,4 +45,9 @@ export async function checkSameDeployment({ store, config }: Context, client: Cl
       hint: 'Name the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE), or start your own with `crucible dev`.',
     },
   )
+}
+
+function deploymentIn(input: unknown): string | undefined {
+  const { deployment } = (input ?? {}) as Partial<GarbageCollectionInput>
+  return typeof deployment === 'string' ? deployment : undefined
 }

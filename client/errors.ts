@@ -110,6 +110,12 @@ export function toCrucibleError(error: unknown): CrucibleError {
   if (isNamed(error, 'SecretsError') || (typeof code === 'string' && DENIED_CODES.includes(code))) {
     return new CrucibleError('permission', message, { cause: error })
   }
+  if (isNamed(error, 'SealError')) {
+    return new CrucibleError('permission', `What the Temporal server answers was refused: ${message}.`, {
+      hint: 'Clients and workers of one deployment share one key file: CRUCIBLE_SECRET_KEY_FILE.',
+      cause: error,
+    })
+  }
   if (isNamed(error, 'StoreError'))
     return storeError(error as Error & { isTransient: boolean; code?: string })
   if (isNamed(error, 'BackendError'))

@@ -137,6 +137,7 @@ export function checkJobSpec(value: unknown): { spec: JobSpec } | { problems: Pr
 /** What is wrong between the fields of a spec that are each right by themselves. Paths are those of the job file, too. */
 export function relationFaults(spec: JobSpec): Fault[] {
   return [
+    ...textFaults(spec, []),
     ...secretFaults(spec),
     ...loginFaults(spec),
     ...inputFaults(spec),
@@ -144,6 +145,23 @@ export function relationFaults(spec: JobSpec): Fault[] {
     ...resourceFaults(spec.resources),
     ...sizeFaults(spec),
   ]
+}
+
+/** Half of a character of UTF-16, which cannot be written as UTF-8: no machine could ever be told of it. */
+const HALF_CHARACTER = /\p{Surrogate}/u
+
+function textFaults(value: unknown, path: (string | number)[]): Fault[] {
+  if (typeof value === 'string') {
+    if (!HALF_CHARACTER.test(value)) return []
+    const message = 'has half of a character (a lone surrogate), which is no text'
+    return [{ path, message, remedy: 'remove it, or write the whole character' }]
+  }
+  if (typeof value !== 'object' || value === null) return []
+  const isList = Array.isArray(value)
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (HALF_CHARACTER.test(name)) return textFaults(name, path)
+    return textFaults(inner, [...path, isList ? Number(name) : name])
+  })
 }
 
 /** Names that by custom hold credentials, and the beginnings by which well-known tokens are told. */

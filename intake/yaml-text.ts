@@ -66,6 +66,8 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
         .map(({ code, message, pos }) => ({ ...placeAt(pos[0]), ...wordsFor(code, message) })),
     }
   }
+  const lost = faultOfLostKey(document, placeAt)
+  if (lost !== undefined) return { faults: [lost] }
   for (const name of verbatim) keepSource(document.get(name, true))
   try {
     return {
@@ -75,6 +77,23 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
   } catch {
     return { faults: [faultOfAliases(document, placeAt)] }
   }
+}
+
+/** The document itself and the mapping in it. */
+const TOP_LEVEL = 2
+
+/** `__proto__` as a key would set no field but the object's prototype, and be lost. At the top it is a field that is not known. */
+function faultOfLostKey(document: Document, placeAt: (offset: number) => Place): YamlFault | undefined {
+  let fault: YamlFault | undefined
+  visit(document, {
+    Pair: (_, { key }, ancestors) => {
+      if (!isScalar(key) || key.value !== '__proto__' || ancestors.length <= TOP_LEVEL) return undefined
+      const place = placeAt(key.range?.[0] ?? 0)
+      fault = { ...place, message: '__proto__ cannot be the name of a field', remedy: 'choose another name' }
+      return visit.BREAK
+    },
+  })
+  return fault
 }
 
 /** A value cannot be made only where an alias names nothing, or aliases repeat each other without end. */

@@ -47,7 +47,7 @@ export class FileStore implements ObjectStore {
     this.#now = now
     this.url = pathToFileURL(root).href
     try {
-      mkdirSync(root, { recursive: true })
+      mkdirSync(root, { recursive: true, mode: 0o700 })
     } catch (error) {
       throw storeErrorOf(error, `make the folder ${root} of the object store, which CRUCIBLE_STORE names`)
     }

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -23,6 +23,18 @@ export function homeOf(env: Environment): Home {
     storeUrl: env.CRUCIBLE_STORE?.trim() || pathToFileURL(join(directory, 'store')).href,
     secretKeyFile: resolve(expand(env.CRUCIBLE_SECRET_KEY_FILE?.trim() || join(directory, 'secret.key'))),
   }
+}
+
+/**
+ * Makes the home where it is missing, and closes it to the other users of this machine: it has the Temporal server's database, the
+ * store, and the directories of jobs.
+ *
+ * @param uid of this process; a home of another user is left as it is
+ */
+export function closeHome({ directory }: Home, uid: number | undefined): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const { mode, uid: owner } = statSync(directory)
+  if ((mode & 0o077) !== 0 && owner === uid) chmodSync(directory, mode & 0o700)
 }
 
 function expand(path: string): string {
@@ -96,7 +108,7 @@ function noteIn(home: Home): DevNote | undefined {
 /** Written aside and renamed, so that nobody reads half of it. */
 export function writeDevNote(home: Home, note: DevNote): void {
   const path = devNotePath(home)
-  mkdirSync(dirname(path), { recursive: true })
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   writeFileSync(`${path}.${note.pid}.tmp`, `${JSON.stringify(note)}\n`)
   renameSync(`${path}.${note.pid}.tmp`, path)
 }

@@ -4,6 +4,8 @@ import { checkpointId } from '../core/checkpoint'
 export const layout = {
   /** `{id}`: whose store this is. Put once by the first worker or client. */
   deployment: () => 'deployment.json',
+  /** `{check}`: which key the deployment has, without the key. Put once by the first worker or client. */
+  deploymentKey: () => 'deployment-key.json',
   /** The runner program, content-addressed, so that a running job keeps the one it was started with. */
   runner: (sha256: string) => `runners/${sha256}.pyz`,
   market: (backend: string, sha256: string) => `market/${backend}/${sha256}.json`,

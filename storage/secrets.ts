@@ -78,6 +78,16 @@ export async function ensureDeploymentKey(path: string): Promise<Buffer> {
   }
 }
 
+/** The deployment's key, or `undefined` where there is no key file. Throws as `ensureDeploymentKey` does. */
+export async function readDeploymentKey(path: string): Promise<Buffer | undefined> {
+  try {
+    return await readKeyFile(path)
+  } catch (error) {
+    if (error instanceof SecretsError) throw error
+    throw new SecretsError(storeErrorOf(error, `use the key file ${path}`).message, { cause: error })
+  }
+}
+
 /** Makes the key file, or reads the one that another process made at the same moment. */
 async function makeKeyFile(path: string): Promise<Buffer> {
   const key = randomBytes(KEY_BYTES)

@@ -1,8 +1,6 @@
 import type { Client } from '@temporalio/client'
-import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker'
+import { Worker, type NativeConnection } from '@temporalio/worker'
 import { createBackendActivities } from '../activities/backend'
-import { failureInterceptor } from '../activities/failures'
-import { onlyFor } from '../activities/only-for'
 import { Fleet } from '../activities/fleet'
 import type { GrantSource } from '../activities/grants'
 import { createWatchActivities } from '../activities/watch'
@@ -11,6 +9,7 @@ import { backendQueue, watchQueue } from '../core/queues'
 import type { Logger } from 'pino'
 import type { ObjectStore } from '../storage/store'
 import { ownersThrough } from './owners'
+import { Authentication } from './authentication'
 import type { SecretsDesk } from './secrets'
 
 export interface BackendWorkerDeps {
@@ -24,6 +23,8 @@ export interface BackendWorkerDeps {
   secrets: Pick<SecretsDesk, 'handOver' | 'mask'>
   /** Missing where the store asks for no credentials, or the machines have their own. */
   grants?: GrantSource | undefined
+  /** Missing in tests that look at something else: then whatever comes is done. */
+  authentication?: Authentication | undefined
   /** Told when the provider does not answer about machines at work, which no job says. */
   logger?: Pick<Logger, 'warn' | 'info'>
 }
@@ -38,6 +39,7 @@ export async function createBackendWorkers(deps: BackendWorkerDeps): Promise<Wor
 
 export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
   const { connection, namespace, client, store, backend, secrets, grants, deployment } = deps
+  const { authentication = new Authentication() } = deps
   return Worker.create({
     connection,
     namespace,
@@ -51,7 +53,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
       owners: ownersThrough(client),
       grants,
     }),
-    interceptors: interceptorsFor(deployment),
+    ...authentication.workerOptions(deployment),
     // A launch under way is given time to answer; a settlement is taken up by another worker.
     shutdownGraceTime: '5 seconds',
   })
@@ -65,6 +67,7 @@ export function createWatchWorker({
   backend,
   grants,
   logger,
+  authentication = new Authentication(),
 }: BackendWorkerDeps): Promise<Worker> {
   const fleet = new Fleet(backend, store, Date.now)
   fleet.grants = grants
@@ -77,14 +80,9 @@ export function createWatchWorker({
     namespace,
     taskQueue: watchQueue(backend.name),
     activities: createWatchActivities(fleet),
-    interceptors: interceptorsFor(deployment),
+    ...authentication.workerOptions(deployment),
     maxConcurrentActivityTaskExecutions: WATCHES_MAX,
     // Watches are handed over at once.
     shutdownGraceTime: 0,
   })
-}
-
-function interceptorsFor(deployment: string | undefined): NonNullable<WorkerOptions['interceptors']> {
-  const only = deployment === undefined ? [] : [() => ({ inbound: onlyFor(deployment) })]
-  return { activity: [() => ({ inbound: failureInterceptor }), ...only] }
 }

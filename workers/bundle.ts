@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   bundleWorkflowCode,
@@ -22,6 +22,16 @@ export async function workflowBundle(): Promise<WorkflowBundleOption> {
   return existsSync(codePath) ? { codePath } : bundleWorkflowCode(source())
 }
 
+/** The same workflows, which refuse what was not signed with the deployment's key. */
+export async function sealedBundle(bundle: WorkflowBundleOption): Promise<WorkflowBundleOption> {
+  const code = 'code' in bundle ? bundle.code : await readFile(bundle.codePath, 'utf8')
+  return { code: `globalThis.crucibleRequiresSeals = true;${code}` }
+}
+
 function source(): BundleOptions {
-  return { workflowsPath: require.resolve('../workflows'), logger: new DefaultLogger('WARN') }
+  return {
+    workflowsPath: require.resolve('../workflows'),
+    workflowInterceptorModules: [require.resolve('../workflows/interceptors')],
+    logger: new DefaultLogger('WARN'),
+  }
 }

@@ -8,6 +8,7 @@ import {
 import type { Logger } from 'pino'
 import { makeDeploymentId } from '../core/ids'
 import type { GarbageCollectionInput } from '../core/messages'
+import { stamped } from '../core/stamps'
 import type { BackendName } from '../core/offer'
 import {
   GARBAGE_COLLECTION_SCHEDULE_ID,
@@ -16,6 +17,7 @@ import {
   WORKFLOW_TYPES,
 } from '../core/queues'
 import { ensureDeployment } from '../storage/deployment'
+import { SealError } from '../storage/payload-seal'
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 
@@ -62,11 +64,16 @@ export async function ensureGarbageCollection(
   at: { store: ObjectStore; deployment: string; backends: BackendName[]; logger: Logger },
 ): Promise<void> {
   const { store, deployment, logger } = at
-  const known = await knownDeployment(client)
-  if (known === deployment) return addBackends(client, at.backends)
+  const known = await scheduleOf(client)
+  if (known?.deployment === deployment) {
+    if (known.isSigned) return addBackends(client, at.backends)
+    // Ours, but changed by somebody without the key. What is signed is made anew, from what this worker knows.
+    logger.warn('the schedule of garbage collection was not signed by this deployment: making it anew')
+    return adoptDeployment(client, at)
+  }
   if (known !== undefined) {
     logger.error(
-      { temporal: known, store: deployment },
+      { temporal: known.deployment, store: deployment },
       'Temporal and the object store belong to different deployments: garbage collection refuses to end anything',
     )
     return
@@ -93,20 +100,27 @@ async function addBackends(client: Client, backends: BackendName[]): Promise<voi
   if (now === undefined || added(now.backends).length === 0) return
   await handle.update(({ action, ...schedule }) => {
     const [input] = (action.args ?? []) as [GarbageCollectionInput]
-    const args = [{ ...input, backends: [...input.backends, ...added(input.backends)] }]
+    const changed = { ...input, backends: [...input.backends, ...added(input.backends)] }
+    const args = stamped([changed], { kind: 'schedule', name: WORKFLOW_TYPES.garbageCollection })
     return { ...schedule, action: { ...action, args } }
   })
 }
 
 /** The deployment that Temporal holds; `undefined` when it holds none. */
 export async function knownDeployment(client: Client): Promise<string | undefined> {
+  return (await scheduleOf(client))?.deployment
+}
+
+/** What the schedule says, and whether this deployment has signed it. */
+async function scheduleOf(client: Client): Promise<{ deployment?: string; isSigned: boolean } | undefined> {
   try {
     const { action } = await client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).describe()
-    const [input] = (action.args ?? []) as [GarbageCollectionInput?]
-    return input?.deployment
+    const [input] = (action.args ?? []) as [Partial<GarbageCollectionInput>?]
+    return { ...input, isSigned: true }
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return undefined
-    throw error
+    if (!(error instanceof SealError)) throw error
+    return { ...(error.unverified as Partial<GarbageCollectionInput>), isSigned: false }
   }
 }
 

@@ -2,8 +2,6 @@ import type { Client } from '@temporalio/client'
 import { Worker, type NativeConnection } from '@temporalio/worker'
 import { createCopyingActivities } from '../activities/copying'
 import { createDecidingActivities } from '../activities/deciding'
-import { failureInterceptor } from '../activities/failures'
-import { onlyFor } from '../activities/only-for'
 import type { AskOffers } from '../activities/asking'
 import { Treasury } from '../activities/treasury'
 import { createPlanningActivities } from '../activities/planning'
@@ -12,6 +10,7 @@ import type { OrchestratorActivities } from '../core/activities'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
 import { limitsAnybody } from '../core/treasury'
 import type { ObjectStore } from '../storage/store'
+import type { Authentication } from './authentication'
 import { workflowBundle } from './bundle'
 import type { WorkerConfig } from './config'
 import { ownersThrough } from './owners'
@@ -25,6 +24,7 @@ export interface OrchestratorDeps {
   client: Client
   /** Whose tasks it takes. */
   deployment: string
+  authentication: Authentication
 }
 
 /** Workflows that a process keeps in memory; beyond that the oldest are dropped and replayed when they are needed again. */
@@ -32,7 +32,7 @@ const CACHED_WORKFLOWS_MAX = 5_000
 
 /** Workflows, planning, decisions and documents, on `ORCHESTRATOR_QUEUE`. */
 export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker> {
-  const { config, connection, store, askOffers, client } = deps
+  const { config, connection, store, askOffers, client, authentication } = deps
   const now = Date.now
   const limits = config.monthly
   // Whoever has no limits starts nothing under any, but settles what others have promised.
@@ -55,11 +55,9 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     connection,
     namespace: config.temporal.namespace,
     taskQueue: ORCHESTRATOR_QUEUE,
-    workflowBundle: await workflowBundle(),
+    workflowBundle: await authentication.guard(await workflowBundle()),
     activities,
-    interceptors: {
-      activity: [() => ({ inbound: failureInterceptor }), () => ({ inbound: onlyFor(deps.deployment) })],
-    },
+    ...authentication.workerOptions(deps.deployment),
     maxCachedWorkflows: CACHED_WORKFLOWS_MAX,
     shutdownGraceTime: '5 seconds',
   })

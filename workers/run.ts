@@ -1,9 +1,12 @@
-import { Client } from '@temporalio/client'
+import type { Client } from '@temporalio/client'
 import type { NativeConnection, Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
+import { closeHome } from '../storage/home'
 import { openStore } from '../storage/open-store'
 import { notePlace } from '../storage/places'
 import type { ObjectStore } from '../storage/store'
+import { openDeploymentKey } from '../storage/deployment-key'
+import { Authentication } from './authentication'
 import { createBackendWorkers } from './backend'
 import type { WorkerConfig } from './config'
 import { connect, untilAnswered } from './connect'
@@ -38,16 +41,19 @@ export interface RunOptions {
 /** Runs workers of some roles in this process until the signal aborts. Throws when one of them cannot go on. */
 export async function runWorkers(options: RunOptions): Promise<void> {
   const { config, logger, signal } = options
+  closeHome(config.home, process.getuid?.())
   const store = openStore(config.home.storeUrl)
   const deployment = await deploymentOf(store)
+  const key = await openDeploymentKey(store, config.home.secretKeyFile)
   const connection = await connect(config.temporal, { logger, signal })
   try {
-    const client = new Client({ connection, namespace: config.temporal.namespace })
+    const authentication = new Authentication(key)
+    const client = authentication.client(connection, config.temporal.namespace)
     const patience = { logger, signal }
     await untilAnswered(() => ensureSearchAttributes(client, config.temporal.namespace), patience)
     const { address = 'localhost:7233' } = config.temporal.connection
     await untilAnswered(() => checkSameDeployment(client, { address, store, deployment }), patience)
-    const at = { ...options, store, deployment, connection, client }
+    const at = { ...options, store, deployment, connection, client, authentication }
     const made = options.roles.map((role) => untilAnswered(() => createRole(at, role), patience))
     const workers = (await Promise.all(made)).flat()
     await runUntil(signal, workers, options.onReady)
@@ -61,10 +67,11 @@ type Composition = RunOptions & {
   deployment: string
   connection: NativeConnection
   client: Client
+  authentication: Authentication
 }
 
 async function createRole(at: Composition, role: Role): Promise<Worker[]> {
-  const { config, store, connection, client, deployment, logger } = at
+  const { config, store, connection, client, deployment, logger, authentication } = at
   if (role !== ORCHESTRATOR_ROLE) {
     const secrets = await SecretsDesk.open(store, config.home.secretKeyFile)
     const granter = granterFor(config, role, store)
@@ -83,12 +90,15 @@ async function createRole(at: Composition, role: Role): Promise<Worker[]> {
       secrets,
       grants,
       logger,
+      authentication,
     })
   }
   const backends = [...config.backends.keys()]
   await ensureGarbageCollection(client, { store, deployment, backends, logger })
   const askOffers = offersThroughWorkers(client, Date.now)
-  return [await createOrchestrator({ config, connection, client, store, askOffers, deployment })]
+  return [
+    await createOrchestrator({ config, connection, client, store, askOffers, deployment, authentication }),
+  ]
 }
 
 async function runUntil(signal: AbortSignal, workers: Worker[], onReady?: () => void): Promise<void> {

@@ -1,7 +1,14 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { removeDevNote, writeDevNote, type DevNote, type Environment, type Home } from '../../client/config'
+import {
+  closeHome,
+  removeDevNote,
+  writeDevNote,
+  type DevNote,
+  type Environment,
+  type Home,
+} from '../../client/config'
 import { CrucibleError, toCrucibleError } from '../../client/errors'
 import { jobsUiUrl } from '../../client/look'
 import type { WorkerConfig } from '../../workers/config'
@@ -96,7 +103,13 @@ function withoutAccount(environment: Environment): Environment {
 type DevInfo = Partial<Pick<DevNote, 'address' | 'uiUrl'>>
 
 /** One `crucible dev` for each home. */
-async function takeHome({ directory }: Home, signal: AbortSignal): Promise<Lock<DevInfo>> {
+async function takeHome(home: Home, signal: AbortSignal): Promise<Lock<DevInfo>> {
+  const { directory } = home
+  try {
+    closeHome(home, process.getuid?.())
+  } catch (error) {
+    throw unusable(directory, error)
+  }
   const path = join(directory, 'dev', 'lock')
   const lock = await acquireLock<DevInfo>(path, { info: {}, waitMs: 0, signal }).catch((error: unknown) => {
     throw signal.aborted ? error : unusable(directory, error)

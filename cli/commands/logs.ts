@@ -21,6 +21,7 @@ interface Options {
   attempt?: number
   tail?: number
   timestamps?: boolean
+  raw?: boolean
 }
 
 export function define(command: Command, cli: Cli): void {
@@ -33,6 +34,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--attempt <number>', 'only this attempt', countArgument(NUMBER_MAX))
     .option('--tail <count>', 'begin with the last so many lines', countArgument(NUMBER_MAX))
     .option('-t, --timestamps', 'with the attempt and the time of each line')
+    .option('--raw', 'print terminal control sequences as the job wrote them; only for jobs that you trust')
     .addHelpText(
       'after',
       examples(
@@ -44,7 +46,8 @@ export function define(command: Command, cli: Cli): void {
     .action((job: string, options: Options) => logs(cli, job, options))
 }
 
-async function logs(cli: Cli, meant: string, { follow, attempt, tail, timestamps }: Options): Promise<void> {
+async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
+  const { follow, attempt, tail, timestamps, raw } = asked
   const { readLogs } = lazily('../../client/logs') as typeof clientLogs
   const { logText, tellOnInterrupt } = lazily('../follow') as typeof following
   const { out } = cli
@@ -63,11 +66,10 @@ async function logs(cli: Cli, meant: string, { follow, attempt, tail, timestamps
     count += 1
     if (isFollowing) out.jsonLine(line)
     else if (out.isJson) lines.push(line)
-    out.line(
-      timestamps === true
-        ? `${line.attempt} ${formatInstant(line.t)} ${logText(line, out)}`
-        : logText(line, out),
-    )
+    const text = logText(line, out)
+    const shown = timestamps === true ? `${line.attempt} ${formatInstant(line.t)} ${text}` : text
+    if (raw === true) out.raw(shown)
+    else out.line(shown)
   }
   if (options.signal?.aborted === true) return tellOnInterrupt(cli, jobId)
   if (count === 0 && attempt !== undefined) await checkAttempt(cli, jobId, attempt)

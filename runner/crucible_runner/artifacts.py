@@ -7,12 +7,23 @@ from typing import Callable, Dict, List, Optional, Tuple
 from .clock import Clock
 from .documents import is_utf8
 from .keys import Keys
+from .paths import Paths
 from .retry import GaveUp, Pauses, Remark, Trouble
 from .store import Store, StoreError
-from .transfer import Changed, IsOver, upload_whole
+from .transfer import IsOver, upload_whole
+from .walls import Walls, path_of
+
+_NO_WALLS = Walls(None)
 
 
-def find_artifacts(output: str, work: str, patterns: List[str]) -> Tuple[Dict[str, str], List[str]]:
+def walls_of(order: dict, paths: Paths) -> Walls:
+    """A job without a container reads what its user reads anyway."""
+    return _NO_WALLS if order["image"] is None else Walls(paths.of_job)
+
+
+def find_artifacts(
+    output: str, work: str, patterns: List[str], walls: Walls = _NO_WALLS
+) -> Tuple[Dict[str, str], List[str]]:
     """The files to keep, by their path among the job's artifacts, and a remark for each pattern that does not work out."""
     found: Dict[str, str] = {}
     remarks = []
@@ -24,24 +35,26 @@ def find_artifacts(output: str, work: str, patterns: List[str]) -> Tuple[Dict[st
         if not matches:
             remarks.append("there is no output %s" % pattern)
         for match in matches:
-            remarks += _add(found, work, match)
+            remarks += _add(found, work, match, walls)
     # The output directory comes last: where both have a name, the place made for artifacts wins.
     for name in sorted(os.listdir(output)) if os.path.isdir(output) else []:
-        remarks += _add(found, output, os.path.join(output, name))
+        remarks += _add(found, output, os.path.join(output, name), walls)
     for name in [name for name in found if not is_utf8(name)]:
         remarks.append("the artifact %s is not kept: rename it, its name is no UTF-8" % os.fsencode(name))
         del found[name]
     return found, remarks
 
 
-def _add(found: Dict[str, str], base: str, top: str) -> List[str]:
+def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
     """Adds a file, or all files in a folder. Returns a remark for each folder that cannot be read."""
     remarks = []
     # Not by recursion: folders can be nested deeper than that goes.
     waiting = [top]
     while waiting:
         path = waiting.pop()
-        if os.path.isfile(path):
+        if os.path.islink(path) and not walls.holds(path):
+            remarks.append("%s is not kept: it leads out of the job's directories" % os.path.relpath(path, base))
+        elif os.path.isfile(path):
             found[os.path.relpath(path, base).replace(os.sep, "/")] = path
         elif os.path.isdir(path) and (path == top or not os.path.islink(path)):
             try:
@@ -49,6 +62,27 @@ def _add(found: Dict[str, str], base: str, top: str) -> List[str]:
             except OSError as error:
                 remarks.append("what is in %s is not kept: %s" % (os.path.relpath(path, base), error))
     return remarks
+
+
+# A file with fewer holes than this is sent as it is.
+_HOLES_MIN_BYTES = 1 << 30
+
+
+def _check_holes(status: os.stat_result) -> None:
+    """Raises `ValueError` for a file that is nearly all holes: a terabyte of nothing would be read, hashed and paid for."""
+    held = status.st_blocks * 512
+    if status.st_size - held > _HOLES_MIN_BYTES and held < status.st_size // 10:
+        raise ValueError(
+            "it has %d GiB, of which only %d MiB are written: pack it (tar --sparse) to keep it"
+            % (status.st_size >> 30, held >> 20)
+        )
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def half_of(left_ms: Callable[[], Optional[int]]) -> IsOver:
@@ -66,17 +100,21 @@ def half_of(left_ms: Callable[[], Optional[int]]) -> IsOver:
 class Keeper:
     """Uploads artifacts. What could not be uploaded before time was over is not in `kept`."""
 
-    def __init__(self, store: Store, keys: Keys, clock: Clock, remark: Remark) -> None:
+    def __init__(
+        self, store: Store, keys: Keys, clock: Clock, remark: Remark, walls: Walls = _NO_WALLS
+    ) -> None:
         self._store = store
         self._keys = keys
         self._remark = remark
+        self.walls = walls
         self._trouble = Trouble("uploading an artifact", remark, clock)
         self.kept: List[dict] = []
 
     def keep(self, found: Dict[str, str], is_over: IsOver) -> None:
         """Raises `GaveUp` when time is over. What the store does not take now comes again after all the others."""
         pauses = Pauses()
-        waiting = sorted(found.items())
+        # The small ones first: a file of hours must not hold up what takes seconds.
+        waiting = sorted(found.items(), key=lambda each: (_size_of(each[1]), each[0]))
         while waiting:
             waiting = [each for each in waiting if not self._is_done(each, is_over)]
             if waiting:
@@ -89,11 +127,16 @@ class Keeper:
         """Uploads it; false when that is to be tried again."""
         name, path = artifact
         try:
-            digest = upload_whole(self._store, self._keys.artifact(name), path, is_over)
-            self.kept.append({"path": name, "sizeBytes": os.path.getsize(path), "sha256": digest})
+            with self.walls.opened(path) as descriptor:
+                _check_holes(os.fstat(descriptor))
+                digest = upload_whole(self._store, self._keys.artifact(name), path_of(descriptor), is_over)
+                size = os.fstat(descriptor).st_size
+            self.kept.append({"path": name, "sizeBytes": size, "sha256": digest})
         except StoreError as error:
             self._trouble.happened(error)
             return False
-        except (OSError, Changed, ValueError) as error:
+        except GaveUp:
+            raise
+        except Exception as error:  # whatever it is, the others are kept
             self._remark("the artifact %s is not kept: %s" % (name, error))
         return True

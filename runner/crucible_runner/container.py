@@ -6,12 +6,15 @@ import subprocess
 from typing import Dict, List, Optional
 
 from .endings import Failed
-from .paths import remove_tree
+from .paths import Paths, remove_tree
 from .processes import PASSING_ON, TELLING
 
 _CALL_SECONDS = 60.0
 # What an engine runs beside the command: its client, its monitor and the first process of a container.
 _ENGINE = {"docker", "podman", "conmon", "containerd-shim-runc-v2", "docker-init", "tini", "catatonit"}
+# What `apt-get` and `pip` need in a setup that runs as root of the container. None of them reaches out of it: no raw sockets, no
+# devices, no file capabilities, no mounts.
+_ROOT_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
 _QUIET: Dict = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 # Setup and run share one container, so that what setup installs is there. The marks tell the runner how far it is.
@@ -63,15 +66,24 @@ def container_name(attempt_id: str) -> str:
 
 
 def container_command(
-    docker: str, order: dict, root: str, work: str, names: List[str], gpus: Optional[str]
+    docker: str, order: dict, paths: Paths, names: List[str], gpus: Optional[str]
 ) -> List[str]:
     """The command that runs setup and run in the order's image. Variables are passed by `names`, so that no value of a
-    secret stands on a command line. `gpus` is what docker calls the GPUs to give it."""
+    secret stands on a command line. `gpus` is what docker calls the GPUs to give it.
+
+    The container sees the job's own directories only: the machine's keys, grants, runner and temporary files stay outside."""
     command = [docker, "run", "--rm", "--init", "--name", container_name(order["attemptId"])]
     command += ["--label", "crucible.machine=" + order["attemptId"]]
-    command += ["--volume", "%s:%s" % (root, root), "--workdir", work, "--entrypoint", "sh"]
+    for path in paths.of_job:
+        command += ["--volume", "%s:%s" % (path, path)]
+    command += ["--volume", "%s:%s:ro" % (paths.helper, paths.helper)]
+    command += ["--workdir", paths.work, "--entrypoint", "sh"]
+    command += ["--security-opt", "no-new-privileges", "--cap-drop", "ALL"]
     if os.getuid() != 0:
         command += ["--user", "%d:%d" % (os.getuid(), os.getgid())]
+    else:
+        for capability in _ROOT_CAPABILITIES:
+            command += ["--cap-add", capability]
     if gpus is not None:
         command += ["--gpus", gpus]
     if order["shmGiB"] is not None:

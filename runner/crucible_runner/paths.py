@@ -38,6 +38,11 @@ class Paths:
         self.logs = self._at("tmp/logs")
         self.login = self._at("tmp/login")
 
+    @property
+    def of_job(self) -> Tuple[str, ...]:
+        """The directories that a container gets to write in."""
+        return (self.work, self.output, self.checkpoints, self.control)
+
     def _at(self, name: str) -> str:
         return os.path.join(self.root, *name.split("/"))
 
@@ -75,7 +80,14 @@ def remove_tree(path: str) -> None:
 
 def read_plain(path: str) -> Tuple[bytes, os.stat_result]:
     """A small file that the workload may have put there. Raises `OSError` for what is none: a pipe would keep its reader."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+    # Neither the file nor its folder may be a link: what they lead to is not the workload's to show.
+    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(os.path.basename(path), flags, dir_fd=folder)
+    finally:
+        os.close(folder)
+    with open(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "this is no file", path)
@@ -85,7 +97,13 @@ def read_plain(path: str) -> Tuple[bytes, os.stat_result]:
 def write_whole(path: str, body: bytes, is_synced: bool = False) -> None:
     """Writes a file so that a reader sees all of it or none; synced, also after the power has failed."""
     part = path + ".part"
-    with open(part, "wb") as file:
+    # Made anew, and never through a link: the workload can write in some of the folders.
+    try:
+        os.unlink(part)
+    except FileNotFoundError:
+        pass
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(part, flags, 0o644), "wb") as file:
         file.write(body)
         if is_synced:
             file.flush()

@@ -7,7 +7,7 @@ import traceback
 from typing import Optional
 
 from . import processes
-from .artifacts import Keeper, find_artifacts, half_of
+from .artifacts import Keeper, find_artifacts, half_of, walls_of
 from .attempt import Attempt, bounded, install_helper
 from .bundle import Fetcher
 from .claim import ClaimedElsewhere
@@ -231,9 +231,9 @@ class Life:
 
     def _keep_artifacts(self, is_over: IsOver) -> None:
         attempt, paths = self._attempt, self._attempt.paths
-        keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark)
+        keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark, walls_of(attempt.order, paths))
         try:
-            found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"])
+            found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"], keeper.walls)
             for remark in remarks:
                 attempt.remark(remark)
             bounded(lambda: keeper.keep(found, is_over), is_over)

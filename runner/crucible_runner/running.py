@@ -98,7 +98,7 @@ class Running:
         inside = container_environment(self._facts, os.environ)
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         gpus = container.gpus_for_docker(bool(attempt.gpus.ask()), visible)
-        command = container.container_command(docker, order, paths.root, paths.work, sorted(inside), gpus)
+        command = container.container_command(docker, order, paths, sorted(inside), gpus)
         container.remove_container(container.container_name(order["attemptId"]), docker)
         return self._launch(self._workload(), command, dict(os.environ, **inside), found)
 

@@ -35,6 +35,45 @@ describe('the output', () => {
     expect(out.paint.red('x').includes('\u001b')).toBe(isColoured)
   })
 
+  it.each([
+    ['moves the cursor', 'a\u001b[2Jb', 'a\u241b[2Jb'],
+    ['sets the title', '\u001b]0;owned\u0007x', '\u241b]0;owned\u2407x'],
+    ['sets the clipboard', '\u001b]52;c;cm0=\u0007', '\u241b]52;c;cm0=\u2407'],
+    ['overwrites the line', 'failed\rsucceeded', 'failed\u240dsucceeded'],
+    ['hides text', '\u001b[8mhidden', '\u241b[8mhidden'],
+    ['hides text beside a colour', '\u001b[31;8mhidden', '\u241b[31;8mhidden'],
+    ['begins a sequence with one character', 'a\u009b2Jb', 'a\ufffd2Jb'],
+    ['turns the direction of text', 'gpj.\u202eexe', 'gpj.\ufffdexe'],
+  ])('shows what %s and does not obey it', (_what, text, shown) => {
+    const { out, stdout, stderr } = made()
+    out.line(text)
+    out.note(text)
+    out.table(['A'], [[text]])
+    expect(stdout.text).toBe(`${shown}\nA\n${shown}\n`)
+    expect(stderr.text).toBe(`${shown}\n`)
+    const json = made({ isJson: true })
+    json.out.json({ text })
+    // eslint-disable-next-line no-control-regex -- these are what must not be there
+    expect(json.stdout.text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+    expect(JSON.parse(json.stdout.text)).toEqual({ text })
+    const raw = made()
+    raw.out.raw(text)
+    expect(raw.stdout.text).toBe(`${text}\n`)
+  })
+
+  it('keeps colours, and ends them with their line', () => {
+    const { out, stdout } = made()
+    out.line('\u001b[1;38;5;208mloss\u001b[0m 0.1')
+    out.line('\u001b[31mred')
+    out.line('\u001b[31mred\u001b[39m')
+    expect(stdout.text.split('\n')).toEqual([
+      '\u001b[1;38;5;208mloss\u001b[0m 0.1',
+      '\u001b[31mred\u001b[0m',
+      '\u001b[31mred\u001b[39m',
+      '',
+    ])
+  })
+
   it('has tables without lines and without blanks at the ends', () => {
     const { out, stdout } = made()
     out.table(

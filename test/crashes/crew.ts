@@ -1,7 +1,6 @@
 import { CompleteAsyncError, Context } from '@temporalio/activity'
 import type { Client } from '@temporalio/client'
 import { Worker, type ActivityInterceptorsFactory, type NativeConnection } from '@temporalio/worker'
-import { failureInterceptor } from '../../activities/failures'
 import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../../core/queues'
 import { testWorkflowBundle } from '../support/workflow-bundle'
 import { Workforce, type WorkerName } from '../workflows/harness'
@@ -78,13 +77,17 @@ export class Crew extends Workforce {
     const activities = NAMES[name].map(
       (each) => [each, (input: unknown) => callingProcess().perform(each, input)] as const,
     )
+    const { interceptors, ...sealed } = this.authentication.workerOptions()
     return Worker.create({
+      ...sealed,
       connection: this.at.nativeConnection,
       namespace: this.namespace,
       taskQueue: QUEUES[name],
-      ...(name === 'orchestrator' && { workflowBundle: await testWorkflowBundle() }),
+      ...(name === 'orchestrator' && {
+        workflowBundle: await this.authentication.guard(await testWorkflowBundle()),
+      }),
       activities: Object.fromEntries(activities),
-      interceptors: { activity: [this.dying(role), () => ({ inbound: failureInterceptor })] },
+      interceptors: { activity: [this.dying(role), ...(interceptors?.activity ?? [])] },
       maxConcurrentActivityTaskExecutions: AT_ONCE_MAX,
       maxConcurrentLocalActivityExecutions: AT_ONCE_MAX,
       shutdownGraceTime: 0,

@@ -299,6 +299,23 @@ env:
       '2:1: __proto__ is not a field. Remove it; known here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, checkpoint, on_rebalance, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
     ],
     [
+      'run: x\nenv:\n  A: b\n  __proto__: c',
+      '4:3: __proto__ cannot be the name of a field. Choose another name.',
+    ],
+    [
+      'run: x\nresources: {gpus: 1, __proto__: {gpu_memory: 24GB}}',
+      '2:22: __proto__ cannot be the name of a field. Choose another name.',
+    ],
+    // What cannot be written as UTF-8
+    [
+      'run: "echo \\ud800"',
+      '1:6: run has half of a character (a lone surrogate), which is no text. Remove it, or write the whole character.',
+    ],
+    [
+      'run: x\nenv: {A: "\\udfff"}',
+      '2:10: env.A has half of a character (a lone surrogate), which is no text. Remove it, or write the whole character.',
+    ],
+    [
       'run: x\ninterruptible: constructor',
       '2:16: interruptible must be true or false, but is "constructor". Write, for example, interruptible: true.',
     ],

@@ -73,9 +73,12 @@ describe('a deployment', () => {
       return action.args
     }
     await ensureGarbageCollection(client, { store, deployment, backends: ['ec2', 'local'], logger })
-    expect(await backends()).toMatchObject([{ deployment, backends: ['local', 'ec2'], graceMs: 300_000 }])
+    expect(await backends()).toMatchObject([
+      { deployment, backends: ['local', 'ec2'], graceMs: 300_000 },
+      { crucibleStamp: { kind: 'schedule' } },
+    ])
     await ensureGarbageCollection(client, { store, deployment, backends: ['ec2'], logger })
-    expect(await backends()).toMatchObject([{ backends: ['local', 'ec2'] }])
+    expect(await backends()).toMatchObject([{ backends: ['local', 'ec2'] }, {}])
     expect(await knownDeployment(client)).toBe(deployment)
   })
 

@@ -7,6 +7,9 @@ import { pino } from 'pino'
 import { startDevServer } from '../../cli/dev/temporal/dev-server'
 import type { BackendAnswer } from '../../core/plan'
 import { backendQueue } from '../../core/queues'
+import { openDeploymentKey } from '../../storage/deployment-key'
+import { openStore } from '../../storage/open-store'
+import { Authentication } from '../../workers/authentication'
 import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
 import { connect, untilAnswered } from '../../workers/connect'
 import { ensureSearchAttributes, knownDeployment } from '../../workers/deployment'
@@ -55,12 +58,18 @@ async function started(config: WorkerConfig, roles: readonly Role[]): Promise<{ 
   return { ended }
 }
 
+/** A client that the workers obey. */
+async function clientOf({ home, temporal }: WorkerConfig, connection: Connection): Promise<Client> {
+  const key = await openDeploymentKey(openStore(home.storeUrl), home.secretKeyFile)
+  return new Authentication(key).client(connection, temporal.namespace)
+}
+
 describe('the workers of a process', () => {
   it('serve their roles, stop in good order when they are told to, and can be started again', async () => {
     const connection = at.client.connection as Connection
     const namespace = await freshNamespace(connection)
-    const client = new Client({ connection, namespace })
     const config = await configIn(namespace)
+    const client = await clientOf(config, connection)
     expect(rolesOf(config)).toEqual(['orchestrator', 'local'])
     for (const time of [1, 2]) {
       stop = new AbortController()
@@ -79,8 +88,9 @@ describe('the workers of a process', () => {
   it('lose no activity when they are told to stop', async () => {
     const connection = at.client.connection as Connection
     const namespace = await freshNamespace(connection)
-    const client = new Client({ connection, namespace })
-    const { ended } = await started(await configIn(namespace), ['local'])
+    const config = await configIn(namespace)
+    const client = await clientOf(config, connection)
+    const { ended } = await started(config, ['local'])
     const handle = await client.activity.start<BackendAnswer>('offers', {
       ...{ id: 'offers', taskQueue: backendQueue('local'), args: [{ request: {} }] },
       // A task that was on its way to a worker that just stopped is given out again after this.
@@ -90,7 +100,7 @@ describe('the workers of a process', () => {
     await ended
     // Begun or not: what was begun is finished; what was not waits for the next worker, and is not lost.
     stop = new AbortController()
-    const next = await started(await configIn(namespace), ['local'])
+    const next = await started(config, ['local'])
     expect(await handle.result()).toMatchObject({ backend: 'local' })
     stop.abort()
     await next.ended

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client'
+import type { Client, WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client'
 import { Worker } from '@temporalio/worker'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/deciding'
-import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
 import { createStoreActivities } from '../../activities/store-garbage'
 import { Treasury } from '../../activities/treasury'
@@ -14,6 +13,7 @@ import { microUsd } from '../../core/money'
 import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import type { MonthlyLimits } from '../../core/treasury'
 import { DEFAULT_TIMING, type Timing } from '../../core/timing'
+import { Authentication } from '../../workers/authentication'
 import { createVerbsWorker, createWatchWorker, type BackendWorkerDeps } from '../../workers/backend'
 import { offersThroughWorkers } from '../../workers/offers'
 import { ownersThrough } from '../../workers/owners'
@@ -86,12 +86,14 @@ export interface Ground {
 /** The jobs of a namespace, by their owner. */
 export class Jobs {
   readonly client: Client
+  /** As a deployment has it: workers do only what was signed with its key. */
+  protected readonly authentication = new Authentication(Buffer.alloc(32, 'a key of tests'))
 
   constructor(
     protected at: TestConnection,
     readonly namespace: string,
   ) {
-    this.client = new Client({ connection: at.client.connection, namespace })
+    this.client = this.authentication.client(at.client.connection, namespace)
   }
 
   /** Terminates an attempt, as somebody might in the Temporal UI. */
@@ -195,7 +197,7 @@ export class ControlPlane extends Workforce {
       connection: this.at.nativeConnection,
       namespace,
       taskQueue: ORCHESTRATOR_QUEUE,
-      workflowBundle: await testWorkflowBundle(),
+      workflowBundle: await this.authentication.guard(await testWorkflowBundle()),
       activities: {
         ...createPlanningActivities({
           ...{ store, backends, now, timing, treasury },
@@ -206,17 +208,17 @@ export class ControlPlane extends Workforce {
         ...createDecidingActivities({ store, now, treasury }),
         ...createStoreActivities({ store, now, owners, treasury }),
       },
-      interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
+      ...this.authentication.workerOptions(),
       shutdownGraceTime: 0,
     })
   }
 
   private backendDeps(): BackendWorkerDeps {
-    const { client, namespace } = this
+    const { authentication, client, namespace } = this
     const { store, backend } = this.ground
     return {
       connection: this.at.nativeConnection,
-      ...{ namespace, client, store },
+      ...{ namespace, client, store, authentication },
       backend: backend(),
       secrets: { handOver: async () => undefined, mask: async (_jobId, text) => text },
     }

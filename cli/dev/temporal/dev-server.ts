@@ -3,7 +3,8 @@ import { TemporalServerError } from './errors'
 import { keepUp, type KeptServer, type RestartPolicy } from './keep-up'
 import { DEV_NAMESPACE, launchServer, type LaunchOptions } from './launch'
 import { endingNamed, type LeashedProcess } from './leash'
-import { choosePorts, LOOPBACK, type WantedPorts } from './ports'
+import { choosePorts, LOOPBACK, type Ports, type WantedPorts } from './ports'
+import { hiddenHost, openUiDoor, type UiDoor } from './ui-door'
 
 /** Free ports are free when looked for; another program may take one before the server does. */
 const PORT_TRIES = 3
@@ -44,9 +45,9 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
 
 async function startOnPorts(options: DevServerOptions, lock: DataFileLock | undefined): Promise<DevServer> {
   for (let tries = 1; ; tries += 1) {
-    const ports = await choosePorts(options.ports ?? {})
+    const { ports, door } = await choosePlaces(options.ports ?? {})
     const address = `${LOOPBACK}:${ports.grpc}`
-    const uiUrl = `http://${LOOPBACK}:${ports.ui}`
+    const uiUrl = `http://${LOOPBACK}:${door.port}`
     const launch = (signal: AbortSignal): Promise<LeashedProcess> =>
       launchServer(ports, options, { signal, onStarted: (pid) => lock?.update({ address, uiUrl }, pid) })
     try {
@@ -54,7 +55,10 @@ async function startOnPorts(options: DevServerOptions, lock: DataFileLock | unde
       const { onRestart, restarts } = options
       const endingOf = endingNamed('The Temporal server')
       const kept = keepUp(first, { launch, endingOf, onRestart, restarts })
-      const ended = kept.ended.finally(() => lock?.release())
+      const ended = kept.ended.finally(() => {
+        lock?.release()
+        return door.close()
+      })
       return {
         ...{ address, uiUrl, ended, namespace: DEV_NAMESPACE },
         get pid() {
@@ -66,8 +70,17 @@ async function startOnPorts(options: DevServerOptions, lock: DataFileLock | unde
         },
       }
     } catch (error) {
+      await door.close()
       const isPortLost = error instanceof TemporalServerError && error.code === 'port-taken'
       if (!isPortLost || tries === PORT_TRIES) throw error
     }
   }
+}
+
+/** The Web UI listens at a hidden place; what the user's port leads to is its door. */
+async function choosePlaces(wanted: WantedPorts): Promise<{ ports: Ports; door: UiDoor }> {
+  const { grpc, ui } = await choosePorts({ grpc: wanted.grpc })
+  const uiHost = hiddenHost(process.platform)
+  const door = await openUiDoor(wanted.ui, { host: uiHost, port: ui })
+  return { ports: { grpc, ui, uiHost }, door }
 }

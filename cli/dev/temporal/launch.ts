@@ -36,6 +36,9 @@ export function serverArguments(
   return [
     ...['server', 'start-dev', '--ip', LOOPBACK, '--log-level', 'error'],
     ...['--port', String(ports.grpc), '--ui-port', String(ports.ui)],
+    ...repeat('--ui-ip', ports.uiHost === undefined ? [] : [ports.uiHost]),
+    // The HTTP API cannot be switched off. It takes requests of web pages from any origin, so it is closed to every host.
+    ...['--dynamic-config-value', 'frontend.httpAllowedHosts=["closed.invalid"]'],
     // The Web UI would otherwise call out for news.
     '--ui-disable-news-fetch',
     ...repeat(

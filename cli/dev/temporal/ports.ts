@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net'
 import { TemporalServerError } from './errors'
 
-/** Only this machine reaches a dev server: it asks nobody who they are. */
+/** Only this machine reaches a dev server, which asks no caller for credentials. */
 export const LOOPBACK = '127.0.0.1'
 
 /** The first port is for gRPC, the second for the Web UI; `undefined` takes any free one. */
@@ -13,6 +13,8 @@ export interface WantedPorts {
 export interface Ports {
   grpc: number
   ui: number
+  /** Where the Web UI listens, if not at `LOOPBACK`. */
+  uiHost?: string
 }
 
 /** Fixes the ports; throws `port-taken` when a wanted one is in use. */

@@ -62,3 +62,25 @@ class KeeperTest(FolderTest):
         self.assertTrue(half_of(lambda: 0)())
         self.assertTrue(half_of(lambda: -1)())
         self.assertFalse(half_of(lambda: None)())
+
+    def test_a_terabyte_of_holes_is_left_out_with_a_word(self):
+        with open(self.at("output", "b"), "r+b") as file:
+            file.truncate(1 << 40)
+        self.assertEqual(self.keep(), ["a", "c"])
+        self.assertRegex("\n".join(self.remarks), "b is not kept: it has 1024 GiB, of which only 0 MiB are written")
+
+    def test_small_artifacts_come_before_big_ones(self):
+        self.write("output/a", "a" * 1000)
+        self.assertEqual(self.keep(), ["b", "c", "a"])
+
+    def test_whatever_is_wrong_with_one_the_others_are_kept(self):
+        upload = self.store.upload
+
+        def failing(key, size):
+            if key.endswith("/b"):
+                raise RuntimeError("a mistake of ours")
+            return upload(key, size)
+
+        self.store.upload = failing
+        self.assertEqual(self.keep(), ["a", "c"])
+        self.assertIn("b is not kept: a mistake of ours", "\n".join(self.remarks))

@@ -1,7 +1,9 @@
+import base64
 import json
 import os
 import unittest
 from unittest import mock
+from urllib.parse import quote, quote_plus
 
 from support import FakeClock, FolderTest
 
@@ -25,6 +27,19 @@ class RedactorTest(unittest.TestCase):
 
     def test_without_secrets_nothing_changes(self):
         self.assertEqual(Redactor([]).clean(b"text"), b"text")
+
+    def test_hides_a_secret_in_base64_and_in_urls(self):
+        secret = "s3cr3t/with+more?"
+        redactor = Redactor([secret])
+        for before in ("", "u", "us", "user:"):
+            for encode in (base64.b64encode, base64.urlsafe_b64encode):
+                encoded = encode((before + secret + "!").encode("utf-8"))
+                cleaned = redactor.clean(b"Authorization: Basic " + encoded)
+                self.assertIn(b"***", cleaned)
+                # What is left beside the mask must not be enough to read the secret.
+                self.assertLess(len(cleaned) - len(b"Authorization: Basic ***"), len(before) * 4 // 3 + 8)
+        for encoded in (quote(secret), quote(secret, safe=""), quote_plus(secret)):
+            self.assertEqual(redactor.clean(("?key=%s&x" % encoded).encode()), b"?key=***&x")
 
 
 class LineSplitterTest(unittest.TestCase):

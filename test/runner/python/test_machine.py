@@ -121,9 +121,19 @@ class EnvironmentTest(FolderTest):
         self.assertEqual(gpus_for_docker(True, None), "all")
         self.assertEqual(gpus_for_docker(True, "1,3"), '"device=1,3"')
         order = {"attemptId": "job-a-1", "image": "img", "setup": None, "run": "run it", "shmGiB": None}
-        command = container_command("docker", order, "/m", "/m/work", ["TOKEN"], "all")
+        command = container_command("docker", order, Paths("/m"), ["TOKEN"], "all")
         self.assertEqual(command[command.index("--gpus") + 1], "all")
         self.assertEqual(command[-2:], ["", "run it"])
+
+    def test_the_container_gets_the_jobs_directories_and_no_rights(self):
+        order = {"attemptId": "job-a-1", "image": "img", "setup": None, "run": "run it", "shmGiB": None}
+        command = container_command("docker", order, Paths("/m"), [], None)
+        volumes = [after for word, after in zip(command, command[1:]) if word == "--volume"]
+        own = ["/m/%s:/m/%s" % (name, name) for name in ("work", "output", "checkpoints", "control")]
+        self.assertEqual(volumes, own + ["/m/helper:/m/helper:ro"])
+        self.assertEqual(command[command.index("--security-opt") + 1], "no-new-privileges")
+        self.assertEqual(command[command.index("--cap-drop") + 1], "ALL")
+        self.assertNotIn("--privileged", command)
 
 
 class ProcessesTest(FolderTest):

@@ -165,9 +165,11 @@ import os, subprocess, sys, time
 from crucible_runner import container, endings
 from crucible_runner.clock import Clock
 from crucible_runner.image import Login, Puller, Wanted
+from crucible_runner.paths import Paths
 root = "/var/lib/crucible/a"
-work, control = root + "/work", root + "/control"
-os.makedirs(work); os.makedirs(control)
+paths = Paths(root)
+paths.make()
+control = paths.control
 docker = container.find_docker()
 def pull(image, login=None):
     try:
@@ -180,7 +182,7 @@ print([pull(private), pull(private, Login("me", "wrong")), pull("absent:1"), pul
 run = 'cat set-up; trap "echo saved; exit 143" TERM; echo up; while :; do sleep 0.1; done'
 order = {"attemptId": "job-1-1", "image": private, "setup": "echo being set up > set-up", "run": run, "shmGiB": 0.25}
 names = ["CRUCIBLE_CONTROL_DIR"]
-command = container.container_command(docker, order, root, work, names, container.gpus_for_docker(True, None))
+command = container.container_command(docker, order, paths, names, container.gpus_for_docker(True, None))
 child = subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(os.environ, CRUCIBLE_CONTROL_DIR=control))
 lines = [child.stdout.readline().decode().strip() for _ in range(2)]
 print(lines, sorted(os.listdir(control)))

@@ -62,9 +62,15 @@ describe('serverArguments', () => {
 
   it('keeps to this machine and does not call out', () => {
     expect(args({})).toMatch(
-      /^server start-dev --ip 127\.0\.0\.1 .*--port 7233 --ui-port 8233 --ui-disable-news-fetch/,
+      /^server start-dev --ip 127\.0\.0\.1 .*--port 7233 --ui-port 8233 .*--ui-disable-news-fetch/,
     )
     expect(args({}).match(/--search-attribute \w+=Keyword/g)).toHaveLength(5)
+  })
+
+  it('closes the HTTP API, and puts the Web UI where it is told', () => {
+    expect(args({})).toContain('--dynamic-config-value frontend.httpAllowedHosts=["closed.invalid"]')
+    const hidden = serverArguments({ ...ports, uiHost: '127.9.8.7' }, {})
+    expect(hidden.slice(hidden.indexOf('--ui-ip'))[1]).toBe('127.9.8.7')
   })
 
   it('writes a data file with a write-ahead log, and none unless it is named', () => {

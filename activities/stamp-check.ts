@@ -1,0 +1,43 @@
+import { ApplicationFailure, type Context } from '@temporalio/activity'
+import { activityProblem, refusalOfArguments, unstamped } from '../core/stamps'
+
+/** Another worker may have the right key. */
+const ELSEWHERE_MS = 10_000
+
+interface Input {
+  args: unknown[]
+}
+
+interface StampCheck {
+  execute<I extends Input>(input: I, next: (input: I) => Promise<unknown>): Promise<unknown>
+}
+
+/**
+ * An inbound interceptor of activity workers: takes the stamp off an activity's arguments and, where `isRequired`, refuses
+ * arguments that were not signed for this activity of this run.
+ */
+export function stampCheck({ info }: Pick<Context, 'info'>, isRequired: boolean): StampCheck {
+  const { activityType, workflowExecution } = info
+  return {
+    async execute(input, next) {
+      const { args, stamp } = unstamped(input.args)
+      if (isRequired) {
+        const unsigned = refusalOfArguments(input.args)
+        if (unsigned !== undefined) throw refusal(activityType, unsigned, { nextRetryDelay: ELSEWHERE_MS })
+        const problem = activityProblem(stamp, { name: activityType, run: workflowExecution?.runId })
+        if (problem !== undefined) throw refusal(activityType, problem, { nonRetryable: true })
+      }
+      return next({ ...input, args })
+    },
+  }
+}
+
+function refusal(
+  activityType: string,
+  problem: string,
+  retry: { nonRetryable: true } | { nextRetryDelay: number },
+): ApplicationFailure {
+  const message = `This worker refused ${activityType}: ${problem}. Clients and workers of one deployment share one key file (CRUCIBLE_SECRET_KEY_FILE).`
+  const failure = { class: 'auth', message } as const
+  return ApplicationFailure.create({ type: failure.class, message, details: [failure], ...retry })
+}

@@ -1,0 +1,87 @@
+import { randomInt } from 'node:crypto'
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { TemporalServerError } from './errors'
+import { LOOPBACK } from './ports'
+
+/** The Web UI's front door, which answers this machine's own names only. */
+export interface UiDoor {
+  readonly port: number
+  close(): Promise<void>
+}
+
+export interface Place {
+  host: string
+  port: number
+}
+
+/**
+ * Serves the Web UI behind it to requests that name a loopback host. The UI answers any `Host` header, so that a web page whose
+ * name is made to lead to 127.0.0.1 (DNS rebinding) could use its API; and it would take requests that other pages send across
+ * origins.
+ *
+ * @param port undefined takes any free one
+ */
+export async function openUiDoor(port: number | undefined, behind: Place): Promise<UiDoor> {
+  const server = createServer((incoming, outgoing) => {
+    const problem = problemOf(incoming)
+    if (problem === undefined) passOn(incoming, outgoing, behind)
+    else outgoing.writeHead(403, { 'content-type': 'text/plain' }).end(`${problem}\n`)
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(notOpened(port, error)))
+    server.listen(port ?? 0, LOOPBACK, resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+/** An address that a web page cannot guess: Linux has all of 127/8, other systems only its first. */
+export function hiddenHost(platform: NodeJS.Platform): string {
+  if (platform !== 'linux') return LOOPBACK
+  return `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(1, 255)}`
+}
+
+const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
+
+function problemOf({ headers: { host, origin } }: IncomingMessage): string | undefined {
+  const name = hostnameOf(`http://${host ?? ''}`)
+  if (name === undefined || !LOOPBACK_NAMES.includes(name))
+    return `The Temporal Web UI of crucible dev answers ${LOOPBACK_NAMES.join(', ')} only, not ${host ?? 'a request without a host'}.`
+  if (origin !== undefined && origin !== `http://${host}`)
+    return `The Temporal Web UI of crucible dev takes no requests from pages of ${origin}.`
+  return undefined
+}
+
+function hostnameOf(url: string): string | undefined {
+  try {
+    return new URL(url).hostname
+  } catch {
+    return undefined
+  }
+}
+
+function passOn(incoming: IncomingMessage, outgoing: ServerResponse, { host, port }: Place): void {
+  const { method, url, headers } = incoming
+  const inner = request({ host, port, method, path: url, headers }, (answer) => {
+    outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+    answer.pipe(outgoing)
+  })
+  inner.on('error', () => {
+    if (outgoing.headersSent) outgoing.destroy()
+    else outgoing.writeHead(502, { 'content-type': 'text/plain' }).end('The Web UI is not up.\n')
+  })
+  outgoing.on('close', () => inner.destroy())
+  incoming.pipe(inner)
+}
+
+function notOpened(port: number | undefined, error: NodeJS.ErrnoException): Error {
+  const message = `Port ${port ?? 'any'}, wanted for Temporal's Web UI, cannot be opened: ${error.message}. Choose another port.`
+  return new TemporalServerError('port-taken', message, { cause: error })
+}

@@ -1,0 +1,59 @@
+/**
+ * What jobs write (log lines, names of artifacts, messages) reaches the user's terminal. Sequences that move the cursor, set the
+ * title or the clipboard, hide text or reverse its direction are shown instead of obeyed; colours stay.
+ */
+
+/** Colour and weight, as `picocolors` and programs use them. Not among them: 8, which hides text. */
+const HARMLESS_SGR = /^(?:|[0-79]|2[1-9]|[34][0-79]|9[0-7]|10[0-7])$/
+/** One colour of 256, or of all. */
+const OF_MANY_COLOURS = /(?:^|;)[34]8[;:](?:5[;:]\d+|2[;:]\d+[;:]\d+[;:]\d+)(?=;|$)/g
+
+// eslint-disable-next-line no-control-regex -- these are what is looked for
+const SGR = /\u001b\[([\d;:]*)m/g
+/** C0 but tab and newline, DEL, C1, line and paragraph separators, and what changes the direction of text. */
+// eslint-disable-next-line no-control-regex -- these are what is looked for
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+const RESET = '\u001b[0m'
+
+/** A text that can be printed: it changes nothing but itself. */
+export function plain(text: string): string {
+  let last = 0
+  let isStyled = false
+  let result = ''
+  for (const match of text.matchAll(SGR)) {
+    result += shown(text.slice(last, match.index))
+    last = match.index + match[0].length
+    if (!isHarmless(match[1]!)) {
+      result += shown(match[0])
+      continue
+    }
+    isStyled = !ENDS_STYLE.test(match[1]!)
+    result += match[0]
+  }
+  result += shown(text.slice(last))
+  // A style that a line does not end would colour all that comes after it.
+  return isStyled ? `${result}${RESET}` : result
+}
+
+const ENDS_STYLE = /^(?:|0+|2[2-9]|[345]9)$/
+
+function isHarmless(parameters: string): boolean {
+  const others = parameters.replace(OF_MANY_COLOURS, '').split(';')
+  return others.every((each) => HARMLESS_SGR.test(each))
+}
+
+function shown(text: string): string {
+  return text.replace(CONTROL, (control) => {
+    const code = control.charCodeAt(0)
+    // The control pictures of Unicode are one column wide, as the tables expect.
+    if (code < 0x20) return String.fromCharCode(0x2400 + code)
+    return code === 0x7f ? '\u2421' : '\ufffd'
+  })
+}
+
+/** JSON that a terminal shows as it stands: what `JSON.stringify` leaves unescaped is escaped, too. */
+export function plainJson(json: string): string {
+  return json.replace(CONTROL, (control) =>
+    control < ' ' ? control : `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}

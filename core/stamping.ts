@@ -1,0 +1,121 @@
+/**
+ * Interceptors for a Temporal client that stamp what it sends. They are written without the SDK's types, which `core/` does not
+ * know, and fit them by their shape.
+ */
+import { stamped, type Stamp } from './stamps'
+
+interface Options {
+  args?: readonly unknown[] | unknown[]
+}
+interface Start {
+  workflowType: string
+  options: Options
+}
+interface Signal {
+  signalName: string
+  args: unknown[]
+}
+interface Update {
+  updateName: string
+  args: unknown[]
+  options: { updateId?: string }
+}
+interface UpdateWithStart {
+  workflowType: string
+  workflowStartOptions: Options
+  updateName: string
+  updateArgs: unknown[]
+  updateOptions: { updateId?: string }
+}
+interface SignalWithStart extends Start {
+  signalName: string
+  signalArgs: unknown[]
+}
+interface Activity {
+  activityType: string
+  options: Options
+}
+interface ScheduleCreation {
+  options: { action: { workflowType: string; args?: unknown[] } }
+}
+
+type Next<Input, Result> = (input: Input) => Promise<Result>
+
+export interface StampingInterceptors {
+  workflow: [
+    {
+      startWithDetails<I extends Start, R>(input: I, next: Next<I, R>): Promise<R>
+      signal<I extends Signal, R>(input: I, next: Next<I, R>): Promise<R>
+      signalWithStart<I extends SignalWithStart, R>(input: I, next: Next<I, R>): Promise<R>
+      startUpdate<I extends Update, R>(input: I, next: Next<I, R>): Promise<R>
+      startUpdateWithStart<I extends UpdateWithStart, R>(input: I, next: Next<I, R>): Promise<R>
+    },
+  ]
+  schedule: [{ create<I extends ScheduleCreation, R>(input: I, next: Next<I, R>): Promise<R> }]
+  activity: [{ start<I extends Activity, R>(input: I, next: Next<I, R>): Promise<R> }]
+}
+
+/**
+ * The `interceptors` of a Temporal client.
+ *
+ * @param makeId makes the ids of updates that have none
+ */
+export function stampingInterceptors(now: () => number, makeId: () => string): StampingInterceptors {
+  const withStart = <O extends Options>(options: O, name: string): O => ({
+    ...options,
+    args: stamped(options.args ?? [], { kind: 'start', name, atMs: now() }),
+  })
+  const updateOf = (name: string, updateId: string): Stamp => ({
+    kind: 'update',
+    name,
+    updateId,
+    atMs: now(),
+  })
+  return {
+    workflow: [
+      {
+        startWithDetails: (input, next) =>
+          next({ ...input, options: withStart(input.options, input.workflowType) }),
+        signal: (input, next) =>
+          next({ ...input, args: stamped(input.args, { kind: 'signal', name: input.signalName }) }),
+        signalWithStart: (input, next) =>
+          next({
+            ...input,
+            options: withStart(input.options, input.workflowType),
+            signalArgs: stamped(input.signalArgs, { kind: 'signal', name: input.signalName }),
+          }),
+        startUpdate: (input, next) => {
+          const updateId = input.options.updateId ?? makeId()
+          const args = stamped(input.args, updateOf(input.updateName, updateId))
+          return next({ ...input, args, options: { ...input.options, updateId } })
+        },
+        startUpdateWithStart: (input, next) => {
+          const updateId = input.updateOptions.updateId ?? makeId()
+          return next({
+            ...input,
+            workflowStartOptions: withStart(input.workflowStartOptions, input.workflowType),
+            updateArgs: stamped(input.updateArgs, updateOf(input.updateName, updateId)),
+            updateOptions: { ...input.updateOptions, updateId },
+          })
+        },
+      },
+    ],
+    schedule: [
+      {
+        create: (input, next) => {
+          const { action } = input.options
+          const args = stamped(action.args ?? [], { kind: 'schedule', name: action.workflowType })
+          return next({ ...input, options: { ...input.options, action: { ...action, args } } })
+        },
+      },
+    ],
+    activity: [
+      {
+        start: (input, next) => {
+          const args = stamped(input.options.args ?? [], { kind: 'activity', name: input.activityType })
+          return next({ ...input, options: { ...input.options, args } })
+        },
+      },
+    ],
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * Stamps: the last argument of every workflow input, signal, update and activity input. A stamp says what the arguments are for,
+ * so that arguments that were signed for one purpose cannot be sent again for another. The signature itself is made and checked
+ * outside the workflow sandbox (`storage/payload-seal.ts`).
+ */
+import { HOUR_MS } from './time'
+
+export type Stamp =
+  /** A client starts a workflow. */
+  | { kind: 'start'; name: string; atMs: number }
+  /** A schedule starts a workflow, again and again. */
+  | { kind: 'schedule'; name: string }
+  /** A workflow starts a child; `run` is the parent's run. */
+  | { kind: 'child'; name: string; run: string }
+  /** A workflow continues as new; `run` is the run that ends. */
+  | { kind: 'continue'; name: string; run: string }
+  /** A client or a workflow sends a signal. */
+  | { kind: 'signal'; name: string }
+  | { kind: 'update'; name: string; updateId: string; atMs: number }
+  /** `run` is that of the workflow that schedules the activity; missing for an activity outside any workflow. */
+  | { kind: 'activity'; name: string; run?: string }
+
+/** An argument that only carries a stamp. The key is long so that no input of ours has it by chance. */
+interface Stamped {
+  crucibleStamp: Stamp
+}
+
+/** What the worker puts in the place of a payload that this deployment did not sign. */
+interface Refused {
+  crucibleRefused: string
+}
+
+/** How far the clock of a client may be from that of the server. */
+export const STAMP_SLACK_MS = HOUR_MS
+
+export function stamped(args: readonly unknown[], stamp: Stamp): unknown[] {
+  return [...args, { crucibleStamp: stamp } satisfies Stamped]
+}
+
+/** The arguments without their stamp, and the stamp. */
+export function unstamped(args: readonly unknown[]): { args: unknown[]; stamp?: Stamp } {
+  const last = args.at(-1) as Partial<Stamped> | null | undefined
+  const stamp = last?.crucibleStamp
+  return stamp === undefined ? { args: [...args] } : { args: args.slice(0, -1), stamp }
+}
+
+export function refused(reason: string): Refused {
+  return { crucibleRefused: reason }
+}
+
+/** Why a value was refused, or `undefined` when it was signed by this deployment. */
+export function refusalOf(value: unknown): string | undefined {
+  const reason = (value as Partial<Refused> | null | undefined)?.crucibleRefused
+  return typeof reason === 'string' ? reason : undefined
+}
+
+/** Why some arguments are refused as a whole. */
+export function refusalOfArguments(args: readonly unknown[]): string | undefined {
+  return args.map(refusalOf).find((reason) => reason !== undefined)
+}
+
+const UNSTAMPED = 'it is not signed'
+
+/** What a workflow's run knows about how it came to be. */
+export interface RunOrigin {
+  workflowType: string
+  startedAtMs: number
+  parentRun?: string | undefined
+  continuedFrom?: string | undefined
+}
+
+/** Why a workflow must not run with an input of this stamp. */
+export function startProblem(stamp: Stamp | undefined, run: RunOrigin): string | undefined {
+  if (stamp === undefined) return UNSTAMPED
+  if (stamp.name !== run.workflowType) return `it was signed for ${stamp.name}`
+  switch (stamp.kind) {
+    case 'start':
+      return Math.abs(run.startedAtMs - stamp.atMs) <= STAMP_SLACK_MS
+        ? undefined
+        : `it was signed at ${new Date(stamp.atMs).toISOString()}, more than an hour from the start: it was sent a second time, or the sender's clock is wrong`
+    case 'schedule':
+      return undefined
+    case 'child':
+      return stamp.run === run.parentRun ? undefined : 'it was signed for the child of another run'
+    case 'continue':
+      return stamp.run === run.continuedFrom ? undefined : 'it was signed for another run'
+    case 'signal':
+    case 'update':
+    case 'activity':
+      return `it was signed as ${stamp.kind}`
+  }
+}
+
+export function signalProblem(stamp: Stamp | undefined, name: string): string | undefined {
+  if (stamp === undefined) return UNSTAMPED
+  return stamp.kind === 'signal' && stamp.name === name ? undefined : `it was signed as ${wordsOf(stamp)}`
+}
+
+export function updateProblem(
+  stamp: Stamp | undefined,
+  update: { name: string; updateId: string; runStartedAtMs: number },
+): string | undefined {
+  if (stamp === undefined) return UNSTAMPED
+  if (stamp.kind !== 'update' || stamp.name !== update.name) return `it was signed as ${wordsOf(stamp)}`
+  // The server answers a repeated id from memory, but only within one run.
+  if (stamp.updateId !== update.updateId || stamp.atMs < update.runStartedAtMs - STAMP_SLACK_MS)
+    return "it was sent a second time, or the sender's clock is wrong"
+  return undefined
+}
+
+export function activityProblem(
+  stamp: Stamp | undefined,
+  { name, run }: { name: string; run?: string | undefined },
+): string | undefined {
+  if (stamp === undefined) return UNSTAMPED
+  if (stamp.kind !== 'activity' || stamp.name !== name) return `it was signed as ${wordsOf(stamp)}`
+  return stamp.run === run ? undefined : 'it was signed for another run of the workflow'
+}
+
+function wordsOf({ kind, name }: Stamp): string {
+  return `${kind} ${name}`
+}

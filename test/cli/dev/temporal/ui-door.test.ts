@@ -1,0 +1,67 @@
+import { createServer, request, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { openUiDoor, type UiDoor } from '../../../../cli/dev/temporal/ui-door'
+
+let ui: Server
+let door: UiDoor
+let seen: string[]
+
+beforeEach(async () => {
+  seen = []
+  ui = createServer((incoming, outgoing) => {
+    seen.push(`${incoming.method} ${incoming.url}`)
+    outgoing.end('the page')
+  })
+  await new Promise<void>((resolve) => ui.listen(0, '127.0.0.1', resolve))
+  door = await openUiDoor(undefined, { host: '127.0.0.1', port: (ui.address() as AddressInfo).port })
+})
+
+afterEach(async () => {
+  await door.close()
+  await new Promise((resolve) => ui.close(resolve))
+})
+
+function ask(headers: Record<string, string>, method = 'GET'): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const asking = request(
+      { host: '127.0.0.1', port: door.port, path: '/api', method, headers },
+      (answer) => {
+        let text = ''
+        answer.on('data', (chunk) => (text += chunk))
+        answer.on('end', () => resolve({ status: answer.statusCode!, text }))
+      },
+    )
+    asking.on('error', reject).end()
+  })
+}
+
+describe('the door of the Web UI', () => {
+  it.each(['localhost', '127.0.0.1', '[::1]'])('lets requests for %s through, at any port', async (name) => {
+    expect(await ask({ host: `${name}:9999` })).toEqual({ status: 200, text: 'the page' })
+    expect(seen).toEqual(['GET /api'])
+  })
+
+  it.each(['rebound.example:8233', '127.0.0.1.nip.io', 'localhost.evil.example', '10.0.0.1'])(
+    'refuses requests for the foreign host %s and does not pass them on',
+    async (host) => {
+      expect(await ask({ host })).toMatchObject({ status: 403, text: expect.stringContaining(host) })
+      expect(seen).toEqual([])
+    },
+  )
+
+  it('refuses requests of pages of another origin', async () => {
+    const host = `localhost:${door.port}`
+    expect(await ask({ host, origin: 'https://evil.example' }, 'POST')).toMatchObject({ status: 403 })
+    expect(await ask({ host, origin: 'null' }, 'POST')).toMatchObject({ status: 403 })
+    expect(seen).toEqual([])
+    expect(await ask({ host, origin: `http://${host}` }, 'POST')).toMatchObject({ status: 200 })
+  })
+
+  it('says that the Web UI is down when it is', async () => {
+    await new Promise((resolve) => ui.close(resolve))
+    expect(await ask({ host: 'localhost' })).toMatchObject({ status: 502 })
+    ui = createServer()
+    await new Promise<void>((resolve) => ui.listen(0, '127.0.0.1', resolve))
+  })
+})

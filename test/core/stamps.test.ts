@@ -1,0 +1,124 @@
+import { describe, expect, it } from '@jest/globals'
+import { stampingInterceptors } from '../../core/stamping'
+import {
+  activityProblem,
+  refusalOfArguments,
+  refused,
+  signalProblem,
+  stamped,
+  startProblem,
+  STAMP_SLACK_MS,
+  unstamped,
+  updateProblem,
+  type Stamp,
+} from '../../core/stamps'
+
+const NOW_MS = Date.parse('2027-01-31T12:00:00Z')
+const RUN = { workflowType: 'job', startedAtMs: NOW_MS }
+
+describe('a stamp', () => {
+  it('is the last argument, and comes off again', () => {
+    const stamp: Stamp = { kind: 'signal', name: 'drain' }
+    expect(unstamped(stamped([{ reason: 'x' }], stamp))).toEqual({ args: [{ reason: 'x' }], stamp })
+    expect(unstamped([{ reason: 'x' }])).toEqual({ args: [{ reason: 'x' }] })
+    expect(unstamped([])).toEqual({ args: [] })
+  })
+
+  it('stands beside refused arguments without hiding them', () => {
+    expect(refusalOfArguments(stamped([1, refused('why')], { kind: 'signal', name: 'x' }))).toBe('why')
+    expect(refusalOfArguments([1, null, undefined, { a: 1 }])).toBeUndefined()
+  })
+})
+
+describe('startProblem', () => {
+  it.each<[string, Stamp, Partial<Parameters<typeof startProblem>[1]>]>([
+    ['a client', { kind: 'start', name: 'job', atMs: NOW_MS + STAMP_SLACK_MS }, {}],
+    ['a schedule', { kind: 'schedule', name: 'job' }, {}],
+    ['its parent', { kind: 'child', name: 'job', run: 'r1' }, { parentRun: 'r1' }],
+    ['the run before', { kind: 'continue', name: 'job', run: 'r1' }, { continuedFrom: 'r1' }],
+  ])('lets a workflow run that %s starts', (_who, stamp, run) => {
+    expect(startProblem(stamp, { ...RUN, ...run })).toBeUndefined()
+  })
+
+  it.each<[string, Stamp | undefined, Partial<Parameters<typeof startProblem>[1]>]>([
+    ['without a stamp', undefined, {}],
+    ['for another type', { kind: 'start', name: 'attempt', atMs: NOW_MS }, {}],
+    ['of long ago', { kind: 'start', name: 'job', atMs: NOW_MS - STAMP_SLACK_MS - 1 }, {}],
+    ['of the future', { kind: 'start', name: 'job', atMs: NOW_MS + STAMP_SLACK_MS + 1 }, {}],
+    ['for the child of another run', { kind: 'child', name: 'job', run: 'r1' }, { parentRun: 'r2' }],
+    ['for a child that has no parent', { kind: 'child', name: 'job', run: 'r1' }, {}],
+    ['of another chain of runs', { kind: 'continue', name: 'job', run: 'r1' }, { continuedFrom: 'r2' }],
+    ['of an update', { kind: 'update', name: 'job', updateId: 'u', atMs: NOW_MS }, {}],
+    ['of an activity', { kind: 'activity', name: 'job' }, {}],
+  ])('refuses an input %s', (_what, stamp, run) => {
+    expect(startProblem(stamp, { ...RUN, ...run })).toEqual(expect.any(String))
+  })
+})
+
+describe('updateProblem', () => {
+  const update = { name: 'migrate', updateId: 'u1', runStartedAtMs: NOW_MS }
+  const stamp = { kind: 'update', name: 'migrate', updateId: 'u1', atMs: NOW_MS + 1 } as const
+  it('accepts an update once', () => {
+    expect(updateProblem(stamp, update)).toBeUndefined()
+    expect(updateProblem(stamp, { ...update, updateId: 'u2' })).toMatch(/second time/)
+    expect(updateProblem(stamp, { ...update, runStartedAtMs: NOW_MS + 2 * STAMP_SLACK_MS })).toMatch(
+      /second time/,
+    )
+  })
+
+  it('refuses one that was signed for something else, or not at all', () => {
+    expect(updateProblem({ ...stamp, name: 'extend' }, update)).toBe('it was signed as update extend')
+    expect(updateProblem(undefined, update)).toBe('it is not signed')
+  })
+})
+
+describe('signalProblem and activityProblem', () => {
+  it('tell one name and one run from another', () => {
+    expect(signalProblem({ kind: 'signal', name: 'drain' }, 'drain')).toBeUndefined()
+    expect(signalProblem({ kind: 'signal', name: 'extend' }, 'drain')).toBe('it was signed as signal extend')
+    const stamp: Stamp = { kind: 'activity', name: 'launch', run: 'r1' }
+    expect(activityProblem(stamp, { name: 'launch', run: 'r1' })).toBeUndefined()
+    expect(activityProblem(stamp, { name: 'settle', run: 'r1' })).toBe('it was signed as activity launch')
+    expect(activityProblem(stamp, { name: 'launch', run: 'r2' })).toMatch(/another run/)
+    expect(activityProblem(stamp, { name: 'launch' })).toMatch(/another run/)
+    expect(activityProblem(undefined, { name: 'launch' })).toBe('it is not signed')
+  })
+})
+
+describe('the interceptors of a client', () => {
+  const { workflow, schedule, activity } = stampingInterceptors(
+    () => NOW_MS,
+    () => 'made',
+  )
+  const seen = <I>(input: I): Promise<I> => Promise.resolve(input)
+
+  it('stamp starts, signals, updates, schedules and activities', async () => {
+    const start = { workflowType: 'job', options: { args: [1] } }
+    expect(await workflow[0].startWithDetails(start, seen)).toMatchObject({
+      options: { args: [1, { crucibleStamp: { kind: 'start', name: 'job', atMs: NOW_MS } }] },
+    })
+    expect(await workflow[0].signal({ signalName: 'drain', args: [] }, seen)).toMatchObject({
+      args: [{ crucibleStamp: { kind: 'signal', name: 'drain' } }],
+    })
+    expect(await activity[0].start({ activityType: 'offers', options: {} }, seen)).toMatchObject({
+      options: { args: [{ crucibleStamp: { kind: 'activity', name: 'offers' } }] },
+    })
+    const creation = { options: { action: { workflowType: 'garbageCollection', args: [{}] } } }
+    expect(await schedule[0].create(creation, seen)).toMatchObject({
+      options: { action: { args: [{}, { crucibleStamp: { kind: 'schedule', name: 'garbageCollection' } }] } },
+    })
+  })
+
+  it('give an update that has no id one, and sign that', async () => {
+    const update = { updateName: 'migrate', args: [], options: {} }
+    expect(await workflow[0].startUpdate(update, seen)).toMatchObject({
+      options: { updateId: 'made' },
+      args: [{ crucibleStamp: { kind: 'update', name: 'migrate', updateId: 'made', atMs: NOW_MS } }],
+    })
+    const own = await workflow[0].startUpdate({ ...update, options: { updateId: 'own' } }, seen)
+    expect(own).toMatchObject({
+      options: { updateId: 'own' },
+      args: [{ crucibleStamp: { updateId: 'own' } }],
+    })
+  })
+})

@@ -1,0 +1,89 @@
+import os
+
+from support import FolderTest
+
+from crucible_runner.paths import read_plain, write_whole
+from crucible_runner.walls import OutsideWalls, Walls, path_of
+
+
+class WallsTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.write("job/work/own.txt", "own")
+        self.write("host/secret.txt", "secret")
+        self.walls = Walls([self.at("job", "work"), self.at("job", "output")])
+
+    def read(self, path, walls=None):
+        with (walls or self.walls).opened(path) as descriptor:
+            with open(path_of(descriptor)) as file:
+                return file.read()
+
+    def test_opens_what_is_inside_also_through_links(self):
+        os.makedirs(self.at("job", "output"))
+        os.symlink(self.at("job", "work"), self.at("job", "output", "there"))
+        self.assertEqual(self.read(self.at("job", "work", "own.txt")), "own")
+        self.assertEqual(self.read(self.at("job", "output", "there", "own.txt")), "own")
+
+    def test_refuses_links_that_lead_out(self):
+        os.symlink(self.at("host", "secret.txt"), self.at("job", "work", "file"))
+        os.symlink(self.at("host"), self.at("job", "work", "folder"))
+        os.symlink("../../host/secret.txt", self.at("job", "work", "relative"))
+        for name in ("file", os.path.join("folder", "secret.txt"), "relative"):
+            self.assertFalse(self.walls.holds(self.at("job", "work", name)))
+            with self.assertRaises(OutsideWalls):
+                self.read(self.at("job", "work", name))
+
+    def test_a_name_that_only_begins_alike_is_outside(self):
+        self.write("job/work-of-others/file", "x")
+        self.assertFalse(self.walls.holds(self.at("job", "work-of-others", "file")))
+
+    def test_does_not_follow_a_link_that_comes_after_the_look(self):
+        path = self.at("job", "work", "own.txt")
+        look = os.path.realpath
+
+        def swap(asked):
+            found = look(asked)
+            if asked == path and not os.path.islink(path):
+                os.unlink(path)
+                os.symlink(self.at("host", "secret.txt"), path)
+            return found
+
+        self.patch_realpath(swap)
+        with self.assertRaises(OutsideWalls):
+            self.read(path)
+
+    def patch_realpath(self, by):
+        before = os.path.realpath
+        os.path.realpath = by
+        self.addCleanup(setattr, os.path, "realpath", before)
+
+    def test_refuses_what_is_no_file_and_does_not_wait_for_a_pipe(self):
+        os.mkfifo(self.at("job", "work", "pipe"))
+        for name in ("pipe", ""):
+            with self.assertRaises(OSError):
+                self.read(self.at("job", "work", name))
+
+    def test_without_roots_every_link_is_followed(self):
+        os.symlink(self.at("host", "secret.txt"), self.at("job", "work", "file"))
+        self.assertEqual(self.read(self.at("job", "work", "file"), Walls(None)), "secret")
+
+
+class ControlTest(FolderTest):
+    def test_reads_no_file_through_a_link(self):
+        self.write("host/progress.json", "{}")
+        os.makedirs(self.at("control"))
+        os.symlink(self.at("host", "progress.json"), self.at("control", "progress.json"))
+        os.symlink(self.at("host"), self.at("control", "saved"))
+        for path in (self.at("control", "progress.json"), self.at("control", "saved", "progress.json")):
+            with self.assertRaises(OSError):
+                read_plain(path)
+
+    def test_writes_no_file_through_a_link(self):
+        self.write("host/victim", "before")
+        os.makedirs(self.at("control"))
+        for name in ("stop.json", "stop.json.part"):
+            os.symlink(self.at("host", "victim"), self.at("control", name))
+        write_whole(self.at("control", "stop.json"), b"{}")
+        self.assertEqual(self.read("host/victim"), "before")
+        self.assertEqual(self.read("control/stop.json"), "{}")
+        self.assertFalse(os.path.islink(self.at("control", "stop.json")))

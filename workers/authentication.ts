@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto'
+import { Client, type ConnectionLike } from '@temporalio/client'
+import type { WorkerOptions } from '@temporalio/worker'
+import { failureInterceptor } from '../activities/failures'
+import { onlyFor } from '../activities/only-for'
+import { stampCheck } from '../activities/stamp-check'
+import { stampingInterceptors } from '../core/stamping'
+import { PayloadSeal } from '../storage/payload-seal'
+import { sealedBundle } from './bundle'
+
+type Bundle = NonNullable<WorkerOptions['workflowBundle']>
+
+/**
+ * Who may tell a worker what to do: those who have the deployment's key. Without a key everything is taken as it comes, which is
+ * for tests that look at something else.
+ */
+export class Authentication {
+  constructor(private readonly key?: Buffer) {}
+
+  /** What all workers of a deployment have in common; with its id they refuse the tasks of others. */
+  workerOptions(deployment?: string): Pick<WorkerOptions, 'interceptors' | 'dataConverter'> {
+    const isRequired = this.key !== undefined
+    return {
+      interceptors: {
+        activity: [
+          (context) => ({ inbound: stampCheck(context, isRequired) }),
+          () => ({ inbound: failureInterceptor }),
+          ...(deployment === undefined ? [] : [() => ({ inbound: onlyFor(deployment) })]),
+        ],
+      },
+      ...this.converter('mark'),
+    }
+  }
+
+  /** The workflows, with the check of what they are sent. */
+  async guard(bundle: Bundle): Promise<Bundle> {
+    return this.key === undefined ? bundle : sealedBundle(bundle)
+  }
+
+  /** A client whose requests the workers accept, and which accepts their answers only. */
+  client(connection: ConnectionLike, namespace: string): Client {
+    return new Client({
+      connection,
+      namespace,
+      interceptors: stampingInterceptors(Date.now, randomUUID),
+      ...this.converter('throw'),
+    })
+  }
+
+  private converter(onRefused: 'mark' | 'throw'): Pick<WorkerOptions, 'dataConverter'> {
+    const { key } = this
+    if (key === undefined) return {}
+    return { dataConverter: { payloadCodecs: [new PayloadSeal({ key: async () => key, onRefused })] } }
+  }
+}
