@@ -22,8 +22,9 @@ export async function rehearseHere(
   const folder = await folderFor(keep)
   const now = (): number => cli.now()
   cli.out.note(`Rehearsing ${spec.name} on this machine for at most ${formatDuration(forMs)}.`)
+  let stage: Stage | undefined
   try {
-    const stage = await Stage.open({ folder, environment: cli.environment, spec, directory, secrets, now })
+    stage = await Stage.open({ folder, environment: cli.environment, spec, directory, secrets, now })
     const seen = await rehearse({
       ...{ stage, folder, directory: spec.checkpoint.directory ?? null, forMs, interruptions, now },
       say: (words) => cli.out.note(words),
@@ -42,6 +43,7 @@ export async function rehearseHere(
   } catch (error) {
     if (!cli.interruption().aborted) throw error
   } finally {
+    await stage?.close()
     if (keep === undefined) await rm(folder, { recursive: true, force: true })
     else cli.out.note(`Kept in ${folder}.`)
   }
@@ -57,6 +59,21 @@ async function folderFor(keep: string | undefined): Promise<string> {
   })
 }
 
+const TABLE_WIDTH = 80
+/** Where the last column of the table begins. */
+const DETAILS_AT = 28
+
+/** Broken between words, so that no line is wider. */
+function wrapped(text: string, width: number): string {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const longer = lines.length === 0 ? word : `${lines.at(-1)!} ${word}`
+    if (lines.length > 0 && longer.length <= width) lines[lines.length - 1] = longer
+    else lines.push(word)
+  }
+  return lines.join('\n')
+}
+
 const WORDS: Readonly<Record<Check['outcome'], string>> = {
   good: 'ok',
   warning: 'warning',
@@ -69,7 +86,11 @@ function show({ out }: Cli, { survives, summary, checks, changes }: Report): voi
   const colours = { good: paint.green, warning: paint.yellow, bad: paint.red, unknown: paint.dim }
   out.table(
     ['CHECK', 'RESULT', 'DETAILS'],
-    checks.map(({ name, outcome, text }) => [name, colours[outcome](WORDS[outcome]), text]),
+    checks.map(({ name, outcome, text }) => [
+      name,
+      colours[outcome](WORDS[outcome]),
+      wrapped(text, Math.min(out.width, TABLE_WIDTH) - DETAILS_AT),
+    ]),
   )
   if (changes.length > 0) {
     out.line()

@@ -39,9 +39,8 @@ export function rehearsedBefore(home: Home, spec: JobSpec): Rehearsed | undefine
 
 /** Jobs that run the same command and save in the same way share what was learned, whatever machine they ask for. */
 function pathOf({ directory }: Home, { name, run, checkpoint }: JobSpec): string {
-  const { sizeBytes: _, ...rules } = checkpoint
-  const key = createHash('sha256')
-    .update(JSON.stringify([name, run, rules]))
-    .digest('hex')
+  const { directory: where = null, complete = [], include = [], exclude = [] } = checkpoint
+  const words = JSON.stringify([name, run, where, complete, include, exclude])
+  const key = createHash('sha256').update(words).digest('hex')
   return join(directory, 'rehearsals', `${key}.json`)
 }

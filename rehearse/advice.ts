@@ -1,6 +1,6 @@
 import { SAVED_WITHIN_MS } from '../core/saving'
 import { formatDuration } from '../core/time'
-import type { Resume } from './compare'
+import type { Resume } from './resumes'
 import type { Check, CheckpointFound } from './judge'
 import { lastOf, type CheckpointSeen, type Seen } from './seen'
 import { templateOf } from './words'
@@ -121,7 +121,7 @@ function lastWritten({ files }: CheckpointSeen): string | undefined {
 
 /** Less work than this is not worth a handler. */
 const WORTH_SAVING_MS = 1_000
-const INTERVAL_PART = 0.25
+const INTERVAL_PART = 0.1
 
 function onNotice({ resumes, checkpoint }: Judged): string[] {
   const found: string[] = []

@@ -1,155 +1,7 @@
 import { median } from './moments'
-import {
-  isDone,
-  lastOf,
-  stepOf,
-  type AttemptSeen,
-  type CheckpointSeen,
-  type LifeSeen,
-  type RestoreSeen,
-  type Seen,
-  type Strike,
-} from './seen'
-import { templateOf } from './words'
-
-/** What followed an interruption. */
-export interface Resume extends Strike {
-  /** The attempt that was interrupted. */
-  attempt: number
-  isAtMoment: boolean
-  /**
-   * `right`: it went on where its checkpoint ends. `ignored`: it was given a checkpoint and began earlier. `fresh`: there was no
-   * checkpoint. `lost`: it began from the beginning although a complete one was there. `unknown`: no step was seen.
-   */
-  kind: 'right' | 'ignored' | 'fresh' | 'lost' | 'unknown'
-  restoredStep: number | null
-  restoredState: CheckpointSeen['state'] | null
-  firstStep: number | null
-  hasGoneOn: boolean
-  /** Checkpoints on which the program failed before that. */
-  stepsBack: number
-  /** What was missing of the restored checkpoint; null where nothing was. */
-  torn: string | null
-  lostSteps: number | null
-  lostMs: number | null
-}
-
-/** One for each interruption after which another machine was started. */
-export function resumesOf(seen: Seen): Resume[] {
-  const { attempts } = seen.interrupted
-  return attempts.slice(0, -1).flatMap((attempt, index) => {
-    const next = attempts[index + 1]!
-    return attempt.strike === null ? [] : [resumeOf(seen, attempt, next)]
-  })
-}
-
-function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
-  const { moment, manner, isAtMoment } = attempt.strike!
-  const life = seen.interrupted
-  const tried = next.restores.filter(({ outcome }) => outcome === 'failed').length
-  // One that failed for good was the last one tried.
-  const inUse = next.restores.at(-1)
-  const restore = inUse?.outcome === 'failed' ? undefined : inUse
-  const restoredStep = restore === undefined ? null : stepOf(restore.checkpoint, life)
-  const steps = next.steps.filter(({ atMs }) => restore === undefined || atMs >= restore.atMs)
-  const firstStep = steps[0]?.step ?? null
-  const had = attempts(life, next.number).flatMap(({ saved }) => saved)
-  const kind =
-    restore === undefined
-      ? had.some(({ state }) => state === 'complete')
-        ? 'lost'
-        : 'fresh'
-      : kindOf({ restoredStep, firstStep, next, life })
-  return {
-    ...{ attempt: attempt.number, moment, manner, isAtMoment, kind, restoredStep, firstStep },
-    restoredState: restore?.checkpoint.state ?? null,
-    hasGoneOn: steps.length > 0 || restore?.outcome === 'went-on' || next.saved.length > 0,
-    stepsBack: tried,
-    torn: restore === undefined || restore.outcome === 'failed' ? null : tornIn(seen, restore),
-    ...lossOf(attempt, { restore, kind, restoredStep, firstStep }),
-  }
-}
-
-function attempts(life: LifeSeen, before: number): AttemptSeen[] {
-  return life.attempts.filter(({ number }) => number < before)
-}
-
-function kindOf(facts: {
-  restoredStep: number | null
-  firstStep: number | null
-  next: AttemptSeen
-  life: LifeSeen
-}): Resume['kind'] {
-  const { restoredStep, firstStep, next, life } = facts
-  if (restoredStep === null) return 'unknown'
-  if (firstStep !== null) return firstStep < restoredStep - strideOf(life) ? 'ignored' : 'right'
-  const named = next.saved.filter(isNamed)[0]
-  if (named === undefined) return 'unknown'
-  return named.step <= restoredStep ? 'ignored' : 'right'
-}
-
-/** How far apart steps are seen: what is printed, and looked at, now and then only. */
-function strideOf({ attempts }: LifeSeen): number {
-  const gaps = attempts.flatMap(({ steps }) =>
-    steps.slice(1).map(({ step }, index) => Math.abs(step - steps[index]!.step)),
-  )
-  return Math.max(1, median(gaps) ?? 1)
-}
-
-/** Whether the step of a checkpoint is in the names of its files, rather than the one that was printed when it was seen. */
-function isNamed({ isStepKnown, step, files }: CheckpointSeen): boolean {
-  const number = new RegExp(`(?<!\\d)0*${step}(?!\\d)`)
-  return isStepKnown !== false && files.some(({ path }) => number.test(path))
-}
-
-function lossOf(
-  { steps, saved, strike, beganAtMs }: AttemptSeen,
-  given: {
-    restore: RestoreSeen | undefined
-    kind: Resume['kind']
-    restoredStep: number | null
-    firstStep: number | null
-  },
-): Pick<Resume, 'lostSteps' | 'lostMs'> {
-  const { restore, kind, restoredStep, firstStep } = given
-  const last = steps.at(-1)
-  const isUsed = restore !== undefined && kind !== 'ignored'
-  const own = isUsed ? saved.find(({ id }) => id === restore.checkpoint.id) : undefined
-  const fromMs = own?.savedAtMs ?? steps[0]?.atMs ?? beganAtMs
-  const toMs = last?.atMs ?? strike!.atMs
-  const from = isUsed ? restoredStep : firstStep === null ? null : Math.max(0, firstStep - 1)
-  return {
-    lostSteps: last === undefined || from === null ? null : Math.max(0, last.step - from),
-    lostMs: Math.max(0, toMs - fromMs),
-  }
-}
-
-/** Sizes of one kind of file that differ by no more than this are of files that always have one size. */
-const SIZE_SLACK = 0.05
-
-/** What a restored checkpoint lacks of what all complete ones of the undisturbed run have. */
-function tornIn({ undisturbed }: Seen, { checkpoint }: RestoreSeen): string | null {
-  const whole = undisturbed.attempts.flatMap(({ saved }) => saved.filter(({ state }) => state === 'complete'))
-  if (whole.length < 2) return null
-  const kinds = whole.map(({ files }) => sizesOf(files))
-  for (const [kind, size] of kinds[0]!) {
-    const sizes = kinds.map((each) => each.get(kind))
-    if (sizes.some((each) => each === undefined)) continue
-    const found = sizesOf(checkpoint.files).get(kind)
-    if (found === undefined) return `${kind} was missing`
-    const least = Math.min(...(sizes as number[]))
-    const isSteady = Math.max(...(sizes as number[])) - least <= size * SIZE_SLACK
-    if (isSteady && found < least * (1 - SIZE_SLACK)) return `${kind} had ${found} of ${least} bytes`
-  }
-  return null
-}
-
-function sizesOf(files: CheckpointSeen['files']): Map<string, number> {
-  const sizes = new Map<string, number>()
-  for (const { path, sizeBytes } of files)
-    sizes.set(templateOf(path), (sizes.get(templateOf(path)) ?? 0) + sizeBytes)
-  return sizes
-}
+import { isNamed, type Resume } from './resumes'
+import { isDone, lastOf, type AttemptSeen, type CheckpointSeen, type Seen } from './seen'
+import { countOf, templateOf } from './words'
 
 const LOSSES_LEAST = 2
 const LOSSES_COMPARED = 5
@@ -215,46 +67,84 @@ export interface Comparison {
 }
 
 /**
- * Compares what the interrupted job saved after its resumes with what the undisturbed one saved. Only files count that come out
- * equal in two stretches without an interruption: the others hold a time, or are not deterministic.
+ * Compares what the interrupted job did after its resumes with what the undisturbed one did: the files that it saved, else its
+ * losses. Only what comes out equal in two stretches without an interruption counts: the rest holds a time, or is random.
  */
-export function compareLives(seen: Seen): Comparison {
-  const { undisturbed, interrupted } = seen
-  const reference = undisturbed.attempts.flatMap(({ saved }) => saved)
-  const isFresh = ({ restores }: AttemptSeen): boolean => restores.length === 0
-  const fresh = pairs(reference, interrupted.attempts.filter(isFresh))
-  const resumed = pairs(
-    reference,
-    interrupted.attempts.filter((attempt) => !isFresh(attempt)),
+export function compareLives(seen: Seen, resumes: readonly Resume[]): Comparison {
+  const { attempts } = seen.interrupted
+  const goneOn = new Set(resumes.filter(({ kind }) => kind === 'right').map(({ attempt }) => attempt + 1))
+  const resumed = attempts.filter(({ number }) => goneOn.has(number))
+  const fresh = attempts.filter(({ number, restores }) => !goneOn.has(number) && restores.length === 0)
+  return (
+    compareFiles(seen, fresh, resumed) ??
+    compareOutputs(seen) ??
+    compareLosses(seen, fresh, resumed) ?? {
+      kind: 'unknown',
+      text: 'not judged: no checkpoint of the same step was saved in both runs',
+    }
   )
-  const steady = new Set(fresh.filter(({ isEqual }) => isEqual).map(({ kind }) => kind))
-  for (const { kind, isEqual, isNamed } of fresh) if (!isEqual && isNamed) steady.delete(kind)
-  const equal = resumed.filter(({ isEqual }) => isEqual)
-  const judged = resumed.filter(({ kind }) => steady.has(kind))
-  const unequal = judged.filter(({ kind, isEqual, isNamed }) => {
+}
+
+function compareFiles(
+  { undisturbed }: Seen,
+  fresh: readonly AttemptSeen[],
+  resumed: readonly AttemptSeen[],
+): Comparison | undefined {
+  const reference = undisturbed.attempts.flatMap(({ saved }) => saved)
+  const before = pairs(reference, fresh)
+  const after = pairs(reference, resumed)
+  const steady = new Set(before.filter(({ isEqual }) => isEqual).map(({ kind }) => kind))
+  for (const { kind, isEqual, isNamed } of before) if (!isEqual && isNamed) steady.delete(kind)
+  const equal = after.filter(({ isEqual }) => isEqual)
+  const unequal = after.find(({ kind, isEqual, isNamed, isWhole }) => {
+    if (isEqual || !isWhole || !steady.has(kind)) return false
     // Without a step in its name a file need not have been seen at the same steps in both runs.
-    return !isEqual && (isNamed || !equal.some((each) => each.kind === kind))
+    return isNamed || !equal.some((each) => each.kind === kind)
   })
-  if (unequal.length > 0) {
-    const { path, step } = unequal[0]!
+  if (unequal !== undefined) {
+    const { path, step } = unequal
     return {
       kind: 'differs',
       text: `${path} of step ${step} differs from the undisturbed run's after a resume`,
     }
   }
-  if (equal.length > 0)
-    return {
-      kind: 'same',
-      text: `${equal.length} files saved after a resume are identical to the undisturbed run's`,
-    }
-  const outputs = equalOutputs(seen)
-  if (outputs > 0) return { kind: 'same', text: `${outputs} outputs are identical to the undisturbed run's` }
-  if (fresh.length > 0 && steady.size === 0)
+  if (equal.length === 0) return undefined
+  const files = `${countOf(equal.length, 'file')} saved after a resume`
+  return {
+    kind: 'same',
+    text: `${files} ${equal.length === 1 ? 'is' : 'are'} identical to the undisturbed run's`,
+  }
+}
+
+/** Equal losses at fewer steps may be chance. */
+const SAME_LOSSES_LEAST = 3
+
+function compareLosses(
+  { undisturbed }: Seen,
+  fresh: readonly AttemptSeen[],
+  resumed: readonly AttemptSeen[],
+): Comparison | undefined {
+  const reference = new Map(lossesOf(undisturbed.attempts[0]).map(({ step, loss }) => [step, loss]))
+  const common = (attempts: readonly AttemptSeen[]): LossSeen[] =>
+    attempts.flatMap((attempt) => lossesOf(attempt).filter(({ step }) => reference.has(step)))
+  const differs = ({ step, loss }: LossSeen): boolean => reference.get(step) !== loss
+  const before = common(fresh)
+  const after = common(resumed)
+  if (before.some(differs))
     return {
       kind: 'unknown',
-      text: 'not judged: two undisturbed stretches differ, so the program is not deterministic',
+      text: 'not judged: the losses of two undisturbed stretches differ, so the program is not deterministic',
     }
-  return { kind: 'unknown', text: 'not judged: no checkpoint of the same step was saved in both runs' }
+  if (before.length < SAME_LOSSES_LEAST || after.length < SAME_LOSSES_LEAST) return undefined
+  const other = after.find(differs)
+  if (other === undefined)
+    return {
+      kind: 'same',
+      text: `the losses of ${after.length} steps after a resume are the undisturbed run's`,
+    }
+  const { step, loss } = other
+  const text = `the loss of step ${step} is ${loss} after a resume, and ${reference.get(step)!} without one`
+  return { kind: 'differs', text }
 }
 
 interface Pair {
@@ -263,6 +153,8 @@ interface Pair {
   step: number
   isEqual: boolean
   isNamed: boolean
+  /** No part of it can be missing. */
+  isWhole: boolean
 }
 
 /** Files that the undisturbed run must have, too: of the same step where it is in their names, else of any. */
@@ -276,20 +168,25 @@ function pairs(reference: readonly CheckpointSeen[], attempts: readonly AttemptS
       const { step, files } = checkpoint
       const isOfStep = isNamed(checkpoint)
       const twin = reference.find((each) => each.step === step)
-      if (checkpoint.state !== 'complete' || (isOfStep ? twin === undefined : step >= highest)) return []
+      if (isOfStep ? twin === undefined : step >= highest) return []
+      const isWhole = checkpoint.state === 'complete'
       return files.flatMap(({ path, digest }) => {
         const kind = templateOf(path)
         const own = twin?.files.find((each) => each.path === path)
         if (isOfStep && own === undefined) return []
         const isEqual = isOfStep ? own!.digest === digest : known.get(kind)?.has(digest) === true
-        return [{ kind, path, step, isEqual, isNamed: isOfStep }]
+        return [{ kind, path, step, isEqual, isNamed: isOfStep, isWhole }]
       })
     }),
   )
 }
 
-function equalOutputs({ undisturbed, interrupted }: Seen): number {
-  if (!isDone(undisturbed) || !isDone(interrupted) || lastOf(interrupted)?.restores.length === 0) return 0
+function compareOutputs({ undisturbed, interrupted }: Seen): Comparison | undefined {
+  if (!isDone(undisturbed) || !isDone(interrupted) || lastOf(interrupted)?.restores.length === 0)
+    return undefined
   const names = Object.keys(undisturbed.outputs)
-  return names.every((name) => undisturbed.outputs[name] === interrupted.outputs[name]) ? names.length : 0
+  const areEqual = names.every((name) => undisturbed.outputs[name] === interrupted.outputs[name])
+  if (names.length === 0 || !areEqual) return undefined
+  const text = `${countOf(names.length, 'output')} identical to the undisturbed run's`
+  return { kind: 'same', text }
 }

@@ -1,8 +1,9 @@
 import { formatDuration } from '../core/time'
 import { advise } from './advice'
-import { compareLives, isLossContinued, resumesOf, type Resume } from './compare'
+import { compareLives, isLossContinued } from './compare'
 import { median } from './moments'
-import { isDone, lastOf, type CheckpointSeen, type Seen } from './seen'
+import { resumesOf, type Resume } from './resumes'
+import { lastOf, type CheckpointSeen, type Seen } from './seen'
 import { countOf, formatBytes, namesOf } from './words'
 
 /** `unknown`: nothing was seen that could tell. */
@@ -49,11 +50,11 @@ export function judge(seen: Seen): Report {
     ? [failedAlone(seen)]
     : [
         ...checkpointChecks(checkpoint),
-        survivalCheck(seen, resumes),
+        survivalCheck(seen, resumes, checkpoint),
         stepCheck(resumes),
         lossCheck(seen, resumes),
-        sameCheck(seen),
-        lostCheck(seen, resumes, checkpoint),
+        sameCheck(seen, resumes),
+        lostCheck(resumes, checkpoint),
       ]
   const bad = checks.filter(({ outcome }) => outcome === 'bad')
   return {
@@ -107,7 +108,12 @@ function checkpointChecks(found: CheckpointFound | null): Check[] {
   const more = files.length - FILES_NAMED_MAX
   const named = files.slice(0, FILES_NAMED_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '')
   const every = intervalMs === null ? '' : `, one every ${formatDuration(intervalMs)}`
-  const took = saveMs === null ? 'save time not seen' : `${formatDuration(saveMs)} to save`
+  const took =
+    saveMs === null
+      ? 'save time not seen'
+      : saveMs === 0
+        ? 'saved at once'
+        : `${formatDuration(saveMs)} to save`
   return [
     { name: 'Checkpoint files', outcome: 'good', text: named },
     state === 'complete'
@@ -117,33 +123,31 @@ function checkpointChecks(found: CheckpointFound | null): Check[] {
   ]
 }
 
-function survivalCheck({ interrupted }: Seen, resumes: readonly Resume[]): Check {
+function survivalCheck(
+  { interrupted }: Seen,
+  resumes: readonly Resume[],
+  found: CheckpointFound | null,
+): Check {
   const name = 'Goes on'
+  const bad = (text: string): Check => ({ name, outcome: 'bad', text })
   const last = lastOf(interrupted)
   if (last?.end?.outcome === 'failed')
-    return {
-      name,
-      outcome: 'bad',
-      text: `after an interruption the program fails: ${last.end.message.replace(/\.$/, '')}`,
-    }
-  const torn = resumes.find(({ torn }) => torn !== null)
-  if (torn !== undefined)
-    return { name, outcome: 'bad', text: `it went on from a torn checkpoint: ${torn.torn!}` }
-  const failed = resumes.filter(({ stepsBack }) => stepsBack > 0)
+    return bad(`after an interruption the program fails: ${last.end.message.replace(/\.$/, '')}`)
+  const torn = resumes.find((resume) => resume.torn !== null)
+  if (torn !== undefined) return bad(`it went on from a torn checkpoint: ${torn.torn!}`)
   const times = countOf(resumes.length, 'interruption')
-  if (resumes.length === 0) return { name, outcome: 'unknown', text: 'it was never interrupted' }
-  if (failed.length > 0) {
-    const text = `after all ${times}, but ${countOf(failed.length, 'time')} it failed on the newest checkpoint and took the one before`
-    return { name, outcome: 'warning', text }
-  }
-  const stuck = resumes.filter(({ hasGoneOn }) => !hasGoneOn)
-  if (stuck.length === resumes.length)
-    return {
-      name,
-      outcome: 'unknown',
-      text: 'no step and no save was seen after an interruption; allow more time with --for',
-    }
-  return { name, outcome: 'good', text: `after ${times}` }
+  if (found === null)
+    return { name, outcome: 'unknown', text: `after ${times}, each time from the beginning` }
+  const restored = resumes.filter(({ restoredState, hasGoneOn }) => restoredState !== null && hasGoneOn)
+  if (restored.length === 0 && resumes.every(({ kind }) => kind !== 'lost'))
+    return bad(
+      'not proven: it was not seen to go on from a checkpoint; rehearse a longer run, with more time (--for)',
+    )
+  const failed = resumes.filter(({ stepsBack }) => stepsBack > 0)
+  if (failed.length === 0) return { name, outcome: 'good', text: `after ${times}` }
+  const often = countOf(failed.length, 'time')
+  const text = `after ${times}, but ${often} it failed on the newest checkpoint and went on from an older one`
+  return { name, outcome: 'warning', text }
 }
 
 function stepCheck(resumes: readonly Resume[]): Check {
@@ -192,9 +196,9 @@ function round(loss: number): number {
   return Number(loss.toPrecision(4))
 }
 
-function sameCheck(seen: Seen): Check {
+function sameCheck(seen: Seen, resumes: readonly Resume[]): Check {
   const name = 'Same results'
-  const { kind, text } = compareLives(seen)
+  const { kind, text } = compareLives(seen, resumes)
   const outcome: Outcome = kind === 'same' ? 'good' : kind === 'differs' ? 'warning' : 'unknown'
   return { name, outcome, text }
 }
@@ -202,16 +206,16 @@ function sameCheck(seen: Seen): Check {
 /** More than this many rounds of training and saving lost in one interruption is worth a word. */
 const LOST_ROUNDS = 2.5
 
-function lostCheck(seen: Seen, resumes: readonly Resume[], found: CheckpointFound | null): Check {
+function lostCheck(resumes: readonly Resume[], found: CheckpointFound | null): Check {
   const name = 'Work lost'
+  if (found === null) return { name, outcome: 'bad', text: 'all of it, each time' }
   const known = resumes.filter(({ lostMs }) => lostMs !== null)
   if (known.length === 0) return { name, outcome: 'unknown', text: 'not known: the program tells no steps' }
   const worst = known.reduce((a, b) => (b.lostMs! > a.lostMs! ? b : a))
   const steps = worst.lostSteps === null ? '' : ` (${countOf(worst.lostSteps, 'step')})`
   const text = `${formatDuration(worst.lostMs!)}${steps} at worst${withNotice(known)}`
-  const isMuch = found?.intervalMs != null && worst.lostMs! > found.intervalMs * LOST_ROUNDS
-  const isEnd = isDone(seen.interrupted)
-  return { name, outcome: isMuch && !isEnd && found.sizeBytes > 0 ? 'warning' : 'good', text }
+  const isMuch = found.intervalMs !== null && worst.lostMs! > found.intervalMs * LOST_ROUNDS
+  return { name, outcome: isMuch ? 'warning' : 'good', text }
 }
 
 function withNotice(resumes: readonly Resume[]): string {

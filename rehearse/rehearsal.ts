@@ -155,10 +155,19 @@ class Interrupted extends Life {
   private nextStrike(): Strike | undefined {
     const { interruptions, now } = this.options
     if (this.struck >= interruptions) return undefined
-    const strike = strikeOf(this.struck)
+    const strike = this.struck === 0 && this.isTimeForOneOnly() ? strikeOf(1) : strikeOf(this.struck)
     const needsMs = patienceMs(strike.moment, this.known.habits) + this.lastNeedsMs()
     // One interruption there must be.
     return this.struck > 0 && now() + needsMs > this.endAtMs ? undefined : strike
+  }
+
+  /** Then it is one that has a checkpoint behind it. */
+  private isTimeForOneOnly(): boolean {
+    const { interruptions, now } = this.options
+    const [first, second] = [strikeOf(0), strikeOf(1)].map(({ moment }) =>
+      patienceMs(moment, this.known.habits),
+    )
+    return interruptions === 1 || now() + first! + second! + this.lastNeedsMs() > this.endAtMs
   }
 
   private lastNeedsMs(): number {

@@ -10,7 +10,7 @@ import { EMPTY_LEDGER } from '../core/ledger'
 import type { BackendAnswer, Plan } from '../core/plan'
 import type { Timing } from '../core/timing'
 import { makeOrder } from '../planner/order'
-import { BUNDLE_LIMITS, packBundle, storeBundle } from '../storage/bundles'
+import { BUNDLE_LIMITS, packBundle, storeBundle, type Bundle } from '../storage/bundles'
 import type { Environment } from '../storage/home'
 import { layout } from '../storage/layout'
 import { openStore } from '../storage/open-store'
@@ -68,11 +68,12 @@ export class Stage {
       runnerSha256: string
       desk: SecretsDesk
       keyFile: string
+      code: Bundle | null
     },
   ) {}
 
   static async open(options: StageOptions): Promise<Stage> {
-    const { folder, environment } = options
+    const { folder, environment, spec, directory } = options
     // What the job would have of the user's own deployment; the rest is of this folder.
     const { checkpointQuietMs, leaseMs, startWithinMs, drainMs } = readWorkerConfig(environment).timing
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -92,7 +93,13 @@ export class Stage {
       ...config.timing,
       ...{ checkpointQuietMs, leaseMs, startWithinMs, drainMs, beatMs: BEAT_MS, powerOffMs: POWER_OFF_MS },
     }
-    return new Stage(store, options, { backend, deployment, timing, runnerSha256, desk, keyFile })
+    const leaveOut = spec.checkpoint.directory === undefined ? [] : [spec.checkpoint.directory]
+    const code = directory === null ? null : await packBundle({ directory, leaveOut, limits: BUNDLE_LIMITS })
+    return new Stage(store, options, { backend, deployment, timing, runnerSha256, desk, keyFile, code })
+  }
+
+  async close(): Promise<void> {
+    await this.parts.code?.remove()
   }
 
   /** Launches the next machine of a job, as the control plane does once it has planned. */
@@ -168,16 +175,10 @@ export class Stage {
     return { backend: backend.name, capabilities: backend.capabilities, offers, resources }
   }
 
+  /** Every attempt gets the code as it was at the start. */
   private async bundle(jobId: string): Promise<BundleRef | null> {
-    const { directory, spec } = this.options
-    if (directory === null) return null
-    const leaveOut = spec.checkpoint.directory === undefined ? [] : [spec.checkpoint.directory]
-    const bundle = await packBundle({ directory, leaveOut, limits: BUNDLE_LIMITS })
-    try {
-      return await storeBundle(this.store, jobId, bundle)
-    } finally {
-      await bundle.remove()
-    }
+    const { code } = this.parts
+    return code === null ? null : storeBundle(this.store, jobId, code)
   }
 
   private async sealSecrets(jobId: string): Promise<void> {

@@ -51,7 +51,7 @@ export function define(command: Command, cli: Cli): void {
       ),
     )
     .action((file: string | undefined, scriptArguments: string[], flags: Options) =>
-      rehearse(cli, { file, scriptArguments, flags: flags as JobArguments['flags'] }, flags),
+      rehearse(cli, { file, scriptArguments, flags: flags }, flags),
     )
 }
 

@@ -1,0 +1,150 @@
+import { median } from './moments'
+import {
+  stepOf,
+  type AttemptSeen,
+  type CheckpointSeen,
+  type LifeSeen,
+  type RestoreSeen,
+  type Seen,
+  type Strike,
+} from './seen'
+import { templateOf } from './words'
+
+/** What followed an interruption. */
+export interface Resume extends Strike {
+  /** The attempt that was interrupted. */
+  attempt: number
+  isAtMoment: boolean
+  /**
+   * `right`: it went on where its checkpoint ends. `ignored`: it was given a checkpoint and began earlier. `fresh`: there was no
+   * checkpoint. `lost`: it began from the beginning although a complete one was there. `unknown`: no step was seen.
+   */
+  kind: 'right' | 'ignored' | 'fresh' | 'lost' | 'unknown'
+  restoredStep: number | null
+  restoredState: CheckpointSeen['state'] | null
+  firstStep: number | null
+  hasGoneOn: boolean
+  /** Checkpoints on which the program failed before that. */
+  stepsBack: number
+  /** What was missing of the restored checkpoint; null where nothing was. */
+  torn: string | null
+  lostSteps: number | null
+  lostMs: number | null
+}
+
+/** One for each interruption after which another machine was started. */
+export function resumesOf(seen: Seen): Resume[] {
+  const { attempts } = seen.interrupted
+  return attempts.slice(0, -1).flatMap((attempt, index) => {
+    const next = attempts[index + 1]!
+    return attempt.strike === null ? [] : [resumeOf(seen, attempt, next)]
+  })
+}
+
+function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
+  const { moment, manner, isAtMoment } = attempt.strike!
+  const life = seen.interrupted
+  const tried = next.restores.filter(({ outcome }) => outcome === 'failed').length
+  // One that failed for good was the last one tried.
+  const inUse = next.restores.at(-1)
+  const restore = inUse?.outcome === 'failed' ? undefined : inUse
+  const restoredStep = restore === undefined ? null : stepOf(restore.checkpoint, life)
+  const steps = next.steps.filter(({ atMs }) => restore === undefined || atMs >= restore.atMs)
+  const firstStep = steps[0]?.step ?? null
+  const had = attempts(life, next.number).flatMap(({ saved }) => saved)
+  const kind =
+    restore === undefined
+      ? had.some(({ state }) => state === 'complete')
+        ? 'lost'
+        : 'fresh'
+      : kindOf({ restoredStep, firstStep, next, life })
+  return {
+    ...{ attempt: attempt.number, moment, manner, isAtMoment, kind, restoredStep, firstStep },
+    restoredState: restore?.checkpoint.state ?? null,
+    hasGoneOn: steps.length > 0 || restore?.outcome === 'went-on' || next.saved.length > 0,
+    stepsBack: tried,
+    torn: restore === undefined || restore.outcome === 'failed' ? null : tornIn(seen, restore),
+    ...lossOf(attempt, { restore, kind, restoredStep, firstStep }),
+  }
+}
+
+function attempts(life: LifeSeen, before: number): AttemptSeen[] {
+  return life.attempts.filter(({ number }) => number < before)
+}
+
+function kindOf(facts: {
+  restoredStep: number | null
+  firstStep: number | null
+  next: AttemptSeen
+  life: LifeSeen
+}): Resume['kind'] {
+  const { restoredStep, firstStep, next, life } = facts
+  if (restoredStep === null) return 'unknown'
+  if (firstStep !== null) return firstStep < restoredStep - strideOf(life) ? 'ignored' : 'right'
+  const named = next.saved.filter(isNamed)[0]
+  if (named === undefined) return 'unknown'
+  return named.step <= restoredStep ? 'ignored' : 'right'
+}
+
+/** How far apart steps are seen: what is printed, and looked at, now and then only. */
+function strideOf({ attempts }: LifeSeen): number {
+  const gaps = attempts.flatMap(({ steps }) =>
+    steps.slice(1).map(({ step }, index) => Math.abs(step - steps[index]!.step)),
+  )
+  return Math.max(1, median(gaps) ?? 1)
+}
+
+/** Whether the step of a checkpoint is in the names of its files, rather than the one that was printed when it was seen. */
+export function isNamed({ isStepKnown, step, files }: CheckpointSeen): boolean {
+  const number = new RegExp(`(?<!\\d)0*${step}(?!\\d)`)
+  return isStepKnown !== false && files.some(({ path }) => number.test(path))
+}
+
+function lossOf(
+  { steps, saved, strike, beganAtMs }: AttemptSeen,
+  given: {
+    restore: RestoreSeen | undefined
+    kind: Resume['kind']
+    restoredStep: number | null
+    firstStep: number | null
+  },
+): Pick<Resume, 'lostSteps' | 'lostMs'> {
+  const { restore, kind, restoredStep, firstStep } = given
+  const last = steps.at(-1)
+  const isUsed = restore !== undefined && kind !== 'ignored'
+  const own = isUsed ? saved.find(({ id }) => id === restore.checkpoint.id) : undefined
+  const fromMs = own?.savedAtMs ?? steps[0]?.atMs ?? beganAtMs
+  const toMs = last?.atMs ?? strike!.atMs
+  const from = isUsed ? restoredStep : firstStep === null ? null : Math.max(0, firstStep - 1)
+  return {
+    lostSteps: last === undefined || from === null ? null : Math.max(0, last.step - from),
+    lostMs: Math.max(0, toMs - fromMs),
+  }
+}
+
+/** Sizes of one kind of file that differ by no more than this are of files that always have one size. */
+const SIZE_SLACK = 0.05
+
+/** What a restored checkpoint lacks of what all complete ones of the undisturbed run have. */
+function tornIn({ undisturbed }: Seen, { checkpoint }: RestoreSeen): string | null {
+  const whole = undisturbed.attempts.flatMap(({ saved }) => saved.filter(({ state }) => state === 'complete'))
+  if (whole.length < 2) return null
+  const kinds = whole.map(({ files }) => sizesOf(files))
+  for (const [kind, size] of kinds[0]!) {
+    const sizes = kinds.map((each) => each.get(kind))
+    if (sizes.some((each) => each === undefined)) continue
+    const found = sizesOf(checkpoint.files).get(kind)
+    if (found === undefined) return `${kind} was missing`
+    const least = Math.min(...(sizes as number[]))
+    const isSteady = Math.max(...(sizes as number[])) - least <= size * SIZE_SLACK
+    if (isSteady && found < least * (1 - SIZE_SLACK)) return `${kind} had ${found} of ${least} bytes`
+  }
+  return null
+}
+
+function sizesOf(files: CheckpointSeen['files']): Map<string, number> {
+  const sizes = new Map<string, number>()
+  for (const { path, sizeBytes } of files)
+    sizes.set(templateOf(path), (sizes.get(templateOf(path)) ?? 0) + sizeBytes)
+  return sizes
+}
