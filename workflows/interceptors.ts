@@ -16,6 +16,7 @@ import {
   updateProblem,
   type Stamp,
 } from '../core/stamps'
+import { kept } from './forever'
 
 /**
  * Whether the worker has the deployment's key, and so refuses what was not signed with it. Put before the bundle by
@@ -112,9 +113,8 @@ const outbound: WorkflowOutboundCallsInterceptor = {
     const stamp: Stamp = { kind: 'child', name, run: workflowInfo().runId }
     const args = stamped(options.args ?? [], stamp)
     const [started, result] = await next({ ...input, options: { ...options, args } })
-    const checked = result.then((value) => checkResult(name, value))
     // Whoever started the child may never ask for its result.
-    checked.catch(() => undefined)
+    const checked = kept(result.then((value) => checkResult(name, value)))
     return [started, checked]
   },
 
