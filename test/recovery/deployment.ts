@@ -3,12 +3,11 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Client, type Connection } from '@temporalio/client'
+import type { Client, Connection } from '@temporalio/client'
 import { Worker } from '@temporalio/worker'
 import { pino } from 'pino'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/deciding'
-import { failureInterceptor } from '../../activities/failures'
 import { createPlanningActivities } from '../../activities/planning'
 import { createStoreActivities } from '../../activities/store-garbage'
 import { Crucible, type ClientConfig } from '../../client'
@@ -17,7 +16,9 @@ import type { JobSpec } from '../../core/job'
 import type { BackendName } from '../../core/offer'
 import { ORCHESTRATOR_QUEUE } from '../../core/queues'
 import type { WorldText } from '../../sim'
+import { openDeploymentKey } from '../../storage/deployment-key'
 import { openStore } from '../../storage/open-store'
+import { Authentication } from '../../workers/authentication'
 import { createBackendWorkers } from '../../workers/backend'
 import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
 import { deploymentOf } from '../../workers/deployment'
@@ -82,7 +83,7 @@ export class CloudDeployment {
       CRUCIBLE_LOCAL_ROOT: join(cloud.folder, 'local'),
       CRUCIBLE_STORE: `s3://${BUCKET}/crucible`,
       CRUCIBLE_BACKENDS: 'ec2',
-      CRUCIBLE_EC2_TYPES: 'c7i.large,m7i.large,g4dn.xlarge,g5.xlarge,g6.xlarge,p3.2xlarge',
+      CRUCIBLE_EC2_TYPES: 'c7i.large,m7i.large,g4dn.xlarge,g5.xlarge,g6.xlarge,p5.4xlarge',
       CRUCIBLE_EC2_STALE_FOR: '2s',
       TEMPORAL_ADDRESS: testServer().address,
       TEMPORAL_NAMESPACE: namespace,
@@ -91,8 +92,7 @@ export class CloudDeployment {
     const config = readWorkerConfig(environment)
     const make = await workersOf(at, { config, namespace, program })
     const client = new Crucible({ ...config, owner: 'tester', environment } satisfies ClientConfig)
-    const temporal = new Client({ connection: at.client.connection, namespace })
-    return new CloudDeployment(cloud, client, temporal, make.orchestrator, make.servers, await make.servers())
+    return new CloudDeployment(cloud, client, make.temporal, make.orchestrator, make.servers, await make.servers())
   }
 
   async stop(): Promise<void> {
@@ -197,15 +197,16 @@ export interface Training {
 async function workersOf(
   { client: { connection }, nativeConnection }: TestConnection,
   { config, namespace, program }: { config: WorkerConfig; namespace: string; program: string },
-): Promise<{ orchestrator: Worker; servers: () => Promise<Worker[]> }> {
+): Promise<{ orchestrator: Worker; servers: () => Promise<Worker[]>; temporal: Client }> {
   const store = openStore(config.home.storeUrl)
   const deployment = await deploymentOf(store)
-  const client = new Client({ connection, namespace })
+  const authentication = new Authentication(await openDeploymentKey(store, config.home.secretKeyFile))
+  const client = authentication.client(connection, namespace)
   const secrets = await SecretsDesk.open(store, config.home.secretKeyFile)
   const names = [...config.backends.keys()]
   const orchestrator = await Worker.create({
     ...{ connection: nativeConnection, namespace, taskQueue: ORCHESTRATOR_QUEUE },
-    workflowBundle: await testWorkflowBundle(),
+    workflowBundle: await authentication.guard(await testWorkflowBundle()),
     activities: {
       ...createPlanningActivities({
         ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
@@ -215,7 +216,7 @@ async function workersOf(
       ...createDecidingActivities({ store, now: Date.now }),
       ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },
-    interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
+    ...authentication.workerOptions(),
     shutdownGraceTime: 0,
   })
   const serversOf = async (name: BackendName): Promise<Worker[]> => {
@@ -225,7 +226,10 @@ async function workersOf(
       new GrantsDesk({ granter, keys: secrets, timing: config.timing, now: Date.now, logger: NO_LOGGER })
     const backend = await makeBackend(config, name, { store, deployment, secrets, grants })
     const connection = nativeConnection
-    return createBackendWorkers({ connection, namespace, client, store, backend, secrets, grants })
+    return createBackendWorkers({
+      ...{ connection, namespace, client, store, backend, secrets, grants, authentication },
+    })
   }
-  return { orchestrator, servers: async () => (await Promise.all(names.map(serversOf))).flat() }
+  const servers = async (): Promise<Worker[]> => (await Promise.all(names.map(serversOf))).flat()
+  return { orchestrator, servers, temporal: client }
 }

@@ -13,9 +13,9 @@ let d: CloudDeployment
 onDeployment(
   {
     world: {
-      // The agent of a machine that hangs counts as lost soon; of the V100 the account may have none as spot.
+      // The agent of a machine that hangs counts as lost soon; of the H100 the account may have none as spot.
       durations: { connectionLost: [1_000, 1_000], osShutdown: [1_000, 1_000] },
-      quotas: { 'L-7212CCBC': 0 },
+      quotas: { 'L-C4BD4855': 0 },
     },
     settings: {
       ...{ CRUCIBLE_BACKENDS: 'ec2,local', CRUCIBLE_LOCAL_PRICE: '9' },
@@ -136,7 +136,7 @@ describe('no machine', () => {
       const id = 'job-quota'
       const fault = { fault: 'launch-fails', reason: 'Client.VolumeLimitExceeded' } as const
       d.cloud.addFault({ ...fault, where: ofAttempt(`${id}-1`) })
-      await d.submit({ id, ...on('V100') })
+      await d.submit({ id, ...on('H100') })
       const view = await d.ended(id)
       expect(view.state).toBe('succeeded')
       expect(reasons(view)).toEqual([expect.stringMatching(/^quota: /), 'completed'])
@@ -146,7 +146,7 @@ describe('no machine', () => {
       const [planned] = (await d.client.records(id)).filter(({ kind }) => kind === 'planned')
       const { rejections } = (planned!.data as { plan: Plan }).plan
       expect(rejections).toContainEqual(
-        expect.objectContaining({ why: 'quota', offerKey: expect.stringContaining('spot/p3.2xlarge') }),
+        expect.objectContaining({ why: 'quota', offerKey: expect.stringContaining('spot/p5.4xlarge') }),
       )
     },
   )

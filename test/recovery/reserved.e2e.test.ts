@@ -85,11 +85,11 @@ describe('a job in a Capacity Block', () => {
 
   it.concurrent('waits for one that has not begun, where it may run in nothing else', async () => {
     const block = d.cloud.reserve({
-      ...{ kind: 'capacity-block', type: 'p3.2xlarge', zone: ZONE, count: 1 },
+      ...{ kind: 'capacity-block', type: 'p5.4xlarge', zone: ZONE, count: 1 },
       ...{ starts: 15 * SECOND_MS, ends: ENDING_MS + 30 * MINUTE_MS },
     })
     const id = await d.submit(
-      { id: 'job-waits', resources: on('V100'), backends: RESERVED },
+      { id: 'job-waits', resources: on('H100'), backends: RESERVED },
       { lastAttempt: 1 },
     )
     const waiting = await d.see(id, ({ reason }) => reason === 'waiting-for-capacity')
