@@ -1,7 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { parseJobFile } from '../../client/job-file'
 import { SECOND_MS } from '../../core/time'
 import { judge, type Report } from '../../rehearse/judge'
@@ -10,6 +11,10 @@ import { rehearse } from '../../rehearse/rehearsal'
 import { Stage } from '../../rehearse/stage'
 
 const folder = mkdtempSync(join(tmpdir(), 'crucible-rehearsal-test-'))
+const runner = join(folder, 'runner.pyz')
+beforeAll(() => {
+  execFileSync(process.execPath, [join(__dirname, '..', '..', 'tools', 'runner-zip.mjs'), runner])
+})
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Rehearses a program of `programs/` for real. */
@@ -29,6 +34,7 @@ async function rehearsed(program: string, interruptions = INTERRUPTIONS_DEFAULT)
     directory: code,
     secrets: {},
     now: Date.now,
+    runner,
   }
   const stage = await Stage.open(options)
   try {
