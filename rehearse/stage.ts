@@ -39,6 +39,8 @@ export interface StageOptions {
   directory: string | null
   secrets: SecretValues
   now: () => number
+  /** The runner's zipapp; the one of this version when missing. */
+  runner?: string
 }
 
 /** A machine of this host that works on one attempt. */
@@ -88,7 +90,7 @@ export class Stage {
     const deployment = await deploymentOf(store)
     const desk = await SecretsDesk.open(store, keyFile)
     const backend = await makeBackend(config, 'local', { store, deployment, secrets: desk })
-    const runnerSha256 = await runnerPublisher(store)()
+    const runnerSha256 = await runnerPublisher(store, options.runner)()
     const timing = {
       ...config.timing,
       ...{ checkpointQuietMs, leaseMs, startWithinMs, drainMs, beatMs: BEAT_MS, powerOffMs: POWER_OFF_MS },

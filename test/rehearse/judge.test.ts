@@ -1,0 +1,219 @@
+import { describe, expect, it } from '@jest/globals'
+import { checkpointId } from '../../core/checkpoint'
+import { judge, type Report } from '../../rehearse/judge'
+import type {
+  AttemptSeen,
+  CheckpointSeen,
+  FileSeen,
+  LifeSeen,
+  RestoreSeen,
+  Seen,
+  StepSeen,
+  StrikeDone,
+} from '../../rehearse/seen'
+
+const STEP_MS = 100
+
+/** The attempt's steps from one to another, as an attempt that began at `atMs` makes them. */
+function steps(from: number, to: number, { atMs = 0, lossOf = smooth } = {}): StepSeen[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => {
+    const step = from + index
+    return { step, loss: lossOf(step), atMs: atMs + index * STEP_MS }
+  })
+}
+
+function smooth(step: number): number {
+  return 10 / (1 + step / 10)
+}
+
+function file(step: number, changes: Partial<FileSeen> = {}): FileSeen {
+  return { path: `model-${step}.bin`, sizeBytes: 1_000, digest: `model of ${step}`, ...changes }
+}
+
+function checkpoint(step: number, attempt: number, changes: Partial<CheckpointSeen> = {}): CheckpointSeen {
+  return {
+    ...{ id: checkpointId(step, attempt), step, attempt, isStepKnown: true, revision: 1, state: 'complete' },
+    evidence: { kind: 'next', text: 'the next checkpoint was begun' },
+    ...{ savedAtMs: step * STEP_MS, saveMs: 50, totalBytes: 1_000, files: [file(step)] },
+    ...changes,
+  }
+}
+
+function attempt(number: number, changes: Partial<AttemptSeen> = {}): AttemptSeen {
+  return {
+    ...{ number, beganAtMs: 0, endedAtMs: 60_000, steps: [], restores: [], saved: [] },
+    ...{ strike: null, end: null, warning: null },
+    ...changes,
+  }
+}
+
+function restored(from: CheckpointSeen, changes: Partial<RestoreSeen> = {}): RestoreSeen {
+  return { checkpoint: from, atMs: 0, outcome: 'went-on', message: null, ...changes }
+}
+
+const KILL: StrikeDone = { moment: 'during-save', manner: 'kill', isAtMoment: true, atMs: 2_500, noticeMs: 0 }
+const UNDISTURBED: LifeSeen = {
+  attempts: [
+    attempt(1, { steps: steps(1, 60), saved: [10, 20, 30, 40, 50].map((step) => checkpoint(step, 1)) }),
+  ],
+  outputs: {},
+}
+/** Killed at step 25, resumed from step 20. */
+const FIRST = attempt(1, {
+  steps: steps(1, 25),
+  saved: [10, 20].map((step) => checkpoint(step, 1)),
+  strike: KILL,
+})
+const SECOND = attempt(2, {
+  restores: [restored(checkpoint(20, 1))],
+  steps: steps(21, 45),
+  saved: [30, 40].map((step) => checkpoint(step, 2)),
+})
+
+function judged(attempts: AttemptSeen[], changes: Partial<Seen> = {}): Report {
+  const interrupted = { attempts, outputs: {} }
+  return judge({
+    directory: null,
+    undisturbed: UNDISTURBED,
+    interrupted,
+    outside: [],
+    tookMs: 60_000,
+    ...changes,
+  })
+}
+
+function outcomes({ checks }: Report): Record<string, string> {
+  return Object.fromEntries(checks.map(({ name, outcome }) => [name, outcome]))
+}
+
+describe('the judgement of a rehearsal', () => {
+  it('is that a job survives which goes on where its checkpoint ends, with the same files', () => {
+    const report = judged([FIRST, SECOND])
+    expect(report).toMatchObject({ survives: true, changes: [] })
+    expect(new Set(Object.values(outcomes(report)))).toEqual(new Set(['good']))
+    expect(report.resumes).toMatchObject([{ kind: 'right', restoredStep: 20, firstStep: 21, lostSteps: 5 }])
+  })
+
+  it('fails a program that begins at the beginning in spite of its checkpoint', () => {
+    const report = judged([FIRST, { ...SECOND, steps: steps(1, 30) }])
+    expect(report.survives).toBe(false)
+    expect(report.summary).toMatch(/given the checkpoint of step 20 and began at step 1/)
+    expect(report.changes[0]).toMatch(/CRUCIBLE_RESUME_FROM/)
+  })
+
+  it('fails a program that was given no checkpoint although it had saved a complete one', () => {
+    const report = judged([FIRST, { ...SECOND, restores: [], steps: steps(1, 30) }])
+    expect(report.summary).toMatch(/from the beginning although it had saved/)
+  })
+
+  it('fails a loss that is not what it was', () => {
+    const forgetful = { ...SECOND, steps: steps(21, 45, { lossOf: (step) => smooth(step - 20) }) }
+    const report = judged([FIRST, forgetful])
+    expect(report.survives).toBe(false)
+    expect(outcomes(report)['Loss continues']).toBe('bad')
+  })
+
+  it('lets a loss be as noisy after a resume as it is without one', () => {
+    const noisy = (step: number): number => smooth(step) + (step % 2 === 0 ? 0.5 : -0.5)
+    const undisturbed = {
+      ...UNDISTURBED,
+      attempts: [{ ...UNDISTURBED.attempts[0]!, steps: steps(1, 60, { lossOf: noisy }) }],
+    }
+    const other = steps(21, 45, { lossOf: (step) => smooth(step) - (step % 2 === 0 ? 0.5 : -0.5) })
+    expect(outcomes(judged([FIRST, { ...SECOND, steps: other }], { undisturbed }))['Loss continues']).toBe(
+      'good',
+    )
+  })
+
+  it('warns of files that differ after a resume, where two undisturbed stretches have the same', () => {
+    const other = [30, 40].map((step) => checkpoint(step, 2, { files: [file(step, { digest: 'other' })] }))
+    const report = judged([FIRST, { ...SECOND, saved: other }])
+    expect(report).toMatchObject({
+      survives: true,
+      changes: [expect.stringMatching(/random number generators/)],
+    })
+    expect(outcomes(report)['Same results']).toBe('warning')
+  })
+
+  it('does not compare files that differ without any interruption, such as ones with a time in them', () => {
+    const timed = (step: number, number: number): CheckpointSeen =>
+      checkpoint(step, number, { files: [file(step, { digest: `at ${number}.${step}` })] })
+    const lossOf = (step: number): number => smooth(step) * 1.001
+    const report = judged([
+      { ...FIRST, saved: [timed(10, 7), timed(20, 7)], steps: steps(1, 25, { lossOf }) },
+      { ...SECOND, saved: [timed(30, 8)] },
+    ])
+    expect(report.survives).toBe(true)
+    expect(report.checks.find(({ name }) => name === 'Same results')).toMatchObject({
+      outcome: 'unknown',
+      text: expect.stringMatching(/not deterministic/),
+    })
+  })
+
+  it('fails a program that goes on from a part of a checkpoint without a word', () => {
+    const half = checkpoint(20, 1, { state: 'quiet', files: [file(20, { sizeBytes: 500 })] })
+    const report = judged([FIRST, { ...SECOND, restores: [restored(half)] }])
+    expect(report.summary).toMatch(/torn checkpoint: model-\*\.bin had 500 of 1000 bytes/)
+    expect(report.changes.join()).toMatch(/os\.replace/)
+  })
+
+  it('warns of a checkpoint on which the program failed before it was given an older one', () => {
+    const older = [
+      restored(checkpoint(20, 1), { outcome: 'failed', message: 'cut off' }),
+      restored(checkpoint(10, 1)),
+    ]
+    const report = judged([FIRST, { ...SECOND, restores: older, steps: steps(11, 45) }])
+    expect(report.survives).toBe(true)
+    expect(outcomes(report)['Goes on']).toBe('warning')
+  })
+
+  it('names the directory in which a program saves that is looked for elsewhere', () => {
+    const bare = { attempts: [attempt(1, { steps: steps(1, 60) })], outputs: {} }
+    const again = [attempt(1, { steps: steps(1, 25), strike: KILL }), attempt(2, { steps: steps(1, 30) })]
+    const outside = [{ path: 'runs/exp1/last.pt', sizeBytes: 5 }]
+    const report = judged(again, { undisturbed: bare, outside, directory: 'checkpoints' })
+    expect(report.survives).toBe(false)
+    expect(report.changes[0]).toBe(
+      'Your program saved to ./runs/exp1/last.pt, outside checkpoints/. Set `checkpoint.directory: runs/exp1`.',
+    )
+    expect(judged(again, { undisturbed: bare }).changes[0]).toMatch(/Nothing was saved/)
+  })
+
+  it('says which key makes a half-written directory no checkpoint', () => {
+    const whole = [checkpoint(20, 1, { files: [file(20), file(20, { path: 'trainer_state.json' })] })]
+    const undisturbed = { ...UNDISTURBED, attempts: [{ ...UNDISTURBED.attempts[0]!, saved: whole }] }
+    const end = {
+      outcome: 'failed',
+      reason: 'workload',
+      message: 'no trainer_state.json.',
+      exitCode: 1,
+    } as const
+    const failed = attempt(2, { restores: [restored(checkpoint(20, 1), { outcome: 'failed' })], end })
+    const report = judged([FIRST, failed], { undisturbed })
+    expect(report.summary).toMatch(/after an interruption the program fails: no trainer_state\.json\.$/)
+    expect(report.changes[0]).toMatch(/Set `checkpoint\.complete: "trainer_state\.json"`/)
+  })
+
+  it('is that nothing is proven where no resume from a checkpoint was seen', () => {
+    expect(judged([{ ...FIRST, strike: null }]).summary).toMatch(/not proven/)
+    expect(judged([{ ...FIRST, saved: [] }, attempt(2, { steps: steps(1, 5) })]).survives).toBe(false)
+  })
+
+  it('is about the program alone where it fails without an interruption', () => {
+    const end = {
+      outcome: 'failed',
+      reason: 'workload',
+      message: 'No module named torch.',
+      exitCode: 1,
+    } as const
+    const report = judged([], { undisturbed: { attempts: [attempt(1, { end })], outputs: {} } })
+    expect(report.summary).toMatch(/fails without any interruption: No module named torch/)
+    expect(report.checks).toHaveLength(1)
+  })
+
+  it('advises a handler where much was lost after a notice', () => {
+    const told = { ...KILL, manner: 'notice', moment: 'between-saves', noticeMs: 10_000 } as const
+    const late = attempt(1, { ...FIRST, steps: steps(1, 59), strike: told })
+    expect(judged([late, SECOND]).changes.join()).toMatch(/checkpoint\.signal: SIGUSR1/)
+  })
+})

@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { parseJobFile } from '../../client/job-file'
+import { SECOND_MS } from '../../core/time'
+import { judge, type Report } from '../../rehearse/judge'
+import { INTERRUPTIONS_DEFAULT } from '../../rehearse/moments'
+import { rehearse } from '../../rehearse/rehearsal'
+import { Stage } from '../../rehearse/stage'
+
+const folder = mkdtempSync(join(tmpdir(), 'crucible-rehearsal-test-'))
+const runner = join(folder, 'runner.pyz')
+beforeAll(() => {
+  execFileSync(process.execPath, [join(__dirname, '..', '..', 'tools', 'runner-zip.mjs'), runner])
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Rehearses a program of `programs/` for real. */
+async function rehearsed(program: string, interruptions = INTERRUPTIONS_DEFAULT): Promise<Report> {
+  const code = mkdtempSync(join(folder, 'code-'))
+  for (const name of ['training.py', `${program}.py`])
+    writeFileSync(join(code, name), readFileSync(join(__dirname, 'programs', name)))
+  const read = parseJobFile(`run: python3 -B ${program}.py\n`, { fileName: 'job.yaml', nowMs: Date.now() })
+  if (!('job' in read)) throw new Error('the job file is wrong')
+  const { spec } = read.job
+  const place = mkdtempSync(join(folder, 'stage-'))
+  const environment = { ...process.env, CRUCIBLE_HOME: place, CRUCIBLE_CHECKPOINT_QUIET: '0.3s' }
+  const options = {
+    folder: join(place, 'rehearsal'),
+    environment,
+    spec,
+    directory: code,
+    secrets: {},
+    now: Date.now,
+    runner,
+  }
+  const stage = await Stage.open(options)
+  try {
+    const seen = await rehearse({
+      ...{
+        stage,
+        folder: options.folder,
+        directory: null,
+        forMs: 40 * SECOND_MS,
+        interruptions,
+        now: Date.now,
+      },
+      say: () => {},
+      signal: AbortSignal.timeout(55 * SECOND_MS),
+    })
+    return judge(seen)
+  } finally {
+    await stage.close()
+  }
+}
+
+it('finds that a program survives which renames whole checkpoints into place', async () => {
+  const report = await rehearsed('good')
+  expect({ survives: report.survives, checks: report.checks }).toMatchObject({ survives: true })
+  expect(report.resumes.filter(({ kind }) => kind === 'right').length).toBeGreaterThan(1)
+})
+
+it('finds that a program does not survive which loads a part of its state', async () => {
+  const { survives, checks } = await rehearsed('loads_half', 3)
+  expect(checks.find(({ name }) => name === 'Loss continues')).toMatchObject({ outcome: 'bad' })
+  expect(survives).toBe(false)
+})
