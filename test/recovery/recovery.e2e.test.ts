@@ -15,7 +15,7 @@ onDeployment(
     world: {
       // The agent of a machine that hangs counts as lost soon; of the H100 the account may have none as spot.
       durations: { connectionLost: [1_000, 1_000], osShutdown: [1_000, 1_000] },
-      quotas: { 'L-C4BD4855': 0 },
+      quotas: { 'L-7212CCBC': 0 },
     },
     settings: {
       ...{ CRUCIBLE_BACKENDS: 'ec2,local', CRUCIBLE_LOCAL_PRICE: '9' },
