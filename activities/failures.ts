@@ -28,6 +28,9 @@ export const failureInterceptor = {
  */
 const RETRIED: readonly FailureClass[] = ['throttled', 'transient', 'unclassified']
 
+/** A store that lets two writers create one key is never fit, however long one waits: nothing may be built on it. */
+const UNFIT_STORE = 'NO_PUT_IF_ABSENT'
+
 export function toApplicationFailure(
   error: unknown,
   { isPersistent = false }: { isPersistent?: boolean } = {},
@@ -37,7 +40,7 @@ export function toApplicationFailure(
     type: failure.class,
     message: failure.message,
     details: [failure],
-    nonRetryable: !isPersistent && !RETRIED.includes(failure.class),
+    nonRetryable: failure.code === UNFIT_STORE || (!isPersistent && !RETRIED.includes(failure.class)),
     ...(failure.retryAfterMs === undefined ? {} : { nextRetryDelay: failure.retryAfterMs }),
     // Waiting for what takes its time is nothing to warn of.
     ...(failure.class === 'transient' && failure.retryAfterMs !== undefined ? { category: 'BENIGN' } : {}),
@@ -49,7 +52,7 @@ function classify(error: unknown): Failure {
   if (!(error instanceof StoreError)) return failureOf(error)
   // Also where only a person can mend it, such as a store mounted read-only: that is our trouble, and never a fact about the job.
   return {
-    class: 'transient',
+    class: error.code === UNFIT_STORE ? 'invalid' : 'transient',
     message: error.message,
     ...(error.code === undefined ? {} : { code: error.code }),
   }
