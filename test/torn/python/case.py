@@ -8,7 +8,7 @@ import os
 import random
 import threading
 from types import SimpleNamespace
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Set
 from unittest import mock
 
 from bucket import Bucket, Death, Line, Request
@@ -19,7 +19,8 @@ from training import WAYS, Content, Training, content_of
 from crucible_runner import retry, s3_transfer, transfer
 from crucible_runner.checkpoint.sending import Settings
 from crucible_runner.checkpoint.uploads import Checkpoints
-from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id
+from crucible_runner.checkpoint.evidence import COMPLETE, SETTLED
+from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id, stored_at
 from crucible_runner.checkpoint.looks import Looks, Rules
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
@@ -39,6 +40,25 @@ _FAULTS = ("lost", "unheard", "repeated", "delayed", "torn")
 
 class Broken(BaseException):
     """A promise was. The runner, which goes on after whatever goes wrong, must not catch it."""
+
+
+class Revision(NamedTuple):
+    """A manifest that can be read."""
+
+    key: str
+    manifest: dict
+    stored: List[str]
+    """Where its files are, in their order."""
+    folders: Set[str]
+    """Of the checkpoints in which they are."""
+
+
+class Good(NamedTuple):
+    """A revision of a checkpoint that holds what a training has saved, as it stands in the bucket."""
+
+    checkpoint: CheckpointId
+    state: str
+    content: Content
 
 
 class Case:
@@ -148,12 +168,13 @@ class Case:
         return {key: objects[key].body.decode("utf-8", "replace") for key in objects if "/manifest." in key}
 
     def _delete(self, key: str) -> None:
-        """Of a checkpoint that goes, the manifest goes first."""
+        """No file goes before the manifests that refer to it."""
         self._count("deleted")
         self._bucket.objects.pop(key, None)
-        name = self._name(key)
-        if self._keys.manifest(parse_checkpoint_id(name)) in self._bucket.objects and name not in self._touched:
-            raise Broken("%s was deleted before its manifest" % key)
+        for name in self._names():
+            for revision in self._revisions(parse_checkpoint_id(name)):
+                if key in revision.stored and not self._touched.intersection(revision.folders):
+                    raise Broken("%s was deleted before %s" % (key, revision.key))
 
     # What the line asks.
 
@@ -187,11 +208,13 @@ class Case:
         checkpoint = parse_checkpoint_id(name)
         if checkpoint.attempt != self._attempt:
             raise Broken("attempt %d wrote %s" % (self._attempt, ask.key))
-        if ask.key != self._keys.manifest(checkpoint):
+        if "/manifest." not in ask.key:
             return
         self._count("manifests")
-        if name not in self._touched and self._content(checkpoint) not in self._whole:
-            raise Broken("%s has a manifest and is not whole" % name)
+        revision = self._revision(checkpoint, ask.key)
+        folders = revision.folders if revision is not None else {name}
+        if not self._touched.intersection(folders) and self._content(revision) not in self._whole:
+            raise Broken("%s was put and tells of what is not whole" % ask.key)
 
     def _name(self, key: str) -> str:
         return key[len(self._keys.checkpoints) :].partition("/")[0]
@@ -223,52 +246,90 @@ class Case:
         return paths
 
     def _restore(self, paths: Paths) -> Found:
-        expected = self._newest_good()
+        good = self._good()
         keys = Keys(JOB, self._attempt)
         restorer = Restorer(self._store, keys, JOB, Patience(lambda: False, lambda: False))
         self._is_restoring = True
         try:
             found = restorer.restore(
-                self._attempt, paths.checkpoints, paths.restoring, self._clock, lambda words: None
+                self._attempt, paths.checkpoints, paths.restoring, self._clock, lambda words: None, QUIET_MS
             )
         finally:
             self._is_restoring = False
-        got = (found.restored and found.restored.checkpoint, content_of(paths.checkpoints))
-        if got != (expected or (None, frozenset())):
-            raise Broken("restored %s, not %s" % (got, expected))
         self._restored = found.restored and found.restored.checkpoint
-        self._count("restored", expected is not None)
+        self._judge(good, content_of(paths.checkpoints))
         return found
 
-    def _newest_good(self) -> Optional[Tuple[CheckpointId, Content]]:
-        """What stands in the bucket, compared with what trainings have saved; nothing of the runner's looks at it."""
-        names = {self._name(key) for key in self._bucket.keys(self._keys.checkpoints)}
-        for checkpoint in sorted(map(parse_checkpoint_id, names), reverse=True):
-            if self._keys.manifest(checkpoint) not in self._bucket.objects:
-                self._count("without a manifest passed over")
-                continue
-            content = self._content(checkpoint)
-            if content in self._whole:
-                return checkpoint, content
-            self._count("damaged passed over")
-        return None
+    def _judge(self, good: List[Good], content: Content) -> None:
+        """What was restored is whole. It is the newest that proved complete, or one that is newer; without any such one it is
+        what has settled, or nothing."""
+        got = self._restored
+        # What has settled counts where nothing complete stands before it: it may be a part of what a whole one holds.
+        must = next((one for one in good if one.state == COMPLETE), None)
+        must = must or next((one for one in good if one.state == SETTLED), None)
+        if got is None:
+            if content or must is not None:
+                raise Broken("restored %s, not %s" % (sorted(path for path, _ in content), must and must.checkpoint))
+            return
+        self._count("restored")
+        # What is damaged in the store may arrive whole: a second damage has undone the first.
+        if content not in self._whole:
+            raise Broken("restored %s, which is not whole" % got.name)
+        if must is not None and got.age < must.checkpoint.age:
+            raise Broken("restored %s, not %s" % (got.name, must.checkpoint.name))
+        self._count("restored what is not proven complete", must is None or got != must.checkpoint)
 
-    def _content(self, checkpoint: CheckpointId) -> Optional[Content]:
+    def _good(self) -> List[Good]:
+        """What stands in the bucket, newest first, compared with what trainings have saved; nothing of the runner's looks at it."""
+        found = []
+        for checkpoint in sorted(map(parse_checkpoint_id, self._names()), key=lambda each: each.age, reverse=True):
+            revisions = self._revisions(checkpoint)
+            if not any("/manifest." in key for key in self._bucket.keys(self._keys.checkpoint(checkpoint))):
+                self._count("without a manifest passed over")
+            for revision in revisions:
+                content = self._content(revision)
+                if content in self._whole:
+                    found.append(Good(checkpoint, revision.manifest["state"], content))
+                else:
+                    self._count("damaged passed over")
+            self._count("damaged passed over", not revisions)
+        return found
+
+    def _names(self) -> Set[str]:
+        return {self._name(key) for key in self._bucket.keys(self._keys.checkpoints)}
+
+    def _revisions(self, checkpoint: CheckpointId) -> List[Revision]:
+        """Those whose manifest can be read, newest first."""
+        keys = [key for key in self._bucket.keys(self._keys.checkpoint(checkpoint)) if "/manifest." in key]
+        revisions = [self._revision(checkpoint, key) for key in keys]
+        told = [each for each in revisions if each is not None]
+        return sorted(told, key=lambda each: each.manifest["revision"], reverse=True)
+
+    def _revision(self, checkpoint: CheckpointId, key: str) -> Optional[Revision]:
         try:
-            body = self._bucket.objects[self._keys.manifest(checkpoint)].body
+            body = self._bucket.objects[key].body
             manifest = json.loads(body.decode("utf-8"))
-            objects = {
-                entry["path"]: self._bucket.objects[self._keys.checkpoint_file(checkpoint, entry["path"])].body
-                for entry in manifest["files"]
-            }
-            is_told = all(_is_told(entry, objects[entry["path"]]) for entry in manifest["files"])
             # Where the name of the digest is what was damaged, nothing else is.
             before = hashlib.sha256(body.rpartition(b'"sha256"')[0]).hexdigest()
-            is_told = is_told and manifest.get("sha256", before) == before
+            places = [entry.get("storedAt") or stored_at(checkpoint, entry["path"]) for entry in manifest["files"]]
+            folders = {checkpoint.name}.union(place.partition("/")[0] for place in places)
+            belongs = [manifest.get(name) for name in ("jobId", "step", "attempt")] == [JOB, *checkpoint]
+            if not belongs or manifest.get("sha256", before) != before or "state" not in manifest:
+                return None
+            return Revision(key, manifest, [self._keys.stored_file(place) for place in places], folders)
         except (ValueError, KeyError, TypeError):
             return None
-        belongs = [manifest.get(name) for name in ("jobId", "step", "attempt")] == [JOB, *checkpoint]
-        return frozenset(objects.items()) if is_told and belongs else None
+
+    def _content(self, revision: Optional[Revision]) -> Optional[Content]:
+        if revision is None:
+            return None
+        entries = revision.manifest["files"]
+        try:
+            bodies = [self._bucket.objects[key].body for key in revision.stored]
+            is_told = all(_is_told(entry, body) for entry, body in zip(entries, bodies))
+            return frozenset(zip((entry["path"] for entry in entries), bodies)) if is_told else None
+        except (ValueError, KeyError, TypeError):
+            return None
 
     def _work(self, paths: Paths, found: Found) -> None:
         name = "machine %s" % os.path.basename(paths.root)

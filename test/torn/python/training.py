@@ -8,8 +8,9 @@ from small_parts import PART_BYTES
 Content = FrozenSet[Tuple[str, bytes]]
 """A checkpoint by its files: path and bytes."""
 
-# How programs save: a file of its own for each step, a folder, one file replaced by the next, two of them, one file written into.
-WAYS = ("numbered", "folder", "replaced", "pair", "in place")
+# How programs save: a file of its own for each step, a folder, one file replaced by the next, two of them, one file written into,
+# one replaced beside another that stays.
+WAYS = ("numbered", "folder", "replaced", "pair", "in place", "beside")
 _BYTES_MAX = 5 * PART_BYTES
 
 
@@ -42,10 +43,11 @@ class Training:
         # Whoever has all of it has it whole; until then nobody can.
         self._whole.add(frozenset(files.items()))
         parts = []
-        for path, body in files.items():
+        written = [path for path in files if not self._stays(path)]
+        for path in written:
             parts.append(self._part(path))
-            yield from self._write(parts[-1], body)
-        for path, part in zip(files, parts):
+            yield from self._write(parts[-1], files[path])
+        for path, part in zip(written, parts):
             os.rename(part, os.path.join(self._directory, path))
             yield
         if self._way == "numbered" and self._dice.random() < 0.4:
@@ -56,9 +58,15 @@ class Training:
             return ["step-%d.pt" % self.step]
         if self._way == "folder":
             return ["step-%d/%s.bin" % (self.step, name) for name in "abc"[: self._dice.randrange(1, 4)]]
-        return ["model.pt", "optimizer.pt"] if self._way == "pair" else ["model.pt"]
+        return {"pair": ["model.pt", "optimizer.pt"], "beside": ["vocabulary.bin", "model.pt"]}.get(self._way, ["model.pt"])
+
+    def _stays(self, path: str) -> bool:
+        return self._way == "beside" and path == "vocabulary.bin" and os.path.exists(os.path.join(self._directory, path))
 
     def _content(self, path: str) -> bytes:
+        if self._stays(path):
+            with open(os.path.join(self._directory, path), "rb") as file:
+                return file.read()
         head = ("%s, step %d, %s, %d\n" % (self._name, self.step, path, self._dice.getrandbits(48))).encode()
         return head + self._dice.getrandbits(8 * _BYTES_MAX).to_bytes(_BYTES_MAX, "big")[: self._dice.randrange(_BYTES_MAX)]
 
