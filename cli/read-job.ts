@@ -136,7 +136,11 @@ async function readText(file: string): Promise<string> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT')
-      throw new CrucibleError('usage', `There is no file ${file} here.`, { cause: error })
+      throw new CrucibleError(
+        'usage',
+        `There is no file ${file} here. Name a job file or a script by its path from ${process.cwd()}.`,
+        { cause: error },
+      )
     if (code === 'EISDIR')
       throw new CrucibleError('usage', `${file} is a folder: name the job file or script in it.`)
     throw error

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client'
+import { IllegalStateError } from '@temporalio/common'
 import type { NativeConnection, Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { closeHome } from '../storage/home'
@@ -45,32 +46,51 @@ export async function runWorkers(options: RunOptions): Promise<void> {
   const store = openStore(config.home.storeUrl)
   const deployment = await deploymentOf(store)
   const key = await openDeploymentKey(store, config.home.secretKeyFile)
-  const connection = await connect(config.temporal, { logger, signal })
+  const patience = { logger, signal }
+  const { connection, workers } = await untilAnswered(async () => {
+    const connection = await connect(config.temporal, patience)
+    try {
+      return { connection, workers: await makeWorkers({ ...options, store, deployment, key, connection }) }
+    } catch (error) {
+      // Workers that were made hold on to it and to their queues: whatever is made next needs another one.
+      await connection.close().catch(ignoreHeldConnection)
+      throw error
+    }
+  }, patience)
   try {
-    const authentication = new Authentication(key)
-    const client = authentication.client(connection, config.temporal.namespace)
-    const patience = { logger, signal }
-    await untilAnswered(() => ensureSearchAttributes(client, config.temporal.namespace), patience)
-    const { address = 'localhost:7233' } = config.temporal.connection
-    await untilAnswered(() => checkSameDeployment(client, { address, store, deployment }), patience)
-    const at = { ...options, store, deployment, connection, client, authentication }
-    const made = options.roles.map((role) => untilAnswered(() => createRole(at, role), patience))
-    const workers = (await Promise.all(made)).flat()
     await runUntil(signal, workers, options.onReady)
   } finally {
     await connection.close()
   }
 }
 
+async function makeWorkers(at: Composition): Promise<Worker[]> {
+  const { config, logger, signal, store, deployment, connection } = at
+  const authentication = new Authentication(at.key)
+  const client = authentication.client(connection, config.temporal.namespace)
+  const patience = { logger, signal }
+  await untilAnswered(() => ensureSearchAttributes(client, config.temporal.namespace), patience)
+  const { address = 'localhost:7233' } = config.temporal.connection
+  await untilAnswered(() => checkSameDeployment(client, { address, store, deployment }), patience)
+  const made = at.roles.map((role) => createRole({ ...at, client, authentication }, role))
+  return (await Promise.all(made)).flat()
+}
+
+function ignoreHeldConnection(error: unknown): void {
+  if (!(error instanceof IllegalStateError)) throw error
+}
+
 type Composition = RunOptions & {
   store: ObjectStore
   deployment: string
+  key: Buffer
   connection: NativeConnection
-  client: Client
-  authentication: Authentication
 }
 
-async function createRole(at: Composition, role: Role): Promise<Worker[]> {
+async function createRole(
+  at: Composition & { client: Client; authentication: Authentication },
+  role: Role,
+): Promise<Worker[]> {
   const { config, store, connection, client, deployment, logger, authentication } = at
   if (role !== ORCHESTRATOR_ROLE) {
     const secrets = await SecretsDesk.open(store, config.home.secretKeyFile)

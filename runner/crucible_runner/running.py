@@ -25,6 +25,8 @@ _KILL_PATIENCE_MS = 15_000
 _ENDED_BY_REQUEST = (-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT)
 # How far apart the signals of one request may arrive.
 _SHUT_DOWN_MS = 1_000
+# What a program starts may handle the request to stop, also where the program itself does not.
+_REQUEST_MS = 500
 # A program that fails for want of room may make room as it ends.
 _FULL_MEMORY_MS = 5_000
 
@@ -170,15 +172,16 @@ class Running:
         attempt = self._attempt
         asks_with = attempt.order["checkpoint"].get("signal", "SIGTERM")
         waiting = LastSave(attempt.checkpoints, attempt.looks, drain, attempt.clock)
+        until_ms = drain.kill_at_ms(attempt.upload_ms()) - _REQUEST_MS
         if self.is_command_running and asks_with != "SIGTERM":
             attempt.remark("asking the command to save, with %s" % asks_with)
             workload.ask_to_save(getattr(signal, asks_with))
-            waiting.wait_until(drain.kill_at_ms(attempt.upload_ms()))
+            waiting.wait_until(until_ms)
         elif self.is_command_running and not workload.handles_request_to_stop():
             due_ms = waiting.due_ms()
-            if due_ms is not None and due_ms <= drain.kill_at_ms(attempt.upload_ms()):
+            if due_ms is not None and due_ms <= until_ms:
                 attempt.remark("the command does not handle SIGTERM, and its next save is due in time: waiting for that")
-                waiting.wait_until(drain.kill_at_ms(attempt.upload_ms()))
+                waiting.wait_until(until_ms)
         return waiting
 
     def _is_shut_down(self, status: int) -> bool:

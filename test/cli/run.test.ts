@@ -19,6 +19,7 @@ const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   submit: { args: ['job.yaml'], exitCode: 7 },
   plan: { args: ['job.yaml'], exitCode: 0 },
   cancel: { args: ['job-none'], exitCode: 5 },
+  retry: { args: ['job-none'], exitCode: 5 },
   migrate: { args: ['job-none'], exitCode: 5 },
   extend: { args: ['job-none', '--budget', '1'], exitCode: 5 },
   list: { args: [], exitCode: 7 },
@@ -34,6 +35,7 @@ const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   interrupt: { args: ['job-none'], exitCode: 5 },
   doctor: { args: [], exitCode: 1 },
   completion: { args: ['bash'], exitCode: 0 },
+  rehearse: { args: ['missing.yaml'], exitCode: 2 },
   demo: { args: ['too many'], exitCode: 2 },
   dev: { args: [], exitCode: 7 },
 }

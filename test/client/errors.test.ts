@@ -20,6 +20,7 @@ describe('what was thrown, as an exit code', () => {
       'not-found': 5,
       unconfirmed: 6,
       unavailable: 7,
+      'not-survived': 8,
       interrupted: 130,
     })
   })

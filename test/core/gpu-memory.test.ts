@@ -41,7 +41,7 @@ const cards = EC2_GPUS.map(([type, name, memoryMiB]) =>
       cpus: 4,
       memoryMiB: 16384,
       architectures: ['x86_64'],
-      gpus: [{ name, manufacturer: 'NVIDIA', count: 1, memoryMiB }],
+      gpus: [{ name, manufacturer: 'NVIDIA', count: 1, memoryMiB, part: 1 }],
     } as unknown as Parameters<typeof shapeOf>[0],
     0,
   ),
