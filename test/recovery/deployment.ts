@@ -92,7 +92,14 @@ export class CloudDeployment {
     const config = readWorkerConfig(environment)
     const make = await workersOf(at, { config, namespace, program })
     const client = new Crucible({ ...config, owner: 'tester', environment } satisfies ClientConfig)
-    return new CloudDeployment(cloud, client, make.temporal, make.orchestrator, make.servers, await make.servers())
+    return new CloudDeployment(
+      cloud,
+      client,
+      make.temporal,
+      make.orchestrator,
+      make.servers,
+      await make.servers(),
+    )
   }
 
   async stop(): Promise<void> {
