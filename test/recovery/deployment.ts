@@ -30,6 +30,7 @@ import { runnerPublisher } from '../../workers/runner-program'
 import { SecretsDesk } from '../../workers/secrets'
 import { startTestCloud, type TestCloud } from '../support/cloud'
 import { freshNamespace } from '../support/namespace'
+import { startRecordingProxy, type RecordedCall, type RecordingProxy } from '../support/recording-proxy'
 import { testServer, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
 import { testWorkflowBundle } from '../support/workflow-bundle'
@@ -53,6 +54,8 @@ export interface DeploymentWishes {
   world?: WorldText
   /** Settings beside those that a small cloud needs. */
   settings?: Record<string, string>
+  /** Whether the calls of the services of AWS are written down. */
+  isRecorded?: boolean
 }
 
 export class CloudDeployment {
@@ -67,6 +70,7 @@ export class CloudDeployment {
     private readonly makeServers: () => Promise<Worker[]>,
     /** Of the backends. */
     private servers: readonly Worker[],
+    private readonly proxy: RecordingProxy | undefined,
   ) {
     this.orchestrating = orchestrator.run()
     this.serving = this.serve()
@@ -74,6 +78,8 @@ export class CloudDeployment {
 
   static async start(at: TestConnection, wishes: DeploymentWishes = {}): Promise<CloudDeployment> {
     const cloud = await startTestCloud(BUCKET, { throttling: 'off', ...wishes.world })
+    const proxy = wishes.isRecorded ? await startRecordingProxy(cloud.endpoint) : undefined
+    if (proxy !== undefined) process.env['AWS_ENDPOINT_URL'] = proxy.endpoint
     const namespace = await freshNamespace(at.client.connection as Connection)
     const program = join(cloud.folder, 'runner.pyz')
     execFileSync(process.execPath, [join(ROOT, 'tools', 'runner-zip.mjs'), program])
@@ -99,6 +105,7 @@ export class CloudDeployment {
       make.orchestrator,
       make.servers,
       await make.servers(),
+      proxy,
     )
   }
 
@@ -107,7 +114,13 @@ export class CloudDeployment {
     this.orchestrator.shutdown()
     await this.stopServing()
     await this.orchestrating
+    await this.proxy?.stop()
     await this.cloud.stop()
+  }
+
+  /** What the deployment has asked so far, and what it was answered; empty unless it was wished for. */
+  get calls(): readonly RecordedCall[] {
+    return this.proxy?.calls ?? []
   }
 
   /** Other workers in the place of those of the backends, which remember nothing of any provider. */
