@@ -1,4 +1,6 @@
-import { ApplicationFailure, Context } from '@temporalio/activity'
+import { ApplicationFailure, type Context } from '@temporalio/activity'
+import { deploymentOf, unstamped } from '../core/stamps'
+import { ELSEWHERE_MS } from './stamp-check'
 
 /** An inbound interceptor of an activity worker. */
 interface OnlyFor {
@@ -9,20 +11,22 @@ interface OnlyFor {
 }
 
 /**
- * Refuses each task that names another deployment, before anything is read or written. Retryable: a worker of that deployment may
- * take it.
+ * Refuses each task of another deployment before anything is read or written. Every workflow names its deployment in the stamp of each
+ * of its activities, so this goes before whatever takes the stamp off. Retryable, and soon: a worker of that deployment may take it.
  */
-export function onlyFor(deployment: string): OnlyFor {
+export function onlyFor({ info: { activityType } }: Pick<Context, 'info'>, deployment: string): OnlyFor {
   return {
     async execute(input, next) {
-      const named = JUDGES.includes(Context.current().info.activityType)
-        ? undefined
-        : deploymentIn(input.args[0])
+      const { args, stamp } = unstamped(input.args)
+      const told = stamp?.kind === 'activity' ? stamp.deployment : undefined
+      // Stamps of before did not name it; the inputs of most activities do.
+      const named = JUDGES.includes(activityType) ? undefined : (told ?? deploymentOf(args[0]))
       if (named === undefined || named === deployment) return next(input)
       throw ApplicationFailure.create({
         type: 'transient',
         message: `This worker belongs to deployment ${deployment}, and the task to ${named}. Stop this worker, or start it with the store of ${named}.`,
         nonRetryable: false,
+        nextRetryDelay: ELSEWHERE_MS,
       })
     },
   }
@@ -30,10 +34,3 @@ export function onlyFor(deployment: string): OnlyFor {
 
 /** They compare deployments themselves, and answer in the words of their verdicts. */
 const JUDGES: readonly string[] = ['collectGarbage', 'collectStoreGarbage']
-
-/** The deployment that an activity's input names, of itself or in its order. */
-function deploymentIn(input: unknown): string | undefined {
-  const { deployment, order } = (input ?? {}) as { deployment?: unknown; order?: { deployment?: unknown } }
-  const named = deployment ?? order?.deployment
-  return typeof named === 'string' ? named : undefined
-}

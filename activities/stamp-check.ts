@@ -1,8 +1,8 @@
 import { ApplicationFailure, type Context } from '@temporalio/activity'
 import { activityProblem, refusalOfArguments, unstamped } from '../core/stamps'
 
-/** Another worker may have the right key. */
-const ELSEWHERE_MS = 10_000
+/** Until a task is offered anew: another worker may have the right key, or the right store. */
+export const ELSEWHERE_MS = 10_000
 
 interface Input {
   args: unknown[]

@@ -17,8 +17,11 @@ export type Stamp =
   /** A client or a workflow sends a signal. */
   | { kind: 'signal'; name: string }
   | { kind: 'update'; name: string; updateId: string; atMs: number }
-  /** `run` is that of the workflow that schedules the activity; missing for an activity outside any workflow. */
-  | { kind: 'activity'; name: string; run?: string }
+  /**
+   * `run` is that of the workflow that schedules the activity; missing for an activity outside any workflow. `deployment` is the one
+   * whose work it is; missing where the workflow does not know it.
+   */
+  | { kind: 'activity'; name: string; run?: string; deployment?: string }
 
 /** An argument that only carries a stamp. The key is long so that no input of ours has it by chance. */
 interface Stamped {
@@ -119,4 +122,11 @@ export function activityProblem(
 
 function wordsOf({ kind, name }: Stamp): string {
   return `${kind} ${name}`
+}
+
+/** The deployment that the input of a workflow or an activity names, of itself or in its order. */
+export function deploymentOf(input: unknown): string | undefined {
+  const { deployment, order } = (input ?? {}) as { deployment?: unknown; order?: { deployment?: unknown } }
+  const named = deployment ?? order?.deployment
+  return typeof named === 'string' ? named : undefined
 }

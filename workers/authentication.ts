@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Client, type ConnectionLike } from '@temporalio/client'
+import type { Context } from '@temporalio/activity'
 import type { WorkerOptions } from '@temporalio/worker'
 import { failureInterceptor } from '../activities/failures'
 import { onlyFor } from '../activities/only-for'
@@ -23,9 +24,11 @@ export class Authentication {
     return {
       interceptors: {
         activity: [
+          ...(deployment === undefined
+            ? []
+            : [(context: Context) => ({ inbound: onlyFor(context, deployment) })]),
           (context) => ({ inbound: stampCheck(context, isRequired) }),
           () => ({ inbound: failureInterceptor }),
-          ...(deployment === undefined ? [] : [() => ({ inbound: onlyFor(deployment) })]),
         ],
       },
       ...this.converter('mark'),

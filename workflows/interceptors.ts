@@ -7,6 +7,7 @@ import {
   type WorkflowOutboundCallsInterceptor,
 } from '@temporalio/workflow'
 import {
+  deploymentOf,
   refusalOf,
   refusalOfArguments,
   signalProblem,
@@ -44,7 +45,12 @@ function refuse(what: string, problem: string): ApplicationFailure {
   )
 }
 
-const inbound: WorkflowInboundCallsInterceptor = {
+/** What a workflow's interceptors learn from its input, for the stamps of its activities. */
+interface Origin {
+  deployment?: string
+}
+
+const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
   execute(input, next) {
     const { workflowType, startTime, parent, continuedFromExecutionRunId } = workflowInfo()
     const { args, problem } = opened(input.args, (stamp) =>
@@ -55,8 +61,10 @@ const inbound: WorkflowInboundCallsInterceptor = {
         continuedFrom: continuedFromExecutionRunId,
       }),
     )
-    if (problem === undefined) return next({ ...input, args })
-    return Promise.reject(refuse('the input', problem))
+    if (problem !== undefined) return Promise.reject(refuse('the input', problem))
+    const deployment = deploymentOf(args[0])
+    if (deployment !== undefined) origin.deployment = deployment
+    return next({ ...input, args })
   },
 
   handleSignal(input, next) {
@@ -80,7 +88,7 @@ const inbound: WorkflowInboundCallsInterceptor = {
     if (problem === undefined) return next({ ...input, args })
     return Promise.reject(refuse(`the update ${input.name}`, problem))
   },
-}
+})
 
 function openedUpdate(input: { args: unknown[]; name: string; updateId: string }): ReturnType<typeof opened> {
   const { name, updateId } = input
@@ -95,16 +103,16 @@ function checkResult<T>(of: string, value: T): T {
   throw ApplicationFailure.nonRetryable(`Refused the result of ${of}: ${problem}.`, 'unclassified')
 }
 
-const outbound: WorkflowOutboundCallsInterceptor = {
+const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({
   scheduleActivity(input, next) {
     const { activityType } = input
-    const args = stamped(input.args, activityStamp(activityType))
+    const args = stamped(input.args, activityStamp(activityType, origin))
     return next({ ...input, args }).then((value) => checkResult(activityType, value))
   },
 
   scheduleLocalActivity(input, next) {
     const { activityType } = input
-    const args = stamped(input.args, activityStamp(activityType))
+    const args = stamped(input.args, activityStamp(activityType, origin))
     return next({ ...input, args }).then((value) => checkResult(activityType, value))
   },
 
@@ -129,11 +137,15 @@ const outbound: WorkflowOutboundCallsInterceptor = {
       args: stamped(input.args, { kind: 'continue', name, run: workflowInfo().runId }),
     })
   },
-}
+})
 
-function activityStamp(name: string): Stamp {
-  return { kind: 'activity', name, run: workflowInfo().runId }
+function activityStamp(name: string, { deployment }: Origin): Stamp {
+  const { runId } = workflowInfo()
+  return { kind: 'activity', name, run: runId, ...(deployment === undefined ? {} : { deployment }) }
 }
 
 /** Loaded by the worker into the sandbox of every workflow. */
-export const interceptors: WorkflowInterceptorsFactory = () => ({ inbound: [inbound], outbound: [outbound] })
+export const interceptors: WorkflowInterceptorsFactory = () => {
+  const origin: Origin = {}
+  return { inbound: [inboundOf(origin)], outbound: [outboundOf(origin)] }
+}

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
+import { Context } from '@temporalio/activity'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import type { Client } from '@temporalio/client'
+import { stamped } from '../../core/stamps'
 import type { ObjectStore } from '../../storage/store'
 import { onlyFor } from '../../activities/only-for'
 import { checkSameDeployment } from '../../workers/same-deployment'
@@ -13,12 +15,15 @@ const serverOf = (deployment: string): Client =>
 
 const AT = { address: 'here:7233', store: { url: 'file:///mine' } as ObjectStore, deployment: 'dep-mine' }
 
-const executed = (input: object, next: () => Promise<unknown>): Promise<unknown> =>
+const executed = (args: unknown[], next: () => Promise<unknown>): Promise<unknown> =>
   new MockActivityEnvironment({ activityType: 'settle' }).run(() =>
-    onlyFor('dep-mine')
-      .execute({ args: [input], headers: {} }, next)
+    onlyFor(Context.current(), 'dep-mine')
+      .execute({ args }, next)
       .catch((error: unknown) => error),
   )
+
+const stampOf = (deployment: string): unknown[] =>
+  stamped([{ jobId: 'job-1' }], { kind: 'activity', name: 'drain', run: 'run-1', deployment })
 
 describe('a worker', () => {
   it('refuses to start with the server of one deployment and the store of another', async () => {
@@ -29,21 +34,26 @@ describe('a worker', () => {
   })
 
   it.each([
-    ['a job', { deployment: 'dep-other' }],
-    ['an order', { order: { deployment: 'dep-other' } }],
-  ])(
-    'leaves a task to the workers of its deployment, and does nothing about it: %s',
-    async (_name, input) => {
-      let isRun = false
-      const next = async (): Promise<void> => void (isRun = true)
-      expect(await executed(input, next)).toMatchObject({ type: 'transient', nonRetryable: false })
-      expect(isRun).toBe(false)
-    },
-  )
+    ['a job', [{ deployment: 'dep-other' }]],
+    ['an order', [{ order: { deployment: 'dep-other' } }]],
+    ['a stamp', stampOf('dep-other')],
+  ])('leaves a task to the workers of its deployment, and does nothing about it: %s', async (_name, args) => {
+    let isRun = false
+    const next = async (): Promise<void> => void (isRun = true)
+    const refusal = await executed(args, next)
+    expect(refusal).toMatchObject({ type: 'transient', nonRetryable: false, nextRetryDelay: 10_000 })
+    expect((refusal as Error).message).toMatch(/belongs to deployment dep-mine, and the task to dep-other/)
+    expect(isRun).toBe(false)
+  })
 
   it('takes the tasks of its own deployment', async () => {
     const next = async (): Promise<string> => 'done'
-    for (const input of [{ deployment: 'dep-mine' }, { order: { deployment: 'dep-mine' } }, {}])
-      expect(await executed(input, next)).toBe('done')
+    for (const args of [
+      [{ deployment: 'dep-mine' }],
+      [{ order: { deployment: 'dep-mine' } }],
+      [{}],
+      stampOf('dep-mine'),
+    ])
+      expect(await executed(args, next)).toBe('done')
   })
 })

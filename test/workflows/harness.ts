@@ -81,6 +81,8 @@ export interface Ground {
   timing: Timing
   /** What may be spent in a month. */
   monthly?: MonthlyLimits | undefined
+  /** Whose tasks the workers take; any task where it is missing. */
+  deployment?: string
 }
 
 /** The jobs of a namespace, by their owner. */
@@ -208,15 +210,16 @@ export class ControlPlane extends Workforce {
         ...createDecidingActivities({ store, now, treasury }),
         ...createStoreActivities({ store, now, owners, treasury }),
       },
-      ...this.authentication.workerOptions(),
+      ...this.authentication.workerOptions(this.ground.deployment),
       shutdownGraceTime: 0,
     })
   }
 
   private backendDeps(): BackendWorkerDeps {
     const { authentication, client, namespace } = this
-    const { store, backend } = this.ground
+    const { store, backend, deployment } = this.ground
     return {
+      ...(deployment === undefined ? {} : { deployment }),
       connection: this.at.nativeConnection,
       ...{ namespace, client, store, authentication },
       backend: backend(),
