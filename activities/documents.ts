@@ -69,12 +69,16 @@ export class AttemptDocuments {
     return layout.claim(this.at.jobId, this.at.attempt)
   }
 
+  /** The first request to stop is `drain.json`; each later one, with a shorter window, has its number. */
   async putDrain(drain: Omit<Drain, 'requestedAtMs'>): Promise<void> {
+    const { jobId, attempt } = this.at
+    const { seq = 1 } = drain
     const document: Drain = { ...drain, requestedAtMs: this.now() }
-    await putDocumentIfAbsent(this.store, layout.drain(this.at.jobId, this.at.attempt), document)
+    const key = seq === 1 ? layout.drain(jobId, attempt) : layout.shorterDrain(jobId, attempt, seq)
+    await putDocumentIfAbsent(this.store, key, document)
   }
 
-  /** The request to stop, if there is one that anybody understands. */
+  /** The first request to stop, if there is one that anybody understands. */
   async readDrain(): Promise<Drain | undefined> {
     const key = layout.drain(this.at.jobId, this.at.attempt)
     return readDocument(this.store, key, parseDrain).catch(ignoreBadDocument)

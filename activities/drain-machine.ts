@@ -1,6 +1,7 @@
 import type { Backend } from '../backends/backend'
 import type { DrainMachineInput } from '../core/activities'
 import type { ObjectStore } from '../storage/store'
+import type { Beat } from '../core/documents'
 import { AttemptDocuments } from './documents'
 import { pause } from './heartbeat'
 
@@ -22,13 +23,16 @@ export async function drainMachine(
   signal: AbortSignal,
 ): Promise<{ isOnRecord: boolean }> {
   const documents = new AttemptDocuments(store, order, now)
+  const before = await beatOf(documents)
   const windowEndMs = now() + drain.windowMs
   const isOnRecord = await documents.putDrain(drain).then(
     () => true,
     () => false,
   )
   const untilMs = isOnRecord ? now() + patienceMs : 0
-  while (!(await isObeyed(documents))) {
+  // A runner that drains already says nothing of a shorter window: one that still beats still reads the store.
+  const isHeard = ({ seq }: Beat): boolean => (drain.seq ?? 1) === 1 || seq !== before?.seq
+  while (!(await isObeyed(documents, isHeard))) {
     if (now() < untilMs) {
       await pause(LOOK_MS, signal)
       continue
@@ -44,7 +48,11 @@ export async function drainMachine(
 }
 
 /** As far as the store tells; one that does not answer tells nothing. */
-async function isObeyed(documents: AttemptDocuments): Promise<boolean> {
-  const beat = await documents.readBeat().catch(() => undefined)
-  return beat?.phase === 'draining' || beat?.phase === 'finishing'
+async function isObeyed(documents: AttemptDocuments, isHeard: (beat: Beat) => boolean): Promise<boolean> {
+  const beat = await beatOf(documents)
+  return (beat?.phase === 'draining' || beat?.phase === 'finishing') && isHeard(beat)
+}
+
+function beatOf(documents: AttemptDocuments): Promise<Beat | undefined> {
+  return documents.readBeat().catch(() => undefined)
 }

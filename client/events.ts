@@ -142,7 +142,14 @@ async function drainEvents(store: ObjectStore, jobId: string, attempt: number): 
   // Put after the end of every attempt, so that a machine that comes late does not run: no news.
   if (drain === undefined || drain.reason === 'superseded') return []
   const text = `Asked to save and stop (${drain.reason}) within ${formatDuration(drain.windowMs)}`
-  return [{ atMs: drain.requestedAtMs, attempt, kind: 'stop-requested', text }]
+  const events: JobEvent[] = [{ atMs: drain.requestedAtMs, attempt, kind: 'stop-requested', text }]
+  for await (const { key } of store.list(layout.shorterDrains(jobId, attempt))) {
+    const shorter = await readDocument(store, key, parseDrain)
+    if (shorter === undefined) continue
+    const sooner = `Asked to stop sooner, within ${formatDuration(shorter.windowMs)}`
+    events.push({ atMs: shorter.requestedAtMs, attempt, kind: 'stop-requested', text: sooner })
+  }
+  return events
 }
 
 async function limitEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {

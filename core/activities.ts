@@ -125,7 +125,7 @@ export interface OrchestratorActivities {
   planWhenAvailable(input: PlanInput): Promise<Exclude<PlanOutcome, { kind: 'wait' }>>
   /** What next, and on record; a local activity. */
   decide(input: DecideInput): Promise<Verdict>
-  /** Puts `drain.json`. */
+  /** Puts `drain.json`, or one of `drains/` for a later, shorter window. */
   drain(input: { jobId: string; attempt: number; drain: Omit<Drain, 'requestedAtMs'> }): Promise<void>
   /**
    * Takes back an order that no worker picked up: puts `drain.json`, and the settlement of an attempt that bought nothing on

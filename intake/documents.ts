@@ -100,6 +100,7 @@ const lease: z.ZodType<Lease> = z.object({
 })
 
 const drain: z.ZodType<Drain> = z.object({
+  seq: z.int().min(1).exactOptional(),
   reason: z.enum(DRAIN_REASONS),
   windowMs: whole,
   requestedAtMs: whole,

@@ -33,6 +33,10 @@ export const layout = {
   limits: (jobId: string, attempt: number, seq: number) =>
     `jobs/${jobId}/attempts/${attempt}/limits/${String(seq).padStart(6, '0')}.json`,
   drain: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/drain.json`,
+  /** Shorter windows for a drain that has begun. */
+  shorterDrains: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/drains/`,
+  shorterDrain: (jobId: string, attempt: number, seq: number) =>
+    `jobs/${jobId}/attempts/${attempt}/drains/${String(seq).padStart(6, '0')}.json`,
   beat: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/beat.json`,
   /** What the attempt was restored from, and what became of it. */
   restores: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/restores.json`,

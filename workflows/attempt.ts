@@ -201,16 +201,18 @@ async function obeyDrain(
   await condition(() => orders.drain !== undefined || orders.isClosed)
   if (orders.drain === undefined) return new Promise(() => undefined)
   page.stopping(orders.drain.reason)
-  const drain = { reason: orders.drain.reason, windowMs: orders.drain.windowMs }
-  const beganMs = Date.now()
-  const isTold = await tellMachine(input, machine, { orders, drain })
-  if (!isTold) {
-    await forever(() => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }), page)
-  }
-  const passedMs = isTold ? Date.now() - beganMs : 0
-  for (;;) {
+  for (let seq = 1, passedMs = 0; ;) {
+    const { reason, windowMs } = orders.drain
+    // Attempts of before put the first window only, and wait here for a shorter one.
+    if (seq === 1 || patched('shorter-drains')) {
+      const beganMs = Date.now()
+      const drain = { reason, windowMs, ...(seq > 1 && { seq }) }
+      const isTold = await tellMachine(input, machine, { orders, drain })
+      if (!isTold)
+        await forever(() => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }), page)
+      passedMs = isTold ? Date.now() - beganMs : 0
+    }
     // The runner reads the order at its next look, and powers off at the end of the window.
-    const { windowMs } = orders.drain
     const allowanceMs = Math.max(0, windowMs + timing.powerOffMs + 2 * timing.beatMs - passedMs)
     const isShortened = await condition(
       () => orders.isClosed || (orders.drain?.windowMs ?? 0) < windowMs,
@@ -221,7 +223,8 @@ async function obeyDrain(
     )
     if (orders.isClosed) return new Promise(() => undefined)
     // The job does not want it to stop: it goes on elsewhere.
-    if (!isShortened) return orders.drain.reason === 'expired' ? { kind: 'stopped', by: 'expired' } : null
+    if (!isShortened) return reason === 'expired' ? { kind: 'stopped', by: 'expired' } : null
+    seq += 1
   }
 }
 

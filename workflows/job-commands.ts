@@ -33,6 +33,8 @@ const runningSignal = defineSignal<[RunningNotice]>(RUNNING_SIGNAL)
 
 /** What is left of a drain when somebody cannot wait: time for a signal handler, not for an upload. */
 const CANCEL_NOW_WINDOW_MS = 5_000
+/** The same for a workload that was asked to save before. */
+const ASKED_BEFORE_WINDOW_MS = 2_000
 
 /** Everything that a job can be told. Validators run before anything is accepted, so a refused command leaves no trace. */
 export function listen(run: JobRun): void {
@@ -47,9 +49,10 @@ export function listen(run: JobRun): void {
   setHandler(
     cancelNowUpdate,
     () => {
-      wishes.want('cancelled', CANCEL_NOW_WINDOW_MS)
+      const windowMs = wishes.present === 'cancelled' ? ASKED_BEFORE_WINDOW_MS : CANCEL_NOW_WINDOW_MS
+      wishes.want('cancelled', windowMs)
       page.stopping('cancelled')
-      return { message: `Cancelling; the workload has ${CANCEL_NOW_WINDOW_MS / 1_000} s to save.` }
+      return { message: `Cancelling; the workload has ${windowMs / 1_000} s to save.` }
     },
     {
       validator: () => refuseWhenOver(run),

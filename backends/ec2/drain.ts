@@ -17,9 +17,11 @@ export async function drain(
   { signal }: CallContext,
 ): Promise<void> {
   if (!isMachineId(id)) return
+  const { seq = 1 } = order
   const command = {
     machineId: id,
-    comment: `crucible drain ${attemptId}`,
+    // A shorter window is another command.
+    comment: `crucible drain ${attemptId}${seq === 1 ? '' : ` ${seq}`}`,
     lines: script('drain.py', { attemptId, drain: order }),
     goodForMs: TOLD_JUST_NOW_MS,
   }

@@ -158,7 +158,10 @@ GRANT = record(
     {"keyId": text, "secret": text, "sessionToken": or_null(text), "expiresAtMs": _whole_or_null}
 )
 
-DRAIN = record({"reason": literal(*DRAIN_REASONS), "windowMs": whole(), "requestedAtMs": whole()})
+DRAIN = record(
+    {"reason": literal(*DRAIN_REASONS), "windowMs": whole(), "requestedAtMs": whole()},
+    optional={"seq": whole(1)},
+)
 
 _PROGRESS = record(
     {"step": _whole_or_null, "stepsTotal": _whole_or_null, "loss": or_null(number), "atMs": whole()},

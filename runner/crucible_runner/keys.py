@@ -80,6 +80,7 @@ class Keys:
         self.lease = self.attempt + "lease.json"
         self.limits = self.attempt + "limits/"
         self.drain = self.attempt + "drain.json"
+        self.shorter_drains = self.attempt + "drains/"
         self.beat = self.attempt + "beat.json"
         self.result = self.attempt + "result.json"
         self.restores = self.attempt + "restores.json"

@@ -47,6 +47,7 @@ class Stop:
         self.upload_ms: Callable[[], int] = lambda: 0
         """How long the last upload of a checkpoint took."""
         self._asked: Optional[Tuple[str, int]] = None
+        self._told_here: Optional[Tuple[str, int]] = None
         self._noticed_end_ms: Optional[int] = None
         self._drain: Optional[Drain] = None
         self._is_signalled = False
@@ -56,10 +57,15 @@ class Stop:
         """Reason and window of an order to drain that lies on this machine itself: what a signal is about, if there is one."""
 
     def on_document(self, reason: str, window_ms: int) -> None:
-        """`drain.json` was read now."""
+        """`drain.json` was read now, or one of `drains/`: the first reason stays, and the window that ends first."""
         with self._lock:
-            if self._asked is None:
-                self._asked = (reason, self._clock.mono_ms() + min(self._drain_ms, window_ms))
+            self._ask(reason, self._clock.mono_ms() + min(self._drain_ms, window_ms))
+
+    def _ask(self, reason: str, end_ms: int) -> None:
+        if self._asked is None:
+            self._asked = (reason, end_ms)
+        else:
+            self._asked = (self._asked[0], min(self._asked[1], end_ms))
 
     def on_unknown_document(self) -> None:
         """`drain.json` is there, and nobody can read it."""
@@ -91,6 +97,10 @@ class Stop:
         if self._noticed_end_ms is None or end_ms < self._noticed_end_ms:
             self._noticed_end_ms = end_ms
 
+    def is_draining(self) -> bool:
+        with self._lock:
+            return self._drain is not None
+
     def look(self) -> Optional[Drain]:
         """The drain as it stands now, or None while nothing asks for one."""
         now_ms = self._clock.mono_ms()
@@ -112,11 +122,12 @@ class Stop:
             return self._drain
 
     def _obey_signal(self, now_ms: int) -> None:
-        told = self.asked_here() if self._asked is None else None
-        if told is None:
+        told = self.asked_here()
+        if told is None or told == self._told_here:
             self._interrupt(self._drain_ms)
         else:
-            self._asked = (told[0], now_ms + min(self._drain_ms, told[1]))
+            self._told_here = told
+            self._ask(told[0], now_ms + min(self._drain_ms, told[1]))
 
     def _reasons(self, now_ms: int) -> List[Tuple[str, int]]:
         """Every reason in force with the end of its window, in their order of rank."""

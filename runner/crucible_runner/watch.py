@@ -15,19 +15,29 @@ from .stop import Stop
 from .store import Store
 
 _LOOK_SECONDS_MAX = 5.0
+# While the machine stops, a shorter window may come whose seconds count.
+_DRAINING_LOOK_SECONDS_MAX = 1.0
 _NOTICE_LOOK_SECONDS = 1.0
 # Of what is not urgent AWS advises to ask every five seconds.
 _LOOKS_PER_HINT = 5
 
 
+class Numbered(NamedTuple):
+    """A document whose name is its number."""
+
+    seq: int
+    key: str
+
+
 class Watch:
-    """`drain.json`, `lease.json` and `limits/`."""
+    """`drain.json` with `drains/`, `lease.json` and `limits/`."""
 
     def __init__(self, store: Store, keys: Keys, remark: Remark) -> None:
         self._store = store
         self._keys = keys
         self._remark = remark
         self._complaint = ""
+        self._drain_seq = 1
         self._grant: Optional[dict] = None
         self.take_grant: Callable[[dict], None] = lambda sealed: None
         """Uses the sealed credentials of a lease. Raises `ValueError` or `OSError` that says why it cannot."""
@@ -45,7 +55,8 @@ class Watch:
 
         def run() -> None:
             while True:
-                pause.wait(min(beat_ms / 1000, _LOOK_SECONDS_MAX))
+                most = _DRAINING_LOOK_SECONDS_MAX if self._stop.is_draining() else _LOOK_SECONDS_MAX
+                pause.wait(min(beat_ms / 1000, most))
                 try:
                     self.look()
                     trouble.passed()
@@ -66,14 +77,18 @@ class Watch:
             if lease.get("usableUntilMs") is not None:
                 self._stop.on_usable_until(lease["usableUntilMs"])
             self._take_grant(lease.get("grant"))
-        newest = max(self._store.list(self._keys.limits), default="")
-        if newest.endswith(".json"):
-            number = newest[len(self._keys.limits) : -len(".json")]
-            if number.isdigit() and int(number) > self._limits.seq:
-                limits = self._read(newest, LIMITS)
-                if limits is not None and self._limits.obey(limits):
-                    self._moved()
-                    self._remark("obeying limits %d" % limits["seq"])
+        newest = self._newest_after(self._limits.seq, self._keys.limits)
+        if newest is not None:
+            limits = self._read(newest.key, LIMITS)
+            if limits is not None and self._limits.obey(limits):
+                self._moved()
+                self._remark("obeying limits %d" % limits["seq"])
+
+    def _newest_after(self, seq: int, folder: str) -> Optional[Numbered]:
+        """The document of the highest number in a folder, if that is higher than `seq`."""
+        key = max(self._store.list(folder), default="")
+        number = key[len(folder) : -len(".json")] if key.endswith(".json") else ""
+        return Numbered(int(number), key) if number.isdigit() and int(number) > seq else None
 
     def _learn(self, lease: dict) -> bool:
         """What the attempt had cost when the answered beat was sent."""
@@ -103,6 +118,17 @@ class Watch:
             # Whatever it says, somebody wants this machine to stop; reasons of a later version are among it.
             self._complain("drain.json cannot be understood, stopping all the same: %s" % error)
             self._stop.on_unknown_document()
+        self._read_shorter_drain()
+
+    def _read_shorter_drain(self) -> None:
+        newest = self._newest_after(self._drain_seq, self._keys.shorter_drains)
+        if newest is None:
+            return
+        drain = self._read(newest.key, DRAIN)
+        self._drain_seq = newest.seq
+        if drain is not None:
+            self._stop.on_document(drain["reason"], drain["windowMs"])
+            self._remark("asked to stop sooner, within %.1f s" % (drain["windowMs"] / 1000))
 
     def _read(self, key: str, shape: Shape) -> Optional[dict]:
         body = self._store.get(key)

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { GrantSource } from '../../activities/grants'
 import { BackendError } from '../../backends/errors'
 import type { LaunchInput } from '../../core/activities'
-import type { Claim, RunnerOrder } from '../../core/documents'
+import type { Claim, Drain, RunnerOrder } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import type { Order } from '../../core/plan'
 import { layout } from '../../storage/layout'
@@ -298,10 +298,11 @@ describe('start', () => {
 describe('telling a machine to drain', () => {
   const drain = { reason: 'cancelled', windowMs: 1_000 } as const
   /** What the provider was told, and what came of it. */
-  async function tell(launched: ReturnType<Place['launched']>, patienceMs = 0) {
+  async function tell(launched: ReturnType<Place['launched']>, patienceMs = 0, more: Partial<Drain> = {}) {
     const told: unknown[] = []
     const backend = { ...place.backend, drain: async (...[, how]: unknown[]) => void told.push(how) }
-    const answer = await perform(place.verbs({ backend }), 'drainMachine', { ...launched, drain, patienceMs })
+    const input = { ...launched, drain: { ...drain, ...more }, patienceMs }
+    const answer = await perform(place.verbs({ backend }), 'drainMachine', input)
     return { told, answer }
   }
 
@@ -311,6 +312,20 @@ describe('telling a machine to drain', () => {
     expect(await tell(launched, 60_000)).toEqual({ told: [], answer: { isOnRecord: true } })
     const { jobId, attempt } = launched.order
     expect(await place.read(layout.drain(jobId, attempt))).toMatchObject(drain)
+  })
+
+  it('with a shorter window is done by the document only where the runner still beats', async () => {
+    const launched = place.launched()
+    await place.beat(launched.order, { phase: 'draining', seq: 7 })
+    const { told } = await tell(launched, 10, { seq: 2 })
+    expect(told).toMatchObject([{ seq: 2, reason: drain.reason }])
+    const { jobId, attempt } = launched.order
+    expect(await place.read(layout.shorterDrain(jobId, attempt, 2))).toMatchObject(drain)
+
+    const telling = tell(launched, 60_000, { seq: 3 })
+    await until(async () => (await place.store.head(layout.shorterDrain(jobId, attempt, 3))) !== undefined)
+    await place.beat(launched.order, { phase: 'draining', seq: 8 })
+    expect((await telling).told).toEqual([])
   })
 
   it('waits for the runner, and then goes by the provider', async () => {

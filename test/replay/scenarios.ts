@@ -248,6 +248,17 @@ export const SCENARIOS: readonly Scenario[] = [
       }),
   },
   {
+    name: 'attempt.cancelled-then-now',
+    wishes: { behave: () => ({ stepsTotal: 10_000, isDeaf: true }), timing: { drainMs: 60_000 } },
+    play: ofAttempt((d) =>
+      played(d, {}, async (job) => {
+        await job.cancel()
+        await until(async () => (await d.store.head(layout.drain('job-test', 1))) !== undefined)
+        await job.executeUpdate('cancelNow')
+      }),
+    ),
+  },
+  {
     name: 'job.migrated',
     wishes: { behave: ({ attempt }) => (attempt === 1 ? { stepsTotal: 10_000 } : {}) },
     play: (d) =>

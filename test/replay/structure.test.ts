@@ -5,7 +5,9 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
+import type { Drain } from '../../core/documents'
 import { DRAIN_SIGNAL } from '../../core/messages'
+import { unstamped } from '../../core/stamps'
 
 interface Payloads {
   payloads?: { data?: string }[]
@@ -35,10 +37,13 @@ const scheduled = (events: Event[]): string[] =>
     it === undefined ? [] : [it.activityType.name],
   )
 
-const valuesOf = (payloads: Payloads | undefined): unknown[] =>
-  (payloads?.payloads ?? []).map(({ data }) =>
+/** Without the stamp that says what the values are for. */
+const valuesOf = (payloads: Payloads | undefined): unknown[] => {
+  const values = (payloads?.payloads ?? []).map(({ data }) =>
     data === undefined ? undefined : (JSON.parse(Buffer.from(data, 'base64').toString()) as unknown),
   )
+  return unstamped(values).args
+}
 
 /** Local activities as their markers tell them. */
 const localOf = (events: Event[]): string[] =>
@@ -49,9 +54,19 @@ const localOf = (events: Event[]): string[] =>
 const children = (events: Event[]): number =>
   events.filter((event) => event.startChildWorkflowExecutionInitiatedEventAttributes).length
 
+/** What its machine was told about stopping. */
+const drainsOf = (events: Event[]): Drain[] =>
+  events.flatMap(({ activityTaskScheduledEventAttributes: it }) =>
+    ['drain', 'drainMachine'].includes(it?.activityType?.name ?? '')
+      ? [(valuesOf(it!.input)[0] as { drain: Drain }).drain]
+      : [],
+  )
+
 describe('an attempt', () => {
   it.each(named('attempt.'))('keeps to sixty events, with three watches at most: %s', (_name, events) => {
-    expect(events.length).toBeLessThanOrEqual(60)
+    // A shorter window costs its signal, its document and another timer.
+    const shorter = drainsOf(events).length - 1
+    expect(events.length).toBeLessThanOrEqual(60 + 15 * Math.max(0, shorter))
     expect(scheduled(events).filter((name) => name === 'watch').length).toBeLessThanOrEqual(3)
   })
 
@@ -157,10 +172,13 @@ describe('a job', () => {
 
 describe('an attempt that is asked to stop', () => {
   it.each(named('attempt.').filter(([name]) => /drain|cancelled/.test(name)))(
-    'puts one drain.json, whatever the reason: %s',
-    (_name, events) => {
-      const putting = ['drain', 'drainMachine']
-      expect(scheduled(events).filter((name) => putting.includes(name))).toHaveLength(1)
+    'puts one drain.json, whatever the reason, and one document more for each shorter window: %s',
+    (name, events) => {
+      const drains = drainsOf(events)
+      expect(drains).toHaveLength(name === 'attempt.cancelled-then-now' ? 2 : 1)
+      expect(drains.map(({ seq = 1 }) => seq)).toEqual(drains.map((_, index) => index + 1))
+      const windows = drains.map(({ windowMs }) => windowMs)
+      expect(windows).toEqual([...new Set(windows)].sort((a, b) => b - a))
     },
   )
 })

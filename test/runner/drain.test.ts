@@ -95,6 +95,22 @@ describe('drain.json', () => {
     expect(machineProcesses(machine.id)).toEqual([])
   })
 
+  it('is made shorter by a later one, for a command that does not stop', async () => {
+    const world = createWorld()
+    const bundle = await world.bundle({ 'stubborn.py': STUBBORN })
+    const machine = await world.launch({ bundle, run: 'python3 stubborn.py', drainMs: 60_000 })
+    await untilStep(machine, 1)
+    await world.drain(1, { reason: 'cancelled', windowMs: 60_000 })
+    await machine.untilBeat(({ phase }) => phase === 'draining')
+    const askedAtMs = Date.now()
+    await world.drain(1, { seq: 2, reason: 'cancelled', windowMs: 2_000 })
+    const result = await machine.end()
+    expect(result).toMatchObject({ outcome: 'stopped', reason: 'cancelled', signal: 'SIGKILL' })
+    const tookMs = result.finishedAtMs - askedAtMs
+    expect(tookMs).toBeGreaterThanOrEqual(2_000)
+    expect(tookMs).toBeLessThan(10_000)
+  })
+
   it('with no time left kills at once and uploads no checkpoint', async () => {
     const world = createWorld()
     const machine = await launchCounter(world, {

@@ -221,7 +221,9 @@ export class World {
 
   async drain(attempt: number, drain: Partial<Drain>): Promise<void> {
     const document = { reason: 'migrated', windowMs: 10_000, requestedAtMs: Date.now(), ...drain }
-    await this.store.putIfAbsent(layout.drain(this.jobId, attempt), JSON.stringify(document))
+    const { seq = 1 } = drain
+    const key = seq === 1 ? layout.drain(this.jobId, attempt) : layout.shorterDrain(this.jobId, attempt, seq)
+    await this.store.putIfAbsent(key, JSON.stringify(document))
   }
 
   async lease(attempt: number, lease: Lease): Promise<void> {

@@ -3,7 +3,7 @@ import { spendOver } from '../../core/meter'
 import { microUsd } from '../../core/money'
 import { layout } from '../../storage/layout'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
-import { LONG, QUICK, SPOT, statusOf, worldsOn, type WorldWishes } from './harness'
+import { LONG, QUICK, SPOT, statusOf, worldsOn, type Deployment, type WorldWishes } from './harness'
 import { atStep, beatOf, ended, eventually, forReason, inState, running, TEST_LIMIT_MS } from './looks'
 import { expectUntouched } from './untouched'
 
@@ -20,6 +20,11 @@ afterAll(() => at.close())
 const inWorld = worldsOn(() => at)
 
 const firstLong: WorldWishes['behave'] = ({ attempt }) => (attempt === 1 ? LONG : {})
+
+/** The runner of the first attempt has begun to stop. */
+function draining(deployment: Deployment): Promise<void> {
+  return eventually(async () => (await beatOf(deployment))?.phase === 'draining')
+}
 
 describe('what the owner can tell a job', () => {
   const long = { behave: () => LONG }
@@ -42,15 +47,21 @@ describe('what the owner can tell a job', () => {
   it.concurrent(
     'cancels it now: a workload that does not listen has seconds',
     inWorld(
-      { behave: () => ({ ...LONG, isDeaf: true }), timing: { drainMs: 150_000 } },
+      { behave: () => ({ ...LONG, isDeaf: true }), timing: { drainMs: 150_000, powerOffMs: 30_000 } },
       async (deployment) => {
         const job = await deployment.submit()
         await running(job)
         await job.cancel()
         await inState(job, 'stopping')
+        await draining(deployment)
+        const askedAtMs = Date.now()
         const receipt = await job.executeUpdate<{ message: string }, []>('cancelNow')
-        expect(receipt.message).toMatch(/Cancelling/)
+        expect(receipt.message).toBe('Cancelling; the workload has 2 s to save.')
         expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+        // Far less than the window of the first request, and than the time that a runner has which does not obey.
+        expect(Date.now() - askedAtMs).toBeLessThan(20_000)
+        // Its runner obeyed: it has left a result, which a machine that is ended as it is does not.
+        expect(await deployment.store.head(layout.result('job-test', 1))).toBeDefined()
         expect(deployment.world.machines.map((machine) => machine.state)).toEqual(['gone'])
       },
     ),

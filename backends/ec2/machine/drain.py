@@ -11,12 +11,21 @@ import sys
 UNIT = "crucible-runner"
 
 
+def seq_at(path):
+    """The number of the order to drain that is here, 0 where there is none."""
+    try:
+        with open(path) as file:
+            return json.load(file).get("seq", 1)
+    except FileNotFoundError:
+        return 0
+
+
 def main(spec):
     if subprocess.call(["systemctl", "is-active", "--quiet", UNIT]) != 0:
         print("no runner is at work here")
         return 0
     path = os.path.join(os.environ.get("STATE_DIRECTORY") or "/var/lib/crucible", spec["attemptId"], "drain.json")
-    if os.path.exists(path):
+    if seq_at(path) >= spec["drain"].get("seq", 1):
         print("the runner was told already")
         return 0
     with open(path + ".part", "w") as file:

@@ -7,6 +7,7 @@ import {
 } from '@aws-sdk/client-ec2'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { createSdkApi } from '../../../backends/ec2/sdk'
+import type { Drain } from '../../../core/documents'
 import type { BackendError } from '../../../backends/errors'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/plan'
@@ -142,10 +143,18 @@ describe('over the wire', () => {
     expect(text).toMatch(
       /# The agent \(SSM\)\nis online[^]*crucible-runner.service[^]*active[^]*# The console\n[^]*booted/,
     )
+    const letGo = h.hold(handle.id, order.attemptId)
     const drain = { reason: 'cancelled', windowMs: 5_000, requestedAtMs: 1 } as const
-    const tell = async () => (await settled(h.backend.drain!(handle, drain, patiently()))) === 'answer'
-    await until(tell)
-    expect(JSON.parse(h.read(handle.id, order.attemptId, 'drain.json'))).toEqual(drain)
+    const there = (): unknown => JSON.parse(h.read(handle.id, order.attemptId, 'drain.json'))
+    const tell = async (told: Drain) =>
+      (await settled(h.backend.drain!(handle, told, patiently()))) === 'answer'
+    await until(() => tell(drain))
+    expect(there()).toEqual(drain)
+    // A shorter window takes its place.
+    const shorter = { ...drain, seq: 2, windowMs: 1_000 }
+    await until(() => tell(shorter))
+    expect(there()).toEqual(shorter)
+    letGo()
     await until(() => h.read(handle.id, order.attemptId, 'ended') !== '')
   })
 

@@ -59,7 +59,11 @@ export class RunnerTerms {
   }
 
   obeyDrain({ reason, windowMs }: Drain, nowMs: number): void {
-    this.#asked ??= { reason, untilMs: nowMs + Math.min(this.order.drainMs, windowMs) }
+    const untilMs = nowMs + Math.min(this.order.drainMs, windowMs)
+    this.#asked = {
+      reason: this.#asked?.reason ?? reason,
+      untilMs: Math.min(this.#asked?.untilMs ?? Infinity, untilMs),
+    }
   }
 
   obeyNotice(terminateAtMs: number, nowMs: number): void {

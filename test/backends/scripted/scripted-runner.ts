@@ -293,8 +293,15 @@ export class ScriptedRunner {
     }
     if (this.#lookDueAtMs > nowMs) return
     this.#lookDueAtMs = nowMs + Math.min(order.beatMs, LOOK_MS)
-    const drain = terms.isDrainAsked ? undefined : await this.#read<Drain>(layout.drain(jobId, attempt))
-    if (drain !== undefined) terms.obeyDrain(drain, nowMs)
+    if (terms.isDrainAsked) {
+      for await (const { key } of this.#store.list(layout.shorterDrains(jobId, attempt))) {
+        const shorter = await this.#read<Drain>(key)
+        if (shorter !== undefined) terms.obeyDrain(shorter, nowMs)
+      }
+    } else {
+      const drain = await this.#read<Drain>(layout.drain(jobId, attempt))
+      if (drain !== undefined) terms.obeyDrain(drain, nowMs)
+    }
     const lease = await this.#read<Lease>(layout.lease(jobId, attempt))
     if (lease !== undefined) terms.obeyLease(lease)
     for await (const { key } of this.#store.list(`${layout.attempt(jobId, attempt)}limits/`)) {

@@ -104,6 +104,30 @@ class WatchTest(ControlTest):
         self.watch.look()
         self.assertEqual(self.stop.look().reason, "superseded")
 
+    def test_a_later_window_of_a_drain_only_makes_it_shorter(self):
+        drain = {"reason": "migrated", "windowMs": 400, "requestedAtMs": 1}
+        self.store.put(self.keys.drain, dump(drain))
+        self.watch.look()
+        first = self.stop.look()
+        self.clock.advance(10)
+        self.store.put(self.keys.shorter_drains + "000002.json", dump(dict(drain, windowMs=20)))
+        self.watch.look()
+        self.assertEqual(self.stop.look(), (first.reason, first.began_at_ms, first.began_at_ms + 30))
+        self.store.put(self.keys.shorter_drains + "000003.json", dump(dict(drain, windowMs=300)))
+        self.watch.look()
+        self.watch.look()
+        self.assertEqual(self.stop.look().window_end_ms, first.began_at_ms + 30)
+        self.assertEqual(len(self.remarks), 2)
+
+    def test_the_newest_window_is_read_where_several_were_missed(self):
+        drain = {"reason": "cancelled", "windowMs": 400, "requestedAtMs": 1}
+        self.store.put(self.keys.drain, dump(drain))
+        for seq, window_ms in ((2, 300), (3, 50)):
+            self.store.put(self.keys.shorter_drains + "%06d.json" % seq, dump(dict(drain, windowMs=window_ms)))
+        self.watch.look()
+        now_ms = self.clock.mono_ms()
+        self.assertEqual(self.stop.look(), ("cancelled", now_ms, now_ms + 50))
+
 
 class BeatsTest(ControlTest):
     def test_numbers_go_on_and_the_moment_before_sending_counts(self):

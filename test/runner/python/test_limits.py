@@ -180,6 +180,19 @@ class StopTest(unittest.TestCase):
         self.assertEqual(drain.kill_at_ms(2_000), 4_500)
         self.assertEqual(drain.kill_at_ms(60_000), 4_000)
 
+    def test_a_signal_that_says_sooner_shortens_and_the_same_one_again_does_not(self):
+        told = [("cancelled", 8_000)]
+        self.stop.asked_here = lambda: told[0]
+        self.stop.on_signal()
+        self.assertEqual(self.stop.look(), ("cancelled", 0, 8_000))
+        self.clock.advance(1_000)
+        told[0] = ("cancelled", 2_000)
+        self.stop.on_signal()
+        self.assertEqual(self.stop.look(), ("cancelled", 0, 3_000))
+        self.clock.advance(1_000)
+        self.stop.on_signal()
+        self.assertEqual(self.stop.look(), ("cancelled", 0, 3_000))
+
     def test_a_document_that_says_now_ends_a_drain_under_way(self):
         self.stop.on_signal()
         self.assertEqual(self.stop.look().window_end_ms, 10_000)
