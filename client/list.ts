@@ -1,18 +1,21 @@
-import type { WorkflowExecutionInfo } from '@temporalio/client'
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client'
 import { isFinal, type JobReason, type JobState } from '../core/job'
 import type { JobStatus } from '../core/messages'
 import { SEARCH_ATTRIBUTES, WORKFLOW_TYPES } from '../core/queues'
 import type { RecordEntry } from '../core/record'
+import { SECOND_MS } from '../core/time'
 import { eachOf } from '../storage/parallel'
-import { readRecord, readRecords } from '../storage/record'
 import { ATTRIBUTE_KEYS } from './attributes'
 import type { Context } from './context'
+import { checkSameDeployment } from './deployment'
 import { GRPC, grpcCodeOf } from './errors'
-import { ENTRIES_PER_ATTEMPT, resultOf, statusFromRecord, submissionOf } from './history'
+import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobSummary, TroubleView } from './job-view'
 import { readAttempt } from './look'
+import { endedAtMsOf, readLastEntries, recordedJobs } from './recorded-jobs'
+import { StoreReads } from './store-reads'
 import { isAttemptOver, joinSummary } from './view'
-import { describeJob } from './workflow-state'
+import { describeJob, isForgotten } from './workflow-state'
 
 export interface ListFilter {
   /** Any of these. */
@@ -27,18 +30,72 @@ export interface ListFilter {
 /** A screenful; Temporal lists jobs that run before those that are over. */
 export const LIST_LIMIT = 50
 
+/** How long the store may hold up a list in all. */
+const STORE_LIMIT_MS = 5 * SECOND_MS
+
 /**
- * The jobs that match, newest first, from Temporal's index of workflows; each joined with a few documents of its own. Throws
- * `unavailable` when the server does not answer.
+ * The jobs that match, newest first, from Temporal's index of workflows; each joined with a few documents of its own. Jobs that are over
+ * and that Temporal has forgotten come after them, from the record. A store that does not answer in time only leaves out what it
+ * knows, with a note. Throws `unavailable` when the server does not answer, and `usage` when it is another deployment's.
  */
 export async function listJobs(context: Context, filter: ListFilter = {}): Promise<JobSummary[]> {
-  const found = await find(context, filter)
+  const reads = new StoreReads(STORE_LIMIT_MS)
+  const client = await context.temporal()
+  await reads.tell(() => checkSameDeployment(context, client))
+  const found = await find(client, filter)
   found.sort((a, b) => b.startTime.getTime() - a.startTime.getTime())
-  return eachOf(found, (execution) => summarise(context, execution))
+  const jobs = await eachOf(found, (execution) => summarise(context, execution, reads))
+  const recorded = await listRecorded(context, { client, filter, reads, jobs })
+  if (reads.trouble !== undefined)
+    context.note(
+      `The store ${context.config.home.storeUrl} does not answer (${reads.trouble}): progress and cost may be missing, and so are jobs that Temporal has forgotten.`,
+    )
+  return [...jobs, ...recorded]
 }
 
-async function find(context: Context, filter: ListFilter): Promise<WorkflowExecutionInfo[]> {
-  const client = await context.temporal()
+/** What the record adds to a list that has room left. */
+async function listRecorded(
+  context: Context,
+  at: { client: Client; filter: ListFilter; reads: StoreReads; jobs: JobSummary[] },
+): Promise<JobSummary[]> {
+  const { client, filter, reads, jobs } = at
+  const limit = (filter.limit ?? LIST_LIMIT) - jobs.length
+  if (limit <= 0) return []
+  const found = await reads.tell(() =>
+    recordedJobs(context.store, {
+      limit,
+      known: new Set(jobs.map(({ id }) => id)),
+      wants: (status) => matches(filter, status),
+      isForgotten: (jobId) => isForgotten(client, jobId).catch(() => false),
+      nowMs: context.now(),
+    }),
+  )
+  if (found?.isCutShort === true)
+    context.note('Older jobs were not looked at. Name one: `crucible show JOB`.')
+  return (found?.jobs ?? []).map((job) =>
+    joinSummary({
+      status: job.status,
+      spec: submissionOf(job.entries)?.spec,
+      newest: undefined,
+      endedAtMs: endedAtMsOf(job),
+      nowMs: context.now(),
+    }),
+  )
+}
+
+/** The same filter as `queryOf`, for what Temporal does not know. */
+function matches({ states = [], owner, name, backend }: ListFilter, status: JobStatus): boolean {
+  const last = status.attempts.at(-1)
+  const placed = last === undefined ? '' : `${last.backend}:${last.capacityType}`
+  return (
+    (states.length === 0 || states.includes(status.state)) &&
+    (owner === undefined || status.owner === owner) &&
+    (name === undefined || status.name === name) &&
+    (backend === undefined || (backend.includes(':') ? placed === backend : placed.startsWith(`${backend}:`)))
+  )
+}
+
+async function find(client: Client, filter: ListFilter): Promise<WorkflowExecutionInfo[]> {
   const limit = filter.limit ?? LIST_LIMIT
   const found: WorkflowExecutionInfo[] = []
   if (limit <= 0) return found
@@ -77,14 +134,13 @@ function quoted(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`
 }
 
-async function summarise(context: Context, execution: WorkflowExecutionInfo): Promise<JobSummary> {
-  const { store } = context
+async function summarise(
+  context: Context,
+  execution: WorkflowExecutionInfo,
+  reads: StoreReads,
+): Promise<JobSummary> {
   const jobId = jobIdOf(execution.workflowId)
-  const entries = await readRecords(store, jobId, { last: ENTRIES_PER_ATTEMPT })
-  if (submissionOf(entries) === undefined) {
-    const first = await readRecord(store, jobId, 0)
-    if (first !== undefined) entries.unshift(first)
-  }
+  const entries = (await reads.tell(() => readLastEntries(context.store, jobId))) ?? []
   const status = statusOf(jobId, execution, entries)
   const last = status.attempts.at(-1)
   const isRunning = last !== undefined && !isAttemptOver(last) && !isFinal(status.state)
@@ -93,7 +149,7 @@ async function summarise(context: Context, execution: WorkflowExecutionInfo): Pr
     status,
     trouble: isOpen ? await troubleNow(context, status) : null,
     spec: submissionOf(entries)?.spec,
-    newest: isRunning ? await readAttempt(store, jobId, last.number) : undefined,
+    newest: isRunning ? await reads.tell(() => readAttempt(context.store, jobId, last.number)) : undefined,
     endedAtMs: resultOf(entries)?.finishedAtMs ?? execution.closeTime?.getTime(),
     nowMs: context.now(),
   })

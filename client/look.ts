@@ -16,7 +16,7 @@ import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobView } from './job-view'
 import { recoveriesOf } from './recovery'
 import { joinView, type AttemptDocumentsRead } from './view'
-import { askWorkflow, closedWithoutRecord, type WorkflowSeen } from './workflow-state'
+import { askWorkflow, closedWithoutRecord, STARTS_WITHIN_MS, type WorkflowSeen } from './workflow-state'
 
 /** Schemas take longer to load than most commands take in all; a job that does not run needs none. */
 const lazily = createRequire(__filename)
@@ -30,8 +30,7 @@ export async function lookAt(context: Context, jobId: string): Promise<JobView> 
   const first = await readRecords(store, jobId)
   const known = statusFromRecord(first)
   if (known === undefined) throw noSuchJob(context, jobId)
-  const seen =
-    resultOf(first) === undefined ? await askWorkflow(context, jobId, known.attemptsTotal) : undefined
+  const seen = resultOf(first) === undefined ? await ask(context, known, first) : undefined
   // The last words of a workflow that has closed may have come after the first look.
   const entries = seen?.closed === undefined ? first : await readRecords(store, jobId)
   const status = present(statusFromRecord(entries) ?? known, seen)
@@ -48,6 +47,19 @@ export async function lookAt(context: Context, jobId: string): Promise<JobView> 
     uiUrl: uiUrlOf(config, jobWorkflowId(jobId), status.runId),
     nowMs: context.now(),
   })
+}
+
+/** What Temporal tells of a job that is not over by its record. */
+async function ask(
+  context: Context,
+  { id, attemptsTotal, submittedAtMs }: JobStatus,
+  entries: readonly RecordEntry[],
+): Promise<WorkflowSeen | undefined> {
+  const seen = await askWorkflow(context, id, attemptsTotal)
+  if (seen?.closed !== 'FORGOTTEN') return seen
+  // Its workflow may be about to start.
+  if (context.now() - submittedAtMs <= STARTS_WITHIN_MS) return undefined
+  return { ...seen, attemptClosedAtMs: entries.at(-1)?.atMs }
 }
 
 /** The workflow's own word while it is open and answers; else what the record says, and how the workflow closed. */

@@ -8,6 +8,7 @@ import { JOB_ID_PATTERN, jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } fro
 import { ensureDeployment } from '../storage/deployment'
 import { layout } from '../storage/layout'
 import { putRecord, readRecords } from '../storage/record'
+import { noteSubmission } from '../storage/submissions'
 import { attemptKey, ensureDeploymentKey, sealSecrets, type SecretValues } from '../storage/secrets'
 import { ATTRIBUTE_KEYS } from './attributes'
 import { codeFrom, codeOf, NO_CODE, type Code } from './bundle'
@@ -127,6 +128,7 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
     data: input,
   })
   const standing = submissionOf([entry])!
+  await noteSubmission(store, standing)
   // Through JSON, as the other one went.
   const written = JSON.parse(JSON.stringify(spec)) as JobSpec
   const isSame =

@@ -3,12 +3,16 @@ import type { Client, WorkflowExecutionDescription } from '@temporalio/client'
 import { isFinal } from '../core/job'
 import { STATUS_QUERY, type JobStatus } from '../core/messages'
 import { attemptWorkflowId, jobWorkflowId } from '../core/queues'
-import { SECOND_MS } from '../core/time'
+import { MINUTE_MS, SECOND_MS } from '../core/time'
 import type { Context } from './context'
+import { isNamed } from './errors'
 import type { TroubleView } from './job-view'
 
 /** How long the server, and a worker behind it, have to answer before record and beats must do. */
 const ANSWER_LIMIT_MS = 2 * SECOND_MS
+
+/** The record of a job begins before its workflow; within this that may be about to start. */
+export const STARTS_WITHIN_MS = MINUTE_MS
 
 /** What Temporal tells of a job. */
 export interface WorkflowSeen {
@@ -37,8 +41,28 @@ export async function askWorkflow(
       ),
     ])
     return { ...seen, status }
-  } catch {
-    return undefined
+  } catch (error) {
+    return isNamed(error, 'WorkflowNotFoundError') ? FORGOTTEN : undefined
+  }
+}
+
+/** Of a job whose history is gone from the server. */
+const FORGOTTEN: WorkflowSeen = {
+  status: undefined,
+  closed: 'FORGOTTEN',
+  closedAtMs: undefined,
+  trouble: null,
+  attemptClosedAtMs: undefined,
+}
+
+/** Whether the server answers, and has no workflow of the job. */
+export async function isForgotten(client: Client, jobId: string): Promise<boolean> {
+  try {
+    await ask(client, () => client.workflow.getHandle(jobWorkflowId(jobId)).describe())
+    return false
+  } catch (error) {
+    if (isNamed(error, 'WorkflowNotFoundError')) return true
+    throw error
   }
 }
 
@@ -50,16 +74,21 @@ export async function describeJob(
 ): Promise<Omit<WorkflowSeen, 'status'>> {
   const describe = (workflowId: string): Promise<WorkflowExecutionDescription> =>
     ask(client, () => client.workflow.getHandle(workflowId).describe())
+  let isChildForgotten = false
   const [job, child] = await Promise.all([
     describe(jobWorkflowId(jobId)),
-    attempt === 0 ? undefined : describe(attemptWorkflowId(jobId, attempt)).catch(() => undefined),
+    attempt === 0
+      ? undefined
+      : describe(attemptWorkflowId(jobId, attempt)).catch((error: unknown) => {
+          isChildForgotten = isNamed(error, 'WorkflowNotFoundError')
+        }),
   ])
   const isOpen = OPEN.includes(job.status.name)
   return {
     closed: isOpen ? undefined : job.status.name,
     closedAtMs: job.closeTime?.getTime(),
-    trouble: isOpen ? (troubleOf(job) ?? (child === undefined ? null : troubleOf(child))) : null,
-    attemptClosedAtMs: child?.closeTime?.getTime(),
+    trouble: isOpen ? (troubleOf(job) ?? (child == null ? null : troubleOf(child))) : null,
+    attemptClosedAtMs: (isChildForgotten ? job.closeTime : child?.closeTime)?.getTime(),
   }
 }
 
@@ -133,6 +162,7 @@ function isInTrouble(activity: PendingActivity): boolean {
 const CLOSED_HOW: Readonly<Record<string, string>> = {
   TERMINATED: 'Its workflow was terminated by hand.',
   TIMED_OUT: 'Its workflow timed out.',
+  FORGOTTEN: 'The Temporal server has no workflow of it: its history was deleted, or it never started.',
 }
 
 /** A job whose workflow closed without completing its record: what the record knows, and that the job is over. */

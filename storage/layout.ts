@@ -1,5 +1,8 @@
 import { checkpointId } from '../core/checkpoint'
 
+/** No instant is later; the index of jobs counts down from it. */
+const LATEST_MS = 999_999_999_999_999
+
 /** The keys of the object store; design and protocol in docs/runner-protocol.md. Every document has exactly one writer. */
 export const layout = {
   /** `{id}`: whose store this is. Put once by the first worker or client. */
@@ -13,6 +16,11 @@ export const layout = {
   /** Where the machines of a backend have ever been looked for: what is left in a place that nobody looks at any more can be told. */
   places: (backend: string) => `places/${backend}/`,
   place: (backend: string, place: string) => `places/${backend}/${place}.json`,
+
+  /** One empty object for each job, newest first: a store lists keys in their order. */
+  submissions: () => 'submissions/',
+  submission: (submittedAtMs: number, jobId: string) =>
+    `submissions/${String(LATEST_MS - submittedAtMs).padStart(15, '0')}-${jobId}`,
 
   jobs: () => 'jobs/',
   job: (jobId: string) => `jobs/${jobId}/`,

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Connection } from '@temporalio/client'
+import { DAY_MS, SECOND_MS } from '../../../core/time'
 import { LOOPBACK } from './ports'
 
 const LOOK_EVERY_MS = 50
@@ -42,6 +43,21 @@ function isOpen(port: number): Promise<boolean> {
   })
 }
 
+/** The server's own choice is a day. What is in the store outlives either. */
+const RETENTION_SECONDS = (30 * DAY_MS) / SECOND_MS
+
+/** Has the namespace keep the histories of jobs that are over for a month, also where an earlier version has made it. */
+async function keepHistories({ workflowService }: Connection, namespace: string): Promise<void> {
+  const { config } = await workflowService.describeNamespace({ namespace })
+  if (Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) === RETENTION_SECONDS) return
+  // The type wants a Long; a number is encoded as one.
+  const seconds = RETENTION_SECONDS as never
+  await workflowService.updateNamespace({
+    namespace,
+    config: { workflowExecutionRetentionTtl: { seconds } },
+  })
+}
+
 async function isServing({ port, namespace, searchAttributes }: ReadyOptions): Promise<boolean> {
   let connection: Connection | undefined
   try {
@@ -57,6 +73,7 @@ async function isServing({ port, namespace, searchAttributes }: ReadyOptions): P
       const added = Object.fromEntries(missing.map((name) => [name, KEYWORD]))
       await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: added })
     }
+    await keepHistories(connection, namespace)
     return true
   } catch {
     return false

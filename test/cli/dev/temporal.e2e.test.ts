@@ -6,11 +6,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { msToTs, optionalTsToMs } from '@temporalio/common/lib/time'
 import { startDevServer, type DevServer, type DevServerOptions } from '../../../cli/dev/temporal/dev-server'
 import { startLeashed } from '../../../cli/dev/temporal/leash'
 import { identify, isAlive, type ProcessIdentity } from '../../../cli/dev/temporal/process-identity'
 import { waitUntilReady } from '../../../cli/dev/temporal/ready'
 import { SEARCH_ATTRIBUTES } from '../../../core/queues'
+import { DAY_MS } from '../../../core/time'
 import { connectTo, testServer } from '../../support/temporal'
 import { until } from '../../support/until'
 
@@ -71,6 +73,20 @@ async function hasWorkflow(server: DevServer, workflowId: string): Promise<boole
   return found
 }
 
+/** How long the server keeps histories; sets that first where `days` is given. */
+async function retentionDays(server: DevServer, days?: number): Promise<number> {
+  const { client, close } = await connectTo(server.address)
+  const { namespace } = client.options
+  if (days !== undefined)
+    await client.workflowService.updateNamespace({
+      namespace,
+      config: { workflowExecutionRetentionTtl: msToTs(days * DAY_MS) },
+    })
+  const { config } = await client.workflowService.describeNamespace({ namespace })
+  await close()
+  return optionalTsToMs(config?.workflowExecutionRetentionTtl)! / DAY_MS
+}
+
 async function listenOnFreePort(): Promise<{ server: Server; port: number }> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -102,6 +118,15 @@ describe('a dev server', () => {
     expect(second.uiUrl).toBe(first.uiUrl)
     expect(await hasWorkflow(second, 'kept')).toBe(true)
     expect(await hasWorkflow(second, 'never started')).toBe(false)
+  })
+
+  it('keeps histories for 30 days, also where an earlier version has made the namespace', async () => {
+    const dataFile = newDataFile()
+    const first = await start({ dataFile })
+    expect(await retentionDays(first)).toBe(30)
+    await retentionDays(first, 1)
+    await first.stop()
+    expect(await retentionDays(await start({ dataFile }))).toBe(30)
   })
 
   it('refuses a second one on the same data file, naming the first, also when the same ports are wanted', async () => {

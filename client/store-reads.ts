@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { formatDuration } from '../core/time'
+import { isNamed } from './errors'
+
+/** Reads of a store that may be slow or away, for something that can do without: together they wait for it so long at most. */
+export class StoreReads {
+  /** Why something could not be read; missing while all could. */
+  trouble: string | undefined
+  private busyMs = 0
+  private activeTotal = 0
+  private activeSinceMs = 0
+
+  constructor(
+    private readonly limitMs: number,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /** What a read answers, or nothing once the store is in trouble. */
+  async tell<T>(read: () => Promise<T>): Promise<T | undefined> {
+    if (this.trouble !== undefined) return undefined
+    if (this.activeTotal++ === 0) this.activeSinceMs = this.now()
+    const leftMs = this.limitMs - this.busyMs - (this.now() - this.activeSinceMs)
+    const stop = new AbortController()
+    const isLate = sleep(Math.max(0, leftMs), LATE, { signal: stop.signal }).catch(() => LATE)
+    try {
+      const answer = await Promise.race([read(), isLate])
+      if (answer !== LATE) return answer as T
+      this.trouble ??= `no answer within ${formatDuration(this.limitMs)}`
+      return undefined
+    } catch (error) {
+      if (!isNamed(error, 'StoreError')) throw error
+      this.trouble ??= (error as Error).message
+      return undefined
+    } finally {
+      stop.abort()
+      if (--this.activeTotal === 0) this.busyMs += this.now() - this.activeSinceMs
+    }
+  }
+}
+
+const LATE = Symbol('late')
