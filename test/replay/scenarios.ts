@@ -1,15 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { WORKFLOW_TYPES, ORCHESTRATOR_QUEUE, treasuryWorkflowId } from '../../core/queues'
 import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
+import { EMPTY_LEDGER } from '../../core/ledger'
+import type { JobCarry, JobStatus, ResolvedJob } from '../../core/messages'
 import type { RecordKind } from '../../core/record'
 import { CLOCK_SLACK_MS } from '../../core/time'
 import { USEFUL_RUN_MS } from '../../planner/assumptions'
 import { putDocument } from '../../storage/json'
+import { readRecords } from '../../storage/record'
 import { layout } from '../../storage/layout'
 import { until } from '../support/until'
 import {
   ON_DEMAND,
   QUICK,
+  SPEC,
   SPOT,
   statusOf,
   type Deployment,
@@ -67,6 +72,20 @@ async function paused(deployment: Deployment): Promise<JobHandle> {
   const job = await deployment.submit()
   await until(async () => (await statusOf(job)).attemptsTotal === 2)
   return job
+}
+
+/** What a job takes along that was resolved as another was, after an attempt that it must not repeat at once. */
+async function carryOf({ store }: Deployment, jobId: string): Promise<JobCarry> {
+  const entries = await readRecords(store, jobId)
+  const resolved = entries.find(({ kind }) => kind === 'resolved')!.data as ResolvedJob
+  const pause = { forMs: 1_000, reason: 'interrupted', message: 'Its machine was taken back.' } as const
+  const deadlineAtMs = Date.now() + 600_000
+  const status: JobStatus = {
+    ...{ id: 'job-test', name: SPEC.name, owner: 'somebody', submittedAtMs: Date.now(), deadlineAtMs },
+    ...{ state: 'recovering', reason: pause.reason, message: pause.message },
+    ...{ spentMicroUsd: 5, attempts: [], attemptsTotal: 3, placementReasons: [] },
+  }
+  return { resolved, status, ledger: EMPTY_LEDGER, avoid: [], pause, recordSeq: 20 }
 }
 
 /** A store that refuses one kind of record twice. */
@@ -281,6 +300,30 @@ export const SCENARIOS: readonly Scenario[] = [
           args: [{ deadlineAtMs: Date.now() + 600_000, budgetMicroUsd: microUsd(2_000) }],
         }),
       ),
+  },
+  {
+    name: 'job.extended-and-migrated-at-once',
+    wishes: { behave: ({ attempt }) => (attempt === 1 ? { stepsTotal: 10_000 } : {}) },
+    play: (d) =>
+      played(d, {}, async (job) => {
+        // Both come in one task of the workflow.
+        await d.stop('orchestrator')
+        const updates = Promise.all([
+          job.executeUpdate('extend', { args: [{ deadlineAtMs: Date.now() + 600_000 }] }),
+          job.executeUpdate('migrate', { args: [{}] }),
+        ])
+        await sleep(2_000)
+        await d.startOrchestrator()
+        await updates
+      }),
+  },
+  {
+    name: 'job.carried-over',
+    wishes: TWO_JOBS,
+    play: async (d) => {
+      const source = await cancelledWithCheckpoint(d)
+      return closed(await d.submit({}, { source, carry: await carryOf(d, SOURCE_JOB) }))
+    },
   },
   {
     name: 'job.deadline',

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { MockActivityEnvironment } from '@temporalio/testing'
+import { DefaultLogger } from '@temporalio/worker'
+import { createCopyingActivities } from '../../activities/copying'
+import { createDecidingActivities } from '../../activities/deciding'
+import { Fleet } from '../../activities/fleet'
+import { createPlanningActivities } from '../../activities/planning'
+import { createStoreActivities } from '../../activities/store-garbage'
+import { createWatchActivities } from '../../activities/watch'
+import { Place, QUICK } from './place'
+
+let place: Place
+beforeEach(async () => {
+  place = await Place.make()
+})
+afterEach(() => place.dispose())
+
+type Activities = Record<string, (input: unknown) => Promise<unknown>>
+
+/** Everything that workers serve. */
+function served(): Activities {
+  const { store, now, backend } = place
+  const owners = async (): Promise<'absent'> => 'absent'
+  return {
+    ...createPlanningActivities({
+      ...{ store, now, backends: ['scripted'], timing: QUICK },
+      askOffers: () => Promise.reject(new Error('not asked here')),
+      publishRunner: async () => 'a'.repeat(64),
+    }),
+    ...createCopyingActivities({ store, now }),
+    ...createDecidingActivities({ store, now }),
+    ...createStoreActivities({ store, now, owners }),
+    ...place.verbs(),
+    ...createWatchActivities(new Fleet(backend, store, now)),
+  } as unknown as Activities
+}
+
+const NAMES = [
+  ...['resolveJob', 'plan', 'previewPlan', 'planWhenAvailable', 'copyCheckpoint', 'decide', 'drain'],
+  ...['withdraw', 'extend', 'promiseBudget', 'finishJob', 'collectStoreGarbage'],
+  ...['offers', 'launch', 'find', 'start', 'drainMachine', 'settle', 'collectGarbage', 'watch'],
+]
+
+describe('every activity', () => {
+  it('is in this test', () => {
+    expect(Object.keys(served()).sort()).toEqual([...NAMES].sort())
+  })
+
+  it.each(NAMES)('beats before it does anything, so that a lost worker is noticed: %s', async (name) => {
+    const environment = new MockActivityEnvironment(
+      {
+        ...{ activityType: name, startToCloseTimeoutMs: 600_000, heartbeatTimeoutMs: 20_000 },
+      },
+      { logger: new DefaultLogger('ERROR') },
+    )
+    let beats = 0
+    environment.on('heartbeat', () => void (beats += 1))
+    // Whatever comes of an input that says nothing.
+    const done = environment.run(async () => served()[name]!({})).catch(() => undefined)
+    environment.cancel('CANCELLED')
+    await done
+    expect(beats).toBeGreaterThanOrEqual(1)
+  })
+})
