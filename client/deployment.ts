@@ -4,7 +4,7 @@ import { GARBAGE_COLLECTION_SCHEDULE_ID } from '../core/queues'
 import { readDeployment } from '../storage/deployment'
 import { SealError } from '../storage/payload-seal'
 import type { Context } from './context'
-import { CrucibleError, isNamed } from './errors'
+import { CrucibleError, isNamed, SAME_DEPLOYMENT_HINT } from './errors'
 
 /**
  * What the schedule of garbage collection runs with: the deployment that Temporal holds, and its backends. Throws a `SealError`
@@ -41,9 +41,7 @@ export async function checkSameDeployment({ store, config }: Context, client: Cl
   throw new CrucibleError(
     'usage',
     `The Temporal server at ${address} belongs to another deployment (${scheduled.deployment}) than the store ${store.url} (${stored ?? 'not used yet'}).`,
-    {
-      hint: 'Name the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE), or start your own with `crucible dev`.',
-    },
+    { hint: SAME_DEPLOYMENT_HINT },
   )
 }
 

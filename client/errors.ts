@@ -45,6 +45,10 @@ export class CrucibleError extends Error {
   }
 }
 
+/** What to do about a server and a store of two deployments. */
+export const SAME_DEPLOYMENT_HINT =
+  'Name the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE), or start your own with `crucible dev`.'
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -7,8 +7,7 @@ import { SECOND_MS } from '../core/time'
 import { eachOf } from '../storage/parallel'
 import { ATTRIBUTE_KEYS } from './attributes'
 import type { Context } from './context'
-import { checkSameDeployment } from './deployment'
-import { GRPC, grpcCodeOf } from './errors'
+import { CrucibleError, GRPC, grpcCodeOf, SAME_DEPLOYMENT_HINT } from './errors'
 import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobSummary, TroubleView } from './job-view'
 import { readAttempt } from './look'
@@ -41,16 +40,40 @@ const STORE_LIMIT_MS = 5 * SECOND_MS
 export async function listJobs(context: Context, filter: ListFilter = {}): Promise<JobSummary[]> {
   const reads = new StoreReads(STORE_LIMIT_MS)
   const client = await context.temporal()
-  await reads.tell(() => checkSameDeployment(context, client))
   const found = await find(client, filter)
   found.sort((a, b) => b.startTime.getTime() - a.startTime.getTime())
-  const jobs = await eachOf(found, (execution) => summarise(context, execution, reads))
+  const read = await eachOf(found, async (execution) => ({
+    execution,
+    entries: await reads.tell(() => readLastEntries(context.store, jobIdOf(execution.workflowId))),
+  }))
+  refuseForeign(context, read)
+  const jobs = await eachOf(read, (one) => summarise(context, one, reads))
   const recorded = await listRecorded(context, { client, filter, reads, jobs })
   if (reads.trouble !== undefined)
     context.note(
       `The store ${context.config.home.storeUrl} does not answer (${reads.trouble}): progress and cost may be missing, and so are jobs that Temporal has forgotten.`,
     )
   return [...jobs, ...recorded]
+}
+
+/** A job of Temporal's index with its record, which is missing where the store did not answer. */
+interface Found {
+  execution: WorkflowExecutionInfo
+  entries: RecordEntry[] | undefined
+}
+
+/**
+ * The record of a job begins before its workflow: a server with jobs of which none is in the store is another deployment's. Told by
+ * these, since the server's own word for it needs a part of the client that takes longer to load than a list may.
+ */
+function refuseForeign({ store, config }: Context, found: Found[]): void {
+  if (found.length === 0 || found.some(({ entries }) => entries?.length !== 0)) return
+  const { address = 'localhost:7233' } = config.temporal.connection
+  throw new CrucibleError(
+    'usage',
+    `The Temporal server at ${address} belongs to another deployment: the store ${store.url} has none of its jobs.`,
+    { hint: SAME_DEPLOYMENT_HINT },
+  )
 }
 
 /** What the record adds to a list that has room left. */
@@ -136,11 +159,10 @@ function quoted(text: string): string {
 
 async function summarise(
   context: Context,
-  execution: WorkflowExecutionInfo,
+  { execution, entries = [] }: Found,
   reads: StoreReads,
 ): Promise<JobSummary> {
   const jobId = jobIdOf(execution.workflowId)
-  const entries = (await reads.tell(() => readLastEntries(context.store, jobId))) ?? []
   const status = statusOf(jobId, execution, entries)
   const last = status.attempts.at(-1)
   const isRunning = last !== undefined && !isAttemptOver(last) && !isFinal(status.state)

@@ -24,8 +24,8 @@ beforeEach(async () => {
 })
 afterEach(() => world.remove())
 
-/** A server of a deployment that knows the workflows of these jobs, which are under way. */
-function serverOf(jobIds: string[], deployment = MINE): Client {
+/** A server that knows the workflows of these jobs, which are under way. */
+function serverOf(jobIds: string[]): Client {
   const executions = jobIds.map((jobId) => ({
     workflowId: `job/${jobId}`,
     startTime: new Date(NOW),
@@ -34,7 +34,6 @@ function serverOf(jobIds: string[], deployment = MINE): Client {
   }))
   return {
     withDeadline: (_untilMs: number, call: () => unknown) => call(),
-    schedule: { getHandle: () => ({ describe: async () => ({ action: { args: [{ deployment }] } }) }) },
     workflow: {
       async *list() {
         yield* executions
@@ -74,6 +73,11 @@ async function job(
   await putRecord(world.store, jobId, {
     ...{ seq: 5, atMs: NOW, kind: 'finished', summary: '', data: { result, status } },
   })
+}
+
+/** A list that ends as an answer does. */
+async function* ending(answer: () => Promise<never>): AsyncGenerator<never> {
+  yield await answer()
 }
 
 const idsOf = async (filter = {}): Promise<string[]> =>
@@ -117,7 +121,7 @@ describe('the list of jobs', () => {
   it('has what Temporal knows where the store is away, and says what is missing', async () => {
     world.client = serverOf(['job-known'])
     const away = () => Promise.reject(new StoreError('the disk is gone', { isTransient: true }))
-    Object.assign(world.store, { get: away, list: away, head: away })
+    Object.assign(world.store, { get: away, list: () => ending(away), head: away })
     expect(await listJobs(world.context)).toMatchObject([{ id: 'job-known', state: 'running' }])
     expect(notes).toEqual([expect.stringMatching(/does not answer \(the disk is gone\): progress and cost/)])
   })
@@ -125,7 +129,7 @@ describe('the list of jobs', () => {
   it('does not wait long for a store that hangs', async () => {
     world.client = serverOf(['job-known', 'job-other'])
     const hang = () => new Promise<never>(() => undefined)
-    Object.assign(world.store, { get: hang, list: hang, head: hang })
+    Object.assign(world.store, { get: hang, list: () => ending(hang), head: hang })
     const beganMs = performance.now()
     expect(await idsOf()).toHaveLength(2)
     expect(performance.now() - beganMs).toBeLessThan(20_000)
@@ -133,10 +137,13 @@ describe('the list of jobs', () => {
   })
 
   it("is refused where the server is another deployment's", async () => {
-    world.client = serverOf(['job-theirs'], 'dep-1111111111')
+    await job('job-mine', 50 * MINUTE_MS)
+    world.client = serverOf(['job-theirs', 'job-of-theirs'])
     await expect(listJobs(world.context)).rejects.toMatchObject({
       kind: 'usage',
-      message: expect.stringMatching(/belongs to another deployment \(dep-1111111111\)/),
+      message: expect.stringMatching(
+        /localhost:1 belongs to another deployment: the store .* none of its jobs/,
+      ),
       hint: expect.stringMatching(/crucible dev/),
     })
   })
