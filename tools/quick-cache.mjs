@@ -2,7 +2,7 @@
 //
 //   node tools/quick-cache.mjs
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http2'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -13,6 +13,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const require = createRequire(import.meta.url)
 const { QUICK_CODE_CACHE, compileQuick, runQuick } = require(join(ROOT, 'dist/cli/quick.js'))
 const { SEARCH_ATTRIBUTES } = require(join(ROOT, 'dist/core/queues.js'))
+const { layout } = require(join(ROOT, 'dist/storage/layout.js'))
 const { ListWorkflowExecutionsResponse } = require('@temporalio/proto').temporal.api.workflowservice.v1
 
 const keyword = (text) => ({
@@ -27,6 +28,11 @@ const JOB = {
   searchAttributes: { indexedFields: { [SEARCH_ATTRIBUTES.state]: keyword('running') } },
 }
 const JOBS = ListWorkflowExecutionsResponse.encode({ executions: [JOB] }).finish()
+
+const SUBMITTED = {
+  ...{ seq: 0, atMs: 0, kind: 'submitted', summary: '' },
+  data: { jobId: 'example', spec: { name: 'example' }, owner: 'build', submittedAtMs: 0 },
+}
 
 /** Answers with jobs, or with nothing in particular. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 function answer(stream, { ':path': path }) {
@@ -56,6 +62,10 @@ const server = createServer().on('stream', answer).listen(0, '127.0.0.1')
 await once(server, 'listening')
 const home = mkdtempSync(join(tmpdir(), 'crucible-build-'))
 try {
+  // Its submission: a server none of whose jobs is in the store would be another deployment's.
+  const submission = join(home, 'store', layout.record('example', 0))
+  mkdirSync(dirname(submission), { recursive: true })
+  writeFileSync(submission, JSON.stringify(SUBMITTED))
   const script = compileQuick()
   const { runCli, parseBeat } = runQuick(script)
   refuseBeat(parseBeat)
