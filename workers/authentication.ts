@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { Client, type ConnectionLike } from '@temporalio/client'
-import type { Context } from '@temporalio/activity'
 import type { WorkerOptions } from '@temporalio/worker'
 import { failureInterceptor } from '../activities/failures'
 import { onlyFor } from '../activities/only-for'
@@ -26,7 +25,7 @@ export class Authentication {
         activity: [
           ...(deployment === undefined
             ? []
-            : [(context: Context) => ({ inbound: onlyFor(context, deployment) })]),
+            : [(context: Parameters<typeof onlyFor>[0]) => ({ inbound: onlyFor(context, deployment) })]),
           (context) => ({ inbound: stampCheck(context, isRequired) }),
           () => ({ inbound: failureInterceptor }),
         ],

@@ -2,25 +2,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { WORKFLOW_TYPES, ORCHESTRATOR_QUEUE, treasuryWorkflowId } from '../../core/queues'
 import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
-import { EMPTY_LEDGER } from '../../core/ledger'
-import type { JobCarry, JobStatus, ResolvedJob } from '../../core/messages'
 import type { RecordKind } from '../../core/record'
 import { CLOCK_SLACK_MS } from '../../core/time'
 import { USEFUL_RUN_MS } from '../../planner/assumptions'
 import { putDocument } from '../../storage/json'
-import { readRecords } from '../../storage/record'
 import { layout } from '../../storage/layout'
 import { until } from '../support/until'
 import {
   ON_DEMAND,
   QUICK,
-  SPEC,
   SPOT,
   statusOf,
   type Deployment,
   type JobHandle,
   type WorldWishes,
 } from '../workflows/harness'
+import { carryOf } from '../workflows/carry'
 import { cancelledWithCheckpoint, holdCopies, SOURCE_JOB } from '../workflows/two-jobs'
 
 /** One branch of a workflow: how to live through it, and the workflow whose history tells it. */
@@ -74,20 +71,6 @@ async function paused(deployment: Deployment): Promise<JobHandle> {
   return job
 }
 
-/** What a job takes along that was resolved as another was, after an attempt that it must not repeat at once. */
-async function carryOf({ store }: Deployment, jobId: string): Promise<JobCarry> {
-  const entries = await readRecords(store, jobId)
-  const resolved = entries.find(({ kind }) => kind === 'resolved')!.data as ResolvedJob
-  const pause = { forMs: 1_000, reason: 'interrupted', message: 'Its machine was taken back.' } as const
-  const deadlineAtMs = Date.now() + 600_000
-  const status: JobStatus = {
-    ...{ id: 'job-test', name: SPEC.name, owner: 'somebody', submittedAtMs: Date.now(), deadlineAtMs },
-    ...{ state: 'recovering', reason: pause.reason, message: pause.message },
-    ...{ spentMicroUsd: 5, attempts: [], attemptsTotal: 3, placementReasons: [] },
-  }
-  return { resolved, status, ledger: EMPTY_LEDGER, avoid: [], pause, recordSeq: 20 }
-}
-
 /** A store that refuses one kind of record twice. */
 function refusing(deployment: Deployment, kind: RecordKind): Deployment {
   const { store } = deployment
@@ -120,6 +103,18 @@ const ON_GPU = { resources: { gpus: { min: 1 } } }
 const TWO_JOBS: WorldWishes = {
   behave: ({ jobId }) => ({ stepsTotal: jobId === SOURCE_JOB ? 10_000 : 20 }),
 }
+
+const DEAF: WorldWishes = {
+  behave: () => ({ stepsTotal: 10_000, isDeaf: true }),
+  timing: { drainMs: 60_000 },
+}
+
+const cancelledThenNow = (d: Deployment): Promise<string> =>
+  played(d, {}, async (job) => {
+    await job.cancel()
+    await until(async () => (await d.store.head(layout.drain('job-test', 1))) !== undefined)
+    await job.executeUpdate('cancelNow')
+  })
 
 export const SCENARIOS: readonly Scenario[] = [
   { name: 'job.succeeded', play: (d) => played(d) },
@@ -256,27 +251,8 @@ export const SCENARIOS: readonly Scenario[] = [
     play: (d) => played(refusing(d, 'decided')),
   },
   { name: 'job.cancelled', wishes: LONG, play: (d) => played(d, {}, (job) => job.cancel()) },
-  {
-    name: 'job.cancelled-then-now',
-    wishes: { behave: () => ({ stepsTotal: 10_000, isDeaf: true }), timing: { drainMs: 60_000 } },
-    play: (d) =>
-      played(d, {}, async (job) => {
-        await job.cancel()
-        await until(async () => (await statusOf(job)).state === 'stopping')
-        await job.executeUpdate('cancelNow')
-      }),
-  },
-  {
-    name: 'attempt.cancelled-then-now',
-    wishes: { behave: () => ({ stepsTotal: 10_000, isDeaf: true }), timing: { drainMs: 60_000 } },
-    play: ofAttempt((d) =>
-      played(d, {}, async (job) => {
-        await job.cancel()
-        await until(async () => (await d.store.head(layout.drain('job-test', 1))) !== undefined)
-        await job.executeUpdate('cancelNow')
-      }),
-    ),
-  },
+  { name: 'job.cancelled-then-now', wishes: DEAF, play: cancelledThenNow },
+  { name: 'attempt.cancelled-then-now', wishes: DEAF, play: ofAttempt(cancelledThenNow) },
   {
     name: 'job.migrated',
     wishes: { behave: ({ attempt }) => (attempt === 1 ? { stepsTotal: 10_000 } : {}) },
