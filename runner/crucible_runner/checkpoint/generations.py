@@ -54,6 +54,8 @@ class Generation:
         """The newest step of the program then."""
         self.is_doubtful = False
         """The disk was full while it was written: what could not be written may be missing."""
+        self.held: Set[str] = set()
+        """Its files that a process still had open for writing after the last change: what is written there next is this save."""
         self.is_superseded = False
         """The next save has begun."""
         self.selection: Optional[Selection] = None
@@ -80,12 +82,8 @@ class Look(NamedTuple):
 class Generations:
     """Follows the saves of a program from look to look."""
 
-    def __init__(
-        self, baseline: Iterable[FileStamp], shapes: Sequence[Shape], quiet_ms: int, interval_ms: Optional[int] = None
-    ) -> None:
-        """`baseline` are the files that were there at the start; `shapes` those of earlier complete checkpoints, newest first;
-        `interval_ms` is the time between two of those."""
-        self._interval_before_ms = interval_ms
+    def __init__(self, baseline: Iterable[FileStamp], shapes: Sequence[Shape], quiet_ms: int) -> None:
+        """`baseline` are the files that were there at the start; `shapes` those of earlier complete checkpoints, newest first."""
         self._before: Set[FileStamp] = set(baseline)
         self._quiet_ms = quiet_ms
         self.current: Optional[Generation] = None
@@ -121,6 +119,7 @@ class Generations:
                     current.burst_ms = look.at_ms
                     self.pause_ms = max(self.pause_ms, pause_ms)
                 current.files = changed
+                current.held = set()
                 current.changed_ms = look.at_ms
                 current.step = look.step
         if self.current is not None:
@@ -150,7 +149,7 @@ class Generations:
                 continue
             if old.inode != new.inode:
                 return True
-            if was_quiet and (has_trained or new.size <= old.size * _GROWTH_SHARE):
+            if was_quiet and path not in current.held and (has_trained or new.size <= old.size * _GROWTH_SHARE):
                 return True
         return False
 
@@ -176,12 +175,12 @@ class Generations:
     def is_minor(self, shape: Shape) -> bool:
         """Whether it is far less than any complete one, such as a file of settings: no checkpoint of its own."""
         smallest = min((each.total for each in self.complete_shapes), default=0)
-        return not self.is_first_kind and not self.is_like_complete(shape) and shape.total * 2 < smallest
+        return shape.total * 2 < smallest
 
     def interval_ms(self) -> Optional[int]:
-        """The usual time from the beginning of one save to that of the next; before the second, that of earlier attempts."""
+        """The usual time from the beginning of one save to that of the next; None before the second."""
         for begun in (list(self._begun_ms), list(self._bursts_ms)):
             pauses = sorted(after - before for before, after in zip(begun, begun[1:]))
             if pauses:
                 return pauses[len(pauses) // 2]
-        return self._interval_before_ms
+        return None

@@ -28,14 +28,19 @@ class LastSave:
     def due_ms(self) -> Optional[int]:
         """When the next save, or the one under way, should be in the store (monotonic); None where nothing tells."""
         saves = self._looks.saves
-        current, interval_ms = saves.current, saves.interval_ms()
+        current, interval_ms = saves.current, self._looks.interval_ms()
         after_ms = self._checkpoints.upload_ms + self._looks.quiet_ms
         save_ms = saves.closed[-1].save_ms if saves.closed else 0
         if current is not None and not self._is_safe(current):
             return max(current.burst_ms + save_ms, self._drain.began_at_ms) + after_ms
         if interval_ms is None:
             return None
-        begun_ms = current.burst_ms if current is not None else self._looks.begun_ms
+        if current is None:
+            begun_ms = self._looks.trained_since_ms()
+        else:
+            # One that has grown ever since its beginning tells only when it grew last.
+            is_one_save = current.burst_ms - current.first_ms < interval_ms
+            begun_ms = current.first_ms if is_one_save else current.burst_ms
         due_ms = begun_ms + interval_ms + int(interval_ms * _LATE_SHARE)
         return None if due_ms < self._drain.began_at_ms else due_ms + save_ms + after_ms
 

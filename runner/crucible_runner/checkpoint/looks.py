@@ -15,7 +15,8 @@ from ..symptoms import is_full
 from .evidence import COMPLETE, Circumstances, Evidence, Formats, Judge, Standing
 from .generations import Generation, Generations, Look
 from .hold import Hold
-from .manifest import interval_of, shape_of_manifest
+from .manifest import shape_of_manifest
+from .pace import Pace, pace_of
 from .records import Records, looks_like_text
 from .scan import (
     Filter,
@@ -66,6 +67,15 @@ class Seen(NamedTuple):
     generation: Generation
 
 
+class Past(NamedTuple):
+    """What the store tells of the saves of earlier attempts, as manifests."""
+
+    complete: Sequence[dict] = ()
+    """Of the newest complete checkpoints, newest first."""
+    saves: Sequence[dict] = ()
+    """Of every checkpoint that can be read."""
+
+
 class _First(NamedTuple):
     """What was so at the first look that found a checkpoint as it is."""
 
@@ -103,15 +113,16 @@ class Looks:
         self._remark: Remark = lambda _: None
         self.records = Records(rules.quiet_ms)
         self.saves = Generations((), (), rules.quiet_ms)
+        self._pace = Pace()
         self._judge = Judge(directory, rules.quiet_ms, rules.markers)
         self._held_formats = Formats(paths.held)
         self.seen: List[Seen] = []
         """Newest first."""
 
     def begin(
-        self, trouble: Trouble, remark: Remark, pids: Callable[[], List[int]], complete: Sequence[dict]
+        self, trouble: Trouble, remark: Remark, pids: Callable[[], List[int]], past: Past
     ) -> None:
-        """`pids` names the processes that may be writing; `complete` are manifests of earlier checkpoints, newest first."""
+        """`pids` names the processes that may be writing."""
         self.begun_ms = self._clock.mono_ms()
         self._trouble = trouble
         self._remark = remark
@@ -120,8 +131,9 @@ class Looks:
         self._baseline = baseline_of(tree, self.records)
         self.stamps = dict(tree.files)
         """The files that were there at the start."""
-        shapes = [shape_of_manifest(manifest) for manifest in complete]
-        self.saves = Generations(tree.files.values(), shapes, self._quiet_ms, interval_of(complete))
+        self._pace = pace_of(past.saves)
+        shapes = [shape_of_manifest(manifest) for manifest in past.complete]
+        self.saves = Generations(tree.files.values(), shapes, self._quiet_ms)
         threading.Thread(target=self._run, name="looks", daemon=True).start()
 
     def end(self) -> None:
@@ -164,6 +176,8 @@ class Looks:
         newest = selections[0]
         step = self._step_when_written(newest, self._known[newest.signature])
         generation = self.saves.observe(Look(newest, now.at_ms, step, now.is_disk_full))
+        if generation is not None:
+            self._note_held(generation, now.at_ms)
         found = [self._seen_as(newest, self._known[newest.signature], now, generation)] if generation else []
         for older in selections[1:]:
             first = self._known[older.signature]
@@ -241,6 +255,28 @@ class Looks:
             else:
                 found = "%s is held open for writing by pid %d" % (path, opened.pid)
         return found
+
+    def _note_held(self, generation: Generation, now_ms: int) -> None:
+        """A program may pause in the midst of a file that it writes in place. Asking all processes takes its time: it is done
+        while a pause is short, and for what was found then."""
+        quiet_ms = now_ms - generation.changed_ms
+        if quiet_ms < self._quiet_ms // 2 or not (generation.held or quiet_ms <= 2 * self._quiet_ms):
+            return
+        open_files = open_for_writing(self._pids())
+        keys = {path: (stamp.device, stamp.inode) for path, stamp in generation.files.items()}
+        generation.held = {
+            path for path, key in keys.items() if key in open_files and not open_files[key].is_append
+        }
+
+    def interval_ms(self) -> Optional[int]:
+        """The usual time between two saves; before the second one of this attempt as earlier ones tell, None where they do not."""
+        own_ms = self.saves.interval_ms()
+        return self._pace.usual_ms(self._progress.ms_per_step()) if own_ms is None else own_ms
+
+    def trained_since_ms(self) -> int:
+        """When the program began to train (monotonic), as far as its output tells; else when it was started."""
+        first_ms = self._progress.first_step_at_ms
+        return self.begun_ms if first_ms is None else self._clock.mono_ms() - (self._clock.wall_ms() - first_ms)
 
     def is_still(self, seen: Seen) -> bool:
         """Whether its files are still what they were at that look."""

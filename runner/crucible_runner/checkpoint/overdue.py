@@ -97,7 +97,7 @@ class Overdue:
                 told = text % (self._shown, outside.path, outside.writes)
                 folder = os.path.dirname(outside.path) or "."
                 return "outside", "No checkpoint is being taken: %s. Set checkpoint.directory to %s." % (told, folder)
-        interval_ms = self._looks.saves.interval_ms()
+        interval_ms = self._looks.interval_ms()
         if interval_ms is not None:
             patience_ms = max(_INTERVALS * max(interval_ms, self._every_ms), _HINDERED_QUIETS * self._quiet_ms)
         else:

@@ -133,6 +133,14 @@ class Progress:
         with self._lock:
             return next((step for at_ms, step in reversed(self._steps) if at_ms <= wall_ms), None)
 
+    def ms_per_step(self) -> Optional[float]:
+        """How long a step has taken of late; None where too few were told."""
+        with self._lock:
+            if len(self._steps) < 2:
+                return None
+            (from_ms, first), (to_ms, last) = self._steps[0], self._steps[-1]
+            return (to_ms - from_ms) / (last - first) if last > first else None
+
     def is_done(self) -> bool:
         """True when the last step of a known number of steps is done; bars and epochs are never taken for that."""
         self._read_helper()
