@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 from ..clock import in_words
 from .formats import Folder, FolderVerdict, Verdict, check_file, check_folder
 from .formats.base import build
-from .generations import Generation, Generations, shape_of
+from .generations import Generation, Generations, shape_of, unfinished_member
 from .names import is_record
 from .scan import FileStamp, Selection, matches_any
 
@@ -159,6 +159,9 @@ class Judge:
             return Standing(None)
         if now.ended_well:
             return Standing(Evidence(COMPLETE, "end", "the program ended in good order"))
+        unfinished = unfinished_member(selection.files)
+        if unfinished is not None:
+            contents = contents._replace(proof=None, missing=contents.missing or unfinished)
         quiet_ms = now.now_ms - generation.changed_ms
         needed_ms = int(saves.pause_ms * _PAUSE_FACTOR)
         is_proven = contents.proof is not None and (is_like or contents.is_folder_proof)

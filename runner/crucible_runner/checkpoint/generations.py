@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
 
-from .names import template, unit_of
+from .names import is_record, member_of, template, unit_of
 from .scan import FileStamp, Selection
 
 # A save that holds less than this share of the bytes of an earlier one, in the same files, is not as whole as that one.
@@ -13,6 +13,8 @@ _GROWTH_SHARE = 1.05
 # How many earlier saves a new one is compared with.
 _SHAPES_KEPT = 5
 _CLOSED_KEPT = 4
+# With how many of the members before it a numbered member is compared; they must be alike.
+_MEMBERS_COMPARED = 2
 
 
 class Shape(NamedTuple):
@@ -38,6 +40,27 @@ def shape_of(sizes: Dict[str, int]) -> Shape:
     return Shape(result)
 
 
+def unfinished_member(files: Dict[str, FileStamp]) -> Optional[str]:
+    """Words about numbered folders or files, such as `50/`, of which the one written last lacks what those before it have."""
+    parts: Dict[tuple, Dict[str, str]] = {}
+    written_ns: Dict[tuple, int] = {}
+    for path, stamp in files.items():
+        member = member_of(path)
+        if member is not None and not is_record(path):
+            key = (member.folder, member.number)
+            parts.setdefault(key, {})[member.part] = path
+            written_ns[key] = max(written_ns.get(key, 0), stamp.modified_ns)
+    if not parts:
+        return None
+    newest, *before = sorted(parts, key=lambda key: (written_ns[key], key), reverse=True)
+    alike = [parts[key] for key in before if key[0] == newest[0] and parts[key].keys() > parts[newest].keys()][:_MEMBERS_COMPARED]
+    others = [parts[key] for key in before if key[0] == newest[0]][:_MEMBERS_COMPARED]
+    if not alike or alike != others or any(each.keys() != alike[0].keys() for each in alike):
+        return None
+    missing = sorted(alike[0].keys() - parts[newest].keys())[0]
+    return "%s has no counterpart yet" % alike[0][missing]
+
+
 class Generation:
     """The files of one save."""
 
@@ -51,7 +74,9 @@ class Generation:
         self.changed_ms = now_ms
         """The look (monotonic) that saw its last change."""
         self.step = step
-        """The newest step of the program then."""
+        """The newest step that the program can have reached when it made that change."""
+        self.written_ns = min((stamp.modified_ns for stamp in files.values()), default=0)
+        """When the first of its files was written, as it was first seen: the save had begun by then (the file system's clock)."""
         self.is_doubtful = False
         """The disk was full while it was written: what could not be written may be missing."""
         self.held: Set[str] = set()
@@ -64,6 +89,10 @@ class Generation:
     @property
     def shape(self) -> Shape:
         return shape_of({path: stamp.size for path, stamp in self.files.items()})
+
+    def unfinished(self) -> Optional[str]:
+        """Words about what is missing in comparison with what its checkpoint holds of earlier saves; None where nothing is."""
+        return unfinished_member(self.selection.files) if self.selection is not None else None
 
     @property
     def save_ms(self) -> int:
@@ -118,6 +147,9 @@ class Generations:
                     self._bursts_ms.append(look.at_ms)
                     current.burst_ms = look.at_ms
                     self.pause_ms = max(self.pause_ms, pause_ms)
+                    if look.step != current.step:
+                        # A later save that cannot be told from the one before.
+                        current.written_ns = min(changed[path].modified_ns for path in fresh)
                 current.files = changed
                 current.held = set()
                 current.changed_ms = look.at_ms

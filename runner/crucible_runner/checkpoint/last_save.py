@@ -49,7 +49,9 @@ class LastSave:
         uploaded = self._checkpoints.uploads[-1] if self._checkpoints.uploads else None
         if uploaded is None or uploaded.generation is not generation or uploaded.files != generation.files:
             return False
-        return uploaded.evidence.state != QUIET or self._looks.saves.is_like_complete(generation.shape)
+        if uploaded.evidence.state != QUIET:
+            return True
+        return self._looks.saves.is_like_complete(generation.shape) and generation.unfinished() is None
 
     def wait_until(self, until_ms: int) -> None:
         self._until_ms = until_ms

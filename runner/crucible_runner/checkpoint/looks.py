@@ -34,8 +34,10 @@ _LOOK_SECONDS_MAX = 1.0
 _LOOKS_PER_QUIET = 4
 # Looking at ten thousand files takes a good part of a second: this much of the time it may take, the rest is the workload's.
 _LOOK_SHARE = 0.1
-# So long after a program has printed a line it is read here.
+# A line may be read here so long after it was printed.
 _TELLING_MS = 200
+# What was read this soon after a save had begun may have been printed before or after that: then the step is not known.
+_UNSURE_MS = 50
 # A held file that nobody has uploaded after this long makes room for a newer one.
 _HOLD_MS = 10_000
 # A file that stays open for so many times the quiet time, while all others are quiet, is kept open by the program for good.
@@ -59,7 +61,7 @@ class Seen(NamedTuple):
     until_ms: int
     """The last look that did."""
     step: Optional[int]
-    """The program's newest step when it was written."""
+    """The step that the program had told last when the save began; None where that is not certain."""
     is_declared: bool
     """The workload has said that it is complete."""
     directory: str
@@ -185,7 +187,7 @@ class Looks:
         return found
 
     def _step_when_written(self, selection: Selection, first: _First) -> Optional[int]:
-        """The step that the program had told when it wrote the newest file, not the one that it told next."""
+        """The newest step that the program can have reached when it wrote the newest file."""
         told = self._progress.step_at(newest_change_ns(selection) // 1_000_000 + _TELLING_MS)
         return first.step if told is None else told
 
@@ -306,7 +308,7 @@ class Looks:
                 return []
             if not self._hold.take(self._directory, newest.selection):
                 return []
-            self._held_since = now._replace(step=newest.step)
+            self._held_since = now._replace(step=newest.generation.step)
         if seen and single_file(seen[0].selection) is None:
             # It was the first file of a checkpoint that has more of them.
             self._hold.release()
@@ -320,9 +322,8 @@ class Looks:
         self, selection: Selection, first: _First, now: _First, generation: Generation, is_declared: bool = False
     ) -> Seen:
         until_ms = now.at_ms if self._ended_ms is None else min(now.at_ms, self._ended_ms)
-        return Seen(
-            selection, first.at_ms, until_ms, generation.step, is_declared, self._directory, generation
-        )
+        step = self._progress.certain_step_at(generation.written_ns // 1_000_000, _UNSURE_MS)
+        return Seen(selection, first.at_ms, until_ms, step, is_declared, self._directory, generation)
 
     def _declared(self, declaration: _Declaration, now: _First) -> List[Seen]:
         tree = scan_declared(self._directory, declaration.path)

@@ -52,7 +52,11 @@ class UploadingTest(FolderTest):
             threading.Thread.start = start
 
     def save(self, name, text="content"):
-        self.write("machine/checkpoints/" + name, text)
+        self.stamp(self.write("machine/checkpoints/" + name, text))
+
+    def stamp(self, path):
+        """The file system's clock is that of the test."""
+        os.utime(path, ns=(self.clock.wall_ms() * 1_000_000,) * 2)
 
     def tick(self, ms=1_000):
         """A look, and whatever upload it leads to. Returns the step uploaded, if any."""
@@ -139,6 +143,54 @@ class CheckpointsTest(UploadingTest):
         self.progress.see([b"step 20"])
         self.assertEqual([self.tick(), self.tick()], [None, 10])
 
+    def test_a_save_has_the_step_that_was_told_before_it_began(self):
+        for name, told_ms, expected in (
+            ("long before", -9_000, 10),
+            ("at that moment", 0, 10),
+            ("so soon after it that it may have been printed before", 49, None),
+            ("after it", 50, 5),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                self.begin()
+                self.progress.see([b"step 5"])
+                self.clock.advance(10_000)
+                began_ms = self.clock.wall_ms()
+                self.clock.advance(told_ms)
+                self.progress.see([b"step 10"])
+                self.clock.advance(began_ms - self.clock.wall_ms())
+                self.save("model.pt")
+                self.clock.advance(500)
+                self.assertEqual(self.looks.look()[0].step, expected)
+                # The save goes on; it had begun before.
+                self.progress.see([b"step 11"])
+                self.save("optimizer.pt")
+                self.assertEqual(self.looks.look()[0].step, expected)
+                uploaded = next(step for step in (self.tick() for _ in range(4)) if step is not None)
+                self.assertEqual((uploaded, self.manifest(uploaded)["isStepKnown"]), (expected or 1, expected is not None))
+
+    def test_what_the_helper_told_between_two_looks_at_it_is_not_known(self):
+        def tell(step):
+            path = self.write("machine/control/new.json", json.dumps({"step": step}))
+            self.stamp(path)
+            os.rename(path, self.paths.progress)
+
+        self.begin()
+        tell(5)
+        self.progress.step()
+        self.clock.advance(1_000)
+        self.save("model.pt")
+        self.clock.advance(1_000)
+        tell(9)
+        # Between the two the file may have said 6, 7 or 8.
+        self.assertIsNone(self.looks.look()[0].step)
+        self.clock.advance(1_000)
+        self.progress.step()
+        self.clock.advance(1_000)
+        self.save("model.pt", "another")
+        self.clock.advance(1_000)
+        self.assertEqual(self.looks.look()[0].step, 9)
+
     def test_a_step_that_is_there_already_is_not_uploaded_again(self):
         self.begin(own_steps=[5])
         self.save("step-5.pt")
@@ -167,11 +219,11 @@ class CheckpointsTest(UploadingTest):
         self.begin()
         uploaded = {}
         for count in range(1, 12):
-            self.write("machine/checkpoints/new.tmp", "content %d" % count)
+            self.progress.see([b"step %d" % count])
+            self.stamp(self.write("machine/checkpoints/new.tmp", "content %d" % count))
             os.rename(
                 self.at("machine", "checkpoints", "new.tmp"), self.at("machine", "checkpoints", "model.pt")
             )
-            self.progress.see([b"step %d" % count])
             step = self.tick()
             if step is not None:
                 uploaded[step] = self.store.get(
@@ -209,7 +261,7 @@ class CheckpointsTest(UploadingTest):
         self.begin()
         self.save("step-5.pt")
         self.save("other/a.bin")
-        self.write("machine/control/saved/30.json", json.dumps({"path": "other", "step": 30}))
+        self.stamp(self.write("machine/control/saved/30.json", json.dumps({"path": "other", "step": 30})))
         self.assertEqual(self.tick(), 30)
         self.assertEqual([file["path"] for file in self.manifest(30)["files"]], ["other/a.bin"])
         self.assertEqual(self.manifest(30)["resumePath"], "other")
@@ -421,7 +473,7 @@ class CheckpointsTest(UploadingTest):
             self.save("step-3.pt", "wh")
             self.tick()
             self.save("step-3.pt", "whole")
-            self.write("machine/control/saved/3.json", json.dumps({"path": "step-3.pt", "step": 3}))
+            self.stamp(self.write("machine/control/saved/3.json", json.dumps({"path": "step-3.pt", "step": 3})))
             self.assertEqual(self.tick(), 3)
             self.save("step-4.pt", "ha")
             os.unlink(self.at("machine", "control", "saved", "3.json"))
