@@ -129,7 +129,8 @@ class Overdue:
         )
 
     def _has_saved_nothing(self) -> bool:
-        return self._checkpoints.complete_at_ms is None and not self._checkpoints.uploads
+        is_empty = self._checkpoints.complete_at_ms is None and not self._checkpoints.uploads
+        return is_empty and self._looks.saves.current is None
 
     def _found_outside(self, writes_min: int) -> Optional[tuple]:
         outside = self._saved_outside(writes_min)
