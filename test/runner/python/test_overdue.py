@@ -110,6 +110,7 @@ class OverdueTest(FolderTest):
             ("runs/notes.txt", 1024 * 1024 - 1, False),
             ("runs/train.log", 2 * 1024 * 1024, False),
             ("wandb/model.pt", 10, False),
+            ("node_modules/model.pt", 10, False),
             ("checkpoints/model.pt", 10, False),
         ):
             with self.subTest(name):
