@@ -196,7 +196,7 @@ class Judge:
         if saves.is_minor(shape):
             return Standing(None)
         whole = shape_of({**_sizes(selection.files), **_sizes(generation.files)})
-        is_whole = saves.is_first_kind or saves.is_like_complete(shape) or saves.is_like_complete(whole)
+        is_whole = saves.is_first_kind or saves.is_like_complete(whole)
         if is_whole or saves.is_like_before(shape):
             return Standing(Evidence(COMPLETE, "next", "the next checkpoint was begun"))
         return Standing(None, "it holds far less than the checkpoints before it")

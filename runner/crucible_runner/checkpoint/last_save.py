@@ -35,14 +35,10 @@ class LastSave:
             return max(current.burst_ms + save_ms, self._drain.began_at_ms) + after_ms
         if interval_ms is None:
             return None
-        if current is None:
-            begun_ms = self._looks.trained_since_ms()
-        else:
-            # One that has grown ever since its beginning tells only when it grew last.
-            is_one_save = current.burst_ms - current.first_ms < interval_ms
-            begun_ms = current.first_ms if is_one_save else current.burst_ms
-        due_ms = begun_ms + interval_ms + int(interval_ms * _LATE_SHARE)
-        return None if due_ms < self._drain.began_at_ms else due_ms + save_ms + after_ms
+        # From the end of one save to that of the next: a second file beside it, such as a copy of the best, moves both.
+        ended_ms = self._looks.trained_since_ms() + save_ms if current is None else current.changed_ms
+        due_ms = ended_ms + interval_ms + int(interval_ms * _LATE_SHARE)
+        return None if due_ms < self._drain.began_at_ms else due_ms + after_ms
 
     def _is_safe(self, generation: Generation) -> bool:
         """Whether a save is in the store and a program would be given it."""

@@ -11,7 +11,7 @@ from crucible_runner.documents import MANIFEST, dump, parse
 from crucible_runner.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys
 from crucible_runner.checkpoint.evidence import Evidence
-from crucible_runner.checkpoint.looks import Looks, Rules
+from crucible_runner.checkpoint.looks import Looks, Past, Rules
 from crucible_runner.checkpoint.manifest import Taken, manifest_bytes, read_manifest
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
@@ -38,11 +38,11 @@ class UploadingTest(FolderTest):
         self.remarks = []
         self.progress = Progress(self.paths.progress, self.clock)
 
-    def begin(self, restored=None, own_steps=(), every_ms=0, pids=lambda: [], begun_steps=()):
+    def begin(self, restored=None, own_steps=(), every_ms=0, pids=lambda: [], begun_steps=(), past=Past()):
         self.looks = Looks(self.paths, self.paths.checkpoints, Rules(QUIET_MS), self.clock, self.progress)
         settings = Settings("job-a", 2, self.paths.checkpoints, self.paths.staging, every_ms)
         self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
-        found = Found(Restored(restored, ".") if restored else None, list(own_steps), begun_steps)
+        found = Found(Restored(restored, ".") if restored else None, list(own_steps), begun_steps, past)
         never = threading.Event()
         # The threads are not started: the tests take their place.
         start, threading.Thread.start = threading.Thread.start, lambda _: never.set()
@@ -190,6 +190,57 @@ class CheckpointsTest(UploadingTest):
         self.save("model.pt", "another")
         self.clock.advance(1_000)
         self.assertEqual(self.looks.look()[0].step, 9)
+
+    def test_a_file_held_open_through_a_pause_is_one_save(self):
+        for is_held, numbers in (True, [1, 1]), (False, [1, 2]):
+            self.setUp()
+            self.begin(pids=lambda: [os.getpid()])
+            self.save("state.bin", "x" * 100)
+            path = self.at("machine", "checkpoints", "state.bin")
+            seen = [self.looks.look()[0].generation.number]
+            with open(path, "r+b") if is_held else open(os.devnull):
+                self.clock.advance(QUIET_MS // 2)
+                self.looks.look()
+            self.clock.advance(QUIET_MS)
+            os.utime(path, ns=(self.clock.wall_ms() * 1_000_000,) * 2)
+            seen.append(self.looks.look()[0].generation.number)
+            self.assertEqual(seen, numbers)
+
+    def test_the_interval_of_earlier_attempts_holds_until_this_one_has_its_own(self):
+        saved = {"step": 10, "isStepKnown": True, "savedAtMs": 0}
+        before = [dict(saved, attempt=1), dict(saved, attempt=2, step=20, savedAtMs=9)]
+        self.begin(past=Past((), before))
+        self.assertIsNone(self.looks.interval_ms())
+        for step in (20, 21, 24):
+            self.progress.see([b"step %d" % step])
+            self.clock.advance(100 * step)
+        self.assertEqual(self.looks.interval_ms(), 10 * (2_000 + 2_100) // 4)
+        before.append(dict(saved, attempt=2, step=30, savedAtMs=5_009))
+        self.begin(past=Past((), before))
+        self.assertEqual(self.looks.interval_ms(), 5_000)
+        for version in range(2):
+            self.clock.advance(7_000)
+            self.save("step-%d.pt" % version)
+            self.looks.look()
+        self.assertEqual(self.looks.interval_ms(), 7_000)
+
+    def test_has_trained_since_its_first_step(self):
+        self.begin()
+        begun_ms = self.clock.mono_ms()
+        self.assertEqual(self.looks.trained_since_ms(), begun_ms)
+        self.progress.begin(0)
+        self.clock.advance(5_000)
+        self.progress.see([b"step 1"])
+        self.clock.advance(5_000)
+        self.assertEqual(self.looks.trained_since_ms(), begun_ms + 5_000)
+
+    def test_an_end_before_the_beginning_uploads_nothing(self):
+        self.begin()
+        self.save("step-1.pt")
+        fresh = Checkpoints(self.checkpoints._settings, self.looks, self.store, self.keys)
+        fresh.finish(True, lambda: None)
+        fresh.give_up()
+        self.assertIsNone(fresh.newest)
 
     def test_a_step_that_is_there_already_is_not_uploaded_again(self):
         self.begin(own_steps=[5])

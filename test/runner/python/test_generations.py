@@ -2,7 +2,7 @@ import unittest
 
 from support import RUNNER  # noqa: F401, puts the runner on the path
 
-from crucible_runner.checkpoint.generations import Generation, Generations, Look, shape_of
+from crucible_runner.checkpoint.generations import Generation, Generations, Look, shape_of, unfinished_member
 from crucible_runner.checkpoint.pace import Pace, pace_of
 from crucible_runner.checkpoint.scan import FileStamp, Selection
 
@@ -130,6 +130,27 @@ class SavesTest(unittest.TestCase):
         # From 0 to 900 is no pause: it is the same burst.
         self.assertEqual((saves.current.number, saves.interval_ms(), saves.pause_ms), (1, 2_500, 2_000))
         self.assertEqual((saves.current.first_ms, saves.current.burst_ms), (0, 4_500))
+
+
+class MembersTest(unittest.TestCase):
+    def test_the_member_written_last_must_have_what_those_before_it_have(self):
+        for name, paths, missing in (
+            ("the first", "1/m 1/done 2/m", "1/done"),
+            ("all of it", "1/m 1/done 2/m 2/done", None),
+            ("more", "1/m 2/m 2/done", None),
+            ("others", "1/m 1/n 2/c", None),
+            ("those before it differ", "1/m 1/n 2/m 3/m", None),
+            ("only the two before it count", "1/m 2/m 2/n 3/m 3/n 4/m", "3/n"),
+            ("flat files", "model_1 optimizer_1 model_2", "optimizer_1"),
+            ("of another folder", "x/1/m x/1/n y/2/m", None),
+            ("records do not count", "1/m 1/train.log 2/m", None),
+            ("steps are told apart elsewhere", "step_1/m step_1/n step_2/m", None),
+            ("no numbers", "a b", None),
+        ):
+            with self.subTest(name):
+                files = {path: stamp(1, version) for version, path in enumerate(paths.split())}
+                words = missing and "%s has no counterpart yet" % missing
+                self.assertEqual(unfinished_member(files), words)
 
 
 class ShapesTest(unittest.TestCase):
