@@ -122,6 +122,16 @@ class SavesTest(unittest.TestCase):
         saves = self.saves_of(look(0, a=both["a"]), look(2_000, **both), look(6_000, a=(10, 3, 3), b=both["b"]))
         self.assertEqual((saves.closed[0].save_ms, saves.closed[0].burst_ms, saves.interval_ms()), (2_000, 2_000, 6_000))
 
+    def test_when_a_save_had_begun_is_told_by_its_oldest_file(self):
+        saves = self.saves_of(look(0, 4, a=(10, 700, 1), b=(10, 600, 2)), look(100, 4, a=(10, 900, 1), b=(10, 900, 2)))
+        self.assertEqual(saves.current.written_ns, 600)
+        # It goes on after a pause, at the same step.
+        saves.observe(look(2_000, 4, a=(10, 900, 1), b=(20, 2_000, 2)))
+        self.assertEqual((saves.current.number, saves.current.written_ns), (1, 600))
+        # It cannot be told from the one before, and is another.
+        saves.observe(look(4_000, 5, c=(9, 4_100, 4), d=(9, 4_000, 3), a=(10, 900, 1), b=(20, 2_000, 2)))
+        self.assertEqual((saves.current.number, saves.current.written_ns), (1, 4_000))
+
     def test_where_no_save_is_told_from_the_next_the_bursts_tell_the_interval(self):
         pool = {"f%d" % each: (10, each, each) for each in range(4)}
         names = list(pool)
@@ -140,6 +150,8 @@ class MembersTest(unittest.TestCase):
             ("more", "1/m 2/m 2/done", None),
             ("others", "1/m 1/n 2/c", None),
             ("those before it differ", "1/m 1/n 2/m 3/m", None),
+            ("the two before it differ", "1/m 1/n 1/o 2/m 2/n 3/m", None),
+            ("of another kind of folder", "y/1/m y/1/n x/1/m y/2/m", "y/1/n"),
             ("only the two before it count", "1/m 2/m 2/n 3/m 3/n 4/m", "3/n"),
             ("flat files", "model_1 optimizer_1 model_2", "optimizer_1"),
             ("of another folder", "x/1/m x/1/n y/2/m", None),

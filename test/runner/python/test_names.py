@@ -175,7 +175,7 @@ class SelectTest(FolderTest):
             ("checkpoint", 'model_checkpoint_path: "checkpoint-10"\n', True),
             ("notes", "checkpoint-11", False),
             ("notes", "xcheckpoint-10", False),
-            ("weights", "checkpoint-10\0", False),
+            ("weights", "checkpoint-10 \0", False),
             ("long", "checkpoint-10 " * 400, False),
             ("empty", "", False),
         ):
@@ -188,6 +188,11 @@ class SelectTest(FolderTest):
         self.setUp()
         self.write("ck/runs/last", "step_1")
         self.assertEqual(self.files_of("runs/step_1.pt", "runs/step_2.pt"), ["runs/last", "runs/step_1.pt", "runs/step_2.pt"])
+        self.setUp()
+        self.write("ck/best/last", "step_1.pt")
+        self.assertEqual(self.files_of("runs/step_1.pt", "runs/step_2.pt"), ["best/last", "runs/step_2.pt"])
+        self.write("ck/best/last", "../runs/step_1.pt")
+        self.assertEqual(self.files_of(), ["best/last", "runs/step_1.pt", "runs/step_2.pt"])
         self.setUp()
         self.write("ck/last", "runs/step_1.pt")
         self.assertEqual(self.files_of("runs/step_1.pt", "runs/step_2.pt"), ["last", "runs/step_1.pt", "runs/step_2.pt"])
