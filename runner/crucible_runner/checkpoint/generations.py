@@ -10,6 +10,10 @@ from .scan import FileStamp, Selection
 _SIZE_SHARE = 0.9
 # A file that is written again in place grows by less than this from one save to the next; what grows more is still being written.
 _GROWTH_SHARE = 1.05
+# What holds less than this share of the bytes of another one was only a part of a save, or a file beside it.
+_SERIOUS_SHARE = 0.5
+# How many of the last generations are remembered, whether or not they were saves.
+_BEGUN_KEPT = 16
 # How many earlier saves a new one is compared with.
 _SHAPES_KEPT = 5
 _CLOSED_KEPT = 4
@@ -90,6 +94,10 @@ class Generation:
     def shape(self) -> Shape:
         return shape_of({path: stamp.size for path, stamp in self.files.items()})
 
+    @property
+    def total(self) -> int:
+        return sum(stamp.size for stamp in self.files.values())
+
     def unfinished(self) -> Optional[str]:
         """Words about what is missing in comparison with what its checkpoint holds of earlier saves; None where nothing is."""
         return unfinished_member(self.selection.files) if self.selection is not None else None
@@ -119,7 +127,7 @@ class Generations:
         self.closed: Deque[Generation] = deque(maxlen=_CLOSED_KEPT)
         """Those that were followed by another, newest last."""
         self.complete_shapes: Deque[Shape] = deque(reversed(shapes), maxlen=_SHAPES_KEPT)
-        self._begun_ms: Deque[int] = deque(maxlen=_SHAPES_KEPT)
+        self._begun: Deque[Generation] = deque(maxlen=_BEGUN_KEPT)
         self._bursts_ms: Deque[int] = deque(maxlen=_SHAPES_KEPT)
         """When something was written after a time of quiet."""
         self.pause_ms = 0
@@ -147,7 +155,8 @@ class Generations:
                     self._bursts_ms.append(look.at_ms)
                     current.burst_ms = look.at_ms
                     self.pause_ms = max(self.pause_ms, pause_ms)
-                    if look.step != current.step:
+                    written = sum(changed[path].size for path in fresh)
+                    if look.step != current.step and written >= _SERIOUS_SHARE * current.total:
                         # A later save that cannot be told from the one before.
                         current.written_ns = min(changed[path].modified_ns for path in fresh)
                 current.files = changed
@@ -163,7 +172,7 @@ class Generations:
     def _begin(self, files: Dict[str, FileStamp], look: Look) -> None:
         number = self.current.number + 1 if self.current is not None else 1
         self.current = Generation(number, files, look.at_ms, look.step)
-        self._begun_ms.append(look.at_ms)
+        self._begun.append(self.current)
         self._bursts_ms.append(look.at_ms)
 
     def _is_next(self, current: Generation, fresh: List[str], changed: Dict[str, FileStamp], look: Look) -> bool:
@@ -209,9 +218,15 @@ class Generations:
         smallest = min((each.total for each in self.complete_shapes), default=0)
         return shape.total * 2 < smallest
 
+    def _begun_ms(self) -> List[int]:
+        totals = [generation.total for generation in self._begun]
+        serious = _SERIOUS_SHARE * max(totals, default=0)
+        begun = [generation.first_ms for generation, total in zip(self._begun, totals) if total >= serious]
+        return begun[-_SHAPES_KEPT:]
+
     def interval_ms(self) -> Optional[int]:
         """The usual time from the beginning of one save to that of the next; None before the second."""
-        for begun in (list(self._begun_ms), list(self._bursts_ms)):
+        for begun in (self._begun_ms(), list(self._bursts_ms)):
             pauses = sorted(after - before for before, after in zip(begun, begun[1:]))
             if pauses:
                 return pauses[len(pauses) // 2]

@@ -117,6 +117,18 @@ class SavesTest(unittest.TestCase):
             saves = self.saves_of(*(look(at, a=(10, at, at)) for at in begun))
             self.assertEqual(saves.interval_ms(), expected)
 
+    def test_small_files_beside_the_saves_do_not_shorten_the_interval(self):
+        big, looks = (100, 1, 1), []
+        for at in range(30):
+            if at % 10 == 0:
+                big = (100, at, 100 + at)
+            looks.append(look(at * 700, a=big, metrics=(49 + (at == 27), at, 1_000 + at)))
+        saves = self.saves_of(*looks[:26])
+        self.assertEqual(saves.interval_ms(), 7_000)
+        # As soon as one has half of the bytes it is a save.
+        saves = self.saves_of(*looks)
+        self.assertLess(saves.interval_ms(), 7_000)
+
     def test_a_pause_within_a_save_is_no_interval(self):
         both = dict(a=(10, 1, 1), b=(10, 2, 2))
         saves = self.saves_of(look(0, a=both["a"]), look(2_000, **both), look(6_000, a=(10, 3, 3), b=both["b"]))
@@ -128,8 +140,11 @@ class SavesTest(unittest.TestCase):
         # It goes on after a pause, at the same step.
         saves.observe(look(2_000, 4, a=(10, 900, 1), b=(20, 2_000, 2)))
         self.assertEqual((saves.current.number, saves.current.written_ns), (1, 600))
+        # A small file beside it is not the save.
+        saves.observe(look(3_000, 5, a=(10, 900, 1), b=(20, 2_000, 2), metrics=(9, 3_100, 9)))
+        self.assertEqual((saves.current.number, saves.current.written_ns), (1, 600))
         # It cannot be told from the one before, and is another.
-        saves.observe(look(4_000, 5, c=(9, 4_100, 4), d=(9, 4_000, 3), a=(10, 900, 1), b=(20, 2_000, 2)))
+        saves.observe(look(4_000, 6, c=(16, 4_100, 4), d=(5, 4_000, 3), a=(10, 900, 1), b=(20, 2_000, 2)))
         self.assertEqual((saves.current.number, saves.current.written_ns), (1, 4_000))
 
     def test_where_no_save_is_told_from_the_next_the_bursts_tell_the_interval(self):
