@@ -16,7 +16,7 @@ from .evidence import COMPLETE, Circumstances, Evidence, Formats, Judge, Standin
 from .generations import Generation, Generations, Look
 from .hold import Hold
 from .manifest import shape_of_manifest
-from .pace import Pace, pace_of
+from .pace import Pace, Past, pace_of
 from .records import Records, looks_like_text
 from .scan import (
     Filter,
@@ -67,15 +67,6 @@ class Seen(NamedTuple):
     directory: str
     """Where its files are."""
     generation: Generation
-
-
-class Past(NamedTuple):
-    """What the store tells of the saves of earlier attempts, as manifests."""
-
-    complete: Sequence[dict] = ()
-    """Of the newest complete checkpoints, newest first."""
-    saves: Sequence[dict] = ()
-    """Of every checkpoint that can be read."""
 
 
 class _First(NamedTuple):

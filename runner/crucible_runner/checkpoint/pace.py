@@ -4,6 +4,15 @@ from statistics import median_low
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 
+class Past(NamedTuple):
+    """What the store tells of the saves of earlier attempts, as manifests."""
+
+    complete: Sequence[dict] = ()
+    """Of the newest complete checkpoints, newest first."""
+    saves: Sequence[dict] = ()
+    """Of every checkpoint that can be read."""
+
+
 class Pace(NamedTuple):
     """What earlier saves tell; None where there were too few."""
 

@@ -15,8 +15,8 @@ from ..transfer import Corrupt, FileDown, download_files
 from .evidence import COMPLETE, QUIET, SETTLED
 from .generations import Shape
 from .experience import Experience, read_experience
-from .looks import Past
 from .manifest import read_manifest, shape_of_manifest
+from .pace import Past
 
 # A provisional checkpoint that nothing but quiet speaks for is tried when it has saved this much more than the quiet time.
 _WORTH_QUIETS = 2

@@ -13,8 +13,7 @@ from .generations import Generation
 from .looks import Looks, Seen
 from .manifest import Taken, manifest_bytes, put_manifest
 from .restore import Found
-from .scan import FileStamp
-from .sending import Candidate, Sender, Settings, check_names
+from .sending import Candidate, Sender, Settings, Uploaded, check_names
 from .staging import Staged, stage
 
 _LOOK_SECONDS = 0.5
@@ -31,18 +30,6 @@ class _Final(NamedTuple):
 
     is_in_good_order: bool
     left_ms: LeftMs
-
-
-class Uploaded(NamedTuple):
-    """A checkpoint of this attempt that is in the store."""
-
-    checkpoint: CheckpointId
-    revision: int
-    evidence: Evidence
-    generation: Generation
-    files: Dict[str, FileStamp]
-    """The files of its generation as they were uploaded."""
-    manifest: dict
 
 
 class Checkpoints:

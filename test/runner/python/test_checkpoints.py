@@ -11,8 +11,9 @@ from crucible_runner.documents import MANIFEST, dump, parse
 from crucible_runner.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys
 from crucible_runner.checkpoint.evidence import Evidence
-from crucible_runner.checkpoint.looks import Looks, Past, Rules
+from crucible_runner.checkpoint.looks import Looks, Rules
 from crucible_runner.checkpoint.manifest import Taken, manifest_bytes, read_manifest
+from crucible_runner.checkpoint.pace import Past
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
 from crucible_runner.checkpoint.restore import Found, Restored, Restorer
