@@ -219,7 +219,7 @@ class Looks:
         return self._judge.formats.judge(seen.selection, seen.generation.files).step
 
     def _standing_of_held(self, seen: Seen) -> Standing:
-        torn = self._held_formats.judge(seen.selection, seen.selection.files).torn
+        torn = self._held_formats.judge(seen.selection, seen.generation.files).torn
         if torn is not None or seen.generation.is_doubtful:
             return Standing(None, torn or "the disk was full when it was written")
         if seen.until_ms - seen.since_ms < self._quiet_ms:

@@ -285,6 +285,23 @@ class CheckpointsTest(UploadingTest):
         for step, content in uploaded.items():
             self.assertEqual(content, "content %d" % step)
 
+    def test_what_only_grows_goes_along_with_a_file_that_is_held(self):
+        self.begin()
+        manifests = []
+        self.save("train.log", "line 0\n")
+        for count in range(1, 9):
+            self.stamp(self.write("machine/checkpoints/new.tmp", "content %d" % count))
+            os.rename(
+                self.at("machine", "checkpoints", "new.tmp"), self.at("machine", "checkpoints", "model.pt")
+            )
+            self.write("machine/checkpoints/train.log", "line %d\n" % count, "a")
+            step = self.tick()
+            if step is not None:
+                manifests.append(self.manifest(step))
+        self.assertGreaterEqual(len(manifests), 2)
+        for manifest in manifests:
+            self.assertEqual([file["path"] for file in manifest["files"]], ["model.pt", "train.log"])
+
     def test_the_first_file_of_several_is_never_held_for_a_checkpoint_of_its_own(self):
         self.begin()
         uploaded = []
