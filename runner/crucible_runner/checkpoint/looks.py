@@ -92,6 +92,7 @@ class Looks:
         self._saved = paths.saved
         self._hold = Hold(paths.held)
         self._quiet_ms = self.quiet_ms = rules.quiet_ms
+        self.look_seconds = min(_LOOK_SECONDS_MAX, rules.quiet_ms / _LOOKS_PER_QUIET / 1000) or 0.1
         self._clock = clock
         self._progress = progress
         self._lock = threading.Lock()
@@ -112,9 +113,7 @@ class Looks:
         self.seen: List[Seen] = []
         """Newest first."""
 
-    def begin(
-        self, trouble: Trouble, remark: Remark, pids: Callable[[], List[int]], past: Past
-    ) -> None:
+    def begin(self, trouble: Trouble, remark: Remark, pids: Callable[[], List[int]], past: Past) -> None:
         """`pids` names the processes that may be writing."""
         self.begun_ms = self._clock.mono_ms()
         self._trouble = trouble
@@ -135,7 +134,7 @@ class Looks:
         self._is_ended.set()
 
     def _run(self) -> None:
-        shortest = pause_seconds = min(_LOOK_SECONDS_MAX, self._quiet_ms / _LOOKS_PER_QUIET / 1000) or 0.1
+        shortest = pause_seconds = self.look_seconds
         while not self._is_ended.wait(pause_seconds):
             began = time.monotonic()
             try:

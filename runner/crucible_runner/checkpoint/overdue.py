@@ -120,6 +120,8 @@ class Overdue:
         newest = self._checkpoints.uploads[-1] if self._checkpoints.uploads else None
         if newest is not None and newest.generation is self._looks.saves.current:
             cause = "the last one (%s) is only provisional: %s" % (newest.checkpoint.name, newest.evidence.text)
+        elif newest is None and self._looks.saves.current is not None:
+            cause = "%s is written to again and again, and is not quiet for long enough in between" % self._shown
         else:
             cause = "nothing was written to %s" % self._shown
         since = "since the start, %s ago" if last_ms is None else "for %s"

@@ -134,7 +134,8 @@ class Checkpoints:
                 elif is_final:
                     return
                 else:
-                    self._wake.wait(_LOOK_SECONDS)
+                    # Quiet that is short must not be over before it is seen.
+                    self._wake.wait(min(_LOOK_SECONDS, self._looks.look_seconds))
             except (Changed, Taken) as reason:
                 self._remark("a checkpoint was dropped: %s" % reason)
                 failures += is_final

@@ -75,6 +75,10 @@ class OverdueTest(FolderTest):
         self.begin()
         self.assertIn("nothing was written", self.look(361_000)[1])
 
+    def test_says_that_there_was_no_pause_in_which_to_take_one(self):
+        self.looks.saves.current = object()
+        self.assertIn("checkpoints is written to again and again", self.look(361_000)[1])
+
     def test_a_hindrance_that_stays_is_told_and_a_passing_one_is_not(self):
         self.checkpoints.hindrance = "model.pt is held open for writing by pid 7"
         self.assertIsNone(self.look())
