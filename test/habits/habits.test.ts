@@ -11,6 +11,8 @@ const SOME = [
   'config_first',
   'log_inside',
   'sharded',
+  'symlink_latest',
+  'torch_distributed',
 ]
 
 it('programs that save in common ways lose nothing that they had saved', async () => {

@@ -2,8 +2,10 @@
 
 scan.py        what the directory holds
 names.py       what names tell: generations, pieces, records, unfinished files
+pointers.py    small texts that name a checkpoint beside them
 records.py     files that only grow
 generations.py which files were written together, and when the next save began
+pace.py        how far apart saves are, in time and in steps, by all attempts
 formats/       one file per format that can prove itself whole or torn
 evidence.py    complete, provisional, or neither, and why
 looks.py       looks at the directory again and again and joins the above

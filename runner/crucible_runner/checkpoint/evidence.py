@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 from ..clock import in_words
 from .formats import Folder, FolderVerdict, Verdict, check_file, check_folder
 from .formats.base import build
-from .generations import Generation, Generations, shape_of
+from .generations import Generation, Generations, shape_of, unfinished_member
 from .names import is_record
 from .scan import FileStamp, Selection, matches_any
 
@@ -72,6 +72,8 @@ class Contents(NamedTuple):
     missing: Optional[str]
     """A file that programs of the kind usually write, too."""
     step: Optional[int]
+    may_be_settings: bool = False
+    """The proof is of files that may hold settings alone, and no work."""
 
 
 class Formats:
@@ -96,6 +98,7 @@ class Formats:
         proof = next((verdict.text for verdict in verdicts if verdict.is_whole), None)
         proven = total = 0
         heaviest = -1
+        has_work = bool(vouched)
         for path, stamp in files.items():
             total += stamp.size
             verdict = self._check_file(path, stamp)
@@ -103,10 +106,11 @@ class Formats:
                 torn = torn or "%s %s" % (path, verdict.text)
             if verdict is not None or path in vouched:
                 proven += stamp.size
+                has_work = has_work or (verdict is not None and not verdict.may_be_settings)
                 if verdict is not None and stamp.size > heaviest and not vouched:
                     heaviest, proof = stamp.size, "%s %s" % (path, verdict.text)
         is_proven = total > 0 and proven >= (1 - _UNPROVEN_SHARE) * total and torn is None and missing is None
-        return Contents(proof if is_proven else None, bool(vouched), torn, missing, step)
+        return Contents(proof if is_proven else None, bool(vouched), torn, missing, step, not has_work)
 
     def _of_folders(self, selection: Selection, files: Dict[str, FileStamp]) -> List[FolderVerdict]:
         sizes = {path: stamp.size for path, stamp in selection.files.items()}
@@ -155,6 +159,9 @@ class Judge:
             return Standing(None)
         if now.ended_well:
             return Standing(Evidence(COMPLETE, "end", "the program ended in good order"))
+        unfinished = unfinished_member(selection.files)
+        if unfinished is not None:
+            contents = contents._replace(proof=None, missing=contents.missing or unfinished)
         quiet_ms = now.now_ms - generation.changed_ms
         needed_ms = int(saves.pause_ms * _PAUSE_FACTOR)
         is_proven = contents.proof is not None and (is_like or contents.is_folder_proof)
@@ -168,7 +175,8 @@ class Judge:
             return Standing(None, held)
         gone_on = _gone_on(generation, now.step)
         settled = self._settled(gone_on, quiet_ms, max(needed_ms, _SETTLED_QUIETS * self._quiet_ms))
-        if is_proven or (contents.proof is not None and saves.is_first_kind and settled is not None):
+        is_first_work = contents.proof is not None and saves.is_first_kind and not contents.may_be_settings
+        if is_proven or (is_first_work and settled is not None):
             return Standing(Evidence(COMPLETE, "format", contents.proof or ""))
         if settled is not None:
             return Standing(settled)
@@ -188,7 +196,7 @@ class Judge:
         if saves.is_minor(shape):
             return Standing(None)
         whole = shape_of({**_sizes(selection.files), **_sizes(generation.files)})
-        is_whole = saves.is_first_kind or saves.is_like_complete(shape) or saves.is_like_complete(whole)
+        is_whole = saves.is_first_kind or saves.is_like_complete(whole)
         if is_whole or saves.is_like_before(shape):
             return Standing(Evidence(COMPLETE, "next", "the next checkpoint was begun"))
         return Standing(None, "it holds far less than the checkpoints before it")

@@ -3,16 +3,22 @@
 from collections import deque
 from typing import Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
 
-from .names import template, unit_of
+from .names import is_record, member_of, template, unit_of
 from .scan import FileStamp, Selection
 
 # A save that holds less than this share of the bytes of an earlier one, in the same files, is not as whole as that one.
 _SIZE_SHARE = 0.9
 # A file that is written again in place grows by less than this from one save to the next; what grows more is still being written.
 _GROWTH_SHARE = 1.05
+# What holds less than this share of the bytes of another one was only a part of a save, or a file beside it.
+_SERIOUS_SHARE = 0.5
+# How many of the last generations are remembered, whether or not they were saves.
+_BEGUN_KEPT = 16
 # How many earlier saves a new one is compared with.
 _SHAPES_KEPT = 5
 _CLOSED_KEPT = 4
+# With how many of the members before it a numbered member is compared; they must be alike.
+_MEMBERS_COMPARED = 2
 
 
 class Shape(NamedTuple):
@@ -38,6 +44,27 @@ def shape_of(sizes: Dict[str, int]) -> Shape:
     return Shape(result)
 
 
+def unfinished_member(files: Dict[str, FileStamp]) -> Optional[str]:
+    """Words about numbered folders or files, such as `50/`, of which the one written last lacks what those before it have."""
+    parts: Dict[tuple, Dict[str, str]] = {}
+    written_ns: Dict[tuple, int] = {}
+    for path, stamp in files.items():
+        member = member_of(path)
+        if member is not None and not is_record(path):
+            key = (member.folder, member.number)
+            parts.setdefault(key, {})[member.part] = path
+            written_ns[key] = max(written_ns.get(key, 0), stamp.modified_ns)
+    if not parts:
+        return None
+    newest, *before = sorted(parts, key=lambda key: (written_ns[key], key), reverse=True)
+    alike = [parts[key] for key in before if key[0] == newest[0] and parts[key].keys() > parts[newest].keys()][:_MEMBERS_COMPARED]
+    others = [parts[key] for key in before if key[0] == newest[0]][:_MEMBERS_COMPARED]
+    if not alike or alike != others or any(each.keys() != alike[0].keys() for each in alike):
+        return None
+    missing = sorted(alike[0].keys() - parts[newest].keys())[0]
+    return "%s has no counterpart yet" % alike[0][missing]
+
+
 class Generation:
     """The files of one save."""
 
@@ -51,9 +78,13 @@ class Generation:
         self.changed_ms = now_ms
         """The look (monotonic) that saw its last change."""
         self.step = step
-        """The newest step of the program then."""
+        """The newest step that the program can have reached when it made that change."""
+        self.written_ns = min((stamp.modified_ns for stamp in files.values()), default=0)
+        """When the first of its files was written, as it was first seen: the save had begun by then (the file system's clock)."""
         self.is_doubtful = False
         """The disk was full while it was written: what could not be written may be missing."""
+        self.held: Set[str] = set()
+        """Its files that a process still had open for writing after the last change: what is written there next is this save."""
         self.is_superseded = False
         """The next save has begun."""
         self.selection: Optional[Selection] = None
@@ -62,6 +93,14 @@ class Generation:
     @property
     def shape(self) -> Shape:
         return shape_of({path: stamp.size for path, stamp in self.files.items()})
+
+    @property
+    def total(self) -> int:
+        return sum(stamp.size for stamp in self.files.values())
+
+    def unfinished(self) -> Optional[str]:
+        """Words about what is missing in comparison with what its checkpoint holds of earlier saves; None where nothing is."""
+        return unfinished_member(self.selection.files) if self.selection is not None else None
 
     @property
     def save_ms(self) -> int:
@@ -80,19 +119,15 @@ class Look(NamedTuple):
 class Generations:
     """Follows the saves of a program from look to look."""
 
-    def __init__(
-        self, baseline: Iterable[FileStamp], shapes: Sequence[Shape], quiet_ms: int, interval_ms: Optional[int] = None
-    ) -> None:
-        """`baseline` are the files that were there at the start; `shapes` those of earlier complete checkpoints, newest first;
-        `interval_ms` is the time between two of those."""
-        self._interval_before_ms = interval_ms
+    def __init__(self, baseline: Iterable[FileStamp], shapes: Sequence[Shape], quiet_ms: int) -> None:
+        """`baseline` are the files that were there at the start; `shapes` those of earlier complete checkpoints, newest first."""
         self._before: Set[FileStamp] = set(baseline)
         self._quiet_ms = quiet_ms
         self.current: Optional[Generation] = None
         self.closed: Deque[Generation] = deque(maxlen=_CLOSED_KEPT)
         """Those that were followed by another, newest last."""
         self.complete_shapes: Deque[Shape] = deque(reversed(shapes), maxlen=_SHAPES_KEPT)
-        self._begun_ms: Deque[int] = deque(maxlen=_SHAPES_KEPT)
+        self._begun: Deque[Generation] = deque(maxlen=_BEGUN_KEPT)
         self._bursts_ms: Deque[int] = deque(maxlen=_SHAPES_KEPT)
         """When something was written after a time of quiet."""
         self.pause_ms = 0
@@ -120,7 +155,12 @@ class Generations:
                     self._bursts_ms.append(look.at_ms)
                     current.burst_ms = look.at_ms
                     self.pause_ms = max(self.pause_ms, pause_ms)
+                    written = sum(changed[path].size for path in fresh)
+                    if look.step != current.step and written >= _SERIOUS_SHARE * current.total:
+                        # A later save that cannot be told from the one before.
+                        current.written_ns = min(changed[path].modified_ns for path in fresh)
                 current.files = changed
+                current.held = set()
                 current.changed_ms = look.at_ms
                 current.step = look.step
         if self.current is not None:
@@ -132,7 +172,7 @@ class Generations:
     def _begin(self, files: Dict[str, FileStamp], look: Look) -> None:
         number = self.current.number + 1 if self.current is not None else 1
         self.current = Generation(number, files, look.at_ms, look.step)
-        self._begun_ms.append(look.at_ms)
+        self._begun.append(self.current)
         self._bursts_ms.append(look.at_ms)
 
     def _is_next(self, current: Generation, fresh: List[str], changed: Dict[str, FileStamp], look: Look) -> bool:
@@ -150,7 +190,7 @@ class Generations:
                 continue
             if old.inode != new.inode:
                 return True
-            if was_quiet and (has_trained or new.size <= old.size * _GROWTH_SHARE):
+            if was_quiet and path not in current.held and (has_trained or new.size <= old.size * _GROWTH_SHARE):
                 return True
         return False
 
@@ -176,12 +216,18 @@ class Generations:
     def is_minor(self, shape: Shape) -> bool:
         """Whether it is far less than any complete one, such as a file of settings: no checkpoint of its own."""
         smallest = min((each.total for each in self.complete_shapes), default=0)
-        return not self.is_first_kind and not self.is_like_complete(shape) and shape.total * 2 < smallest
+        return shape.total * 2 < smallest
+
+    def _begun_ms(self) -> List[int]:
+        totals = [generation.total for generation in self._begun]
+        serious = _SERIOUS_SHARE * max(totals, default=0)
+        begun = [generation.first_ms for generation, total in zip(self._begun, totals) if total >= serious]
+        return begun[-_SHAPES_KEPT:]
 
     def interval_ms(self) -> Optional[int]:
-        """The usual time from the beginning of one save to that of the next; before the second, that of earlier attempts."""
-        for begun in (list(self._begun_ms), list(self._bursts_ms)):
+        """The usual time from the beginning of one save to that of the next; None before the second."""
+        for begun in (self._begun_ms(), list(self._bursts_ms)):
             pauses = sorted(after - before for before, after in zip(begun, begun[1:]))
             if pauses:
                 return pauses[len(pauses) // 2]
-        return self._interval_before_ms
+        return None

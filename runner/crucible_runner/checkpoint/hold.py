@@ -21,29 +21,31 @@ class Hold:
         """Holds the selection's file; false when it is none of one file, or cannot be linked."""
         self.release()
         path = single_file(selection)
-        if path is None:
+        if path is None or not self._link(directory, path):
             return False
+        # Records go along and may go on changing; one that has just gone is left out.
+        files = {each: stamp for each, stamp in selection.files.items() if each == path or self._link(directory, each)}
+        self.selection = selection._replace(files=files)
+        return self.is_intact()
+
+    def _link(self, directory: str, path: str) -> bool:
         target = os.path.join(self.folder, path)
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             os.link(os.path.realpath(os.path.join(directory, path)), target)
+            return True
         except OSError:
             return False
-        # Records beside it are not held: they go on changing.
-        self.selection = selection._replace(files={path: selection.files[path]})
-        return self.is_intact()
 
     def is_intact(self) -> bool:
         """False when somebody has written into the file since."""
-        if self.selection is None:
+        path = single_file(self.selection) if self.selection is not None else None
+        if path is None:
             return False
-        for path, stamp in self.selection.files.items():
-            try:
-                if stamp_of(os.path.join(self.folder, path)) != stamp:
-                    return False
-            except OSError:
-                return False
-        return True
+        try:
+            return stamp_of(os.path.join(self.folder, path)) == self.selection.files[path]
+        except OSError:
+            return False
 
     def release(self) -> None:
         if self.selection is not None:

@@ -28,23 +28,26 @@ class LastSave:
     def due_ms(self) -> Optional[int]:
         """When the next save, or the one under way, should be in the store (monotonic); None where nothing tells."""
         saves = self._looks.saves
-        current, interval_ms = saves.current, saves.interval_ms()
+        current, interval_ms = saves.current, self._looks.interval_ms()
         after_ms = self._checkpoints.upload_ms + self._looks.quiet_ms
         save_ms = saves.closed[-1].save_ms if saves.closed else 0
         if current is not None and not self._is_safe(current):
             return max(current.burst_ms + save_ms, self._drain.began_at_ms) + after_ms
         if interval_ms is None:
             return None
-        begun_ms = current.burst_ms if current is not None else self._looks.begun_ms
-        due_ms = begun_ms + interval_ms + int(interval_ms * _LATE_SHARE)
-        return None if due_ms < self._drain.began_at_ms else due_ms + save_ms + after_ms
+        # From the end of one save to that of the next: a second file beside it, such as a copy of the best, moves both.
+        ended_ms = self._looks.trained_since_ms() + save_ms if current is None else current.changed_ms
+        due_ms = ended_ms + interval_ms + int(interval_ms * _LATE_SHARE)
+        return None if due_ms < self._drain.began_at_ms else due_ms + after_ms
 
     def _is_safe(self, generation: Generation) -> bool:
         """Whether a save is in the store and a program would be given it."""
         uploaded = self._checkpoints.uploads[-1] if self._checkpoints.uploads else None
         if uploaded is None or uploaded.generation is not generation or uploaded.files != generation.files:
             return False
-        return uploaded.evidence.state != QUIET or self._looks.saves.is_like_complete(generation.shape)
+        if uploaded.evidence.state != QUIET:
+            return True
+        return self._looks.saves.is_like_complete(generation.shape) and generation.unfinished() is None
 
     def wait_until(self, until_ms: int) -> None:
         self._until_ms = until_ms

@@ -15,7 +15,8 @@ from ..symptoms import is_full
 from .evidence import COMPLETE, Circumstances, Evidence, Formats, Judge, Standing
 from .generations import Generation, Generations, Look
 from .hold import Hold
-from .manifest import interval_of, shape_of_manifest
+from .manifest import shape_of_manifest
+from .pace import Pace, Past, pace_of
 from .records import Records, looks_like_text
 from .scan import (
     Filter,
@@ -33,8 +34,10 @@ _LOOK_SECONDS_MAX = 1.0
 _LOOKS_PER_QUIET = 4
 # Looking at ten thousand files takes a good part of a second: this much of the time it may take, the rest is the workload's.
 _LOOK_SHARE = 0.1
-# So long after a program has printed a line it is read here.
+# A line may be read here so long after it was printed.
 _TELLING_MS = 200
+# What was read this soon after a save had begun may have been printed before or after that: then the step is not known.
+_UNSURE_MS = 50
 # A held file that nobody has uploaded after this long makes room for a newer one.
 _HOLD_MS = 10_000
 # A file that stays open for so many times the quiet time, while all others are quiet, is kept open by the program for good.
@@ -58,7 +61,7 @@ class Seen(NamedTuple):
     until_ms: int
     """The last look that did."""
     step: Optional[int]
-    """The program's newest step when it was written."""
+    """The step that the program had told last when the save began; None where that is not certain."""
     is_declared: bool
     """The workload has said that it is complete."""
     directory: str
@@ -89,6 +92,7 @@ class Looks:
         self._saved = paths.saved
         self._hold = Hold(paths.held)
         self._quiet_ms = self.quiet_ms = rules.quiet_ms
+        self.look_seconds = min(_LOOK_SECONDS_MAX, rules.quiet_ms / _LOOKS_PER_QUIET / 1000) or 0.1
         self._clock = clock
         self._progress = progress
         self._lock = threading.Lock()
@@ -103,15 +107,14 @@ class Looks:
         self._remark: Remark = lambda _: None
         self.records = Records(rules.quiet_ms)
         self.saves = Generations((), (), rules.quiet_ms)
+        self._pace = Pace()
         self._judge = Judge(directory, rules.quiet_ms, rules.markers)
         self._held_formats = Formats(paths.held)
         self.seen: List[Seen] = []
         """Newest first."""
 
-    def begin(
-        self, trouble: Trouble, remark: Remark, pids: Callable[[], List[int]], complete: Sequence[dict]
-    ) -> None:
-        """`pids` names the processes that may be writing; `complete` are manifests of earlier checkpoints, newest first."""
+    def begin(self, trouble: Trouble, remark: Remark, pids: Callable[[], List[int]], past: Past) -> None:
+        """`pids` names the processes that may be writing."""
         self.begun_ms = self._clock.mono_ms()
         self._trouble = trouble
         self._remark = remark
@@ -120,8 +123,9 @@ class Looks:
         self._baseline = baseline_of(tree, self.records)
         self.stamps = dict(tree.files)
         """The files that were there at the start."""
-        shapes = [shape_of_manifest(manifest) for manifest in complete]
-        self.saves = Generations(tree.files.values(), shapes, self._quiet_ms, interval_of(complete))
+        self._pace = pace_of(past.saves)
+        shapes = [shape_of_manifest(manifest) for manifest in past.complete]
+        self.saves = Generations(tree.files.values(), shapes, self._quiet_ms)
         threading.Thread(target=self._run, name="looks", daemon=True).start()
 
     def end(self) -> None:
@@ -130,7 +134,7 @@ class Looks:
         self._is_ended.set()
 
     def _run(self) -> None:
-        shortest = pause_seconds = min(_LOOK_SECONDS_MAX, self._quiet_ms / _LOOKS_PER_QUIET / 1000) or 0.1
+        shortest = pause_seconds = self.look_seconds
         while not self._is_ended.wait(pause_seconds):
             began = time.monotonic()
             try:
@@ -164,6 +168,8 @@ class Looks:
         newest = selections[0]
         step = self._step_when_written(newest, self._known[newest.signature])
         generation = self.saves.observe(Look(newest, now.at_ms, step, now.is_disk_full))
+        if generation is not None:
+            self._note_held(generation, now.at_ms)
         found = [self._seen_as(newest, self._known[newest.signature], now, generation)] if generation else []
         for older in selections[1:]:
             first = self._known[older.signature]
@@ -171,7 +177,7 @@ class Looks:
         return found
 
     def _step_when_written(self, selection: Selection, first: _First) -> Optional[int]:
-        """The step that the program had told when it wrote the newest file, not the one that it told next."""
+        """The newest step that the program can have reached when it wrote the newest file."""
         told = self._progress.step_at(newest_change_ns(selection) // 1_000_000 + _TELLING_MS)
         return first.step if told is None else told
 
@@ -212,7 +218,7 @@ class Looks:
         return self._judge.formats.judge(seen.selection, seen.generation.files).step
 
     def _standing_of_held(self, seen: Seen) -> Standing:
-        torn = self._held_formats.judge(seen.selection, seen.selection.files).torn
+        torn = self._held_formats.judge(seen.selection, seen.generation.files).torn
         if torn is not None or seen.generation.is_doubtful:
             return Standing(None, torn or "the disk was full when it was written")
         if seen.until_ms - seen.since_ms < self._quiet_ms:
@@ -242,6 +248,28 @@ class Looks:
                 found = "%s is held open for writing by pid %d" % (path, opened.pid)
         return found
 
+    def _note_held(self, generation: Generation, now_ms: int) -> None:
+        """A program may pause in the midst of a file that it writes in place. Asking all processes takes its time: it is done
+        while a pause is short, and for what was found then."""
+        quiet_ms = now_ms - generation.changed_ms
+        if quiet_ms < self._quiet_ms // 2 or not (generation.held or quiet_ms <= 2 * self._quiet_ms):
+            return
+        open_files = open_for_writing(self._pids())
+        keys = {path: (stamp.device, stamp.inode) for path, stamp in generation.files.items()}
+        generation.held = {
+            path for path, key in keys.items() if key in open_files and not open_files[key].is_append
+        }
+
+    def interval_ms(self) -> Optional[int]:
+        """The usual time between two saves; before the second one of this attempt as earlier ones tell, None where they do not."""
+        own_ms = self.saves.interval_ms()
+        return self._pace.usual_ms(self._progress.ms_per_step()) if own_ms is None else own_ms
+
+    def trained_since_ms(self) -> int:
+        """When the program began to train (monotonic), as far as its output tells; else when it was started."""
+        first_ms = self._progress.first_step_at_ms
+        return self.begun_ms if first_ms is None else self._clock.mono_ms() - (self._clock.wall_ms() - first_ms)
+
     def is_still(self, seen: Seen) -> bool:
         """Whether its files are still what they were at that look."""
         if seen.directory == self._hold.folder:
@@ -270,7 +298,7 @@ class Looks:
                 return []
             if not self._hold.take(self._directory, newest.selection):
                 return []
-            self._held_since = now._replace(step=newest.step)
+            self._held_since = now._replace(step=newest.generation.step)
         if seen and single_file(seen[0].selection) is None:
             # It was the first file of a checkpoint that has more of them.
             self._hold.release()
@@ -284,9 +312,8 @@ class Looks:
         self, selection: Selection, first: _First, now: _First, generation: Generation, is_declared: bool = False
     ) -> Seen:
         until_ms = now.at_ms if self._ended_ms is None else min(now.at_ms, self._ended_ms)
-        return Seen(
-            selection, first.at_ms, until_ms, generation.step, is_declared, self._directory, generation
-        )
+        step = self._progress.certain_step_at(generation.written_ns // 1_000_000, _UNSURE_MS)
+        return Seen(selection, first.at_ms, until_ms, step, is_declared, self._directory, generation)
 
     def _declared(self, declaration: _Declaration, now: _First) -> List[Seen]:
         tree = scan_declared(self._directory, declaration.path)

@@ -1,7 +1,7 @@
 """The manifest of a checkpoint: how it is written, which is believed, and whose it is."""
 
 import hashlib
-from typing import Any, Optional, Sequence
+from typing import Any
 
 from ..documents import MANIFEST, dump, parse
 from ..keys import CheckpointId
@@ -41,16 +41,6 @@ def shape_of_manifest(manifest: dict) -> Shape:
         if entry.get("storedAt", own).startswith(own) and not is_record(entry["path"])
     }
     return shape_of(sizes)
-
-
-def interval_of(manifests: Sequence[dict]) -> Optional[int]:
-    """The shortest time between two saves of one attempt, newest first; None where there are no two."""
-    pauses = [
-        newer["savedAtMs"] - older["savedAtMs"]
-        for newer, older in zip(manifests, manifests[1:])
-        if newer["attempt"] == older["attempt"] and newer["savedAtMs"] > older["savedAtMs"]
-    ]
-    return min(pauses, default=None)
 
 
 def manifest_bytes(document: dict) -> bytes:

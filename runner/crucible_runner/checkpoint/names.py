@@ -122,6 +122,28 @@ def template(path: str) -> str:
     return _without_figures(path)
 
 
+class Member(NamedTuple):
+    """One of numbered things without a word, such as `50/`, or `model_50.pt` beside `optimizer_50.pt`."""
+
+    folder: str
+    number: str
+    part: str
+    """Which part of it a path is: its template."""
+
+
+@lru_cache(maxsize=65536)
+def member_of(path: str) -> Optional[Member]:
+    """What a path is a part of, by the first number in it; None where it has none, or one that tells a step or a piece."""
+    if unit_of(path) is not None:
+        return None
+    parts = path.split("/")
+    for index, part in enumerate(parts):
+        figure = _FIGURE.search(_PIECE.sub("?", part))
+        if figure is not None:
+            return Member("/".join(parts[:index]), figure.group(), template("/".join(parts[index:])))
+    return None
+
+
 def _without_figures(name: str) -> str:
     # Pieces stay apart: a save that lacks one of its shards is not whole.
     pieces = _PIECE.findall(name)

@@ -20,6 +20,8 @@ _FIRST_PACES = 3
 _HINDERED_QUIETS = 20
 # A file outside of the checkpoint directory that has been written so often is what the program saves.
 _OUTSIDE_WRITES = 3
+# At the end of a program there is nothing to wait for; once may have been its result.
+_OUTSIDE_WRITES_AT_END = 2
 _OUTSIDE_FILES_MAX = 20_000
 _OUTSIDE_BYTES_MIN = 1024 * 1024
 _LOOK_SHARE = 0.02
@@ -48,6 +50,7 @@ class Overdue:
         self._hindered_since_ms: Optional[int] = None
         self._outside: Dict[str, _Outside] = {}
         self._is_over = threading.Event()
+        self._lock = threading.Lock()
         self.warning: Optional[dict] = None
 
     def begin(self, quiet_ms: int, every_ms: int, remark: Remark) -> None:
@@ -59,7 +62,14 @@ class Overdue:
         threading.Thread(target=self._run, name="overdue", daemon=True).start()
 
     def end(self) -> None:
+        """The program has ended. One that was interrupted often may never have lasted long enough for a warning before."""
         self._is_over.set()
+        try:
+            with self._lock:
+                if self.warning is None and self._has_saved_nothing():
+                    self._warn(self._found_outside(_OUTSIDE_WRITES_AT_END))
+        except Exception as error:  # the folder is the workload's and may be anything
+            self._remark("cannot look for checkpoints outside of %s: %s" % (self._shown, error))
 
     def _run(self) -> None:
         pause_seconds = max(_LOOK_SECONDS_MIN, self._quiet_ms / 1000)
@@ -73,11 +83,17 @@ class Overdue:
             pause_seconds = max(_LOOK_SECONDS_MIN, self._quiet_ms / 1000, (time.monotonic() - began) / _LOOK_SHARE)
 
     def look(self) -> None:
-        found = self._find()
-        if found is None:
-            if self.warning is not None:
+        with self._lock:
+            if self._is_over.is_set():
+                return
+            found = self._find()
+            if found is None and self.warning is not None:
                 self._remark("a checkpoint has come; the warning before is settled")
-            self.warning = None
+                self.warning = None
+            self._warn(found)
+
+    def _warn(self, found: Optional[tuple]) -> None:
+        if found is None:
             return
         kind, text = found
         if self.warning is None or self.warning["kind"] != kind:
@@ -90,14 +106,10 @@ class Overdue:
         if cause is not None:
             return "no-checkpoint", "No checkpoint is being taken: %s. See docs/checkpoints.md." % cause
         last_ms = self._checkpoints.complete_at_ms
-        if last_ms is None and not self._checkpoints.uploads:
-            outside = self._saved_outside()
-            if outside is not None:
-                text = "nothing was written to %s since the start, but ./%s was written %d times"
-                told = text % (self._shown, outside.path, outside.writes)
-                folder = os.path.dirname(outside.path) or "."
-                return "outside", "No checkpoint is being taken: %s. Set checkpoint.directory to %s." % (told, folder)
-        interval_ms = self._looks.saves.interval_ms()
+        found = self._found_outside(_OUTSIDE_WRITES) if self._has_saved_nothing() else None
+        if found is not None:
+            return found
+        interval_ms = self._looks.interval_ms()
         if interval_ms is not None:
             patience_ms = max(_INTERVALS * max(interval_ms, self._every_ms), _HINDERED_QUIETS * self._quiet_ms)
         else:
@@ -108,6 +120,8 @@ class Overdue:
         newest = self._checkpoints.uploads[-1] if self._checkpoints.uploads else None
         if newest is not None and newest.generation is self._looks.saves.current:
             cause = "the last one (%s) is only provisional: %s" % (newest.checkpoint.name, newest.evidence.text)
+        elif newest is None and self._looks.saves.current is not None:
+            cause = "%s is written to again and again, and is not quiet for long enough in between" % self._shown
         else:
             cause = "nothing was written to %s" % self._shown
         since = "since the start, %s ago" if last_ms is None else "for %s"
@@ -115,6 +129,19 @@ class Overdue:
             since % in_words(waited_ms),
             cause,
         )
+
+    def _has_saved_nothing(self) -> bool:
+        is_empty = self._checkpoints.complete_at_ms is None and not self._checkpoints.uploads
+        return is_empty and self._looks.saves.current is None
+
+    def _found_outside(self, writes_min: int) -> Optional[tuple]:
+        outside = self._saved_outside(writes_min)
+        if outside is None:
+            return None
+        text = "nothing was written to %s since the start, but ./%s was written %d times"
+        told = text % (self._shown, outside.path, outside.writes)
+        folder = os.path.dirname(outside.path) or "."
+        return "outside", "No checkpoint is being taken: %s. Set checkpoint.directory to %s." % (told, folder)
 
     def _hindrance(self, now_ms: int) -> Optional[str]:
         cause = self._checkpoints.hindrance
@@ -125,7 +152,7 @@ class Overdue:
             self._hindered_since_ms = now_ms
         return cause if now_ms - self._hindered_since_ms >= _HINDERED_QUIETS * self._quiet_ms else None
 
-    def _saved_outside(self) -> Optional[_Outside]:
+    def _saved_outside(self, writes_min: int) -> Optional[_Outside]:
         """The file in the working directory that looks most like what the program saves, by how often it was written."""
         for path, modified_ns in self._walk():
             key = template(path)
@@ -134,7 +161,7 @@ class Overdue:
                 self._outside[key] = _Outside(modified_ns, 1, path)
             elif modified_ns > seen.modified_ns:
                 self._outside[key] = _Outside(modified_ns, seen.writes + 1, path)
-        often = [seen for seen in self._outside.values() if seen.writes >= _OUTSIDE_WRITES]
+        often = [seen for seen in self._outside.values() if seen.writes >= writes_min]
         return max(often, key=lambda seen: seen.writes, default=None)
 
     def _walk(self) -> List[tuple]:

@@ -16,6 +16,7 @@ from .evidence import COMPLETE, QUIET, SETTLED
 from .generations import Shape
 from .experience import Experience, read_experience
 from .manifest import read_manifest, shape_of_manifest
+from .pace import Past
 
 # A provisional checkpoint that nothing but quiet speaks for is tried when it has saved this much more than the quiet time.
 _WORTH_QUIETS = 2
@@ -51,8 +52,7 @@ class Found(NamedTuple):
     """Steps of which this very attempt has a checkpoint there already: a runner before this one has put it."""
     begun_steps: Sequence[int] = ()
     """Steps of which it has files there, but no manifest, as far as can be known: the request that puts it may be under way."""
-    complete: Sequence[dict] = ()
-    """Manifests of the newest complete ones, newest first."""
+    past: Past = Past()
     newest: Optional[CheckpointId] = None
     """The highest that is there, whatever it counts as."""
 
@@ -139,7 +139,8 @@ class Restorer:
             candidates += self._readable(checkpoint, bodies, remark)
         found = Found(None, own_steps, begun_steps, [], ids[0] if ids else None)
         complete = [each.manifest for each in candidates if each.state == COMPLETE and each.checkpoint not in experience.failed]
-        found = found._replace(complete=complete[:_COMPLETE_KEPT])
+        newest_revisions = {each.checkpoint: each.manifest for each in reversed(candidates)}
+        found = found._replace(past=Past(complete[:_COMPLETE_KEPT], list(newest_revisions.values())))
         ranked = rank([each for each in candidates if each.checkpoint not in tried], experience, quiet_ms)
         for candidate in ranked:
             try:

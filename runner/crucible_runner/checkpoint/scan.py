@@ -6,9 +6,10 @@ import posixpath
 import re
 import stat
 from functools import lru_cache
-from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Pattern, Sequence
+from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Pattern, Sequence, Set
 
 from .names import Unit, is_ignored, is_record, is_unfinished, unit_of
+from .pointers import read_pointers
 
 # What vanishes meanwhile, and links that lead to nothing or round in a circle.
 _NOWHERE = (errno.ENOENT, errno.ELOOP)
@@ -32,6 +33,8 @@ class Tree(NamedTuple):
     files: Dict[str, FileStamp]
     links: Dict[str, str]
     """Symbolic links inside the directory: path and target, both relative."""
+    pointers: Mapping[str, FrozenSet[str]] = {}
+    """Text files that name numbered files or folders: their paths, and the paths of what they name."""
 
 
 class Filter(NamedTuple):
@@ -83,7 +86,8 @@ def scan(directory: str, wanted: Filter = Filter()) -> Tree:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
         return Tree({}, {})
-    return _collect(directory, [name for name in names if not is_ignored(name)], wanted)
+    tree = _collect(directory, [name for name in names if not is_ignored(name)], wanted)
+    return tree._replace(pointers=read_pointers(directory, tree.files))
 
 
 def scan_declared(directory: str, path: str) -> Tree:
@@ -113,8 +117,8 @@ def select(tree: Tree, baseline: FrozenSet[tuple], is_record: IsRecord = is_reco
             ages[unit] = max(ages.get(unit, -1), stamp.modified_ns if path in changed else -1)
     ranked = {kind: sorted(ages, key=lambda unit: (ages[unit], unit.name.number), reverse=True) for kind, ages in units.items()}
     newest = {unit for ordered in ranked.values() for unit in ordered[:1]}
-    # A link such as `latest` that has not moved on yet keeps what it leads to.
-    kept = newest | ({unit_of(_target_of(link, target)) for link, target in tree.links.items()} - {None})
+    # A link or a file such as `latest` that has not moved on yet keeps what it leads to.
+    kept = newest | _led_to(tree)
     selections = [_selection(tree, lambda path: _is_of(path, kept), changed, is_record)]
     for number in _older_numbers(ranked, units, newest):
         selections += _older(tree, number, units, changed, is_record)
@@ -153,9 +157,19 @@ def _older(
     for path, stamp in changed.items():
         if unit_of(path) is None and stamp.modified_ns > begun_ns:
             return []
-    if any(not _is_of(_target_of(link, target), ours) for link, target in tree.links.items()):
-        return []  # a link such as `latest` has moved on
-    return [_selection(tree, lambda path: _is_of(path, ours), changed, is_record)]
+    led_to = _led_to(tree)
+    if any(units.get(unit.kind, {}).get(unit, written_ns + 1) > written_ns for unit in led_to):
+        return []  # a link or a file such as `latest` has moved on
+    kept = ours | led_to
+    return [_selection(tree, lambda path: _is_of(path, kept), changed, is_record)]
+
+
+def _led_to(tree: Tree) -> Set[Unit]:
+    """The numbered files and folders to which links lead, or that text files name."""
+    targets = {_target_of(link, target) for link, target in tree.links.items()}
+    for named in tree.pointers.values():
+        targets |= named
+    return {unit for unit in map(unit_of, targets) if unit is not None}
 
 
 def _target_of(link: str, target: str) -> str:

@@ -9,6 +9,7 @@ from ..keys import CheckpointId, Keys, stored_at
 from ..store import Store, StoreError
 from ..transfer import Changed, FileUp, upload_files
 from .evidence import Evidence
+from .generations import Generation
 from .looks import Seen
 from .manifest import Taken, entry_of, is_taken
 from .scan import FileStamp, Selection, newest_change_ns
@@ -31,6 +32,18 @@ class Candidate(NamedTuple):
     is_step_known: bool
     evidence: Evidence
     revision: int = 1
+
+
+class Uploaded(NamedTuple):
+    """A checkpoint of this attempt that is in the store."""
+
+    checkpoint: CheckpointId
+    revision: int
+    evidence: Evidence
+    generation: Generation
+    files: Dict[str, FileStamp]
+    """The files of its generation as they were uploaded."""
+    manifest: dict
 
 
 class _Stored(NamedTuple):

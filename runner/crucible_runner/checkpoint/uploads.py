@@ -13,8 +13,7 @@ from .generations import Generation
 from .looks import Looks, Seen
 from .manifest import Taken, manifest_bytes, put_manifest
 from .restore import Found
-from .scan import FileStamp
-from .sending import Candidate, Sender, Settings, check_names
+from .sending import Candidate, Sender, Settings, Uploaded, check_names
 from .staging import Staged, stage
 
 _LOOK_SECONDS = 0.5
@@ -31,18 +30,6 @@ class _Final(NamedTuple):
 
     is_in_good_order: bool
     left_ms: LeftMs
-
-
-class Uploaded(NamedTuple):
-    """A checkpoint of this attempt that is in the store."""
-
-    checkpoint: CheckpointId
-    revision: int
-    evidence: Evidence
-    generation: Generation
-    files: Dict[str, FileStamp]
-    """The files of its generation as they were uploaded."""
-    manifest: dict
 
 
 class Checkpoints:
@@ -75,6 +62,8 @@ class Checkpoints:
         self._said = ""
         self._final: Optional[_Final] = None
         self._is_given_up = False
+        self._thread: Optional[threading.Thread] = None
+        """None until the command is about to start."""
         self._wake = threading.Event()
         self._current: Optional[Candidate] = None
 
@@ -89,7 +78,7 @@ class Checkpoints:
             newest = max(restored.checkpoint, found.newest or restored.checkpoint, key=lambda each: each.age)
             self.newest, self.newest_state = newest, restored.state
             self.is_newest_step_known = restored.is_step_known
-        self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock), remark, pids, found.complete)
+        self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock), remark, pids, found.past)
         self._paths_before.update(self._looks.stamps)
         self._sender = Sender(self._settings, self._store, self._keys, clock, found.begun_steps)
         if restored is not None:
@@ -106,10 +95,14 @@ class Checkpoints:
         self._looks.end()
         self._is_given_up = True
         self._wake.set()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def finish(self, is_in_good_order: bool, left_ms: LeftMs) -> None:
-        """The workload has ended: uploads what it has saved, as long as time is left (None: without end)."""
+        """The workload has ended: uploads what it has saved, as long as time is left (None: without end). Nothing has been saved
+        where it was not started."""
+        if self._thread is None:
+            return
         self._looks.end()
         try:
             self._looks.look()
@@ -141,7 +134,8 @@ class Checkpoints:
                 elif is_final:
                     return
                 else:
-                    self._wake.wait(_LOOK_SECONDS)
+                    # Quiet that is short must not be over before it is seen.
+                    self._wake.wait(min(_LOOK_SECONDS, self._looks.look_seconds))
             except (Changed, Taken) as reason:
                 self._remark("a checkpoint was dropped: %s" % reason)
                 failures += is_final

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections import deque
-from typing import Deque, Iterable, List, Optional, Tuple
+from typing import Deque, Iterable, List, NamedTuple, Optional
 
 from ..clock import Clock
 from ..documents import HELPER_PROGRESS, parse
@@ -26,6 +26,15 @@ _HEADS_PER_LOOK = 2
 _STEPS_KEPT = 4096
 
 
+class _Step(NamedTuple):
+    """A step as it was told; instants are of the wall clock."""
+
+    at_ms: int
+    step: int
+    until_ms: Optional[int] = None
+    """The helper's file still said so then; what it said between two looks at it is not known. None for what was printed."""
+
+
 class Progress:
     """The newest progress; once the helper has spoken it alone counts."""
 
@@ -40,8 +49,7 @@ class Progress:
         self._tracker = Tracker()
         self._tables = Tables()
         self._restored_step: Optional[int] = None
-        self._steps: Deque[Tuple[int, int]] = deque(maxlen=_STEPS_KEPT)
-        """Instants (wall clock) and the steps that were told then."""
+        self._steps: Deque[_Step] = deque(maxlen=_STEPS_KEPT)
         self.first_step_at_ms: Optional[int] = None
         """Wall clock of when the first step of this attempt's own was seen; None before."""
 
@@ -55,10 +63,12 @@ class Progress:
             if not self._is_helped:
                 self._told = Told()
 
-    def _note_step(self) -> None:
+    def _note_step(self, written_ms: Optional[int] = None) -> None:
+        """`written_ms` is when the helper wrote it."""
         begun, step = self._restored_step, self._told.step
-        if step is not None and (not self._steps or self._steps[-1][1] != step):
-            self._steps.append((self._at_ms, step))
+        if step is not None and (not self._steps or self._steps[-1].step != step):
+            told = _Step(self._at_ms, step) if written_ms is None else _Step(written_ms, step, self._at_ms)
+            self._steps.append(told)
         if self.first_step_at_ms is not None or begun is None:
             return
         # Where no step is known, a count of the training that grows is a step of it.
@@ -88,6 +98,7 @@ class Progress:
             status = os.stat(self._helper_path)
             stamp = (status.st_ino, status.st_mtime_ns)
             if stamp == self._helper_stamp:
+                self._note_unchanged()
                 return
             told = parse(HELPER_PROGRESS, read_plain(self._helper_path)[0])
         except (OSError, ValueError):
@@ -97,7 +108,12 @@ class Progress:
             self._is_helped = True
             self._told = Told(told["step"], told.get("total"), loss=told.get("loss"))
             self._at_ms = self._clock.wall_ms()
-            self._note_step()
+            self._note_step(status.st_mtime_ns // 1_000_000)
+
+    def _note_unchanged(self) -> None:
+        with self._lock:
+            if self._steps and self._steps[-1].until_ms is not None:
+                self._steps[-1] = self._steps[-1]._replace(until_ms=self._clock.wall_ms())
 
     def document(self) -> Optional[dict]:
         """As it stands in beats and results; None while nothing is known."""
@@ -131,7 +147,25 @@ class Progress:
         """The newest step that had been told at an instant; None where nothing had been, or too long ago to remember."""
         self._read_helper()
         with self._lock:
-            return next((step for at_ms, step in reversed(self._steps) if at_ms <= wall_ms), None)
+            return next((told.step for told in reversed(self._steps) if told.at_ms <= wall_ms), None)
+
+    def certain_step_at(self, wall_ms: int, unsure_ms: int) -> Optional[int]:
+        """As `step_at`, but None where the step is not certain: another one was told less than `unsure_ms` later, and may have been
+        printed before; or the helper may have told another one that was not read."""
+        self._read_helper()
+        with self._lock:
+            told = next((told for told in reversed(self._steps) if told.at_ms < wall_ms + unsure_ms), None)
+        if told is None or told.at_ms > wall_ms or (told.until_ms is not None and told.until_ms < wall_ms):
+            return None
+        return told.step
+
+    def ms_per_step(self) -> Optional[float]:
+        """How long a step has taken of late; None where too few were told."""
+        with self._lock:
+            if len(self._steps) < 2:
+                return None
+            first, last = self._steps[0], self._steps[-1]
+            return (last.at_ms - first.at_ms) / (last.step - first.step) if last.step > first.step else None
 
     def is_done(self) -> bool:
         """True when the last step of a known number of steps is done; bars and epochs are never taken for that."""

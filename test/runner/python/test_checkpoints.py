@@ -13,6 +13,7 @@ from crucible_runner.keys import CheckpointId, Keys
 from crucible_runner.checkpoint.evidence import Evidence
 from crucible_runner.checkpoint.looks import Looks, Rules
 from crucible_runner.checkpoint.manifest import Taken, manifest_bytes, read_manifest
+from crucible_runner.checkpoint.pace import Past
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
 from crucible_runner.checkpoint.restore import Found, Restored, Restorer
@@ -38,11 +39,11 @@ class UploadingTest(FolderTest):
         self.remarks = []
         self.progress = Progress(self.paths.progress, self.clock)
 
-    def begin(self, restored=None, own_steps=(), every_ms=0, pids=lambda: [], begun_steps=()):
+    def begin(self, restored=None, own_steps=(), every_ms=0, pids=lambda: [], begun_steps=(), past=Past()):
         self.looks = Looks(self.paths, self.paths.checkpoints, Rules(QUIET_MS), self.clock, self.progress)
         settings = Settings("job-a", 2, self.paths.checkpoints, self.paths.staging, every_ms)
         self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
-        found = Found(Restored(restored, ".") if restored else None, list(own_steps), begun_steps)
+        found = Found(Restored(restored, ".") if restored else None, list(own_steps), begun_steps, past)
         never = threading.Event()
         # The threads are not started: the tests take their place.
         start, threading.Thread.start = threading.Thread.start, lambda _: never.set()
@@ -52,7 +53,11 @@ class UploadingTest(FolderTest):
             threading.Thread.start = start
 
     def save(self, name, text="content"):
-        self.write("machine/checkpoints/" + name, text)
+        self.stamp(self.write("machine/checkpoints/" + name, text))
+
+    def stamp(self, path):
+        """The file system's clock is that of the test."""
+        os.utime(path, ns=(self.clock.wall_ms() * 1_000_000,) * 2)
 
     def tick(self, ms=1_000):
         """A look, and whatever upload it leads to. Returns the step uploaded, if any."""
@@ -139,6 +144,105 @@ class CheckpointsTest(UploadingTest):
         self.progress.see([b"step 20"])
         self.assertEqual([self.tick(), self.tick()], [None, 10])
 
+    def test_a_save_has_the_step_that_was_told_before_it_began(self):
+        for name, told_ms, expected in (
+            ("long before", -9_000, 10),
+            ("at that moment", 0, 10),
+            ("so soon after it that it may have been printed before", 49, None),
+            ("after it", 50, 5),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                self.begin()
+                self.progress.see([b"step 5"])
+                self.clock.advance(10_000)
+                began_ms = self.clock.wall_ms()
+                self.clock.advance(told_ms)
+                self.progress.see([b"step 10"])
+                self.clock.advance(began_ms - self.clock.wall_ms())
+                self.save("model.pt")
+                self.clock.advance(500)
+                self.assertEqual(self.looks.look()[0].step, expected)
+                # The save goes on; it had begun before.
+                self.progress.see([b"step 11"])
+                self.save("optimizer.pt")
+                self.assertEqual(self.looks.look()[0].step, expected)
+                uploaded = next(step for step in (self.tick() for _ in range(4)) if step is not None)
+                self.assertEqual((uploaded, self.manifest(uploaded)["isStepKnown"]), (expected or 1, expected is not None))
+
+    def test_what_the_helper_told_between_two_looks_at_it_is_not_known(self):
+        def tell(step):
+            path = self.write("machine/control/new.json", json.dumps({"step": step}))
+            self.stamp(path)
+            os.rename(path, self.paths.progress)
+
+        self.begin()
+        tell(5)
+        self.progress.step()
+        self.clock.advance(1_000)
+        self.save("model.pt")
+        self.clock.advance(1_000)
+        tell(9)
+        # Between the two the file may have said 6, 7 or 8.
+        self.assertIsNone(self.looks.look()[0].step)
+        self.clock.advance(1_000)
+        self.progress.step()
+        self.clock.advance(1_000)
+        self.save("model.pt", "another")
+        self.clock.advance(1_000)
+        self.assertEqual(self.looks.look()[0].step, 9)
+
+    def test_a_file_held_open_through_a_pause_is_one_save(self):
+        for is_held, numbers in (True, [1, 1]), (False, [1, 2]):
+            self.setUp()
+            self.begin(pids=lambda: [os.getpid()])
+            self.save("state.bin", "x" * 100)
+            path = self.at("machine", "checkpoints", "state.bin")
+            seen = [self.looks.look()[0].generation.number]
+            with open(path, "r+b") if is_held else open(os.devnull):
+                self.clock.advance(QUIET_MS // 2)
+                self.looks.look()
+            self.clock.advance(QUIET_MS)
+            os.utime(path, ns=(self.clock.wall_ms() * 1_000_000,) * 2)
+            seen.append(self.looks.look()[0].generation.number)
+            self.assertEqual(seen, numbers)
+
+    def test_the_interval_of_earlier_attempts_holds_until_this_one_has_its_own(self):
+        saved = {"step": 10, "isStepKnown": True, "savedAtMs": 0}
+        before = [dict(saved, attempt=1), dict(saved, attempt=2, step=20, savedAtMs=9)]
+        self.begin(past=Past((), before))
+        self.assertIsNone(self.looks.interval_ms())
+        for step in (20, 21, 24):
+            self.progress.see([b"step %d" % step])
+            self.clock.advance(100 * step)
+        self.assertEqual(self.looks.interval_ms(), 10 * (2_000 + 2_100) // 4)
+        before.append(dict(saved, attempt=2, step=30, savedAtMs=5_009))
+        self.begin(past=Past((), before))
+        self.assertEqual(self.looks.interval_ms(), 5_000)
+        for version in range(2):
+            self.clock.advance(7_000)
+            self.save("step-%d.pt" % version)
+            self.looks.look()
+        self.assertEqual(self.looks.interval_ms(), 7_000)
+
+    def test_has_trained_since_its_first_step(self):
+        self.begin()
+        begun_ms = self.clock.mono_ms()
+        self.assertEqual(self.looks.trained_since_ms(), begun_ms)
+        self.progress.begin(0)
+        self.clock.advance(5_000)
+        self.progress.see([b"step 1"])
+        self.clock.advance(5_000)
+        self.assertEqual(self.looks.trained_since_ms(), begun_ms + 5_000)
+
+    def test_an_end_before_the_beginning_uploads_nothing(self):
+        self.begin()
+        self.save("step-1.pt")
+        fresh = Checkpoints(self.checkpoints._settings, self.looks, self.store, self.keys)
+        fresh.finish(True, lambda: None)
+        fresh.give_up()
+        self.assertIsNone(fresh.newest)
+
     def test_a_step_that_is_there_already_is_not_uploaded_again(self):
         self.begin(own_steps=[5])
         self.save("step-5.pt")
@@ -167,11 +271,11 @@ class CheckpointsTest(UploadingTest):
         self.begin()
         uploaded = {}
         for count in range(1, 12):
-            self.write("machine/checkpoints/new.tmp", "content %d" % count)
+            self.progress.see([b"step %d" % count])
+            self.stamp(self.write("machine/checkpoints/new.tmp", "content %d" % count))
             os.rename(
                 self.at("machine", "checkpoints", "new.tmp"), self.at("machine", "checkpoints", "model.pt")
             )
-            self.progress.see([b"step %d" % count])
             step = self.tick()
             if step is not None:
                 uploaded[step] = self.store.get(
@@ -180,6 +284,23 @@ class CheckpointsTest(UploadingTest):
         self.assertGreaterEqual(len(uploaded), 3)
         for step, content in uploaded.items():
             self.assertEqual(content, "content %d" % step)
+
+    def test_what_only_grows_goes_along_with_a_file_that_is_held(self):
+        self.begin()
+        manifests = []
+        self.save("train.log", "line 0\n")
+        for count in range(1, 9):
+            self.stamp(self.write("machine/checkpoints/new.tmp", "content %d" % count))
+            os.rename(
+                self.at("machine", "checkpoints", "new.tmp"), self.at("machine", "checkpoints", "model.pt")
+            )
+            self.write("machine/checkpoints/train.log", "line %d\n" % count, "a")
+            step = self.tick()
+            if step is not None:
+                manifests.append(self.manifest(step))
+        self.assertGreaterEqual(len(manifests), 2)
+        for manifest in manifests:
+            self.assertEqual([file["path"] for file in manifest["files"]], ["model.pt", "train.log"])
 
     def test_the_first_file_of_several_is_never_held_for_a_checkpoint_of_its_own(self):
         self.begin()
@@ -209,7 +330,7 @@ class CheckpointsTest(UploadingTest):
         self.begin()
         self.save("step-5.pt")
         self.save("other/a.bin")
-        self.write("machine/control/saved/30.json", json.dumps({"path": "other", "step": 30}))
+        self.stamp(self.write("machine/control/saved/30.json", json.dumps({"path": "other", "step": 30})))
         self.assertEqual(self.tick(), 30)
         self.assertEqual([file["path"] for file in self.manifest(30)["files"]], ["other/a.bin"])
         self.assertEqual(self.manifest(30)["resumePath"], "other")
@@ -421,7 +542,7 @@ class CheckpointsTest(UploadingTest):
             self.save("step-3.pt", "wh")
             self.tick()
             self.save("step-3.pt", "whole")
-            self.write("machine/control/saved/3.json", json.dumps({"path": "step-3.pt", "step": 3}))
+            self.stamp(self.write("machine/control/saved/3.json", json.dumps({"path": "step-3.pt", "step": 3})))
             self.assertEqual(self.tick(), 3)
             self.save("step-4.pt", "ha")
             os.unlink(self.at("machine", "control", "saved", "3.json"))

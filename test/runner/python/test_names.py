@@ -3,7 +3,7 @@ import unittest
 
 from support import FolderTest
 
-from crucible_runner.checkpoint.names import is_ignored, is_record, read_name, template, unit_of
+from crucible_runner.checkpoint.names import is_ignored, is_record, member_of, read_name, template, unit_of
 from crucible_runner.checkpoint.scan import baseline_of, scan, select
 
 
@@ -44,6 +44,13 @@ class NamesTest(unittest.TestCase):
         self.assertEqual(template("checkpoint-5/rank_0.pt"), template("checkpoint-60/rank_0.pt"))
         self.assertNotEqual(template("checkpoint-5/rank_0.pt"), template("checkpoint-5/rank_1.pt"))
         self.assertEqual(template("model_a.pt"), template("model_b.pt"))
+
+    def test_numbers_without_a_word_tell_members_apart(self):
+        self.assertEqual(member_of("50/model"), ("", "50", "#/model"))
+        self.assertEqual(member_of("runs/fold_3/x_1.pt"), ("runs", "3", "fold_#/x_#.pt"))
+        self.assertEqual(member_of("model_50.pt"), ("", "50", "model_#.pt"))
+        for path in "model.pt", "checkpoint-50/model_1.pt", "rank_0.pt":
+            self.assertIsNone(member_of(path), path)
 
     def test_unfinished_files_are_ignored(self):
         for name in (
@@ -154,6 +161,74 @@ class SelectTest(FolderTest):
             {"latest": "checkpoint-7", "checkpoint-7/b": "a", "checkpoint-7/dangling": "nowhere"},
         )
         self.assertEqual(selection.resume_path, "checkpoint-7")
+
+    def older(self):
+        """The files of each checkpoint, newest first."""
+        return [sorted(each.files) for each in select(scan(self.at("ck")), frozenset())]
+
+    def test_a_text_that_names_an_older_one_keeps_it(self):
+        for pointer, text, kept in (
+            ("latest", "checkpoint-10", True),
+            ("latest", "checkpoint-10\n", True),
+            ("latest", "/root/somewhere/checkpoint-10/", True),
+            ("last.json", '{"path": "./checkpoint-10", "loss": 3}', True),
+            ("checkpoint", 'model_checkpoint_path: "checkpoint-10"\n', True),
+            ("notes", "checkpoint-11", False),
+            ("notes", "xcheckpoint-10", False),
+            ("weights", "checkpoint-10 \0", False),
+            ("long", "checkpoint-10 " * 400, False),
+            ("empty", "", False),
+        ):
+            with self.subTest((pointer, text[:30])):
+                self.setUp()
+                self.files_of("checkpoint-10/a", "checkpoint-20/a")
+                self.write("ck/" + pointer, text)
+                expected = ["checkpoint-10/a"] * kept + ["checkpoint-20/a", pointer]
+                self.assertEqual(self.older()[0], sorted(expected))
+        self.setUp()
+        self.write("ck/runs/last", "step_1")
+        self.assertEqual(self.files_of("runs/step_1.pt", "runs/step_2.pt"), ["runs/last", "runs/step_1.pt", "runs/step_2.pt"])
+        self.setUp()
+        self.write("ck/best/last", "step_1.pt")
+        self.assertEqual(self.files_of("runs/step_1.pt", "runs/step_2.pt"), ["best/last", "runs/step_2.pt"])
+        self.write("ck/best/last", "../runs/step_1.pt")
+        self.assertEqual(self.files_of(), ["best/last", "runs/step_1.pt", "runs/step_2.pt"])
+        self.setUp()
+        self.write("ck/last", "runs/step_1.pt")
+        self.assertEqual(self.files_of("runs/step_1.pt", "runs/step_2.pt"), ["last", "runs/step_1.pt", "runs/step_2.pt"])
+
+    def test_a_text_that_names_many_means_the_newest_of_them(self):
+        names = ["ckpt-%d.index" % each for each in (8, 9, 10, 11)]
+        self.write("ck/checkpoint", "".join('all_model_checkpoint_paths: "ckpt-%d"\n' % each for each in (8, 9, 10)))
+        self.assertEqual(self.files_of(*names), ["checkpoint", "ckpt-10.index", "ckpt-11.index"])
+        self.write("ck/checkpoint", "best: ckpt-8\nlast: ckpt-10\n")
+        self.assertEqual(self.files_of(), ["checkpoint", "ckpt-10.index", "ckpt-11.index", "ckpt-8.index"])
+
+    def test_a_text_that_has_moved_on_leaves_older_ones_torn(self):
+        self.write("ck/latest", "checkpoint-10")
+        self.files_of("checkpoint-10/a", "checkpoint-20/a", "checkpoint-30/a")
+        for at_s, name in enumerate(("latest", "checkpoint-10/a", "checkpoint-20/a", "checkpoint-30/a"), 1):
+            os.utime(self.at("ck", name), (at_s, at_s))
+        self.assertEqual(
+            self.older(),
+            [
+                ["checkpoint-10/a", "checkpoint-30/a", "latest"],
+                ["checkpoint-10/a", "checkpoint-20/a", "latest"],
+                ["checkpoint-10/a", "latest"],
+            ],
+        )
+        self.write("ck/latest", "checkpoint-20")
+        os.utime(self.at("ck", "latest"), (3, 3))
+        self.assertEqual(len(self.older()), 2)
+        self.write("ck/latest", "checkpoint-99")
+        os.utime(self.at("ck", "latest"), (1, 1))
+        self.assertEqual(len(self.older()), 3)
+
+    def test_a_text_that_is_a_link_is_not_read(self):
+        self.write("secret", "checkpoint-10")
+        self.files_of("checkpoint-10/a", "checkpoint-20/a")
+        os.symlink(self.at("secret"), self.at("ck", "latest"))
+        self.assertEqual(scan(self.at("ck")).pointers, {})
 
     def test_pipes_are_left_out(self):
         self.write("ck/model.pt", "m")

@@ -19,24 +19,26 @@ class RestoreOrderTest(FolderTest):
         self.keys = Keys("job-a", 2)
         self.remarks = []
 
-    def save(self, step, attempt, body=None):
+    def save(self, step, attempt, body=None, revision=1):
         checkpoint = CheckpointId(step, attempt)
         manifest = {
             **{"version": 1, "jobId": "job-a", "attempt": attempt, "step": step, "isStepKnown": True},
-            **{"createdAtMs": 1, "savedAtMs": 1, "totalBytes": 0, "files": [], "resumePath": "."},
-            **{"revision": 1, "state": "complete", "evidence": {"kind": "next", "text": "the next checkpoint was begun"}},
+            **{"createdAtMs": 1, "savedAtMs": revision, "totalBytes": 0, "files": [], "resumePath": "."},
+            **{"revision": revision, "state": "complete", "evidence": {"kind": "next", "text": "the next checkpoint was begun"}},
         }
         if attempt == 0:
             manifest["copiedFrom"] = {"jobId": "job-old", "checkpoint": "000000000400-3"}
-        self.store.put(self.keys.manifest(checkpoint), body or manifest_bytes(manifest))
+        self.store.put(self.keys.manifest(checkpoint, revision), body or manifest_bytes(manifest))
 
     def restored(self):
+        return self.found().restored.checkpoint.name
+
+    def found(self):
         patience = Patience(lambda: False, lambda: False)
         restorer = Restorer(self.store, self.keys, "job-a", patience)
         directory, part = os.path.join(self.folder, "checkpoints"), os.path.join(self.folder, "part")
         os.makedirs(directory, exist_ok=True)
-        found = restorer.restore(2, directory, part, FakeClock(), self.remarks.append)
-        return found.restored.checkpoint.name
+        return restorer.restore(2, directory, part, FakeClock(), self.remarks.append)
 
     def test_a_checkpoint_of_another_job_is_restored_while_the_job_has_none_of_its_own(self):
         self.save(400, 0)
@@ -51,6 +53,16 @@ class RestoreOrderTest(FolderTest):
         self.save(400, 0)
         self.save(10, 1, dump({"version": 1}))
         self.assertEqual(self.restored(), "000000000400-0")
+
+    def test_the_newest_revision_of_every_save_tells_of_the_past(self):
+        self.save(10, 1)
+        self.save(10, 1, revision=2)
+        for step in (20, 30, 40):
+            self.save(step, 2)
+        past = self.found().past
+        self.assertEqual([each["step"] for each in past.complete], [40, 30, 20])
+        saves = {(each["step"], each["revision"]) for each in past.saves}
+        self.assertEqual((saves, len(past.saves)), ({(10, 2), (20, 1), (30, 1), (40, 1)}, 4))
 
     def test_names_have_no_number_in_two_writings(self):
         self.assertEqual(parse_checkpoint_id("000000000400-0"), CheckpointId(400, 0))

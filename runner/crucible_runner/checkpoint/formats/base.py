@@ -14,6 +14,8 @@ class Verdict(NamedTuple):
     is_whole: bool
     text: str
     """A clause for people that begins with what was found, such as `ends with its zip directory`."""
+    may_be_settings: bool = False
+    """Programs write settings in this format, too, before they train."""
 
 
 class FolderVerdict(NamedTuple):

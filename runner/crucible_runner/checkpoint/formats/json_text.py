@@ -14,7 +14,7 @@ def file_check(file: File) -> Optional[Verdict]:
         return None
     try:
         json.loads(body)
-        return Verdict(True, "is a whole JSON document")
+        return Verdict(True, "is a whole JSON document", may_be_settings=True)
     except ValueError:
         # Something else by the name of JSON may end as it likes.
         is_closed = body.rstrip()[-1:] in (b"}", b"]")

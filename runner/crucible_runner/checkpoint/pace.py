@@ -1,0 +1,53 @@
+"""How far apart a program's saves are, from the manifests of all attempts. Pure."""
+
+from statistics import median_low
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set
+
+
+class Past(NamedTuple):
+    """What the store tells of the saves of earlier attempts, as manifests."""
+
+    complete: Sequence[dict] = ()
+    """Of the newest complete checkpoints, newest first."""
+    saves: Sequence[dict] = ()
+    """Of every checkpoint that can be read."""
+
+
+class Pace(NamedTuple):
+    """What earlier saves tell; None where there were too few."""
+
+    interval_ms: Optional[int] = None
+    """The usual time between two saves of one attempt."""
+    interval_steps: Optional[int] = None
+    """The usual number of steps between two saves, of whichever attempts: enough where each attempt saved only once."""
+
+    def usual_ms(self, ms_per_step: Optional[float]) -> Optional[int]:
+        """The usual time between two saves, for a program that takes so long for a step."""
+        if self.interval_ms is not None:
+            return self.interval_ms
+        if self.interval_steps is None or ms_per_step is None:
+            return None
+        return int(self.interval_steps * ms_per_step)
+
+
+def pace_of(manifests: Sequence[dict]) -> Pace:
+    """From one manifest of each checkpoint, in any order."""
+    saved_at_ms: Dict[int, Set[int]] = {}
+    steps: Set[int] = set()
+    for manifest in manifests:
+        # Clocks of two machines differ: only times of one attempt are compared.
+        saved_at_ms.setdefault(manifest["attempt"], set()).add(manifest["savedAtMs"])
+        if manifest["isStepKnown"]:
+            steps.add(manifest["step"])
+    times = [pause for instants in saved_at_ms.values() for pause in _pauses(instants)]
+    # Some checkpoints between two that are kept may be gone: the lower of two middle values is the better one.
+    return Pace(_middle(times), _middle(_pauses(steps)))
+
+
+def _pauses(numbers: Set[int]) -> List[int]:
+    ordered = sorted(numbers)
+    return [after - before for before, after in zip(ordered, ordered[1:])]
+
+
+def _middle(numbers: List[int]) -> Optional[int]:
+    return median_low(numbers) if numbers else None
