@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client'
-import { IllegalStateError } from '@temporalio/common'
 import type { NativeConnection, Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { closeHome } from '../storage/home'
@@ -77,7 +76,7 @@ async function makeWorkers(at: Composition): Promise<Worker[]> {
 }
 
 function ignoreHeldConnection(error: unknown): void {
-  if (!(error instanceof IllegalStateError)) throw error
+  if (!(error instanceof Error && error.name === 'IllegalStateError')) throw error
 }
 
 type Composition = RunOptions & {
