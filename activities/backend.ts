@@ -14,6 +14,7 @@ import { formatDuration } from '../core/time'
 import { leaseMsWithin } from '../planner/liveness'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
+import { leaveLine } from '../storage/waiting-line'
 import { findMachine } from './backend-machines'
 import { AttemptDocuments } from './documents'
 import { drainMachine } from './drain-machine'
@@ -47,7 +48,13 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
         offers: await backend.offers(request, { signal }, pins),
       })),
 
-    launch: (input) => beating((signal) => launch(deps, input, signal)),
+    launch: (input) =>
+      beating(async (signal) => {
+        const outcome = await launch(deps, input, signal)
+        // The next in line may ask now; should this fail, its turn comes after half a minute.
+        await leaveLine(deps.store, input.order.jobId).catch(() => undefined)
+        return outcome
+      }),
 
     find: ({ order }) => beating((signal) => findMachine(deps, order, signal)),
 

@@ -15,6 +15,7 @@ import { layout } from '../storage/layout'
 import { putRecord } from '../storage/record'
 import { thinOutCheckpoints } from '../storage/retention'
 import type { ObjectStore } from '../storage/store'
+import { leaveLine } from '../storage/waiting-line'
 import { CHECKPOINT_PARSERS } from '../intake/documents'
 import { AttemptDocuments } from './documents'
 import { allBeating } from './heartbeat'
@@ -88,6 +89,7 @@ async function withdraw(
 async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Promise<JobResult> {
   const { jobId, status } = input
   await store.delete(layout.secrets(jobId))
+  await leaveLine(store, jobId).catch(() => undefined)
   const result: JobResult = {
     id: jobId,
     state: status.state,

@@ -8,6 +8,7 @@ import type { BackendName } from '../core/offer'
 import type { Plan } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import { SECOND_MS } from '../core/time'
+import { lineInWords } from '../core/waiting'
 import type { Timing } from '../core/timing'
 import { parseManifest } from '../intake/documents'
 import { checkJobSpec } from '../intake/job-spec'
@@ -25,6 +26,7 @@ import { askAll, keepOffers, sha256, type AskOffers } from './asking'
 import { allBeating } from './heartbeat'
 import { promisedFrom } from './promising'
 import type { Treasury } from './treasury'
+import type { Admission, WaitingLine } from './waiting-line'
 
 export interface PlanningDeps {
   store: ObjectStore
@@ -35,6 +37,8 @@ export interface PlanningDeps {
   timing: Timing
   /** The money of months and owners; missing where there are no such budgets. */
   treasury?: Pick<Treasury, 'promise'> | undefined
+  /** Keeps the order of jobs that wait; without it each asks on its own. */
+  line?: WaitingLine
   /** Puts the runner program into the store, if it is not there, and answers its digest. */
   publishRunner: () => Promise<string>
 }
@@ -73,7 +77,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
       throw ApplicationFailure.create({
         type: 'capacity',
         message: outcome.reason,
-        nextRetryDelay: Math.min(outcome.retryInMs * attempt, LOOK_AGAIN_MAX_MS),
+        nextRetryDelay: pauseMs(deps, input, { outcome, attempt }),
         details: [{ class: 'capacity', message: outcome.reason }],
         // Waiting is no error: neither logs nor metrics should count it as one.
         category: 'BENIGN',
@@ -81,6 +85,18 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
     },
   })
 }
+
+function pauseMs(
+  { line }: PlanningDeps,
+  input: PlanInput,
+  { outcome: { retryInMs, position }, attempt }: { outcome: Waiting; attempt: number },
+): number {
+  // Who stands behind others was told when to ask again; the first looks less often the longer it takes.
+  if (position !== undefined) return retryInMs
+  return line?.retryInMs(input, 1, attempt) ?? Math.min(retryInMs * attempt, LOOK_AGAIN_MAX_MS)
+}
+
+type Waiting = Extract<PlanOutcome, { kind: 'wait' }>
 
 /** The question is asked with the same input for as long as it takes; what it says of time has meanwhile passed. */
 function askedAfter(input: PlanInput, waitedMs: number): PlanInput {
@@ -159,8 +175,7 @@ async function planOnRecord(
 ): Promise<PlanOutcome> {
   // A server of the store may have moved since the job was resolved.
   const input = { ...given, resolved: { ...given.resolved, storeUrl: deps.store.url } }
-  const { plan, request } = await planJob(deps, input)
-  const outcome = outcomeOf(plan, request, input)
+  const { plan, outcome } = await planInTurn(deps, input, isAskedAgain)
   const isWaiting = outcome.kind === 'wait'
   if (isWaiting && (isAskedAgain || input.target !== undefined)) return outcome
   const entry = await putRecord(deps.store, input.jobId, {
@@ -169,9 +184,55 @@ async function planOnRecord(
     kind: isWaiting ? 'waiting' : 'planned',
     attempt: input.attempt,
     summary: sentenceOf(outcome, input),
-    data: { inputs: { ...input, resolved: undefined }, plan, outcome },
+    data: {
+      inputs: { ...input, resolved: undefined },
+      ...(plan === undefined ? {} : { plan }),
+      outcome,
+    },
   })
   return (entry.data as { outcome: PlanOutcome }).outcome
+}
+
+/** The plan, once no older job of the same wish is ahead; without one the provider was not asked. */
+async function planInTurn(
+  deps: PlanningDeps,
+  input: PlanInput,
+  isWaiting: boolean,
+): Promise<{ plan?: Plan; outcome: PlanOutcome }> {
+  const { line } = deps
+  const admission: Admission = (await line?.admit(input, { isWaiting })) ?? { kind: 'ask' }
+  if (admission.kind === 'wait') {
+    const { place, retryInMs } = admission
+    const words = lineInWords(place)
+    return {
+      outcome: {
+        ...{ kind: 'wait', retryInMs, silentBackends: [], position: place.position },
+        reason: `In line: ${words}. Older jobs with equal wishes go first.`,
+      },
+    }
+  }
+  try {
+    const { plan, request } = await planJob(deps, input)
+    const outcome = outcomeOf(plan, request, input)
+    const isHolding = outcome.kind === 'wait' && isForCapacity(plan)
+    await line?.asked(
+      input,
+      admission.waiter,
+      outcome.kind === 'place' ? 'place' : isHolding ? 'wait' : 'aside',
+    )
+    return { plan, outcome }
+  } catch (error) {
+    await line?.asked(input, admission.waiter, 'wait')
+    throw error
+  }
+}
+
+/** What only stands against this one job, such as its budget, must not hold up others in its line. */
+function isForCapacity({ rejections, silentBackends }: Plan): boolean {
+  const isScarce = rejections.some(
+    ({ why, costMicroUsd }) => why === 'unavailable' && costMicroUsd === undefined,
+  )
+  return isScarce || silentBackends.length > 0
 }
 
 function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {

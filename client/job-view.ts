@@ -8,6 +8,7 @@ import type { JobReason, JobState } from '../core/job'
 import type { AttemptState } from '../core/ledger'
 import type { MicroUsd } from '../core/money'
 import type { BackendName, CapacityType } from '../core/offer'
+import type { LinePlace } from '../core/waiting'
 
 /** What is not known, or not there, is null, so that every field is always there. */
 export interface JobSummary {
@@ -25,6 +26,8 @@ export interface JobSummary {
   deadlineAtMs: number | null
   /** What keeps it from its next step, and is tried again; null while nothing does. */
   trouble: TroubleView | null
+  /** Its place among the jobs with equal wishes that wait for a machine; null when it does not wait. */
+  waiting: LinePlace | null
   /** The newest attempt. */
   placement: PlacementView | null
   attemptsTotal: number

@@ -4,7 +4,9 @@ import type { JobStatus } from '../core/messages'
 import { SEARCH_ATTRIBUTES, WORKFLOW_TYPES } from '../core/queues'
 import type { RecordEntry } from '../core/record'
 import { SECOND_MS } from '../core/time'
+import type { Waiter } from '../core/waiting'
 import { eachOf } from '../storage/parallel'
+import { readLine } from '../storage/waiting-line'
 import { ATTRIBUTE_KEYS } from './attributes'
 import type { Context } from './context'
 import { CrucibleError, GRPC, grpcCodeOf, SAME_DEPLOYMENT_HINT } from './errors'
@@ -47,7 +49,9 @@ export async function listJobs(context: Context, filter: ListFilter = {}): Promi
     entries: await reads.tell(() => readLastEntries(context.store, jobIdOf(execution.workflowId))),
   }))
   refuseForeign(context, read)
-  const jobs = await eachOf(read, (one) => summarise(context, one, reads))
+  const isAnyOpen = found.some(({ status }) => OPEN.includes(status.name))
+  const line = isAnyOpen ? await reads.tell(() => readLine(context.store)) : undefined
+  const jobs = await eachOf(read, (one) => summarise(context, one, { reads, waiters: line?.waiters ?? [] }))
   const recorded = await listRecorded(context, { client, filter, reads, jobs })
   if (reads.trouble !== undefined)
     context.note(
@@ -160,7 +164,7 @@ function quoted(text: string): string {
 async function summarise(
   context: Context,
   { execution, entries = [] }: Found,
-  reads: StoreReads,
+  { reads, waiters }: { reads: StoreReads; waiters: readonly Waiter[] },
 ): Promise<JobSummary> {
   const jobId = jobIdOf(execution.workflowId)
   const status = statusOf(jobId, execution, entries)
@@ -173,7 +177,7 @@ async function summarise(
     spec: submissionOf(entries)?.spec,
     newest: isRunning ? await reads.tell(() => readAttempt(context.store, jobId, last.number)) : undefined,
     endedAtMs: resultOf(entries)?.finishedAtMs ?? execution.closeTime?.getTime(),
-    nowMs: context.now(),
+    ...{ waiters, nowMs: context.now() },
   })
 }
 

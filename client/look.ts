@@ -9,6 +9,7 @@ import { listCheckpoints } from '../storage/checkpoints'
 import { readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import { readRecords } from '../storage/record'
+import { readLine } from '../storage/waiting-line'
 import type { ObjectStore } from '../storage/store'
 import type { Context } from './context'
 import { CrucibleError, isNamed } from './errors'
@@ -34,7 +35,11 @@ export async function lookAt(context: Context, jobId: string): Promise<JobView> 
   // The last words of a workflow that has closed may have come after the first look.
   const entries = seen?.closed === undefined ? first : await readRecords(store, jobId)
   const status = present(statusFromRecord(entries) ?? known, seen)
-  const [newest, checkpoints] = await Promise.all([readNewest(store, status), listCheckpoints(store, jobId)])
+  const [newest, checkpoints, line] = await Promise.all([
+    readNewest(store, status),
+    listCheckpoints(store, jobId),
+    status.reason === 'waiting-for-capacity' ? readLine(store) : undefined,
+  ])
   return joinView({
     status,
     isLive: resultOf(entries) !== undefined || seen?.closed !== undefined || seen?.status !== undefined,
@@ -45,6 +50,7 @@ export async function lookAt(context: Context, jobId: string): Promise<JobView> 
     recoveries: recoveriesOf(entries, newest),
     endedAtMs: endOf(entries, status) ?? seen?.closedAtMs,
     uiUrl: uiUrlOf(config, jobWorkflowId(jobId), status.runId),
+    ...(line === undefined ? {} : { waiters: line.waiters }),
     nowMs: context.now(),
   })
 }

@@ -9,6 +9,7 @@ import { spend, spendOver } from '../core/meter'
 import type { JobStatus } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import { jobWorkflowId } from '../core/queues'
+import { aheadOf, poolOf, type LinePlace, type Waiter } from '../core/waiting'
 import type { AttemptView, CostView, JobSummary, JobView, RecoveryView, TroubleView } from './job-view'
 import { leftByProgress, newestProgress, progressView } from './progress-view'
 
@@ -29,6 +30,8 @@ export interface SummaryFacts {
   endedAtMs: number | undefined
   /** As Temporal tells it. */
   trouble?: TroubleView | null
+  /** Who waits, by the store; missing where it was not asked. */
+  waiters?: readonly Waiter[]
   nowMs: number
 }
 
@@ -88,6 +91,7 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
     cost: costOf(facts, attempts),
     deadlineAtMs: status.deadlineAtMs ?? null,
     trouble: troubleOf(facts),
+    waiting: waitingOf(facts),
     placement:
       last === undefined
         ? null
@@ -95,6 +99,12 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
     attemptsTotal: status.attemptsTotal,
     warning: last === undefined || isAttemptOver(last) ? null : last.warning,
   }
+}
+
+function waitingOf({ status, spec, waiters = [] }: SummaryFacts): LinePlace | null {
+  const own = waiters.find(({ jobId }) => jobId === status.id)
+  if (own === undefined || spec === undefined || isFinal(status.state)) return null
+  return { position: aheadOf(own, waiters).length + 1, pool: poolOf(spec) }
 }
 
 /** Temporal knows how often it was tried; the workflow only that it was. */

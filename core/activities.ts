@@ -37,7 +37,14 @@ export interface PlanInput {
 export type PlanOutcome =
   | { kind: 'place'; order: Order; words: PlanWords }
   /** Nothing to be had now; worth asking again. */
-  | { kind: 'wait'; reason: string; retryInMs: number; silentBackends: SilentBackend[] }
+  | {
+      kind: 'wait'
+      reason: string
+      retryInMs: number
+      silentBackends: SilentBackend[]
+      /** Its place in line, where older jobs are ahead or one of them is ordering; missing where the provider was asked. */
+      position?: number
+    }
   /** No offer can ever run this job as it is written. */
   | { kind: 'never'; reason: JobReason; failure: Failure }
 

@@ -21,6 +21,8 @@ export const layout = {
   submissions: () => 'submissions/',
   submission: (submittedAtMs: number, jobId: string) =>
     `submissions/${String(LATEST_MS - submittedAtMs).padStart(15, '0')}-${jobId}`,
+  /** Jobs in line for machines, by age, and which job of a wish may order now; docs/waiting.md. */
+  waiting: () => 'waiting/',
 
   jobs: () => 'jobs/',
   job: (jobId: string) => `jobs/${jobId}/`,

@@ -6,6 +6,7 @@ import type { AskOffers } from '../activities/asking'
 import { Treasury } from '../activities/treasury'
 import { createPlanningActivities } from '../activities/planning'
 import { createStoreActivities } from '../activities/store-garbage'
+import { WaitingLine } from '../activities/waiting-line'
 import type { OrchestratorActivities } from '../core/activities'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
 import { limitsAnybody } from '../core/treasury'
@@ -30,6 +31,9 @@ export interface OrchestratorDeps {
 /** Workflows that a process keeps in memory; beyond that the oldest are dropped and replayed when they are needed again. */
 const CACHED_WORKFLOWS_MAX = 5_000
 
+/** Slots of this host are counted exactly, and a process starts at once. */
+export const NEAR_BACKENDS = ['local']
+
 /** Workflows, planning, decisions and documents, on `ORCHESTRATOR_QUEUE`. */
 export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker> {
   const { config, connection, store, askOffers, client, authentication } = deps
@@ -46,6 +50,11 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
       timing: config.timing,
       treasury: limitsAnybody(limits) ? treasury : undefined,
       publishRunner: runnerPublisher(store),
+      line: new WaitingLine({
+        ...{ store, owners: ownersThrough(client), now, backends: [...config.backends.keys()] },
+        near: NEAR_BACKENDS,
+        random: Math.random,
+      }),
     }),
     ...createCopyingActivities({ store, now }),
     ...createDecidingActivities({ store, now, treasury }),

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
+import { SECOND_MS } from '../../core/time'
 import { BackendError } from '../errors'
 import { unlessAborted } from './calls'
 import { whyNoContainers } from './containers'
@@ -58,6 +59,9 @@ export async function fetchRunner(
   }
 }
 
+/** Slots are counted exactly each time, so that a job that lost a race for one soon looks again. */
+const FREE_AGAIN_MS = SECOND_MS
+
 /** What an order takes of this host, written down; throws `capacity` when that is not free now. */
 export async function recordFor(
   host: Host,
@@ -69,7 +73,10 @@ export async function recordFor(
   const [{ gpus }, taken] = await Promise.all([host.gpus(signal), takenOn(host)])
   const kind = chooseKind(gpus, request, taken)
   const why = whyFull(host, needs, { taken, kind })
-  if (why !== undefined) throw new BackendError({ class: 'capacity', message: `this host is full: ${why}` })
+  if (why !== undefined) {
+    const message = `this host is full: ${why}`
+    throw new BackendError({ class: 'capacity', message, retryAfterMs: FREE_AGAIN_MS })
+  }
   const { type, place, priceMicroUsdPerHour } = offer
   return {
     owner: { deployment, jobId, attemptId },

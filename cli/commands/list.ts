@@ -1,6 +1,8 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { LIST_LIMIT, listJobs, type ListFilter } from '../../client/list'
+import type { JobSummary } from '../../client/job-view'
 import { JOB_STATES, type JobState } from '../../core/job'
+import { lineInWords } from '../../core/waiting'
 import { countArgument } from '../arguments'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
@@ -67,7 +69,7 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
     job.id,
     job.name,
     `${stateInColour(job.state, cli.out.paint)}${job.warning === null ? '' : cli.out.paint.yellow(' !')}`,
-    job.trouble === null ? job.reason : `trouble: ${shortened(job.trouble.message)}`,
+    whyThere(job),
     placementInWords(job),
     progressInWords(job.progress),
     usd(job.cost.spentMicroUsd),
@@ -95,6 +97,11 @@ export const FIT: TableOptions = {
 
 /** A row has room for this much of what went wrong; `show` tells the rest. */
 const TROUBLE_SHOWN_MAX = 40
+
+function whyThere({ trouble, waiting, reason }: JobSummary): string {
+  if (trouble !== null) return `trouble: ${shortened(trouble.message)}`
+  return waiting === null ? reason : lineInWords(waiting)
+}
 
 function shortened(text: string): string {
   return text.length <= TROUBLE_SHOWN_MAX ? text : `${text.slice(0, TROUBLE_SHOWN_MAX - 1)}…`

@@ -6,6 +6,7 @@ import { watchJob } from '../../client/watch'
 import { isFinal } from '../../core/job'
 import { formatUsd } from '../../core/money'
 import { formatDuration, formatInstant } from '../../core/time'
+import { lineInWords } from '../../core/waiting'
 import type { Cli } from '../cli'
 import { continuationLines } from '../continuation'
 import { examples } from '../examples'
@@ -78,6 +79,7 @@ export function render(out: Output, view: JobView, nowMs: number): void {
   const { paint } = out
   out.line(`${paint.bold(view.name)}  ${view.id}  ${stateInColour(view.state, paint)} (${view.reason})`)
   out.line(view.message)
+  if (view.waiting !== null) out.line(`In line: ${lineInWords(view.waiting)}.`)
   if (view.trouble !== null) out.line(paint.yellow(troubleInWords(view.trouble, nowMs)))
   if (!view.isLive) {
     out.line(

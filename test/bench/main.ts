@@ -1,4 +1,4 @@
-/** `npm run bench -- [--only NAME,...] [--jobs N] [--fleet N] [--mib N] [--recoveries N] [--json]`. */
+/** `npm run bench -- [--only NAME,...] [--jobs N] [--fleet N] [--mib N] [--recoveries N] [--queue N] [--json]`. */
 import { parseArgs } from 'node:util'
 import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
@@ -8,6 +8,7 @@ import { coldStart } from './cold-start'
 import { fleet } from './fleet'
 import { history } from './history'
 import { isMissed, lineOf, type Measure } from './measure'
+import { queue } from './queue'
 import { recovery } from './recovery'
 import { throughput } from './throughput'
 
@@ -20,6 +21,8 @@ interface Sizes {
   mib: number
   /** Of each kind in `recovery`. */
   recoveries: number
+  /** Short jobs in `queue`. */
+  queue: number
 }
 
 const BENCHES: Readonly<Record<string, (at: TestConnection, sizes: Sizes) => Promise<Measure[]>>> = {
@@ -29,6 +32,7 @@ const BENCHES: Readonly<Record<string, (at: TestConnection, sizes: Sizes) => Pro
   fleet: (at, sizes) => fleet(at, sizes.fleet),
   checkpoint: (_, { mib }) => checkpoint(mib),
   recovery: (at, { recoveries }) => recovery(at, recoveries),
+  queue: (at, sizes) => queue(at, sizes.queue),
 }
 
 async function main(): Promise<void> {
@@ -39,6 +43,7 @@ async function main(): Promise<void> {
       fleet: { type: 'string', default: '2000' },
       mib: { type: 'string', default: '2048' },
       recoveries: { type: 'string', default: '10' },
+      queue: { type: 'string', default: '50' },
       json: { type: 'boolean', default: false },
     },
   })
@@ -51,6 +56,7 @@ async function main(): Promise<void> {
   const sizes = {
     ...{ jobs: Number(values.jobs), fleet: Number(values.fleet) },
     ...{ mib: Number(values.mib), recoveries: Number(values.recoveries) },
+    queue: Number(values.queue),
   }
   await setUp()
   quietWorkers()

@@ -46,6 +46,7 @@ function shown(fields: Partial<JobView>): string[] {
     warning: null,
     ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
     trouble: null,
+    waiting: null,
     cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
     checkpoints: { newest: null, state: null, count: 0 },
     continuation: null,

@@ -10,6 +10,7 @@ import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/deciding'
 import { createPlanningActivities } from '../../activities/planning'
 import { createStoreActivities } from '../../activities/store-garbage'
+import { WaitingLine } from '../../activities/waiting-line'
 import { Crucible, type ClientConfig } from '../../client'
 import type { JobView } from '../../client/job-view'
 import type { JobSpec } from '../../core/job'
@@ -26,6 +27,7 @@ import { GrantsDesk, granterFor } from '../../workers/grants'
 import { makeBackend } from '../../workers/make-backend'
 import { offersThroughWorkers } from '../../workers/offers'
 import { ownersThrough } from '../../workers/owners'
+import { NEAR_BACKENDS } from '../../workers/orchestrator'
 import { runnerPublisher } from '../../workers/runner-program'
 import { SecretsDesk } from '../../workers/secrets'
 import { startTestCloud, type TestCloud } from '../support/cloud'
@@ -231,6 +233,10 @@ async function workersOf(
       ...createPlanningActivities({
         ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
         ...{ timing: config.timing, publishRunner: runnerPublisher(store, program) },
+        line: new WaitingLine({
+          ...{ store, owners: ownersThrough(client), now: Date.now, backends: names },
+          ...{ near: NEAR_BACKENDS, random: Math.random },
+        }),
       }),
       ...createCopyingActivities({ store, now: Date.now }),
       ...createDecidingActivities({ store, now: Date.now }),

@@ -6,6 +6,7 @@ import { createDecidingActivities } from '../../activities/deciding'
 import { createPlanningActivities } from '../../activities/planning'
 import { createStoreActivities } from '../../activities/store-garbage'
 import { Treasury } from '../../activities/treasury'
+import { WaitingLine } from '../../activities/waiting-line'
 import type { Backend } from '../../backends/backend'
 import type { JobSpec } from '../../core/job'
 import type { JobInput, JobResult, JobStatus } from '../../core/messages'
@@ -63,6 +64,7 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   timing?: Partial<Timing>
   /** What may be spent in a month. */
   monthly?: MonthlyLimits
+  near?: string[]
   /** Backends beside the scripted one that the deployment has and nobody serves. */
   unserved?: string[]
 }
@@ -83,6 +85,8 @@ export interface Ground {
   monthly?: MonthlyLimits | undefined
   /** Whose tasks the workers take; any task where it is missing. */
   deployment?: string
+  /** Backends that are asked by one waiting job after another, and soon again. */
+  near?: string[] | undefined
 }
 
 /** The jobs of a namespace, by their owner. */
@@ -204,6 +208,9 @@ export class ControlPlane extends Workforce {
         ...createPlanningActivities({
           ...{ store, backends, now, timing, treasury },
           askOffers: offersThroughWorkers(client, now),
+          line: new WaitingLine({
+            ...{ store, owners, now, backends, near: this.ground.near ?? [], random: Math.random },
+          }),
           publishRunner: () => Promise.resolve('0'.repeat(64)),
         }),
         ...createCopyingActivities({ store, now }),
@@ -243,6 +250,7 @@ export class Deployment extends ControlPlane {
       backends: [world.name, ...(wishes.unserved ?? [])],
       timing: { ...QUICK, ...wishes.timing },
       monthly: wishes.monthly,
+      near: wishes.near,
     })
   }
 

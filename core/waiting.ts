@@ -1,0 +1,50 @@
+import type { JobSpec } from './job'
+import { formatBackendChoice } from './offer'
+import { wantsGpu } from './resources'
+
+/** A job in line for a machine. Jobs of one wish accept the same offers, so that the oldest of them goes first. */
+export interface Waiter {
+  jobId: string
+  /** When the job was submitted: a job that recovers from an interruption keeps its age. */
+  sinceMs: number
+  wish: string
+}
+
+/** Where a job is in its line. */
+export interface LinePlace {
+  /** 1 for the next one. */
+  position: number
+  /** What it waits for, in words: `ec2:spot A10G`. */
+  pool: string
+}
+
+/** The older waiters of the same wish, oldest first. Jobs of the same age go by their ids. */
+export function aheadOf<T extends Waiter>(self: Waiter, waiters: readonly T[]): T[] {
+  return waiters
+    .filter((other) => other.wish === self.wish && other.jobId !== self.jobId && isOlder(other, self))
+    .sort((a, b) => (isOlder(a, b) ? -1 : 1))
+}
+
+function isOlder(a: Waiter, b: Waiter): boolean {
+  return a.sinceMs === b.sinceMs ? a.jobId < b.jobId : a.sinceMs < b.sinceMs
+}
+
+/** What a job waits for, as far as its spec says. */
+export function poolOf({ backends, resources }: Pick<JobSpec, 'backends' | 'resources'>): string {
+  const where = backends.length === 0 ? 'any backend' : backends.map(formatBackendChoice).join(' or ')
+  if (!wantsGpu(resources)) return where
+  const { accelerators = [], gpus } = resources
+  const count = gpus?.min !== undefined && gpus.min > 1 ? `${gpus.min}x ` : ''
+  return `${where} ${count}${accelerators.length === 0 ? 'GPU' : accelerators.join(' or ')}`
+}
+
+/** `waiting, 3rd for ec2:spot A10G`. */
+export function lineInWords({ position, pool }: LinePlace): string {
+  return `waiting, ${ordinal(position)} for ${pool}`
+}
+
+export function ordinal(count: number): string {
+  const isTeen = Math.floor(count / 10) % 10 === 1
+  const ending = isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][count % 10] ?? 'th')
+  return `${count}${ending}`
+}

@@ -1,0 +1,72 @@
+import type { JobView } from '../../client/job-view'
+import { SECOND_MS } from '../../core/time'
+import { CloudDeployment } from '../recovery/deployment'
+import type { TestConnection } from '../support/temporal'
+import type { Measure } from './measure'
+
+const SLOTS = 2
+const RATIO_MAX = 1.3
+
+export interface QueueSeen {
+  /** From the first machine's order until the last job was over, against the programs' own time on all slots. */
+  ratio: number
+  /** Younger jobs that had a machine before an older one that was submitted while no slot was free. */
+  overtaken: number
+  attempts: number
+  jobs: JobView[]
+}
+
+/** Many short jobs of one wish on the slots of this machine. */
+export async function runQueue(at: TestConnection, count: number, eachMs: number): Promise<QueueSeen> {
+  const deployment = await CloudDeployment.start(at, {
+    settings: { CRUCIBLE_BACKENDS: 'local', CRUCIBLE_LOCAL_SLOTS: String(SLOTS) },
+  })
+  try {
+    const ids: string[] = []
+    for (let number = 1; number <= count; number++)
+      ids.push(await deployment.submit({ run: `sleep ${eachMs / SECOND_MS}`, name: `short-${number}` }))
+    const jobs: JobView[] = []
+    for (const id of ids) jobs.push(await deployment.ended(id))
+    return seenOf(jobs, eachMs)
+  } finally {
+    await deployment.stop()
+  }
+}
+
+function seenOf(jobs: JobView[], eachMs: number): QueueSeen {
+  const starts = jobs.map(({ attempts }) => attempts[0]?.launchedAtMs ?? Infinity)
+  const tookMs = Math.max(...jobs.map(({ endedAtMs }) => endedAtMs ?? Infinity)) - Math.min(...starts)
+  const overtaken = jobs.filter((job, index) =>
+    // Those of the first seconds may find a slot free before an older one is in line.
+    starts.some(
+      (start, other) => other > index + SLOTS && start < starts[index]! && start > job.submittedAtMs,
+    ),
+  )
+  return {
+    ratio: tookMs / ((jobs.length * eachMs) / SLOTS),
+    overtaken: overtaken.length,
+    attempts: jobs.reduce((sum, { attemptsTotal }) => sum + attemptsTotal, 0),
+    jobs,
+  }
+}
+
+export async function queue(at: TestConnection, count: number): Promise<Measure[]> {
+  const eachMs = 5 * SECOND_MS
+  const { ratio, overtaken, attempts } = await runQueue(at, count, eachMs)
+  const bench = 'queue'
+  return [
+    {
+      ...{ bench, name: `${count} jobs of 5 s on ${SLOTS} slots`, value: ratio, unit: 'x' },
+      goal: { is: 'at most', value: RATIO_MAX },
+      remark: 'the programs alone, on slots that are never idle',
+    },
+    {
+      ...{ bench, name: 'jobs overtaken', value: overtaken, unit: 'jobs' },
+      goal: { is: 'at most', value: 0 },
+    },
+    {
+      ...{ bench, name: 'attempts beyond one a job', value: attempts - count, unit: 'attempts' },
+      goal: { is: 'at most', value: 0 },
+    },
+  ]
+}
