@@ -120,7 +120,7 @@ describe('a table on a screen of 80 columns', () => {
       ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
       cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
       checkpoints: { newest: null, state: null, count: 0 },
-      ...{ continuation: null, warning: null, trouble: null },
+      ...{ continuation: null, warning: null, trouble: null, waiting: null },
       ...{ attempts: [attempt, attempt], recoveries: [recovery], placementReasons: [] },
       ...{ continuation: null, warning: null },
     }
