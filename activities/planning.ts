@@ -8,7 +8,6 @@ import type { BackendName } from '../core/offer'
 import type { Plan } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import { SECOND_MS } from '../core/time'
-import { lineInWords } from '../core/waiting'
 import type { Timing } from '../core/timing'
 import { parseManifest } from '../intake/documents'
 import { checkJobSpec } from '../intake/job-spec'
@@ -24,9 +23,10 @@ import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
 import { askAll, keepOffers, sha256, type AskOffers } from './asking'
 import { allBeating } from './heartbeat'
+import { pauseMs, planInTurn } from './plan-in-turn'
 import { promisedFrom } from './promising'
 import type { Treasury } from './treasury'
-import type { Admission, WaitingLine } from './waiting-line'
+import type { WaitingLine } from './waiting-line'
 
 export interface PlanningDeps {
   store: ObjectStore
@@ -45,9 +45,8 @@ export interface PlanningDeps {
 
 /** Unclassified failures in a row after which a job stops: three tell a habit from an accident. */
 const UNCLASSIFIED_MAX = 3
-/** How soon a job that finds no free machine looks again: soon at first, then at leisure, since it may wait for weeks. */
+/** How soon a job that finds no free machine looks again at first. */
 const LOOK_AGAIN_FIRST_MS = 2 * SECOND_MS
-const LOOK_AGAIN_MAX_MS = 30 * SECOND_MS
 
 type PlanningActivities = Pick<
   OrchestratorActivities,
@@ -77,7 +76,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
       throw ApplicationFailure.create({
         type: 'capacity',
         message: outcome.reason,
-        nextRetryDelay: pauseMs(deps, input, { outcome, attempt }),
+        nextRetryDelay: pauseMs(deps.line, input, { outcome, attempt }),
         details: [{ class: 'capacity', message: outcome.reason }],
         // Waiting is no error: neither logs nor metrics should count it as one.
         category: 'BENIGN',
@@ -85,18 +84,6 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
     },
   })
 }
-
-function pauseMs(
-  { line }: PlanningDeps,
-  input: PlanInput,
-  { outcome: { retryInMs, position }, attempt }: { outcome: Waiting; attempt: number },
-): number {
-  // Who stands behind others was told when to ask again; the first looks less often the longer it takes.
-  if (position !== undefined) return retryInMs
-  return line?.retryInMs(input, 1, attempt) ?? Math.min(retryInMs * attempt, LOOK_AGAIN_MAX_MS)
-}
-
-type Waiting = Extract<PlanOutcome, { kind: 'wait' }>
 
 /** The question is asked with the same input for as long as it takes; what it says of time has meanwhile passed. */
 function askedAfter(input: PlanInput, waitedMs: number): PlanInput {
@@ -175,7 +162,13 @@ async function planOnRecord(
 ): Promise<PlanOutcome> {
   // A server of the store may have moved since the job was resolved.
   const input = { ...given, resolved: { ...given.resolved, storeUrl: deps.store.url } }
-  const { plan, outcome } = await planInTurn(deps, input, isAskedAgain)
+  const { plan, outcome } = await planInTurn(deps.line, input, {
+    isWaiting: isAskedAgain,
+    ask: async () => {
+      const asked = await planJob(deps, input)
+      return { plan: asked.plan, outcome: outcomeOf(asked.plan, asked.request, input) }
+    },
+  })
   const isWaiting = outcome.kind === 'wait'
   if (isWaiting && (isAskedAgain || input.target !== undefined)) return outcome
   const entry = await putRecord(deps.store, input.jobId, {
@@ -191,48 +184,6 @@ async function planOnRecord(
     },
   })
   return (entry.data as { outcome: PlanOutcome }).outcome
-}
-
-/** The plan, once no older job of the same wish is ahead; without one the provider was not asked. */
-async function planInTurn(
-  deps: PlanningDeps,
-  input: PlanInput,
-  isWaiting: boolean,
-): Promise<{ plan?: Plan; outcome: PlanOutcome }> {
-  const { line } = deps
-  const admission: Admission = (await line?.admit(input, { isWaiting })) ?? { kind: 'ask' }
-  if (admission.kind === 'wait') {
-    const { place, retryInMs } = admission
-    const words = lineInWords(place)
-    return {
-      outcome: {
-        ...{ kind: 'wait', retryInMs, silentBackends: [], position: place.position },
-        reason: `In line: ${words}. Older jobs with equal wishes go first.`,
-      },
-    }
-  }
-  try {
-    const { plan, request } = await planJob(deps, input)
-    const outcome = outcomeOf(plan, request, input)
-    const isHolding = outcome.kind === 'wait' && isForCapacity(plan)
-    await line?.asked(
-      input,
-      admission.waiter,
-      outcome.kind === 'place' ? 'place' : isHolding ? 'wait' : 'aside',
-    )
-    return { plan, outcome }
-  } catch (error) {
-    await line?.asked(input, admission.waiter, 'wait')
-    throw error
-  }
-}
-
-/** What only stands against this one job, such as its budget, must not hold up others in its line. */
-function isForCapacity({ rejections, silentBackends }: Plan): boolean {
-  const isScarce = rejections.some(
-    ({ why, costMicroUsd }) => why === 'unavailable' && costMicroUsd === undefined,
-  )
-  return isScarce || silentBackends.length > 0
 }
 
 function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {

@@ -10,7 +10,7 @@ const RATIO_MAX = 1.3
 export interface QueueSeen {
   /** From the first machine's order until the last job was over, against the programs' own time on all slots. */
   ratio: number
-  /** Younger jobs that had a machine before an older one that was submitted while no slot was free. */
+  /** Jobs that got their machine after one that was submitted later. */
   overtaken: number
   attempts: number
   jobs: JobView[]
@@ -36,11 +36,8 @@ export async function runQueue(at: TestConnection, count: number, eachMs: number
 function seenOf(jobs: JobView[], eachMs: number): QueueSeen {
   const starts = jobs.map(({ attempts }) => attempts[0]?.launchedAtMs ?? Infinity)
   const tookMs = Math.max(...jobs.map(({ endedAtMs }) => endedAtMs ?? Infinity)) - Math.min(...starts)
-  const overtaken = jobs.filter((job, index) =>
-    // Those of the first seconds may find a slot free before an older one is in line.
-    starts.some(
-      (start, other) => other > index + SLOTS && start < starts[index]! && start > job.submittedAtMs,
-    ),
+  const overtaken = starts.filter((start, index) =>
+    starts.slice(index + 1).some((younger) => younger < start),
   )
   return {
     ratio: tookMs / ((jobs.length * eachMs) / SLOTS),

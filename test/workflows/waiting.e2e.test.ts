@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { runQueue } from '../bench/queue'
 import { connectTo, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
-import { LONG, SPOT, statusOf, worldsOn } from './harness'
+import { LONG, SPOT, type JobHandle, statusOf, worldsOn } from './harness'
 
 let at: TestConnection
 beforeAll(async () => {
@@ -23,11 +23,11 @@ describe('jobs with equal wishes', () => {
 
   it(
     'do not stampede a cloud pool: those behind the first do not ask for offers',
-    inWorld({ ...ONE, training: LONG } as never, async (deployment) => {
+    inWorld({ ...ONE, training: LONG }, async (deployment) => {
       const { world } = deployment
       const first = await deployment.submit({}, { jobId: 'job-a', submittedAtMs: 1 })
       await until(async () => (await statusOf(first)).state === 'running')
-      const waiting = []
+      const waiting: JobHandle[] = []
       for (const name of ['b', 'c', 'd', 'e']) {
         const job = await deployment.submit({}, { jobId: `job-${name}` })
         waiting.push(job)

@@ -1,0 +1,58 @@
+import type { PlanInput, PlanOutcome } from '../core/activities'
+import type { Plan } from '../core/plan'
+import { SECOND_MS } from '../core/time'
+import { lineInWords } from '../core/waiting'
+import type { Admission, WaitingLine } from './waiting-line'
+
+/** A job that waits may do so for weeks: it looks again soon at first, then at leisure. */
+const LOOK_AGAIN_MAX_MS = 30 * SECOND_MS
+
+export interface Asked {
+  plan: Plan
+  outcome: PlanOutcome
+}
+
+/** The plan, once no older job of the same wish is ahead; until then there is none, and the provider is not asked. */
+export async function planInTurn(
+  line: WaitingLine | undefined,
+  input: PlanInput,
+  { isWaiting, ask }: { isWaiting: boolean; ask: () => Promise<Asked> },
+): Promise<{ plan?: Plan; outcome: PlanOutcome }> {
+  const admission: Admission = (await line?.admit(input, { isWaiting })) ?? { kind: 'ask' }
+  if (admission.kind === 'wait') {
+    const { place, retryInMs } = admission
+    const reason = `In line: ${lineInWords(place)}. Older jobs with equal wishes go first.`
+    return { outcome: { kind: 'wait', reason, retryInMs, silentBackends: [], position: place.position } }
+  }
+  try {
+    const asked = await ask()
+    await line?.asked(input, admission.waiter, whatCame(asked))
+    return asked
+  } catch (error) {
+    await line?.asked(input, admission.waiter, 'wait')
+    throw error
+  }
+}
+
+/** What only stands against this one job, such as its budget, must not hold up others in its line. */
+function whatCame({ plan, outcome }: Asked): 'place' | 'wait' | 'aside' {
+  if (outcome.kind === 'place') return 'place'
+  const isScarce = plan.rejections.some(
+    ({ why, costMicroUsd }) => why === 'unavailable' && costMicroUsd === undefined,
+  )
+  const isForCapacity = isScarce || plan.silentBackends.length > 0
+  return outcome.kind === 'wait' && isForCapacity ? 'wait' : 'aside'
+}
+
+type Waiting = Extract<PlanOutcome, { kind: 'wait' }>
+
+/** Until a job that waits looks again. */
+export function pauseMs(
+  line: WaitingLine | undefined,
+  input: PlanInput,
+  { outcome: { retryInMs, position }, attempt }: { outcome: Waiting; attempt: number },
+): number {
+  // A job behind others was told when to ask again; the first looks less often the longer it takes.
+  if (position !== undefined) return retryInMs
+  return line?.retryInMs(input, 1, attempt) ?? Math.min(retryInMs * attempt, LOOK_AGAIN_MAX_MS)
+}
