@@ -23,7 +23,7 @@ describe('jobs with equal wishes', () => {
 
   it(
     'do not stampede a cloud pool: those behind the first do not ask for offers',
-    inWorld({ ...ONE, training: LONG }, async (deployment) => {
+    inWorld({ ...ONE, behave: () => LONG }, async (deployment) => {
       const { world } = deployment
       const first = await deployment.submit({}, { jobId: 'job-a', submittedAtMs: 1 })
       await until(async () => (await statusOf(first)).state === 'running')
