@@ -6,6 +6,9 @@ import { backendQueue } from '../core/queues'
 import { BackendError } from '../backends/errors'
 import { failureFrom } from '../core/failure'
 
+/** Slots of this host are counted exactly, and a process starts at once: an answer of before the last launch is wrong. */
+export const NEAR_BACKENDS: readonly string[] = ['local']
+
 /** Answers this fresh serve all jobs that ask the same; stock read a second ago is as good as stock read now. */
 const FRESH_MS = 1_000
 /** Answers kept, so that a worker asked for a thousand different shapes does not keep them all. */
@@ -42,6 +45,7 @@ function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFro
 function shared(now: () => number, ask: AskOffers): AskOffers {
   const kept = new Map<string, { answer: Promise<BackendAnswer>; askedAtMs: number }>()
   return (backend, request, pins) => {
+    if (NEAR_BACKENDS.includes(backend)) return ask(backend, request, pins)
     const key = JSON.stringify([backend, request, pins])
     const known = kept.get(key)
     if (known !== undefined && now() - known.askedAtMs < FRESH_MS) return known.answer

@@ -14,6 +14,7 @@ import type { ObjectStore } from '../storage/store'
 import type { Authentication } from './authentication'
 import { workflowBundle } from './bundle'
 import type { WorkerConfig } from './config'
+import { NEAR_BACKENDS } from './offers'
 import { ownersThrough } from './owners'
 import { runnerPublisher } from './runner-program'
 
@@ -30,9 +31,6 @@ export interface OrchestratorDeps {
 
 /** Workflows that a process keeps in memory; beyond that the oldest are dropped and replayed when they are needed again. */
 const CACHED_WORKFLOWS_MAX = 5_000
-
-/** Slots of this host are counted exactly, and a process starts at once. */
-export const NEAR_BACKENDS = ['local']
 
 /** Workflows, planning, decisions and documents, on `ORCHESTRATOR_QUEUE`. */
 export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker> {
