@@ -53,7 +53,10 @@ export interface AccountApi {
     signal: AbortSignal,
   ): Promise<string[]>
   /** The role of an instance profile and the policies attached to it, or `undefined` when there is no such profile. */
-  profile(name: string, signal: AbortSignal): Promise<{ roleName?: string; policies: string[] } | undefined>
+  profile(
+    name: string,
+    signal: AbortSignal,
+  ): Promise<{ roleName?: string; roleArn?: string; policies: string[] } | undefined>
   hasRole(name: string, signal: AbortSignal): Promise<boolean>
   /** The whole ARN of a role, with its path; `undefined` when there is no such role. */
   roleArn(name: string, signal: AbortSignal): Promise<string | undefined>

@@ -13,6 +13,7 @@ export type Scope =
   | 'pass-machine-role'
   | 'own-spot-requests'
   | 'machine-profile'
+  | 'grant-role'
   | 'spot-role'
   | 'public-parameters'
   | 'store'
@@ -78,7 +79,10 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
   ...useful('spot-role', 'iam:GetRole'),
 ]
 
-/** What everybody who works with the store is allowed there: workers, clients and machines. */
+/** What workers need to give each machine credentials of its own. `crucible doctor` gets some and tries them. */
+export const GRANT_PERMISSIONS: readonly Permission[] = needed('grant-role', 'sts:AssumeRole')
+
+/** Permissions on the store: of workers, of clients, and of the role that grants are made from. */
 export const STORE_PERMISSIONS: readonly Permission[] = [
   ...needed('store-objects', 's3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'),
   ...needed('store-objects', 's3:ListMultipartUploadParts'),
@@ -127,6 +131,8 @@ export interface PolicyFacts {
   region: string
   machineRole: string
   machineProfile: string
+  /** Name of the role that grants are made from, where it is needed. */
+  grantRole?: string
   bucket: string
 }
 
@@ -159,6 +165,10 @@ const resourceOf = ({ account, region }: PolicyFacts, name: string): string =>
 
 function machineRoleOf({ account, machineRole }: PolicyFacts): string {
   return `arn:aws:iam::${account}:role/${machineRole}`
+}
+
+function grantRoleOf({ account, grantRole = '' }: PolicyFacts): string {
+  return `arn:aws:iam::${account}:role/${grantRole}`
 }
 
 const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
@@ -235,6 +245,10 @@ const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
       resource: `arn:aws:iam::${account}:instance-profile/${machineProfile}`,
       context: {},
     }),
+  },
+  'grant-role': {
+    resource: grantRoleOf,
+    probe: (facts) => ({ resource: grantRoleOf(facts), context: {} }),
   },
   'spot-role': {
     resource: ({ account }) => `arn:aws:iam::${account}:role/${SPOT_ROLE_PATH}`,
