@@ -11,18 +11,16 @@ from .paths import Paths
 from .retry import GaveUp, Pauses, Remark, Trouble
 from .store import Store, StoreError
 from .transfer import IsOver, upload_whole
-from .walls import Walls, path_of
-
-_NO_WALLS = Walls(None)
+from .walls import NO_WALLS, Walls, path_of
 
 
 def walls_of(order: dict, paths: Paths) -> Walls:
     """A job without a container reads what its user reads anyway."""
-    return _NO_WALLS if order["image"] is None else Walls(paths.of_job)
+    return NO_WALLS if order["image"] is None else Walls(paths.of_job)
 
 
 def find_artifacts(
-    output: str, work: str, patterns: List[str], walls: Walls = _NO_WALLS
+    output: str, work: str, patterns: List[str], walls: Walls = NO_WALLS
 ) -> Tuple[Dict[str, str], List[str]]:
     """The files to keep, by their path among the job's artifacts, and a remark for each pattern that does not work out."""
     found: Dict[str, str] = {}
@@ -101,7 +99,7 @@ class Keeper:
     """Uploads artifacts. What could not be uploaded before time was over is not in `kept`."""
 
     def __init__(
-        self, store: Store, keys: Keys, clock: Clock, remark: Remark, walls: Walls = _NO_WALLS
+        self, store: Store, keys: Keys, clock: Clock, remark: Remark, walls: Walls = NO_WALLS
     ) -> None:
         self._store = store
         self._keys = keys

@@ -86,8 +86,9 @@ class Looks:
     def __init__(self, paths: Paths, directory: str, rules: Rules, clock: Clock, progress: Progress) -> None:
         self._directory = directory
         self._rules = rules
+        self.walls = rules.wanted.walls
         self._saved = paths.saved
-        self._hold = Hold(paths.held)
+        self._hold = Hold(paths.held, rules.wanted.walls)
         self._quiet_ms = self.quiet_ms = rules.quiet_ms
         self._clock = clock
         self._progress = progress
@@ -289,7 +290,7 @@ class Looks:
         )
 
     def _declared(self, declaration: _Declaration, now: _First) -> List[Seen]:
-        tree = scan_declared(self._directory, declaration.path)
+        tree = scan_declared(self._directory, declaration.path, self._rules.wanted.walls)
         selection = select_declared(tree, declaration.path, declaration.step)
         if selection is None or newest_change_ns(selection) > declaration.written_ns:
             return []  # it is being written anew; the next declaration will tell when that is done

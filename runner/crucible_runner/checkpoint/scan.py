@@ -8,6 +8,7 @@ import stat
 from functools import lru_cache
 from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Pattern, Sequence
 
+from ..walls import NO_WALLS, Walls
 from .names import Unit, is_ignored, is_record, is_unfinished, unit_of
 
 # What vanishes meanwhile, and links that lead to nothing or round in a circle.
@@ -39,6 +40,8 @@ class Filter(NamedTuple):
 
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
+    walls: Walls = NO_WALLS
+    """What lies outside of them is no part of a checkpoint, however it is linked."""
 
     def admits(self, path: str) -> bool:
         if self.include and not matches_any(path, self.include):
@@ -79,6 +82,8 @@ def matches_any(path: str, globs: Iterable[str]) -> bool:
 
 def scan(directory: str, wanted: Filter = Filter()) -> Tree:
     """Everything in the directory that can be part of a checkpoint. What vanishes meanwhile is left out."""
+    if not wanted.walls.holds(directory):
+        return Tree({}, {})
     try:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
@@ -86,9 +91,12 @@ def scan(directory: str, wanted: Filter = Filter()) -> Tree:
     return _collect(directory, [name for name in names if not is_ignored(name)], wanted)
 
 
-def scan_declared(directory: str, path: str) -> Tree:
+def scan_declared(directory: str, path: str, walls: Walls = NO_WALLS) -> Tree:
     """The same for a path that the workload has declared as one checkpoint."""
-    return scan(directory) if path == "." else _collect(directory, [path], Filter())
+    if not walls.holds(os.path.join(directory, path)):
+        return Tree({}, {})
+    wanted = Filter(walls=walls)
+    return scan(directory, wanted) if path == "." else _collect(directory, [path], wanted)
 
 
 def select(tree: Tree, baseline: FrozenSet[tuple], is_record: IsRecord = is_record) -> List[Selection]:
@@ -213,6 +221,8 @@ def _note(directory: str, path: str, tree: Tree, wanted: Filter) -> List[str]:
         if target is not None:
             if wanted.admits(path):
                 tree.links[path] = target
+            return []
+        if not wanted.walls.holds(full):
             return []
         status = os.stat(full)
         if stat.S_ISDIR(status.st_mode):
