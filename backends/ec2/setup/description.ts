@@ -1,14 +1,12 @@
 import {
-  AGENT_ACTIONS,
-  BUYER_ACTIONS,
   GRANT_PERMISSIONS,
-  IMAGE_ACTIONS,
   STORE_PERMISSIONS,
   statementsOf,
   WORKER_PERMISSIONS,
   type PolicyFacts,
   type Statement,
 } from '../permissions'
+import { AGENT_ACTIONS, BUYER_ACTIONS, IMAGE_ACTIONS } from '../role-actions'
 import { SETUP_TAGS, type Piece, type RolePiece, type SubnetPiece } from './pieces'
 
 /** All that the description depends on. Terraform puts its variables in the place of the texts. */

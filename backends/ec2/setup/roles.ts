@@ -5,7 +5,7 @@ import { call } from '../sdk-errors'
 import { insist, repeat, settle, STILL_IN_USE } from './clients'
 import { isOurs, isSame, ours, tagsFor, type Driver, type Found, type Site } from './driver'
 import { MACHINE_DESCRIPTION, roleName, ROLES, spotDescription } from './description'
-import { machinesWithoutGrant } from './machines'
+import { formerOf } from './former'
 import { policyText, type LinkedRolePiece, type ProfilePiece, type RolePiece } from './pieces'
 
 const MANAGED_ARN = 'arn:aws:iam::aws:policy/'
@@ -153,24 +153,6 @@ export const roles: Driver<RolePiece> = {
     await drop((client, options) => client.send(new iam.DeleteRoleCommand({ RoleName }), options))
     return undefined
   },
-}
-
-const MACHINES_NAMED_MAX = 3
-
-/** Policies of an older set-up that machines still use, and words about each. */
-async function formerOf(
-  { formerPolicies = [] }: RolePiece,
-  inline: ReadonlyMap<string, unknown>,
-  site: Site,
-): Promise<{ kept: string[]; notes: string[] }> {
-  const there = formerPolicies.filter((name) => inline.has(name))
-  const users = there.length === 0 ? [] : await machinesWithoutGrant(site)
-  if (users.length === 0) return { kept: [], notes: [] }
-  const more = users.length > MACHINES_NAMED_MAX ? ', ...' : ''
-  const which = `${users.slice(0, MACHINES_NAMED_MAX).join(', ')}${more}`
-  const note = (name: string): string =>
-    `keeps its policy "${name}" while machines use it that were started without grants (${which}): run set-up again after their jobs`
-  return { kept: there, notes: there.map(note) }
 }
 
 function isSessionAsWished({ sessionSecondsMax }: RolePiece, role: iam.Role): boolean {
