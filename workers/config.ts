@@ -32,7 +32,11 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** Settings of durations: what they set, and what they mean, for the documentation. */
-export const TIMING_SETTINGS: readonly { name: string; key: keyof Timing; meaning: string }[] = [
+export const TIMING_SETTINGS: readonly {
+  name: string
+  key: keyof Omit<Timing, 'artifactGiBMax'>
+  meaning: string
+}[] = [
   { name: 'CRUCIBLE_LEASE', key: 'leaseMs', meaning: 'how long a machine goes on without hearing from us' },
   { name: 'CRUCIBLE_DRAIN', key: 'drainMs', meaning: 'time that a workload has to save when it must stop' },
   {
@@ -166,7 +170,11 @@ function sizeGiB(text: string): number | undefined {
 }
 
 /** What to write instead, where the text is no duration that anything can take. */
-function setDuration(timing: Timing, key: keyof Timing, text: string): string | undefined {
+function setDuration(
+  timing: Timing,
+  key: keyof Omit<Timing, 'artifactGiBMax'>,
+  text: string,
+): string | undefined {
   try {
     timing[key] = parseDuration(text)
   } catch (error) {
