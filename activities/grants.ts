@@ -26,6 +26,7 @@ export interface GrantSource {
 /** The credentials that the leases of one machine carry. */
 export class LeaseGrants {
   #present: SealedGrant | undefined
+  #hasOwnRole = false
 
   constructor(
     private readonly source: GrantSource,
@@ -35,7 +36,11 @@ export class LeaseGrants {
 
   /** Goes on from the lease that an earlier watch left. */
   takeUp(sealed: Sealed | undefined): void {
-    if (sealed === undefined) return
+    // Each lease of a machine that needs grants has one: this machine was started with a role that may use the store.
+    if (sealed === undefined) {
+      this.#hasOwnRole = true
+      return
+    }
     try {
       const found = this.source.recall(this.grantee, sealed)
       // Those that do not end may have been exchanged since; they cost nothing to ask for.
@@ -43,6 +48,11 @@ export class LeaseGrants {
     } catch {
       // With another key nobody can tell how long they hold: as good as none.
     }
+  }
+
+  /** The machine was started without a grant, by a deployment that did not give any: it can do without. */
+  get isOptional(): boolean {
+    return this.#hasOwnRole && this.#present === undefined
   }
 
   /**

@@ -213,7 +213,7 @@ export class Sentry {
   private async renew(evidence: Evidence, beat: Beat): Promise<void> {
     if (this.isDraining) return
     const grant = await this.grants?.next()
-    if (this.grants !== undefined && grant === undefined) return
+    if (grant === undefined && this.grants?.isOptional === false) return
     const news = await this.purse.news()
     const nowMs = this.now()
     const { timing } = this.input

@@ -1,3 +1,4 @@
+import { nameInMarkdown } from '../core/markdown'
 import { secretsNeeded, type JobSpec } from '../core/job'
 import type { JobInput } from '../core/messages'
 import { formatUsd } from '../core/money'
@@ -19,7 +20,7 @@ export function summaryOf({ name, run }: JobSpec): string {
 /** The same for Temporal's Web UI, which takes text between two dollar signs for a formula, but not in code. */
 export function summaryInMarkdown({ name, run }: JobSpec): string {
   const command = cut(firstLineOf(run), SUMMARY_CHARACTERS_MAX - name.length)
-  return `${name}: \`${command.replaceAll('`', "'")}\``
+  return `${nameInMarkdown(name)}: \`${command.replaceAll('`', "'")}\``
 }
 
 function firstLineOf(run: string): string {
@@ -30,9 +31,9 @@ function firstLineOf(run: string): string {
 export function detailsOf({ jobId, spec, owner, bundle, from, source }: JobInput): string {
   const facts: [string, string | undefined][] = [
     ['job', `\`${jobId}\``],
-    ['owner', owner],
-    ['from', source === undefined ? from : `${source.jobId}, step ${source.checkpoint.step}`],
-    ['image', spec.image],
+    ['owner', plain(owner)],
+    ['from', source === undefined ? plain(from) : `${source.jobId}, step ${source.checkpoint.step}`],
+    ['image', plain(spec.image)],
     ['resources', resourcesInWords(spec.resources)],
     ['interruptible', spec.isInterruptible ? 'yes' : 'no'],
     ['where', spec.backends.map(formatBackendChoice).join(', ') || undefined],
@@ -41,7 +42,7 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source }: JobInput
     ['deadline', spec.deadlineAtMs === undefined ? undefined : formatInstant(spec.deadlineAtMs)],
     // As code, for the dollar sign's sake.
     ['budget', spec.budgetMicroUsd === undefined ? undefined : `\`${formatUsd(spec.budgetMicroUsd)}\``],
-    ['secrets', secretsNeeded(spec).join(', ') || undefined],
+    ['secrets', secretsNeeded(spec).map(nameInMarkdown).join(', ') || undefined],
     [
       'code',
       bundle === null
@@ -50,7 +51,7 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source }: JobInput
     ],
   ]
   return [
-    `### ${spec.name}`,
+    `### ${nameInMarkdown(spec.name)}`,
     '',
     '```sh',
     cut(spec.run.trim(), COMMAND_CHARACTERS_MAX).replaceAll('```', "'''"),
@@ -58,6 +59,10 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source }: JobInput
     '',
     ...facts.flatMap(([name, value]) => (value === undefined ? [] : [`- ${name}: ${value}`])),
   ].join('\n')
+}
+
+function plain(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : nameInMarkdown(text)
 }
 
 /** `2 GPUs, H100, 8+ cpus`; nothing when nothing is asked for. */

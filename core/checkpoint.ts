@@ -184,13 +184,17 @@ export interface Restores {
 /** Stands for an attempt in the id of a checkpoint that the job got from another job before its first attempt. */
 export const COPIED_BY = 0
 
+/** Grants are written with this number: a checkpoint's id begins with so many digits. */
+export const CHECKPOINT_STEP_DIGITS = 12
+const CHECKPOINT_ID = new RegExp(`^(\\d{${CHECKPOINT_STEP_DIGITS}})-(\\d+)$`)
+
 export function checkpointId(step: number, attempt: number): string {
-  return `${String(step).padStart(12, '0')}-${attempt}`
+  return `${String(step).padStart(CHECKPOINT_STEP_DIGITS, '0')}-${attempt}`
 }
 
 /** The checkpoint that an id names, or `undefined` when it is none. */
 export function parseCheckpointId(id: string): Checkpoint | undefined {
-  const match = /^(\d{12})-(\d+)$/.exec(id)
+  const match = CHECKPOINT_ID.exec(id)
   return match === null ? undefined : { id, step: Number(match[1]), attempt: Number(match[2]) }
 }
 

@@ -96,6 +96,8 @@ export interface RunnerOrder {
   beatMs: number
   /** How long the image may not come, without a layer more, until the attempt ends; 10 minutes when missing. */
   registryMs?: number
+  /** Size that one artifact may have; the runner's own default where it is missing. */
+  artifactGiBMax?: number
   notice: NoticeSource
   /** Until when the machine can be used at all (a reservation's cut-off): it must have saved and stopped by then. */
   usableUntilMs?: number

@@ -22,6 +22,8 @@ export interface Timing {
   observeMs: number
   /** Two looks at least this far apart must agree before a machine counts as gone. */
   goneConfirmMs: number
+  /** Not a duration, but fixed at the same moment: the size that one artifact may have. The runner has a default. */
+  artifactGiBMax?: number
 }
 
 /**
@@ -44,7 +46,7 @@ export const FILE_STORE_PACE: Pick<Timing, 'beatMs' | 'observeMs' | 'checkpointQ
   goneConfirmMs: SECOND_MS,
 }
 
-export const DEFAULT_TIMING: Required<Timing> = {
+export const DEFAULT_TIMING: Required<Omit<Timing, 'artifactGiBMax'>> & Timing = {
   // An outage of the control plane over a working day's afternoon must not cost a healthy job.
   leaseMs: 6 * HOUR_MS,
   // A provider's notice is two minutes; ten seconds of it are gone before the runner has read it.

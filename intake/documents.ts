@@ -74,6 +74,7 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
   ]),
   onRebalance: z.enum(REBALANCE_ANSWERS).exactOptional(),
   registryMs: whole.exactOptional(),
+  artifactGiBMax: whole.exactOptional(),
   usableUntilMs: whole.exactOptional(),
   issuedAtMs: whole,
 })

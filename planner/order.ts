@@ -116,6 +116,7 @@ function runnerOrder(
     startWithinMs: timing.startWithinMs,
     beatMs: timing.beatMs,
     ...(timing.registryMs === undefined ? {} : { registryMs: timing.registryMs }),
+    ...(timing.artifactGiBMax === undefined ? {} : { artifactGiBMax: timing.artifactGiBMax }),
     notice,
     ...(usableUntilMs === undefined ? {} : { usableUntilMs }),
     ...(spec.onRebalance === undefined ? {} : { onRebalance: spec.onRebalance }),

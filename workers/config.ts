@@ -4,7 +4,7 @@ import type { MicroUsd } from '../core/money'
 import type { BackendName } from '../core/offer'
 import { DEFAULT_TIMING, FILE_STORE_PACE, type Timing } from '../core/timing'
 import type { MonthlyLimits } from '../core/treasury'
-import { parseDuration, parseMoney, UnitError } from '../intake/units'
+import { parseDuration, parseSizeGiB, parseMoney, UnitError } from '../intake/units'
 import { homeOf, readDevNote, type Environment, type Home } from '../storage/home'
 
 /** Everything that a worker needs to know, read once and whole. */
@@ -32,7 +32,11 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** Settings of durations: what they set, and what they mean, for the documentation. */
-export const TIMING_SETTINGS: readonly { name: string; key: keyof Timing; meaning: string }[] = [
+export const TIMING_SETTINGS: readonly {
+  name: string
+  key: keyof Omit<Timing, 'artifactGiBMax'>
+  meaning: string
+}[] = [
   { name: 'CRUCIBLE_LEASE', key: 'leaseMs', meaning: 'how long a machine goes on without hearing from us' },
   { name: 'CRUCIBLE_DRAIN', key: 'drainMs', meaning: 'time that a workload has to save when it must stop' },
   {
@@ -142,14 +146,35 @@ function readTiming(env: Environment, { storeUrl }: Home): Timing {
     const advice = setDuration(timing, key, text)
     if (advice !== undefined) problems.push(`${name} is "${text}": ${advice}`)
   }
+  const artifactMax = env.CRUCIBLE_ARTIFACT_MAX?.trim() ?? ''
+  if (artifactMax !== '') {
+    const gib = sizeGiB(artifactMax)
+    if (gib === undefined)
+      problems.push(`CRUCIBLE_ARTIFACT_MAX is "${artifactMax}": write a size from 1GiB, such as 50GiB`)
+    else timing.artifactGiBMax = gib
+  }
   if (timing.leaseMs <= timing.beatMs * 3)
     problems.push('CRUCIBLE_LEASE must be more than three times CRUCIBLE_BEAT')
   if (problems.length > 0) throw new ConfigError(problems)
   return timing
 }
 
+/** Whole GiB, rounded up; `undefined` for what is no size, or nothing. */
+function sizeGiB(text: string): number | undefined {
+  try {
+    const gib = Math.ceil(parseSizeGiB(text))
+    return gib >= 1 ? gib : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** What to write instead, where the text is no duration that anything can take. */
-function setDuration(timing: Timing, key: keyof Timing, text: string): string | undefined {
+function setDuration(
+  timing: Timing,
+  key: keyof Omit<Timing, 'artifactGiBMax'>,
+  text: string,
+): string | undefined {
   try {
     timing[key] = parseDuration(text)
   } catch (error) {

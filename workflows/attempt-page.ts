@@ -4,6 +4,7 @@ import type { Failure } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import { STATUS_QUERY, type AttemptInput, type AttemptOutcome, type AttemptStatus } from '../core/messages'
 import type { MicroUsd } from '../core/money'
+import { nameInMarkdown } from '../core/markdown'
 import { formatInstant } from '../core/time'
 import { setAttributes } from './attributes'
 import { Retries } from './forever'
@@ -80,7 +81,7 @@ export class AttemptPage {
       ...(realised === undefined
         ? []
         : [
-            `got: ${realised.capacityType} ${realised.type} ${realised.place}, ${money(realised.priceMicroUsdPerHour)} an hour (\`${handle!.id}\`)`,
+            `got: ${nameInMarkdown(`${realised.capacityType} ${realised.type} ${realised.place}`)}, ${money(realised.priceMicroUsdPerHour)} an hour (\`${handle!.id}\`)`,
           ]),
       ...(this.costMicroUsd === undefined ? [] : [`cost: ${money(this.costMicroUsd)}`]),
     ]

@@ -21,6 +21,7 @@ import {
 } from '../core/messages'
 import { formatDuration } from '../core/time'
 import { on, orchestrator, pressing } from './activities'
+import { sentence } from './markdown'
 import { AttemptPage } from './attempt-page'
 import { attemptOrders, type AttemptOrders } from './attempt-orders'
 import { forever, kept } from './forever'
@@ -184,7 +185,7 @@ async function tellJob(notice: RunningNotice): Promise<void> {
   try {
     await getExternalWorkflowHandle(parent.workflowId).signal(RUNNING_SIGNAL, notice)
   } catch (error) {
-    setCurrentDetails(`The job could not be told: ${failureFrom(error).message}`)
+    setCurrentDetails(`The job could not be told: ${sentence(failureFrom(error).message)}`)
   }
 }
 

@@ -3,6 +3,7 @@ import type { Checkpoint } from '../core/checkpoint'
 import { isFinal } from '../core/job'
 import type { AttemptRecord } from '../core/ledger'
 import type { JobStatus } from '../core/messages'
+import { nameInMarkdown } from '../core/markdown'
 import { formatDuration, formatInstant } from '../core/time'
 import { headline, isSaidBy, money, sentence } from './markdown'
 
@@ -69,7 +70,7 @@ function lineOf(attempt: AttemptRecord): string {
   const facts = [
     realised === undefined
       ? `${backend} ${capacityType}`
-      : `${backend} ${realised.capacityType} ${realised.type}`,
+      : nameInMarkdown(`${backend} ${realised.capacityType} ${realised.type}`),
     ...(realised === undefined || realised.capacityType === capacityType
       ? []
       : [`asked for ${capacityType}`]),

@@ -1,4 +1,5 @@
 /** The markdown of the Temporal UI: it reads two dollar signs on a page as a formula, and knows no tables. */
+import { plainInMarkdown } from '../core/markdown'
 import { formatUsd, type MicroUsd } from '../core/money'
 
 /** An amount, as code. */
@@ -6,9 +7,11 @@ export function money(amount: MicroUsd): string {
   return `\`${formatUsd(amount)}\``
 }
 
-/** Sentences from elsewhere, with their amounts as code. */
+/** Sentences from elsewhere, which may hold anything, with their amounts as code. */
 export function sentence(text: string): string {
-  return text.replace(/-?\$\d+(?:\.\d+)?/g, (amount) => `\`${amount}\``)
+  return plainInMarkdown(
+    text.replace(/(`[^`]+`)|-?\$\d+(?:\.\d+)?/g, (found, code?: string) => code ?? `\`${found}\``),
+  )
 }
 
 /** A state, why, and a sentence about it. */

@@ -28,6 +28,7 @@ import { attributesOf } from './attributes'
 import { forever, kept } from './forever'
 import type { JobRun } from './job-run'
 import { armBudgetOfBefore, limitsNow } from './limits'
+import { plainInMarkdown } from '../core/markdown'
 import { sentence } from './markdown'
 import type { Placed } from './next-order'
 
@@ -79,7 +80,7 @@ async function runChild(
       reason: 'launching',
       backend: `${order.backend}:${order.capacityType}`,
     }),
-    staticSummary: `${run.page.status.name}, attempt ${order.attempt}: ${summary}`,
+    staticSummary: plainInMarkdown(`${run.page.status.name}, attempt ${order.attempt}: ${summary}`),
     staticDetails: reasons.map((reason) => `- ${sentence(reason)}`).join('\n'),
   })
   const life = { isOver: false }

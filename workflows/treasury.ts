@@ -19,6 +19,7 @@ import {
   type SettleRequest,
   type TreasuryState,
 } from '../core/treasury'
+import { nameInMarkdown } from '../core/markdown'
 import { money } from './markdown'
 
 const promiseUpdate = defineUpdate<PromiseAnswer, [PromiseRequest]>(PROMISE_UPDATE)
@@ -59,7 +60,7 @@ function detailsOf(state: TreasuryState): string {
   return [
     `**${month}**: ${inWords(total)}`,
     '',
-    ...owners.map(({ owner, ...account }) => `- ${owner}: ${inWords(account)}`),
+    ...owners.map(({ owner, ...account }) => `- ${nameInMarkdown(owner)}: ${inWords(account)}`),
     '',
     `${jobs.length} jobs are not over.`,
   ].join('\n')

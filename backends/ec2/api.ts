@@ -53,7 +53,7 @@ export interface AccountApi {
     signal: AbortSignal,
   ): Promise<string[]>
   /** The role of an instance profile and the policies attached to it, or `undefined` when there is no such profile. */
-  profile(name: string, signal: AbortSignal): Promise<{ roleName?: string; policies: string[] } | undefined>
+  profile(name: string, signal: AbortSignal): Promise<Profile | undefined>
   hasRole(name: string, signal: AbortSignal): Promise<boolean>
   /** The whole ARN of a role, with its path; `undefined` when there is no such role. */
   roleArn(name: string, signal: AbortSignal): Promise<string | undefined>
@@ -65,6 +65,8 @@ export interface AccountApi {
   putIfAbsent(bucket: Bucket, key: string, signal: AbortSignal): Promise<boolean>
   deleteObject(bucket: Bucket, key: string, signal: AbortSignal): Promise<void>
 }
+
+export type Profile = { roleName?: string; roleArn?: string; policies: string[] }
 
 export interface QuotaRequest {
   code: string

@@ -2,6 +2,7 @@ import type { CallContext, Problem } from '../backend'
 import { checkClock, checkSpotRole, checkTypes } from './check-account'
 import { checkBucket, placeOf } from './check-bucket'
 import { checkGroups, checkWaysOut } from './check-network'
+import { checkStoreRights } from './check-store-rights'
 import { ec2Error } from './errors'
 import type { Host } from './host'
 import { probesOf, STORE_PERMISSIONS, WORKER_PERMISSIONS, type PolicyFacts } from './permissions'
@@ -28,6 +29,7 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
     () => checkWaysOut(host, signal),
     () => checkGroups(host, signal),
     () => checkProfile(host, signal),
+    () => checkStoreRights(host, storeOf(host), { account: identity.value.account, signal }),
     () => checkImage(host, signal),
     () => checkTypes(host, signal),
     () => checkSpotRole(host, signal),
@@ -155,7 +157,7 @@ async function checkProfile(host: Host, signal: AbortSignal): Promise<Problem[]>
             ? `there is no instance profile named ${profile}`
             : `the instance profile ${profile} has no role`,
         remedy:
-          'Make one whose role has the policy AmazonSSMManagedInstanceCore and may read and write the store; or set CRUCIBLE_EC2_PROFILE.',
+          'Make one whose role has the policy AmazonSSMManagedInstanceCore (`crucible setup aws` does); or set CRUCIBLE_EC2_PROFILE.',
         failure: 'invalid',
       },
     ]

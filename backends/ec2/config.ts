@@ -20,7 +20,7 @@ export interface Ec2Config {
   diskGiB: number
   /** A machine whose agent has not registered after this long is given up. */
   registerWithinMs: number
-  /** Whether machines get credentials for their own attempt's part of the store, rather than use those of their profile. */
+  /** Machines get credentials for their own attempt's part of the store. Without them they use those of their profile. */
   hasGrants: boolean
   /** For how long after a change the provider's lists may not show it. */
   staleForMs: number
@@ -71,7 +71,7 @@ export const EC2_SETTINGS = [
   {
     name: 'CRUCIBLE_EC2_PROFILE',
     default: 'crucible-machine',
-    meaning: 'instance profile of the machines: the agent of Systems Manager, and the store',
+    meaning: 'instance profile of the machines: the agent of Systems Manager, and images',
   },
   {
     name: 'CRUCIBLE_EC2_IMAGE',
@@ -110,9 +110,9 @@ export const EC2_SETTINGS = [
   },
   {
     name: 'CRUCIBLE_EC2_GRANTS',
-    default: 'no',
+    default: 'yes',
     meaning:
-      "`yes` gives each machine credentials for its own attempt's part of the store; its profile needs no right there",
+      "each machine gets credentials for its own attempt's part of the store, and its profile needs no permission there; with `no` machines use the store with the role of their profile, and every job can read and change what the others keep",
   },
   {
     name: 'AWS_ENDPOINT_URL',
@@ -157,7 +157,7 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     registerWithinMs: read('CRUCIBLE_EC2_REGISTER_WITHIN', REGISTER_DEFAULT_MS, parseDuration),
     staleForMs: read('CRUCIBLE_EC2_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
     templatesKeptMs: read('CRUCIBLE_EC2_TEMPLATES_KEPT', TEMPLATES_KEPT_DEFAULT_MS, parseDuration),
-    hasGrants: read('CRUCIBLE_EC2_GRANTS', false, parseYesNo),
+    hasGrants: read('CRUCIBLE_EC2_GRANTS', true, parseYesNo),
     ...(endpoint === '' ? {} : { endpoint }),
   }
   return problems.length > 0 ? { problems } : { config }

@@ -26,7 +26,7 @@ const FIND_AFTER_MS = 5 * SECOND_MS
 export async function launch(host: Host, order: Order, { signal }: CallContext): Promise<LaunchOutcome> {
   const { attemptId } = order
   try {
-    const request = requestFor(order)
+    const request = requestFor(order, host.deps.grantFile !== undefined)
     host.memory.sent(attemptId)
     const beforeMs = host.deps.clock()
     const sent = await send(host, { order, request, signal })
@@ -48,12 +48,13 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
 }
 
 /** Throws `invalid` for an order that this backend can never carry out. */
-function requestFor(order: Order): FleetRequest | ReservedRequest {
+function requestFor(order: Order, hasGrant: boolean): FleetRequest | ReservedRequest {
   const [first] = order.offers
   const template = first?.data?.template
   if (first === undefined || template === undefined || order.offers.some(({ data }) => !data?.subnet))
     throw invalid('the order does not say what to launch', 'Plan the job again.')
-  if (order.capacityType === 'reserved') return reservedRequest(order, first, template)
+  const tags = tagsOf(order, hasGrant)
+  if (order.capacityType === 'reserved') return reservedRequest(order, first, tags)
   const capacityType = CAPACITY_TYPES.find((one) => one === order.capacityType)
   if (capacityType === undefined)
     throw invalid(`there are no ${order.capacityType} machines here`, 'Plan the job again.')
@@ -65,20 +66,20 @@ function requestFor(order: Order): FleetRequest | ReservedRequest {
     pools: order.offers
       .filter(({ data }) => data?.template === template)
       .map(({ type, data }) => ({ type, subnet: data!.subnet! })),
-    tags: tagsOf(order),
+    tags,
   }
 }
 
-function reservedRequest(order: Order, { type, data }: Offer, templateName: string): ReservedRequest {
-  const { subnet, reservation, market } = data!
+function reservedRequest(order: Order, { type, data }: Offer, tags: Record<string, string>): ReservedRequest {
+  const { subnet, reservation, market, template = '' } = data!
   if (reservation === undefined) throw invalid('the order names no reservation', 'Plan the job again.')
   return {
     token: order.token,
-    templateName,
+    templateName: template,
     pool: { type, subnet: subnet! },
     reservation,
     isBlock: market !== undefined,
-    tags: tagsOf(order),
+    tags,
   }
 }
 

@@ -13,6 +13,7 @@ export type Scope =
   | 'pass-machine-role'
   | 'own-spot-requests'
   | 'machine-profile'
+  | 'grant-role'
   | 'spot-role'
   | 'public-parameters'
   | 'store'
@@ -78,47 +79,15 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
   ...useful('spot-role', 'iam:GetRole'),
 ]
 
-/** What everybody who works with the store is allowed there: workers, clients and machines. */
+/** What workers need to give each machine credentials of its own. `crucible doctor` gets some and tries them. */
+export const GRANT_PERMISSIONS: readonly Permission[] = needed('grant-role', 'sts:AssumeRole')
+
+/** Permissions on the store: of workers, of clients, and of the role that grants are made from. */
 export const STORE_PERMISSIONS: readonly Permission[] = [
   ...needed('store-objects', 's3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'),
   ...needed('store-objects', 's3:ListMultipartUploadParts'),
   ...needed('store', 's3:ListBucket'),
   ...useful('store', 's3:ListBucketMultipartUploads'),
-]
-
-/** What the agent of Systems Manager needs to take commands: `AmazonSSMManagedInstanceCore` without the right to read parameters. */
-export const AGENT_ACTIONS: readonly string[] = [
-  'ssm:UpdateInstanceInformation',
-  'ssm:ListAssociations',
-  'ssm:ListInstanceAssociations',
-  'ssmmessages:CreateControlChannel',
-  'ssmmessages:CreateDataChannel',
-  'ssmmessages:OpenControlChannel',
-  'ssmmessages:OpenDataChannel',
-  'ec2messages:AcknowledgeMessage',
-  'ec2messages:DeleteMessage',
-  'ec2messages:FailMessage',
-  'ec2messages:GetEndpoint',
-  'ec2messages:GetMessages',
-  'ec2messages:SendReply',
-]
-
-/** What pulling from Amazon's own registry takes. */
-export const IMAGE_ACTIONS: readonly string[] = [
-  'ecr:GetAuthorizationToken',
-  'ecr:BatchCheckLayerAvailability',
-  'ecr:BatchGetImage',
-  'ecr:GetDownloadUrlForLayer',
-]
-
-/** What spends money in advance and cannot be undone, and so is nobody's who only runs jobs. */
-export const BUYER_ACTIONS: readonly string[] = [
-  'ec2:DescribeCapacityBlockOfferings',
-  'ec2:DescribeCapacityBlockExtensionOfferings',
-  'ec2:DescribeCapacityBlockExtensionHistory',
-  'ec2:DescribeCapacityReservations',
-  'ec2:PurchaseCapacityBlock',
-  'ec2:PurchaseCapacityBlockExtension',
 ]
 
 /** Names that a policy is written with. */
@@ -127,6 +96,8 @@ export interface PolicyFacts {
   region: string
   machineRole: string
   machineProfile: string
+  /** Name of the role that grants are made from, where it is needed. */
+  grantRole?: string
   bucket: string
 }
 
@@ -159,6 +130,10 @@ const resourceOf = ({ account, region }: PolicyFacts, name: string): string =>
 
 function machineRoleOf({ account, machineRole }: PolicyFacts): string {
   return `arn:aws:iam::${account}:role/${machineRole}`
+}
+
+function grantRoleOf({ account, grantRole = '' }: PolicyFacts): string {
+  return `arn:aws:iam::${account}:role/${grantRole}`
 }
 
 const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
@@ -235,6 +210,10 @@ const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
       resource: `arn:aws:iam::${account}:instance-profile/${machineProfile}`,
       context: {},
     }),
+  },
+  'grant-role': {
+    resource: grantRoleOf,
+    probe: (facts) => ({ resource: grantRoleOf(facts), context: {} }),
   },
   'spot-role': {
     resource: ({ account }) => `arn:aws:iam::${account}:role/${SPOT_ROLE_PATH}`,

@@ -138,12 +138,12 @@ async function profileOf(
   iam: IAMClient,
   name: string,
   signal: AbortSignal,
-): Promise<{ roleName?: string; policies: string[] } | undefined> {
+): ReturnType<AccountApi['profile']> {
   try {
     const { InstanceProfile } = await iam.send(new GetInstanceProfileCommand({ InstanceProfileName: name }), {
       abortSignal: signal,
     })
-    const roleName = InstanceProfile?.Roles?.[0]?.RoleName
+    const { RoleName: roleName, Arn } = InstanceProfile?.Roles?.[0] ?? {}
     if (roleName === undefined) return { policies: [] }
     const policies: string[] = []
     const pages = paginateListAttachedRolePolicies(
@@ -153,7 +153,7 @@ async function profileOf(
     )
     for await (const { AttachedPolicies } of pages)
       policies.push(...(AttachedPolicies ?? []).map(({ PolicyName }) => PolicyName ?? ''))
-    return { roleName, policies }
+    return { roleName, ...(Arn === undefined ? {} : { roleArn: Arn }), policies }
   } catch (error) {
     if (isNoSuch(error)) return undefined
     throw error

@@ -15,13 +15,15 @@ export const TAGS = {
   prices: 'crucible:prices',
   /** Micro-dollars an hour of that for disk and address, at most. */
   beside: 'crucible:beside',
+  /** It got credentials for its own attempt; without the tag it uses the store with its role. */
+  grant: 'crucible:grant',
 } as const
 
 /** A tag's value has at most 256 characters. */
 const VALUE_MAX = 250
 
 /** Everything that the machine and whoever finds it must know; on it from its first moment. */
-export function tagsOf(order: Order): Record<string, string> {
+export function tagsOf(order: Order, hasGrant = false): Record<string, string> {
   const { drainMs, powerOffMs } = order.runner
   return {
     Name: `crucible ${order.attemptId}`,
@@ -31,6 +33,7 @@ export function tagsOf(order: Order): Record<string, string> {
     [TAGS.timer]: `${startsWithinMs(order)} ${drainMs + powerOffMs + CLOCK_SLACK_MS}`,
     ...pricesOf(order.offers),
     [TAGS.beside]: String(Math.max(0, ...order.offers.map(besideOf))),
+    ...(hasGrant && { [TAGS.grant]: 'attempt' }),
   }
 }
 

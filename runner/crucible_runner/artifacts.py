@@ -11,18 +11,16 @@ from .paths import Paths
 from .retry import GaveUp, Pauses, Remark, Trouble
 from .store import Store, StoreError
 from .transfer import IsOver, upload_whole
-from .walls import Walls, path_of
-
-_NO_WALLS = Walls(None)
+from .walls import NO_WALLS, Walls, path_of
 
 
 def walls_of(order: dict, paths: Paths) -> Walls:
     """A job without a container reads what its user reads anyway."""
-    return _NO_WALLS if order["image"] is None else Walls(paths.of_job)
+    return NO_WALLS if order["image"] is None else Walls(paths.of_job)
 
 
 def find_artifacts(
-    output: str, work: str, patterns: List[str], walls: Walls = _NO_WALLS
+    output: str, work: str, patterns: List[str], walls: Walls = NO_WALLS
 ) -> Tuple[Dict[str, str], List[str]]:
     """The files to keep, by their path among the job's artifacts, and a remark for each pattern that does not work out."""
     found: Dict[str, str] = {}
@@ -64,8 +62,21 @@ def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
     return remarks
 
 
+# The size that one artifact may have where the order does not say: a disk of the largest machines.
+GIB_MAX = 1024
+# Of larger ones the log says that they are on their way.
+_LARGE_BYTES = 1 << 30
 # A file with fewer holes than this is sent as it is.
 _HOLES_MIN_BYTES = 1 << 30
+
+
+def _check_size(status: os.stat_result, gib_max: int) -> None:
+    """Raises `ValueError` for a file that is too large: it would be read, hashed and sent for hours."""
+    if status.st_size > gib_max << 30:
+        raise ValueError(
+            "it has %d GiB, and an artifact may have %d: split it, or set CRUCIBLE_ARTIFACT_MAX for the workers"
+            % (status.st_size >> 30, gib_max)
+        )
 
 
 def _check_holes(status: os.stat_result) -> None:
@@ -101,18 +112,21 @@ class Keeper:
     """Uploads artifacts. What could not be uploaded before time was over is not in `kept`."""
 
     def __init__(
-        self, store: Store, keys: Keys, clock: Clock, remark: Remark, walls: Walls = _NO_WALLS
+        self, store: Store, keys: Keys, clock: Clock, remark: Remark, walls: Walls = NO_WALLS, gib_max: int = GIB_MAX
     ) -> None:
         self._store = store
         self._keys = keys
         self._remark = remark
         self.walls = walls
+        self._gib_max = gib_max
+        self._total = 0
         self._trouble = Trouble("uploading an artifact", remark, clock)
         self.kept: List[dict] = []
 
     def keep(self, found: Dict[str, str], is_over: IsOver) -> None:
         """Raises `GaveUp` when time is over. What the store does not take now comes again after all the others."""
         pauses = Pauses()
+        self._total = len(found)
         # The small ones first: a file of hours must not hold up what takes seconds.
         waiting = sorted(found.items(), key=lambda each: (_size_of(each[1]), each[0]))
         while waiting:
@@ -123,12 +137,20 @@ class Keeper:
                     raise GaveUp("there was no time left for %d artifacts" % len(waiting))
         self._trouble.passed()
 
+    def _tell_of(self, name: str, status: os.stat_result) -> None:
+        done = "%d of %d artifacts are kept" % (len(self.kept), self._total)
+        self._remark("uploading the artifact %s (%.1f GiB); %s" % (name, status.st_size / (1 << 30), done))
+
     def _is_done(self, artifact: Tuple[str, str], is_over: IsOver) -> bool:
         """Uploads it; false when that is to be tried again."""
         name, path = artifact
         try:
             with self.walls.opened(path) as descriptor:
-                _check_holes(os.fstat(descriptor))
+                status = os.fstat(descriptor)
+                _check_holes(status)
+                _check_size(status, self._gib_max)
+                if status.st_size > _LARGE_BYTES:
+                    self._tell_of(name, status)
                 digest = upload_whole(self._store, self._keys.artifact(name), path_of(descriptor), is_over)
                 size = os.fstat(descriptor).st_size
             self.kept.append({"path": name, "sizeBytes": size, "sha256": digest})

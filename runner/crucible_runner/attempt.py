@@ -21,6 +21,7 @@ from .checkpoint.uploads import Checkpoints
 from .claim import ClaimedElsewhere, claim, machine_id
 from .clock import CLOCK_SLACK_MS, Clock
 from .documents import DRAIN, dump, parse
+from .endings import Failed
 from .gpus import Gpus
 from .guard import Options, Post
 from .keys import Keys, parse_range
@@ -37,6 +38,7 @@ from .seals import unseal_grant
 from .shipper import Shipper
 from .stop import Stop
 from .store import Store, open_store
+from .walls import NO_WALLS, Walls
 from .watch import Hint, Watch, watch_notice
 
 _ANSWERS = {
@@ -146,7 +148,10 @@ class Attempt:
         """Before the command is started, and again before it is started with another checkpoint."""
         checkpoint = self.order["checkpoint"]
         os.makedirs(self.directory, exist_ok=True)
-        wanted = Filter(checkpoint.get("include", ()), checkpoint.get("exclude", ()))
+        walls = NO_WALLS if self.order["image"] is None else Walls((*self.paths.of_job, self.paths.held))
+        if not walls.holds(self.directory):
+            raise Failed("setup", "the checkpoint directory is a link that leads out of the job's directories")
+        wanted = Filter(checkpoint.get("include", ()), checkpoint.get("exclude", ()), walls)
         rules = Rules(checkpoint["quietMs"], checkpoint.get("complete", ()), wanted)
         self.looks = Looks(self.paths, self.directory, rules, self.clock, self.progress)
         settings = Settings(

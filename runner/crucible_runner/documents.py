@@ -138,6 +138,7 @@ ORDER = record(
         "imageLogin": record({"username": text, "secret": text}),
         "onRebalance": literal(*REBALANCE_ANSWERS),
         "registryMs": whole(),
+        "artifactGiBMax": whole(1),
         "usableUntilMs": whole(),
     },
 )

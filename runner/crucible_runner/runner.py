@@ -7,7 +7,7 @@ import traceback
 from typing import Optional
 
 from . import processes
-from .artifacts import Keeper, find_artifacts, half_of, walls_of
+from .artifacts import GIB_MAX, Keeper, find_artifacts, half_of, walls_of
 from .attempt import Attempt, bounded, install_helper
 from .bundle import Fetcher
 from .claim import ClaimedElsewhere
@@ -231,7 +231,9 @@ class Life:
 
     def _keep_artifacts(self, is_over: IsOver) -> None:
         attempt, paths = self._attempt, self._attempt.paths
-        keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark, walls_of(attempt.order, paths))
+        order = attempt.order
+        walls, gib_max = walls_of(order, paths), order.get("artifactGiBMax", GIB_MAX)
+        keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark, walls, gib_max)
         try:
             found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"], keeper.walls)
             for remark in remarks:

@@ -67,6 +67,9 @@ class Walls:
         return next((root for root in self._roots if (real + os.sep).startswith(root + os.sep)), None)
 
 
+NO_WALLS = Walls(None)
+
+
 def path_of(descriptor: int) -> str:
     """A path that leads to what the descriptor has open, whatever its own name leads to by now."""
     return "/dev/fd/%d" % descriptor

@@ -53,6 +53,20 @@ export function roleChanges(world: World, identities: Identities, clock: Clock):
         roleOf(identities, RoleName).plan.trusts = trustsOf(world, PolicyDocument)
       },
     }),
+    UpdateRole: action({
+      input: z.strictObject({
+        RoleName: text,
+        Description: text.optional(),
+        MaxSessionDuration: integer.optional(),
+      }),
+      isMutating: true,
+      run({ RoleName, Description, MaxSessionDuration }) {
+        const role = roleOf(identities, RoleName)
+        if (Description !== undefined) role.description = Description
+        // What is not said is set back to the default, as IAM does.
+        role.plan.sessionMax = sessionMs(MaxSessionDuration ?? SESSION_SECONDS.least)
+      },
+    }),
     TagRole: action({
       input: z.strictObject({ RoleName: text, ...tags }),
       isMutating: true,

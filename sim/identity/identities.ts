@@ -75,7 +75,7 @@ const HOUR_MS = 3_600_000
 /** Roles of a world that names none: one for machines, and one for what jobs are given. */
 const USUAL_ROLES: Record<string, RolePlan> = {
   'crucible-machine': {
-    managed: ['AmazonSSMManagedInstanceCore', 'AmazonS3FullAccess'],
+    managed: ['AmazonSSMManagedInstanceCore'],
     policies: {},
     trusts: ['ec2.amazonaws.com'],
     sessionMax: HOUR_MS,

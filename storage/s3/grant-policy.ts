@@ -1,19 +1,27 @@
+import { CHECKPOINT_STEP_DIGITS } from '../../core/checkpoint'
 import { layout } from '../layout'
 import type { S3Place } from './place'
+
+/** A checkpoint's id begins with its step, in so many digits (`checkpointId`). `?` stands for one character. */
+const ANY_STEP = '?'.repeat(CHECKPOINT_STEP_DIGITS)
 
 /**
  * What the machine of one attempt may do: read the job's part of the store and the runner; write what the runner writes by
  * docs/runner-protocol.md, which is in no other attempt's place. As a session policy it can only take away from a role's rights.
+ *
+ * `*` also stands for `/`: each one here ends a prefix that ends with `/`, so that attempt 1 reaches neither attempt 10 nor a
+ * folder `x-1/` inside a checkpoint of attempt 2.
  */
 export function grantPolicy(
   place: S3Place,
   { jobId, attempt }: { jobId: string; attempt: number },
 ): { Version: string; Statement: object[] } {
   const bucket = `arn:${partitionOf(place)}:s3:::${place.bucket}`
-  const at = (key: string): string => `${bucket}/${place.prefix}${key}`
+  const prefix = literal(place.prefix)
+  const at = (key: string): string => `${bucket}/${prefix}${key}`
   const own = [
     at(`${layout.attempt(jobId, attempt)}*`),
-    at(`${layout.checkpoints(jobId)}*-${attempt}/*`),
+    at(`${layout.checkpoints(jobId)}${ANY_STEP}-${attempt}/*`),
     // For runners of before, which running jobs still have.
     at(`${layout.artifacts(jobId)}*`),
   ]
@@ -31,10 +39,15 @@ export function grantPolicy(
       ),
       // Without it, what is not there looks as if it were forbidden.
       allow(['s3:ListBucket'], [bucket], {
-        StringLike: { 's3:prefix': [`${place.prefix}${layout.job(jobId)}*`] },
+        StringLike: { 's3:prefix': [`${prefix}${layout.job(jobId)}*`] },
       }),
     ],
   }
+}
+
+/** What a policy would read as a wildcard or a variable stands for itself. */
+function literal(text: string): string {
+  return text.replace(/[*?$]/g, (each) => `\${${each}}`)
 }
 
 function partitionOf({ region = '', endpoint }: S3Place): string {

@@ -114,7 +114,7 @@ export class S3Granter implements Granter {
     if (told.isTransient) return told
     const remedy =
       this.#roleArn === undefined
-        ? 'Name a role that machines may take on (CRUCIBLE_GRANT_ROLE), or let Crucible run with the keys of a user who may call sts:GetFederationToken.'
+        ? 'Name a role for machines in CRUCIBLE_GRANT_ROLE (`crucible setup aws` makes one and prints the setting), or run workers with the keys of a user who may call sts:GetFederationToken.'
         : `Let Crucible take on ${this.#roleArn} (sts:AssumeRole, and the role's trust policy).`
     // What the store would need to be allowed is no help here.
     const { message } = error as Error

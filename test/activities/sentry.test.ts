@@ -283,6 +283,18 @@ describe('the lease of a machine that lives on grants', () => {
     expect(await beatAndLook(one, 500)).toMatchObject({ seq: 1, grant: sealed(1) })
   })
 
+  it('is renewed without one where the machine was started without and none can be got', async () => {
+    const before = new Sentry({ store: place.store, now: () => nowMs, backend: {} }, input)
+    expect(await beatAndLook(before)).toMatchObject({ seq: 1 })
+    trouble = new Error('workers have no role to give')
+    const one = granted()
+    const renewed = await beatAndLook(one, 5_000)
+    expect(renewed).toMatchObject({ seq: 2, ttlMs: TIMING.leaseMs })
+    expect(renewed).not.toHaveProperty('grant')
+    trouble = undefined
+    expect(await beatAndLook(one, 5_000)).toMatchObject({ seq: 3, grant: sealed(1) })
+  })
+
   it('goes on with the one that an earlier watch left, and asks for another where that cannot be opened', async () => {
     await beatAndLook(granted())
     expect(await beatAndLook(granted(), 5_000)).toMatchObject({ seq: 2, grant: sealed(1) })

@@ -104,6 +104,24 @@ export const THREATS: readonly Threat[] = [
     proof: { file: WALLS, tests: 'a job in a real container leads no write of the runner' },
   },
   {
+    from: 'a job in a container',
+    tries: 'gets files of its machine into a checkpoint by links',
+    keeps: 'links that lead out of its directories are left out, links inside go on working',
+    proof: { file: WALLS, tests: 'a job in a real container gets no file of the host into a checkpoint' },
+  },
+  {
+    from: 'a job on EC2',
+    tries: "reads or changes other jobs and attempts in the store with its machine's credentials",
+    keeps: 'a grant for one attempt, without a wildcard before the end of a prefix',
+    proof: { file: 'test/sim/s3/front.test.ts', tests: 'grants let a machine do' },
+  },
+  {
+    from: 'a job on EC2',
+    tries: 'uses the store with the role of its machine',
+    keeps: 'the role that set-up makes has nothing of the store, and doctor warns of one that has',
+    proof: { file: 'test/backends/ec2/setup/permissions.test.ts', tests: 'the role of machines' },
+  },
+  {
     from: 'a job',
     tries: 'exchanges a file for a link between look and open',
     keeps: 'every step of a path is opened without following links',
@@ -114,6 +132,12 @@ export const THREATS: readonly Threat[] = [
     tries: 'keeps the runner busy with a terabyte of holes, or with an artifact that cannot be read',
     keeps: 'files of holes are left out, the others are kept, the small ones first',
     proof: { python: 'test_keeper' },
+  },
+  {
+    from: 'a job',
+    tries: "makes links or pictures on Temporal's pages by its messages and names",
+    keeps: 'text from outside is escaped in one place',
+    proof: { file: 'test/core/markdown.test.ts', tests: 'text from outside in markdown' },
   },
   {
     from: 'a job',

@@ -94,6 +94,28 @@ describe('a job in a real container', () => {
     },
   )
 
+  whereEngine(
+    'gets no file of the host into a checkpoint by a link, and its own links all the same',
+    async () => {
+      const world = createWorld()
+      const machine = await attack(
+        world,
+        [
+          'cd "$CRUCIBLE_CHECKPOINT_DIR"',
+          'mkdir step-1 && echo weights > step-1/model.bin && ln -s step-1 latest',
+          'echo shared > ../work/shared.bin && ln -s ../../work/shared.bin step-1/shared.bin',
+          'ln -s "$HOST/host.txt" step-1/stolen.txt && ln -s "$MACHINE/secret.key" key.txt',
+          'ln -s "$HOST" step-1/folder',
+        ].join('\n'),
+      )
+      const { outcome, checkpoint } = await machine.end()
+      expect(outcome).toBe('succeeded')
+      const { files, links } = await world.manifest(checkpoint!)
+      expect(files.map(({ path }) => path).sort()).toEqual(['step-1/model.bin', 'step-1/shared.bin'])
+      expect(links).toEqual([{ path: 'latest', target: 'step-1' }])
+    },
+  )
+
   whereEngine('leads no write of the runner to the host by a link in control/', async () => {
     const world = createWorld()
     const machine = await attack(

@@ -32,6 +32,14 @@ function problemsOf(over: Environment): readonly string[] {
 }
 
 describe('the configuration of a worker', () => {
+  it('limits the size of an artifact where that is wished', () => {
+    expect(read().timing.artifactGiBMax).toBeUndefined()
+    expect(read({ CRUCIBLE_ARTIFACT_MAX: '50GiB' }).timing.artifactGiBMax).toBe(50)
+    expect(problemsOf({ CRUCIBLE_ARTIFACT_MAX: 'much' })).toEqual([
+      'CRUCIBLE_ARTIFACT_MAX is "much": write a size from 1GiB, such as 50GiB',
+    ])
+  })
+
   it('needs nothing', () => {
     expect(read()).toMatchObject({
       home: { directory: home, storeUrl: `file://${home}/store`, secretKeyFile: join(home, 'secret.key') },

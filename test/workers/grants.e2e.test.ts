@@ -160,7 +160,7 @@ describe('a job whose machine gets its credentials from us', () => {
 
   it('does so on EC2, where the profile of the machine opens nothing', async () => {
     const deployment = await Deployment.start('ec2', {
-      ...{ CRUCIBLE_BACKENDS: 'ec2', CRUCIBLE_EC2_TYPES: 'm7i.*', CRUCIBLE_EC2_GRANTS: 'yes' },
+      ...{ CRUCIBLE_BACKENDS: 'ec2', CRUCIBLE_EC2_TYPES: 'm7i.*' },
       CRUCIBLE_GRANT_ROLE: `arn:aws:iam::${ACCOUNT}:role/crucible-grant`,
     })
     try {

@@ -21,7 +21,8 @@ export async function readPiece(piece: Piece, site: Site): Promise<AccountPart> 
     site.ids.set(piece.id, found.id)
     const remarks = [...found.remarks, ...found.extras.map((id) => `${id} is one too many`)]
     const state = found.owner === 'ours' ? (remarks.length === 0 ? 'there' : 'differs') : found.owner
-    return { ...part, ...(found.id === piece.name ? {} : { providerId: found.id }), state, remarks }
+    const told = [...remarks, ...(found.notes ?? [])]
+    return { ...part, ...(found.id === piece.name ? {} : { providerId: found.id }), state, remarks: told }
   } catch (error) {
     if (site.signal.aborted) throw error
     const { message } = ec2Error(error).failure

@@ -1,13 +1,12 @@
 import {
-  AGENT_ACTIONS,
-  BUYER_ACTIONS,
-  IMAGE_ACTIONS,
+  GRANT_PERMISSIONS,
   STORE_PERMISSIONS,
   statementsOf,
   WORKER_PERMISSIONS,
   type PolicyFacts,
   type Statement,
 } from '../permissions'
+import { AGENT_ACTIONS, BUYER_ACTIONS, IMAGE_ACTIONS } from '../role-actions'
 import { SETUP_TAGS, type Piece, type RolePiece, type SubnetPiece } from './pieces'
 
 /** All that the description depends on. Terraform puts its variables in the place of the texts. */
@@ -32,17 +31,29 @@ const EXPIRE_DAYS = { 'probes/': 1 }
 
 /** By which set-ups of one account know of each other. */
 export const MACHINE_DESCRIPTION = 'Machines of Crucible: agent, store, images'
+/** The longest that a role's session can be set to: a grant of so long lets a machine outlive long outages of ours. */
+const GRANT_SESSION_SECONDS = 12 * 3600
 
 /** The call that makes the role of a service takes no tags: these words, from its first moment, say whose it is. */
 export const spotDescription = (prefix: string): string => `Made by the set-up ${prefix} of Crucible`
 
-export const roleName = (prefix: string, of: 'machine' | 'worker' | 'buyer'): string => `${prefix}-${of}`
+export const ROLES = ['machine', 'grant', 'worker', 'buyer'] as const
+export type RoleOf = (typeof ROLES)[number]
+
+export const roleName = (prefix: string, of: RoleOf): string => `${prefix}-${of}`
 
 /** Everything that an account needs, in the order in which it can be made. */
 export function describeAccount(choices: Choices): Piece[] {
   const { account, region, prefix, bucket, makesSpotRole } = choices
   const machine = roleName(prefix, 'machine')
-  const facts: PolicyFacts = { account, region, bucket, machineRole: machine, machineProfile: machine }
+  const facts: PolicyFacts = {
+    account,
+    region,
+    bucket,
+    machineRole: machine,
+    machineProfile: machine,
+    grantRole: roleName(prefix, 'grant'),
+  }
   return [
     ...(makesSpotRole ? [spotRole(prefix)] : []),
     {
@@ -102,8 +113,19 @@ function rolesOf(facts: PolicyFacts, prefix: string): RolePiece[] {
       name: roleName(prefix, 'machine'),
       description: MACHINE_DESCRIPTION,
       trust: trusting({ Service: 'ec2.amazonaws.com' }),
-      policies: { agent: [everywhere(AGENT_ACTIONS)], images: [everywhere(IMAGE_ACTIONS)], store },
+      policies: { agent: [everywhere(AGENT_ACTIONS)], images: [everywhere(IMAGE_ACTIONS)] },
+      // Machines used the store with their role before they got grants.
+      formerPolicies: ['store'],
       tags: { [SETUP_TAGS.region]: region, [SETUP_TAGS.bucket]: bucket },
+    },
+    {
+      ...common,
+      id: 'grant',
+      name: roleName(prefix, 'grant'),
+      description: 'Machines of Crucible, narrowed by each session to one attempt of one job',
+      trust: byAccount,
+      policies: { store },
+      sessionSecondsMax: GRANT_SESSION_SECONDS,
     },
     {
       ...common,
@@ -111,7 +133,11 @@ function rolesOf(facts: PolicyFacts, prefix: string): RolePiece[] {
       name: roleName(prefix, 'worker'),
       description: 'Workers and clients of Crucible: run jobs, and nothing else',
       trust: byAccount,
-      policies: { machines: statementsOf(WORKER_PERMISSIONS, facts), store },
+      policies: {
+        machines: statementsOf(WORKER_PERMISSIONS, facts),
+        grants: statementsOf(GRANT_PERMISSIONS, facts),
+        store,
+      },
     },
     {
       ...common,

@@ -75,7 +75,7 @@ function tell({ site: { choices }, identity }: Place): Survey['place'] {
 
 async function survey(place: Place): Promise<Survey> {
   const { site } = place
-  const { region, bucket, prefix, network } = site.choices
+  const { account, region, bucket, prefix, network } = site.choices
   const pieces = describeAccount(site.choices)
   const parts = []
   // One after the other: what comes later is told by the ids of what came before.
@@ -89,6 +89,7 @@ async function survey(place: Place): Promise<Survey> {
     quotas: await readQuotas(site),
     settings: settingsOf({
       ...{ region, bucket, profile: roleName(prefix, 'machine') },
+      grantRole: `arn:aws:iam::${account}:role/${roleName(prefix, 'grant')}`,
       ...(group === undefined ? {} : { group }),
       subnets: subnets.filter((id) => id !== undefined),
     }),

@@ -49,6 +49,13 @@ export interface RolePiece extends Common {
   managed: readonly string[]
   /** Policies of its own by name. */
   policies: Readonly<Record<string, readonly Statement[]>>
+  /**
+   * Policies of its own, by name, that it had in older set-ups. They are removed once no machine is left that was started
+   * without a grant.
+   */
+  formerPolicies?: readonly string[]
+  /** How long a session of it can be; an hour when missing. */
+  sessionSecondsMax?: number
   /** Beside those that everything has. */
   tags: Readonly<Record<string, string>>
 }

@@ -6,6 +6,7 @@ import { failed } from './apply'
 import { repeat } from './clients'
 import { roleName } from './description'
 import type { Site } from './driver'
+import { machinesWith, machinesWithProfile } from './machines'
 import { driverOf, REMOVAL_ORDER } from './drivers'
 import { WHAT, type Piece } from './pieces'
 
@@ -97,8 +98,6 @@ async function templatesOf({ clients, choices, signal }: Site): Promise<Item[]> 
   return found.flat()
 }
 
-const ALIVE = ['pending', 'running', 'stopping', 'stopped']
-
 async function obstaclesTo(site: Site): Promise<Obstacle[]> {
   const ids = (await machinesOf(site)).map(({ InstanceId = '' }) => InstanceId)
   if (ids.length === 0) return []
@@ -117,10 +116,8 @@ async function obstaclesTo(site: Site): Promise<Obstacle[]> {
  * stand in a security group of the set-up.
  */
 async function machinesOf(site: Site): Promise<ec2.Instance[]> {
-  const { choices } = site
-  const profile = `arn:aws:iam::${choices.account}:instance-profile/${roleName(choices.prefix, 'machine')}`
   const [withProfile, tagged, groups] = await Promise.all([
-    machinesWith(site, { Name: 'iam-instance-profile.arn', Values: [profile] }),
+    machinesWithProfile(site),
     machinesWith(site, { Name: 'tag-key', Values: [TAGS.deployment] }),
     driverOf('group').all(undefined, site),
   ])
@@ -129,19 +126,4 @@ async function machinesOf(site: Site): Promise<ec2.Instance[]> {
     SecurityGroups.some(({ GroupId }) => groups.some(({ id }) => id === GroupId))
   const found = [...withProfile, ...tagged.filter(isOurs)]
   return found.filter((one, at) => found.findIndex(({ InstanceId }) => InstanceId === one.InstanceId) === at)
-}
-
-async function machinesWith({ clients, signal }: Site, filter: ec2.Filter): Promise<ec2.Instance[]> {
-  const Filters = [{ Name: 'instance-state-name', Values: ALIVE }, filter]
-  return repeat(async () => {
-    const found: ec2.Instance[] = []
-    const options = { abortSignal: signal }
-    for await (const { Reservations } of ec2.paginateDescribeInstances(
-      { client: clients.ec2 },
-      { Filters },
-      options,
-    ))
-      found.push(...(Reservations ?? []).flatMap(({ Instances = [] }) => Instances))
-    return found
-  }, signal)
 }

@@ -4,7 +4,8 @@ import { hasCode } from '../errors'
 import { call } from '../sdk-errors'
 import { insist, repeat, settle, STILL_IN_USE } from './clients'
 import { isOurs, isSame, ours, tagsFor, type Driver, type Found, type Site } from './driver'
-import { MACHINE_DESCRIPTION, roleName, spotDescription } from './description'
+import { MACHINE_DESCRIPTION, roleName, ROLES, spotDescription } from './description'
+import { formerOf } from './former'
 import { policyText, type LinkedRolePiece, type ProfilePiece, type RolePiece } from './pieces'
 
 const MANAGED_ARN = 'arn:aws:iam::aws:policy/'
@@ -38,14 +39,15 @@ export const roles: Driver<RolePiece> = {
     if (!isOurs(site, role.Tags)) return { ...ours(piece.name, [NOT_MADE_HERE]), owner: 'taken' }
     const { inline, managed } = await policiesOf(site, piece.name)
     const wanted = Object.entries(piece.policies)
+    const former = await formerOf(piece, inline, site)
     const trust = documentOf(role.AssumeRolePolicyDocument)
-    return ours(piece.name, [
+    const remarks = [
       ...(isSame(trust, JSON.parse(policyText([piece.trust]))) ? [] : ['trusts others than it should']),
       ...wanted
         .filter(([name, statements]) => !isSame(inline.get(name), JSON.parse(policyText(statements))))
         .map(([name]) => `its policy "${name}" ${inline.has(name) ? 'says something else' : 'is missing'}`),
       ...[...inline.keys()]
-        .filter((name) => piece.policies[name] === undefined)
+        .filter((name) => piece.policies[name] === undefined && !former.kept.includes(name))
         .map((name) => `has a policy "${name}" that it should not`),
       ...piece.managed.filter((name) => !managed.includes(name)).map((name) => `lacks the policy ${name}`),
       ...managed
@@ -54,9 +56,11 @@ export const roles: Driver<RolePiece> = {
       ...Object.entries(piece.tags)
         .filter(([key, value]) => !role.Tags?.some((tag) => tag.Key === key && tag.Value === value))
         .map(([key]) => `its tag ${key} is another`),
-    ])
+      ...(isSessionAsWished(piece, role) ? [] : ['its sessions are shorter or longer than they should be']),
+    ]
+    return { ...ours(piece.name, remarks), notes: former.notes }
   },
-  async make({ name, description, trust, tags }, site) {
+  async make({ name, description, trust, tags, sessionSecondsMax }, site) {
     const { clients, signal } = site
     const AssumeRolePolicyDocument = policyText([trust])
     const wish = {
@@ -64,6 +68,7 @@ export const roles: Driver<RolePiece> = {
       Description: description,
       AssumeRolePolicyDocument,
       Tags: tagsFor(site, tags),
+      ...(sessionSecondsMax === undefined ? {} : { MaxSessionDuration: sessionSecondsMax }),
     }
     await insist(() => clients.iam.send(new iam.CreateRoleCommand(wish), { abortSignal: signal }), { signal })
     return name
@@ -79,9 +84,18 @@ export const roles: Driver<RolePiece> = {
         options,
       ),
     )
+    const role = await settle(() => roleNamed(site, RoleName), signal)
+    if (role !== undefined && !isSessionAsWished(piece, role))
+      await put((client, options) =>
+        client.send(
+          new iam.UpdateRoleCommand({ RoleName, MaxSessionDuration: piece.sessionSecondsMax }),
+          options,
+        ),
+      )
     const { inline, managed } = await policiesOf(site, RoleName)
+    const { kept } = await formerOf(piece, inline, site)
     for (const PolicyName of inline.keys())
-      if (piece.policies[PolicyName] === undefined)
+      if (piece.policies[PolicyName] === undefined && !kept.includes(PolicyName))
         await put((client, options) =>
           client.send(new iam.DeleteRolePolicyCommand({ RoleName, PolicyName }), options),
         )
@@ -112,7 +126,7 @@ export const roles: Driver<RolePiece> = {
   },
   async all(_, site) {
     const { prefix } = site.choices
-    const names = (['machine', 'worker', 'buyer'] as const).map((of) => roleName(prefix, of))
+    const names = ROLES.map((of) => roleName(prefix, of))
     const found = await Promise.all(names.map((name) => roleNamed(site, name)))
     return names.filter((_name, at) => isOurs(site, found[at]?.Tags)).map((name) => ({ id: name, name }))
   },
@@ -139,6 +153,10 @@ export const roles: Driver<RolePiece> = {
     await drop((client, options) => client.send(new iam.DeleteRoleCommand({ RoleName }), options))
     return undefined
   },
+}
+
+function isSessionAsWished({ sessionSecondsMax }: RolePiece, role: iam.Role): boolean {
+  return sessionSecondsMax === undefined || role.MaxSessionDuration === sessionSecondsMax
 }
 
 async function policiesOf(

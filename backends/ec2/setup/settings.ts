@@ -2,6 +2,8 @@ interface Made {
   region: string
   bucket: string
   profile: string
+  /** ARN of the role that grants are made from. */
+  grantRole: string
   /** Id of the security group, once it is there. */
   group?: string
   /** Ids, where machines are not to be put into the default network. */
@@ -9,11 +11,19 @@ interface Made {
 }
 
 /** What client and workers need in their environment to use an account that was set up. */
-export function settingsOf({ region, bucket, profile, group, subnets = [] }: Made): Record<string, string> {
+export function settingsOf({
+  region,
+  bucket,
+  profile,
+  grantRole,
+  group,
+  subnets = [],
+}: Made): Record<string, string> {
   return {
     CRUCIBLE_BACKENDS: 'ec2',
     CRUCIBLE_EC2_REGION: region,
     CRUCIBLE_EC2_PROFILE: profile,
+    CRUCIBLE_GRANT_ROLE: grantRole,
     ...(group === undefined ? {} : { CRUCIBLE_EC2_SECURITY_GROUPS: group }),
     ...(subnets.length === 0 ? {} : { CRUCIBLE_EC2_SUBNETS: subnets.join(',') }),
     CRUCIBLE_STORE: `s3://${bucket}?region=${region}`,

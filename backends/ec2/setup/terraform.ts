@@ -156,13 +156,15 @@ function bucketBlocks(piece: Extract<Piece, { kind: 'bucket' }>): Block[] {
   ]
 }
 
-function roleBlocks({ id, name, description, trust, policies, managed, tags }: RolePiece): Block[] {
+function roleBlocks(piece: RolePiece): Block[] {
+  const { id, name, description, trust, policies, managed, tags, sessionSecondsMax } = piece
   const role = the(`aws_iam_role.${id}.name`)
   return [
     resource('aws_iam_role', id, {
       name: plain(name),
       description,
       assume_role_policy: policy([trust]),
+      ...(sessionSecondsMax === undefined ? {} : { max_session_duration: sessionSecondsMax }),
       tags: { ...TAGS, ...(valueOf(tags) as Record<string, Value>) },
     }),
     ...Object.entries(policies).map(([policyName, statements]) =>
@@ -235,6 +237,7 @@ function outputs({ network }: TerraformDefaults): Block[] {
       group: '${aws_security_group.machines.id}',
     },
     profile: roleName(inText('prefix'), 'machine'),
+    grantRole: `arn:aws:iam::${inText('account_id')}:role/${roleName(inText('prefix'), 'grant')}`,
     ...subnets,
   })
   const value = Object.fromEntries(Object.entries(settings).map(([name, text]) => [name, plain(text)]))

@@ -7,13 +7,16 @@ import os
 from typing import Optional
 
 from ..paths import remove_tree
+from ..walls import NO_WALLS, Walls
 from .scan import Selection, single_file, stamp_of
+from .staging import link_opened
 
 
 class Hold:
     """At most one file held by a link under `folder`."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, walls: Walls = NO_WALLS) -> None:
+        self._walls = walls
         self.folder = folder
         self.selection: Optional[Selection] = None
 
@@ -32,8 +35,8 @@ class Hold:
         target = os.path.join(self.folder, path)
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            os.link(os.path.realpath(os.path.join(directory, path)), target)
-            return True
+            with self._walls.opened(os.path.join(directory, path)) as descriptor:
+                return link_opened(descriptor, os.path.join(directory, path), target)
         except OSError:
             return False
 

@@ -89,8 +89,9 @@ class Looks:
     def __init__(self, paths: Paths, directory: str, rules: Rules, clock: Clock, progress: Progress) -> None:
         self._directory = directory
         self._rules = rules
+        self.walls = rules.wanted.walls
         self._saved = paths.saved
-        self._hold = Hold(paths.held)
+        self._hold = Hold(paths.held, rules.wanted.walls)
         self._quiet_ms = self.quiet_ms = rules.quiet_ms
         self.look_seconds = min(_LOOK_SECONDS_MAX, rules.quiet_ms / _LOOKS_PER_QUIET / 1000) or 0.1
         self._clock = clock
@@ -316,7 +317,7 @@ class Looks:
         return Seen(selection, first.at_ms, until_ms, step, is_declared, self._directory, generation)
 
     def _declared(self, declaration: _Declaration, now: _First) -> List[Seen]:
-        tree = scan_declared(self._directory, declaration.path)
+        tree = scan_declared(self._directory, declaration.path, self._rules.wanted.walls)
         selection = select_declared(tree, declaration.path, declaration.step)
         if selection is None or newest_change_ns(selection) > declaration.written_ns:
             return []  # it is being written anew; the next declaration will tell when that is done

@@ -8,6 +8,7 @@ import stat
 from functools import lru_cache
 from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Pattern, Sequence, Set
 
+from ..walls import NO_WALLS, Walls
 from .names import Unit, is_ignored, is_record, is_unfinished, unit_of
 from .pointers import read_pointers
 
@@ -42,6 +43,8 @@ class Filter(NamedTuple):
 
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
+    walls: Walls = NO_WALLS
+    """What lies outside of them is no part of a checkpoint, however it is linked."""
 
     def admits(self, path: str) -> bool:
         if self.include and not matches_any(path, self.include):
@@ -82,6 +85,8 @@ def matches_any(path: str, globs: Iterable[str]) -> bool:
 
 def scan(directory: str, wanted: Filter = Filter()) -> Tree:
     """Everything in the directory that can be part of a checkpoint. What vanishes meanwhile is left out."""
+    if not wanted.walls.holds(directory):
+        return Tree({}, {})
     try:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
@@ -90,9 +95,12 @@ def scan(directory: str, wanted: Filter = Filter()) -> Tree:
     return tree._replace(pointers=read_pointers(directory, tree.files))
 
 
-def scan_declared(directory: str, path: str) -> Tree:
+def scan_declared(directory: str, path: str, walls: Walls = NO_WALLS) -> Tree:
     """The same for a path that the workload has declared as one checkpoint."""
-    return scan(directory) if path == "." else _collect(directory, [path], Filter())
+    if not walls.holds(os.path.join(directory, path)):
+        return Tree({}, {})
+    wanted = Filter(walls=walls)
+    return scan(directory, wanted) if path == "." else _collect(directory, [path], wanted)
 
 
 def select(tree: Tree, baseline: FrozenSet[tuple], is_record: IsRecord = is_record) -> List[Selection]:
@@ -227,6 +235,8 @@ def _note(directory: str, path: str, tree: Tree, wanted: Filter) -> List[str]:
         if target is not None:
             if wanted.admits(path):
                 tree.links[path] = target
+            return []
+        if not wanted.walls.holds(full):
             return []
         status = os.stat(full)
         if stat.S_ISDIR(status.st_mode):

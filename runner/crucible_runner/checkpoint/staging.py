@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from typing import Dict
 
 from ..paths import remove_tree
+from ..walls import NO_WALLS, OutsideWalls, Walls, path_of
 from .names import is_database
 from .scan import FileStamp, IsRecord, Selection, stamp_of
 
@@ -22,8 +23,9 @@ _LINKLESS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS
 class Staged:
     """Links to, or copies of, the files of one selection, under `folder`."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, walls: Walls = NO_WALLS) -> None:
         self.folder = folder
+        self._walls = walls
         self.stamps: Dict[str, FileStamp] = {}
         self._is_copied: Dict[str, bool] = {}
 
@@ -33,17 +35,23 @@ class Staged:
     def add(self, file: str, source: str, is_copied: bool) -> None:
         target = self.path(file)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        self._is_copied[file] = is_copied or not _link(source, target)
-        if self._is_copied[file]:
-            copy_file(source, target)
+        with self._walls.opened(source) as descriptor:
+            self._is_copied[file] = is_copied or not link_opened(descriptor, source, target)
+            if self._is_copied[file]:
+                copy_file(path_of(descriptor), target)
         self.stamps[file] = stamp_of(target)
 
     def add_database(self, file: str, source: str) -> bool:
         """A copy that is whole whatever is being written; false for what is no database of SQLite, or cannot be copied so."""
         target = self.path(file)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        if not copy_database(source, target):
-            return False
+        with self._walls.opened(source) as descriptor:
+            if not copy_database(source, target):
+                return False
+            # SQLite opens it by its name: that has to lead to the same file still.
+            if not self._walls.holds(source) or not os.path.samestat(os.stat(source), os.fstat(descriptor)):
+                os.unlink(target)
+                raise OutsideWalls(source)
         self._is_copied[file] = True
         self.stamps[file] = stamp_of(target)
         return True
@@ -78,14 +86,18 @@ def stage(staged: Staged, directory: str, selection: Selection, is_copied: bool,
         staged.add(file, os.path.join(directory, file), is_copied or is_record(file))
 
 
-def _link(source: str, target: str) -> bool:
+def link_opened(descriptor: int, source: str, target: str) -> bool:
+    """A second name for a file that was opened as `source`; false where there can be none, or `source` leads elsewhere by now."""
     try:
         os.link(os.path.realpath(source), target)
-        return True
     except OSError as error:
         if error.errno not in _LINKLESS:
             raise
         return False
+    if os.path.samestat(os.lstat(target), os.fstat(descriptor)):
+        return True
+    os.unlink(target)
+    return False
 
 
 def copy_file(source: str, target: str) -> None:

@@ -278,7 +278,7 @@ class Checkpoints:
         began_ms = self._clock.mono_ms()
         seen = candidate.seen
         check_names(seen.selection)
-        staged = Staged(self._settings.staging)
+        staged = Staged(self._settings.staging, self._looks.walls)
         try:
             stage(staged, seen.directory, seen.selection, self._sender.is_written_in_place, self._looks.records)
             if not (staged.is_what_was_seen(seen.selection) and self._looks.is_still(seen)):

@@ -159,8 +159,32 @@ describe('the check of EC2', () => {
 
   it('asks for the permissions of the role, not of one session of it', async () => {
     await check()
-    const asked = h.aws.calls.find(({ name }) => name === 'deniedActions')
-    expect(asked?.detail).toBe('arn:aws:iam::123456789012:role/crucible')
+    const asked = h.aws.calls.filter(({ name }) => name === 'deniedActions').map(({ detail }) => detail)
+    expect(asked).toContain('arn:aws:iam::123456789012:role/crucible')
+    expect(asked.join()).not.toContain(':sts:')
+  })
+
+  it('wants the role of the machines to have nothing of the store, unless machines get no grants', async () => {
+    h.aws.machineMay = ['s3:PutObject']
+    expect(await check()).toEqual([
+      expect.objectContaining({
+        severity: 'warning',
+        message: expect.stringContaining('the role machine of the machines may use the store (s3:PutObject)'),
+        remedy: expect.stringContaining('`crucible setup aws`'),
+      }),
+    ])
+    h = new Ec2Harness({ hasGrants: false }, { storeUrl: 's3://bucket' })
+    expect(await check()).toEqual([
+      expect.objectContaining({
+        severity: 'error',
+        message: expect.stringMatching(/may not use the store \(s3:GetObject, .*CRUCIBLE_EC2_GRANTS is "no"/),
+      }),
+    ])
+    h.aws.machineMay = ['GetObject', 'PutObject', 'DeleteObject', 'AbortMultipartUpload'].map(
+      (name) => `s3:${name}`,
+    )
+    h.aws.machineMay.push('s3:ListMultipartUploadParts', 's3:ListBucket')
+    expect(await check()).toEqual([])
   })
 
   it('is content with one subnet that has a way out, and with endpoints instead of one', async () => {

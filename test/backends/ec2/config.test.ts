@@ -22,7 +22,7 @@ describe('the settings of EC2', () => {
         registerWithinMs: 600_000,
         staleForMs: 300_000,
         templatesKeptMs: 604_800_000,
-        hasGrants: false,
+        hasGrants: true,
       },
     })
   })
@@ -41,7 +41,7 @@ describe('the settings of EC2', () => {
       CRUCIBLE_EC2_REGISTER_WITHIN: '90s',
       CRUCIBLE_EC2_STALE_FOR: '2m',
       CRUCIBLE_EC2_TEMPLATES_KEPT: '24h',
-      CRUCIBLE_EC2_GRANTS: 'yes',
+      CRUCIBLE_EC2_GRANTS: 'no',
       AWS_ENDPOINT_URL: 'http://127.0.0.1:4566',
     }
     expect(Object.keys(written)).toEqual(EC2_SETTINGS.map(({ name }) => name))
@@ -59,7 +59,7 @@ describe('the settings of EC2', () => {
         registerWithinMs: 90_000,
         staleForMs: 120_000,
         templatesKeptMs: 86_400_000,
-        hasGrants: true,
+        hasGrants: false,
         endpoint: 'http://127.0.0.1:4566',
       },
     })

@@ -64,6 +64,8 @@ export class FakeAws {
     roleName: 'machine',
     policies: ['AmazonSSMManagedInstanceCore'],
   }
+  /** What the role of the machines may do. */
+  machineMay: string[] = []
   /** Those of services. */
   roles = ['AWSServiceRoleForEC2Spot']
   clockAheadMs = 0
@@ -138,8 +140,12 @@ export class FakeAws {
         })),
         plan: this.#verb('plan', () => this.plan),
         quota: this.#verb('quota', (code: string) => this.quotas.get(code) ?? 768),
-        deniedActions: this.#verb('deniedActions', (_arn: string, { actions }: { actions: string[] }) =>
-          actions.filter((action) => this.denied.includes(action)),
+        deniedActions: this.#verb('deniedActions', (arn: string, { actions }: { actions: string[] }) =>
+          actions.filter((action) =>
+            arn.endsWith(`/${this.profile?.roleName}`)
+              ? !this.machineMay.includes(action)
+              : this.denied.includes(action),
+          ),
         ),
         hasRole: this.#verb('hasRole', (name: string) => this.roles.includes(name)),
         roleArn: this.#verb('roleArn', (name: string) => this.roleArns.get(name)),

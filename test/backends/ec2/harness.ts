@@ -24,7 +24,7 @@ export const CONFIG: Ec2Config = {
   types: ['*'],
   hasSpot: true,
   reservations: 'all',
-  hasGrants: false,
+  hasGrants: true,
   diskGiB: 100,
   registerWithinMs: 600_000,
   templatesKeptMs: 168 * 3_600_000,

@@ -27,6 +27,7 @@ const DEPLOYMENT = { name: 'crucible:deployment', value: 'test' }
 const UNKNOWN_TO_MOTO = [
   /^Parameter \/aws\/service\/deeplearning\/.* not found/,
   /may do all that is needed cannot be asked/,
+  /cannot check what the role .* may do in the store/,
   /no service-linked role for spot machines/,
   /^UnknownError$/,
 ]

@@ -51,6 +51,19 @@ class KeeperTest(FolderTest):
         self.assertEqual(self.keep(), ["a", "c"])
         self.assertRegex("\n".join(self.remarks), "^the artifact b is not kept: .*Is a directory$")
 
+    def test_what_is_larger_than_allowed_is_left_out_and_the_log_says_what_to_do(self):
+        self.keeper = Keeper(self.store, Keys("job-a", 1), FakeClock(), self.remarks.append, gib_max=2)
+        with open(self.found["b"], "wb") as file:
+            file.truncate((2 << 30) + 1)
+        with mock.patch("crucible_runner.artifacts._check_holes"):
+            self.assertEqual(self.keep(), ["a", "c"])
+        self.assertRegex("\n".join(self.remarks), "artifact b is not kept: it has 2 GiB.* may have 2: .*CRUCIBLE_ARTIFACT_MAX")
+
+    def test_a_large_one_is_announced_before_it_is_read(self):
+        with mock.patch("crucible_runner.artifacts._LARGE_BYTES", 0):
+            self.keep()
+        self.assertEqual(self.remarks[1], "uploading the artifact b (0.0 GiB); 1 of 3 artifacts are kept")
+
     def test_half_of_the_time_that_is_left_is_over_when_it_is_gone_or_taken_away(self):
         left = {"ms": 1_000}
         is_over = half_of(lambda: left["ms"])

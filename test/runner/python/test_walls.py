@@ -3,6 +3,9 @@ import os
 from support import FolderTest
 
 from crucible_runner.paths import read_plain, write_whole
+from crucible_runner.checkpoint.hold import Hold
+from crucible_runner.checkpoint.scan import Filter, scan, scan_declared, select_declared
+from crucible_runner.checkpoint.staging import Staged, stage
 from crucible_runner.walls import OutsideWalls, Walls, path_of
 
 
@@ -87,3 +90,52 @@ class ControlTest(FolderTest):
         self.assertEqual(self.read("host/victim"), "before")
         self.assertEqual(self.read("control/stop.json"), "{}")
         self.assertFalse(os.path.islink(self.at("control", "stop.json")))
+
+
+class CheckpointWallsTest(FolderTest):
+    """What a job in a container may have in its checkpoints."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("host/secret.txt", "secret")
+        self.write("job/work/shared.bin", "shared")
+        self.write("job/checkpoints/step-1/own.bin", "own")
+        self.checkpoints = self.at("job", "checkpoints")
+        os.symlink("step-1", self.at("job", "checkpoints", "latest"))
+        os.symlink("../../work/shared.bin", self.at("job", "checkpoints", "step-1", "shared.bin"))
+        self.walls = Walls([self.at("job", "work"), self.checkpoints])
+        self.wanted = Filter(walls=self.walls)
+
+    def steal(self, *names):
+        path = self.at("job", "checkpoints", *names)
+        if os.path.lexists(path):
+            os.unlink(path)
+        os.symlink(self.at("host", "secret.txt"), path)
+
+    def test_leave_out_what_links_lead_to_outside(self):
+        self.steal("step-1", "stolen.bin")
+        os.symlink(self.at("host"), self.at("job", "checkpoints", "folder"))
+        tree = scan(self.checkpoints, self.wanted)
+        self.assertEqual(sorted(tree.files), ["step-1/own.bin", "step-1/shared.bin"])
+        self.assertEqual(tree.links, {"latest": "step-1"})
+        self.assertIn("step-1/stolen.bin", scan(self.checkpoints).files)
+        for path in ("step-1/stolen.bin", "folder", "folder/secret.txt"):
+            self.assertEqual(scan_declared(self.checkpoints, path, self.walls).files, {})
+        self.assertEqual(sorted(scan_declared(self.checkpoints, "step-1", self.walls).files), sorted(tree.files))
+
+    def test_are_empty_when_their_directory_leads_out(self):
+        os.symlink(self.at("host"), self.at("job", "work", "checkpoints"))
+        self.assertEqual(scan(self.at("job", "work", "checkpoints"), self.wanted).files, {})
+
+    def test_are_staged_and_held_without_following_a_link_that_comes_after_the_look(self):
+        self.write("job/checkpoints/step-1/data.sqlite", "SQLite format 3\0")
+        tree = scan_declared(self.checkpoints, "step-1", self.walls)
+        for path in ("step-1/own.bin", "step-1/data.sqlite"):
+            one = select_declared(tree._replace(files={path: tree.files[path]}), path, 1)
+            self.steal(*path.split("/"))
+            for is_copied in (False, True):
+                staged = Staged(self.at("staged"), self.walls)
+                with self.assertRaises(OutsideWalls):
+                    stage(staged, self.checkpoints, one, is_copied, lambda _: False)
+            self.assertFalse(Hold(self.at("held"), self.walls).take(self.checkpoints, one))
+            self.assertFalse(os.path.exists(self.at("held", *path.split("/"))))

@@ -270,10 +270,13 @@ describe('grants', () => {
       await put('jobs/job-a/attempts/1/beat.json'),
       await put('jobs/job-a/attempts/22/beat.json'),
       await put('jobs/job-a/checkpoints/000000000007-12/files/model.pt'),
+      await put('jobs/job-a/checkpoints/000000000007-1/files/x-2/model.pt'),
+      await put('jobs/job-a/attempts/2-1/beat.json'),
+      await put('jobs/job-a-2/attempts/2/beat.json'),
       await put('jobs/job-a/record/000001.json'),
       await put('runners/abc.pyz'),
       await get('jobs/job-b/secret'),
-    ]).toEqual(Array(6).fill('AccessDenied'))
+    ]).toEqual(Array(9).fill('AccessDenied'))
   })
 
   it('say what to do when nobody gives any', async () => {

@@ -1,7 +1,12 @@
 /** The permissions of workers are one list, and none of it can be missed. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DeleteRolePolicyCommand, GetRolePolicyCommand, PutRolePolicyCommand } from '@aws-sdk/client-iam'
+import {
+  DeleteRolePolicyCommand,
+  GetRolePolicyCommand,
+  PutRolePolicyCommand,
+  SimulatePrincipalPolicyCommand,
+} from '@aws-sdk/client-iam'
 import { AssumeRoleCommand } from '@aws-sdk/client-sts'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { IMAGE_DEFAULT } from '../../../../backends/ec2/config'
@@ -64,6 +69,25 @@ it('are those that the documentation prints', () => {
   const listed = (isOptional: boolean) =>
     WORKER_PERMISSIONS.filter((each) => (each.isOptional ?? false) === isOptional).map(({ action }) => action)
   expect([needed!.Action, useful!.Action]).toEqual([listed(false), listed(true)])
+})
+
+describe('the role of machines', () => {
+  it.each(STORE_PERMISSIONS.map(({ action }) => action))('may not do %s', async (action) => {
+    const { iam } = clientsOf(cloud.endpoint)
+    const Bucket = new URL(settings['CRUCIBLE_STORE']!).host
+    const ask = async (role: string): Promise<string[]> => {
+      const { EvaluationResults } = await iam.send(
+        new SimulatePrincipalPolicyCommand({
+          PolicySourceArn: `arn:aws:iam::111122223333:role/${role}`,
+          ActionNames: [action],
+          ResourceArns: [`arn:aws:s3:::${Bucket}`, `arn:aws:s3:::${Bucket}/jobs/any`],
+        }),
+      )
+      return EvaluationResults!.map(({ EvalDecision }) => EvalDecision!)
+    }
+    expect(await ask('crucible-machine')).toEqual(['implicitDeny', 'implicitDeny'])
+    expect(await ask('crucible-grant')).toContain('allowed')
+  })
 })
 
 describe('the role of workers', () => {

@@ -4,14 +4,19 @@ import type { AddressInfo } from 'node:net'
 import {
   AuthorizeSecurityGroupEgressCommand,
   AuthorizeSecurityGroupIngressCommand,
+  DescribeImagesCommand,
   RevokeSecurityGroupEgressCommand,
+  RunInstancesCommand,
+  TerminateInstancesCommand,
+  type EC2Client,
 } from '@aws-sdk/client-ec2'
-import { AttachRolePolicyCommand } from '@aws-sdk/client-iam'
+import { AttachRolePolicyCommand, PutRolePolicyCommand, UpdateRoleCommand } from '@aws-sdk/client-iam'
 import { PutObjectCommand } from '@aws-sdk/client-s3'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { createAccountSetup } from '../../../../backends/ec2/setup'
 import type { Cloud, WorldText } from '../../../../sim'
 import { clientsOf } from '../../../sim/support'
+import { until } from '../../../support/until'
 import { applied, emptyAccount, everythingOf, ignoring, removed, setupOf, storeClient } from './accounts'
 
 jest.setTimeout(120_000)
@@ -26,6 +31,11 @@ const states = async (options = {}): Promise<Record<string, string>> => {
 }
 const all = (states: Record<string, string>) => [...new Set(Object.values(states))]
 const count = (kind: string) => cloud.account().regions['us-east-1']![kind]!.length
+
+async function anImage(ec2: EC2Client): Promise<string> {
+  const { Images } = await ec2.send(new DescribeImagesCommand({ Owners: ['amazon'] }))
+  return Images!.find(({ Architecture }) => Architecture === 'x86_64')!.ImageId!
+}
 
 describe('an account that has nothing', () => {
   it('is set up once, however often that is asked for, and is as empty as before when it is removed', async () => {
@@ -56,6 +66,7 @@ describe('an account that has a default network', () => {
       CRUCIBLE_BACKENDS: 'ec2',
       CRUCIBLE_EC2_REGION: 'us-east-1',
       CRUCIBLE_EC2_PROFILE: 'crucible-machine',
+      CRUCIBLE_GRANT_ROLE: 'arn:aws:iam::111122223333:role/crucible-grant',
       CRUCIBLE_EC2_SECURITY_GROUPS: expect.stringMatching(/^sg-/),
       CRUCIBLE_STORE: 's3://crucible-111122223333-us-east-1?region=us-east-1',
     })
@@ -188,6 +199,63 @@ describe('when things go wrong', () => {
       ['mended', 'machines'],
     ])
     expect(all(await states())).toEqual(['there'])
+  })
+})
+
+describe('an account of an older set-up, whose machines use the store with their role', () => {
+  const RoleName = 'crucible-machine'
+  const olderAccount = async (): Promise<ReturnType<typeof clientsOf>> => {
+    await start({ regions: { 'us-east-1': { zones: ['us-east-1a'] } } })
+    await applied(setupOf(cloud))
+    const clients = clientsOf(cloud.endpoint)
+    const PolicyDocument = JSON.stringify({
+      Statement: [{ Effect: 'Allow', Action: 's3:*', Resource: '*' }],
+      Version: '2012-10-17',
+    })
+    await clients.iam.send(new PutRolePolicyCommand({ RoleName, PolicyName: 'store', PolicyDocument }))
+    return clients
+  }
+  const launched = async (
+    clients: ReturnType<typeof clientsOf>,
+    tags: Record<string, string>,
+  ): Promise<string> => {
+    const Tags = Object.entries({ 'crucible:deployment': 'd', ...tags }).map(([Key, Value]) => ({
+      Key,
+      Value,
+    }))
+    const { Instances } = await clients.ec2.send(
+      new RunInstancesCommand({
+        ...{ MinCount: 1, MaxCount: 1, ImageId: await anImage(clients.ec2), InstanceType: 'm7i.large' },
+        IamInstanceProfile: { Name: RoleName },
+        TagSpecifications: [{ ResourceType: 'instance', Tags }],
+      }),
+    )
+    return Instances![0]!.InstanceId!
+  }
+
+  it('takes the store from the role once no machine is left that needs it', async () => {
+    const clients = await olderAccount()
+    const without = await launched(clients, {})
+    await launched(clients, { 'crucible:grant': 'attempt' })
+    expect((await states())['machine']).toBe(
+      `there: keeps its policy "store" while machines use it that were started without grants (${without}): run set-up again after their jobs`,
+    )
+    await applied(setupOf(cloud))
+    expect((await states())['machine']).toContain('keeps its policy "store"')
+    await clients.ec2.send(new TerminateInstancesCommand({ InstanceIds: [without] }))
+    await until(
+      async () => (await states())['machine'] === 'differs: has a policy "store" that it should not',
+    )
+    expect(await applied(setupOf(cloud))).toMatchObject([{ did: 'mended', part: { id: 'machine' } }])
+    expect(all(await states())).toEqual(['there'])
+  })
+
+  it('sets the sessions of the role for grants to twelve hours', async () => {
+    const clients = await olderAccount()
+    await clients.iam.send(new UpdateRoleCommand({ RoleName: 'crucible-grant', MaxSessionDuration: 3600 }))
+    expect((await states())['grant']).toBe('differs: its sessions are shorter or longer than they should be')
+    await applied(setupOf(cloud))
+    expect((await states())['grant']).toBe('there')
   })
 })
 

@@ -1,0 +1,36 @@
+/** Actions of the roles that are not for workers. */
+
+/** What the agent of Systems Manager needs to take commands: `AmazonSSMManagedInstanceCore` without the right to read parameters. */
+export const AGENT_ACTIONS: readonly string[] = [
+  'ssm:UpdateInstanceInformation',
+  'ssm:ListAssociations',
+  'ssm:ListInstanceAssociations',
+  'ssmmessages:CreateControlChannel',
+  'ssmmessages:CreateDataChannel',
+  'ssmmessages:OpenControlChannel',
+  'ssmmessages:OpenDataChannel',
+  'ec2messages:AcknowledgeMessage',
+  'ec2messages:DeleteMessage',
+  'ec2messages:FailMessage',
+  'ec2messages:GetEndpoint',
+  'ec2messages:GetMessages',
+  'ec2messages:SendReply',
+]
+
+/** What pulling from Amazon's own registry takes. */
+export const IMAGE_ACTIONS: readonly string[] = [
+  'ecr:GetAuthorizationToken',
+  'ecr:BatchCheckLayerAvailability',
+  'ecr:BatchGetImage',
+  'ecr:GetDownloadUrlForLayer',
+]
+
+/** What spends money in advance and cannot be undone, and so is nobody's who only runs jobs. */
+export const BUYER_ACTIONS: readonly string[] = [
+  'ec2:DescribeCapacityBlockOfferings',
+  'ec2:DescribeCapacityBlockExtensionOfferings',
+  'ec2:DescribeCapacityBlockExtensionHistory',
+  'ec2:DescribeCapacityReservations',
+  'ec2:PurchaseCapacityBlock',
+  'ec2:PurchaseCapacityBlockExtension',
+]

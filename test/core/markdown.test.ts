@@ -1,0 +1,27 @@
+import { describe, expect, it } from '@jest/globals'
+import { nameInMarkdown, plainInMarkdown } from '../../core/markdown'
+
+describe('text from outside in markdown', () => {
+  it.each([
+    ['[click](https://evil.example)', '\\[click\\](https:\\/\\/evil.example)'],
+    ['see https://evil.example or www.evil.example', 'see https:\\/\\/evil.example or www\\.evil.example'],
+    ['![](//evil.example/pixel)', '!\\[\\](//evil.example/pixel)'],
+    ['<img src=x>', '\\<img src=x\\>'],
+    ['**bold** ~~gone~~ _it_', '\\*\\*bold\\*\\* \\~~gone\\~~ \\_it\\_'],
+    ['$x$ | y', '\\$x\\$ \\| y'],
+    ['a\n# heading\n\n- list', 'a # heading - list'],
+    ['# heading', '\\# heading'],
+    ['1. first', '1\\. first'],
+    ['one ` tick', 'one \\` tick'],
+    ['back\\slash', 'back\\\\slash'],
+  ])('makes %j harmless', (text, expected) => {
+    expect(plainInMarkdown(text)).toBe(expected)
+  })
+
+  it('keeps code and names as they are', () => {
+    expect(plainInMarkdown('Run `crucible doctor [x]` in my_project-1.5')).toBe(
+      'Run `crucible doctor [x]` in my_project-1.5',
+    )
+    expect(nameInMarkdown('a`b`\nc')).toBe('a\\`b\\` c')
+  })
+})
