@@ -68,7 +68,8 @@ export const EC2_SETTINGS = [
   {
     name: 'CRUCIBLE_EC2_SUBNETS',
     default: 'the default subnet of every zone',
-    meaning: 'subnets for machines, with commas between them',
+    meaning:
+      'subnets for machines, with commas between them; of several Regions those without any use their default ones',
   },
   {
     name: 'CRUCIBLE_EC2_SECURITY_GROUPS',
@@ -187,7 +188,8 @@ export function accountOptions<T extends { region?: string }>(
   wish: T,
   env: Record<string, string | undefined>,
 ): T & { endpoint?: string; storeEndpoint?: string } {
-  const region = wish.region ?? (env.CRUCIBLE_EC2_REGION?.trim() || regionOf(env) || undefined)
+  const configured = env.CRUCIBLE_EC2_REGIONS?.trim() || env.CRUCIBLE_EC2_REGION?.trim()
+  const region = wish.region ?? (configured || regionOf(env) || undefined)
   const endpoint = env.AWS_ENDPOINT_URL?.trim() || undefined
   const storeEndpoint = env.AWS_ENDPOINT_URL_S3?.trim() || undefined
   return {
@@ -220,7 +222,7 @@ const parseUrl: Parser<string> = (text) =>
     ? text
     : new Complaint('write a URL, such as http://127.0.0.1:4566')
 
-const listOf = (text: string): string[] =>
+export const listOf = (text: string): string[] =>
   text
     .split(',')
     .map((one) => one.trim())
