@@ -198,12 +198,12 @@ describe('a job whose Region has no capacity any more', () => {
     const run = `[ -n "$CRUCIBLE_RESUME_FROM" ] && exec cat $CRUCIBLE_RESUME_FROM; ${[1, 2, 3].map(save).join('; ')}; sleep 600`
     const checkpoint = { everyMs: 60_000, sizeBytes: 1_000_000, quietMs: 200 }
     const job = await submit({ run, isInterruptible: false, checkpoint })
-    const hasSaved = async (): Promise<boolean> => {
-      for await (const { key } of store.list('jobs/job-on-ec2/checkpoints/'))
-        if (key.endsWith('manifest.json')) return true
-      return false
-    }
-    await until(hasSaved, 90_000)
+    // Only then is it resumed from.
+    await until(
+      async () =>
+        String(await store.get(layout.beat('job-on-ec2', 1))).includes('"checkpointState":"complete"'),
+      60_000,
+    )
     cloud.addFault({ fault: 'no-capacity', where: { region: far } })
     const client = new EC2Client({ endpoint: cloud.endpoint, region: far })
     const [lost] = cloud.instances()
