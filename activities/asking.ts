@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Backend } from '../backends/backend'
 import { failureOf } from '../backends/errors'
 import type { PlanInput } from '../core/activities'
 import type { BackendName, Pins } from '../core/offer'
@@ -29,10 +30,29 @@ export async function askAll(
   const silentBackends: SilentBackend[] = []
   settled.forEach((result, index) => {
     const backend = asked[index]!
-    if (result.status === 'fulfilled') answers.push(result.value)
-    else silentBackends.push({ backend, reason: reasonOf(result.reason) })
+    if (result.status === 'rejected') {
+      silentBackends.push({ backend, reason: reasonOf(result.reason) })
+      return
+    }
+    answers.push(result.value)
+    for (const silent of result.value.silentPlaces ?? []) silentBackends.push({ backend, ...silent })
   })
   return { answers, silentBackends }
+}
+
+/** The offers of a backend, with the parts of its provider that gave none because they did not answer. */
+export async function answerOf(
+  backend: Backend,
+  { request, pins }: { request: ResourceRequest; pins?: Pins | undefined },
+  signal: AbortSignal,
+): Promise<BackendAnswer> {
+  const silentPlaces: { place: string; reason: string }[] = []
+  const unseen = (place: string, error: unknown): void => {
+    silentPlaces.push({ place, reason: reasonOf(error) })
+  }
+  const offers = await backend.offers(request, { signal, unseen }, pins)
+  const { name, capabilities } = backend
+  return { backend: name, capabilities, offers, ...(silentPlaces.length > 0 && { silentPlaces }) }
 }
 
 /** What went wrong, and what to do about it: the job says it while it waits. */

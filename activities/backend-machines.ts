@@ -1,8 +1,8 @@
-import type { Backend } from '../backends/backend'
+import type { Backend, LookContext } from '../backends/backend'
 import type { FindOutcome } from '../core/activities'
 import { UNNAMED_MACHINE } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
-import type { Order } from '../core/plan'
+import { placesOf, type Order } from '../core/plan'
 import { DEFAULT_TIMING } from '../core/timing'
 import type { ObjectStore } from '../storage/store'
 import { AttemptDocuments } from './documents'
@@ -14,6 +14,11 @@ interface Deps {
   now: () => number
 }
 
+/** For what is of one order: it is nowhere else than where the order can have gone. */
+export function lookFor(order: Order, signal: AbortSignal): LookContext {
+  return { signal, within: placesOf(order) }
+}
+
 /**
  * The machine of an attempt. Where a provider made several of one order, all but the one that works on it are ended before
  * anybody hears of it.
@@ -23,7 +28,7 @@ export async function findMachine(
   order: Order,
   signal: AbortSignal,
 ): Promise<FindOutcome> {
-  const answer = await backend.find(order.attemptId, { signal })
+  const answer = await backend.find(order.attemptId, lookFor(order, signal))
   const documents = new AttemptDocuments(store, order, now)
   const isRecognised = backend.capabilities.idempotency === 'token'
   if (answer.kind === 'unsettled' && isRecognised)

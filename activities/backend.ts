@@ -15,6 +15,7 @@ import { leaseMsWithin } from '../planner/liveness'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
 import { leaveLine } from '../storage/waiting-line'
+import { answerOf } from './asking'
 import { findMachine } from './backend-machines'
 import { AttemptDocuments } from './documents'
 import { drainMachine } from './drain-machine'
@@ -41,12 +42,7 @@ export interface BackendDeps {
 export function createBackendActivities(deps: BackendDeps): BackendActivities {
   const { backend } = deps
   return {
-    offers: ({ request, pins }) =>
-      beating(async (signal) => ({
-        backend: backend.name,
-        capabilities: backend.capabilities,
-        offers: await backend.offers(request, { signal }, pins),
-      })),
+    offers: (wanted) => beating((signal) => answerOf(backend, wanted, signal)),
 
     launch: (input) =>
       beating(async (signal) => {

@@ -93,7 +93,7 @@ export class Fleet {
   private async look(all: Post[]): Promise<void> {
     const posts = all.filter((post) => !this.held.has(post))
     const observations = await this.observe(posts)
-    const queue = posts.map((post, index) => ({ post, observation: observations?.[index] }))
+    const queue = posts.map((post) => ({ post, observation: observations.get(post) }))
     const next = async (): Promise<void> => {
       for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
         await this.considerAside(item.post, item.observation)
@@ -102,21 +102,35 @@ export class Fleet {
     await Promise.all(Array.from({ length: READS_AT_ONCE }, next))
   }
 
-  private async observe(posts: Post[]): Promise<Observation[] | undefined> {
+  private async observe(posts: Post[]): Promise<Map<Post, Observation>> {
     const limit = new AbortController()
     const timer = setTimeout(() => limit.abort(), this.observeLimitMs)
     try {
-      const handles = posts.map(({ input }) => input.handle)
-      const observations = await this.backend.observe(handles, { signal: limit.signal })
-      this.note(undefined)
-      return observations
-    } catch (error) {
+      const observations = new Map<Post, Observation>()
+      const asked = await Promise.allSettled(
+        this.groups(posts).map(async (group) => {
+          const handles = group.map(({ input }) => input.handle)
+          const answers = await this.backend.observe(handles, { signal: limit.signal })
+          group.forEach((post, at) => observations.set(post, answers[at]!))
+        }),
+      )
+      const failed = asked.find((one) => one.status === 'rejected')
       // Not an answer about any machine: each sentry notes that the provider did not answer.
-      this.note(failureOf(error))
-      return undefined
+      this.note(failed && failureOf(failed.reason))
+      return observations
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  /** Those whose machines one part of the provider answers for. */
+  private groups(posts: Post[]): Post[][] {
+    const groups = new Map<string, Post[]>()
+    for (const post of posts) {
+      const place = this.backend.placeOf?.(post.input.handle) ?? ''
+      groups.set(place, [...(groups.get(place) ?? []), post])
+    }
+    return [...groups.values()]
   }
 
   private note(trouble: Failure | undefined): void {

@@ -1,4 +1,4 @@
-import type { Backend } from '../backends/backend'
+import type { Backend, LookContext } from '../backends/backend'
 import { BackendError, failureOf } from '../backends/errors'
 import type { CollectGarbageInput, CollectStoreGarbageInput } from '../core/activities'
 import type { OwnedResource } from '../core/handle'
@@ -41,26 +41,28 @@ export async function collectGarbage(
 ): Promise<GarbageVerdict[]> {
   const { backend, store } = deps
   await checkDeployment(store, input.deployment)
-  const resources = await backend.list(input.deployment, { signal })
-  const { leftovers, hidden } = await leftoversOf(backend, input.deployment, signal)
+  const places = await placesAt(store, backend)
+  const resources = await backend.list(input.deployment, { signal, ...places.look })
+  const { leftovers, hidden } = await leftoversOf(backend, input.deployment, { signal, ...places.look })
   const found = [...resources, ...leftovers]
     // The provider's filter is trusted for nothing that ends in a termination.
     .filter(({ owner }) => owner.deployment === input.deployment)
     .map((resource) => foundOf(backend, resource, signal))
-  return [...(await judgeAll(deps, input, found)), ...hidden, ...(await unseenPlaces(store, backend))]
+  return [...(await judgeAll(deps, input, found)), ...hidden, ...places.hidden()]
 }
 
 /** What costs nothing keeps nothing else from being judged. */
 async function leftoversOf(
   backend: Backend,
   deployment: string,
-  signal: AbortSignal,
+  ctx: LookContext,
 ): Promise<{ leftovers: OwnedResource[]; hidden: GarbageVerdict[] }> {
   try {
-    return { leftovers: (await backend.leftovers?.(deployment, { signal })) ?? [], hidden: [] }
+    return { leftovers: (await backend.leftovers?.(deployment, ctx)) ?? [], hidden: [] }
   } catch (error) {
-    if (signal.aborted) throw error
-    const { name, place = '' } = backend
+    if (ctx.signal.aborted) throw error
+    const { name, places = [] } = backend
+    const place = places.join(', ')
     return {
       leftovers: [],
       hidden: [unseen({ backend: name, kind: 'leftovers', place, reason: tellingOf(error) })],
@@ -68,15 +70,31 @@ async function leftoversOf(
   }
 }
 
-/** Places at which an earlier configuration had machines, and at which nobody looks with this one. */
-async function unseenPlaces(store: ObjectStore, { name, place }: Backend): Promise<GarbageVerdict[]> {
-  const once = await placesOnceUsed(store, { backend: name, place })
-  return once.map(({ place: other, key }) =>
-    unseen({
-      ...{ backend: name, kind: 'place', place: other },
-      reason: `its workers look at ${place} only: start one with the settings of ${other} until \`crucible gc\` finds nothing there, then delete ${key} from the store`,
-    }),
-  )
+/**
+ * Where to look: at the places of the settings, and at those of earlier settings, where machines may have been left. What did not answer is
+ * told, once for each place.
+ */
+async function placesAt(
+  store: ObjectStore,
+  { name, places }: Backend,
+): Promise<{ look: Pick<LookContext, 'alsoAt' | 'unseen'>; hidden: () => GarbageVerdict[] }> {
+  if (places === undefined) return { look: {}, hidden: () => [] }
+  const once = await placesOnceUsed(store, { backend: name, places })
+  const errors = new Map<string, unknown>()
+  const look = {
+    alsoAt: once.map(({ place }) => place),
+    unseen: (place: string, error: unknown): void => void errors.set(place, error),
+  }
+  const hidden = (): GarbageVerdict[] =>
+    [...errors].map(([place, error]) => {
+      const key = once.find((one) => one.place === place)?.key
+      const advice =
+        key === undefined
+          ? ''
+          : ` Earlier settings bought machines there: once nothing of this deployment is left in ${place}, delete ${key} from the store.`
+      return unseen({ backend: name, kind: 'place', place, reason: `${tellingOf(error)}${advice}` })
+    })
+  return { look, hidden }
 }
 
 /** What is not looked at, and what to do about that. */

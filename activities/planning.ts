@@ -252,6 +252,7 @@ export async function planJob(
     ...(input.deadlineAtMs === undefined ? {} : { deadlineAtMs: input.deadlineAtMs }),
     ...(left === undefined ? {} : { remainingMicroUsd: left }),
     ...(savedBefore === undefined ? {} : { savedBefore }),
+    ...(input.bundle === null ? {} : { bundleBytes: input.bundle.sizeBytes }),
   }
   const digests = await Promise.all(answers.map((answer) => keepOffers(deps.store, answer)))
   return { plan: makePlan(request, sha256(digests.join('\n'))), request }

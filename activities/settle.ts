@@ -12,6 +12,7 @@ import { newestCheckpoint } from '../storage/checkpoints'
 import { ignoreBadDocument } from '../storage/json'
 import { StoreError } from '../storage/store'
 import { CHECKPOINT_PARSERS } from '../intake/documents'
+import { lookFor } from './backend-machines'
 import { AttemptDocuments } from './documents'
 import { diagnose, withLastWords, type DiagnosisDeps } from './diagnosis'
 import { pause } from './heartbeat'
@@ -87,7 +88,8 @@ class Ending {
    */
   async find(known: MachineHandle | null): Promise<{ machines: MachineHandle[]; isUnseen: boolean }> {
     for (;;) {
-      const answer = await this.deps.backend.find(this.input.order.attemptId, { signal: this.at.signal })
+      const { order } = this.input
+      const answer = await this.deps.backend.find(order.attemptId, lookFor(order, this.at.signal))
       switch (answer.kind) {
         case 'found':
           return { machines: knownFirst(known, answer.handles), isUnseen: false }
@@ -134,9 +136,10 @@ class Ending {
 
   /** A machine that nobody knew of may have ended before it was looked for: what it leaves is still ours to end. */
   private async endRemains(): Promise<void> {
-    const { deployment, attemptId } = this.input.order
-    for (const { owner, handle } of await this.deps.backend.list(deployment, { signal: this.at.signal })) {
-      if (owner.attemptId === attemptId) await this.deps.backend.terminate(handle, { signal: this.at.signal })
+    const [{ order }, { signal }] = [this.input, this.at]
+    const { deployment, attemptId } = order
+    for (const { owner, handle } of await this.deps.backend.list(deployment, lookFor(order, signal))) {
+      if (owner.attemptId === attemptId) await this.deps.backend.terminate(handle, { signal })
     }
   }
 

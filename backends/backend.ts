@@ -21,8 +21,11 @@ export type { Capabilities }
 export interface Backend {
   readonly name: BackendName
   readonly capabilities: Capabilities
-  /** The one part of the provider that it looks at, such as a Region; missing where there is but one. */
-  readonly place?: string
+  /** The parts of the provider that it buys in, such as Regions; missing where the provider has no parts. */
+  readonly places?: readonly string[]
+
+  /** The part of the provider that answers for a machine. One part may fail while the others answer. */
+  placeOf?(handle: MachineHandle): string
 
   /**
    * What stands in the way of using this backend: credentials, permissions, quota, network, programs. Empty when nothing
@@ -33,12 +36,12 @@ export interface Backend {
   /**
    * Every offer that it knows and that could hold the request, in stock or not, each with the source and age of its price. An
    * offer larger than asked is a fit. Where none could hold it, what comes nearest: the planner says what that lacks. Never
-   * throws because there is none.
+   * throws because there is none, nor for one part of the provider while another answers (`ctx.unseen`).
    *
    * @param pins what earlier orders of the same job have pinned (`Offer.pins`): each offer keeps to it, and pins it again. Where
    *   that cannot be had any more, the offer pins what takes its place, and its note says so
    */
-  offers(request: ResourceRequest, ctx: CallContext, pins?: Pins): Promise<Offer[]>
+  offers(request: ResourceRequest, ctx: LookContext, pins?: Pins): Promise<Offer[]>
 
   /**
    * Sends the order. The same order sent again, at any time, by any process, yields the same machine: never a second one.
@@ -54,7 +57,7 @@ export interface Backend {
    * Which machines of an attempt exist, duplicates too, the oldest first; ended ones do not count. `absent` is certain;
    * while the provider's lists may be stale the answer is `unsettled`.
    */
-  find(attemptId: string, ctx: CallContext): Promise<FindOutcome>
+  find(attemptId: string, ctx: LookContext): Promise<FindOutcome>
 
   /**
    * Starts the runner, where `capabilities.runnerStart` is `after-launch`. Repeating it is harmless: a runner that runs goes
@@ -90,13 +93,13 @@ export interface Backend {
    * Everything with this deployment's tag that still costs money or takes room: machines, volumes, addresses, directories.
    * Nothing of any other deployment, ever.
    */
-  list(deployment: string, ctx: CallContext): Promise<OwnedResource[]>
+  list(deployment: string, ctx: LookContext): Promise<OwnedResource[]>
 
   /**
    * What this deployment made that costs nothing by itself and must not pile up either: it counts against a limit of the account,
    * or may come to cost something. `terminate` ends it. Nothing of any other deployment, ever.
    */
-  leftovers?(deployment: string, ctx: CallContext): Promise<OwnedResource[]>
+  leftovers?(deployment: string, ctx: LookContext): Promise<OwnedResource[]>
 
   /**
    * What there is to learn of a machine whose runner never spoke, or does not speak any more: the provider's console of it, and
@@ -129,6 +132,16 @@ export interface PricePath {
 export interface CallContext {
   /** Aborts when the caller no longer wants the answer, or its time is up. */
   signal: AbortSignal
+}
+
+/** What verbs get that look for things in all parts of the provider. */
+export interface LookContext extends CallContext {
+  /** Places of offers: only in these parts can it be. In all parts when missing. */
+  within?: readonly string[]
+  /** Parts of the provider beside `places` where earlier settings may have left something. */
+  alsoAt?: readonly string[]
+  /** Called for each part that did not answer, while another did. Without it the error is thrown. */
+  unseen?: (place: string, error: unknown) => void
 }
 
 /** Something that stands in the way, and how to mend it. */

@@ -4,7 +4,7 @@ import { planThroughWorkers } from '../client/plan'
 import { savedBefore } from '../client/saved'
 import type { Submission } from '../client/submit'
 import { priceInWords, type PriceSource } from '../core/offer'
-import { rejectionsInWords, type Placement, type Plan } from '../core/plan'
+import { rejectionsInWords, silentName, type Placement, type Plan } from '../core/plan'
 import { formatShape } from '../core/resources'
 import { formatDuration } from '../core/time'
 import type * as workerPlanning from '../workers/plan-here'
@@ -76,7 +76,7 @@ export function showPlan(
   }
   const remarks = [
     ...rejectionsInWords(rejections),
-    ...silentBackends.map(({ backend, reason }) => `${backend} did not answer: ${reason}`),
+    ...silentBackends.map((one) => `${silentName(one)} did not answer: ${one.reason}`),
   ]
   if (remarks.length > 0) out.line()
   for (const remark of remarks) out.line(out.paint.dim(`Not: ${remark}`))

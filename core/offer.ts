@@ -43,6 +43,8 @@ export interface Offer {
   type: string
   /** Region, zone or host; empty when the provider has no places. */
   place: string
+  /** The part of the provider that sells it, where there are several: one order asks one part. */
+  region?: string
   shape: MachineShape
   /** What is billed for a machine hour, all in all; of a reservation, beyond what was paid for it up front. */
   priceMicroUsdPerHour: MicroUsd
@@ -53,6 +55,8 @@ export interface Offer {
   priceMaxMicroUsdPerHour?: MicroUsd
   /** What the provider bills at least, however soon the machine ends; missing where every second counts alike. */
   billedAtLeastMs?: number
+  /** What it costs to move data between the machine and the store; missing where that is free. */
+  transfer?: DataTransfer
   availability: Availability
   /** Why it is unavailable, or a remark worth showing. */
   note?: string
@@ -71,6 +75,17 @@ export interface Offer {
   data?: Record<string, string>
   /** What of this offer all later ones of the same job must have, too: `offers` gets it back. */
   pins?: Pins
+}
+
+/** The way between machines of an offer and the store of the deployment, where that is in another Region. */
+export interface DataTransfer {
+  /** Where the store is. */
+  storeRegion: string
+  /** Of 10^9 bytes from the machine to the store, and from the store to the machine. */
+  upMicroUsdPerGb: MicroUsd
+  downMicroUsdPerGb: MicroUsd
+  /** What one machine is expected to move. */
+  bytesPerSecond: number
 }
 
 /**

@@ -46,6 +46,8 @@ export interface Placement {
   costMicroUsd: MicroUsd
   /** What of that is not paid for either way, for capacity that is reserved; the ranking goes by it. Missing where it is all of it. */
   extraCostMicroUsd?: MicroUsd
+  /** What of it is expected for moving data between machines and a store elsewhere; missing where that is free. */
+  transferMicroUsd?: MicroUsd
   /** Expected time until the job is done. */
   durationMs: number
   /** Sentences for people: why it stands where it stands, best reason first. */
@@ -68,7 +70,14 @@ export interface Plan {
 
 export interface SilentBackend {
   backend: BackendName
+  /** The one part of it that did not answer, while others did. */
+  place?: string
   reason: string
+}
+
+/** `ec2`, or `ec2 in eu-west-1` where only a part of it did not answer. */
+export function silentName({ backend, place }: Pick<SilentBackend, 'backend' | 'place'>): string {
+  return place === undefined ? backend : `${backend} in ${place}`
 }
 
 /** What one backend said when it was asked for offers. */
@@ -76,6 +85,13 @@ export interface BackendAnswer {
   backend: BackendName
   capabilities: Capabilities
   offers: Offer[]
+  /** Parts of the provider that did not answer, with the reason; missing where all did. */
+  silentPlaces?: { place: string; reason: string }[]
+}
+
+/** Where machines of an order can be. */
+export function placesOf({ offers }: Pick<Order, 'offers'>): string[] {
+  return [...new Set(offers.map(({ place }) => place))]
 }
 
 /** One placement made concrete; recorded whole before it is sent and sent unchanged however often. */

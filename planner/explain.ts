@@ -1,20 +1,26 @@
 import type { JobSpec } from '../core/job'
 import { formatUsd } from '../core/money'
 import { priceInWords, type Offer } from '../core/offer'
-import { rejectionsInWords, type Placement, type Plan } from '../core/plan'
+import { rejectionsInWords, silentName, type Placement, type Plan } from '../core/plan'
 import { formatShape } from '../core/resources'
 import { lossDespiteNotice, type Saving } from '../core/saving'
 import { formatDuration, formatInstant, HOUR_MS } from '../core/time'
 import type { Estimate } from './price'
+import { transferInWords, type TransferEstimate } from './transfer'
 
 /** A static price older than this is said to be old. */
 const PRICE_AGE_NOTED_MS = 24 * HOUR_MS
 
 /** Why an offer suits the job, best reason first. */
-export function reasonsFor(offer: Offer, spec: JobSpec, expected: Estimate): string[] {
+export function reasonsFor(
+  offer: Offer,
+  spec: JobSpec,
+  { expected, transfer }: { expected: Estimate; transfer?: TransferEstimate | undefined },
+): string[] {
   const { priceMicroUsdPerHour: price } = offer
   return [
     moneyOf(offer, expected),
+    ...(transfer === undefined ? [] : [transferInWords(offer.transfer!, transfer)]),
     formatShape(offer.shape),
     howBought(offer),
     ...(offer.note === undefined ? [] : [offer.note]),
@@ -91,7 +97,7 @@ export function summaryOf({ offer }: Placement): string {
 
 /** Why a plan has no placement, in one sentence that names each reason once. */
 export function whyNone(plan: Plan): string {
-  const silent = plan.silentBackends.map(({ backend, reason }) => `${backend}: ${reason}`)
+  const silent = plan.silentBackends.map((one) => `${silentName(one)}: ${one.reason}`)
   const all = [...rejectionsInWords(plan.rejections), ...silent]
   return all.length === 0 ? 'no backend has any offer' : all.join('; ')
 }

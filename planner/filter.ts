@@ -12,7 +12,9 @@ import { cannotEnd } from './admission'
 import { budgetReserveMs } from '../core/timing'
 import { USEFUL_RUN_MS } from './assumptions'
 import { avoidanceOf } from './avoidance'
+import { estimate } from './price'
 import type { PlanRequest } from './request'
+import { transferFor } from './transfer'
 
 /** Why an offer cannot run the job, or `undefined` when it can. The first reason that can never change comes first. */
 export function reject(
@@ -141,12 +143,17 @@ function notUsableLongEnough(
   return `its reservation can be used for ${formatDuration(leftMs)} more, which is less than ${words}`
 }
 
-function notAffordable(offer: Offer, { remainingMicroUsd, timing }: PlanRequest): string | undefined {
+function notAffordable(offer: Offer, request: PlanRequest): string | undefined {
+  const { remainingMicroUsd, timing, spec } = request
   if (remainingMicroUsd === undefined) return undefined
-  const runMs = affordableMs(remainingMicroUsd, dearestPriceOf(offer))
+  const transfer = transferFor(offer, request, estimate(offer, spec).interruptions)
+  const forMachineMicroUsd = Math.max(0, remainingMicroUsd - (transfer?.costMicroUsd ?? 0))
+  const runMs = affordableMs(forMachineMicroUsd, dearestPriceOf(offer))
   const leastMs = Math.max(USEFUL_RUN_MS + budgetReserveMs(timing), offer.billedAtLeastMs ?? 0)
   if (runMs === null || runMs >= leastMs) return undefined
-  return `the ${formatUsd(remainingMicroUsd)} left of the budget buys ${formatDuration(runMs)} of it`
+  const moving =
+    transfer === undefined ? '' : `, after ${formatUsd(transfer.costMicroUsd)} for moving its data,`
+  return `the ${formatUsd(remainingMicroUsd)} left of the budget${moving} buys ${formatDuration(runMs)} of it`
 }
 
 function avoided(offer: Offer, { avoid }: PlanRequest, why: 'quota' | 'capacity'): string | undefined {

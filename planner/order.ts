@@ -17,7 +17,9 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
   const capabilities = answers.find(({ backend }) => backend === best?.offer.backend)?.capabilities
   if (best === undefined || capabilities === undefined) throw new Error('an order needs a placement')
   // What stands against the best makes nothing else cheaper.
-  const costMaxMicroUsd = estimate(best.offer, input.resolved.spec).costMicroUsd * INTERCHANGEABLE_COST_FACTOR
+  const { transferMicroUsd = 0 } = best
+  const machineMicroUsd = estimate(best.offer, input.resolved.spec).costMicroUsd
+  const costMaxMicroUsd = (machineMicroUsd + transferMicroUsd) * INTERCHANGEABLE_COST_FACTOR
   const offers = plan.placements
     .filter(
       ({ offer, costMicroUsd }) =>
@@ -47,6 +49,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     priceMaxMicroUsdPerHour: priceMax,
     runner: runnerOrder(input, {
       priceMax,
+      transferMicroUsd,
       notice: noticeOf(best.offer, capabilities),
       usableUntilMs: best.offer.usableUntilMs,
     }),
@@ -56,6 +59,8 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
 function isInterchangeable(offer: Offer, best: Offer): boolean {
   return (
     offer.backend === best.backend &&
+    // An order goes to one part of its provider.
+    offer.region === best.region &&
     offer.capacityType === best.capacityType &&
     // A reservation is one thing; another one is another order.
     (offer.reservationId === undefined || offerKey(offer) === offerKey(best))
@@ -76,12 +81,20 @@ function runnerOrder(
   input: PlanInput,
   {
     priceMax,
+    transferMicroUsd,
     notice,
     usableUntilMs,
-  }: { priceMax: number; notice: NoticeSource; usableUntilMs?: number | undefined },
+  }: {
+    priceMax: number
+    transferMicroUsd: number
+    notice: NoticeSource
+    usableUntilMs?: number | undefined
+  },
 ): RunnerOrder {
   const { spec, timing } = input.resolved
-  const budget = budgetOf(remaining(input), priceMax)
+  const left = remaining(input)
+  // The machine must not spend what its data is going to cost.
+  const budget = budgetOf(left === undefined ? undefined : left - transferMicroUsd, priceMax)
   return {
     version: 1,
     jobId: input.jobId,

@@ -4,9 +4,10 @@ import { savingOf } from '../core/saving'
 import { isShaky, isUnloved } from './avoidance'
 import { reasonsFor, risksOf } from './explain'
 import { reject } from './filter'
-import { estimate } from './price'
+import { estimate, withTransfer } from './price'
 import { rank } from './rank'
 import type { PlanRequest } from './request'
+import { transferFor } from './transfer'
 
 /** The one ranking: every offer that can run the job, best first, and why each other one cannot. Pure. */
 export function makePlan(request: PlanRequest, offersSha256: string): Plan {
@@ -30,16 +31,20 @@ export function makePlan(request: PlanRequest, offersSha256: string): Plan {
   }
 }
 
-function place(offer: Offer, { spec, savedBefore, nowMs, avoid }: PlanRequest): Placement {
+function place(offer: Offer, request: PlanRequest): Placement {
+  const { spec, savedBefore, nowMs, avoid } = request
   const at = { isShaky: isShaky(offer, avoid) }
-  const expected = estimate(offer, spec, at)
+  const machine = estimate(offer, spec, at)
+  const transfer = transferFor(offer, request, machine.interruptions)
+  const expected = transfer === undefined ? machine : withTransfer(machine, offer, transfer)
   const saving = savingOf(spec, savedBefore)
   return {
     offer,
     costMicroUsd: expected.costMicroUsd,
     ...(expected.extraCostMicroUsd === undefined ? {} : { extraCostMicroUsd: expected.extraCostMicroUsd }),
     durationMs: expected.durationMs,
-    reasons: reasonsFor(offer, spec, expected),
+    ...(transfer === undefined ? {} : { transferMicroUsd: transfer.costMicroUsd }),
+    reasons: reasonsFor(offer, spec, { expected, transfer }),
     risks: risksOf(offer, spec, { ...at, expected, nowMs, ...(saving === undefined ? {} : { saving }) }),
   }
 }

@@ -10,6 +10,7 @@ import {
   SHAKY_COST_FACTOR_MAX,
   SHAKY_INTERRUPTIONS_PER_HOUR,
 } from './assumptions'
+import type { TransferEstimate } from './transfer'
 
 /** What running the whole job on an offer is expected to take. */
 export interface Estimate {
@@ -37,6 +38,24 @@ export function estimate(
   const shaky = estimateAt(offer, spec, SHAKY_INTERRUPTIONS_PER_HOUR)
   const mostMs = Math.floor(calm.durationMs * SHAKY_COST_FACTOR_MAX)
   return shaky.durationMs <= mostMs ? shaky : { ...shaky, ...timeAndMoney(mostMs, offer) }
+}
+
+/** The same with moving data to and from a store elsewhere: its price, and the time in which the machine waits for what it reads. */
+export function withTransfer(
+  expected: Estimate,
+  { priceMicroUsdPerHour, reservation }: Pick<Offer, 'priceMicroUsdPerHour' | 'reservation'>,
+  transfer: Pick<TransferEstimate, 'costMicroUsd' | 'durationMs'>,
+): Estimate {
+  const { costMicroUsd, extraCostMicroUsd } = expected
+  const added = transfer.costMicroUsd + spendOver(transfer.durationMs, priceMicroUsdPerHour)
+  const extraPerHour = Math.max(0, priceMicroUsdPerHour - (reservation?.idleMicroUsdPerHour ?? 0))
+  const extra = transfer.costMicroUsd + spendOver(transfer.durationMs, extraPerHour)
+  return {
+    ...expected,
+    durationMs: expected.durationMs + transfer.durationMs,
+    costMicroUsd: costMicroUsd + added,
+    ...(extraCostMicroUsd === undefined ? {} : { extraCostMicroUsd: extraCostMicroUsd + extra }),
+  }
 }
 
 function estimateAt(offer: Offer, spec: JobSpec, interruptionsPerHour: number): Estimate {

@@ -11,6 +11,8 @@ export interface PlanRequest {
   spec: JobSpec
   /** The newest checkpoint of the job, or of one of its name. */
   savedBefore?: SavedBefore
+  /** Of the code that each machine reads, packed. */
+  bundleBytes?: number
   timing: Timing
   answers: BackendAnswer[]
   silentBackends: SilentBackend[]

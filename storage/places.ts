@@ -9,15 +9,15 @@ export async function notePlace(
   await store.putIfAbsent(layout.place(backend, place), JSON.stringify({ backend, place }))
 }
 
-/** Places other than the present one at which machines of a backend may have been left, each with the key of its note. */
+/** Places other than the present ones at which machines of a backend may have been left, each with the key of its note. */
 export async function placesOnceUsed(
   store: ObjectStore,
-  { backend, place }: { backend: string; place: string | undefined },
+  { backend, places }: { backend: string; places: readonly string[] },
 ): Promise<{ place: string; key: string }[]> {
   const found: { place: string; key: string }[] = []
   for await (const { key } of store.list(layout.places(backend))) {
     const other = key.slice(layout.places(backend).length).replace(/\.json$/, '')
-    if (other !== place) found.push({ place: other, key })
+    if (!places.includes(other)) found.push({ place: other, key })
   }
   return found
 }

@@ -1,3 +1,4 @@
+import { answerOf } from '../activities/asking'
 import { previewPlan } from '../activities/planning'
 import type { JobSpec } from '../core/job'
 import type { Plan } from '../core/plan'
@@ -28,8 +29,7 @@ export async function planHere(
       timing: config.timing,
       askOffers: async (name, request) => {
         const backend = await makeBackend(config, name, { store, deployment })
-        const offers = await backend.offers(request, { signal: AbortSignal.timeout(ANSWER_LIMIT_MS) })
-        return { backend: name, capabilities: backend.capabilities, offers }
+        return answerOf(backend, { request }, AbortSignal.timeout(ANSWER_LIMIT_MS))
       },
     },
     { spec, ...(savedBefore === undefined ? {} : { savedBefore }) },

@@ -97,8 +97,7 @@ async function createRole(
     const { timing } = config
     const grants = granter && new GrantsDesk({ granter, keys: secrets, timing, now: Date.now, logger })
     const backend = await makeBackend(config, role, { store, deployment, secrets, grants })
-    const { place } = backend
-    if (place !== undefined) await notePlace(store, { backend: role, place })
+    for (const place of backend.places ?? []) await notePlace(store, { backend: role, place })
     return createBackendWorkers({
       connection,
       namespace: config.temporal.namespace,

@@ -12,7 +12,7 @@ export async function checkBucket(host: Host, signal: AbortSignal): Promise<Prob
   const { bucket, prefix } = placeOf(storeUrl)
   const region = await host.api.account.bucketRegion(bucket, signal)
   if (region === undefined) {
-    const remedy = `Run: aws s3 mb s3://${bucket.name} --region ${host.config.region}; or set CRUCIBLE_STORE.`
+    const remedy = `Run: aws s3 mb s3://${bucket.name} --region ${host.config.regions[0]}; or set CRUCIBLE_STORE.`
     return [{ severity: 'error', message: `there is no bucket ${bucket.name}`, remedy, failure: 'invalid' }]
   }
   const real = bucket.endpoint === undefined ? { ...bucket, region } : bucket
@@ -24,12 +24,12 @@ function far({ config }: Host, bucket: Bucket, region: string): Problem[] {
   if (bucket.endpoint !== undefined) return []
   const url = `s3://${bucket.name}?region=${region}`
   const isTold = bucket.region === undefined || bucket.region === region
-  if (region !== config.region)
+  if (!config.regions.includes(region))
     return [
       {
         severity: 'warning',
-        message: `the bucket ${bucket.name} is in ${region}, the machines are in ${config.region}: traffic between them is slow and costs`,
-        remedy: `Use a bucket in ${config.region}${isTold ? '' : `; until then say where this one is in CRUCIBLE_STORE: ${url}`}.`,
+        message: `the bucket ${bucket.name} is in ${region}, the machines are in ${config.regions.join(', ')}: traffic between them is slow and costs`,
+        remedy: `Use a bucket in ${config.regions[0]}${isTold ? '' : `; until then say where this one is in CRUCIBLE_STORE: ${url}`}.`,
       },
     ]
   if (isTold) return []

@@ -2,7 +2,10 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 
 /** Where and how machines are bought. */
 export interface Ec2Config {
+  /** The one that this is about: of a whole config the first of `regions`. */
   region: string
+  /** All Regions in which machines are bought, one at least. */
+  regions: string[]
   /** Subnets by id, or the default ones of every zone. */
   subnets: string[] | 'default'
   /** Security groups by id, or the one of a name in the network of the subnets. */
@@ -58,9 +61,15 @@ const TEMPLATES_KEPT_DEFAULT_MS = 168 * HOUR_MS
 export const EC2_SETTINGS = [
   { name: 'CRUCIBLE_EC2_REGION', default: '`AWS_REGION`', meaning: 'Region in which machines are bought' },
   {
+    name: 'CRUCIBLE_EC2_REGIONS',
+    default: 'that one Region',
+    meaning: 'several Regions in which machines are bought, with commas between them',
+  },
+  {
     name: 'CRUCIBLE_EC2_SUBNETS',
     default: 'the default subnet of every zone',
-    meaning: 'subnets for machines, with commas between them',
+    meaning:
+      'subnets for machines, with commas between them; of several Regions those without any use their default ones',
   },
   {
     name: 'CRUCIBLE_EC2_SECURITY_GROUPS',
@@ -139,13 +148,20 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     problems.push(`${name} is "${text}": ${value.advice}`)
     return fallback
   }
-  const region = read('CRUCIBLE_EC2_REGION', regionOf(settings), parseRegion)
+  const one = read('CRUCIBLE_EC2_REGION', regionOf(settings), parseRegion)
+  const regions = read('CRUCIBLE_EC2_REGIONS', one === '' ? [] : [one], parseRegions)
+  const region = regions[0] ?? ''
   if (region === '' && problems.length === 0)
     problems.push('CRUCIBLE_EC2_REGION is missing: name a Region, such as us-east-1')
+  if (settings.CRUCIBLE_EC2_REGION?.trim() && one !== '' && region !== '' && !regions.includes(one))
+    problems.push(
+      `CRUCIBLE_EC2_REGION is "${one}", which CRUCIBLE_EC2_REGIONS does not list: add it there, or leave CRUCIBLE_EC2_REGION out`,
+    )
   const endpoint = read('AWS_ENDPOINT_URL', '', parseUrl)
   const groups = read('CRUCIBLE_EC2_SECURITY_GROUPS', [], idsOf('sg-'))
   const config: Ec2Config = {
     region,
+    regions,
     subnets: read<string[] | 'default'>('CRUCIBLE_EC2_SUBNETS', 'default', idsOf('subnet-')),
     securityGroups: groups.length > 0 ? { ids: groups } : { name: GROUP_DEFAULT },
     profile: read('CRUCIBLE_EC2_PROFILE', PROFILE_DEFAULT, parseProfile),
@@ -172,7 +188,8 @@ export function accountOptions<T extends { region?: string }>(
   wish: T,
   env: Record<string, string | undefined>,
 ): T & { endpoint?: string; storeEndpoint?: string } {
-  const region = wish.region ?? (env.CRUCIBLE_EC2_REGION?.trim() || regionOf(env) || undefined)
+  const configured = env.CRUCIBLE_EC2_REGIONS?.trim() || env.CRUCIBLE_EC2_REGION?.trim()
+  const region = wish.region ?? (configured || regionOf(env) || undefined)
   const endpoint = env.AWS_ENDPOINT_URL?.trim() || undefined
   const storeEndpoint = env.AWS_ENDPOINT_URL_S3?.trim() || undefined
   return {
@@ -193,12 +210,19 @@ type Parser<T> = (text: string) => T | Complaint
 const parseRegion: Parser<string> = (text) =>
   /^[a-z]{2}(?:-[a-z]+)+-\d$/.test(text) ? text : new Complaint('write a Region, such as us-east-1')
 
+const parseRegions: Parser<string[]> = (text) => {
+  const regions = [...new Set(listOf(text))]
+  return regions.length > 0 && regions.every((each) => !(parseRegion(each) instanceof Complaint))
+    ? regions
+    : new Complaint('write Regions such as us-east-1,us-west-2, with commas between them')
+}
+
 const parseUrl: Parser<string> = (text) =>
   URL.canParse(text) && /^https?:/.test(text)
     ? text
     : new Complaint('write a URL, such as http://127.0.0.1:4566')
 
-const listOf = (text: string): string[] =>
+export const listOf = (text: string): string[] =>
   text
     .split(',')
     .map((one) => one.trim())

@@ -11,32 +11,49 @@ import { leftovers } from './leftovers'
 import { find, list, observe } from './observe'
 import { BACKEND, CAPACITY_TYPES, offers } from './offers'
 import { prices } from './prices'
+import { acrossRegions } from './regions'
 import type * as Sdk from './sdk'
 import { start } from './start'
+import { createStoreRegion } from './store-region'
 import { terminate } from './terminate'
 
 /** A spot machine is told two minutes before it is taken ("Spot Instance interruption notices", EC2 user guide). */
 const NOTICE_MS = 120_000
 
-/** Machines of EC2, on demand, spot, and in what is reserved, in one Region of one account. */
+/** Machines of EC2, on demand, spot, and in what is reserved, in the Regions of one account. */
 export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
   // Only now: who does not use EC2 does not wait for its SDK.
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
   const { createSdkApi } = require('./sdk') as typeof Sdk
-  const { region, endpoint } = config
-  return createBackendOver(
-    createSdkApi({ region, ...(endpoint === undefined ? {} : { endpoint }) }),
-    config,
-    deps,
-  )
+  const { endpoint } = config
+  const apiOf = (region: string): Ec2Api =>
+    createSdkApi({ region, ...(endpoint === undefined ? {} : { endpoint }) })
+  return createBackendAcross(apiOf, config, deps)
 }
 
-/** The same over anything that behaves as the provider does. */
+/** The same over anything that behaves as the provider does in each Region. */
+export function createBackendAcross(
+  apiOf: (region: string) => Ec2Api,
+  config: Ec2Config,
+  deps: Ec2Deps,
+): Backend {
+  const { region, regions, endpoint } = config
+  return acrossRegions({
+    regions,
+    open: (one) => createBackendOver(apiOf(one), { ...config, region: one }, deps),
+    storeRegion: createStoreRegion({
+      ...{ storeUrl: deps.storeUrl, account: apiOf(region).account, endpoint },
+      clock: () => deps.clock(),
+    }),
+  })
+}
+
+/** One Region over anything that behaves as the provider does. */
 export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps): Backend {
   const host = createHost(config, deps, api)
   return {
     name: BACKEND,
-    place: config.region,
+    places: [config.region],
     capabilities: {
       capacityTypes: [
         ...CAPACITY_TYPES.filter((one) => one === 'on-demand' || config.hasSpot),

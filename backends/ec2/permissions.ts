@@ -94,6 +94,8 @@ export const STORE_PERMISSIONS: readonly Permission[] = [
 export interface PolicyFacts {
   account: string
   region: string
+  /** Others in which the same is allowed. */
+  moreRegions?: readonly string[]
   machineRole: string
   machineProfile: string
   /** Name of the role that grants are made from, where it is needed. */
@@ -125,8 +127,20 @@ interface ScopeRule {
   probe: (facts: PolicyFacts) => Probe
 }
 
+/** One text for one Region, a list for several. */
+function inEachRegion(
+  { region, moreRegions = [] }: PolicyFacts,
+  write: (region: string) => string,
+): string | string[] {
+  return moreRegions.length === 0 ? write(region) : [region, ...moreRegions].map(write)
+}
+
+const resourcesOf = (facts: PolicyFacts, name: string): string | string[] =>
+  inEachRegion(facts, (region) => resourceOf({ ...facts, region }, name))
 const resourceOf = ({ account, region }: PolicyFacts, name: string): string =>
   `arn:aws:ec2:${region}:${account}:${name}`
+
+const shellDocumentIn = (region: string): string => `arn:aws:ssm:${region}::document/AWS-RunShellScript`
 
 function machineRoleOf({ account, machineRole }: PolicyFacts): string {
   return `arn:aws:iam::${account}:role/${machineRole}`
@@ -140,11 +154,13 @@ const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
   anywhere: { resource: () => '*', probe: () => ({ resource: '*', context: {} }) },
   region: {
     resource: () => '*',
-    condition: ({ region }) => ({ StringEquals: { 'aws:RequestedRegion': region } }),
+    condition: (facts) => ({
+      StringEquals: { 'aws:RequestedRegion': inEachRegion(facts, (region) => region) },
+    }),
     probe: ({ region }) => ({ resource: '*', context: { 'aws:RequestedRegion': region } }),
   },
   'own-machines': {
-    resource: (facts) => [resourceOf(facts, 'instance/*'), resourceOf(facts, 'volume/*')],
+    resource: (facts) => [resourcesOf(facts, 'instance/*'), resourcesOf(facts, 'volume/*')].flat(),
     condition: () => ({ Null: { [`aws:ResourceTag/${OWNED_TAG}`]: 'false' } }),
     probe: (facts) => ({
       resource: resourceOf(facts, 'instance/i-0123456789abcdef0'),
@@ -152,7 +168,7 @@ const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
     }),
   },
   'own-templates': {
-    resource: (facts) => resourceOf(facts, 'launch-template/*'),
+    resource: (facts) => resourcesOf(facts, 'launch-template/*'),
     condition: () => ({ Null: { [`aws:ResourceTag/${OWNED_TAG}`]: 'false' } }),
     probe: (facts) => ({
       resource: resourceOf(facts, 'launch-template/lt-0123456789abcdef0'),
@@ -160,7 +176,7 @@ const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
     }),
   },
   'own-commands': {
-    resource: (facts) => resourceOf(facts, 'instance/*'),
+    resource: (facts) => resourcesOf(facts, 'instance/*'),
     condition: () => ({ StringLike: { [`ssm:resourceTag/${OWNED_TAG}`]: '*' } }),
     probe: (facts) => ({
       resource: resourceOf(facts, 'instance/i-0123456789abcdef0'),
@@ -168,14 +184,11 @@ const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
     }),
   },
   'shell-document': {
-    resource: ({ region }) => `arn:aws:ssm:${region}::document/AWS-RunShellScript`,
-    probe: ({ region }) => ({
-      resource: `arn:aws:ssm:${region}::document/AWS-RunShellScript`,
-      context: {},
-    }),
+    resource: (facts) => inEachRegion(facts, shellDocumentIn),
+    probe: ({ region }) => ({ resource: shellDocumentIn(region), context: {} }),
   },
   'tags-at-launch': {
-    resource: (facts) => resourceOf(facts, '*/*'),
+    resource: (facts) => resourcesOf(facts, '*/*'),
     condition: () => ({
       StringEquals: { 'ec2:CreateAction': ['CreateFleet', 'RunInstances', 'CreateLaunchTemplate'] },
     }),
@@ -197,7 +210,7 @@ const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
     }),
   },
   'own-spot-requests': {
-    resource: (facts) => resourceOf(facts, 'spot-instances-request/*'),
+    resource: (facts) => resourcesOf(facts, 'spot-instances-request/*'),
     condition: () => ({ Null: { [`aws:ResourceTag/${OWNED_TAG}`]: 'false' } }),
     probe: (facts) => ({
       resource: resourceOf(facts, 'spot-instances-request/sir-0123456789ab'),
@@ -220,7 +233,7 @@ const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
     probe: ({ account }) => ({ resource: `arn:aws:iam::${account}:role/${SPOT_ROLE_PATH}`, context: {} }),
   },
   'public-parameters': {
-    resource: ({ region }) => `arn:aws:ssm:${region}::parameter/aws/service/*`,
+    resource: (facts) => inEachRegion(facts, (region) => `arn:aws:ssm:${region}::parameter/aws/service/*`),
     probe: ({ region }) => ({
       resource: `arn:aws:ssm:${region}::parameter/aws/service/deeplearning/ami`,
       context: {},

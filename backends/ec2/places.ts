@@ -30,7 +30,10 @@ export function createPlaces({
     freshForMs: FRESH_MS,
     clock,
     read: async (signal) => {
-      const found = await api.network.subnets(config.subnets, signal)
+      const named = await api.network.subnets(config.subnets, signal)
+      // Subnets are named for some Regions; the others use their default ones.
+      const isElsewhere = named.length === 0 && config.subnets !== 'default' && config.regions.length > 1
+      const found = isElsewhere ? await api.network.subnets('default', signal) : named
       if (found.length === 0) throw invalid(...whyNoSubnets(config))
       return found
     },

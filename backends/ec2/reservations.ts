@@ -89,8 +89,9 @@ export function cutOffOf({ isBlock, isUltraServer, endsAtMs }: Reservation): num
 
 /** Says which of those that are named is none. */
 export async function checkReservations(host: Host, signal: AbortSignal): Promise<Problem[]> {
-  const { reservations: named, region } = host.config
-  if (typeof named === 'string') return []
+  const { reservations: named, region, regions } = host.config
+  // Each reservation is in one Region: that it is not in another one says nothing.
+  if (typeof named === 'string' || regions.length > 1) return []
   const all = await host.api.market.reservations(signal)
   const missing = named.filter((id) => !all.some((one) => one.id === id && isLive(one)))
   if (missing.length === 0) return []

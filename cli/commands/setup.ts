@@ -36,7 +36,7 @@ export function define(command: Command, cli: Cli): void {
         'there, makes what is missing and mends what differs. Everything it makes is tagged, and --remove takes exactly that away.',
     )
     .addArgument(new Argument('<provider>', 'whose account').choices(Object.keys(ACCOUNTS)))
-    .option('--region <name>', 'Region of machines and store (else that of your settings)')
+    .option('--region <name>', 'Region of machines and store; of several (a,b) the first has the store')
     .option('--profile <name>', 'which of your credentials')
     .option('--prefix <name>', 'what all names begin with; another one is another set-up', 'crucible')
     .option('--bucket <name>', 'name of the store (usually PREFIX-ACCOUNT-REGION)')

@@ -28,6 +28,9 @@ export function networkActions(ec2: Ec2): Record<string, Action> {
   }
 }
 
+const optInStatusOf = ({ isEnabled }: { isEnabled: boolean }): string =>
+  isEnabled ? 'opt-in-not-required' : 'not-opted-in'
+
 function describeRegions(ec2: Ec2): Action {
   const endpointOf = (name: string): string => `ec2.${name}.amazonaws.com`
   return action({
@@ -37,22 +40,23 @@ function describeRegions(ec2: Ec2): Action {
       RegionName: list(text).default([]),
       AllRegions: flag.optional(),
     }),
-    run({ Filter, RegionName }) {
-      const known = [...ec2.regions.keys()].map((name) => ({ name }))
+    run({ Filter, RegionName, AllRegions = false }) {
+      const known = [...ec2.regions].map(([name, { plan }]) => ({ name, isEnabled: plan.isEnabled }))
       const wanted = chosen(known, RegionName, {
         by: ({ name }) => name,
         code: 'InvalidParameterValue',
         what: 'region',
       })
-      const found = select(wanted, Filter, {
+      const shown = wanted.filter(({ isEnabled }) => isEnabled || AllRegions)
+      const found = select(shown, Filter, {
         'region-name': ({ name }) => name,
         endpoint: ({ name }) => endpointOf(name),
-        'opt-in-status': () => 'opt-in-not-required',
+        'opt-in-status': optInStatusOf,
       })
-      const regionInfo = found.map(({ name }) => ({
-        regionName: name,
-        regionEndpoint: endpointOf(name),
-        optInStatus: 'opt-in-not-required',
+      const regionInfo = found.map((each) => ({
+        regionName: each.name,
+        regionEndpoint: endpointOf(each.name),
+        optInStatus: optInStatusOf(each),
       }))
       return { regionInfo }
     },

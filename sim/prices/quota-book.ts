@@ -47,6 +47,7 @@ export class QuotaBook {
     const granted = this.increases()
       .filter((each) => each.QuotaCode === code && each.Region === region && each.Status === 'APPROVED')
       .map(({ DesiredValue }) => DesiredValue)
-    return Math.max(this.world.quotas[code] ?? QUOTAS[code]?.usual ?? 0, ...granted)
+    const own = this.world.regions.get(region)?.quotas[code]
+    return Math.max(own ?? this.world.quotas[code] ?? QUOTAS[code]?.usual ?? 0, ...granted)
   }
 }

@@ -21,7 +21,7 @@ export interface DispatchParts {
   throttle: Throttle
   journal: Journal
   clock: Clock
-  regions: ReadonlyMap<string, unknown>
+  regions: ReadonlyMap<string, { isEnabled: boolean }>
   /** Name of the next request. */
   requestId(): string
   /** The clock that signatures are held against. */
@@ -88,6 +88,7 @@ export class Dispatch {
         `This small cloud has no region ${signature.region}; its world has ${[...this.parts.regions.keys()].join(', ')}`,
         service.style === 'ec2' ? 401 : 400,
       )
+    if (this.parts.regions.get(signature.region)?.isEnabled === false) throw notEnabled(service)
     const call: Call = {
       service: service.name,
       action: actionName,
@@ -169,6 +170,16 @@ export class Dispatch {
     if (call.service === 'ec2' && !throttle.take(throttle.bucketOf(call.action, input), call.region))
       throw limitExceeded()
   }
+}
+
+/** A Region that the account has not enabled knows none of its keys. */
+function notEnabled({ style }: Service): ApiError {
+  if (style === 'ec2')
+    return new ApiError('AuthFailure', 'AWS was not able to validate the provided access credentials', 401)
+  const words = 'The security token included in the request is invalid.'
+  return style === 'query'
+    ? new ApiError('InvalidClientTokenId', words, 403)
+    : new ApiError('UnrecognizedClientException', words, 400)
 }
 
 export function limitExceeded(): ApiError {

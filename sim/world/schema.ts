@@ -30,6 +30,10 @@ const region = z.strictObject({
   subnets: z.array(subnet).optional(),
   /** Security groups beside `default`: nothing may come in, everything may go out. */
   groups: z.array(z.string()).default([]),
+  /** Whether the account has enabled it: newer Regions are not until somebody asks. */
+  isEnabled: z.boolean().default(true),
+  /** Service quotas by code that differ from those of the other Regions. */
+  quotas: z.record(z.string(), z.int().min(0)).default({}),
 })
 
 const machineType = z.strictObject({

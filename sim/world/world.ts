@@ -20,6 +20,10 @@ export interface RegionPlan {
   hasDefaultVpc: boolean
   subnets: SubnetPlan[]
   groups: string[]
+  /** The account has enabled it. */
+  isEnabled: boolean
+  /** In vCPUs, by code: where they are not those of all Regions. */
+  quotas: Readonly<Record<string, number>>
 }
 
 export interface Zone {
@@ -33,6 +37,8 @@ const DEFAULT_REGIONS: NonNullable<WorldPlan['regions']> = {
     zones: ['us-east-1a', 'us-east-1b', 'us-east-1c'],
     hasDefaultVpc: true,
     groups: ['crucible-machine'],
+    isEnabled: true,
+    quotas: {},
   },
 }
 /** Free addresses of a fresh /20. */
@@ -54,7 +60,7 @@ export function regionsOf(plan: WorldPlan): RegionPlan[] {
 
 function regionPlan(
   name: string,
-  { zones, hasDefaultVpc, subnets, groups }: NonNullable<WorldPlan['regions']>[string],
+  { zones, hasDefaultVpc, subnets, groups, isEnabled, quotas }: NonNullable<WorldPlan['regions']>[string],
 ): RegionPlan {
   const named = zones.map((zone, i) => ({ name: zone, id: `${shortName(name)}-az${i + 1}` }))
   const usual = zones.map((zone) => ({
@@ -63,7 +69,10 @@ function regionPlan(
     addresses: SUBNET_ADDRESSES,
     isDefault: true,
   }))
-  return { name, zones: named, hasDefaultVpc, subnets: subnets ?? (hasDefaultVpc ? usual : []), groups }
+  return {
+    ...{ name, zones: named, hasDefaultVpc, groups, isEnabled, quotas },
+    subnets: subnets ?? (hasDefaultVpc ? usual : []),
+  }
 }
 
 /** `us-east-1` is `use1` in the ids of its zones. */

@@ -51,6 +51,23 @@ describe('a fleet', () => {
     expect(fleet.size).toBe(49)
   })
 
+  it('goes on hearing of machines at one place while another one does not answer', async () => {
+    const fleet = new Fleet(place.backend, place.store, place.now)
+    const [lost, seen] = [watched(), watched()]
+    Object.assign(place.backend, {
+      placeOf: ({ id }: { id: string }) => (id === lost.handle.id ? 'down' : 'up'),
+    })
+    const observe = place.backend.observe.bind(place.backend)
+    place.backend.observe = async (handles, ctx) => {
+      if (handles.some(({ id }) => id === lost.handle.id)) throw new Error('no answer')
+      return observe(handles, ctx)
+    }
+    const followed = [lost, seen].map((input) => follow(fleet, input))
+    for (const { handle } of [lost, seen]) await place.backend.terminate(handle, { signal: leaving.signal })
+    await until(() => followed[1]!.outcome !== undefined)
+    expect(followed[0]!.outcome).toBeUndefined()
+  })
+
   it('tells once when its provider does not answer, and once when it does again', async () => {
     const fleet = new Fleet(place.backend, place.store, place.now)
     const told: (string | undefined)[] = []

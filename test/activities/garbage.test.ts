@@ -174,20 +174,44 @@ describe('what serves many jobs', () => {
   })
 })
 
-describe('a place at which nobody looks any more', () => {
-  it('is told, until its note is deleted', async () => {
-    Object.assign(place.backend, { place: 'here' })
+describe('a place of earlier settings', () => {
+  /** A provider with two parts, of which the settings name one. */
+  async function moved(): Promise<{ looks: (readonly string[])[]; failing: Map<string, Error> }> {
+    const looks: (readonly string[])[] = []
+    const failing = new Map<string, Error>()
+    Object.assign(place.backend, { places: ['here'] })
+    const list = place.backend.list.bind(place.backend)
+    place.backend.list = async (deployment, ctx) => {
+      looks.push(ctx.alsoAt ?? [])
+      for (const [name, error] of failing) ctx.unseen?.(name, error)
+      return list(deployment, ctx)
+    }
     for (const each of ['here', 'there']) await notePlace(place.store, { backend: 'scripted', place: each })
     await notePlace(place.store, { backend: 'another', place: 'elsewhere' })
-    const key = 'places/scripted/there.json'
-    expect(await collect()).toEqual([
-      expect.objectContaining({
-        ...{ action: 'unseen', kind: 'place', place: 'there' },
-        reason: expect.stringMatching(new RegExp(`look at here only: .* delete ${key} from the store`)),
-      }),
-    ])
-    await place.store.delete(key)
+    return { looks, failing }
+  }
+
+  it('is looked at as well, until its note is deleted', async () => {
+    const { looks } = await moved()
     expect(await collect()).toEqual([])
+    await place.store.delete('places/scripted/there.json')
+    await collect()
+    expect(looks).toEqual([['there'], []])
+  })
+
+  it('is told where it does not answer, and keeps no machine elsewhere from its end', async () => {
+    const { failing } = await moved()
+    failing.set('there', new BackendError({ class: 'auth', message: 'No.', hint: 'Allow it.' }))
+    machine('job-a')
+    expect(await sweep()).toMatchObject([
+      { action: 'ended' },
+      {
+        ...{ action: 'unseen', kind: 'place', place: 'there' },
+        reason: expect.stringMatching(
+          /^No. Allow it. Earlier settings .* delete places\/scripted\/there.json/,
+        ),
+      },
+    ])
   })
 })
 

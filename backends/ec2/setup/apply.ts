@@ -31,10 +31,14 @@ export async function readPiece(piece: Piece, site: Site): Promise<AccountPart> 
 }
 
 /** Makes what is missing and mends what differs, one after the other; what fails keeps only those waiting that need it. */
-export async function applyAll(site: Site, { signal, onStep }: Work): Promise<Step[]> {
+export async function applyAll(
+  site: Site,
+  { signal, onStep }: Work,
+  pieces = describeAccount(site.choices),
+): Promise<Step[]> {
   const steps: Step[] = []
   const lacking = new Set<string>()
-  for (const piece of describeAccount(site.choices)) {
+  for (const piece of pieces) {
     if (signal.aborted) break
     const part = { id: piece.id, what: WHAT[piece.kind], name: piece.name }
     const waitsFor = piece.needs.find((id) => lacking.has(id))

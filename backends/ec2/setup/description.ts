@@ -12,7 +12,10 @@ import { SETUP_TAGS, type Piece, type RolePiece, type SubnetPiece } from './piec
 /** All that the description depends on. Terraform puts its variables in the place of the texts. */
 export interface Choices {
   account: string
+  /** Of the store, and of machines. */
   region: string
+  /** Other Regions of machines: each gets a network of its own or uses its default one. */
+  moreRegions?: readonly string[]
   prefix: string
   bucket: string
   /** A network that is there, or one to be made with a subnet in each zone. */
@@ -44,15 +47,12 @@ export const roleName = (prefix: string, of: RoleOf): string => `${prefix}-${of}
 
 /** Everything that an account needs, in the order in which it can be made. */
 export function describeAccount(choices: Choices): Piece[] {
-  const { account, region, prefix, bucket, makesSpotRole } = choices
+  const { account, region, moreRegions = [], prefix, bucket, makesSpotRole } = choices
   const machine = roleName(prefix, 'machine')
   const facts: PolicyFacts = {
-    account,
-    region,
-    bucket,
-    machineRole: machine,
-    machineProfile: machine,
+    ...{ account, region, bucket, machineRole: machine, machineProfile: machine },
     grantRole: roleName(prefix, 'grant'),
+    ...(moreRegions.length > 0 && { moreRegions }),
   }
   return [
     ...(makesSpotRole ? [spotRole(prefix)] : []),
@@ -101,7 +101,7 @@ const trusting = (principal: Record<string, string>): Statement => ({
 })
 
 function rolesOf(facts: PolicyFacts, prefix: string): RolePiece[] {
-  const { account, region, bucket } = facts
+  const { account, region, moreRegions = [], bucket } = facts
   const store = statementsOf(STORE_PERMISSIONS, facts)
   const everywhere = (Action: readonly string[]): Statement => ({ Effect: 'Allow', Action, Resource: '*' })
   const byAccount = trusting({ AWS: `arn:aws:iam::${account}:root` })
@@ -116,7 +116,7 @@ function rolesOf(facts: PolicyFacts, prefix: string): RolePiece[] {
       policies: { agent: [everywhere(AGENT_ACTIONS)], images: [everywhere(IMAGE_ACTIONS)] },
       // Machines used the store with their role before they got grants.
       formerPolicies: ['store'],
-      tags: { [SETUP_TAGS.region]: region, [SETUP_TAGS.bucket]: bucket },
+      tags: { [SETUP_TAGS.region]: [region, ...moreRegions].join(' '), [SETUP_TAGS.bucket]: bucket },
     },
     {
       ...common,
@@ -151,16 +151,18 @@ function rolesOf(facts: PolicyFacts, prefix: string): RolePiece[] {
 }
 
 /** A purchase is tagged as it is made. */
-function tagsOf({ account, region }: PolicyFacts): Statement {
+function tagsOf({ account, region, moreRegions = [] }: PolicyFacts): Statement {
+  const resources = [region, ...moreRegions].map((each) => `arn:aws:ec2:${each}:${account}:*/*`)
   return {
     Effect: 'Allow',
     Action: 'ec2:CreateTags',
-    Resource: `arn:aws:ec2:${region}:${account}:*/*`,
+    Resource: resources.length === 1 ? resources[0]! : resources,
     Condition: { StringEquals: { 'ec2:CreateAction': 'PurchaseCapacityBlock' } },
   }
 }
 
-function networkOf({ network, prefix, region }: Choices): Piece[] {
+/** What machines of one Region need there. */
+export function networkOf({ network, prefix, region }: Choices): Piece[] {
   const group = {
     kind: 'group',
     id: 'machines',

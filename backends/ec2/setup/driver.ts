@@ -9,6 +9,8 @@ export interface Site {
   signal: AbortSignal
   /** Ids of the pieces that are there, as the provider has them. */
   ids: Map<string, string>
+  /** The same in the other Regions, of the one with the store; missing where there are none. */
+  others?: readonly Site[]
 }
 
 /** What there is in the place of a piece. */

@@ -1,9 +1,19 @@
 import type { AccountSetup, AccountWish, Survey } from '../../account'
+import { listOf } from '../config'
 import { ec2Error, invalid } from '../errors'
 import { FREE_PLAN_TYPES, freePlanAdvice } from '../plan'
 import { applyAll, readPiece } from './apply'
-import { createClients, type Access } from './clients'
-import { describeAccount, roleName } from './description'
+import { createClients, type Access, type Clients } from './clients'
+import { describeAccount, networkOf, roleName } from './description'
+import {
+  applyOthers,
+  findOthers,
+  otherRemark,
+  quotasOf,
+  readOther,
+  regionsOf,
+  removeOthers,
+} from './other-regions'
 import { findPlace, type Place } from './place'
 import { askForQuotas, readQuotas } from './quotas'
 import { findRemoval, removeAll } from './remove'
@@ -25,26 +35,51 @@ export interface SetupOptions extends AccountWish {
 /** Throws a `BackendError` for wishes that cannot be. */
 export function createAccountSetup(options: SetupOptions): AccountSetup {
   const wish = checked(options)
-  const clients = createClients(accessOf(wish))
-  const place = (signal: AbortSignal): Promise<Place> => findPlace(wish, clients, signal)
+  const known = new Map<string, Clients>()
+  const clientsOf = (region: string): Clients => {
+    const clients = known.get(region) ?? createClients(accessOf({ ...wish, region }))
+    known.set(region, clients)
+    return clients
+  }
+  const place = (signal: AbortSignal): Promise<Place> => findPlace(wish, clientsOf, signal)
   return {
     survey: async (signal) => survey(await place(signal)),
     apply: async (work) => {
-      const { site } = await place(work.signal)
-      return applyAll(site, work)
+      const { site, others } = await place(work.signal)
+      return [...(await applyAll(site, work)), ...(await applyOthers(others, work))]
     },
-    askForQuotas: async ({ signal }) => askForQuotas((await place(signal)).site),
+    askForQuotas: async ({ signal }) => {
+      const found = await place(signal)
+      return [...(await askForQuotas(found.site)), ...(await quotasOf(found.others, askForQuotas))]
+    },
     removal: async (signal) => {
       const found = await place(signal)
-      return { place: tell(found), ...(await findRemoval(found.site)) }
+      const own = await findRemoval(found.site)
+      const others = await findOthers(found.others)
+      return {
+        place: tell(found),
+        parts: [...others.parts, ...own.parts],
+        obstacles: [...others.obstacles, ...own.obstacles],
+      }
     },
-    remove: async (work) => removeAll((await place(work.signal)).site, work),
+    remove: async (work) => {
+      const { site, others } = await place(work.signal)
+      // The roles say which Regions there are: they go last.
+      const gone = await removeOthers(others, work)
+      return gone.some(({ did }) => did === 'failed') ? gone : [...gone, ...(await removeAll(site, work))]
+    },
     terraform: (signal) => terraform(wish, place, signal),
   }
 }
 
-function checked(options: SetupOptions): SetupOptions & { region: string } {
-  const { region, prefix, bucket } = options
+type CheckedOptions = SetupOptions & { region: string; moreRegions?: string[] }
+
+function checked(options: SetupOptions): CheckedOptions {
+  const { prefix, bucket } = options
+  const [region, ...moreRegions] = listOf(options.region ?? '')
+  for (const more of moreRegions)
+    if (!REGION.test(more) || OTHER_PARTITION.test(more))
+      throw invalid(`"${more}" is no Region that set-up knows`, 'Write Regions such as us-east-1,us-west-2.')
   if (region === undefined) throw invalid('the Region is missing', 'Name one: --region us-east-1.')
   if (!REGION.test(region)) throw invalid(`"${region}" is no Region`, 'Write one such as us-east-1.')
   if (OTHER_PARTITION.test(region))
@@ -56,10 +91,10 @@ function checked(options: SetupOptions): SetupOptions & { region: string } {
     throw invalid(`"${prefix}" cannot begin names`, 'Write 2 to 32 small letters, digits and hyphens.')
   if (bucket !== undefined && !BUCKET.test(bucket))
     throw invalid(`"${bucket}" is no name of a bucket`, 'Write 3 to 63 small letters, digits and hyphens.')
-  return { ...options, region }
+  return { ...options, region, ...(moreRegions.length > 0 && { moreRegions }) }
 }
 
-function accessOf({ region, profile, endpoint, storeEndpoint }: SetupOptions & { region: string }): Access {
+function accessOf({ region, profile, endpoint, storeEndpoint }: CheckedOptions): Access {
   return {
     region,
     ...(profile === undefined ? {} : { profile }),
@@ -69,8 +104,8 @@ function accessOf({ region, profile, endpoint, storeEndpoint }: SetupOptions & {
 }
 
 function tell({ site: { choices }, identity }: Place): Survey['place'] {
-  const { account, region, prefix } = choices
-  return { account, region, identity, prefix }
+  const { account, prefix } = choices
+  return { account, region: regionsOf(choices).join(', '), identity, prefix }
 }
 
 async function survey(place: Place): Promise<Survey> {
@@ -80,17 +115,28 @@ async function survey(place: Place): Promise<Survey> {
   const parts = []
   // One after the other: what comes later is told by the ids of what came before.
   for (const piece of pieces) parts.push(await readPiece(piece, site))
-  const subnets = pieces.filter(({ kind }) => kind === 'subnet').map(({ id }) => site.ids.get(id))
-  const group = site.ids.get('machines')
+  for (const other of place.others) parts.push(...(await readOther(other)))
+  const sites = [site, ...place.others]
+  const subnets = sites.flatMap(({ choices, ids }) =>
+    networkOf(choices)
+      .filter(({ kind }) => kind === 'subnet')
+      .map(({ id }) => ids.get(id)),
+  )
+  const groups = sites.map(({ ids }) => ids.get('machines')).filter((id) => id !== undefined)
   return {
     place: tell(place),
     parts,
-    remarks: [...remarksOf(network, place.hasDefault), ...(await planRemarks(site))],
-    quotas: await readQuotas(site),
+    remarks: [
+      ...remarksOf(network, place.hasDefault),
+      ...place.others.map(otherRemark),
+      ...(await planRemarks(site)),
+    ],
+    quotas: [...(await readQuotas(site)), ...(await quotasOf(place.others, readQuotas))],
     settings: settingsOf({
       ...{ region, bucket, profile: roleName(prefix, 'machine') },
       grantRole: `arn:aws:iam::${account}:role/${roleName(prefix, 'grant')}`,
-      ...(group === undefined ? {} : { group }),
+      regions: regionsOf(site.choices),
+      ...(groups.length === 0 ? {} : { group: groups.join(',') }),
       subnets: subnets.filter((id) => id !== undefined),
     }),
   }
@@ -118,10 +164,15 @@ async function planRemarks({ clients, signal }: Place['site']): Promise<string[]
 const USUAL_ZONES = ['a', 'b', 'c']
 
 async function terraform(
-  wish: SetupOptions & { region: string },
+  wish: CheckedOptions,
   place: (signal: AbortSignal) => Promise<Place>,
   signal: AbortSignal,
 ): Promise<Record<string, string>> {
+  if (wish.moreRegions !== undefined)
+    throw invalid(
+      'files for Terraform are written for one Region',
+      'Give one --region, or set up several Regions without --terraform.',
+    )
   try {
     const { site } = await place(signal)
     const { network } = site.choices

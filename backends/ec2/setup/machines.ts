@@ -30,8 +30,10 @@ export function machinesWithProfile(site: Site): Promise<ec2.Instance[]> {
 
 /** Ids of the machines that were started without a grant: they use the store with the role of their profile. */
 export async function machinesWithoutGrant(site: Site): Promise<string[]> {
-  const machines = await machinesWithProfile(site)
+  const sites = [site, ...(site.others ?? [])]
+  const machines = await Promise.all(sites.map(machinesWithProfile))
   return machines
+    .flat()
     .filter(({ Tags }) => Tags?.every(({ Key }) => Key !== TAGS.grant) ?? true)
     .map(({ InstanceId = '' }) => InstanceId)
 }

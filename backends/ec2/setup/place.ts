@@ -11,7 +11,10 @@ import { listVpcs } from './network'
 import { SETUP_TAGS } from './pieces'
 
 export interface Place {
+  /** Of the store and of what knows no Regions. */
   site: Site
+  /** The other Regions of machines. */
+  others: Site[]
   identity: string
   /** The account has a default network. */
   hasDefault: boolean
@@ -22,34 +25,52 @@ const ZONES_MAX = 6
 
 /** Whose account this is, and what was chosen for it: now, or when it was set up. */
 export async function findPlace(
-  wish: AccountWish & { region: string },
-  clients: Clients,
+  wish: AccountWish & { region: string; moreRegions?: readonly string[] },
+  clientsOf: (region: string) => Clients,
   signal: AbortSignal,
 ): Promise<Place> {
   // Every call of the SDK listens to it, and there are dozens.
   setMaxListeners(0, signal)
-  const { region, prefix } = wish
+  const { prefix } = wish
+  const asked = [wish.region, ...(wish.moreRegions ?? [])]
+  const clients = clientsOf(wish.region)
   const { Account: account = '', Arn: identity = '' } = await ask(
     () => clients.sts.send(new GetCallerIdentityCommand({}), { abortSignal: signal }),
     signal,
   )
   const before = await chosenBefore(clients, prefix, signal)
-  checkAgainst(before, wish)
+  checkAgainst(before, { ...wish, asked })
+  // The store stays where it is, and what was set up before stays set up.
+  const [region = wish.region, ...earlier] = before.regions ?? []
+  const moreRegions = [...new Set([...earlier, ...asked])].filter((each) => each !== region)
   const bucket = wish.bucket ?? before.bucket ?? `${prefix}-${account}-${region}`
-  const site: Site = {
-    clients,
-    signal,
-    ids: new Map(),
-    choices: { account, region, prefix, bucket, makesSpotRole: true, network: { zones: [] } },
-  }
+  const siteAt = (at: string): Site => ({
+    ...{ clients: at === wish.region ? clients : clientsOf(at), signal, ids: new Map() },
+    choices: {
+      ...{ account, region: at, prefix, bucket, makesSpotRole: true, network: { zones: [] } },
+      ...(at === region && moreRegions.length > 0 && { moreRegions }),
+    },
+  })
+  const others = moreRegions.map(siteAt)
+  const site: Site = { ...siteAt(region), others }
+  const { hasDefault } = await chooseNetwork(site, wish)
+  for (const other of others) await chooseNetwork(other, wish)
+  return { site, others, identity, hasDefault }
+}
+
+async function chooseNetwork(
+  site: Site,
+  { hasOwnNetwork }: Pick<AccountWish, 'hasOwnNetwork'>,
+): Promise<{ hasDefault: boolean }> {
   const vpc = await defaultVpc(site)
-  const hasOwn = wish.hasOwnNetwork || vpc === undefined || (await listVpcs(site)).length > 0
+  const hasOwn = hasOwnNetwork || vpc === undefined || (await listVpcs(site)).length > 0
   site.choices.network = hasOwn ? { zones: await zonesOf(site) } : { vpcId: vpc }
-  return { site, identity, hasDefault: vpc !== undefined }
+  return { hasDefault: vpc !== undefined }
 }
 
 interface Before {
-  region?: string
+  /** The one of the store first. */
+  regions?: string[]
   bucket?: string
 }
 
@@ -62,7 +83,10 @@ async function chosenBefore(clients: Clients, prefix: string, signal: AbortSigna
     const tags = new Map(Role?.Tags?.map(({ Key, Value }) => [Key, Value]))
     if (tags.get(SETUP_TAGS.setup) !== prefix) return {}
     const [region, bucket] = [tags.get(SETUP_TAGS.region), tags.get(SETUP_TAGS.bucket)]
-    return { ...(region === undefined ? {} : { region }), ...(bucket === undefined ? {} : { bucket }) }
+    return {
+      ...(region === undefined ? {} : { regions: region.split(' ') }),
+      ...(bucket === undefined ? {} : { bucket }),
+    }
   } catch (error) {
     // Who may not look is told so of the role itself.
     if (hasCode(error, 'NoSuchEntity', 'NoSuchEntityException') || isDenied(error)) return {}
@@ -72,11 +96,16 @@ async function chosenBefore(clients: Clients, prefix: string, signal: AbortSigna
 
 const isDenied = (error: unknown): boolean => ec2Error(error).failure.class === 'auth'
 
-function checkAgainst(before: Before, { region, bucket, prefix }: AccountWish): void {
-  if (before.region !== undefined && before.region !== region)
+function checkAgainst(
+  before: Before,
+  { asked, bucket, prefix }: AccountWish & { asked: readonly string[] },
+): void {
+  const [home] = before.regions ?? []
+  const region = asked.join(',')
+  if (home !== undefined && !asked.includes(home))
     throw invalid(
-      `what is named ${prefix} in this account was set up for ${before.region}, and roles know no Regions`,
-      `Choose another --prefix for ${region}, or give --region ${before.region}.`,
+      `what is named ${prefix} in this account was set up for ${home}, and roles know no Regions`,
+      `Choose another --prefix for ${region}, give --region ${home}, or have machines in both: --region ${home},${region}.`,
     )
   if (before.bucket !== undefined && bucket !== undefined && before.bucket !== bucket)
     throw invalid(

@@ -16,9 +16,12 @@ interface Item {
 }
 
 /** Everything that the set-up has made, in the order in which it can go; and what jobs of it have left. */
-export async function listAll(site: Site): Promise<{ kind: Piece['kind'] | 'template'; items: Item[] }[]> {
+export async function listAll(
+  site: Site,
+  wanted: readonly Piece['kind'][] = REMOVAL_ORDER,
+): Promise<{ kind: Piece['kind'] | 'template'; items: Item[] }[]> {
   const kinds = await Promise.all(
-    REMOVAL_ORDER.map(async (kind) => ({ kind, items: await driverOf(kind).all(undefined, site) })),
+    wanted.map(async (kind) => ({ kind, items: await driverOf(kind).all(undefined, site) })),
   )
   return [{ kind: 'template', items: await templatesOf(site) }, ...kinds]
 }
@@ -30,9 +33,12 @@ const partOf = (
   ...{ id, what: kind === 'template' ? 'launch template' : WHAT[kind], name },
 })
 
-export async function findRemoval(site: Site): Promise<Omit<Removal, 'place'>> {
+export async function findRemoval(
+  site: Site,
+  wanted?: readonly Piece['kind'][],
+): Promise<Omit<Removal, 'place'>> {
   try {
-    const [found, obstacles] = [await listAll(site), await obstaclesTo(site)]
+    const [found, obstacles] = [await listAll(site, wanted), await obstaclesTo(site)]
     const parts = found.flatMap(({ kind, items }) =>
       items.map((item): AccountPart => ({ ...partOf(kind, item), state: 'there', remarks: [] })),
     )
@@ -45,9 +51,10 @@ export async function findRemoval(site: Site): Promise<Omit<Removal, 'place'>> {
 export async function removeAll(
   site: Site,
   { signal, onStep, hasData }: Work & { hasData: boolean },
+  wanted?: readonly Piece['kind'][],
 ): Promise<Step[]> {
   const steps: Step[] = []
-  for (const { kind, items } of await listAll(site)) {
+  for (const { kind, items } of await listAll(site, wanted)) {
     for (const item of items) {
       if (signal.aborted) return steps
       const step = await removeOne(kind, item, { ...site, hasData }).catch(failed)

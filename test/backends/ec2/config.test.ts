@@ -11,6 +11,7 @@ describe('the settings of EC2', () => {
     expect(parseEc2Config({ AWS_REGION: 'eu-west-1' })).toEqual({
       config: {
         region: 'eu-west-1',
+        regions: ['eu-west-1'],
         subnets: 'default',
         securityGroups: { name: 'crucible-machine' },
         profile: 'crucible-machine',
@@ -30,6 +31,7 @@ describe('the settings of EC2', () => {
   it('are read, each of them', () => {
     const written = {
       CRUCIBLE_EC2_REGION: 'us-west-2',
+      CRUCIBLE_EC2_REGIONS: 'us-west-2, us-east-1',
       CRUCIBLE_EC2_SUBNETS: 'subnet-1a, subnet-2b',
       CRUCIBLE_EC2_SECURITY_GROUPS: 'sg-12ab',
       CRUCIBLE_EC2_PROFILE: 'ml-node',
@@ -48,6 +50,7 @@ describe('the settings of EC2', () => {
     expect(parseEc2Config({ ...written, AWS_REGION: 'eu-west-1' })).toEqual({
       config: {
         region: 'us-west-2',
+        regions: ['us-west-2', 'us-east-1'],
         subnets: ['subnet-1a', 'subnet-2b'],
         securityGroups: { ids: ['sg-12ab'] },
         profile: 'ml-node',
@@ -68,6 +71,7 @@ describe('the settings of EC2', () => {
   it('complain of all that is wrong at once, each with what to write', () => {
     const problems = problemsOf({
       CRUCIBLE_EC2_REGION: 'us-east-1a',
+      CRUCIBLE_EC2_REGIONS: 'us-east-1,mars',
       CRUCIBLE_EC2_SUBNETS: 'vpc-1',
       CRUCIBLE_EC2_SECURITY_GROUPS: ',',
       CRUCIBLE_EC2_PROFILE: 'arn:aws:iam::1:instance-profile/x',
@@ -85,6 +89,16 @@ describe('the settings of EC2', () => {
     expect(problems).toHaveLength(EC2_SETTINGS.length)
     for (const { name } of EC2_SETTINGS)
       expect(problems.find((problem) => problem.startsWith(`${name} is "`))).toMatch(/: write /)
+  })
+
+  it('may name several Regions in the place of one, which must be among them', () => {
+    const CRUCIBLE_EC2_REGIONS = 'us-west-2,us-east-1,us-west-2'
+    expect(parseEc2Config({ AWS_REGION: 'eu-west-1', CRUCIBLE_EC2_REGIONS })).toMatchObject({
+      config: { region: 'us-west-2', regions: ['us-west-2', 'us-east-1'] },
+    })
+    expect(problemsOf({ CRUCIBLE_EC2_REGION: 'eu-west-1', CRUCIBLE_EC2_REGIONS })).toEqual([
+      expect.stringContaining('which CRUCIBLE_EC2_REGIONS does not list'),
+    ])
   })
 
   it('ask for a Region where none is named', () => {

@@ -17,6 +17,7 @@ const DEPLOYMENT = 'test'
 
 export const CONFIG: Ec2Config = {
   region: 'us-east-1',
+  regions: ['us-east-1'],
   subnets: 'default',
   securityGroups: { name: 'crucible-machine' },
   profile: 'crucible-machine',

@@ -18,6 +18,7 @@ import type { JobSpec } from '../../../core/job'
 import type { JobInput } from '../../../core/messages'
 import type { Order } from '../../../core/plan'
 import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../../core/queues'
+import type { WorldText } from '../../../sim'
 import { layout } from '../../../storage/layout'
 import { openStore } from '../../../storage/open-store'
 import { readRecords } from '../../../storage/record'
@@ -73,15 +74,17 @@ afterEach(async () => {
 async function deploy(...egress: ('public' | 'none')[]): Promise<void> {
   const zones = egress.map((_, index) => `us-east-1${'abc'[index]}`)
   const subnets = zones.map((zone, index) => ({ zone, egress: egress[index]!, isDefault: true }))
-  cloud = await startTestCloud(BUCKET, {
-    regions: { 'us-east-1': { zones, subnets, groups: ['crucible-machine'] } },
-    throttling: 'off',
-  })
+  await deployInto({ regions: { 'us-east-1': { zones, subnets, groups: ['crucible-machine'] } } })
+}
+
+async function deployInto(world: WorldText): Promise<void> {
+  cloud = await startTestCloud(BUCKET, { ...world, throttling: 'off' })
   store = openStore(`s3://${BUCKET}/store`)
   const namespace = await freshNamespace(at.client.connection as never)
   client = new Client({ connection: at.client.connection, namespace })
   const config = {
     ...CONFIG,
+    regions: Object.keys(world.regions!),
     image: IMAGE_DEFAULT,
     types: [TYPE],
     registerWithinMs: 10_000,
@@ -91,6 +94,7 @@ async function deploy(...egress: ('public' | 'none')[]): Promise<void> {
     clock: Date.now,
     deployment: DEPLOYMENT,
     runnerUrl: runnerLinker(store),
+    storeUrl: store.url,
   })
   const secrets = { handOver: async () => undefined, mask: async (_jobId: string, text: string) => text }
   const connection = at.nativeConnection
@@ -178,5 +182,40 @@ describe('a job whose machine never registers', () => {
     expect(message).toMatch(/agent \(SSM\) has not registered.*has no way out.*Its machine said last/)
     const places = (await recorded<Settlement>('settled')).map(({ handle }) => handle!.realised.place)
     expect(places).toEqual(['us-east-1a', 'us-east-1b'])
+  })
+})
+
+describe('a job whose Region has no capacity any more', () => {
+  it('goes on in another Region from its checkpoint in the store of the first', async () => {
+    const [home, far] = ['us-east-1', 'us-west-2']
+    const zoned = (region: string) => ({ zones: [`${region}a`], groups: ['crucible-machine'] })
+    const cheap = { type: TYPE, capacity: 'on-demand' as const, usdPerHour: 0.01 }
+    await deployInto({
+      regions: { [home]: zoned(home), [far]: zoned(far) },
+      prices: [{ ...cheap, region: far }],
+    })
+    const save = (step: number): string => `echo ${step} > $CRUCIBLE_CHECKPOINT_DIR/step-${step}; sleep 1`
+    const run = `[ -n "$CRUCIBLE_RESUME_FROM" ] && exec cat $CRUCIBLE_RESUME_FROM; ${[1, 2, 3].map(save).join('; ')}; sleep 600`
+    const checkpoint = { everyMs: 60_000, sizeBytes: 1_000_000, quietMs: 200 }
+    const job = await submit({ run, isInterruptible: false, checkpoint })
+    // Only then is it resumed from.
+    await until(
+      async () =>
+        String(await store.get(layout.beat('job-on-ec2', 1))).includes('"checkpointState":"complete"'),
+      60_000,
+    )
+    cloud.addFault({ fault: 'no-capacity', where: { region: far } })
+    const client = new EC2Client({ endpoint: cloud.endpoint, region: far })
+    const [lost] = cloud.instances()
+    await client.send(new StopInstancesCommand({ InstanceIds: [lost!.id], Force: true }))
+    client.destroy()
+    expect(await job.result()).toMatchObject({ state: 'succeeded' })
+    const settled = (await recorded<Settlement>('settled')).filter(({ handle }) => handle !== null)
+    expect(settled.map(({ handle }) => handle!.realised.place)).toEqual([`${far}a`, `${home}a`])
+    expect(settled[1]!.end.kind).toBe('succeeded')
+    // What was planned for the far Region counted the way to the store.
+    const [first] = await recorded<Order>('launched')
+    expect(first!.offers[0]).toMatchObject({ region: far, transfer: { storeRegion: home } })
+    await until(() => cloud.instances().every(({ state }) => state === 'terminated'))
   })
 })

@@ -78,6 +78,53 @@ describe('an account that has a default network', () => {
   })
 })
 
+describe('an account with machines in two Regions', () => {
+  const [home, far] = ['us-east-1', 'eu-west-1']
+  const world: WorldText = {
+    regions: {
+      [home]: { zones: [`${home}a`], hasDefaultVpc: false },
+      [far]: { zones: [`${far}a`, `${far}b`], hasDefaultVpc: false },
+    },
+  }
+  const both = { region: `${home},${far}` }
+  const countIn = (region: string, kind: string) => cloud.account().regions[region]![kind]!.length
+
+  it('gets a network in each, one store and one set of roles, and is as empty as before when it is removed', async () => {
+    await start(world)
+    const before = await everythingOf(cloud)
+    await applied(setupOf(cloud, both))
+    expect(all(await states(both))).toEqual(['there'])
+    expect([countIn(home, 'subnets'), countIn(far, 'subnets')]).toEqual([1, 2])
+    const { settings, place } = await setupOf(cloud, both).survey(ignoring())
+    expect(place.region).toBe(`${home}, ${far}`)
+    expect(settings).toMatchObject({
+      CRUCIBLE_EC2_REGIONS: both.region,
+      CRUCIBLE_EC2_SECURITY_GROUPS: expect.stringMatching(/^sg-\w+,sg-\w+$/),
+      CRUCIBLE_EC2_SUBNETS: expect.stringMatching(/^subnet-\w+,subnet-\w+,subnet-\w+$/),
+      CRUCIBLE_STORE: `s3://crucible-111122223333-${home}?region=${home}`,
+    })
+    expect(settings).not.toHaveProperty('CRUCIBLE_EC2_REGION')
+    // Whoever names but the first one removes the other one too.
+    await removed(setupOf(cloud))
+    expect(await everythingOf(cloud)).toEqual(before)
+  })
+
+  it('may get the second one later, and keeps it when only the first one is named', async () => {
+    await start(world)
+    await applied(setupOf(cloud))
+    expect(countIn(far, 'subnets')).toBe(0)
+    await expect(setupOf(cloud, { region: far }).survey(ignoring())).rejects.toMatchObject({
+      failure: { hint: expect.stringContaining(`--region ${home},${far}`) },
+    })
+    const steps = await applied(setupOf(cloud, both))
+    expect(steps.filter(({ did }) => did === 'mended').map(({ part: { id } }) => id)).toEqual(
+      expect.arrayContaining(['machine', 'worker', 'buyer']),
+    )
+    expect(await applied(setupOf(cloud))).toEqual([])
+    expect(countIn(far, 'subnets')).toBe(2)
+  })
+})
+
 const MAKING = [
   ...['CreateVpc', 'CreateInternetGateway', 'CreateRouteTable', 'CreateSubnet', 'CreateVpcEndpoint'],
   ...['CreateSecurityGroup', 'AttachInternetGateway', 'AssociateRouteTable', 'CreateRole'],

@@ -1,0 +1,210 @@
+import type { FindOutcome } from '../../core/activities'
+import type { MachineHandle, OwnedResource, ResourceHandle } from '../../core/handle'
+import type { Observation } from '../../core/observation'
+import type { Offer } from '../../core/offer'
+import type { Order } from '../../core/plan'
+import { formatDuration, MINUTE_MS, SECOND_MS } from '../../core/time'
+import type { Backend, CallContext, LookContext } from '../backend'
+import { mergeProblems } from './check-regions'
+import { transient } from './errors'
+import { regionOfPlace } from './region-names'
+import { withoutRegion, withRegion } from './region-pins'
+import type { StoreRegion } from './store-region'
+import { transferBetween } from './transfer'
+
+export interface RegionsOptions {
+  /** Where machines are bought, the first one first; one at least. */
+  regions: readonly string[]
+  /** The backend of one Region, with its own clients, caches and rate limit. */
+  open: (region: string) => Backend
+  /** Where the store is, as far as that is known. */
+  storeRegion: StoreRegion
+}
+
+/** A plan does without a Region that has not answered after this long: callers wait for twenty seconds at most. */
+const OFFERS_LIMIT_MS = 15 * SECOND_MS
+/** Garbage collection has time, but not for ever. */
+const LIST_LIMIT_MS = MINUTE_MS
+
+/**
+ * Several Regions of one account as one backend. A machine is asked for in the Region that its handle names, whether that is still listed
+ * or not.
+ */
+export function acrossRegions({ regions, open, storeRegion }: RegionsOptions): Backend {
+  const opened = new Map<string, Backend>()
+  const at = (region: string): Backend => {
+    const known = opened.get(region) ?? open(region)
+    opened.set(region, known)
+    return known
+  }
+  const first = at(regions[0]!)
+  const regionOf = ({ data, ...handle }: ResourceHandle): string =>
+    data?.['region'] ?? regionOfPlace((handle as Partial<MachineHandle>).realised?.place ?? '') ?? regions[0]!
+  const of = (handle: ResourceHandle): Backend => at(regionOf(handle))
+  const hasSeveral = regions.length > 1
+  const look = { regions, at }
+  return {
+    ...first,
+    places: regions,
+    placeOf: regionOf,
+    check: async (ctx) =>
+      hasSeveral
+        ? mergeProblems(
+            await Promise.all(
+              regions.map(async (region) => ({ region, problems: await at(region).check(ctx) })),
+            ),
+          )
+        : first.check(ctx),
+    offers: async (request, ctx, pins) => {
+      const [store, answers] = await Promise.all([
+        storeRegion(ctx.signal),
+        inEach({ ...look, ctx, limitMs: OFFERS_LIMIT_MS }, (backend, region, within) =>
+          backend.offers(request, within, hasSeveral ? withoutRegion(pins, region, regions[0]!) : pins),
+        ),
+      ])
+      return answers.flatMap(({ region, answer }) =>
+        answer.map((offer) => inRegion(offer, { region, store, hasSeveral })),
+      )
+    },
+    launch: (order, ctx) => {
+      const region = regionOfOrder(order) ?? regions[0]!
+      return at(region).launch({ ...order, offers: order.offers.filter(isIn(region)) }, ctx)
+    },
+    find: async (attemptId, ctx) =>
+      joined(await inEach({ ...look, ctx }, (backend, _, within) => backend.find(attemptId, within))),
+    start: (handle, order, ctx) => of(handle).start!(handle, order, ctx),
+    drain: (handle, drain, ctx) => of(handle).drain!(handle, drain, ctx),
+    observe: (handles, ctx) => observeAll(handles, { regionOf, at, ctx }),
+    prices: (handle, time, ctx) => of(handle).prices!(handle, time, ctx),
+    terminate: (resource, ctx) => of(resource).terminate(resource, ctx),
+    list: (deployment, ctx) =>
+      listed({ ...look, ctx }, (backend, within) => backend.list(deployment, within)),
+    leftovers: (deployment, ctx) =>
+      listed({ ...look, ctx }, (backend, within) => backend.leftovers!(deployment, within)),
+    logs: (handle, cursor, ctx) => of(handle).logs!(handle, cursor, ctx),
+  }
+}
+
+interface Look {
+  regions: readonly string[]
+  at: (region: string) => Backend
+  ctx: LookContext
+  /** A Region that takes longer has not answered. */
+  limitMs?: number
+}
+
+type Ask<T> = (backend: Backend, region: string, ctx: CallContext) => Promise<T>
+
+/**
+ * Asks every Region that is listed, and those of `ctx.alsoAt`; or only those of `ctx.within`. One that fails is named to `ctx.unseen`;
+ * where none of them answers, or nobody wants to hear of one, the error is thrown.
+ */
+async function inEach<T>(
+  { regions, at, ctx, limitMs }: Look,
+  ask: Ask<T>,
+): Promise<{ region: string; answer: T }[]> {
+  const { within, alsoAt = [], unseen } = ctx
+  const named = (within ?? []).map((place) => regionOfPlace(place)).filter((one) => one !== undefined)
+  const asked = [...new Set(named.length > 0 ? named : [...regions, ...alsoAt])]
+  const settled = await Promise.allSettled(
+    asked.map((region) =>
+      patiently({ region, ctx, limitMs }, (signal) => ask(at(region), region, { signal })),
+    ),
+  )
+  if (ctx.signal.aborted) throw transient('the caller stopped waiting')
+  const answers = settled.flatMap((result, index) =>
+    result.status === 'fulfilled' ? [{ region: asked[index]!, answer: result.value }] : [],
+  )
+  const failures = settled.flatMap((result, index) =>
+    result.status === 'rejected' ? [{ region: asked[index]!, error: result.reason as unknown }] : [],
+  )
+  const hasListed = answers.some(({ region }) => regions.includes(region))
+  const [firstFailure] = failures
+  if (firstFailure !== undefined && (unseen === undefined || !hasListed)) throw firstFailure.error
+  for (const { region, error } of failures) unseen?.(region, error)
+  return answers
+}
+
+async function patiently<T>(
+  { region, ctx, limitMs }: { region: string; ctx: CallContext; limitMs: number | undefined },
+  ask: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (limitMs === undefined) return ask(ctx.signal)
+  const limit = AbortSignal.timeout(limitMs)
+  try {
+    return await ask(AbortSignal.any([ctx.signal, limit]))
+  } catch (error) {
+    if (!limit.aborted) throw error
+    throw transient(`${region} did not answer within ${formatDuration(limitMs)}`)
+  }
+}
+
+async function listed(
+  look: Look,
+  list: (backend: Backend, ctx: CallContext) => Promise<OwnedResource[]>,
+): Promise<OwnedResource[]> {
+  const found = await inEach({ ...look, limitMs: LIST_LIMIT_MS }, (backend, _, within) =>
+    list(backend, within),
+  )
+  return found.flatMap(({ region, answer }) =>
+    answer.map((resource) => ({
+      ...resource,
+      handle: { ...resource.handle, data: { ...resource.handle.data, region } },
+    })),
+  )
+}
+
+/** What all Regions say of the machines of one attempt: there is none only if each of them is certain. */
+function joined(found: { answer: FindOutcome }[]): FindOutcome {
+  const answers = found.map(({ answer }) => answer)
+  const handles = answers.flatMap((one) => (one.kind === 'found' ? one.handles : []))
+  if (handles.length > 0)
+    return { kind: 'found', handles: handles.sort((a, b) => a.launchedAtMs - b.launchedAtMs) }
+  const unsettled = answers.flatMap((one) => (one.kind === 'unsettled' ? [one.againInMs] : []))
+  if (unsettled.length > 0) return { kind: 'unsettled', againInMs: Math.min(...unsettled) }
+  const ended = answers.flatMap((one) => (one.kind === 'absent' ? (one.ended ?? []) : []))
+  return { kind: 'absent', ...(ended.length > 0 && { ended }) }
+}
+
+async function observeAll(
+  handles: MachineHandle[],
+  {
+    regionOf,
+    at,
+    ctx,
+  }: { regionOf: (handle: MachineHandle) => string; at: (region: string) => Backend; ctx: CallContext },
+): Promise<Observation[]> {
+  const regions = [...new Set(handles.map(regionOf))]
+  const seen = new Map<MachineHandle, Observation>()
+  await Promise.all(
+    regions.map(async (region) => {
+      const own = handles.filter((handle) => regionOf(handle) === region)
+      const answers = await at(region).observe(own, ctx)
+      own.forEach((handle, index) => seen.set(handle, answers[index]!))
+    }),
+  )
+  return handles.map((handle) => seen.get(handle)!)
+}
+
+const isIn =
+  (region: string) =>
+  ({ place }: Offer): boolean =>
+    (regionOfPlace(place) ?? region) === region
+
+/** All offers of an order are of one Region: the planner sees to it. */
+function regionOfOrder({ offers }: Order): string | undefined {
+  return regionOfPlace(offers[0]?.place ?? '')
+}
+
+function inRegion(
+  offer: Offer,
+  { region, store, hasSeveral }: { region: string; store: string | undefined; hasSeveral: boolean },
+): Offer {
+  const transfer = store === undefined ? undefined : transferBetween(region, store)
+  return {
+    ...offer,
+    ...(hasSeveral && { region }),
+    ...(hasSeveral && offer.pins !== undefined && { pins: withRegion(offer.pins, region) }),
+    ...(transfer !== undefined && { transfer }),
+  }
+}

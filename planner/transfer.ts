@@ -1,0 +1,82 @@
+import type { JobSpec } from '../core/job'
+import { formatUsd, type MicroUsd } from '../core/money'
+import type { DataTransfer, Offer } from '../core/offer'
+import { formatBytes } from '../core/resources'
+import { savingOf, type SavedBefore } from '../core/saving'
+import { SECOND_MS } from '../core/time'
+import { ASSUMED_CHECKPOINT_EVERY_MS, ASSUMED_DURATION_MS } from './assumptions'
+import type { PlanRequest } from './request'
+
+/** Providers bill by 10^9 bytes. */
+const BYTES_PER_GB = 1e9
+
+/** What of a job goes between its machines and the store. */
+export interface Traffic {
+  /** Code and, once known, files that come with it; read by each machine. */
+  bundleBytes?: number
+  /** The newest checkpoint of the job, or of one of its name. */
+  savedBefore?: SavedBefore
+  /** The first machine begins by restoring a checkpoint. */
+  isResumed: boolean
+}
+
+/** What moving a job's data to and from a store in another Region takes. */
+export interface TransferEstimate {
+  upBytes: number
+  downBytes: number
+  costMicroUsd: MicroUsd
+  /** What the machine waits for: what it reads. It saves beside its work. */
+  durationMs: number
+  /** The size of its checkpoints is not known, so that they are not in it. */
+  isSizeUnknown: boolean
+}
+
+/**
+ * Each machine reads the bundle, all but a fresh first one a checkpoint; a checkpoint is saved at every interval and at the end. Inputs that
+ * are downloaded from elsewhere are not in it: how big they are nobody knows before.
+ */
+export function transferOf(
+  way: DataTransfer,
+  spec: JobSpec,
+  { traffic, workMs, interruptions }: { traffic: Traffic; workMs: number; interruptions: number },
+): TransferEstimate {
+  const sizeBytes = savingOf(spec, traffic.savedBefore)?.sizeBytes
+  const { bundleBytes = 0, isResumed } = traffic
+  const saves = Math.floor(workMs / (spec.checkpoint.everyMs ?? ASSUMED_CHECKPOINT_EVERY_MS)) + 1
+  const restores = interruptions + (isResumed ? 1 : 0)
+  const upBytes = Math.round((sizeBytes ?? 0) * saves)
+  const downBytes = Math.round((sizeBytes ?? 0) * restores + bundleBytes * (1 + interruptions))
+  const costMicroUsd = Math.ceil(
+    (upBytes * way.upMicroUsdPerGb + downBytes * way.downMicroUsdPerGb) / BYTES_PER_GB,
+  )
+  const durationMs = Math.ceil((downBytes / way.bytesPerSecond) * SECOND_MS)
+  return { upBytes, downBytes, costMicroUsd, durationMs, isSizeUnknown: sizeBytes === undefined }
+}
+
+/** The same for an offer of a plan; nothing where the store is at the machine's side. */
+export function transferFor(
+  { transfer: way }: Pick<Offer, 'transfer'>,
+  { spec, savedBefore, bundleBytes, isFirst = false }: PlanRequest,
+  interruptions: number,
+): TransferEstimate | undefined {
+  if (way === undefined) return undefined
+  const traffic = {
+    isResumed: !isFirst && savedBefore !== undefined,
+    ...(savedBefore === undefined ? {} : { savedBefore }),
+    ...(bundleBytes === undefined ? {} : { bundleBytes }),
+  }
+  const workMs = spec.durationMs ?? ASSUMED_DURATION_MS
+  return transferOf(way, spec, { traffic, workMs, interruptions })
+}
+
+/** `of that $0.24 for about 12 GB to and from the store in us-east-1, at $0.02 a GB` */
+export function transferInWords(way: DataTransfer, transfer: TransferEstimate): string {
+  const { upBytes, downBytes, costMicroUsd, isSizeUnknown } = transfer
+  const rate = [...new Set([way.upMicroUsdPerGb, way.downMicroUsdPerGb])]
+    .map((each) => formatUsd(each))
+    .join(' and ')
+  const where = `to and from the store in ${way.storeRegion}`
+  if (isSizeUnknown)
+    return `moving checkpoints ${where} costs ${rate} a GB, which is not in the cost: their size is not known (\`checkpoint: { size: ... }\`)`
+  return `of that ${formatUsd(costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate} a GB`
+}

@@ -1,0 +1,104 @@
+import { describe, expect, it } from '@jest/globals'
+import type { PlanInput } from '../../core/activities'
+import { EMPTY_LEDGER } from '../../core/ledger'
+import { microUsd } from '../../core/money'
+import type { DataTransfer, Offer } from '../../core/offer'
+import { HOUR_MS, MINUTE_MS } from '../../core/time'
+import { DEFAULT_TIMING } from '../../core/timing'
+import { makeOrder } from '../../planner/order'
+import type { PlanRequest } from '../../planner/request'
+import { offer, plan, rejection, request, SPEC } from './wishes'
+
+const WAY: DataTransfer = {
+  storeRegion: 'us-east-1',
+  upMicroUsdPerGb: microUsd(0.02),
+  downMicroUsdPerGb: microUsd(0.02),
+  bytesPerSecond: 50e6,
+}
+/** 10 GB every half hour, for two hours: five of them go up. */
+const spec = {
+  ...SPEC,
+  durationMs: 2 * HOUR_MS,
+  checkpoint: { everyMs: 30 * MINUTE_MS, sizeBytes: 10e9 },
+}
+const near = (changes: Partial<Offer> = {}): Offer =>
+  offer({ place: 'us-east-1a', region: 'us-east-1', priceMicroUsdPerHour: microUsd(1), ...changes })
+const far = (changes: Partial<Offer> = {}): Offer =>
+  near({ place: 'eu-west-1a', region: 'eu-west-1', transfer: WAY, ...changes })
+
+function ordered(offers: Offer[], changes: Partial<PlanRequest> = {}, budgetMicroUsd?: number) {
+  const asked = request(offers, { spec, ...changes })
+  const input: PlanInput = {
+    ...{ jobId: 'job', deployment: 'd', recordSeq: 0, attempt: 1, bundle: null, avoid: [] },
+    ledger: EMPTY_LEDGER,
+    resolved: {
+      ...{ spec, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: 's3://jobs' },
+      policy: { failuresMax: 0, interruptionsMax: 0, unclassifiedMax: 0 },
+    },
+    ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
+  }
+  return makeOrder(plan(offers, { spec, ...changes }), input, asked.answers)
+}
+
+describe('a store in another Region', () => {
+  it('adds what saving checkpoints there costs, and says so', () => {
+    const { placements } = plan([far()], { spec })
+    // Four at their intervals and one at the end: 50 GB at $0.02.
+    expect(placements[0]).toMatchObject({ transferMicroUsd: microUsd(1), costMicroUsd: microUsd(3) })
+    expect(placements[0]!.reasons.join('; ')).toContain(
+      'of that $1.00 for about 50 GB to and from the store in us-east-1, at $0.02 a GB',
+    )
+  })
+
+  it('makes a dearer machine beside the store the cheaper place', () => {
+    const dearer = near({ priceMicroUsdPerHour: microUsd(1.4) })
+    expect(plan([far(), dearer], { spec }).placements[0]!.offer.region).toBe('us-east-1')
+    const cheaper = far({ priceMicroUsdPerHour: microUsd(0.8) })
+    expect(plan([cheaper, dearer], { spec }).placements[0]!.offer.region).toBe('eu-west-1')
+  })
+
+  it('is waited for where a checkpoint is restored first', () => {
+    const savedBefore = { totalBytes: 10e9, uploadMs: 0, saveMs: 0 }
+    const resumed = plan([far()], { spec, savedBefore, isFirst: false }).placements[0]!
+    const fresh = plan([far()], { spec, isFirst: true }).placements[0]!
+    expect(resumed.transferMicroUsd! - fresh.transferMicroUsd!).toBe(microUsd(0.2))
+    expect(resumed.durationMs - fresh.durationMs).toBe(200_000)
+  })
+
+  it('restores after every interruption that is expected', () => {
+    const spot = far({ capacityType: 'spot', interruptionsPerHour: 1 })
+    const often = plan([spot], { spec: { ...spec, isInterruptible: true } }).placements[0]!
+    expect(often.transferMicroUsd).toBe(microUsd(1.4))
+  })
+
+  it('says the price where the size of checkpoints is not known', () => {
+    const unknown = { ...spec, checkpoint: { everyMs: HOUR_MS } }
+    const [best] = plan([far()], { spec: unknown }).placements
+    expect(best!.transferMicroUsd).toBe(0)
+    expect(best!.reasons.join('; ')).toContain('costs $0.02 a GB, which is not in the cost')
+  })
+
+  it('takes its share of the budget before the machine gets the rest', () => {
+    expect(ordered([far()], {}, microUsd(10)).runner.limits.budget?.microUsd).toBe(microUsd(9))
+    expect(ordered([near()], {}, microUsd(10)).runner.limits.budget?.microUsd).toBe(microUsd(10))
+  })
+
+  it('is no place for a budget that its transfer alone uses up', () => {
+    const remainingMicroUsd = microUsd(1.001)
+    expect(rejection(far(), { spec, remainingMicroUsd, isFirst: false })).toMatchObject({
+      reason: expect.stringContaining('after $1.00 for moving its data,'),
+    })
+    expect(rejection(far(), { spec, remainingMicroUsd: microUsd(2.5), isFirst: true })).toMatchObject({
+      reason: expect.stringContaining('and $1.00 for moving its data; the budget is $2.50'),
+    })
+  })
+})
+
+describe('an order', () => {
+  it('goes to one Region, however alike the offers of another one are', () => {
+    const elsewhere = near({ place: 'us-west-2a', region: 'us-west-2' })
+    const offers = [near(), near({ place: 'us-east-1b' }), elsewhere]
+    const order = ordered(offers)
+    expect(order.offers.map(({ place }) => place)).toEqual(['us-east-1a', 'us-east-1b'])
+  })
+})
