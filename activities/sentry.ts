@@ -162,7 +162,7 @@ export class Sentry {
         const over = await this.readResult(evidence)
         if (over !== undefined) return over
       }
-      return this.reportRunning()
+      return this.reportRunning() ?? this.reportWarning()
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       evidence.storeFailedAtMs = this.lookedAtMs
@@ -184,6 +184,13 @@ export class Sentry {
       return undefined
     this.isRunning = true
     return { kind: 'running' }
+  }
+
+  private reportWarning(): WatchOutcome | undefined {
+    const { warned } = this.input
+    if (warned === undefined || this.beat === undefined) return undefined
+    const warning = this.beat.warning ?? null
+    return (warning?.kind ?? null) === warned ? undefined : { kind: 'warned', warning }
   }
 
   /** Goes on from the lease that an earlier watch left. */

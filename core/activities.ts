@@ -179,6 +179,8 @@ export interface WatchInput {
   isExpiring?: boolean
   /** Its budget was reported as reached. */
   isBudgetReached?: boolean
+  /** What the runner's warning was about when it was told last, null for none; missing where no more of it is wanted. */
+  warned?: RunnerWarning['kind'] | null
 }
 
 /** Why a watch returned. */
@@ -191,6 +193,8 @@ export type WatchOutcome =
   | { kind: 'expiring'; leftMs: number }
   /** What is left of what the attempt may cost is needed to save and stop. */
   | { kind: 'budget' }
+  /** The runner warns of something else than before, or no more. */
+  | { kind: 'warned'; warning: RunnerWarning | null }
   /** The machine lives, its runner has long been silent, and both provider and store answer. */
   | { kind: 'silent'; silentMs: number }
 

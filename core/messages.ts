@@ -1,5 +1,5 @@
 /** What goes in and out of workflows: inputs, results, the status query, updates and signals. */
-import type { Checkpoint } from './checkpoint'
+import type { Checkpoint, RunnerWarning } from './checkpoint'
 import type { Artifact, DrainReason, Limits, Progress } from './documents'
 import type { MachineHandle } from './handle'
 import type { BundleRef, JobReason, JobSpec, JobState } from './job'
@@ -150,6 +150,12 @@ export interface RunningNotice {
   handle: MachineHandle
 }
 
+/** Signal from an attempt to its job: what the runner warns of now. */
+export interface WarningNotice {
+  attempt: number
+  warning: RunnerWarning | null
+}
+
 /** Update of a job: move it. Without a target it moves to the best placement but the present one, if there is another. */
 export interface MigrateUpdate {
   to?: BackendChoice
@@ -209,5 +215,6 @@ export const CANCEL_NOW_UPDATE = 'cancelNow'
 export const DRAIN_SIGNAL = 'drain'
 export const EXTEND_SIGNAL = 'extend'
 export const RUNNING_SIGNAL = 'running'
+export const WARNING_SIGNAL = 'warning'
 /** Signal to a job and to its attempt: whatever waits before it tries again tries now. */
 export const RETRY_SIGNAL = 'retry'

@@ -1,4 +1,5 @@
 import { defineQuery, setCurrentDetails, setHandler } from '@temporalio/workflow'
+import type { RunnerWarning } from '../core/checkpoint'
 import type { DrainReason } from '../core/documents'
 import type { Failure } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
@@ -8,7 +9,7 @@ import { nameInMarkdown } from '../core/markdown'
 import { formatInstant } from '../core/time'
 import { setAttributes } from './attributes'
 import { Retries } from './forever'
-import { headline, money, sentence } from './markdown'
+import { headline, money, sentence, warningLines } from './markdown'
 
 const statusQuery = defineQuery<AttemptStatus>(STATUS_QUERY)
 
@@ -18,6 +19,7 @@ export class AttemptPage {
   private readonly status: AttemptStatus = { state: 'provisioning', reason: 'launching', handle: null }
   private story = ''
   private remark = ''
+  private warning = ''
   private costMicroUsd: MicroUsd | undefined
 
   constructor(private readonly input: AttemptInput) {
@@ -40,6 +42,11 @@ export class AttemptPage {
   running(handle: MachineHandle): void {
     this.status.handle = handle
     this.move('running', 'training')
+  }
+
+  warn(warning: RunnerWarning | null): void {
+    this.warning = warning?.text ?? ''
+    this.show()
   }
 
   stopping(reason: DrainReason): void {
@@ -89,6 +96,7 @@ export class AttemptPage {
       headline({ state, reason, text: this.story }),
       '',
       ...facts.map((fact) => `- ${fact}`),
+      ...warningLines(this.warning),
       ...(this.remark === '' ? [] : ['', `**Trouble, retrying:** ${sentence(this.remark)}`]),
     ]
     setCurrentDetails(lines.join('\n'))

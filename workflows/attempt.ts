@@ -1,31 +1,23 @@
-import {
-  ApplicationFailure,
-  CancellationScope,
-  condition,
-  getExternalWorkflowHandle,
-  patched,
-  setCurrentDetails,
-  workflowInfo,
-} from '@temporalio/workflow'
+import { ApplicationFailure, CancellationScope, condition, patched } from '@temporalio/workflow'
 import type { Settlement, WatchOutcome } from '../core/activities'
+import type { RunnerWarning } from '../core/checkpoint'
 import type { Drain, DrainReason } from '../core/documents'
-import { failureFrom } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import {
   ATTEMPT_FAILED,
   RUNNING_SIGNAL,
+  WARNING_SIGNAL,
   type AttemptInput,
   type AttemptOutcome,
-  type RunningNotice,
 } from '../core/messages'
 import { formatDuration } from '../core/time'
 import { on, orchestrator, pressing } from './activities'
-import { sentence } from './markdown'
 import { AttemptPage } from './attempt-page'
 import { attemptOrders, type AttemptOrders } from './attempt-orders'
 import { forever, kept } from './forever'
 import { failedLaunch, launch, startRunner } from './launch'
+import { tellJob } from './tell-job'
 
 /**
  * One placement of a job on one machine, from its order to the certainty that the machine has ended. It is never cut short:
@@ -125,6 +117,8 @@ async function follow(
   let isRunning = false
   let isExpiring = false
   let isBudgetReached = false
+  let warned: RunnerWarning['kind'] | null = null
+  let warningsLeft = WARNINGS_TOLD_MAX
   // Once more should the runner never speak: harmless where it runs, and mends it where it never did.
   let startsLeft = order.runnerStart === 'with-launch' ? 0 : 2
   const start = async (): Promise<AttemptEnd | null> => {
@@ -146,6 +140,7 @@ async function follow(
           isRunning,
           ...(isExpiring && { isExpiring }),
           ...(isBudgetReached && { isBudgetReached }),
+          ...(warningsLeft > 0 && { warned }),
         }),
       page,
     )
@@ -153,7 +148,13 @@ async function follow(
       case 'running':
         isRunning = true
         page.running(handle)
-        await tellJob({ attempt: order.attempt, handle })
+        await tellJob(RUNNING_SIGNAL, { attempt: order.attempt, handle })
+        break
+      case 'warned':
+        warned = seen.warning?.kind ?? null
+        warningsLeft -= 1
+        page.warn(seen.warning)
+        await tellJob(WARNING_SIGNAL, { attempt: order.attempt, warning: seen.warning })
         break
       case 'expiring':
         isExpiring = true
@@ -173,20 +174,12 @@ async function follow(
   }
 }
 
+/** Changes of warnings that the pages show: each costs some events, and a runner may change its mind all the time. */
+const WARNINGS_TOLD_MAX = 6
+
 function silence(silentMs: number): AttemptEnd {
   const message = `The machine runs, but its runner has said nothing for ${formatDuration(silentMs)} while provider and store answered.`
   return { kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message, code: 'silent' } }
-}
-
-/** The job's page shows it; a job that is gone (ended by hand) needs no telling. */
-async function tellJob(notice: RunningNotice): Promise<void> {
-  const { parent } = workflowInfo()
-  if (parent === undefined) return
-  try {
-    await getExternalWorkflowHandle(parent.workflowId).signal(RUNNING_SIGNAL, notice)
-  } catch (error) {
-    setCurrentDetails(`The job could not be told: ${sentence(failureFrom(error).message)}`)
-  }
 }
 
 /**

@@ -11,9 +11,11 @@ import {
   EXTEND_UPDATE,
   MIGRATE_UPDATE,
   RUNNING_SIGNAL,
+  WARNING_SIGNAL,
   type ExtendUpdate,
   type MigrateUpdate,
   type RunningNotice,
+  type WarningNotice,
   type UpdateReceipt,
 } from '../core/messages'
 import { formatUsd } from '../core/money'
@@ -29,6 +31,7 @@ import { armDeadline } from './limits'
 const migrateUpdate = defineUpdate<UpdateReceipt, [MigrateUpdate]>(MIGRATE_UPDATE)
 const extendUpdate = defineUpdate<UpdateReceipt, [ExtendUpdate]>(EXTEND_UPDATE)
 const cancelNowUpdate = defineUpdate<UpdateReceipt>(CANCEL_NOW_UPDATE)
+const warningSignal = defineSignal<[WarningNotice]>(WARNING_SIGNAL)
 const runningSignal = defineSignal<[RunningNotice]>(RUNNING_SIGNAL)
 
 /** What is left of a drain when somebody cannot wait: time for a signal handler, not for an upload. */
@@ -92,6 +95,7 @@ export function listen(run: JobRun): void {
     },
   )
 
+  setHandler(warningSignal, (notice) => page.warned(notice), { description: 'What the runner warns of.' })
   setHandler(runningSignal, ({ attempt, handle }) => {
     if (attempt === page.status.attemptsTotal) page.running(handle)
   })

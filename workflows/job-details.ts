@@ -5,13 +5,10 @@ import type { AttemptRecord } from '../core/ledger'
 import type { JobStatus } from '../core/messages'
 import { nameInMarkdown } from '../core/markdown'
 import { formatDuration, formatInstant } from '../core/time'
-import { headline, isSaidBy, money, sentence } from './markdown'
+import { headline, isSaidBy, money, sentence, warningLines } from './markdown'
 
 /** Attempts on the page; the server keeps 20,000 bytes of details. */
 const ATTEMPTS_ON_PAGE_MAX = 12
-
-/** A runner's words; ours are far shorter. */
-const WARNING_LENGTH_MAX = 1_000
 
 /** The job's page in the Temporal UI, in markdown. Nothing in it changes between two events of the workflow. */
 export function jobDetails(status: JobStatus): string {
@@ -52,13 +49,9 @@ function stepOf({ id, step, isStepKnown }: Checkpoint): string {
   return isStepKnown === false ? id : `step ${step}`
 }
 
-/** What the runner of the newest attempt warned of last, as its settlement has it. */
+/** What the runner of the newest attempt warned of last. */
 function warningOf(last: AttemptRecord | undefined): string[] {
-  if (last?.warning === undefined) return []
-  return [
-    '',
-    `**Warning (attempt ${last.number}):** ${sentence(last.warning.text.slice(0, WARNING_LENGTH_MAX))}`,
-  ]
+  return last?.warning === undefined ? [] : warningLines(last.warning.text, ` (attempt ${last.number})`)
 }
 
 function listOf(attempts: AttemptRecord[]): string[] {

@@ -6,7 +6,14 @@ import type { Failure } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import { isFinal, JOB_TRANSITIONS, type JobReason, type JobState } from '../core/job'
 import type { AttemptRecord } from '../core/ledger'
-import { ATTEMPTS_SHOWN_MAX, STATUS_QUERY, type JobInput, type JobStatus, type Pause } from '../core/messages'
+import {
+  ATTEMPTS_SHOWN_MAX,
+  STATUS_QUERY,
+  type JobInput,
+  type JobStatus,
+  type Pause,
+  type WarningNotice,
+} from '../core/messages'
 import type { Order } from '../core/plan'
 import { setAttributes } from './attributes'
 import { Retries } from './forever'
@@ -115,6 +122,14 @@ export class JobPage {
     // A job that is being stopped says so until it has.
     if (this.status.state === 'provisioning') this.move('running', 'training', 'Training.')
     else this.show()
+  }
+
+  warned({ attempt: number, warning }: WarningNotice): void {
+    const attempt = this.lastAttempt
+    if (attempt?.number !== number) return
+    if (warning === null) delete attempt.warning
+    else attempt.warning = warning
+    this.show()
   }
 
   settled(settlement: Settlement): void {

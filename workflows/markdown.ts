@@ -26,3 +26,11 @@ export function isSaidBy(state: string, reason: string): boolean {
 }
 
 const USUAL_REASON: Readonly<Record<string, string>> = { running: 'training', succeeded: 'completed' }
+
+/** A runner's words; ours are far shorter. */
+const WARNING_LENGTH_MAX = 1_000
+
+/** What a runner warns of, on a page; nothing where it does not. */
+export function warningLines(text: string, of = ''): string[] {
+  return text === '' ? [] : ['', `**Warning${of}:** ${sentence(text.slice(0, WARNING_LENGTH_MAX))}`]
+}

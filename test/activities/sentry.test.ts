@@ -47,6 +47,19 @@ describe('a sentry', () => {
     expect(await sentry({ isRunning: true }).look(RUNNING, true)).toBeUndefined()
   })
 
+  it('reports what the runner warns of once, and that it no longer does', async () => {
+    const warning = { kind: 'no-checkpoint', text: 'No checkpoint.', sinceMs: 1 }
+    await place.beat(order, { seq: 1, warning })
+    const known = (warned?: string | null): Sentry =>
+      sentry({ isRunning: true, ...(warned !== undefined && { warned }) })
+    expect(await known(null).look(RUNNING, true)).toEqual({ kind: 'warned', warning })
+    expect(await known('no-checkpoint').look(RUNNING, true)).toBeUndefined()
+    expect(await known().look(RUNNING, true)).toBeUndefined()
+    await place.beat(order, { seq: 2 })
+    expect(await known('no-checkpoint').look(RUNNING, true)).toEqual({ kind: 'warned', warning: null })
+    expect(await known(null).look(RUNNING, true)).toBeUndefined()
+  })
+
   it('reads nothing when no read is due', async () => {
     await place.beat(order)
     expect(await sentry().look(RUNNING, false)).toBeUndefined()

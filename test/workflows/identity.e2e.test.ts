@@ -9,6 +9,8 @@ import { attemptIdOf, JOB_ID_PATTERN, parseAttemptId, SEARCH_ATTRIBUTES } from '
 import { readRecords } from '../../storage/record'
 import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
 import { Deployment, LONG, SPOT, statusOf, worldsOn, type JobHandle, type WorldWishes } from './harness'
+import { WARNING } from '../backends/scripted/scripted-runner'
+import { until } from '../support/until'
 import { forReason, inState, TEST_LIMIT_MS } from './looks'
 
 jest.setTimeout(TEST_LIMIT_MS)
@@ -131,6 +133,25 @@ describe("the job's page in the Temporal UI", () => {
         [SEARCH_ATTRIBUTES.reason]: ['training'],
         [SEARCH_ATTRIBUTES.backend]: ['scripted:spot'],
       })
+    }),
+  )
+
+  const WARNS = { ...LONG, stepsPerSecond: 20, warns: { fromStep: 10, untilStep: 60 } }
+  it.concurrent(
+    'shows what the runner of a running attempt warns of, for as long as it does',
+    inWorld({ behave: () => WARNS, timing: { beatMs: 100 } }, async (deployment) => {
+      const job = await deployment.submit()
+      const attempt = deployment.client.workflow.getHandle('job/job-test/1')
+      const pages = async (): Promise<boolean[]> => {
+        const read = await Promise.all(
+          [job, attempt].map((handle) => handle.query<Metadata>('__temporal_workflow_metadata')),
+        )
+        return read.map(({ currentDetails }) => currentDetails.includes(`:** ${WARNING.text}`))
+      }
+      await inState(job, 'running')
+      expect(await pages()).toEqual([false, false])
+      await until(async () => (await pages()).every((isShown) => isShown))
+      await until(async () => (await pages()).every((isShown) => !isShown))
     }),
   )
 })

@@ -18,6 +18,8 @@ export interface Behaviour {
   lacksImage?: 'image' | 'image-login' | 'registry'
   /** The runner is of a version that knows nothing of reservations that end. */
   ignoresExpiry?: boolean
+  /** From and until which steps its runner warns that no checkpoint comes. */
+  warns?: { fromStep: number; untilStep: number }
   /** The machine is gone without a word. */
   diesAtStep?: number
   /** The machine loses its network: it works on unseen, until its lease lapses or its limits are reached. */

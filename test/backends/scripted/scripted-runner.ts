@@ -25,6 +25,12 @@ import { ScriptedWorkload, type WorkloadEvent } from './scripted-workload'
 /** The artifact of a job that has finished: the weights after its last step (`weightsAfter`). */
 export const WEIGHTS_ARTIFACT = 'weights.bin'
 
+export const WARNING = {
+  kind: 'no-checkpoint',
+  text: 'No checkpoint for 3 m: nothing was written.',
+  sinceMs: 1,
+}
+
 const LOOK_MS = 5 * SECOND_MS
 const RETRY_MS = SECOND_MS
 
@@ -311,11 +317,15 @@ export class ScriptedRunner {
   }
 
   #beatAt(terms: RunnerTerms, nowMs: number): Beat {
+    const progress = this.#progress(nowMs)
+    const { fromStep = Infinity, untilStep = 0 } = this.#o.behaviour.warns ?? {}
+    const step = progress?.step ?? -1
     return {
       attemptId: terms.order.attemptId,
       seq: this.#beat.seq,
       phase: this.#phases.at(-1)!.name,
-      progress: this.#progress(nowMs),
+      progress,
+      ...(step >= fromStep && step < untilStep && { warning: WARNING }),
       gpus: [],
       checkpoint: this.#checkpoint,
       restoredFrom: this.#restoredFrom,
