@@ -102,10 +102,11 @@ describe('a runner that cannot read the store', () => {
     )
   }
 
+  /** For the credentials of its first attempt. */
   const outOfReach = (jobId: string, action: string): void =>
     d.cloud.addFault({
       ...{ fault: 'error', code: 'ServiceUnavailable', status: 503 },
-      where: { service: 's3', action, caller: `*/${d.machineOf(jobId)}` },
+      where: { service: 's3', action, caller: `*${jobId}-1` },
     })
 
   it.concurrent('drains by the word of SSM, and the job goes on from the checkpoint of that', async () => {

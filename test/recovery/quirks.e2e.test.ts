@@ -134,7 +134,9 @@ describe('a whole job', () => {
       },
       worker: { managed: ['AdministratorAccess'] },
     }
-    await inWorld({ world: { roles, durations: { session: SESSION } } }, async (d) => {
+    // Its machines use the store with their role: sessions as short as these are too short for grants.
+    const settings = { CRUCIBLE_EC2_GRANTS: 'no' }
+    await inWorld({ world: { roles, durations: { session: SESSION } }, settings }, async (d) => {
       const running = await d.submit({ id: 'job-running' }, { lastAttempt: 99 })
       await d.atStep(running, 20)
       const machine = d.machineOf(running)
