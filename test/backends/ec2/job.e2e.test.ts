@@ -78,7 +78,10 @@ async function deploy(...egress: ('public' | 'none')[]): Promise<void> {
 }
 
 async function deployInto(world: WorldText): Promise<void> {
-  cloud = await startTestCloud(BUCKET, { ...world, throttling: 'off' })
+  // Machines use the store with their role here.
+  const managed = ['AmazonSSMManagedInstanceCore', 'AmazonS3FullAccess']
+  const roles = { 'crucible-machine': { managed, hasProfile: true, trusts: ['ec2.amazonaws.com'] } }
+  cloud = await startTestCloud(BUCKET, { roles, ...world, throttling: 'off' })
   store = openStore(`s3://${BUCKET}/store`)
   const namespace = await freshNamespace(at.client.connection as never)
   client = new Client({ connection: at.client.connection, namespace })
