@@ -215,6 +215,7 @@ describe('a job joined from workflow, record and beat', () => {
       cost: { spentMicroUsd: 0, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
       deadlineAtMs: null,
       trouble: null,
+      waiting: null,
       placement: null,
       attemptsTotal: 0,
       isLive: true,
