@@ -17,7 +17,8 @@ export interface Resume extends Strike {
   isAtMoment: boolean
   /**
    * `right`: it went on where its checkpoint ends. `ignored`: it was given a checkpoint and began earlier. `fresh`: there was no
-   * checkpoint. `lost`: it began from the beginning although a complete one was there. `unknown`: no step was seen.
+   * checkpoint. `lost`: it began from the beginning although a complete one was there. `unknown`: no step was seen, as of a machine
+   * that was taken before its program began.
    */
   kind: 'right' | 'ignored' | 'fresh' | 'lost' | 'unknown'
   restoredStep: number | null
@@ -52,10 +53,14 @@ function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
   const steps = next.steps.filter(({ atMs }) => restore === undefined || atMs >= restore.atMs)
   const firstStep = steps[0]?.step ?? null
   const had = attempts(life, next.number).flatMap(({ saved }) => saved)
+  const isLost = had.some(({ state }) => state === 'complete')
+  const hasBegun = steps.length > 0 || next.saved.length > 0
   const kind =
     restore === undefined
-      ? had.some(({ state }) => state === 'complete')
-        ? 'lost'
+      ? isLost
+        ? hasBegun
+          ? 'lost'
+          : 'unknown'
         : 'fresh'
       : kindOf({ restoredStep, firstStep, next, life })
   return {

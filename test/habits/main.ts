@@ -27,7 +27,10 @@ async function main(): Promise<void> {
       jobs: { default: 4, means: 'lives at a time' },
       habit: { default: '', as: 'NAME,...', means: 'only these habits' },
       story: { default: false, means: 'prints the story of every broken life' },
-      rehearse: { default: false, means: 'rehearses each program once, and compares the verdict with the expected one' },
+      rehearse: {
+        default: false,
+        means: 'rehearses each program once, and compares the verdict with the expected one',
+      },
       for: { default: '75s', as: 'TIME', means: 'with --rehearse: how long one takes at most' },
       real: { default: false, means: 'tries real libraries, in environments of their own in the cache' },
       'cuda-torch': { default: false, means: 'with --real: may download PyTorch with CUDA, some 5 GB' },
@@ -70,7 +73,7 @@ async function rehearseAll(options: {
     say(`npm run habits -- --rehearse --habit ${expected.name}`)
     for (const fault of faults) say(`  ${fault}`)
     for (const { name, outcome, text } of report?.checks ?? []) say(`    ${name}: ${outcome}, ${text}`)
-    for (const change of report?.changes ?? []) say(`    change: ${change}`)
+    for (const { text, yaml } of report?.changes ?? []) say(`    change: ${text} ${yaml ?? ''}`)
   }
   const expected = named(EXPECTED, options.names)
   const all = await runRehearsals({ ...options, expected, onDone })

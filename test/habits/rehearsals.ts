@@ -117,7 +117,7 @@ function command(
 
 /** How a report differs from what is expected. */
 export function faultsOf(expected: Expected, report: Report, exitCode: number | null): string[] {
-  const { survives, check, advice } = expected
+  const { survives, check, advice, line } = expected
   const faults: string[] = []
   if (report.survives !== survives)
     faults.push(`it says ${survives ? 'that it does not survive' : 'that it survives'}: ${report.summary}`)
@@ -125,8 +125,11 @@ export function faultsOf(expected: Expected, report: Report, exitCode: number | 
   if (exitCode !== code) faults.push(`the exit code is ${exitCode}, not ${code}`)
   const isFailed = report.checks.some(({ name, outcome }) => name === check && outcome === 'bad')
   if (check !== undefined && !isFailed) faults.push(`the check "${check}" does not fail`)
-  if (advice !== undefined && report.changes[0]?.includes(advice) !== true)
-    faults.push(`the first advice is ${JSON.stringify(report.changes[0] ?? null)}, without "${advice}"`)
+  const [first] = report.changes
+  if (advice !== undefined && `${first?.text}\n${first?.yaml ?? ''}`.includes(advice) !== true)
+    faults.push(`the first advice is ${JSON.stringify(first ?? null)}, without "${advice}"`)
+  if (line !== undefined && first?.line !== line)
+    faults.push(`the first advice names the line ${first?.line ?? 'of nothing'}, not ${line}`)
   return faults
 }
 

@@ -12,11 +12,15 @@ export interface Expected {
   check?: string
   /** A part of the first piece of advice. */
   advice?: string
+  /** The line of the program that the first piece of advice must name. */
+  line?: string
 }
 
 /** What the broken ones of the habits must be told; every other one survives. */
-const BROKEN: Readonly<Record<string, Pick<Expected, 'check' | 'advice'>>> = {
-  saves_elsewhere: { check: 'Checkpoint files', advice: '`checkpoint.directory: runs/exp1`' },
+const BROKEN: Readonly<Record<string, Pick<Expected, 'check' | 'advice' | 'line'>>> = {
+  saves_elsewhere: {
+    ...{ check: 'Checkpoint files', advice: 'checkpoint:\n  directory: runs/exp1', line: 'train.py:8' },
+  },
   never_saves: { check: 'Checkpoint files', advice: 'Nothing was saved' },
 }
 
@@ -47,12 +51,10 @@ const DELIBERATE: readonly Expected[] = [
 
 /** The one table of verdicts: every habit, and the programs that are broken on purpose. */
 export const EXPECTED: readonly Expected[] = [
-  ...HABITS.map(
-    ({ name, directory }): Expected => ({
-      ...{ name, folder: 'habits', survives: BROKEN[name] === undefined },
-      ...(directory === undefined ? {} : { directory }),
-      ...BROKEN[name],
-    }),
-  ),
+  ...HABITS.map(({ name, directory }): Expected => ({
+    ...{ name, folder: 'habits', survives: BROKEN[name] === undefined },
+    ...(directory === undefined ? {} : { directory }),
+    ...BROKEN[name],
+  })),
   ...DELIBERATE,
 ]
