@@ -62,7 +62,7 @@ function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
           ? 'lost'
           : 'unknown'
         : 'fresh'
-      : kindOf({ restoredStep, firstStep, next, life })
+      : kindOf({ restored: restore.checkpoint, restoredStep, firstStep, next, life })
   return {
     ...{ attempt: attempt.number, moment, manner, isAtMoment, kind, restoredStep, firstStep },
     restoredState: restore?.checkpoint.state ?? null,
@@ -78,17 +78,35 @@ function attempts(life: LifeSeen, before: number): AttemptSeen[] {
 }
 
 function kindOf(facts: {
+  restored: CheckpointSeen
   restoredStep: number | null
   firstStep: number | null
   next: AttemptSeen
   life: LifeSeen
 }): Resume['kind'] {
-  const { restoredStep, firstStep, next, life } = facts
+  const { restored, restoredStep, firstStep, next, life } = facts
   if (restoredStep === null) return 'unknown'
-  if (firstStep !== null) return firstStep < restoredStep - strideOf(life) ? 'ignored' : 'right'
+  if (firstStep !== null) {
+    const isExact = isNamed(restored) && restored.state === 'complete' && restored.evidence.kind !== 'next'
+    const least = isExact ? restoredStep - strideOf(life) : leastStepAfter(restoredStep, life)
+    return firstStep < least ? 'ignored' : 'right'
+  }
   const named = next.saved.filter(isNamed)[0]
   if (named === undefined) return 'unknown'
   return named.step <= restoredStep ? 'ignored' : 'right'
+}
+
+/**
+ * The least step that a program may begin with which was given a checkpoint whose own step is not certain: a save in the background
+ * holds an earlier one than was printed when its file was written, and a damaged file makes a program take the checkpoint before.
+ */
+function leastStepAfter(restoredStep: number, life: LifeSeen): number {
+  const earlier = life.attempts
+    .flatMap(({ saved }) => saved.map((each) => stepOf(each, life)))
+    .filter((step) => step !== null && step < restoredStep) as number[]
+  if (earlier.length > 0) return Math.max(...earlier) - strideOf(life)
+  const begun = life.attempts[0]?.steps[0]?.step ?? 0
+  return Math.min(restoredStep, begun + 1)
 }
 
 /** How far apart steps are seen: what is printed, and looked at, now and then only. */

@@ -113,6 +113,24 @@ describe('the judgement of a rehearsal', () => {
     expect(outcomes(report)['Loss continues']).toBe('bad')
   })
 
+  it('lets a save in the background hold an earlier step than was printed when its file was written', () => {
+    const named = { files: [file(0, { path: 'model.pt' })] }
+    const life = [checkpoint(14, 1, named), checkpoint(24, 1, named)]
+    const second = attempt(2, { restores: [restored(life[1]!)], steps: steps(21, 45) })
+    expect(judged([{ ...FIRST, saved: life }, second]).resumes).toMatchObject([{ kind: 'right' }])
+    const again = { ...second, steps: steps(1, 30) }
+    expect(judged([{ ...FIRST, saved: life }, again]).resumes).toMatchObject([{ kind: 'ignored' }])
+    const first = attempt(2, { restores: [restored(life[0]!)], steps: steps(1, 30) })
+    const short = { ...FIRST, saved: life.slice(0, 1) }
+    expect(judged([short, first]).resumes).toMatchObject([{ kind: 'ignored' }])
+  })
+
+  it('holds a program to the step of a checkpoint that proves itself', () => {
+    const exact = checkpoint(20, 1, { evidence: { kind: 'format', text: 'it can be read to its end' } })
+    const second = attempt(2, { restores: [restored(exact)], steps: steps(11, 45) })
+    expect(judged([FIRST, second]).resumes).toMatchObject([{ kind: 'ignored' }])
+  })
+
   it('takes no machine that was lost before its program began for a restart from the beginning', () => {
     const early = attempt(2, { strike: { ...KILL, isAtMoment: false } })
     const report = judged([FIRST, early, { ...SECOND, number: 3 }])
