@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { readFileSync, readdirSync, statSync, type Dirent } from 'node:fs'
 import { join } from 'node:path'
 
 const SOURCE = /\.(?:py|sh|ya?ml|toml|json)$/
@@ -50,16 +50,13 @@ function sourcesIn(code: string): { file: string; lines: string[] }[] {
   return found
 }
 
-function entriesOf(folder: string): ReturnType<typeof readEntries> {
+/** None where the folder is not there. */
+function entriesOf(folder: string): Dirent[] {
   try {
-    return readEntries(folder)
+    return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
   } catch {
     return []
   }
-}
-
-function readEntries(folder: string) {
-  return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 /** `undefined` for a file that is too large to be source, or that cannot be read. */
