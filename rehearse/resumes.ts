@@ -88,7 +88,7 @@ function kindOf(facts: {
   if (restoredStep === null) return 'unknown'
   if (firstStep !== null) {
     const isExact = isNamed(restored) && restored.state === 'complete' && restored.evidence.kind !== 'next'
-    const least = isExact ? restoredStep - strideOf(life) : leastStepAfter(restoredStep, life)
+    const least = isExact ? restoredStep - strideOf(life) : leastStepAfter({ restored, restoredStep, life })
     return firstStep < least ? 'ignored' : 'right'
   }
   const named = next.saved.filter(isNamed)[0]
@@ -97,16 +97,36 @@ function kindOf(facts: {
 }
 
 /**
- * The least step that a program may begin with which was given a checkpoint whose own step is not certain: a save in the background
- * holds an earlier one than was printed when its file was written, and a damaged file makes a program take the checkpoint before.
+ * The least step that a program may begin with which was given a checkpoint whose own step is not certain. A save in the background
+ * holds an earlier step than was printed when its file was written, by less than half of what lies between two saves. Only a checkpoint
+ * that is not complete may be damaged, and make a program take the one before.
  */
-function leastStepAfter(restoredStep: number, life: LifeSeen): number {
+function leastStepAfter({ restored, restoredStep, life }: Restored): number {
+  const apart = saveStrideOf(life)
+  const begun = life.attempts[0]?.steps[0]?.step ?? 0
+  if (apart === null) return Math.min(restoredStep, begun + 1)
+  if (restored.state === 'complete') return Math.max(begun + 1, restoredStep - apart / 2)
   const earlier = life.attempts
     .flatMap(({ saved }) => saved.map((each) => stepOf(each, life)))
-    .filter((step) => step !== null && step < restoredStep) as number[]
-  if (earlier.length > 0) return Math.max(...earlier) - strideOf(life)
-  const begun = life.attempts[0]?.steps[0]?.step ?? 0
-  return Math.min(restoredStep, begun + 1)
+    .filter((step) => step !== null && step <= restoredStep - apart / 2) as number[]
+  const before = Math.max(...earlier, begun)
+  return Math.max(begun + 1, before - apart / 2)
+}
+
+interface Restored {
+  restored: CheckpointSeen
+  restoredStep: number
+  life: LifeSeen
+}
+
+/** How many steps lie between two saves of one attempt; null where fewer than two were seen. */
+function saveStrideOf(life: LifeSeen): number | null {
+  return median(
+    life.attempts.flatMap(({ saved }) => {
+      const steps = saved.flatMap((each) => stepOf(each, life) ?? [])
+      return steps.slice(1).flatMap((step, index) => (step > steps[index]! ? [step - steps[index]!] : []))
+    }),
+  )
 }
 
 /** How far apart steps are seen: what is printed, and looked at, now and then only. */

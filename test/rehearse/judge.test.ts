@@ -125,6 +125,24 @@ describe('the judgement of a rehearsal', () => {
     expect(judged([short, first]).resumes).toMatchObject([{ kind: 'ignored' }])
   })
 
+  it('fails a program that goes on from the checkpoint before the complete one', () => {
+    const named = { files: [file(0, { path: 'model.pt' })] }
+    const life = [10, 20, 30].map((step) => checkpoint(step, 1, named))
+    const first = { ...FIRST, steps: steps(1, 35), saved: life }
+    const behind = attempt(2, { restores: [restored(life[2]!)], steps: steps(21, 45) })
+    expect(judged([first, behind]).resumes).toMatchObject([{ kind: 'ignored', restoredStep: 30 }])
+  })
+
+  it('lets a program take the checkpoint before one that may be damaged', () => {
+    const life = [10, 20, 30].map((step) => checkpoint(step, 1))
+    const quiet = checkpoint(30, 1, { state: 'quiet' })
+    const first = { ...FIRST, steps: steps(1, 35), saved: life }
+    const from = (step: number): AttemptSeen =>
+      attempt(2, { restores: [restored(quiet)], steps: steps(step, step + 24) })
+    expect(judged([first, from(21)]).resumes).toMatchObject([{ kind: 'right' }])
+    expect(judged([first, from(11)]).resumes).toMatchObject([{ kind: 'ignored' }])
+  })
+
   it('holds a program to the step of a checkpoint that proves itself', () => {
     const exact = checkpoint(20, 1, { evidence: { kind: 'format', text: 'it can be read to its end' } })
     const second = attempt(2, { restores: [restored(exact)], steps: steps(11, 45) })
