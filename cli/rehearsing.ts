@@ -17,7 +17,7 @@ import type { RehearseOptions } from './commands/rehearse'
 export async function rehearseHere(
   cli: Cli,
   { spec, directory = null }: Submission,
-  { for: forMs, interruptions = INTERRUPTIONS_DEFAULT, keep }: RehearseOptions,
+  { for: forMs, most: mostMs, interruptions = INTERRUPTIONS_DEFAULT, keep }: RehearseOptions,
 ): Promise<void> {
   const secrets = secretsOf(cli.context(), spec)
   const folder = await folderFor(keep)
@@ -27,7 +27,7 @@ export async function rehearseHere(
   try {
     stage = await Stage.open({ folder, environment: cli.environment, spec, directory, secrets, now })
     const seen = await rehearse({
-      ...{ stage, folder, directory: spec.checkpoint.directory ?? null, forMs, interruptions, now },
+      ...{ stage, folder, directory: spec.checkpoint.directory ?? null, forMs, mostMs, interruptions, now },
       say: (words) => cli.out.note(words),
       signal: cli.interruption(),
     })

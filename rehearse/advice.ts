@@ -1,6 +1,6 @@
 import { SAVED_WITHIN_MS } from '../core/saving'
 import { formatDuration } from '../core/time'
-import type { Resume } from './resumes'
+import { failureOnRestore, type Resume } from './resumes'
 import type { Check, CheckpointFound } from './judge'
 import { lastOf, type CheckpointSeen, type Seen } from './seen'
 import { templateOf } from './words'
@@ -28,7 +28,7 @@ export function advise(seen: Seen, judged: Judged): Change[] {
     return [inProgram('Make the program run on this machine first; then rehearse again.')]
   const found: Change[] = [
     ...whereToSave(seen, judged),
-    ...afterFailure(seen),
+    ...afterFailure(seen, judged),
     ...howToResume(judged),
     ...howToProve(seen, judged),
     ...onNotice(judged),
@@ -81,10 +81,11 @@ function whereToSave(
 }
 
 /** A program that fails on what it was given, or on what it finds in its checkpoint directory. */
-function afterFailure({ interrupted, undisturbed }: Seen): Change[] {
+function afterFailure({ interrupted, undisturbed }: Seen, { resumes }: Judged): Change[] {
   const last = lastOf(interrupted)
-  if (last?.end?.outcome !== 'failed') return []
-  const given = last.restores.at(-1)?.checkpoint
+  const hasFailed = last?.end?.outcome === 'failed' || failureOnRestore(interrupted, resumes) !== undefined
+  if (!hasFailed) return []
+  const given = last?.restores.at(-1)?.checkpoint
   const whole = undisturbed.attempts
     .flatMap(({ saved }) => saved)
     .findLast(({ state }) => state === 'complete')

@@ -2,7 +2,7 @@ import { formatDuration } from '../core/time'
 import { advise, type Change } from './advice'
 import { compareLives, isLossContinued } from './compare'
 import { median } from './moments'
-import { resumesOf, type Resume } from './resumes'
+import { failureOnRestore, resumesOf, type Resume } from './resumes'
 import { lastOf, type CheckpointSeen, type Seen } from './seen'
 import { countOf, formatBytes, namesOf } from './words'
 
@@ -145,6 +145,9 @@ function survivalCheck(
   if (found === null)
     return { name, outcome: 'unknown', text: `after ${times}, each time from the beginning` }
   const restored = resumes.filter(({ restoredState, hasGoneOn }) => restoredState !== null && hasGoneOn)
+  const failure = failureOnRestore(interrupted, resumes)
+  if (failure !== undefined)
+    return bad(`the program fails on the checkpoint that it is given${failure === '' ? '' : `: ${failure}`}`)
   if (restored.length === 0 && resumes.every(({ kind }) => kind !== 'lost'))
     return bad(
       `${NOT_PROVEN}: it was not seen to go on from a checkpoint; rehearse a longer run, with more time (--for)`,

@@ -42,6 +42,14 @@ export function resumesOf(seen: Seen): Resume[] {
   })
 }
 
+/** How a program failed that was never seen to go on from a checkpoint; empty where it said nothing. */
+export function failureOnRestore(life: LifeSeen, resumes: readonly Resume[]): string | undefined {
+  if (resumes.some(({ restoredState, hasGoneOn }) => restoredState !== null && hasGoneOn)) return undefined
+  const restores = life.attempts.flatMap((attempt) => attempt.restores)
+  const failed = restores.findLast(({ outcome }) => outcome === 'failed')
+  return failed === undefined ? undefined : (failed.message ?? '').replace(/\.$/, '')
+}
+
 function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
   const { moment, manner, isAtMoment } = attempt.strike!
   const life = seen.interrupted

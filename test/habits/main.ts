@@ -1,6 +1,7 @@
 /** `npm run habits -- --help`. */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { INTERRUPTIONS_DEFAULT } from '../../rehearse/moments'
 import { readOptions } from '../support/options'
 import { getEnvironment, type Environment, type EnvironmentName } from './environments'
 import { HABITS, type Habit } from './habits'
@@ -31,7 +32,11 @@ async function main(): Promise<void> {
         default: false,
         means: 'rehearses each program once, and compares the verdict with the expected one',
       },
-      for: { default: '75s', as: 'TIME', means: 'with --rehearse: how long one takes at most' },
+      for: {
+        default: '',
+        as: 'TIME',
+        means: 'with --rehearse: how long one takes at most; by its pace when missing',
+      },
       real: { default: false, means: 'tries real libraries, in environments of their own in the cache' },
       'cuda-torch': { default: false, means: 'with --real: may download PyTorch with CUDA, some 5 GB' },
     },
@@ -40,7 +45,13 @@ async function main(): Promise<void> {
   for (const [name, code] of Object.entries(ENDED)) process.once(name, () => process.exit(code))
   const beganMs = performance.now()
   const { jobs, kills, habit } = values
-  if (values.rehearse) return rehearseAll({ jobs, interruptions: kills, limit: values.for, names: habit })
+  if (values.rehearse)
+    return rehearseAll({
+      jobs,
+      interruptions: Math.max(kills, INTERRUPTIONS_DEFAULT),
+      limit: values.for,
+      names: habit,
+    })
   const { habits, programOf } = values.real
     ? realHabits(values.habit, values['cuda-torch'])
     : { habits: named(HABITS, values.habit), programOf: pretendedProgram }

@@ -26,7 +26,7 @@ export interface RehearsalsOptions {
   expected: readonly Expected[]
   jobs: number
   interruptions: number
-  /** `--for`. */
+  /** `--for`; empty for the command's own. */
   limit: string
   onDone: (rehearsed: Rehearsed) => void
 }
@@ -60,7 +60,7 @@ async function rehearseOne(
     for (const each of [code, notes]) mkdirSync(each)
     for (const [name, text] of Object.entries(filesOf(expected))) writeFileSync(join(code, name), text)
     writeFileSync(join(code, 'job.yaml'), jobFile(expected, notes))
-    const args = ['rehearse', join(code, 'job.yaml'), '--json', '--for', limit]
+    const args = ['rehearse', join(code, 'job.yaml'), '--json', ...(limit === '' ? [] : ['--for', limit])]
     const { exitCode, stdout, stderr } = await command([...args, '--interruptions', String(interruptions)], {
       ...process.env,
       ...{ PATH: path, CRUCIBLE_HOME: join(folder, 'home'), CRUCIBLE_CHECKPOINT_QUIET: QUIET },

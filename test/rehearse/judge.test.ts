@@ -239,6 +239,15 @@ describe('the judgement of a rehearsal', () => {
     expect(report.changes[0]!.yaml).toBe('checkpoint:\n  complete: trainer_state.json')
   })
 
+  it('fails a program that fails on its checkpoint and is interrupted before it ends', () => {
+    const failed = restored(checkpoint(20, 1), { outcome: 'failed', message: 'the folder is not empty.' })
+    const struck = attempt(2, { restores: [failed], strike: KILL })
+    const report = judged([FIRST, struck, attempt(3)])
+    expect(report.survives).toBe(false)
+    expect(report.summary).toMatch(/fails on the checkpoint that it is given: the folder is not empty\.$/)
+    expect(report.changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
+  })
+
   it('is that nothing is proven where no resume from a checkpoint was seen', () => {
     expect(judged([{ ...FIRST, strike: null }]).summary).toMatch(/^Not proven that this job survives: /)
     expect(judged([{ ...FIRST, saved: [] }, attempt(2, { steps: steps(1, 5) })]).survives).toBe(false)
