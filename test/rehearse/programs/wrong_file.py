@@ -1,4 +1,4 @@
-"""Saves step-N.bin, and loads the first by name: step-12.bin for ever."""
+"""Saves step-N.bin, and loads the first by name, which is the newest only after a restore."""
 
 import glob
 import os
