@@ -5,6 +5,7 @@ import { CrucibleError, EXIT_CODES } from '../client/errors'
 import { keepRehearsed } from '../client/rehearsed'
 import { secretsOf, type Submission } from '../client/submit'
 import { formatDuration } from '../core/time'
+import type { Change } from '../rehearse/advice'
 import { judge, type Check, type Report } from '../rehearse/judge'
 import { INTERRUPTIONS_DEFAULT } from '../rehearse/moments'
 import { rehearse } from '../rehearse/rehearsal'
@@ -16,7 +17,7 @@ import type { RehearseOptions } from './commands/rehearse'
 export async function rehearseHere(
   cli: Cli,
   { spec, directory = null }: Submission,
-  { for: forMs, interruptions = INTERRUPTIONS_DEFAULT, keep }: RehearseOptions,
+  { for: forMs, most: mostMs, interruptions = INTERRUPTIONS_DEFAULT, keep }: RehearseOptions,
 ): Promise<void> {
   const secrets = secretsOf(cli.context(), spec)
   const folder = await folderFor(keep)
@@ -26,7 +27,7 @@ export async function rehearseHere(
   try {
     stage = await Stage.open({ folder, environment: cli.environment, spec, directory, secrets, now })
     const seen = await rehearse({
-      ...{ stage, folder, directory: spec.checkpoint.directory ?? null, forMs, interruptions, now },
+      ...{ stage, folder, directory: spec.checkpoint.directory ?? null, forMs, mostMs, interruptions, now },
       say: (words) => cli.out.note(words),
       signal: cli.interruption(),
     })
@@ -95,8 +96,20 @@ function show({ out }: Cli, { survives, summary, checks, changes }: Report): voi
   if (changes.length > 0) {
     out.line()
     out.line('What to change:')
-    for (const [index, change] of changes.entries()) out.line(`  ${index + 1}. ${change}`)
+    for (const [index, change] of changes.entries()) showChange(out, index + 1, change)
   }
   out.line()
-  out.line((survives ? paint.green : paint.red)(summary))
+  out.line((survives ? paint.green : paint.red)(wrapped(summary, Math.min(out.width, TABLE_WIDTH))))
+}
+
+/** What a change is indented by, below its number. */
+const CHANGE_AT = 5
+const YAML_AT = 9
+
+function showChange(out: Cli['out'], number: number, { text, yaml }: Change): void {
+  const indent = (lines: string, by: number): string => lines.replaceAll('\n', `\n${' '.repeat(by)}`)
+  const words = yaml === null ? text : `${text} Add to the job file:`
+  const width = Math.min(out.width, TABLE_WIDTH) - CHANGE_AT
+  out.line(`  ${number}. ${indent(wrapped(words, width), CHANGE_AT)}`)
+  if (yaml !== null) out.line(`${' '.repeat(YAML_AT)}${indent(yaml, YAML_AT)}`)
 }

@@ -1,6 +1,6 @@
 import { SAVED_WITHIN_MS } from '../core/saving'
 import { formatDuration } from '../core/time'
-import type { Resume } from './resumes'
+import { failureOnRestore, type Resume } from './resumes'
 import type { Check, CheckpointFound } from './judge'
 import { lastOf, type CheckpointSeen, type Seen } from './seen'
 import { templateOf } from './words'
@@ -11,49 +11,81 @@ interface Judged {
   resumes: readonly Resume[]
 }
 
+/** One thing to change. */
+export interface Change {
+  /** One or more sentences. */
+  text: string
+  /** What to add to the job file; null where the program is to be changed. */
+  yaml: string | null
+  /** The line of the program that it is about, such as `train.py:8`; null where that is not certain. */
+  line: string | null
+}
+
 /** What to change in the job file or the program, the most important first. */
-export function advise(seen: Seen, judged: Judged): string[] {
+export function advise(seen: Seen, judged: Judged): Change[] {
   const { undisturbed } = seen
   if (lastOf(undisturbed)?.end?.outcome === 'failed')
-    return ['Make the program run on this machine first; then rehearse again.']
-  const found = [
+    return [inProgram('Make the program run on this machine first; then rehearse again.')]
+  const found: Change[] = [
     ...whereToSave(seen, judged),
-    ...afterFailure(seen),
+    ...afterFailure(seen, judged),
     ...howToResume(judged),
     ...howToProve(seen, judged),
     ...onNotice(judged),
   ]
-  return [...new Set(found)]
+  return found.filter(({ text }, index) => found.findIndex((each) => each.text === text) === index)
+}
+
+function inProgram(text: string): Change {
+  return { text, yaml: null, line: null }
+}
+
+function inJobFile(text: string, key: string, value: string): Change {
+  // Every plain YAML scalar that is a path is a JSON string as well, in quotes.
+  const plain = /^[A-Za-z_][\w./-]*$/.test(value) ? value : JSON.stringify(value)
+  return { text, yaml: `checkpoint:\n  ${key}: ${plain}`, line: null }
 }
 
 function whereToSave(
   { outside, directory, undisturbed, interrupted, tookMs }: Seen,
   { checkpoint }: Judged,
-): string[] {
+): Change[] {
   if (checkpoint !== null) return []
   const where = directory === null ? 'the folder in CRUCIBLE_CHECKPOINT_DIR' : `${directory}/`
   const [file] = outside
   if (file !== undefined) {
-    const folder = file.path.includes('/') ? file.path.slice(0, file.path.lastIndexOf('/')) : null
-    const advice =
-      folder === null
-        ? 'Save into a folder of its own, such as checkpoints/, and set `checkpoint.directory: checkpoints`.'
-        : `Set \`checkpoint.directory: ${folder}\`.`
-    return [`Your program saved to ./${file.path}, outside ${where}. ${advice}`]
+    const line = file.line ?? null
+    const seenAt = `Your program saved to ./${file.path}${line === null ? '' : ` (${line})`}, outside ${where}.`
+    if (!file.path.includes('/'))
+      return [
+        {
+          ...inJobFile(
+            `${seenAt} Save into a folder of its own, such as checkpoints/.`,
+            'directory',
+            'checkpoints',
+          ),
+          line,
+        },
+      ]
+    const folder = file.path.slice(0, file.path.lastIndexOf('/'))
+    return [{ ...inJobFile(seenAt, 'directory', folder), line }]
   }
   const warnings = [...undisturbed.attempts, ...interrupted.attempts].flatMap(({ warning }) => warning ?? [])
   return [
-    ...warnings.slice(-1),
-    `Nothing was saved to ${where} within ${formatDuration(tookMs)}. Save there now and then, and load the newest checkpoint at the start. ` +
-      'If the program saves less often than that, rehearse longer: `--for 1h`.',
+    ...warnings.slice(-1).map(inProgram),
+    inProgram(
+      `Nothing was saved to ${where} within ${formatDuration(tookMs)}. Save a checkpoint there regularly, and load the newest one at the start. ` +
+        'If the program saves less often than that, rehearse longer: `--for 1h`.',
+    ),
   ]
 }
 
 /** A program that fails on what it was given, or on what it finds in its checkpoint directory. */
-function afterFailure({ interrupted, undisturbed }: Seen): string[] {
+function afterFailure({ interrupted, undisturbed }: Seen, { resumes }: Judged): Change[] {
   const last = lastOf(interrupted)
-  if (last?.end?.outcome !== 'failed') return []
-  const given = last.restores.at(-1)?.checkpoint
+  const hasFailed = last?.end?.outcome === 'failed' || failureOnRestore(interrupted, resumes) !== undefined
+  if (!hasFailed) return []
+  const given = last?.restores.at(-1)?.checkpoint
   const whole = undisturbed.attempts
     .flatMap(({ saved }) => saved)
     .findLast(({ state }) => state === 'complete')
@@ -61,11 +93,17 @@ function afterFailure({ interrupted, undisturbed }: Seen): string[] {
   if (given !== undefined && whole !== undefined && missing.length > 0) {
     const early = given.files.map(({ path }) => path).join(', ')
     return [
-      `The program was given ${early} without ${missing.join(', ')}. Set \`checkpoint.complete: "${globOf(missing[0]!)}"\`: only what has that file is a checkpoint then.`,
+      inJobFile(
+        `The program was given ${early} without ${missing.join(', ')}. Name the file that makes a checkpoint complete.`,
+        'complete',
+        globOf(missing[0]!),
+      ),
     ]
   }
   return [
-    'Make the program start from the folder in CRUCIBLE_RESUME_FROM, or from a checkpoint directory that is not empty.',
+    inProgram(
+      'Make the program start from the folder in CRUCIBLE_RESUME_FROM, or from a checkpoint directory that is not empty.',
+    ),
   ]
 }
 
@@ -78,24 +116,30 @@ function globOf(template: string): string {
   return template.split('/').at(-1)!
 }
 
-function howToResume({ checks, resumes }: Judged): string[] {
+function howToResume({ checks, resumes }: Judged): Change[] {
   const is = (name: string, outcome: Check['outcome']): boolean =>
     checks.some((check) => check.name === name && check.outcome === outcome)
-  const found: string[] = []
+  const found: Change[] = []
   if (resumes.some(({ kind }) => kind === 'ignored'))
     found.push(
-      'The program did not load the checkpoint that it was given. At its start, load what CRUCIBLE_RESUME_FROM names, and go on after its step.',
+      inProgram(
+        'The program did not load the checkpoint that it was given. At its start, load what CRUCIBLE_RESUME_FROM names, and go on after its step.',
+      ),
     )
   if (is('Loss continues', 'bad'))
-    found.push('Load the weights and the state of the optimizer before the first step after a resume.')
+    found.push(
+      inProgram('Load the weights and the state of the optimizer before the first step after a resume.'),
+    )
   if (is('Same results', 'warning'))
     found.push(
-      'For identical results, also save and restore the random number generators, the optimizer, the scheduler and the position in the data.',
+      inProgram(
+        'For identical results, also save and restore the random number generators, the optimizer, the scheduler and the position in the data.',
+      ),
     )
   return found
 }
 
-function howToProve({ undisturbed, interrupted }: Seen, { checkpoint, resumes }: Judged): string[] {
+function howToProve({ undisturbed, interrupted }: Seen, { checkpoint, resumes }: Judged): Change[] {
   const isTorn = resumes.some(({ torn }) => torn !== null)
   if (
     checkpoint === null ||
@@ -107,10 +151,16 @@ function howToProve({ undisturbed, interrupted }: Seen, { checkpoint, resumes }:
   const last = whole === undefined ? undefined : lastWritten(whole)
   if (last !== undefined)
     return [
-      `Set \`checkpoint.complete: "${globOf(templateOf(last))}"\`, the file that the program writes last.`,
+      inJobFile(
+        'Name the file that the program writes last: it makes a checkpoint complete.',
+        'complete',
+        globOf(templateOf(last)),
+      ),
     ]
   return [
-    'Write each checkpoint under another name and rename it when it is whole (`os.replace(tmp, path)`), or call `crucible_job.checkpoint_saved(path, step)` after each save.',
+    inProgram(
+      'Write each checkpoint under another name and rename it when it is whole (`os.replace(tmp, path)`), or call `crucible_job.checkpoint_saved(path, step)` after each save.',
+    ),
   ]
 }
 
@@ -123,17 +173,21 @@ function lastWritten({ files }: CheckpointSeen): string | undefined {
 const WORTH_SAVING_MS = 1_000
 const INTERVAL_PART = 0.1
 
-function onNotice({ resumes, checkpoint }: Judged): string[] {
-  const found: string[] = []
+function onNotice({ resumes, checkpoint }: Judged): Change[] {
+  const found: Change[] = []
   if (checkpoint === null) return found
   const least = Math.max(WORTH_SAVING_MS, INTERVAL_PART * (checkpoint.intervalMs ?? 0))
   if (resumes.some(({ manner, lostMs }) => manner === 'notice' && lostMs !== null && lostMs > least))
     found.push(
-      'To lose nothing after a notice, save and exit on SIGTERM, or set `checkpoint.signal: SIGUSR1` where the program saves on that.',
+      inProgram(
+        'To lose nothing after a notice, save and exit on SIGTERM, or set `checkpoint.signal: SIGUSR1` where the program saves on that.',
+      ),
     )
   if (checkpoint.saveMs !== null && checkpoint.saveMs > SAVED_WITHIN_MS)
     found.push(
-      `A save takes ${formatDuration(checkpoint.saveMs)}, longer than a notice leaves: save more often than every ${formatDuration(checkpoint.saveMs)} is worth.`,
+      inProgram(
+        `A save takes ${formatDuration(checkpoint.saveMs)}, longer than a notice leaves: save more often than every ${formatDuration(checkpoint.saveMs)} is worth.`,
+      ),
     )
   return found
 }

@@ -1,8 +1,8 @@
 import { formatDuration } from '../core/time'
-import { advise } from './advice'
+import { advise, type Change } from './advice'
 import { compareLives, isLossContinued } from './compare'
 import { median } from './moments'
-import { resumesOf, type Resume } from './resumes'
+import { failureOnRestore, resumesOf, type Resume } from './resumes'
 import { lastOf, type CheckpointSeen, type Seen } from './seen'
 import { countOf, formatBytes, namesOf } from './words'
 
@@ -35,7 +35,7 @@ export interface Report {
   summary: string
   checks: Check[]
   /** What to change, the most important first. */
-  changes: string[]
+  changes: Change[]
   checkpoint: CheckpointFound | null
   /** One for each interruption, in order of time. */
   resumes: Resume[]
@@ -66,7 +66,13 @@ export function judge(seen: Seen): Report {
   }
 }
 
+/** How a check begins that has failed for lack of evidence: the program may well survive. */
+const NOT_PROVEN = 'not proven'
+
 function summaryOf(bad: readonly Check[], resumes: readonly Resume[]): string {
+  const [first] = bad
+  if (first?.text.startsWith(NOT_PROVEN))
+    return `Not proven that this job survives${first.text.slice(NOT_PROVEN.length)}.`
   if (bad.length > 0) return `This job does not survive an interruption: ${bad[0]!.text}.`
   return `This job survives: it went on after ${countOf(resumes.length, 'interruption')}.`
 }
@@ -139,9 +145,12 @@ function survivalCheck(
   if (found === null)
     return { name, outcome: 'unknown', text: `after ${times}, each time from the beginning` }
   const restored = resumes.filter(({ restoredState, hasGoneOn }) => restoredState !== null && hasGoneOn)
+  const failure = failureOnRestore(interrupted, resumes)
+  if (failure !== undefined)
+    return bad(`the program fails on the checkpoint that it is given${failure === '' ? '' : `: ${failure}`}`)
   if (restored.length === 0 && resumes.every(({ kind }) => kind !== 'lost'))
     return bad(
-      'not proven: it was not seen to go on from a checkpoint; rehearse a longer run, with more time (--for)',
+      `${NOT_PROVEN}: it was not seen to go on from a checkpoint; rehearse a longer run, with more time (--for)`,
     )
   const failed = resumes.filter(({ stepsBack }) => stepsBack > 0)
   if (failed.length === 0) return { name, outcome: 'good', text: `after ${times}` }

@@ -46,6 +46,8 @@ const BLIND_MS = 3 * SECOND_MS
 /** A save that takes no time is over when it is seen. */
 const SEEN_OVER_MS = 30
 const WRITTEN_APART_MS = 20
+/** Only after a second save does a program that loads its first checkpoint differ from one that loads its newest. */
+const SAVES_BEFORE = 2
 
 /** Whether the moment has come. */
 export function hasCome(moment: Moment, at: Situation): boolean {
@@ -59,7 +61,9 @@ export function hasCome(moment: Moment, at: Situation): boolean {
       return nowMs - began >= interval * LATE_IN_INTERVAL || savedAtMs.length > 0
     case 'during-save': {
       const start = saveBegun(at)
-      return savedAtMs.length > 0 && start !== undefined && nowMs - start >= habits.saveMs * MIDDLE
+      return (
+        savedAtMs.length >= SAVES_BEFORE && start !== undefined && nowMs - start >= habits.saveMs * MIDDLE
+      )
     }
     case 'after-save': {
       const start = at.changes[0]
@@ -81,10 +85,18 @@ function saveBegun({ savedAtMs, changes }: Situation): number | undefined {
 /** A change is seen this much later than it was made. */
 const LOOK_SLACK_MS = 150
 
+/** How many intervals between saves may pass until a moment comes. */
+const ROUNDS: Readonly<Record<Moment, number>> = {
+  'before-first-save': 2.5,
+  'during-save': 4.5,
+  'after-save': 2.5,
+  'between-saves': 3.5,
+}
+
 /** How long to wait for a moment, once the program makes steps, before the machine is taken at another. */
 export function patienceMs(moment: Moment, { intervalMs, firstSaveMs, saveMs }: Habits): number {
   const interval = intervalMs ?? firstSaveMs ?? BLIND_MS
-  const rounds = moment === 'during-save' || moment === 'between-saves' ? 3.5 : 2.5
+  const rounds = ROUNDS[moment]
   return Math.max(2 * SECOND_MS, rounds * interval + 2 * saveMs)
 }
 

@@ -30,8 +30,10 @@ export interface RehearsalOptions {
   stage: Stage
   folder: string
   directory: string | null
-  /** How long at most. */
+  /** How long at most, unless the program saves so seldom that one resume takes longer. */
   forMs: number
+  /** How long at most in any case; `forMs` when missing. */
+  mostMs?: number
   interruptions: number
   now: () => number
   /** What happens, one sentence at a time. */
@@ -46,10 +48,12 @@ export async function rehearse(options: RehearsalOptions): Promise<Seen> {
   say('Running undisturbed, to learn how the program saves.')
   const first = await new Undisturbed(options, beganAtMs).live()
   const { life: undisturbed, habits, outside } = first
+  const [begun] = undisturbed.attempts
+  const startMs = Math.max(0, (begun?.steps[0]?.atMs ?? beganAtMs) - beganAtMs)
   const hasFailed = lastOf(undisturbed)?.end?.outcome === 'failed'
   const interrupted = hasFailed
     ? { attempts: [], outputs: {} }
-    : await new Interrupted(options, beganAtMs, { habits, isToEnd: isDone(undisturbed) }).live()
+    : await new Interrupted(options, beganAtMs, { habits, startMs, isToEnd: isDone(undisturbed) }).live()
   return { directory, undisturbed, interrupted, outside, tookMs: now() - beganAtMs }
 }
 
@@ -57,7 +61,7 @@ export async function rehearse(options: RehearsalOptions): Promise<Seen> {
 abstract class Life {
   protected readonly jobId: string
   protected readonly attempts: AttemptSeen[] = []
-  protected readonly endAtMs: number
+  protected endAtMs: number
 
   constructor(
     protected readonly options: RehearsalOptions,
@@ -137,9 +141,20 @@ class Interrupted extends Life {
   constructor(
     options: RehearsalOptions,
     beganAtMs: number,
-    private readonly known: { habits: Habits; isToEnd: boolean },
+    private readonly known: { habits: Habits; isToEnd: boolean; startMs: number },
   ) {
     super(options, 'interrupted', beganAtMs)
+    const endAtMs = options.now() + this.proofNeedsMs()
+    const mostMs = Math.max(options.forMs, options.mostMs ?? 0)
+    this.endAtMs = Math.max(this.endAtMs, Math.min(endAtMs, beganAtMs + mostMs))
+  }
+
+  /** What it takes at the program's own pace to see it go on from one checkpoint; 0 where no save was seen. */
+  private proofNeedsMs(): number {
+    const { habits } = this.known
+    const { intervalMs, firstSaveMs } = habits
+    if (intervalMs === null && firstSaveMs === null) return 0
+    return patienceMs('during-save', habits) + this.lastNeedsMs() + 2 * this.known.startMs
   }
 
   async live(): Promise<LifeSeen> {

@@ -17,7 +17,8 @@ export interface Resume extends Strike {
   isAtMoment: boolean
   /**
    * `right`: it went on where its checkpoint ends. `ignored`: it was given a checkpoint and began earlier. `fresh`: there was no
-   * checkpoint. `lost`: it began from the beginning although a complete one was there. `unknown`: no step was seen.
+   * checkpoint. `lost`: it began from the beginning although a complete one was there. `unknown`: no step was seen, as of a machine
+   * that was taken before its program began.
    */
   kind: 'right' | 'ignored' | 'fresh' | 'lost' | 'unknown'
   restoredStep: number | null
@@ -41,6 +42,14 @@ export function resumesOf(seen: Seen): Resume[] {
   })
 }
 
+/** How a program failed that was never seen to go on from a checkpoint; empty where it said nothing. */
+export function failureOnRestore(life: LifeSeen, resumes: readonly Resume[]): string | undefined {
+  if (resumes.some(({ restoredState, hasGoneOn }) => restoredState !== null && hasGoneOn)) return undefined
+  const restores = life.attempts.flatMap((attempt) => attempt.restores)
+  const failed = restores.findLast(({ outcome }) => outcome === 'failed')
+  return failed === undefined ? undefined : (failed.message ?? '').replace(/\.$/, '')
+}
+
 function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
   const { moment, manner, isAtMoment } = attempt.strike!
   const life = seen.interrupted
@@ -52,12 +61,16 @@ function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
   const steps = next.steps.filter(({ atMs }) => restore === undefined || atMs >= restore.atMs)
   const firstStep = steps[0]?.step ?? null
   const had = attempts(life, next.number).flatMap(({ saved }) => saved)
+  const isLost = had.some(({ state }) => state === 'complete')
+  const hasBegun = steps.length > 0 || next.saved.length > 0
   const kind =
     restore === undefined
-      ? had.some(({ state }) => state === 'complete')
-        ? 'lost'
+      ? isLost
+        ? hasBegun
+          ? 'lost'
+          : 'unknown'
         : 'fresh'
-      : kindOf({ restoredStep, firstStep, next, life })
+      : kindOf({ restored: restore.checkpoint, restoredStep, firstStep, next, life })
   return {
     ...{ attempt: attempt.number, moment, manner, isAtMoment, kind, restoredStep, firstStep },
     restoredState: restore?.checkpoint.state ?? null,
@@ -73,17 +86,55 @@ function attempts(life: LifeSeen, before: number): AttemptSeen[] {
 }
 
 function kindOf(facts: {
+  restored: CheckpointSeen
   restoredStep: number | null
   firstStep: number | null
   next: AttemptSeen
   life: LifeSeen
 }): Resume['kind'] {
-  const { restoredStep, firstStep, next, life } = facts
+  const { restored, restoredStep, firstStep, next, life } = facts
   if (restoredStep === null) return 'unknown'
-  if (firstStep !== null) return firstStep < restoredStep - strideOf(life) ? 'ignored' : 'right'
+  if (firstStep !== null) {
+    const isExact = isNamed(restored) && restored.state === 'complete' && restored.evidence.kind !== 'next'
+    const least = isExact ? restoredStep - strideOf(life) : leastStepAfter({ restored, restoredStep, life })
+    return firstStep < least ? 'ignored' : 'right'
+  }
   const named = next.saved.filter(isNamed)[0]
   if (named === undefined) return 'unknown'
   return named.step <= restoredStep ? 'ignored' : 'right'
+}
+
+/**
+ * The least step that a program may begin with which was given a checkpoint whose own step is not certain. A save in the background
+ * holds an earlier step than was printed when its file was written, by less than half of what lies between two saves. Only a checkpoint
+ * that is not complete may be damaged, and make a program take the one before.
+ */
+function leastStepAfter({ restored, restoredStep, life }: Restored): number {
+  const apart = saveStrideOf(life)
+  const begun = life.attempts[0]?.steps[0]?.step ?? 0
+  if (apart === null) return Math.min(restoredStep, begun + 1)
+  if (restored.state === 'complete') return Math.max(begun + 1, restoredStep - apart / 2)
+  const earlier = life.attempts
+    .flatMap(({ saved }) => saved.map((each) => stepOf(each, life)))
+    .filter((step) => step !== null && step <= restoredStep - apart / 2) as number[]
+  const before = Math.max(...earlier, begun)
+  return Math.max(begun + 1, before - apart / 2)
+}
+
+interface Restored {
+  restored: CheckpointSeen
+  restoredStep: number
+  life: LifeSeen
+}
+
+/** How many steps lie between two saves of one attempt; null where fewer than two were seen. */
+function saveStrideOf(life: LifeSeen): number | null {
+  return median(
+    life.attempts.flatMap(({ saved }) => {
+      const steps = saved.flatMap((each) => stepOf(each, life) ?? [])
+      return steps.slice(1).flatMap((step, index) => (step > steps[index]! ? [step - steps[index]!] : []))
+    }),
+  )
 }
 
 /** How far apart steps are seen: what is printed, and looked at, now and then only. */

@@ -85,6 +85,8 @@ export interface OutsideFile {
   /** Relative to the working directory. */
   path: string
   sizeBytes: number
+  /** The line of the job's code that names it, such as `train.py:8`; missing where that is not certain. */
+  line?: string
 }
 
 export interface Seen {

@@ -6,6 +6,7 @@ import { ignoreBadDocument, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 import { savedOutside, signatureOf } from './folder'
+import { lineThatNames } from './script'
 import type { AttemptSeen, CheckpointSeen, OutsideFile, RestoreSeen } from './seen'
 import type { Machine } from './stage'
 
@@ -78,7 +79,11 @@ export class AttemptWatch {
       this.seen.warning = result.warning?.text ?? this.seen.warning
     }
     const { work, checkpoints } = this.machine
-    this.outside = savedOutside(work, checkpoints, this.codeUntilMs)
+    this.outside = savedOutside(work, checkpoints, this.codeUntilMs).map((file, index) => {
+      // Advice names the newest only, and reading all the code takes time.
+      const line = index === 0 ? lineThatNames(file.path, work) : undefined
+      return line === undefined ? file : { ...file, line }
+    })
     this.seen.restores = await this.readRestores()
     this.seen.saved = this.savedSoFar
     this.seen.endedAtMs = this.now()

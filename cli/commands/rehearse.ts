@@ -15,11 +15,14 @@ import type * as rehearsing from '../rehearsing'
 const lazily = createRequire(__filename)
 
 const FOR_DEFAULT_MS = 5 * MINUTE_MS
+/** Without `--for`, a program that saves seldom gets up to this much for one resume. */
+const MOST_DEFAULT_MS = 30 * MINUTE_MS
 const INTERRUPTIONS_MAX = 50
 
 export interface RehearseOptions {
-  /** How long at most. */
+  /** How long at most; see `RehearsalOptions`. */
   for: number
+  most: number
   interruptions?: number
   keep?: string
 }
@@ -62,6 +65,7 @@ async function rehearse(cli: Cli, given: JobArguments, options: Options): Promis
   const { for: forMs = FOR_DEFAULT_MS, interruptions, keep } = options
   await rehearseHere(cli, await readJob(cli, given), {
     for: forMs,
+    most: options.for ?? MOST_DEFAULT_MS,
     ...(interruptions === undefined ? {} : { interruptions }),
     ...(keep === undefined ? {} : { keep }),
   })

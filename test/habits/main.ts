@@ -1,13 +1,16 @@
 /** `npm run habits -- --help`. */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { INTERRUPTIONS_DEFAULT } from '../../rehearse/moments'
 import { readOptions } from '../support/options'
 import { getEnvironment, type Environment, type EnvironmentName } from './environments'
 import { HABITS, type Habit } from './habits'
 import type { LifeReport, Program } from './life'
 import { obstacleOf, REAL_HABITS, realProgram, versionsOf, type RealHabit } from './real'
+import { runRehearsals, tableOfRehearsals, type Rehearsed } from './rehearsals'
 import { pretendedProgram, runHabits } from './run'
 import { tableOf } from './table'
+import { EXPECTED } from './verdicts'
 
 const say = (line: string): boolean => process.stdout.write(`${line}\n`)
 
@@ -25,6 +28,15 @@ async function main(): Promise<void> {
       jobs: { default: 4, means: 'lives at a time' },
       habit: { default: '', as: 'NAME,...', means: 'only these habits' },
       story: { default: false, means: 'prints the story of every broken life' },
+      rehearse: {
+        default: false,
+        means: 'rehearses each program once, and compares the verdict with the expected one',
+      },
+      for: {
+        default: '',
+        as: 'TIME',
+        means: 'with --rehearse: how long one takes at most; by its pace when missing',
+      },
       real: { default: false, means: 'tries real libraries, in environments of their own in the cache' },
       'cuda-torch': { default: false, means: 'with --real: may download PyTorch with CUDA, some 5 GB' },
     },
@@ -32,6 +44,14 @@ async function main(): Promise<void> {
   if (values === undefined) return
   for (const [name, code] of Object.entries(ENDED)) process.once(name, () => process.exit(code))
   const beganMs = performance.now()
+  const { jobs, kills, habit } = values
+  if (values.rehearse)
+    return rehearseAll({
+      jobs,
+      interruptions: Math.max(kills, INTERRUPTIONS_DEFAULT),
+      limit: values.for,
+      names: habit,
+    })
   const { habits, programOf } = values.real
     ? realHabits(values.habit, values['cuda-torch'])
     : { habits: named(HABITS, values.habit), programOf: pretendedProgram }
@@ -50,6 +70,27 @@ async function main(): Promise<void> {
   say(tableOf(reports))
   say(`${((performance.now() - beganMs) / 1_000).toFixed(0)} s`)
   if (reports.some(({ breaches }) => breaches.length > 0)) process.exitCode = 1
+}
+
+async function rehearseAll(options: {
+  jobs: number
+  interruptions: number
+  limit: string
+  names: string
+}): Promise<void> {
+  const beganMs = performance.now()
+  const onDone = ({ expected, report, faults }: Rehearsed): void => {
+    if (faults.length === 0) return
+    say(`npm run habits -- --rehearse --habit ${expected.name}`)
+    for (const fault of faults) say(`  ${fault}`)
+    for (const { name, outcome, text } of report?.checks ?? []) say(`    ${name}: ${outcome}, ${text}`)
+    for (const { text, yaml } of report?.changes ?? []) say(`    change: ${text} ${yaml ?? ''}`)
+  }
+  const expected = named(EXPECTED, options.names)
+  const all = await runRehearsals({ ...options, expected, onDone })
+  say(tableOfRehearsals(all))
+  say(`${((performance.now() - beganMs) / 1_000).toFixed(0)} s`)
+  if (all.some(({ faults }) => faults.length > 0)) process.exitCode = 1
 }
 
 interface Chosen {
@@ -77,7 +118,7 @@ function realHabits(names: string, isCudaTorchAllowed: boolean): Chosen {
   return { habits, programOf: (habit) => realProgram(habit, environmentOf(habit as RealHabit)) }
 }
 
-function named<H extends Habit>(habits: readonly H[], text: string): readonly H[] {
+function named<H extends { name: string }>(habits: readonly H[], text: string): readonly H[] {
   if (text === '') return habits
   return text.split(',').map((name) => {
     const habit = habits.find((each) => each.name === name)

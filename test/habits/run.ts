@@ -56,7 +56,7 @@ export function pretendedProgram({ name }: Habit): Program {
 }
 
 /** The search path with the folder of the real Python first, where `python3` is the script of a version manager, which takes its time. */
-function pathWithPython(): string {
+export function pathWithPython(): string {
   const python = process.env['CRUCIBLE_TEST_PYTHON'] ?? 'python3'
   const executable = execFileSync(python, ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' })
   return `${dirname(executable.trim())}${delimiter}${process.env['PATH'] ?? ''}`

@@ -98,7 +98,7 @@ describe('the judgement of a rehearsal', () => {
     const report = judged([FIRST, { ...SECOND, steps: steps(1, 30) }])
     expect(report.survives).toBe(false)
     expect(report.summary).toMatch(/given the checkpoint of step 20 and began at step 1/)
-    expect(report.changes[0]).toMatch(/CRUCIBLE_RESUME_FROM/)
+    expect(report.changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
   })
 
   it('fails a program that was given no checkpoint although it had saved a complete one', () => {
@@ -111,6 +111,49 @@ describe('the judgement of a rehearsal', () => {
     const report = judged([FIRST, forgetful])
     expect(report.survives).toBe(false)
     expect(outcomes(report)['Loss continues']).toBe('bad')
+  })
+
+  it('lets a save in the background hold an earlier step than was printed when its file was written', () => {
+    const named = { files: [file(0, { path: 'model.pt' })] }
+    const life = [checkpoint(14, 1, named), checkpoint(24, 1, named)]
+    const second = attempt(2, { restores: [restored(life[1]!)], steps: steps(21, 45) })
+    expect(judged([{ ...FIRST, saved: life }, second]).resumes).toMatchObject([{ kind: 'right' }])
+    const again = { ...second, steps: steps(1, 30) }
+    expect(judged([{ ...FIRST, saved: life }, again]).resumes).toMatchObject([{ kind: 'ignored' }])
+    const first = attempt(2, { restores: [restored(life[0]!)], steps: steps(1, 30) })
+    const short = { ...FIRST, saved: life.slice(0, 1) }
+    expect(judged([short, first]).resumes).toMatchObject([{ kind: 'ignored' }])
+  })
+
+  it('fails a program that goes on from the checkpoint before the complete one', () => {
+    const named = { files: [file(0, { path: 'model.pt' })] }
+    const life = [10, 20, 30].map((step) => checkpoint(step, 1, named))
+    const first = { ...FIRST, steps: steps(1, 35), saved: life }
+    const behind = attempt(2, { restores: [restored(life[2]!)], steps: steps(21, 45) })
+    expect(judged([first, behind]).resumes).toMatchObject([{ kind: 'ignored', restoredStep: 30 }])
+  })
+
+  it('lets a program take the checkpoint before one that may be damaged', () => {
+    const life = [10, 20, 30].map((step) => checkpoint(step, 1))
+    const quiet = checkpoint(30, 1, { state: 'quiet' })
+    const first = { ...FIRST, steps: steps(1, 35), saved: life }
+    const from = (step: number): AttemptSeen =>
+      attempt(2, { restores: [restored(quiet)], steps: steps(step, step + 24) })
+    expect(judged([first, from(21)]).resumes).toMatchObject([{ kind: 'right' }])
+    expect(judged([first, from(11)]).resumes).toMatchObject([{ kind: 'ignored' }])
+  })
+
+  it('holds a program to the step of a checkpoint that proves itself', () => {
+    const exact = checkpoint(20, 1, { evidence: { kind: 'format', text: 'it can be read to its end' } })
+    const second = attempt(2, { restores: [restored(exact)], steps: steps(11, 45) })
+    expect(judged([FIRST, second]).resumes).toMatchObject([{ kind: 'ignored' }])
+  })
+
+  it('takes no machine that was lost before its program began for a restart from the beginning', () => {
+    const early = attempt(2, { strike: { ...KILL, isAtMoment: false } })
+    const report = judged([FIRST, early, { ...SECOND, number: 3 }])
+    expect(report.resumes.map(({ kind }) => kind)).toEqual(['unknown', 'right'])
+    expect(report.survives).toBe(true)
   })
 
   it('lets a loss be as noisy after a resume as it is without one', () => {
@@ -130,7 +173,7 @@ describe('the judgement of a rehearsal', () => {
     const report = judged([FIRST, { ...SECOND, saved: other }])
     expect(report).toMatchObject({
       survives: true,
-      changes: [expect.stringMatching(/random number generators/)],
+      changes: [{ text: expect.stringMatching(/random number generators/) }],
     })
     expect(outcomes(report)['Same results']).toBe('warning')
   })
@@ -154,7 +197,7 @@ describe('the judgement of a rehearsal', () => {
     const half = checkpoint(20, 1, { state: 'quiet', files: [file(20, { sizeBytes: 500 })] })
     const report = judged([FIRST, { ...SECOND, restores: [restored(half)] }])
     expect(report.summary).toMatch(/torn checkpoint: model-\*\.bin had 500 of 1000 bytes/)
-    expect(report.changes.join()).toMatch(/os\.replace/)
+    expect(report.changes.map(({ text }) => text).join()).toMatch(/os\.replace/)
   })
 
   it('warns of a checkpoint on which the program failed before it was given an older one', () => {
@@ -170,13 +213,15 @@ describe('the judgement of a rehearsal', () => {
   it('names the directory in which a program saves that is looked for elsewhere', () => {
     const bare = { attempts: [attempt(1, { steps: steps(1, 60) })], outputs: {} }
     const again = [attempt(1, { steps: steps(1, 25), strike: KILL }), attempt(2, { steps: steps(1, 30) })]
-    const outside = [{ path: 'runs/exp1/last.pt', sizeBytes: 5 }]
+    const outside = [{ path: 'runs/exp1/last.pt', sizeBytes: 5, line: 'train.py:8' }]
     const report = judged(again, { undisturbed: bare, outside, directory: 'checkpoints' })
     expect(report.survives).toBe(false)
-    expect(report.changes[0]).toBe(
-      'Your program saved to ./runs/exp1/last.pt, outside checkpoints/. Set `checkpoint.directory: runs/exp1`.',
-    )
-    expect(judged(again, { undisturbed: bare }).changes[0]).toMatch(/Nothing was saved/)
+    expect(report.changes[0]).toEqual({
+      text: 'Your program saved to ./runs/exp1/last.pt (train.py:8), outside checkpoints/.',
+      yaml: 'checkpoint:\n  directory: runs/exp1',
+      line: 'train.py:8',
+    })
+    expect(judged(again, { undisturbed: bare }).changes[0]!.text).toMatch(/Nothing was saved/)
   })
 
   it('says which key makes a half-written directory no checkpoint', () => {
@@ -191,11 +236,20 @@ describe('the judgement of a rehearsal', () => {
     const failed = attempt(2, { restores: [restored(checkpoint(20, 1), { outcome: 'failed' })], end })
     const report = judged([FIRST, failed], { undisturbed })
     expect(report.summary).toMatch(/after an interruption the program fails: no trainer_state\.json\.$/)
-    expect(report.changes[0]).toMatch(/Set `checkpoint\.complete: "trainer_state\.json"`/)
+    expect(report.changes[0]!.yaml).toBe('checkpoint:\n  complete: trainer_state.json')
+  })
+
+  it('fails a program that fails on its checkpoint and is interrupted before it ends', () => {
+    const failed = restored(checkpoint(20, 1), { outcome: 'failed', message: 'the folder is not empty.' })
+    const struck = attempt(2, { restores: [failed], strike: KILL })
+    const report = judged([FIRST, struck, attempt(3)])
+    expect(report.survives).toBe(false)
+    expect(report.summary).toMatch(/fails on the checkpoint that it is given: the folder is not empty\.$/)
+    expect(report.changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
   })
 
   it('is that nothing is proven where no resume from a checkpoint was seen', () => {
-    expect(judged([{ ...FIRST, strike: null }]).summary).toMatch(/not proven/)
+    expect(judged([{ ...FIRST, strike: null }]).summary).toMatch(/^Not proven that this job survives: /)
     expect(judged([{ ...FIRST, saved: [] }, attempt(2, { steps: steps(1, 5) })]).survives).toBe(false)
   })
 
@@ -214,6 +268,10 @@ describe('the judgement of a rehearsal', () => {
   it('advises a handler where much was lost after a notice', () => {
     const told = { ...KILL, manner: 'notice', moment: 'between-saves', noticeMs: 10_000 } as const
     const late = attempt(1, { ...FIRST, steps: steps(1, 59), strike: told })
-    expect(judged([late, SECOND]).changes.join()).toMatch(/checkpoint\.signal: SIGUSR1/)
+    expect(
+      judged([late, SECOND])
+        .changes.map(({ text }) => text)
+        .join(),
+    ).toMatch(/checkpoint\.signal: SIGUSR1/)
   })
 })

@@ -67,3 +67,17 @@ it('finds that a program does not survive which loads a part of its state', asyn
   expect(checks.find(({ name }) => name === 'Loss continues')).toMatchObject({ outcome: 'bad' })
   expect(survives).toBe(false)
 })
+
+it('finds that a program does not survive which fails on its checkpoint', async () => {
+  const { survives, checks, changes } = await rehearsed('refuses', 3)
+  expect(checks.find(({ name }) => name === 'Goes on')).toMatchObject({
+    outcome: 'bad',
+    text: expect.stringMatching(/program fails/),
+  })
+  expect(survives).toBe(false)
+  expect(changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
+})
+
+it('finds that a program survives which saves each checkpoint in a folder', async () => {
+  expect(await rehearsed('hf_like', 2)).toMatchObject({ survives: true })
+})

@@ -1,0 +1,162 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Report } from '../../rehearse/judge'
+import { HABITS } from './habits'
+import { pathWithPython, pretendedProgram } from './run'
+import type { Expected } from './verdicts'
+
+const ROOT = join(__dirname, '..', '..')
+const NOT_SURVIVED = 8
+/** The habits save every two seconds or so: a save is over sooner than one of the product's default. */
+const QUIET = '0.4s'
+
+export interface Rehearsed {
+  expected: Expected
+  /** Missing where the command printed none. */
+  report?: Report
+  exitCode: number | null
+  /** What is not as expected; none for the right verdict. */
+  faults: string[]
+  tookMs: number
+}
+
+export interface RehearsalsOptions {
+  expected: readonly Expected[]
+  jobs: number
+  interruptions: number
+  /** `--for`; empty for the command's own. */
+  limit: string
+  onDone: (rehearsed: Rehearsed) => void
+}
+
+/** Rehearses programs through the command, as a person does: `crucible rehearse job.yaml --json`. */
+export async function runRehearsals(options: RehearsalsOptions): Promise<Rehearsed[]> {
+  const waiting = [...options.expected]
+  const all: Rehearsed[] = []
+  const path = pathWithPython()
+  const next = async (): Promise<void> => {
+    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
+      const rehearsed = await rehearseOne(one, path, options)
+      all.push(rehearsed)
+      options.onDone(rehearsed)
+    }
+  }
+  await Promise.all(Array.from({ length: options.jobs }, next))
+  return all
+}
+
+async function rehearseOne(
+  expected: Expected,
+  path: string,
+  { interruptions, limit }: RehearsalsOptions,
+): Promise<Rehearsed> {
+  const folder = mkdtempSync(join(tmpdir(), 'crucible-habit-rehearsal-'))
+  const beganMs = performance.now()
+  try {
+    const code = join(folder, 'code')
+    const notes = join(folder, 'notes')
+    for (const each of [code, notes]) mkdirSync(each)
+    for (const [name, text] of Object.entries(filesOf(expected))) writeFileSync(join(code, name), text)
+    writeFileSync(join(code, 'job.yaml'), jobFile(expected, notes))
+    const args = ['rehearse', join(code, 'job.yaml'), '--json', ...(limit === '' ? [] : ['--for', limit])]
+    const { exitCode, stdout, stderr } = await command([...args, '--interruptions', String(interruptions)], {
+      ...process.env,
+      ...{ PATH: path, CRUCIBLE_HOME: join(folder, 'home'), CRUCIBLE_CHECKPOINT_QUIET: QUIET },
+    })
+    const report = stdout.startsWith('{') ? (JSON.parse(stdout) as Report) : undefined
+    const faults =
+      report === undefined
+        ? [`it printed no report: ${stderr.trim().split('\n').at(-1) ?? ''}`]
+        : faultsOf(expected, report, exitCode)
+    return {
+      ...{ expected, exitCode, faults, tookMs: performance.now() - beganMs },
+      ...(report && { report }),
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function filesOf({ name, folder }: Expected): Record<string, string> {
+  if (folder === 'habits') return pretendedProgram(HABITS.find((each) => each.name === name)!).files
+  const read = (file: string): string =>
+    readFileSync(join(ROOT, 'test', 'rehearse', 'programs', file), 'utf8')
+  return { 'training.py': read('training.py'), 'train.py': read(`${name}.py`) }
+}
+
+function jobFile({ name, directory }: Expected, notes: string): string {
+  const lines = [
+    `name: ${name.replaceAll('_', '-')}`,
+    'run: exec python3 -B train.py',
+    ...['env:', `  HABIT_NOTES: ${notes}`],
+    ...(directory === undefined ? [] : ['checkpoint:', `  directory: ${directory}`]),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function command(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<{ exitCode: number | null; stdout: string; stderr: string }> {
+  const main = join(ROOT, 'dist', 'cli', 'main.js')
+  const child = spawn('nice', ['-n', '10', process.execPath, main, ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (exitCode) => resolve({ exitCode, stdout, stderr }))
+  })
+}
+
+/** How a report differs from what is expected. */
+export function faultsOf(expected: Expected, report: Report, exitCode: number | null): string[] {
+  const { survives, check, advice, line } = expected
+  const faults: string[] = []
+  if (report.survives !== survives)
+    faults.push(`it says ${survives ? 'that it does not survive' : 'that it survives'}: ${report.summary}`)
+  const code = survives ? 0 : NOT_SURVIVED
+  if (exitCode !== code) faults.push(`the exit code is ${exitCode}, not ${code}`)
+  const isFailed = report.checks.some(({ name, outcome }) => name === check && outcome === 'bad')
+  if (check !== undefined && !isFailed) faults.push(`the check "${check}" does not fail`)
+  const [first] = report.changes
+  if (advice !== undefined && `${first?.text}\n${first?.yaml ?? ''}`.includes(advice) !== true)
+    faults.push(`the first advice is ${JSON.stringify(first ?? null)}, without "${advice}"`)
+  if (line !== undefined && first?.line !== line)
+    faults.push(`the first advice names the line ${first?.line ?? 'of nothing'}, not ${line}`)
+  return faults
+}
+
+/** One line for each program, and their sum. */
+export function tableOfRehearsals(all: readonly Rehearsed[]): string {
+  const rows = all.map(({ expected, report, faults, tookMs }) => [
+    expected.name,
+    expected.survives ? 'survives' : 'does not',
+    report === undefined ? '-' : report.survives ? 'survives' : 'does not',
+    String(report?.resumes.length ?? 0),
+    String(report?.checks.filter(({ outcome }) => outcome === 'warning').length ?? 0),
+    `${(tookMs / 1_000).toFixed(0)} s`,
+    faults.length === 0 ? 'right' : 'WRONG',
+  ])
+  const right = all.filter(({ faults }) => faults.length === 0).length
+  const lines = [
+    ['PROGRAM', 'EXPECTED', 'VERDICT', 'INTERRUPTIONS', 'WARNINGS', 'TOOK', 'RESULT'],
+    ...rows,
+    ['TOTAL', '', '', '', '', '', `${right} of ${all.length} right`],
+  ]
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
