@@ -23,8 +23,12 @@ export async function runQueue(at: TestConnection, count: number, eachMs: number
   })
   try {
     const ids: string[] = []
-    for (let number = 1; number <= count; number++)
-      ids.push(await deployment.submit({ run: `sleep ${eachMs / SECOND_MS}`, name: `short-${number}` }))
+    for (let number = 1; number <= count; number++) {
+      const id = await deployment.submit({ run: `sleep ${eachMs / SECOND_MS}`, name: `short-${number}` })
+      ids.push(id)
+      // One that has not asked yet can be overtaken: it is in no line.
+      await deployment.see(id, ({ attemptsTotal, waiting }) => attemptsTotal > 0 || waiting !== null)
+    }
     const jobs: JobView[] = []
     for (const id of ids) jobs.push(await deployment.ended(id))
     return seenOf(jobs, eachMs)
