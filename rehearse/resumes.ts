@@ -127,14 +127,17 @@ interface Restored {
   life: LifeSeen
 }
 
-/** How many steps lie between two saves of one attempt; null where fewer than two were seen. */
+/**
+ * How many steps lie between two saves of one attempt; null where fewer than two were seen. A save that soon followed another need
+ * not have been seen: the shorter distances are the right ones, but for a save that was made early, on a notice.
+ */
 function saveStrideOf(life: LifeSeen): number | null {
-  return median(
-    life.attempts.flatMap(({ saved }) => {
-      const steps = saved.flatMap((each) => stepOf(each, life) ?? [])
-      return steps.slice(1).flatMap((step, index) => (step > steps[index]! ? [step - steps[index]!] : []))
-    }),
-  )
+  const strides = life.attempts.flatMap(({ saved }) => {
+    const steps = saved.flatMap((each) => stepOf(each, life) ?? [])
+    return steps.slice(1).flatMap((step, index) => (step > steps[index]! ? [step - steps[index]!] : []))
+  })
+  const usual = median(strides)
+  return usual === null ? null : Math.min(...strides.filter((stride) => stride >= usual / 2))
 }
 
 /** How far apart steps are seen: what is printed, and looked at, now and then only. */
@@ -176,21 +179,32 @@ function lossOf(
 /** Sizes of one kind of file that differ by no more than this are of files that always have one size. */
 const SIZE_SLACK = 0.05
 
-/** What a restored checkpoint lacks of what all complete ones of the undisturbed run have. */
-function tornIn({ undisturbed }: Seen, { checkpoint }: RestoreSeen): string | null {
+/** What a restored checkpoint lacks of what all complete ones of the undisturbed run have, from the step at which that is there. */
+function tornIn({ undisturbed, interrupted }: Seen, { checkpoint }: RestoreSeen): string | null {
   const whole = undisturbed.attempts.flatMap(({ saved }) => saved.filter(({ state }) => state === 'complete'))
   if (whole.length < 2) return null
   const kinds = whole.map(({ files }) => sizesOf(files))
+  const stepsOfWhole = whole.map((each) => stepOf(each, undisturbed))
+  const isDue = isDueBy(stepOf(checkpoint, interrupted), stepsOfWhole)
   for (const [kind, size] of kinds[0]!) {
     const sizes = kinds.map((each) => each.get(kind))
     if (sizes.some((each) => each === undefined)) continue
     const found = sizesOf(checkpoint.files).get(kind)
-    if (found === undefined) return `${kind} was missing`
+    if (found === undefined && isDue) return `${kind} was missing`
+    if (found === undefined) continue
     const least = Math.min(...(sizes as number[]))
     const isSteady = Math.max(...(sizes as number[])) - least <= size * SIZE_SLACK
     if (isSteady && found < least * (1 - SIZE_SLACK)) return `${kind} had ${found} of ${least} bytes`
   }
   return null
+}
+
+/**
+ * Whether the undisturbed run had a whole checkpoint at that step already. Files that take turns come one by one: the first checkpoint
+ * of such a program rightly has fewer of them.
+ */
+function isDueBy(step: number | null, whole: readonly (number | null)[]): boolean {
+  return step === null || whole.some((each) => each === null || each <= step)
 }
 
 function sizesOf(files: CheckpointSeen['files']): Map<string, number> {

@@ -34,6 +34,10 @@ const DELIBERATE: readonly Expected[] = [
     ...{ name: 'loads_half', folder: 'rehearse', survives: false, check: 'Loss continues' },
     advice: 'Load the weights and the state of the optimizer',
   },
+  {
+    ...{ name: 'resumes_from_best', folder: 'rehearse', survives: false, check: 'Right step' },
+    advice: 'did not load the checkpoint',
+  },
   // A resume finds one checkpoint only, so the first by name is the right one.
   { name: 'wrong_file', folder: 'rehearse', survives: true },
   {

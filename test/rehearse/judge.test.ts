@@ -200,6 +200,22 @@ describe('the judgement of a rehearsal', () => {
     expect(report.changes.map(({ text }) => text).join()).toMatch(/os\.replace/)
   })
 
+  it.each([
+    [10, true],
+    [20, false],
+    [30, false],
+  ])('lets files that take turns come one by one: the first alone at step %i, %s', (step, survives) => {
+    const both = [20, 30, 40].map((each) =>
+      checkpoint(each, 1, { files: [file(0, { path: 'a.pt' }), file(0, { path: 'b.pt' })] }),
+    )
+    const undisturbed = { ...UNDISTURBED, attempts: [{ ...UNDISTURBED.attempts[0]!, saved: both }] }
+    const alone = checkpoint(step, 1, { files: [file(0, { path: 'a.pt' })] })
+    const next = { ...SECOND, restores: [restored(alone)], steps: steps(step + 1, 45) }
+    const report = judged([{ ...FIRST, saved: [alone] }, next], { undisturbed })
+    expect(report.survives).toBe(survives)
+    if (!survives) expect(report.summary).toMatch(/torn checkpoint: b\.pt was missing/)
+  })
+
   it('warns of a checkpoint on which the program failed before it was given an older one', () => {
     const older = [
       restored(checkpoint(20, 1), { outcome: 'failed', message: 'cut off' }),
