@@ -180,17 +180,17 @@ function lossOf(
 const SIZE_SLACK = 0.05
 
 /** What a restored checkpoint lacks of what all complete ones of the undisturbed run have, from the step at which that is there. */
-function tornIn({ undisturbed, interrupted }: Seen, { checkpoint }: RestoreSeen): string | null {
+function tornIn(seen: Seen, { checkpoint }: RestoreSeen): string | null {
+  const { undisturbed } = seen
   const whole = undisturbed.attempts.flatMap(({ saved }) => saved.filter(({ state }) => state === 'complete'))
   if (whole.length < 2) return null
   const kinds = whole.map(({ files }) => sizesOf(files))
-  const stepsOfWhole = whole.map((each) => stepOf(each, undisturbed))
-  const isDue = isDueBy(stepOf(checkpoint, interrupted), stepsOfWhole)
+  const mayBeMissing = !isDue(checkpoint, whole, seen)
   for (const [kind, size] of kinds[0]!) {
     const sizes = kinds.map((each) => each.get(kind))
     if (sizes.some((each) => each === undefined)) continue
     const found = sizesOf(checkpoint.files).get(kind)
-    if (found === undefined && isDue) return `${kind} was missing`
+    if (found === undefined && !mayBeMissing) return `${kind} was missing`
     if (found === undefined) continue
     const least = Math.min(...(sizes as number[]))
     const isSteady = Math.max(...(sizes as number[])) - least <= size * SIZE_SLACK
@@ -200,11 +200,21 @@ function tornIn({ undisturbed, interrupted }: Seen, { checkpoint }: RestoreSeen)
 }
 
 /**
- * Whether the undisturbed run had a whole checkpoint at that step already. Files that take turns come one by one: the first checkpoint
- * of such a program rightly has fewer of them.
+ * Whether the undisturbed run had a whole checkpoint by then: by that step, else after that time. Files that take turns come one by
+ * one, and a database may be there before the first save: the first checkpoint of such a program rightly has fewer files.
  */
-function isDueBy(step: number | null, whole: readonly (number | null)[]): boolean {
-  return step === null || whole.some((each) => each === null || each <= step)
+function isDue(checkpoint: CheckpointSeen, whole: readonly CheckpointSeen[], seen: Seen): boolean {
+  const step = stepOf(checkpoint, seen.interrupted)
+  const steps = whole.map((each) => stepOf(each, seen.undisturbed))
+  if (step !== null && steps.every((each) => each !== null)) return steps.some((each) => each! <= step)
+  const afterMs = msFromScratch(checkpoint, seen.interrupted)
+  return whole.some((each) => (msFromScratch(each, seen.undisturbed) ?? 0) <= (afterMs ?? Infinity))
+}
+
+/** How long its program had been running; null for one that had gone on from another checkpoint. */
+function msFromScratch({ attempt, savedAtMs }: CheckpointSeen, { attempts }: LifeSeen): number | null {
+  const own = attempts.find(({ number }) => number === attempt)
+  return own === undefined || own.restores.length > 0 ? null : savedAtMs - own.beganAtMs
 }
 
 function sizesOf(files: CheckpointSeen['files']): Map<string, number> {

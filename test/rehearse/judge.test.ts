@@ -216,6 +216,22 @@ describe('the judgement of a rehearsal', () => {
     if (!survives) expect(report.summary).toMatch(/torn checkpoint: b\.pt was missing/)
   })
 
+  it.each([
+    [900, true],
+    [2_100, false],
+  ])('goes by the time where no step is told: one file alone after %i ms, %s', (savedAtMs, survives) => {
+    const untold = { step: 1, isStepKnown: false }
+    const both = [2_000, 3_000].map((atMs) => {
+      const files = [file(0, { path: 'mlflow.db' }), file(0, { path: 'model.pkl' })]
+      return checkpoint(1, 1, { ...untold, savedAtMs: atMs, files })
+    })
+    const undisturbed = { attempts: [attempt(1, { saved: both })], outputs: {} }
+    const alone = checkpoint(1, 1, { ...untold, savedAtMs, files: [file(0, { path: 'mlflow.db' })] })
+    const first = attempt(1, { saved: [alone], strike: KILL })
+    const second = attempt(2, { restores: [restored(alone)] })
+    expect(judged([first, second], { undisturbed }).survives).toBe(survives)
+  })
+
   it('warns of a checkpoint on which the program failed before it was given an older one', () => {
     const older = [
       restored(checkpoint(20, 1), { outcome: 'failed', message: 'cut off' }),
