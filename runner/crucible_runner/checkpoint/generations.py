@@ -65,6 +65,19 @@ def unfinished_member(files: Dict[str, FileStamp]) -> Optional[str]:
     return "%s has no counterpart yet" % alike[0][missing]
 
 
+def _has_sibling(path: str, others: Iterable[str]) -> bool:
+    """Whether one of the others is the same part of another numbered member: `50/model` of `60/model`."""
+    member = member_of(path)
+    if member is None:
+        return False
+    numbers = {
+        other.number
+        for other in map(member_of, others)
+        if other is not None and (other.folder, other.part) == (member.folder, member.part)
+    }
+    return bool(numbers) and member.number not in numbers
+
+
 class Generation:
     """The files of one save."""
 
@@ -77,6 +90,11 @@ class Generation:
         """The look (monotonic) that saw it begin, or go on after a pause."""
         self.changed_ms = now_ms
         """The look (monotonic) that saw its last change."""
+        self.wrote_ms = now_ms
+        """The same, but for what was only deleted."""
+        self.wrote_at_step = step
+        self.paths = set(files)
+        """All that it has written, deleted since or not."""
         self.step = step
         """The newest step that the program can have reached when it made that change."""
         self.written_ns = min((stamp.modified_ns for stamp in files.values()), default=0)
@@ -160,6 +178,9 @@ class Generations:
                         # A later save that cannot be told from the one before.
                         current.written_ns = min(changed[path].modified_ns for path in fresh)
                 current.files = changed
+                if fresh:
+                    current.wrote_ms, current.wrote_at_step = look.at_ms, look.step
+                    current.paths.update(fresh)
                 current.held = set()
                 current.changed_ms = look.at_ms
                 current.step = look.step
@@ -177,8 +198,8 @@ class Generations:
 
     def _is_next(self, current: Generation, fresh: List[str], changed: Dict[str, FileStamp], look: Look) -> bool:
         """Whether what has changed belongs to the next save, rather than to the one that is being written."""
-        was_quiet = look.at_ms - current.changed_ms >= self._quiet_ms
-        has_trained = current.step is not None and look.step is not None and look.step != current.step
+        was_quiet = look.at_ms - current.wrote_ms >= self._quiet_ms
+        has_trained = None not in (current.wrote_at_step, look.step) and look.step != current.wrote_at_step
         units = {unit_of(path) for path in current.files} - {None}
         kinds = {unit.kind for unit in units}
         for path in fresh:
@@ -187,6 +208,8 @@ class Generations:
                 return True
             old, new = current.files.get(path), changed[path]
             if old is None:
+                if was_quiet and has_trained and _has_sibling(path, current.paths):
+                    return True
                 continue
             if old.inode != new.inode:
                 return True

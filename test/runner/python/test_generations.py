@@ -54,10 +54,30 @@ class SavesTest(unittest.TestCase):
             ("it shrinks after a pause", [1, 2], [look(0, a=a), look(1_000, a=(10, 2, 1))]),
             ("the next of a kind", [1, 2], [look(0, step_1_pt=a), look(1, step_1_pt=a, step_2_pt=b)]),
             ("more of the same unit", [1, 1], [look(0, step_1__a=a), look(1, step_1__a=a, step_1__b=b)]),
+            ("the next number, after training", [1, 2], [look(0, 4, m1_pt=a), look(1_000, 5, m1_pt=a, m2_pt=b)]),
+            ("the next number, at once", [1, 1], [look(0, 4, m1_pt=a), look(999, 5, m1_pt=a, m2_pt=b)]),
+            ("the next number, at the same step", [1, 1], [look(0, 5, m1_pt=a), look(1_000, 5, m1_pt=a, m2_pt=b)]),
+            ("the next numbered folder, after training", [1, 2], [look(0, 4, m1__a=a), look(1_000, 5, m1__a=a, m2__a=b)]),
+            ("more of the same number, after training", [1, 1], [look(0, 4, m1__a=a), look(1_000, 5, m1__a=a, m1__b=b)]),
+            ("another part of another number", [1, 1], [look(0, 4, m1__x=a), look(1_000, 5, m1__x=a, m2__y=b)]),
+            ("another piece, after training", [1, 1], [look(0, 4, rank_1_pt=a), look(1_000, 5, rank_1_pt=a, rank_2_pt=b)]),
             ("another kind", [1, 1], [look(0, step_1_pt=a), look(1, step_1_pt=a, epoch_2_pt=b)]),
         ):
             with self.subTest(name):
                 self.assert_numbers(expected, *looks)
+
+    def test_what_was_deleted_before_the_next_save_belongs_to_the_one_before(self):
+        settings, old, new = (5, 1, 1), (100, 1, 2), (100, 9, 3)
+        for name, expected, then in (
+            ("the next number", 2, look(3_900, 5, config=settings, m2_pt=new)),
+            ("at the step of the last one", 1, look(3_900, 4, config=settings, m2_pt=new)),
+            ("another name", 1, look(3_900, 5, config=settings, other=new)),
+        ):
+            with self.subTest(name):
+                begun = look(0, 4, config=settings, m1_pt=old)
+                deleted = look(3_000, 5, config=settings)
+                saves = self.saves_of(begun, deleted, then)
+                self.assertEqual(saves.current.number, expected)
 
     def test_files_of_the_start_and_of_earlier_saves_belong_to_none(self):
         self.assert_numbers([None, 1], look(0, a=(1, 1)), look(1, a=(1, 1), b=(1, 2)), baseline=[stamp(1, 1)])
