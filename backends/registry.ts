@@ -44,6 +44,8 @@ export type ReadSettings =
       create(deps: BackendDeps): Promise<Backend>
       /** Whether its machines get their credentials for the store from us, having none of their own. */
       needsGrants: boolean
+      /** Whether its free places are counted exactly and a launch answers within a second: an older answer about them is wrong. */
+      isNear: boolean
     }
   | { problems: string[] }
 
@@ -58,10 +60,12 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
   local: register({
     ...{ settings: LOCAL_SETTINGS, parse: parseLocalConfig, create: createLocalBackend },
     needsGrants: () => true,
+    isNear: true,
   }),
   ec2: register({
     ...{ settings: EC2_SETTINGS, parse: parseEc2Config, create: createEc2Backend },
     needsGrants: ({ hasGrants }) => hasGrants,
+    isNear: false,
   }),
 }
 
@@ -86,17 +90,24 @@ interface Registration<Config> {
   parse: (settings: Record<string, string | undefined>) => { config: Config } | { problems: string[] }
   create: (config: Config, deps: BackendDeps) => Promise<Backend>
   needsGrants: (config: Config) => boolean
+  isNear: boolean
 }
 
 /** Keeps a backend's own type of config between its parser and its factory. */
-function register<Config>({ settings, parse, create, needsGrants }: Registration<Config>): RegisteredBackend {
+function register<Config>({
+  settings,
+  parse,
+  create,
+  needsGrants,
+  isNear,
+}: Registration<Config>): RegisteredBackend {
   return {
     settings,
     read: (values) => {
       const parsed = parse(values)
       if ('problems' in parsed) return parsed
       const { config } = parsed
-      return { create: (deps) => create(config, deps), needsGrants: needsGrants(config) }
+      return { create: (deps) => create(config, deps), needsGrants: needsGrants(config), isNear }
     },
   }
 }

@@ -239,6 +239,11 @@ function readGrants(env: Environment): GrantSettings {
   return { keys: { keyId, secret } }
 }
 
+/** The backends whose free places are counted. */
+export function nearBackends({ backends }: Pick<WorkerConfig, 'backends'>): BackendName[] {
+  return [...backends].filter(([, { isNear }]) => isNear).map(([name]) => name)
+}
+
 function readBackends(env: Environment, { directory }: Home): WorkerConfig['backends'] {
   const names = (env.CRUCIBLE_BACKENDS ?? 'local')
     .split(',')

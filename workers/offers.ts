@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from '@temporalio/client'
 import type { AskOffers } from '../activities/asking'
+import type { BackendName } from '../core/offer'
 import type { BackendAnswer } from '../core/plan'
 import { backendQueue } from '../core/queues'
 import { BackendError } from '../backends/errors'
 import { failureFrom } from '../core/failure'
-
-/** Slots of this host are counted exactly, and a process starts at once: an answer of before the last launch is wrong. */
-export const NEAR_BACKENDS: readonly string[] = ['local']
 
 /** Answers this fresh serve all jobs that ask the same; stock read a second ago is as good as stock read now. */
 const FRESH_MS = 1_000
@@ -16,10 +14,14 @@ const KEPT_MAX = 100
 
 /**
  * Asks a backend for offers through its own worker, which holds its credentials and its rate limits, by an activity of its own
- * outside any workflow: it leaves nothing in the job's history.
+ * outside any workflow: it leaves nothing in the job's history. Answers are shared for a moment, but for those of `near` backends.
  */
-export function offersThroughWorkers(client: Client, now: () => number): AskOffers {
-  return shared(now, async (backend, request, pins) => {
+export function offersThroughWorkers(
+  client: Client,
+  now: () => number,
+  near: readonly BackendName[] = [],
+): AskOffers {
+  const askAnew: AskOffers = async (backend, request, pins) => {
     try {
       return await client.activity.execute<BackendAnswer>('offers', {
         id: `offers/${backend}/${randomUUID()}`,
@@ -32,7 +34,9 @@ export function offersThroughWorkers(client: Client, now: () => number): AskOffe
     } catch (error) {
       throw new BackendError(reasonOf(backend, error), { cause: error })
     }
-  })
+  }
+  const askShared = shared(now, askAnew)
+  return (backend, ...question) => (near.includes(backend) ? askAnew : askShared)(backend, ...question)
 }
 
 function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFrom> {
@@ -45,7 +49,6 @@ function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFro
 function shared(now: () => number, ask: AskOffers): AskOffers {
   const kept = new Map<string, { answer: Promise<BackendAnswer>; askedAtMs: number }>()
   return (backend, request, pins) => {
-    if (NEAR_BACKENDS.includes(backend)) return ask(backend, request, pins)
     const key = JSON.stringify([backend, request, pins])
     const known = kept.get(key)
     if (known !== undefined && now() - known.askedAtMs < FRESH_MS) return known.answer

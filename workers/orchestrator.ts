@@ -13,8 +13,7 @@ import { limitsAnybody } from '../core/treasury'
 import type { ObjectStore } from '../storage/store'
 import type { Authentication } from './authentication'
 import { workflowBundle } from './bundle'
-import type { WorkerConfig } from './config'
-import { NEAR_BACKENDS } from './offers'
+import { nearBackends, type WorkerConfig } from './config'
 import { ownersThrough } from './owners'
 import { runnerPublisher } from './runner-program'
 
@@ -50,7 +49,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
       publishRunner: runnerPublisher(store),
       line: new WaitingLine({
         ...{ store, owners: ownersThrough(client), now, backends: [...config.backends.keys()] },
-        near: NEAR_BACKENDS,
+        near: nearBackends(config),
         random: Math.random,
       }),
     }),

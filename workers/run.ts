@@ -8,7 +8,7 @@ import type { ObjectStore } from '../storage/store'
 import { openDeploymentKey } from '../storage/deployment-key'
 import { Authentication } from './authentication'
 import { createBackendWorkers } from './backend'
-import type { WorkerConfig } from './config'
+import { nearBackends, type WorkerConfig } from './config'
 import { connect, untilAnswered } from './connect'
 import { deploymentOf, ensureGarbageCollection, ensureSearchAttributes } from './deployment'
 import { GrantsDesk, granterFor } from './grants'
@@ -113,7 +113,7 @@ async function createRole(
   }
   const backends = [...config.backends.keys()]
   await ensureGarbageCollection(client, { store, deployment, backends, logger })
-  const askOffers = offersThroughWorkers(client, Date.now)
+  const askOffers = offersThroughWorkers(client, Date.now, nearBackends(config))
   return [
     await createOrchestrator({ config, connection, client, store, askOffers, deployment, authentication }),
   ]

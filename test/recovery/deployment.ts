@@ -21,11 +21,11 @@ import { openDeploymentKey } from '../../storage/deployment-key'
 import { openStore } from '../../storage/open-store'
 import { Authentication } from '../../workers/authentication'
 import { createBackendWorkers } from '../../workers/backend'
-import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
+import { nearBackends, readWorkerConfig, type WorkerConfig } from '../../workers/config'
 import { deploymentOf } from '../../workers/deployment'
 import { GrantsDesk, granterFor } from '../../workers/grants'
 import { makeBackend } from '../../workers/make-backend'
-import { NEAR_BACKENDS, offersThroughWorkers } from '../../workers/offers'
+import { offersThroughWorkers } from '../../workers/offers'
 import { ownersThrough } from '../../workers/owners'
 import { runnerPublisher } from '../../workers/runner-program'
 import { SecretsDesk } from '../../workers/secrets'
@@ -225,16 +225,17 @@ async function workersOf(
   const client = authentication.client(connection, namespace)
   const secrets = await SecretsDesk.open(store, config.home.secretKeyFile)
   const names = [...config.backends.keys()]
+  const near = nearBackends(config)
   const orchestrator = await Worker.create({
     ...{ connection: nativeConnection, namespace, taskQueue: ORCHESTRATOR_QUEUE },
     workflowBundle: await authentication.guard(await testWorkflowBundle()),
     activities: {
       ...createPlanningActivities({
-        ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
+        ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now, near), now: Date.now },
         ...{ timing: config.timing, publishRunner: runnerPublisher(store, program) },
         line: new WaitingLine({
           ...{ store, owners: ownersThrough(client), now: Date.now, backends: names },
-          ...{ near: NEAR_BACKENDS, random: Math.random },
+          ...{ near, random: Math.random },
         }),
       }),
       ...createCopyingActivities({ store, now: Date.now }),

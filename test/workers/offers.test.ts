@@ -34,6 +34,17 @@ describe('offers through workers', () => {
     ])
   })
 
+  it('of a backend whose places are counted are asked anew each time', async () => {
+    const { client, asked } = clientThat(async () => ANSWER)
+    const ask = offersThroughWorkers(client, () => 0, ['near'])
+    for (const backend of ['near', 'near', 'here', 'here']) await ask(backend, {})
+    expect(asked.map(({ taskQueue }) => taskQueue)).toEqual([
+      'crucible.near',
+      'crucible.near',
+      'crucible.here',
+    ])
+  })
+
   it('serve all who ask the same within a second, and nobody after it', async () => {
     let nowMs = 0
     const { client, asked } = clientThat(async () => ANSWER)
