@@ -6,16 +6,20 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { Client, type Connection } from '@temporalio/client'
+import type { Client, Connection } from '@temporalio/client'
 import { Crucible, readClientConfig } from '../../client'
 import type { Beat } from '../../core/documents'
 import { attemptIdOf, jobWorkflowId, SEARCH_ATTRIBUTES, WORKFLOW_TYPES } from '../../core/queues'
 import { SECOND_MS } from '../../core/time'
+import { openDeploymentKey } from '../../storage/deployment-key'
+import type { Home } from '../../storage/home'
 import { layout } from '../../storage/layout'
+import { openStore } from '../../storage/open-store'
 import { freshNamespace } from '../support/namespace'
 import { testServer, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
 import { SPEC } from '../workflows/harness'
+import { Authentication } from '../../workers/authentication'
 import { median, quantile, timed, usageOf, type Measure } from './measure'
 
 const ROOT = join(__dirname, '..', '..')
@@ -83,7 +87,7 @@ class Stage {
 
   constructor(
     private readonly namespace: string,
-    private readonly home: string,
+    home: string,
   ) {
     this.env = {
       ...{ PATH: process.env['PATH'] ?? '', HOME: home, CRUCIBLE_HOME: home, CRUCIBLE_OWNER: 'bench' },
@@ -110,14 +114,14 @@ class Stage {
       "require('./test/bench/fleet-worker.ts')",
       '--',
     ]
-    const told = [BACKEND, TEMPORAL_ADDRESS!, this.namespace, this.storeUrl]
+    const told = [BACKEND, TEMPORAL_ADDRESS!, this.namespace, this.home.storeUrl, this.home.secretKeyFile]
     const child = this.spawn([...run, ...told], ['ignore', 'ignore', 'inherit', 'ipc'])
     await once(child, 'message')
     return child.pid!
   }
 
-  private get storeUrl(): string {
-    return readClientConfig(this.env).home.storeUrl
+  private get home(): Home {
+    return readClientConfig(this.env).home
   }
 
   private spawn(args: string[], stdio: ('ignore' | 'pipe' | 'inherit' | 'ipc')[]): ChildProcess {
@@ -154,7 +158,7 @@ class Stage {
   }
 
   private beat(jobId: string, seq: number): void {
-    const path = join(fileURLToPath(this.storeUrl), layout.beat(jobId, 1))
+    const path = join(fileURLToPath(this.home.storeUrl), layout.beat(jobId, 1))
     const beat: Beat = {
       ...{ attemptId: attemptIdOf(jobId, 1), seq, phase: 'running', gpus: [], checkpoint: null },
       ...{ restoredFrom: null, limitsSeq: 0, leaseSeq: 0, logLines: seq, clockMs: Date.now() },
@@ -167,14 +171,14 @@ class Stage {
   }
 
   async allRunning(at: TestConnection, jobs: number): Promise<void> {
-    const client = this.clientIn(at)
+    const client = await this.clientIn(at)
     const query = `WorkflowType = '${WORKFLOW_TYPES.job}' AND ${SEARCH_ATTRIBUTES.state} = 'running'`
     await until(async () => (await client.workflow.count(query)).count >= jobs, ALL_RUNNING_WITHIN_MS)
   }
 
   /** How long people wait for answers about a job, and about many. */
   async answers(at: TestConnection, ids: string[]): Promise<Measure[]> {
-    const client = this.clientIn(at)
+    const client = await this.clientIn(at)
     const some = Array.from(
       { length: SAMPLES },
       (_, index) => ids[Math.floor((index * ids.length) / SAMPLES)]!,
@@ -195,8 +199,10 @@ class Stage {
     return measures
   }
 
-  private clientIn({ client: { connection } }: TestConnection): Client {
-    return new Client({ connection, namespace: this.namespace })
+  private async clientIn({ client: { connection } }: TestConnection): Promise<Client> {
+    const { storeUrl, secretKeyFile } = this.home
+    const key = await openDeploymentKey(openStore(storeUrl), secretKeyFile)
+    return new Authentication(key).client(connection, this.namespace)
   }
 
   async close(): Promise<void> {
