@@ -49,7 +49,7 @@ export class AttemptDocuments {
     return readDocument(this.store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
   }
 
-  /** When the runner wrote its beat last, also where nobody can read it. */
+  /** When the runner last wrote its beat, even one that cannot be read. */
   async beatWrittenAtMs(): Promise<number | undefined> {
     return (await this.store.head(layout.beat(this.at.jobId, this.at.attempt)))?.modifiedAtMs
   }

@@ -19,7 +19,7 @@ export function onlyFor({ info: { activityType } }: Pick<Context, 'info'>, deplo
     async execute(input, next) {
       const { args, stamp } = unstamped(input.args)
       const told = stamp?.kind === 'activity' ? stamp.deployment : undefined
-      // Stamps of before did not name it; the inputs of most activities do.
+      // Older stamps do not name it, but the inputs of most activities do.
       const named = JUDGES.includes(activityType) ? undefined : (told ?? deploymentOf(args[0]))
       if (named === undefined || named === deployment) return next(input)
       throw ApplicationFailure.create({

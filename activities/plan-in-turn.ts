@@ -12,7 +12,7 @@ export interface Asked {
   outcome: PlanOutcome
 }
 
-/** The plan, once no older job of the same wish is ahead; until then there is none, and the provider is not asked. */
+/** Plans once no older job with the same wish is ahead; until then it returns no plan and does not ask the provider. */
 export async function planInTurn(
   line: WaitingLine | undefined,
   input: PlanInput,

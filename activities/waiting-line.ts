@@ -52,7 +52,7 @@ export class WaitingLine {
 
   constructor(private readonly deps: WaitingLineDeps) {}
 
-  /** A job that asks for the first time joins a line only where there is one, or where machines are near. */
+  /** A job that asks for the first time joins a line only if others stand in it already, or if its machines are near. */
   async admit(input: PlanInput, { isWaiting }: { isWaiting: boolean }): Promise<Admission> {
     // A migration goes to one place or nowhere, and waits for none.
     if (input.target !== undefined) return { kind: 'ask' }

@@ -35,11 +35,11 @@ export interface Backend {
 
   /**
    * Every offer that it knows and that could hold the request, in stock or not, each with the source and age of its price. An
-   * offer larger than asked is a fit. Where none could hold it, what comes nearest: the planner says what that lacks. Never
-   * throws because there is none, nor for one part of the provider while another answers (`ctx.unseen`).
+   * offer larger than asked is a fit. If none could hold it, the nearest ones: the planner says what they lack. Never throws
+   * because there are none, nor because one part of the provider fails while another answers (`ctx.unseen`).
    *
-   * @param pins what earlier orders of the same job have pinned (`Offer.pins`): each offer keeps to it, and pins it again. Where
-   *   that cannot be had any more, the offer pins what takes its place, and its note says so
+   * @param pins what earlier orders of the same job have pinned (`Offer.pins`): each offer keeps to it, and pins it again. If
+   *   that is no longer offered, the offer pins its replacement, and its note says so
    */
   offers(request: ResourceRequest, ctx: LookContext, pins?: Pins): Promise<Offer[]>
 

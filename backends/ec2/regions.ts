@@ -96,8 +96,8 @@ interface Look {
 type Ask<T> = (backend: Backend, region: string, ctx: CallContext) => Promise<T>
 
 /**
- * Asks every Region that is listed, and those of `ctx.alsoAt`; or only those of `ctx.within`. One that fails is named to `ctx.unseen`;
- * where none of them answers, or nobody wants to hear of one, the error is thrown.
+ * Asks every Region in the settings and those in `ctx.alsoAt`, or only those in `ctx.within`. A Region that fails is reported to
+ * `ctx.unseen`; the error is thrown if no Region of the settings answers, or if there is no `ctx.unseen`.
  */
 async function inEach<T>(
   { regions, at, ctx, limitMs }: Look,
@@ -154,7 +154,7 @@ async function listed(
   )
 }
 
-/** What all Regions say of the machines of one attempt: there is none only if each of them is certain. */
+/** Joins what the Regions answer about the machines of one attempt: there is none only if every Region is certain of it. */
 function joined(found: { answer: FindOutcome }[]): FindOutcome {
   const answers = found.map(({ answer }) => answer)
   const handles = answers.flatMap((one) => (one.kind === 'found' ? one.handles : []))

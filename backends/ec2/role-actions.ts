@@ -25,7 +25,7 @@ export const IMAGE_ACTIONS: readonly string[] = [
   'ecr:GetDownloadUrlForLayer',
 ]
 
-/** What spends money in advance and cannot be undone, and so is nobody's who only runs jobs. */
+/** What spends money in advance and cannot be undone: a role that only runs jobs does not have it. */
 export const BUYER_ACTIONS: readonly string[] = [
   'ec2:DescribeCapacityBlockOfferings',
   'ec2:DescribeCapacityBlockExtensionOfferings',

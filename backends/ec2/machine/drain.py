@@ -12,7 +12,7 @@ UNIT = "crucible-runner"
 
 
 def seq_at(path):
-    """The number of the order to drain that is here, 0 where there is none."""
+    """The number of the newest drain order on this machine; 0 if it has none."""
     try:
         with open(path) as file:
             return json.load(file).get("seq", 1)
