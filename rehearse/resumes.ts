@@ -4,7 +4,6 @@ import {
   type AttemptSeen,
   type CheckpointSeen,
   type LifeSeen,
-  type RestoreSeen,
   type Seen,
   type Strike,
 } from './seen'
@@ -57,27 +56,27 @@ function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
   // One that failed for good was the last one tried.
   const inUse = next.restores.at(-1)
   const restore = inUse?.outcome === 'failed' ? undefined : inUse
-  const restoredStep = restore === undefined ? null : stepOf(restore.checkpoint, life)
   const steps = next.steps.filter(({ atMs }) => restore === undefined || atMs >= restore.atMs)
   const firstStep = steps[0]?.step ?? null
   const had = attempts(life, next.number).flatMap(({ saved }) => saved)
-  const isLost = had.some(({ state }) => state === 'complete')
+  const whole = had.filter((each) => each.state === 'complete' && tornIn(seen, each) === null)
+  const kindFrom = (restored: CheckpointSeen): Resume['kind'] =>
+    kindOf({ restored, restoredStep: stepOf(restored, life), firstStep, next, life })
+  const given = restore?.checkpoint
+  // A program that finds its newest checkpoint torn, and goes on from the one before, does what it should.
+  const isPassedOver = given !== undefined && tornIn(seen, given) !== null && kindFrom(given) === 'ignored'
+  const used = isPassedOver ? whole.findLast(({ id }) => id !== given.id) : given
   const hasBegun = steps.length > 0 || next.saved.length > 0
   const kind =
-    restore === undefined
-      ? isLost
-        ? hasBegun
-          ? 'lost'
-          : 'unknown'
-        : 'fresh'
-      : kindOf({ restored: restore.checkpoint, restoredStep, firstStep, next, life })
+    used !== undefined ? kindFrom(used) : whole.length === 0 ? 'fresh' : hasBegun ? 'lost' : 'unknown'
+  const restoredStep = used === undefined ? null : stepOf(used, life)
   return {
     ...{ attempt: attempt.number, moment, manner, isAtMoment, kind, restoredStep, firstStep },
-    restoredState: restore?.checkpoint.state ?? null,
+    restoredState: used?.state ?? null,
     hasGoneOn: steps.length > 0 || restore?.outcome === 'went-on' || next.saved.length > 0,
     stepsBack: tried,
-    torn: restore === undefined || restore.outcome === 'failed' ? null : tornIn(seen, restore),
-    ...lossOf(attempt, { restore, kind, restoredStep, firstStep }),
+    torn: used === undefined ? null : tornIn(seen, used),
+    ...lossOf(attempt, { used, kind, restoredStep, firstStep }),
   }
 }
 
@@ -157,16 +156,16 @@ export function isNamed({ isStepKnown, step, files }: CheckpointSeen): boolean {
 function lossOf(
   { steps, saved, strike, beganAtMs }: AttemptSeen,
   given: {
-    restore: RestoreSeen | undefined
+    used: CheckpointSeen | undefined
     kind: Resume['kind']
     restoredStep: number | null
     firstStep: number | null
   },
 ): Pick<Resume, 'lostSteps' | 'lostMs'> {
-  const { restore, kind, restoredStep, firstStep } = given
+  const { used, kind, restoredStep, firstStep } = given
   const last = steps.at(-1)
-  const isUsed = restore !== undefined && kind !== 'ignored'
-  const own = isUsed ? saved.find(({ id }) => id === restore.checkpoint.id) : undefined
+  const isUsed = used !== undefined && kind !== 'ignored'
+  const own = isUsed ? saved.find(({ id }) => id === used.id) : undefined
   const fromMs = own?.savedAtMs ?? steps[0]?.atMs ?? beganAtMs
   const toMs = last?.atMs ?? strike!.atMs
   const from = isUsed ? restoredStep : firstStep === null ? null : Math.max(0, firstStep - 1)
@@ -180,7 +179,7 @@ function lossOf(
 const SIZE_SLACK = 0.05
 
 /** What a restored checkpoint lacks of what all complete ones of the undisturbed run have, from the step at which that is there. */
-function tornIn(seen: Seen, { checkpoint }: RestoreSeen): string | null {
+function tornIn(seen: Seen, checkpoint: CheckpointSeen): string | null {
   const { undisturbed } = seen
   const whole = undisturbed.attempts.flatMap(({ saved }) => saved.filter(({ state }) => state === 'complete'))
   if (whole.length < 2) return null
@@ -206,7 +205,7 @@ function tornIn(seen: Seen, { checkpoint }: RestoreSeen): string | null {
 function isDue(checkpoint: CheckpointSeen, whole: readonly CheckpointSeen[], seen: Seen): boolean {
   const step = stepOf(checkpoint, seen.interrupted)
   const steps = whole.map((each) => stepOf(each, seen.undisturbed))
-  if (step !== null && steps.every((each) => each !== null)) return steps.some((each) => each! <= step)
+  if (step !== null && steps.every((each) => each !== null)) return steps.some((each) => each <= step)
   const afterMs = msFromScratch(checkpoint, seen.interrupted)
   return whole.some((each) => (msFromScratch(each, seen.undisturbed) ?? 0) <= (afterMs ?? Infinity))
 }

@@ -58,6 +58,11 @@ const UNDISTURBED: LifeSeen = {
   ],
   outputs: {},
 }
+
+/** The undisturbed run, with these checkpoints. */
+function saving(saved: CheckpointSeen[]): LifeSeen {
+  return { ...UNDISTURBED, attempts: [{ ...UNDISTURBED.attempts[0]!, saved }] }
+}
 /** Killed at step 25, resumed from step 20. */
 const FIRST = attempt(1, {
   steps: steps(1, 25),
@@ -116,13 +121,14 @@ describe('the judgement of a rehearsal', () => {
   it('lets a save in the background hold an earlier step than was printed when its file was written', () => {
     const named = { files: [file(0, { path: 'model.pt' })] }
     const life = [checkpoint(14, 1, named), checkpoint(24, 1, named)]
+    const seen = { undisturbed: saving(life) }
     const second = attempt(2, { restores: [restored(life[1]!)], steps: steps(21, 45) })
-    expect(judged([{ ...FIRST, saved: life }, second]).resumes).toMatchObject([{ kind: 'right' }])
+    expect(judged([{ ...FIRST, saved: life }, second], seen).resumes).toMatchObject([{ kind: 'right' }])
     const again = { ...second, steps: steps(1, 30) }
-    expect(judged([{ ...FIRST, saved: life }, again]).resumes).toMatchObject([{ kind: 'ignored' }])
+    expect(judged([{ ...FIRST, saved: life }, again], seen).resumes).toMatchObject([{ kind: 'ignored' }])
     const first = attempt(2, { restores: [restored(life[0]!)], steps: steps(1, 30) })
     const short = { ...FIRST, saved: life.slice(0, 1) }
-    expect(judged([short, first]).resumes).toMatchObject([{ kind: 'ignored' }])
+    expect(judged([short, first], seen).resumes).toMatchObject([{ kind: 'ignored' }])
   })
 
   it('fails a program that goes on from the checkpoint before the complete one', () => {
@@ -130,7 +136,8 @@ describe('the judgement of a rehearsal', () => {
     const life = [10, 20, 30].map((step) => checkpoint(step, 1, named))
     const first = { ...FIRST, steps: steps(1, 35), saved: life }
     const behind = attempt(2, { restores: [restored(life[2]!)], steps: steps(21, 45) })
-    expect(judged([first, behind]).resumes).toMatchObject([{ kind: 'ignored', restoredStep: 30 }])
+    const { resumes } = judged([first, behind], { undisturbed: saving(life) })
+    expect(resumes).toMatchObject([{ kind: 'ignored', restoredStep: 30 }])
   })
 
   it('lets a program take the checkpoint before one that may be damaged', () => {
@@ -208,12 +215,30 @@ describe('the judgement of a rehearsal', () => {
     const both = [20, 30, 40].map((each) =>
       checkpoint(each, 1, { files: [file(0, { path: 'a.pt' }), file(0, { path: 'b.pt' })] }),
     )
-    const undisturbed = { ...UNDISTURBED, attempts: [{ ...UNDISTURBED.attempts[0]!, saved: both }] }
+    const undisturbed = saving(both)
     const alone = checkpoint(step, 1, { files: [file(0, { path: 'a.pt' })] })
     const next = { ...SECOND, restores: [restored(alone)], steps: steps(step + 1, 45) }
     const report = judged([{ ...FIRST, saved: [alone] }, next], { undisturbed })
     expect(report.survives).toBe(survives)
     if (!survives) expect(report.summary).toMatch(/torn checkpoint: b\.pt was missing/)
+  })
+
+  it.each([
+    ['goes on from the one before', [10], 11, 'right', true],
+    // No resume has been seen then: it is not proven.
+    ['begins from the beginning, there being none before', [], 1, 'fresh', false],
+    ['begins from the beginning although there is one before', [10], 1, 'ignored', false],
+    ['goes on from it', [10], 21, 'right', false],
+  ])('of a program that finds a torn checkpoint and %s', (_, before, firstStep, kind, survives) => {
+    const whole = (step: number): CheckpointSeen =>
+      checkpoint(step, 1, { files: [file(step), file(step, { path: `done-${step}` })] })
+    const undisturbed = saving([10, 20, 30, 40].map(whole))
+    const torn = checkpoint(20, 1)
+    const first = { ...FIRST, saved: [...before.map(whole), torn] }
+    const next = { ...SECOND, restores: [restored(torn)], steps: steps(firstStep, 45) }
+    const report = judged([first, next], { undisturbed })
+    expect(report.resumes[0]).toMatchObject({ kind })
+    expect(report.survives).toBe(survives)
   })
 
   it.each([
@@ -258,7 +283,7 @@ describe('the judgement of a rehearsal', () => {
 
   it('says which key makes a half-written directory no checkpoint', () => {
     const whole = [checkpoint(20, 1, { files: [file(20), file(20, { path: 'trainer_state.json' })] })]
-    const undisturbed = { ...UNDISTURBED, attempts: [{ ...UNDISTURBED.attempts[0]!, saved: whole }] }
+    const undisturbed = saving(whole)
     const end = {
       outcome: 'failed',
       reason: 'workload',

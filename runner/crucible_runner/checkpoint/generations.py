@@ -66,16 +66,8 @@ def unfinished_member(files: Dict[str, FileStamp]) -> Optional[str]:
 
 
 def _has_sibling(path: str, others: Iterable[str]) -> bool:
-    """Whether one of the others is the same part of another numbered member: `50/model` of `60/model`."""
-    member = member_of(path)
-    if member is None:
-        return False
-    numbers = {
-        other.number
-        for other in map(member_of, others)
-        if other is not None and (other.folder, other.part) == (member.folder, member.part)
-    }
-    return bool(numbers) and member.number not in numbers
+    """Whether one of the others differs from it only in its numbers, or takes turns with it: `50/model` and `60/model`, `a.pt` and `b.pt`."""
+    return any(other != path and template(other) == template(path) for other in others)
 
 
 class Generation:

@@ -58,8 +58,10 @@ class SavesTest(unittest.TestCase):
             ("the next number, at once", [1, 1], [look(0, 4, m1_pt=a), look(999, 5, m1_pt=a, m2_pt=b)]),
             ("the next number, at the same step", [1, 1], [look(0, 5, m1_pt=a), look(1_000, 5, m1_pt=a, m2_pt=b)]),
             ("the next numbered folder, after training", [1, 2], [look(0, 4, m1__a=a), look(1_000, 5, m1__a=a, m2__a=b)]),
-            ("more of the same number, after training", [1, 1], [look(0, 4, m1__a=a), look(1_000, 5, m1__a=a, m1__b=b)]),
+            ("more of the same number, after training", [1, 1], [look(0, 4, m1__x=a), look(1_000, 5, m1__x=a, m1__y=b)]),
             ("another part of another number", [1, 1], [look(0, 4, m1__x=a), look(1_000, 5, m1__x=a, m2__y=b)]),
+            ("the other of two, after training", [1, 2], [look(0, 4, a_pt=a), look(1_000, 5, a_pt=a, b_pt=b)]),
+            ("the same folder, after training", [1, 2], [look(0, 4, m1__v1=a), look(1_000, 5, m1__v1=a, m1__v2=b)]),
             ("another piece, after training", [1, 1], [look(0, 4, rank_1_pt=a), look(1_000, 5, rank_1_pt=a, rank_2_pt=b)]),
             ("another kind", [1, 1], [look(0, step_1_pt=a), look(1, step_1_pt=a, epoch_2_pt=b)]),
         ):
