@@ -95,6 +95,8 @@ class Generation:
         """The disk was full while it was written: what could not be written may be missing."""
         self.held: Set[str] = set()
         """Its files that a process still had open for writing after the last change: what is written there next is this save."""
+        self.is_proven = False
+        """It has proved complete."""
         self.is_superseded = False
         """The next save has begun."""
         self.selection: Optional[Selection] = None
@@ -191,7 +193,9 @@ class Generations:
     def _is_next(self, current: Generation, fresh: List[str], changed: Dict[str, FileStamp], look: Look) -> bool:
         """Whether what has changed belongs to the next save, rather than to the one that is being written."""
         was_quiet = look.at_ms - current.wrote_ms >= self._quiet_ms
-        has_trained = None not in (current.wrote_at_step, look.step) and look.step != current.wrote_at_step
+        are_steps_known = None not in (current.wrote_at_step, look.step)
+        has_trained = are_steps_known and look.step != current.wrote_at_step
+        is_over = has_trained or (current.is_proven and not are_steps_known)
         units = {unit_of(path) for path in current.files} - {None}
         kinds = {unit.kind for unit in units}
         for path in fresh:
@@ -200,7 +204,7 @@ class Generations:
                 return True
             old, new = current.files.get(path), changed[path]
             if old is None:
-                if was_quiet and has_trained and _has_sibling(path, current.paths):
+                if was_quiet and is_over and _has_sibling(path, current.paths):
                     return True
                 continue
             if old.inode != new.inode:
@@ -211,6 +215,7 @@ class Generations:
 
     def accept(self, generation: Generation) -> None:
         """It has proved complete: later ones are compared with it."""
+        generation.is_proven = True
         shape = generation.shape
         if shape not in self.complete_shapes:
             self.complete_shapes.append(shape)

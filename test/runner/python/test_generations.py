@@ -81,6 +81,14 @@ class SavesTest(unittest.TestCase):
                 saves = self.saves_of(begun, deleted, then)
                 self.assertEqual(saves.current.number, expected)
 
+    def test_where_no_steps_are_told_what_has_proved_complete_is_followed_by_the_next(self):
+        old, new = (100, 1, 1), (100, 9, 2)
+        for is_proven, step, number in ((False, None, 1), (True, None, 2), (True, 4, 1)):
+            saves = self.saves_of(look(0, step, m1_pt=old))
+            if is_proven:
+                saves.accept(saves.current)
+            self.assertEqual(saves.observe(look(3_000, step, m1_pt=old, m2_pt=new)).number, number)
+
     def test_files_of_the_start_and_of_earlier_saves_belong_to_none(self):
         self.assert_numbers([None, 1], look(0, a=(1, 1)), look(1, a=(1, 1), b=(1, 2)), baseline=[stamp(1, 1)])
         saves = self.saves_of(look(0, a=(9, 1, 1)), look(1, a=(9, 2, 2), old=(9, 1, 1)))
