@@ -47,6 +47,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     runnerSha256: input.resolved.runnerSha256,
     storeUrl: input.resolved.storeUrl,
     priceMaxMicroUsdPerHour: priceMax,
+    ...(transferMicroUsd === 0 ? {} : { transferMicroUsd }),
     runner: runnerOrder(input, {
       priceMax,
       transferMicroUsd,

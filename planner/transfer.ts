@@ -29,6 +29,8 @@ export interface TransferEstimate {
   durationMs: number
   /** The size of its checkpoints is not known, so that they are not in it. */
   isSizeUnknown: boolean
+  /** It downloads inputs, which are not in it. */
+  hasInputs: boolean
 }
 
 /**
@@ -50,7 +52,8 @@ export function transferOf(
     (upBytes * way.upMicroUsdPerGb + downBytes * way.downMicroUsdPerGb) / BYTES_PER_GB,
   )
   const durationMs = Math.ceil((downBytes / way.bytesPerSecond) * SECOND_MS)
-  return { upBytes, downBytes, costMicroUsd, durationMs, isSizeUnknown: sizeBytes === undefined }
+  const hasInputs = spec.inputs.length > 0
+  return { upBytes, downBytes, costMicroUsd, durationMs, isSizeUnknown: sizeBytes === undefined, hasInputs }
 }
 
 /** The same for an offer of a plan; nothing where the store is at the machine's side. */
@@ -71,12 +74,13 @@ export function transferFor(
 
 /** `of that $0.24 for about 12 GB to and from the store in us-east-1, at $0.02 a GB` */
 export function transferInWords(way: DataTransfer, transfer: TransferEstimate): string {
-  const { upBytes, downBytes, costMicroUsd, isSizeUnknown } = transfer
+  const { upBytes, downBytes, costMicroUsd, isSizeUnknown, hasInputs } = transfer
+  const inputs = hasInputs ? '; its inputs are not in it' : ''
   const rate = [...new Set([way.upMicroUsdPerGb, way.downMicroUsdPerGb])]
     .map((each) => formatUsd(each))
     .join(' and ')
   const where = `to and from the store in ${way.storeRegion}`
   if (isSizeUnknown)
-    return `moving checkpoints ${where} costs ${rate} a GB, which is not in the cost: their size is not known (\`checkpoint: { size: ... }\`)`
-  return `of that ${formatUsd(costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate} a GB`
+    return `moving checkpoints ${where} costs ${rate} a GB, which is not in the cost: their size is not known (\`checkpoint: { size: ... }\`)${inputs}`
+  return `of that ${formatUsd(costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate} a GB${inputs}`
 }

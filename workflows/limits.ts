@@ -35,8 +35,12 @@ export function limitsNow(run: JobRun, order: Order, seq: number): Limits {
   return { seq, deadlineAtMs: run.page.status.deadlineAtMs ?? null, budget, runMs: runMsFor(budget) }
 }
 
-/** What an attempt of this order may cost: what the ended ones have left. */
-function budgetNow({ page: { status } }: JobRun, { priceMaxMicroUsdPerHour }: Order): AttemptBudget | null {
+/** What the machine of this order may cost: what the ended ones have left, less what moving its data costs. */
+function budgetNow(
+  { page: { status } }: JobRun,
+  { priceMaxMicroUsdPerHour, transferMicroUsd = 0 }: Order,
+): AttemptBudget | null {
   if (status.budgetMicroUsd === undefined) return null
-  return { microUsd: Math.max(0, status.budgetMicroUsd - status.spentMicroUsd), priceMaxMicroUsdPerHour }
+  const leftMicroUsd = status.budgetMicroUsd - status.spentMicroUsd - transferMicroUsd
+  return { microUsd: Math.max(0, leftMicroUsd), priceMaxMicroUsdPerHour }
 }

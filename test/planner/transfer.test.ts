@@ -50,6 +50,14 @@ describe('a store in another Region', () => {
     )
   })
 
+  it.each([
+    [[], /at \$0\.02 a GB$/],
+    [[{ source: 's3://else/where', path: 'data' }], /at \$0\.02 a GB; its inputs are not in it$/],
+  ])('says of inputs %j that they are not in it', (inputs, words) => {
+    const { reasons } = plan([far()], { spec: { ...spec, inputs } }).placements[0]!
+    expect(reasons.find((reason) => reason.includes('to and from the store'))).toMatch(words)
+  })
+
   it('makes a dearer machine beside the store the cheaper place', () => {
     const dearer = near({ priceMicroUsdPerHour: microUsd(1.4) })
     expect(plan([far(), dearer], { spec }).placements[0]!.offer.region).toBe('us-east-1')
@@ -79,8 +87,12 @@ describe('a store in another Region', () => {
   })
 
   it('takes its share of the budget before the machine gets the rest', () => {
-    expect(ordered([far()], {}, microUsd(10)).runner.limits.budget?.microUsd).toBe(microUsd(9))
-    expect(ordered([near()], {}, microUsd(10)).runner.limits.budget?.microUsd).toBe(microUsd(10))
+    const there = ordered([far()], {}, microUsd(10))
+    expect(there.runner.limits.budget?.microUsd).toBe(microUsd(9))
+    expect(there.transferMicroUsd).toBe(microUsd(1))
+    const here = ordered([near()], {}, microUsd(10))
+    expect(here.runner.limits.budget?.microUsd).toBe(microUsd(10))
+    expect(here).not.toHaveProperty('transferMicroUsd')
   })
 
   it('is no place for a budget that its transfer alone uses up', () => {

@@ -40,6 +40,12 @@ describe('the limits of a machine that runs', () => {
     })
   })
 
+  it('keep free what moving its data costs', () => {
+    const run = runOf({ budgetMicroUsd: microUsd(10), spentMicroUsd: microUsd(4) })
+    const { budget, runMs } = limitsNow(run, { ...ORDER, transferMicroUsd: microUsd(1) }, 3)
+    expect({ budget, runMs }).toMatchObject({ budget: { microUsd: microUsd(5) }, runMs: 2.5 * HOUR_MS })
+  })
+
   it('are none without a wish, and no money where more is spent than there was', () => {
     expect(limitsNow(runOf({}), ORDER, 1)).toEqual({
       ...{ seq: 1, deadlineAtMs: null, budget: null },
