@@ -78,6 +78,8 @@ class Generation:
         self.files = files
         """What it has written, as last seen."""
         self.first_ms = now_ms
+        self.serious_ms = now_ms
+        """The look (monotonic) that saw the most of it begin: settings may have been written long before."""
         self.burst_ms = now_ms
         """The look (monotonic) that saw it begin, or go on after a pause."""
         self.changed_ms = now_ms
@@ -168,6 +170,8 @@ class Generations:
                     current.burst_ms = look.at_ms
                     self.pause_ms = max(self.pause_ms, pause_ms)
                     written = sum(changed[path].size for path in fresh)
+                    if current.total < _SERIOUS_SHARE * written:
+                        current.serious_ms = look.at_ms
                     if look.step != current.step and written >= _SERIOUS_SHARE * current.total:
                         # A later save that cannot be told from the one before.
                         current.written_ns = min(changed[path].modified_ns for path in fresh)
@@ -241,7 +245,7 @@ class Generations:
     def _begun_ms(self) -> List[int]:
         totals = [generation.total for generation in self._begun]
         serious = _SERIOUS_SHARE * max(totals, default=0)
-        begun = [generation.first_ms for generation, total in zip(self._begun, totals) if total >= serious]
+        begun = [generation.serious_ms for generation, total in zip(self._begun, totals) if total >= serious]
         return begun[-_SHAPES_KEPT:]
 
     def interval_ms(self) -> Optional[int]:

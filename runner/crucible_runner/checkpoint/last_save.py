@@ -49,6 +49,13 @@ class LastSave:
             return True
         return self._looks.saves.is_like_complete(generation.shape) and generation.unfinished() is None
 
+    def _begun_ms(self, generation: Generation) -> int:
+        """When its last burst of writing began (monotonic). A look sees that late: the files of a new save tell it better."""
+        if generation.burst_ms != generation.first_ms:
+            return generation.burst_ms
+        ago_ms = self._clock.wall_ms() - generation.written_ns // 1_000_000
+        return min(generation.burst_ms, self._clock.mono_ms() - ago_ms)
+
     def wait_until(self, until_ms: int) -> None:
         self._until_ms = until_ms
         self._checkpoints.hurry()
@@ -60,7 +67,7 @@ class LastSave:
         current = self._looks.saves.current
         if current is None or current.changed_ms <= self._safe_before_ms or not self._is_safe(current):
             return False
-        if current.burst_ms >= self._drain.began_at_ms:
+        if self._begun_ms(current) >= self._drain.began_at_ms:
             return True
         # It was under way when the drain began. Another one may be due.
         due_ms = self.due_ms()

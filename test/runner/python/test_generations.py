@@ -159,6 +159,15 @@ class SavesTest(unittest.TestCase):
         saves = self.saves_of(*looks)
         self.assertLess(saves.interval_ms(), 7_000)
 
+    def test_settings_that_were_written_long_before_do_not_lengthen_the_interval(self):
+        settings = (10, 1, 1)
+        saves = self.saves_of(
+            look(0, 1, config=settings),
+            look(9_000, 5, config=settings, m1_pt=(100, 2, 2)),
+            look(12_000, 8, config=settings, m1_pt=(100, 2, 2), m2_pt=(100, 3, 3)),
+        )
+        self.assertEqual(saves.interval_ms(), 3_000)
+
     def test_a_pause_within_a_save_is_no_interval(self):
         both = dict(a=(10, 1, 1), b=(10, 2, 2))
         saves = self.saves_of(look(0, a=both["a"]), look(2_000, **both), look(6_000, a=(10, 3, 3), b=both["b"]))

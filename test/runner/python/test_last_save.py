@@ -35,6 +35,7 @@ class LastSaveTest(unittest.TestCase):
     def save(self, begun_ms, changed_ms, state=None, burst_ms=None):
         """A save that began and changed so long after the drain began; `state` is what it is in the store as."""
         generation = Generation(1, dict(FILES), BEGAN_MS + begun_ms, None)
+        generation.written_ns = (self.clock.wall_ms() + begun_ms) * 1_000_000
         generation.changed_ms = BEGAN_MS + changed_ms
         generation.burst_ms = BEGAN_MS + (begun_ms if burst_ms is None else burst_ms)
         generation.selection = Selection(generation.files, {}, ".", None, None, frozenset(), generation.files)
@@ -163,3 +164,14 @@ class LastSaveTest(unittest.TestCase):
                 generation.changed_ms = BEGAN_MS + 500
                 self.upload(generation, COMPLETE)
                 self.assertEqual(waiting.is_over(), is_over)
+
+    def test_a_save_that_was_seen_late_was_under_way_when_the_drain_began(self):
+        for written_ms, is_over in (-50, False), (50, True):
+            self.setUp()
+            self.interval_ms = 1_000
+            waiting = self.last_save()
+            waiting.wait_until(BEGAN_MS + 5_000)
+            generation = self.save(100, 500)
+            generation.written_ns += (written_ms - 100) * 1_000_000
+            self.upload(generation, COMPLETE)
+            self.assertEqual(waiting.is_over(), is_over)
