@@ -118,7 +118,7 @@ export interface Order {
   storeUrl: string
   /** The dearest that any of the offers can become, on which the hard stop rests. */
   priceMaxMicroUsdPerHour: MicroUsd
-  /** What moving its data is expected to cost: the machine must not spend it. Missing where that is free. */
+  /** What moving its data is expected to cost with the dearest of its offers: the machine must not spend it. Missing where that is free. */
   transferMicroUsd?: MicroUsd
   /** What `order.json` will say. */
   runner: RunnerOrder

@@ -20,7 +20,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
   const { transferMicroUsd = 0 } = best
   const machineMicroUsd = estimate(best.offer, input.resolved.spec).costMicroUsd
   const costMaxMicroUsd = (machineMicroUsd + transferMicroUsd) * INTERCHANGEABLE_COST_FACTOR
-  const offers = plan.placements
+  const placements = plan.placements
     .filter(
       ({ offer, costMicroUsd }) =>
         offer === best.offer ||
@@ -29,7 +29,9 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
           costMicroUsd <= costMaxMicroUsd),
     )
     .slice(0, OFFERS_PER_ORDER_MAX)
-    .map(({ offer }) => offer)
+  const offers = placements.map(({ offer }) => offer)
+  // Any of them may be launched, and one that is interrupted more often restores more often.
+  const transferMaxMicroUsd = Math.max(...placements.map(({ transferMicroUsd: each = 0 }) => each))
   const attemptId = attemptIdOf(input.jobId, input.attempt)
   const priceMax = Math.max(...offers.map(dearestPriceOf))
   return {
@@ -47,10 +49,10 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     runnerSha256: input.resolved.runnerSha256,
     storeUrl: input.resolved.storeUrl,
     priceMaxMicroUsdPerHour: priceMax,
-    ...(transferMicroUsd === 0 ? {} : { transferMicroUsd }),
+    ...(transferMaxMicroUsd === 0 ? {} : { transferMicroUsd: transferMaxMicroUsd }),
     runner: runnerOrder(input, {
       priceMax,
-      transferMicroUsd,
+      transferMicroUsd: transferMaxMicroUsd,
       notice: noticeOf(best.offer, capabilities),
       usableUntilMs: best.offer.usableUntilMs,
     }),

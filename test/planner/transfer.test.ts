@@ -95,6 +95,25 @@ describe('a store in another Region', () => {
     expect(here).not.toHaveProperty('transferMicroUsd')
   })
 
+  it('keeps free what the dearest transfer of an order costs, not that of its first offer', () => {
+    const spot = far({ capacityType: 'spot', interruptionsPerHour: 0 })
+    const interrupted = { ...spot, place: 'eu-west-1b', interruptionsPerHour: 1 }
+    const wish = { spec: { ...spec, isInterruptible: true } }
+    const [first, second] = plan([spot, interrupted], wish).placements
+    expect(second!.transferMicroUsd).toBeGreaterThan(first!.transferMicroUsd!)
+    const order = ordered([spot, interrupted], wish, microUsd(10))
+    expect(order.offers).toHaveLength(2)
+    expect(order.transferMicroUsd).toBe(second!.transferMicroUsd)
+    expect(order.runner.limits.budget?.microUsd).toBe(microUsd(10) - second!.transferMicroUsd!)
+  })
+
+  it('has no word about moving data where the store is in the Region of the machine', () => {
+    const inputs = [{ source: 's3://else/where', path: 'data' }]
+    const [best] = plan([near()], { spec: { ...spec, inputs, outputs: ['results'] } }).placements
+    expect(best).not.toHaveProperty('transferMicroUsd')
+    expect(best!.reasons.join('; ')).not.toMatch(/transfer|a GB|to and from|inputs|artifacts|store/)
+  })
+
   it('is no place for a budget that its transfer alone uses up', () => {
     const remainingMicroUsd = microUsd(1.001)
     expect(rejection(far(), { spec, remainingMicroUsd, isFirst: false })).toMatchObject({
