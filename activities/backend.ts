@@ -22,6 +22,7 @@ import { drainMachine } from './drain-machine'
 import { collectGarbage, type OwnerLookup } from './garbage'
 import type { GrantSource } from './grants'
 import { beating } from './heartbeat'
+import { interruptMachine } from './interrupting'
 import { settleAttempt } from './settle'
 
 /** What a backend's worker is made of. */
@@ -60,6 +61,8 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
       }),
 
     drainMachine: (input) => beating((signal) => drainMachine(deps, input, signal)),
+
+    interrupt: (input) => beating((signal) => interruptMachine(deps, input, signal)),
 
     settle: (input) =>
       beating(async (signal) => onRecord(deps, input, await settleAttempt(deps, input, signal))),

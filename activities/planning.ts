@@ -8,7 +8,7 @@ import type { BackendName } from '../core/offer'
 import type { Plan } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import { SECOND_MS } from '../core/time'
-import type { Timing } from '../core/timing'
+import { rehearsalTiming, type Timing } from '../core/timing'
 import { parseManifest } from '../intake/documents'
 import { checkJobSpec } from '../intake/job-spec'
 import { formatProblem } from '../intake/problem'
@@ -107,7 +107,7 @@ async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<Resolved
   const resolved: ResolvedJob = {
     spec,
     policy: policyOf(spec),
-    timing: deps.timing,
+    timing: input.isRehearsal === true ? rehearsalTiming(deps.timing) : deps.timing,
     runnerSha256,
     storeUrl: deps.store.url,
     ...(month === undefined ? {} : { month }),

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { CrucibleError, EXIT_CODES } from '../client/errors'
 import { keepRehearsed } from '../client/rehearsed'
 import { secretsOf, type Submission } from '../client/submit'
+import type { JobSpec } from '../core/job'
 import { formatDuration } from '../core/time'
 import type { Change } from '../rehearse/advice'
 import { judge, type Check, type Report } from '../rehearse/judge'
@@ -13,7 +14,7 @@ import { Stage } from '../rehearse/stage'
 import type { Cli } from './cli'
 import type { RehearseOptions } from './commands/rehearse'
 
-/** Rehearses a job, shows what was found, and keeps what `plan` and `submit` need of it. */
+/** Rehearses a job on this machine. */
 export async function rehearseHere(
   cli: Cli,
   { spec, directory = null }: Submission,
@@ -27,20 +28,11 @@ export async function rehearseHere(
   try {
     stage = await Stage.open({ folder, environment: cli.environment, spec, directory, secrets, now })
     const seen = await rehearse({
-      ...{ stage, folder, directory: spec.checkpoint.directory ?? null, forMs, mostMs, interruptions, now },
+      ...{ host: stage, directory: spec.checkpoint.directory ?? null, forMs, mostMs, interruptions, now },
       say: (words) => cli.out.note(words),
       signal: cli.interruption(),
     })
-    const report = judge(seen)
-    const { survives, summary, checkpoint } = report
-    keepRehearsed(cli.context().config.home, spec, {
-      ...{ version: 1, name: spec.name, atMs: now(), survives, summary },
-      ...(checkpoint === null ? {} : { totalBytes: checkpoint.sizeBytes }),
-      ...(checkpoint?.saveMs == null ? {} : { saveMs: checkpoint.saveMs }),
-    })
-    if (!survives) cli.exitCode = EXIT_CODES['not-survived']
-    cli.out.json({ name: spec.name, ...report })
-    show(cli, report)
+    conclude(cli, { spec, report: judge(seen) })
   } catch (error) {
     if (!cli.interruption().aborted) throw error
   } finally {
@@ -48,6 +40,26 @@ export async function rehearseHere(
     if (keep === undefined) await rm(folder, { recursive: true, force: true })
     else cli.out.note(`Kept in ${folder}.`)
   }
+}
+
+interface Concluded {
+  spec: JobSpec
+  report: Report
+  /** What else the JSON has. */
+  beside?: object
+}
+
+/** Shows what was found, and keeps what `plan` and `submit` need of it. */
+export function conclude(cli: Cli, { spec, report, beside = {} }: Concluded): void {
+  const { survives, summary, checkpoint } = report
+  keepRehearsed(cli.context().config.home, spec, {
+    ...{ version: 1, name: spec.name, atMs: cli.now(), survives, summary },
+    ...(checkpoint === null ? {} : { totalBytes: checkpoint.sizeBytes }),
+    ...(checkpoint?.saveMs == null ? {} : { saveMs: checkpoint.saveMs }),
+  })
+  if (!survives) cli.exitCode = EXIT_CODES['not-survived']
+  cli.out.json({ name: spec.name, ...report, ...beside })
+  show(cli, report)
 }
 
 async function folderFor(keep: string | undefined): Promise<string> {

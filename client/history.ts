@@ -28,7 +28,7 @@ export function statusFromRecord(entries: readonly RecordEntry[]): JobStatus | u
   return entries.reduce(after, firstStatus(submission))
 }
 
-function firstStatus({ jobId, spec, owner, submittedAtMs }: JobInput): JobStatus {
+function firstStatus({ jobId, spec, owner, submittedAtMs, isRehearsal }: JobInput): JobStatus {
   return {
     id: jobId,
     name: spec.name,
@@ -41,6 +41,7 @@ function firstStatus({ jobId, spec, owner, submittedAtMs }: JobInput): JobStatus
     attempts: [],
     attemptsTotal: 0,
     placementReasons: [],
+    ...(isRehearsal === true ? { isRehearsal } : {}),
     ...(spec.deadlineAtMs === undefined ? {} : { deadlineAtMs: spec.deadlineAtMs }),
     ...(spec.budgetMicroUsd === undefined ? {} : { budgetMicroUsd: spec.budgetMicroUsd }),
   }
@@ -50,6 +51,7 @@ function after(status: JobStatus, { atMs, kind, attempt, data }: RecordEntry): J
   switch (kind) {
     case 'submitted':
     case 'launched':
+    case 'interrupted':
       return status
     case 'resolved':
       return { ...status, reason: 'planning', message: 'Looking for a place.' }

@@ -18,6 +18,8 @@ export interface JobSummary {
   workflowId: string
   state: JobState
   reason: JobReason
+  /** A job of `crucible rehearse`, whose machines are taken back on purpose. */
+  isRehearsal: boolean
   submittedAtMs: number
   /** When it was over. */
   endedAtMs: number | null

@@ -28,11 +28,12 @@ function firstLineOf(run: string): string {
 }
 
 /** What was asked for, in markdown, for the job's page in Temporal's Web UI. */
-export function detailsOf({ jobId, spec, owner, bundle, from, source }: JobInput): string {
+export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsal }: JobInput): string {
   const facts: [string, string | undefined][] = [
     ['job', `\`${jobId}\``],
     ['owner', plain(owner)],
     ['from', source === undefined ? plain(from) : `${source.jobId}, step ${source.checkpoint.step}`],
+    ['rehearsal', isRehearsal === true ? 'its machines are taken back on purpose' : undefined],
     ['image', plain(spec.image)],
     ['resources', resourcesInWords(spec.resources)],
     ['interruptible', spec.isInterruptible ? 'yes' : 'no'],

@@ -35,6 +35,8 @@ export interface Submission {
   from?: string
   /** Starts over, without a checkpoint. */
   isFresh?: boolean
+  /** A job of a rehearsal: `interruptRehearsal` may take its machines back. */
+  isRehearsal?: boolean
 }
 
 export interface Submitted {
@@ -76,6 +78,7 @@ export async function submit(context: Context, submission: Submission): Promise<
       submittedAtMs: context.now(),
       ...(from === undefined ? {} : { from }),
       ...(source === undefined ? {} : { source }),
+      ...(submission.isRehearsal === true ? { isRehearsal: true } : {}),
     }
     const standing = await enter(context, input)
     if (standing.isStarted) return await answer(context, standing.input)
@@ -134,7 +137,8 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
   const isSame =
     isDeepStrictEqual(standing.spec, written) &&
     standing.bundle?.sha256 === bundle?.sha256 &&
-    isDeepStrictEqual(standing.source, source)
+    isDeepStrictEqual(standing.source, source) &&
+    standing.isRehearsal === input.isRehearsal
   if (!isSame) {
     throw new CrucibleError('usage', `There is a job ${jobId} already, and it is another one.`, {
       hint: 'An id is never used again: choose another, or leave it out and get a new one.',

@@ -4,8 +4,10 @@ import { isFinal } from '../core/job'
 import {
   CANCEL_NOW_UPDATE,
   EXTEND_UPDATE,
+  INTERRUPT_UPDATE,
   MIGRATE_UPDATE,
   type ExtendUpdate,
+  type InterruptUpdate,
   type MigrateUpdate,
   type UpdateReceipt,
 } from '../core/messages'
@@ -62,6 +64,15 @@ async function checkTarget(context: Context, jobId: string, to: BackendChoice): 
 /** Gives a job a new deadline, a new budget or both; they reach the machine that runs it. */
 export function extend(context: Context, jobId: string, update: ExtendUpdate): Promise<UpdateReceipt> {
   return tell(context, jobId, { name: EXTEND_UPDATE, args: [update] })
+}
+
+/** Takes the machine of a rehearsal's job back as the provider would. Any other job refuses. */
+export function interruptRehearsal(
+  context: Context,
+  jobId: string,
+  update: InterruptUpdate,
+): Promise<UpdateReceipt> {
+  return tell(context, jobId, { name: INTERRUPT_UPDATE, args: [update] })
 }
 
 /**

@@ -85,6 +85,7 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
     workflowId: jobWorkflowId(status.id),
     state,
     reason,
+    isRehearsal: status.isRehearsal === true,
     submittedAtMs: status.submittedAtMs,
     endedAtMs: endedAtMs ?? null,
     progress: newestProgress(attempts),

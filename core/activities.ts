@@ -1,8 +1,9 @@
 /** The activities by name: workflows call them through these interfaces, `activities/` implements them. */
 import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './checkpoint'
-import type { Artifact, Drain, DrainReason, Limits, Phase, Progress } from './documents'
+import type { Artifact, Drain, Limits, Phase, Progress } from './documents'
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
+import type { InterruptInput } from './interruption'
 import type { JobReason, JobSpec } from './job'
 import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
 import type { PriceStep } from './meter'
@@ -220,7 +221,7 @@ export interface AttemptTimes {
   lastBeatAtMs: number | null
   finishedAtMs: number | null
   /** `drain.json`: when it was asked to stop, and why; `superseded` is put once its end is known to us without that. */
-  drain: { reason: DrainReason; atMs: number } | null
+  drain: { reason: Drain['reason']; atMs: number } | null
 }
 
 export interface DrainMachineInput {
@@ -272,6 +273,8 @@ export interface BackendActivities {
   start(input: { order: Order; handle: MachineHandle }): Promise<void>
   /** Puts `drain.json`, and presses a machine that does not obey it. False where the document could not be put. */
   drainMachine(input: DrainMachineInput): Promise<{ isOnRecord: boolean }>
+  /** Takes the machine of a rehearsal's attempt back as the provider would, and puts that on record. */
+  interrupt(input: InterruptInput): Promise<void>
   /** Whatever became of the attempt, makes sure that nothing of it runs, and says what is certain. */
   settle(input: SettleInput): Promise<Settlement>
   /** One look of garbage collection: what is unowned now, and, of `candidates`, what was so the last time too. */

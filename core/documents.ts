@@ -154,12 +154,12 @@ export type DrainReason = (typeof DRAIN_REASONS)[number]
 
 /**
  * `drain.json`: stop now. Put once by the control plane; beats any lease; read before the workload starts. `drains/<seq>.json`, from 2 on:
- * stop sooner than that.
+ * stop sooner than that. The reason `interrupted` is a rehearsal's, which plays the provider's notice.
  */
 export interface Drain {
   /** Counts up with every shorter window; 1, which `drain.json` is, where it is missing. */
   seq?: number
-  reason: DrainReason
+  reason: DrainReason | 'interrupted'
   /** Time for the workload to save and for the upload, from when the runner reads this. 0 ends it at once. */
   windowMs: number
   requestedAtMs: number

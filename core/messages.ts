@@ -22,6 +22,8 @@ export interface JobInput {
   from?: string
   /** What it goes on from; missing where it starts over. */
   source?: JobSource
+  /** A job of `crucible rehearse`: only such a job obeys `INTERRUPT_UPDATE`. */
+  isRehearsal?: true
   /** State of the run before, when the job continued as new between two attempts. */
   carry?: JobCarry
 }
@@ -74,6 +76,8 @@ export interface JobStatus {
   message: string
   /** What keeps the job from its next step, as long as it does; retried meanwhile. */
   trouble?: string
+  /** As in `JobInput`. */
+  isRehearsal?: true
   submittedAtMs: number
   deadlineAtMs?: number
   budgetMicroUsd?: MicroUsd
@@ -167,6 +171,14 @@ export interface ExtendUpdate {
   budgetMicroUsd?: MicroUsd
 }
 
+/** Update of a rehearsal's job: take its machine back as the provider would. */
+export interface InterruptUpdate {
+  /** The attempt that is meant: an update that comes late must not strike the next one. */
+  attempt: number
+  /** From the notice to the end of the machine; null for none. */
+  noticeMs: number | null
+}
+
 export interface UpdateReceipt {
   message: string
 }
@@ -212,6 +224,7 @@ export const MIGRATE_UPDATE = 'migrate'
 export const EXTEND_UPDATE = 'extend'
 /** Update of a job without arguments: stop with a drain of seconds. Plain cancel is Temporal's own and drains in full. */
 export const CANCEL_NOW_UPDATE = 'cancelNow'
+export const INTERRUPT_UPDATE = 'interrupt'
 export const DRAIN_SIGNAL = 'drain'
 export const EXTEND_SIGNAL = 'extend'
 export const RUNNING_SIGNAL = 'running'

@@ -17,6 +17,8 @@ export const RECORD_KINDS = [
   'planned',
   /** An order, whole, before it is sent. */
   'launched',
+  /** A rehearsal took the machine of an attempt back. */
+  'interrupted',
   /** What is certain about an attempt once its machine is ended. */
   'settled',
   /** What happens after an attempt, and from which figures that followed. */

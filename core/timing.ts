@@ -38,6 +38,11 @@ export function budgetReserveMs({
   return drainMs + 2 * powerOffMs + 3 * beatMs
 }
 
+/** A rehearsal sees the steps of its jobs in their beats only. */
+export function rehearsalTiming(timing: Timing): Timing {
+  return { ...timing, beatMs: Math.min(timing.beatMs, SECOND_MS) }
+}
+
 /** What a store on this machine changes: its documents cost nothing to write or read. */
 export const FILE_STORE_PACE: Pick<Timing, 'beatMs' | 'observeMs' | 'checkpointQuietMs' | 'goneConfirmMs'> = {
   beatMs: SECOND_MS,

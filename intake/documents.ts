@@ -102,7 +102,7 @@ const lease: z.ZodType<Lease> = z.object({
 
 const drain: z.ZodType<Drain> = z.object({
   seq: z.int().min(1).exactOptional(),
-  reason: z.enum(DRAIN_REASONS),
+  reason: z.enum([...DRAIN_REASONS, 'interrupted']),
   windowMs: whole,
   requestedAtMs: whole,
 })

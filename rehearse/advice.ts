@@ -25,7 +25,11 @@ export interface Change {
 export function advise(seen: Seen, judged: Judged): Change[] {
   const { undisturbed } = seen
   if (lastOf(undisturbed)?.end?.outcome === 'failed')
-    return [inProgram('Make the program run on this machine first; then rehearse again.')]
+    return [
+      inProgram(
+        `Make the program run on ${seen.sight === 'store' ? 'that backend' : 'this machine'} first; then rehearse again.`,
+      ),
+    ]
   const found: Change[] = [
     ...whereToSave(seen, judged),
     ...afterFailure(seen, judged),

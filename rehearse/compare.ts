@@ -1,6 +1,6 @@
 import { median } from './moments'
 import { isNamed, type Resume } from './resumes'
-import { isDone, lastOf, type AttemptSeen, type CheckpointSeen, type Seen } from './seen'
+import { attemptAfter, isDone, lastOf, type AttemptSeen, type CheckpointSeen, type Seen } from './seen'
 import { countOf, templateOf } from './words'
 
 const LOSSES_LEAST = 2
@@ -17,7 +17,7 @@ export function isLossContinued(
 ): { isContinued: boolean; step: number; found: number; expected: number } | null {
   if (kind !== 'right') return null
   const reference = lossesOf(undisturbed.attempts[0])
-  const next = interrupted.attempts.find(({ number }) => number === attempt + 1)
+  const next = attemptAfter(interrupted, attempt)
   const restoredAtMs = next?.restores.at(-1)?.atMs ?? 0
   const after = lossesOf(next)
     .filter(({ atMs }) => atMs >= restoredAtMs)
@@ -72,7 +72,11 @@ export interface Comparison {
  */
 export function compareLives(seen: Seen, resumes: readonly Resume[]): Comparison {
   const { attempts } = seen.interrupted
-  const goneOn = new Set(resumes.filter(({ kind }) => kind === 'right').map(({ attempt }) => attempt + 1))
+  const goneOn = new Set(
+    resumes
+      .filter(({ kind }) => kind === 'right')
+      .map(({ attempt }) => attemptAfter(seen.interrupted, attempt)?.number),
+  )
   const resumed = attempts.filter(({ number }) => goneOn.has(number))
   const fresh = attempts.filter(({ number, restores }) => !goneOn.has(number) && restores.length === 0)
   return (

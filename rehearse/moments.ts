@@ -1,4 +1,5 @@
 import { MINUTE_MS, SECOND_MS } from '../core/time'
+import type { Sight } from './host'
 import type { CheckpointSeen, Moment, Strike } from './seen'
 
 /** What an undisturbed stretch has taught about the program's saves. */
@@ -21,10 +22,11 @@ export interface Situation {
   /** When the checkpoint directory was found changed. */
   changes: readonly number[]
   habits: Habits
+  sight: Sight
 }
 
 /** In turn: the least usual last. Enough interruptions bring each of them. */
-const STRIKES: readonly Strike[] = [
+const HERE: readonly Strike[] = [
   { moment: 'before-first-save', manner: 'kill' },
   { moment: 'during-save', manner: 'kill' },
   { moment: 'before-first-save', manner: 'kill' },
@@ -32,11 +34,25 @@ const STRIKES: readonly Strike[] = [
   { moment: 'between-saves', manner: 'notice' },
 ]
 
-export function strikeOf(index: number): Strike {
-  return STRIKES[index % STRIKES.length]!
+/** Of a machine elsewhere nobody can see when a save begins, and each interruption costs the start of another machine. */
+const ELSEWHERE: readonly Strike[] = [
+  { moment: 'after-save', manner: 'kill' },
+  { moment: 'before-first-save', manner: 'kill' },
+  { moment: 'between-saves', manner: 'notice' },
+]
+
+export function strikeOf(index: number, sight: Sight): Strike {
+  const strikes = sight === 'folder' ? HERE : ELSEWHERE
+  return strikes[index % strikes.length]!
 }
 
-export const INTERRUPTIONS_DEFAULT = STRIKES.length
+/** The one that tells most, should there be no more: it has a checkpoint behind it. */
+export function mostTelling(sight: Sight): Strike {
+  return sight === 'folder' ? HERE[1]! : ELSEWHERE[0]!
+}
+
+export const INTERRUPTIONS_DEFAULT = HERE.length
+export const INTERRUPTIONS_DEFAULT_ELSEWHERE = ELSEWHERE.length
 
 /** Parts of the time between two saves, or to the first one. */
 const LATE_IN_INTERVAL = 0.6
@@ -46,6 +62,11 @@ const BLIND_MS = 3 * SECOND_MS
 /** A save that takes no time is over when it is seen. */
 const SEEN_OVER_MS = 30
 const WRITTEN_APART_MS = 20
+/**
+ * Steps are seen elsewhere with each beat, once a second: after so many a program that ignores its checkpoint is seen again at the steps
+ * before it.
+ */
+const TRAINED_LEAST_MS = 5 * SECOND_MS
 /** Only after a second save does a program that loads its first checkpoint differ from one that loads its newest. */
 const SAVES_BEFORE = 2
 
@@ -54,6 +75,7 @@ export function hasCome(moment: Moment, at: Situation): boolean {
   const { nowMs, habits, savedAtMs } = at
   const began = at.firstStepAtMs ?? at.runningSinceMs
   if (began === null) return false
+  if (at.sight === 'store' && nowMs - began < TRAINED_LEAST_MS) return false
   const interval = habits.intervalMs ?? habits.firstSaveMs
   if (interval === null) return nowMs - began >= BLIND_MS
   switch (moment) {
@@ -66,6 +88,7 @@ export function hasCome(moment: Moment, at: Situation): boolean {
       )
     }
     case 'after-save': {
+      if (at.sight === 'store') return savedAtMs.length >= SAVES_BEFORE
       const start = at.changes[0]
       return start !== undefined && nowMs - start >= habits.saveMs + SEEN_OVER_MS
     }
@@ -94,10 +117,13 @@ const ROUNDS: Readonly<Record<Moment, number>> = {
 }
 
 /** How long to wait for a moment, once the program makes steps, before the machine is taken at another. */
-export function patienceMs(moment: Moment, { intervalMs, firstSaveMs, saveMs }: Habits): number {
+export function patienceMs(moment: Moment, habits: Habits, sight: Sight): number {
+  const { intervalMs, firstSaveMs, saveMs } = habits
   const interval = intervalMs ?? firstSaveMs ?? BLIND_MS
-  const rounds = ROUNDS[moment]
-  return Math.max(2 * SECOND_MS, rounds * interval + 2 * saveMs)
+  // Elsewhere both wait for a second save.
+  const rounds = ROUNDS[sight === 'store' && moment === 'after-save' ? 'during-save' : moment]
+  const leastMs = sight === 'store' ? 2 * TRAINED_LEAST_MS : 2 * SECOND_MS
+  return Math.max(leastMs, rounds * interval + 2 * saveMs)
 }
 
 const NOTICE_LEAST_MS = 10 * SECOND_MS

@@ -1,21 +1,18 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { SECOND_MS } from '../core/time'
-import { habitsOf, hasCome, noticeMs, patienceMs, strikeOf, type Habits } from './moments'
+import { MINUTE_MS, SECOND_MS } from '../core/time'
+import { habitsOf, hasCome, mostTelling, noticeMs, patienceMs, strikeOf, type Habits } from './moments'
 import {
   isDone,
   lastOf,
-  type AttemptSeen,
   type LifeSeen,
   type OutsideFile,
   type Seen,
   type Strike,
   type StrikeDone,
 } from './seen'
-import { rehearsalId, type Machine, type Stage } from './stage'
-import { AttemptWatch } from './watch'
 
-const LOOK_EVERY_MS = 25
-const GONE_EVERY_MS = 250
+import type { AttemptWatch } from './watch'
+import { Life, type Attended, type RehearsalOptions } from './life'
+
 /** The part of the time that the undisturbed stretch may take. */
 const UNDISTURBED_PART = 0.4
 /** Saves after which it has taught enough, unless the program is about to end. */
@@ -23,23 +20,8 @@ const SAVES_ENOUGH = 6
 /** What a last attempt shows to have gone on: saves, or so long without any. */
 const LAST_SAVES = 2
 const LAST_WITHOUT_SAVES_MS = 5 * SECOND_MS
-/** A machine that was told to drain is gone so long after its time at the latest. */
-const DRAIN_SLACK_MS = 10 * SECOND_MS
-
-export interface RehearsalOptions {
-  stage: Stage
-  folder: string
-  directory: string | null
-  /** How long at most, unless the program saves so seldom that one resume takes longer. */
-  forMs: number
-  /** How long at most in any case; `forMs` when missing. */
-  mostMs?: number
-  interruptions: number
-  now: () => number
-  /** What happens, one sentence at a time. */
-  say: (words: string) => void
-  signal: AbortSignal
-}
+/** A machine that was told to drain is gone so long after its time at the latest; elsewhere it takes that long to be sure of it. */
+const DRAIN_SLACK_MS = { folder: 10 * SECOND_MS, store: MINUTE_MS } as const
 
 /** Runs the program undisturbed for a while, then again under interruptions. */
 export async function rehearse(options: RehearsalOptions): Promise<Seen> {
@@ -51,52 +33,16 @@ export async function rehearse(options: RehearsalOptions): Promise<Seen> {
   const [begun] = undisturbed.attempts
   const startMs = Math.max(0, (begun?.steps[0]?.atMs ?? beganAtMs) - beganAtMs)
   const hasFailed = lastOf(undisturbed)?.end?.outcome === 'failed'
-  const interrupted = hasFailed
+  const interrupted: LifeSeen = hasFailed
     ? { attempts: [], outputs: {} }
     : await new Interrupted(options, beganAtMs, { habits, startMs, isToEnd: isDone(undisturbed) }).live()
-  return { directory, undisturbed, interrupted, outside, tookMs: now() - beganAtMs }
-}
-
-/** One job of the rehearsal: launches its machines, looks, and takes them away. */
-abstract class Life {
-  protected readonly jobId: string
-  protected readonly attempts: AttemptSeen[] = []
-  protected endAtMs: number
-
-  constructor(
-    protected readonly options: RehearsalOptions,
-    part: string,
-    protected readonly beganAtMs: number,
-  ) {
-    this.jobId = rehearsalId(options.folder, part)
-    this.endAtMs = beganAtMs + options.forMs
-  }
-
-  /** Launches a machine and looks at it until it is gone. `attend` says when it is to be taken, and takes it. */
-  protected async attempt(
-    attend: (watch: AttemptWatch, machine: Machine) => Promise<void>,
-  ): Promise<{ seen: AttemptSeen; watch: AttemptWatch }> {
-    const { stage, now, signal } = this.options
-    const machine = await stage.launch(this.jobId, this.attempts.length + 1)
-    const watch = new AttemptWatch(stage.store, machine, now)
-    let goneLookAtMs = 0
-    try {
-      for (;;) {
-        signal.throwIfAborted()
-        await watch.look()
-        await attend(watch, machine)
-        if (now() - goneLookAtMs >= GONE_EVERY_MS) {
-          if (await stage.isGone(machine)) break
-          goneLookAtMs = now()
-        }
-        await sleep(LOOK_EVERY_MS)
-      }
-      await watch.finish()
-      this.attempts.push(watch.seen)
-      return { seen: watch.seen, watch }
-    } finally {
-      await stage.clear(machine)
-    }
+  return {
+    directory,
+    undisturbed,
+    interrupted,
+    outside,
+    sight: options.host.sight,
+    tookMs: now() - beganAtMs,
   }
 }
 
@@ -111,17 +57,24 @@ class Undisturbed extends Life {
     super(options, 'undisturbed', beganAtMs)
   }
 
-  async live(): Promise<Taught> {
-    const { stage, now, forMs } = this.options
+  live(): Promise<Taught> {
+    return this.asJob(() => this.learn())
+  }
+
+  private async learn(): Promise<Taught> {
+    const { now, forMs } = this.options
     const endAtMs = this.beganAtMs + forMs * UNDISTURBED_PART
     let isTaken = false
-    const { watch } = await this.attempt(async (at, machine) => {
+    const attended = await this.attempt(async (at, machine) => {
       const isLate = now() >= endAtMs
       const hasTaught = at.savedCount >= SAVES_ENOUGH && !this.isEndNear(at, endAtMs)
       if (isTaken || !(isLate || hasTaught)) return
       isTaken = true
-      await stage.strike(machine, null)
+      await this.stop(machine)
     })
+    if (attended === undefined)
+      return { life: { attempts: [], outputs: {} }, habits: habitsOf([], null), outside: [] }
+    const { watch } = attended
     const life = { attempts: this.attempts, outputs: watch.outputs }
     return { life, habits: habitsOf(watch.savedSoFar, watch.firstStepAtMs), outside: watch.outside }
   }
@@ -154,13 +107,24 @@ class Interrupted extends Life {
     const { habits } = this.known
     const { intervalMs, firstSaveMs } = habits
     if (intervalMs === null && firstSaveMs === null) return 0
-    return patienceMs('during-save', habits) + this.lastNeedsMs() + 2 * this.known.startMs
+    return (
+      patienceMs('during-save', habits, this.options.host.sight) + this.lastNeedsMs() + 2 * this.known.startMs
+    )
   }
 
-  async live(): Promise<LifeSeen> {
+  live(): Promise<LifeSeen> {
+    return this.asJob(() => this.bear())
+  }
+
+  /** Interruptions, and what follows the last of them. */
+  private async bear(): Promise<LifeSeen> {
+    let outputs: LifeSeen['outputs'] = {}
     for (;;) {
       const strike = this.nextStrike()
-      const { seen, watch } = await (strike === undefined ? this.last() : this.struckAttempt(strike))
+      const attended = await (strike === undefined ? this.last() : this.struckAttempt(strike))
+      if (attended === undefined) return { attempts: this.attempts, outputs }
+      const { seen, watch } = attended
+      outputs = watch.outputs
       const isInterrupted = seen.strike !== null && (seen.end === null || seen.end.outcome === 'stopped')
       if (!isInterrupted) return { attempts: this.attempts, outputs: watch.outputs }
     }
@@ -170,19 +134,26 @@ class Interrupted extends Life {
   private nextStrike(): Strike | undefined {
     const { interruptions, now } = this.options
     if (this.struck >= interruptions) return undefined
-    const strike = this.struck === 0 && this.isTimeForOneOnly() ? strikeOf(1) : strikeOf(this.struck)
-    const needsMs = patienceMs(strike.moment, this.known.habits) + this.lastNeedsMs()
+    const { sight } = this.options.host
+    const isOnly = this.struck === 0 && this.isTimeForOneOnly()
+    const strike = isOnly ? mostTelling(sight) : strikeOf(this.struck, sight)
+    const needsMs = patienceMs(strike.moment, this.known.habits, sight) + this.lastNeedsMs() + 2 * this.bootMs
     // One interruption there must be.
     return this.struck > 0 && now() + needsMs > this.endAtMs ? undefined : strike
   }
 
   /** Then it is one that has a checkpoint behind it. */
   private isTimeForOneOnly(): boolean {
-    const { interruptions, now } = this.options
-    const [first, second] = [strikeOf(0), strikeOf(1)].map(({ moment }) =>
-      patienceMs(moment, this.known.habits),
+    const { interruptions, now, host } = this.options
+    const [first, second] = [strikeOf(0, host.sight), strikeOf(1, host.sight)].map(({ moment }) =>
+      patienceMs(moment, this.known.habits, host.sight),
     )
     return interruptions === 1 || now() + first! + second! + this.lastNeedsMs() > this.endAtMs
+  }
+
+  /** What it takes until another machine trains; on this one that is no time worth counting. */
+  private get bootMs(): number {
+    return this.options.host.sight === 'store' ? this.known.startMs : 0
   }
 
   private lastNeedsMs(): number {
@@ -190,8 +161,8 @@ class Interrupted extends Life {
     return Math.max(LAST_WITHOUT_SAVES_MS, 1.5 * (intervalMs ?? firstSaveMs ?? 0))
   }
 
-  private async struckAttempt(strike: Strike): Promise<{ seen: AttemptSeen; watch: AttemptWatch }> {
-    const { stage, now, say } = this.options
+  private async struckAttempt(strike: Strike): Promise<Attended | undefined> {
+    const { host, now, say } = this.options
     const { habits } = this.known
     let goneByMs = Infinity
     let runningSinceMs: number | null = null
@@ -202,32 +173,38 @@ class Interrupted extends Life {
       if (watch.seen.strike !== null) {
         if (nowMs < goneByMs || isKilled) return
         isKilled = true
-        return stage.strike(machine, null)
+        return host.strike(machine, null)
       }
       const beganAtMs = watch.firstStepAtMs ?? runningSinceMs
       const situation = {
         ...{ nowMs, firstStepAtMs: watch.firstStepAtMs, runningSinceMs, changes: watch.changes, habits },
         savedAtMs: watch.savedSoFar.map(({ savedAtMs }) => savedAtMs),
+        sight: host.sight,
       }
       const isAtMoment = watch.isRunning && hasCome(strike.moment, situation)
       const limitMs = Math.min(
-        (beganAtMs ?? Infinity) + patienceMs(strike.moment, habits),
-        this.endAtMs - this.lastNeedsMs(),
+        (beganAtMs ?? Infinity) + patienceMs(strike.moment, habits, host.sight),
+        this.endAtMs - this.lastNeedsMs() - this.bootMs,
       )
       if (!isAtMoment && nowMs < limitMs) return
+      if (host.sight === 'store' && !watch.isRunning) {
+        // Nothing is learned from a machine elsewhere that is taken before its program runs.
+        if (nowMs >= this.endAtMs) await this.stop(machine)
+        return
+      }
       const given = strike.manner === 'notice' ? noticeMs(habits) : 0
       const done: StrikeDone = { ...strike, isAtMoment, atMs: nowMs, noticeMs: given }
       watch.seen.strike = done
-      goneByMs = nowMs + given + DRAIN_SLACK_MS
+      goneByMs = nowMs + given + DRAIN_SLACK_MS[host.sight]
       this.struck += 1
-      await stage.strike(machine, strike.manner === 'notice' ? given : null)
+      await host.strike(machine, strike.manner === 'notice' ? given : null)
       say(`Interruption ${this.struck}: ${inWords(done)}.`)
     })
   }
 
   /** The attempt that shows whether the program goes on: to its end where that is near, else until it has saved again. */
-  private async last(): Promise<{ seen: AttemptSeen; watch: AttemptWatch }> {
-    const { stage, now } = this.options
+  private async last(): Promise<Attended | undefined> {
+    const { now } = this.options
     let isTaken = false
     let runningSinceMs: number | null = null
     return this.attempt(async (watch, machine) => {
@@ -242,7 +219,7 @@ class Interrupted extends Life {
           now() - began >= LAST_WITHOUT_SAVES_MS)
       if (now() < this.endAtMs && (this.known.isToEnd || !hasShown)) return
       isTaken = true
-      await stage.strike(machine, null)
+      await this.stop(machine)
     })
   }
 }

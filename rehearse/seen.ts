@@ -1,5 +1,6 @@
 /** What a rehearsal has seen of a program, as plain data: everything that its judgement rests on. */
 import type { Checkpoint, CheckpointState, Evidence, RestoreOutcome } from '../core/checkpoint'
+import type { Sight } from './host'
 import type { ResultReason, RunnerResult } from '../core/documents'
 
 /** A step of the program, and its loss, when the runner first saw them. */
@@ -96,12 +97,19 @@ export interface Seen {
   undisturbed: LifeSeen
   interrupted: LifeSeen
   outside: OutsideFile[]
+  /** `folder` when missing. */
+  sight?: Sight
   /** What this machine spent on it. */
   tookMs: number
 }
 
 export function lastOf(life: LifeSeen): AttemptSeen | undefined {
   return life.attempts.at(-1)
+}
+
+/** The one that followed; numbers of machines that came to nothing are left out. */
+export function attemptAfter({ attempts }: LifeSeen, number: number): AttemptSeen | undefined {
+  return attempts[attempts.findIndex((each) => each.number === number) + 1]
 }
 
 /** Whether the program itself ended in good order. */

@@ -21,6 +21,7 @@ import { deploymentOf } from '../workers/deployment'
 import { makeBackend } from '../workers/make-backend'
 import { runnerPublisher } from '../workers/runner-program'
 import { SecretsDesk } from '../workers/secrets'
+import type { Host, Machine, Part } from './host'
 
 /** A call of the local backend takes longer only when this machine is stuck. */
 const CALL_LIMIT_MS = 60_000
@@ -43,21 +44,14 @@ export interface StageOptions {
   runner?: string
 }
 
-/** A machine of this host that works on one attempt. */
-export interface Machine {
-  jobId: string
-  attempt: number
-  handle: MachineHandle
-  /** Its checkpoint directory and its working directory. */
-  checkpoints: string
-  work: string
-}
-
 /**
  * This host as a deployment of its own: a store in a folder, the local backend, orders by the planner's code. The caller plays the
  * control plane and the provider.
  */
-export class Stage {
+export class Stage implements Host {
+  readonly sight = 'folder'
+  readonly pace = { lookMs: 25, listMs: 200, goneMs: 250 }
+  private readonly handles = new Map<Machine, MachineHandle>()
   private readonly sealed = new Set<string>()
 
   private constructor(
@@ -104,8 +98,13 @@ export class Stage {
     await this.parts.code?.remove()
   }
 
+  begin(part: Part): Promise<string> {
+    return Promise.resolve(rehearsalId(this.options.folder, part))
+  }
+
   /** Launches the next machine of a job, as the control plane does once it has planned. */
-  async launch(jobId: string, attempt: number): Promise<Machine> {
+  async next(jobId: string, before: number): Promise<Machine> {
+    const attempt = before + 1
     const { backend, deployment, timing, runnerSha256, desk } = this.parts
     const { spec, folder } = this.options
     const answer = await this.offers()
@@ -138,22 +137,36 @@ export class Stage {
       spec.checkpoint.directory === undefined
         ? join(root, 'checkpoints')
         : join(work, spec.checkpoint.directory)
-    return { jobId, attempt, handle: launched.handle, checkpoints, work }
+    const machine: Machine = { jobId, attempt, folders: { checkpoints, work } }
+    this.handles.set(machine, launched.handle)
+    return machine
   }
 
-  /** Takes a machine back as a provider does: at once, or after a notice. */
-  async strike({ handle }: Machine, noticeMs: number | null): Promise<void> {
-    await this.parts.backend.interrupt?.(handle, { noticeMs }, this.call())
+  async strike(machine: Machine, noticeMs: number | null): Promise<void> {
+    await this.parts.backend.interrupt?.(this.handleOf(machine), { noticeMs }, this.call())
   }
 
-  async isGone({ handle }: Machine): Promise<boolean> {
-    const [seen] = await this.parts.backend.observe([handle], this.call())
+  stop(machine: Machine): Promise<void> {
+    return this.strike(machine, null)
+  }
+
+  async isGone(machine: Machine): Promise<boolean> {
+    const [seen] = await this.parts.backend.observe([this.handleOf(machine)], this.call())
     return seen?.state === 'gone'
   }
 
   /** Ends a machine and removes its directory. */
-  async clear({ handle }: Machine): Promise<void> {
-    await this.parts.backend.terminate(handle, this.call())
+  async clear(machine: Machine): Promise<void> {
+    await this.parts.backend.terminate(this.handleOf(machine), this.call())
+  }
+
+  /** No attempt outlives its `clear`. */
+  end(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  private handleOf(machine: Machine): MachineHandle {
+    return this.handles.get(machine)!
   }
 
   private call(): { signal: AbortSignal } {
@@ -193,6 +206,6 @@ export class Stage {
 }
 
 /** An id that no other rehearsal of this host has: machines are told apart by it. */
-export function rehearsalId(folder: string, part: string): string {
+function rehearsalId(folder: string, part: string): string {
   return `job-${part}-${createHash('sha256').update(folder).digest('hex').slice(0, 10)}`
 }

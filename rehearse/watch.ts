@@ -8,9 +8,7 @@ import type { ObjectStore } from '../storage/store'
 import { savedOutside, signatureOf } from './folder'
 import { lineThatNames } from './script'
 import type { AttemptSeen, CheckpointSeen, OutsideFile, RestoreSeen } from './seen'
-import type { Machine } from './stage'
-
-const LIST_EVERY_MS = 200
+import type { Host, Machine } from './host'
 
 /** Looks at one attempt from outside: its beats, its checkpoint directory, the manifests of what it saved. */
 export class AttemptWatch {
@@ -28,18 +26,25 @@ export class AttemptWatch {
   private beat: Beat | undefined
   private signature: string | undefined
   private listedAtMs = 0
+  private readonly store: ObjectStore
   private readonly saved = new Map<string, CheckpointSeen>()
 
   constructor(
-    private readonly store: ObjectStore,
+    private readonly host: Pick<Host, 'store' | 'pace'>,
     readonly machine: Machine,
     private readonly now: () => number,
   ) {
+    this.store = host.store
     const beganAtMs = now()
     this.seen = {
       ...{ number: machine.attempt, beganAtMs, endedAtMs: beganAtMs, steps: [], restores: [], saved: [] },
       ...{ strike: null, end: null, warning: null },
     }
+  }
+
+  /** Whether its runner has said anything. */
+  get hasSpoken(): boolean {
+    return this.beat !== undefined || this.seen.end !== null
   }
 
   get isRunning(): boolean {
@@ -60,7 +65,7 @@ export class AttemptWatch {
     )
     if (beat !== undefined && beat.seq !== this.beat?.seq) this.take(beat)
     if (this.isRunning) this.lookAtFolder()
-    if (this.now() - this.listedAtMs < LIST_EVERY_MS) return
+    if (this.now() - this.listedAtMs < this.host.pace.listMs) return
     await this.list()
     this.listedAtMs = this.now()
   }
@@ -78,15 +83,20 @@ export class AttemptWatch {
         this.outputs = Object.fromEntries(result.artifacts.map(({ path, sha256 }) => [path, sha256]))
       this.seen.warning = result.warning?.text ?? this.seen.warning
     }
-    const { work, checkpoints } = this.machine
-    this.outside = savedOutside(work, checkpoints, this.codeUntilMs).map((file, index) => {
-      // Advice names the newest only, and reading all the code takes time.
-      const line = index === 0 ? lineThatNames(file.path, work) : undefined
-      return line === undefined ? file : { ...file, line }
-    })
+    this.outside = this.savedOutside()
     this.seen.restores = await this.readRestores()
     this.seen.saved = this.savedSoFar
     this.seen.endedAtMs = this.now()
+  }
+
+  private savedOutside(): OutsideFile[] {
+    const { folders } = this.machine
+    if (folders === undefined) return []
+    return savedOutside(folders.work, folders.checkpoints, this.codeUntilMs).map((file, index) => {
+      // Advice names the newest only, and reading all the code takes time.
+      const line = index === 0 ? lineThatNames(file.path, folders.work) : undefined
+      return line === undefined ? file : { ...file, line }
+    })
   }
 
   get savedCount(): number {
@@ -112,7 +122,9 @@ export class AttemptWatch {
   }
 
   private lookAtFolder(): void {
-    const signature = signatureOf(this.machine.checkpoints)
+    const { folders } = this.machine
+    if (folders === undefined) return
+    const signature = signatureOf(folders.checkpoints)
     if (this.signature === undefined) this.codeUntilMs = this.now()
     else if (this.signature !== signature) this.changes.push(this.now())
     this.signature = signature

@@ -168,6 +168,18 @@ export function pressing(backend: string): Pick<BackendActivities, 'drainMachine
   })
 }
 
+/** Taking the machine of a rehearsal back: now, or the moment has passed. */
+export function interrupting(backend: string): Pick<BackendActivities, 'interrupt'> {
+  return proxyActivities<BackendActivities>({
+    ...EFFECT,
+    taskQueue: backendQueue(backend),
+    startToCloseTimeout: '1 minute',
+    scheduleToStartTimeout: '10 seconds',
+    retry: { maximumAttempts: 3 },
+    summary: 'take the machine back, for the rehearsal',
+  })
+}
+
 /** Starting the runner of a machine that is still coming up: asked again every few seconds until the time is up. */
 export function starting(backend: string, withinMs: number): Pick<BackendActivities, 'start'> {
   return proxyActivities<BackendActivities>({

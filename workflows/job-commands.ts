@@ -9,27 +9,31 @@ import {
 import {
   CANCEL_NOW_UPDATE,
   EXTEND_UPDATE,
+  INTERRUPT_UPDATE,
   MIGRATE_UPDATE,
   RUNNING_SIGNAL,
   WARNING_SIGNAL,
   type ExtendUpdate,
+  type InterruptUpdate,
   type MigrateUpdate,
   type RunningNotice,
   type WarningNotice,
   type UpdateReceipt,
 } from '../core/messages'
+import { interruptionInWords } from '../core/interruption'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
 import { formatDuration, formatInstant } from '../core/time'
 import { DEFAULT_TIMING } from '../core/timing'
 import { failureFrom } from '../core/failure'
-import { orchestrator } from './activities'
+import { interrupting, orchestrator } from './activities'
 import { kept } from './forever'
 import type { JobRun } from './job-run'
 import { armDeadline } from './limits'
 
 const migrateUpdate = defineUpdate<UpdateReceipt, [MigrateUpdate]>(MIGRATE_UPDATE)
 const extendUpdate = defineUpdate<UpdateReceipt, [ExtendUpdate]>(EXTEND_UPDATE)
+const interruptUpdate = defineUpdate<UpdateReceipt, [InterruptUpdate]>(INTERRUPT_UPDATE)
 const cancelNowUpdate = defineUpdate<UpdateReceipt>(CANCEL_NOW_UPDATE)
 const warningSignal = defineSignal<[WarningNotice]>(WARNING_SIGNAL)
 const runningSignal = defineSignal<[RunningNotice]>(RUNNING_SIGNAL)
@@ -95,10 +99,27 @@ export function listen(run: JobRun): void {
     },
   )
 
+  setHandler(interruptUpdate, (update) => interrupt(run, update), {
+    validator: (update: InterruptUpdate) => refuseInterruption(run, update),
+    description: 'Take the machine of a rehearsal back, as its provider would.',
+  })
+
   setHandler(warningSignal, (notice) => page.warned(notice), { description: 'What the runner warns of.' })
   setHandler(runningSignal, ({ attempt, handle }) => {
     if (attempt === page.status.attemptsTotal) page.running(handle)
   })
+}
+
+async function interrupt(run: JobRun, { attempt, noticeMs }: InterruptUpdate): Promise<UpdateReceipt> {
+  const { jobId } = run.input
+  const { backend } = run.page.status.attempts.at(-1)!
+  const told = kept(
+    CancellationScope.nonCancellable(() =>
+      interrupting(backend).interrupt({ jobId, attempt, noticeMs, recordSeq: run.nextSeq() }),
+    ),
+  )
+  await told.catch((error: unknown) => refuse(failureFrom(error).message))
+  return { message: `The machine of attempt ${attempt} ${interruptionInWords(noticeMs)}.` }
 }
 
 /** Where months and owners have budgets, the money comes from there first. */
@@ -122,6 +143,16 @@ function refuse(message: string): never {
 
 function refuseWhenOver({ page }: JobRun): void {
   if (page.isOver) refuse(`The job is over (${page.status.state}).`)
+}
+
+/** Nothing takes the machine of a job away that somebody counts on. */
+function refuseInterruption({ input, page }: JobRun, { attempt, noticeMs }: InterruptUpdate): void {
+  if (input.isRehearsal !== true) refuse('Only a job of `crucible rehearse` can be interrupted so.')
+  if (page.isOver) refuse(`The job is over (${page.status.state}).`)
+  const last = page.status.attempts.at(-1)
+  if (last?.number !== attempt || last.state !== 'running') refuse(`Attempt ${attempt} does not run.`)
+  if (noticeMs !== null && !(Number.isSafeInteger(noticeMs) && noticeMs >= 0))
+    refuse('The notice must be whole milliseconds, or null for none.')
 }
 
 function refuseMove(run: JobRun): void {

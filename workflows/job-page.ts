@@ -40,6 +40,7 @@ export class JobPage {
       attempts: [],
       attemptsTotal: 0,
       placementReasons: [],
+      ...(input.isRehearsal === true ? { isRehearsal: true } : {}),
       ...(spec.deadlineAtMs === undefined ? {} : { deadlineAtMs: spec.deadlineAtMs }),
       ...(spec.budgetMicroUsd === undefined ? {} : { budgetMicroUsd: spec.budgetMicroUsd }),
     }

@@ -10,6 +10,7 @@ import { addJobFlags } from '../job-flags'
 import type { JobArguments } from '../read-job'
 import type * as jobReading from '../read-job'
 import type * as rehearsing from '../rehearsing'
+import type * as rehearsingElsewhere from '../rehearsing-elsewhere'
 
 /** Loaded by who runs the command: help and completion need none of it. */
 const lazily = createRequire(__filename)
@@ -34,22 +35,31 @@ interface Options extends Readonly<Record<string, unknown>>, Partial<RehearseOpt
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      "Run a job's real command on this machine for a short while, interrupt it at moments chosen to hurt, and say whether it survives " +
-        'and what to change. Needs no server. Ends with 8 when the job does not survive.',
+      "Run a job's real command for a short while, interrupt it at moments chosen to hurt, and say whether it survives and what to " +
+        'change. On this machine that needs no server; with --backend it runs as two jobs on that backend, within a budget. Ends with 8 ' +
+        'when the job does not survive.',
     )
     .argument('[file]', 'job file (.yaml) or script (.py)')
     .argument('[arguments...]', 'arguments of the script, after --')
   addJobFlags(command)
   command
-    .option('--for <duration>', 'how long at most (default: 5m)', durationArgument)
-    .option('--interruptions <count>', 'how many (default: 5)', countArgument(INTERRUPTIONS_MAX))
-    .option('--keep <folder>', 'a new folder for the checkpoints, logs and documents of the rehearsal')
+    .option('--for <duration>', 'how long at most (default: 5m here, 30m with --backend)', durationArgument)
+    .option(
+      '--interruptions <count>',
+      'how many (default: 5 here, 3 with --backend)',
+      countArgument(INTERRUPTIONS_MAX),
+    )
+    .option(
+      '--keep <folder>',
+      'a new folder for the checkpoints, logs and documents of a rehearsal on this machine',
+    )
     .addHelpText(
       'after',
       examples(
         ['crucible rehearse job.yaml', 'five interruptions in at most five minutes'],
         ['crucible rehearse train.py --checkpoint-dir checkpoints', 'a script'],
         ['crucible rehearse job.yaml --for 1h', 'a program that saves every ten minutes'],
+        ['crucible rehearse job.yaml --backend ec2:spot --budget 2', 'on spot machines of EC2'],
         ['crucible rehearse job.yaml --json', 'for CI: the exit code is 0 or 8'],
       ),
     )
@@ -59,21 +69,39 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function rehearse(cli: Cli, given: JobArguments, options: Options): Promise<void> {
-  for (const text of options.backend ?? []) onlyHere(backendArgument(text))
-  const { readJob } = lazily('../read-job') as typeof jobReading
-  const { rehearseHere } = lazily('../rehearsing') as typeof rehearsing
-  const { for: forMs = FOR_DEFAULT_MS, interruptions, keep } = options
-  await rehearseHere(cli, await readJob(cli, given), {
-    for: forMs,
-    most: options.for ?? MOST_DEFAULT_MS,
-    ...(interruptions === undefined ? {} : { interruptions }),
-    ...(keep === undefined ? {} : { keep }),
+  const backend = backendOf(options)
+  const { interruptions, keep } = options
+  const counted = interruptions === undefined ? {} : { interruptions }
+  const { readCheckedJob, readJob } = lazily('../read-job') as typeof jobReading
+  if (backend === undefined) {
+    const { rehearseHere } = lazily('../rehearsing') as typeof rehearsing
+    await rehearseHere(cli, await readJob(cli, given), {
+      for: options.for ?? FOR_DEFAULT_MS,
+      most: options.for ?? MOST_DEFAULT_MS,
+      ...counted,
+      ...(keep === undefined ? {} : { keep }),
+    })
+    return
+  }
+  if (keep !== undefined) {
+    throw new CrucibleError('usage', '--keep is for a rehearsal on this machine.', {
+      hint: 'What a rehearsal elsewhere leaves is that of two jobs: see `crucible checkpoints` and `crucible logs`.',
+    })
+  }
+  const { rehearseElsewhere } = lazily('../rehearsing-elsewhere') as typeof rehearsingElsewhere
+  const { for: forMs = MOST_DEFAULT_MS } = options
+  await rehearseElsewhere(cli, await readCheckedJob(cli, given), {
+    ...{ for: forMs, most: forMs, backend },
+    ...counted,
   })
 }
 
-function onlyHere({ backend }: BackendChoice): void {
-  if (backend === 'local') return
-  throw new CrucibleError('usage', `rehearse runs on this machine only, not on ${backend}.`, {
-    hint: 'Leave --backend out. To interrupt a job elsewhere, submit it and use `crucible interrupt` or `crucible migrate`.',
-  })
+/** The backend of a deployment; `undefined` for this machine, which needs none. */
+function backendOf({ backend: texts = [] }: Options): BackendChoice | undefined {
+  const choices = texts.map(backendArgument)
+  if (choices.length > 1) {
+    throw new CrucibleError('usage', 'A rehearsal runs on one backend.', { hint: 'Give --backend once.' })
+  }
+  const [choice] = choices
+  return choice === undefined || choice.backend === 'local' ? undefined : choice
 }

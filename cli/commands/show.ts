@@ -145,6 +145,7 @@ function facts(
   const budget = cost.budgetMicroUsd === null ? '' : `, budget ${formatUsd(cost.budgetMicroUsd)}`
   const all: [string, string | undefined][] = [
     ['owner', view.owner],
+    ['rehearsal', view.isRehearsal ? 'its machines are taken back on purpose' : undefined],
     ['submitted', `${formatInstant(view.submittedAtMs)} (${age(view.submittedAtMs, nowMs)} ago)`],
     ['ended', view.endedAtMs === null ? undefined : formatInstant(view.endedAtMs)],
     ['took', view.endedAtMs === null ? undefined : formatDuration(view.endedAtMs - view.submittedAtMs)],

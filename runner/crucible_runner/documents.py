@@ -160,7 +160,7 @@ GRANT = record(
 )
 
 DRAIN = record(
-    {"reason": literal(*DRAIN_REASONS), "windowMs": whole(), "requestedAtMs": whole()},
+    {"reason": literal(*DRAIN_REASONS, "interrupted"), "windowMs": whole(), "requestedAtMs": whole()},
     optional={"seq": whole(1)},
 )
 

@@ -45,6 +45,7 @@ function shown(fields: Partial<JobView>): string[] {
     ...{ reason: 'training', message: 'Training.', submittedAtMs: NOW - 5 * MINUTE_MS, endedAtMs: null },
     warning: null,
     ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
+    isRehearsal: false,
     trouble: null,
     waiting: null,
     cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },

@@ -118,6 +118,7 @@ describe('a table on a screen of 80 columns', () => {
       ...{ id: JOB, name: 'train', owner: 'somebody', workflowId: `job/${JOB}`, state: 'running' },
       ...{ reason: 'training', message: 'Training.', submittedAtMs: NOW - 5 * MINUTE_MS, endedAtMs: null },
       ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
+      isRehearsal: false,
       cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
       checkpoints: { newest: null, state: null, count: 0 },
       ...{ continuation: null, warning: null, trouble: null, waiting: null },

@@ -40,8 +40,7 @@ async function rehearsed(program: string, interruptions = INTERRUPTIONS_DEFAULT)
   try {
     const seen = await rehearse({
       ...{
-        stage,
-        folder: options.folder,
+        host: stage,
         directory: null,
         forMs: 40 * SECOND_MS,
         interruptions,

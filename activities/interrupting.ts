@@ -1,0 +1,38 @@
+import type { Backend } from '../backends/backend'
+import { BackendError } from '../backends/errors'
+import { interruptionInWords, type InterruptInput } from '../core/interruption'
+import { putRecord } from '../storage/record'
+import type { ObjectStore } from '../storage/store'
+import { AttemptDocuments } from './documents'
+
+interface Deps {
+  backend: Backend
+  store: ObjectStore
+  now: () => number
+}
+
+/**
+ * Takes the machine of a rehearsal's attempt back. A provider that cannot be asked for that is imitated: without notice the machine is
+ * ended as it is; with notice its runner gets the order that a notice amounts to, and powers off.
+ */
+export async function interruptMachine(
+  { backend, store, now }: Deps,
+  { jobId, attempt, noticeMs, recordSeq }: InterruptInput,
+  signal: AbortSignal,
+): Promise<void> {
+  const documents = new AttemptDocuments(store, { jobId, attempt }, now)
+  const handle = await documents.readMachine()
+  if (handle === undefined)
+    throw new BackendError({ class: 'invalid', message: `Attempt ${attempt} of ${jobId} has no machine.` })
+  await putRecord(store, jobId, {
+    seq: recordSeq,
+    atMs: now(),
+    kind: 'interrupted',
+    attempt,
+    summary: `Rehearsal: the machine ${handle.id} ${interruptionInWords(noticeMs)}`,
+    data: { noticeMs, machine: handle },
+  })
+  if (backend.interrupt !== undefined) return backend.interrupt(handle, { noticeMs }, { signal })
+  if (noticeMs !== null) return documents.putDrain({ reason: 'interrupted', windowMs: noticeMs })
+  return backend.terminate(handle, { signal })
+}

@@ -1,0 +1,184 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Context } from '../client/context'
+import { CrucibleError, toCrucibleError } from '../client/errors'
+import type { AttemptView, JobView } from '../client/job-view'
+import { lookAt, readMachine } from '../client/look'
+import { submit, type Submission } from '../client/submit'
+import { cancel, interruptRehearsal } from '../client/updates'
+import { isAttemptOver } from '../client/view'
+import { watchJob } from '../client/watch'
+import { isFinal, type JobSpec } from '../core/job'
+import type { BackendChoice } from '../core/offer'
+import { SECOND_MS } from '../core/time'
+import type { Host, Machine, Part } from '../rehearse/host'
+
+export interface RehearsalJobs {
+  submission: Submission
+  backend: BackendChoice
+  /** For both jobs together. */
+  budgetMicroUsd: number
+  /** When the jobs end by themselves, whatever becomes of this process. */
+  deadlineAtMs: number
+  interruptions: number
+  /** How long a machine takes at most to save, to stop and to be ended. */
+  endsWithinMs: number
+  note: (text: string) => void
+  signal: AbortSignal
+}
+
+const LOOK_MS = 500
+/** Machines that the provider itself takes back do not end the rehearsal. */
+const INTERRUPTIONS_SPARE = 10
+const NAME_LENGTH_MAX = 40
+
+/** A backend of a deployment: each part of a rehearsal is a job of it, with everything that the deployment promises of a job. */
+export class RehearsalJobsHost implements Host {
+  readonly sight = 'store'
+  readonly pace = { lookMs: LOOK_MS, listMs: SECOND_MS, goneMs: SECOND_MS }
+  /** Ids of the jobs, with what those that are over have cost. */
+  readonly jobs = new Map<string, { part: Part; costMicroUsd: number }>()
+  private readonly open = new Set<string>()
+
+  constructor(
+    private readonly context: Context,
+    private readonly options: RehearsalJobs,
+  ) {}
+
+  get store(): Host['store'] {
+    return this.context.store
+  }
+
+  get costMicroUsd(): number {
+    return [...this.jobs.values()].reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0)
+  }
+
+  async begin(part: Part): Promise<string> {
+    const { submission, budgetMicroUsd, note } = this.options
+    const spec = rehearsalSpec(part, this.options, budgetMicroUsd - this.costMicroUsd)
+    const { directory } = submission
+    const { id, isServed } = await submit(this.context, {
+      spec,
+      ...(directory === undefined ? {} : { directory }),
+      isRehearsal: true,
+    })
+    this.jobs.set(id, { part, costMicroUsd: 0 })
+    this.open.add(id)
+    if (!isServed)
+      throw new CrucibleError('unavailable', 'No worker serves the jobs of this deployment.', {
+        hint: 'Start one: `crucible worker`.',
+      })
+    note(`Submitted ${id}.`)
+    return id
+  }
+
+  async next(jobId: string, before: number, untilMs: number): Promise<Machine | undefined> {
+    const { note, signal } = this.options
+    let shown = ''
+    for (;;) {
+      signal.throwIfAborted()
+      const view = await lookAt(this.context, jobId)
+      const last = view.attempts.at(-1)
+      if (last !== undefined && last.number > before && (await this.hasMachine(jobId, last)))
+        return { jobId, attempt: last.number }
+      if (isFinal(view.state) || this.context.now() >= untilMs) {
+        if (before === 0 && this.jobs.get(jobId)!.part === 'undisturbed') throw noMachine(view)
+        note(`${jobId} got no other machine: ${view.message}`)
+        return undefined
+      }
+      if (view.message !== shown) note(`${jobId}: ${view.message}`)
+      shown = view.message
+      await sleep(LOOK_MS)
+    }
+  }
+
+  private async hasMachine(jobId: string, { number }: AttemptView): Promise<boolean> {
+    return (await readMachine(this.store, jobId, number)) !== undefined
+  }
+
+  async strike(machine: Machine, noticeMs: number | null): Promise<void> {
+    const { jobId, attempt } = machine
+    try {
+      await interruptRehearsal(this.context, jobId, { attempt, noticeMs })
+    } catch (error) {
+      const { kind } = toCrucibleError(error)
+      // It has ended by itself meanwhile, or is about to; what was not confirmed is seen by what becomes of the machine.
+      if (kind !== 'unconfirmed' && !(kind === 'failed' && (await this.isEnding(machine)))) throw error
+    }
+  }
+
+  private async isEnding({ jobId, attempt }: Machine): Promise<boolean> {
+    const { state, attempts } = await lookAt(this.context, jobId)
+    const found = attempts.find(({ number }) => number === attempt)
+    return isFinal(state) || found?.state !== 'running'
+  }
+
+  async stop({ jobId }: Machine): Promise<void> {
+    await this.cancel(jobId)
+  }
+
+  async isGone({ jobId, attempt }: Machine): Promise<boolean> {
+    const { state, attempts } = await lookAt(this.context, jobId)
+    const found = attempts.find(({ number }) => number === attempt)
+    return isFinal(state) || found === undefined || isAttemptOver(found)
+  }
+
+  /** The job's settlement has ended the machine. */
+  clear(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  async end(jobId: string): Promise<void> {
+    const { note, endsWithinMs } = this.options
+    await this.cancel(jobId)
+    const limit = AbortSignal.timeout(endsWithinMs)
+    for await (const { state, cost } of watchJob(this.context, jobId, { everyMs: LOOK_MS, signal: limit })) {
+      this.jobs.get(jobId)!.costMicroUsd = cost.spentMicroUsd
+      if (isFinal(state)) return void this.open.delete(jobId)
+    }
+    note(`${jobId} is still being ended; its deadline ends it at the latest. See \`crucible show ${jobId}\`.`)
+  }
+
+  /** Ends the jobs that are still open, each whatever becomes of the other. */
+  async close(): Promise<void> {
+    const ended = await Promise.allSettled([...this.open].map((jobId) => this.end(jobId)))
+    for (const result of ended) if (result.status === 'rejected') throw result.reason
+  }
+
+  private async cancel(jobId: string): Promise<void> {
+    if (isFinal((await lookAt(this.context, jobId)).state)) return
+    try {
+      await cancel(this.context, jobId, { isNow: true })
+    } catch (error) {
+      const { kind } = toCrucibleError(error)
+      if (kind === 'unconfirmed') await cancel(this.context, jobId)
+      else if (!isFinal((await lookAt(this.context, jobId)).state)) throw error
+    }
+  }
+}
+
+function noMachine({ id, message }: JobView): CrucibleError {
+  return new CrucibleError('capacity', `The rehearsal's job ${id} got no machine in time: ${message}`, {
+    hint: 'Name another --backend, or give it more time with --for.',
+  })
+}
+
+/** The job as it is, held to the rehearsal's backend, money and time. */
+function rehearsalSpec(
+  part: Part,
+  { submission, backend, deadlineAtMs, interruptions }: RehearsalJobs,
+  budgetMicroUsd: number,
+): JobSpec {
+  const spec = { ...submission.spec }
+  // An estimate for the whole training.
+  delete spec.durationMs
+  const suffix = `-rehearsal-${part}`
+  return {
+    ...spec,
+    name: `${spec.name.slice(0, NAME_LENGTH_MAX - suffix.length).replace(/-+$/, '')}${suffix}`,
+    isInterruptible: backend.capacityType === 'spot' || spec.isInterruptible,
+    backends: [backend],
+    ...{ budgetMicroUsd, deadlineAtMs },
+    // A failure is an answer; an interruption by the provider is none.
+    retries: { failures: 0, interruptions: interruptions + INTERRUPTIONS_SPARE },
+  }
+}

@@ -1,0 +1,133 @@
+import type { Submission } from '../client/submit'
+import { planThroughWorkers } from '../client/plan'
+import { CrucibleError } from '../client/errors'
+import { DEFAULT_TIMING } from '../core/timing'
+import { formatUsd } from '../core/money'
+import { formatBackendChoice, type BackendChoice } from '../core/offer'
+import { HOUR_MS, formatDuration, MINUTE_MS } from '../core/time'
+import { rejectionsInWords, type Plan } from '../core/plan'
+import { judge } from '../rehearse/judge'
+import { rehearse } from '../rehearse/rehearsal'
+import { INTERRUPTIONS_DEFAULT_ELSEWHERE } from '../rehearse/moments'
+import { readWorkerConfig } from '../workers/config'
+import type { Cli } from './cli'
+import type { RehearseOptions } from './commands/rehearse'
+import { RehearsalJobsHost } from './rehearsal-jobs'
+import { conclude } from './rehearsing'
+
+/** What needs a look into the machine's folders. */
+const NOT_SEEN = [
+  'interruptions in the middle of a save',
+  'files that the program writes outside its checkpoint directory',
+]
+/** Until a provider has ended a machine that has stopped. */
+const END_SLACK_MS = MINUTE_MS
+
+/** Rehearses a job on a backend of the deployment, as two jobs of it. */
+export async function rehearseElsewhere(
+  cli: Cli,
+  submission: Submission,
+  {
+    for: forMs,
+    interruptions = INTERRUPTIONS_DEFAULT_ELSEWHERE,
+    backend,
+  }: RehearseOptions & { backend: BackendChoice },
+): Promise<void> {
+  const { spec } = submission
+  const context = cli.context()
+  const plan = await planThroughWorkers(context, {
+    ...withoutLimits(spec),
+    isInterruptible: backend.capacityType === 'spot' || spec.isInterruptible,
+    backends: [backend],
+  })
+  const budgetMicroUsd = budgetOf(cli, submission, { plan, backend, forMs })
+  const { drainMs, powerOffMs } = { ...DEFAULT_TIMING, ...readWorkerConfig(cli.environment).timing }
+  const signal = cli.interruption()
+  signal.addEventListener('abort', () =>
+    cli.out.note('Ending the jobs of the rehearsal. Ctrl-C again leaves that to their deadline.'),
+  )
+  const beganAtMs = cli.now()
+  const host = new RehearsalJobsHost(context, {
+    ...{ submission, backend, budgetMicroUsd, interruptions },
+    deadlineAtMs: beganAtMs + forMs + drainMs + powerOffMs,
+    endsWithinMs: drainMs + powerOffMs + END_SLACK_MS,
+    note: (text) => cli.out.note(cli.asCalled(text)),
+    signal,
+  })
+  try {
+    const seen = await rehearse({
+      ...{ host, directory: spec.checkpoint.directory ?? null, forMs, interruptions, signal },
+      now: () => cli.now(),
+      say: (words) => cli.out.note(words),
+    })
+    await host.close()
+    const { costMicroUsd } = host
+    conclude(cli, {
+      ...{ spec, report: judge(seen) },
+      beside: {
+        ...{ backend: formatBackendChoice(backend), jobs: [...host.jobs.keys()], costMicroUsd },
+        notSeen: NOT_SEEN,
+      },
+    })
+    cli.out.line(
+      `It has cost ${formatUsd(costMicroUsd)}. Not looked at on another machine: ${NOT_SEEN.join(', ')}.`,
+    )
+  } catch (error) {
+    if (!signal.aborted) throw error
+  } finally {
+    await host.close()
+  }
+}
+
+/** What the rehearsal may cost; refused without a budget, with what to write. */
+function budgetOf(
+  cli: Cli,
+  { spec: { name, budgetMicroUsd } }: Submission,
+  { plan, backend, forMs }: { plan: Plan; backend: BackendChoice; forMs: number },
+): number {
+  const where = formatBackendChoice(backend)
+  const prices = plan.placements.map(
+    ({ offer }) => offer.priceMaxMicroUsdPerHour ?? offer.priceMicroUsdPerHour,
+  )
+  if (prices.length === 0) {
+    const reasons = rejectionsInWords(plan.rejections).slice(0, 3).join('; ')
+    throw new CrucibleError(
+      'capacity',
+      `There is no place on ${where} for ${name} now${reasons === '' ? '' : `: ${reasons}`}.`,
+      {
+        hint: `See \`crucible plan\` with --backend ${where}.`,
+      },
+    )
+  }
+  const [{ offer }] = plan.placements as [Plan['placements'][number]]
+  const dearest = Math.max(...prices)
+  const forTime = Math.ceil((dearest * forMs) / HOUR_MS)
+  const price = `${offer.type} costs ${formatUsd(offer.priceMicroUsdPerHour)}/h now`
+  const time = formatDuration(forMs)
+  if (budgetMicroUsd === undefined)
+    throw new CrucibleError(
+      'usage',
+      `A rehearsal on ${where} needs a budget: ${price}, and ${time} at the dearest price of its offers cost ${formatUsd(forTime)}.`,
+      { hint: `Say what it may cost at most, such as --budget ${dollarsAbove(forTime)}.` },
+    )
+  cli.out.note(
+    `Rehearsing ${name} on ${where} for at most ${time}. It may cost ${formatUsd(budgetMicroUsd)} at most (its budget); ${price}.`,
+  )
+  return budgetMicroUsd
+}
+
+const MICRO_PER_CENT = 10_000
+
+/** Twice as much, in whole cents: machines start and stop beside what they do, and a budget that is left is not spent. */
+function dollarsAbove(microUsd: number): string {
+  return ((Math.ceil((2 * microUsd) / MICRO_PER_CENT) || 1) / 100).toFixed(2)
+}
+
+/** They are of the whole training. */
+function withoutLimits(spec: Submission['spec']): Submission['spec'] {
+  const rest = { ...spec }
+  delete rest.durationMs
+  delete rest.deadlineAtMs
+  delete rest.budgetMicroUsd
+  return rest
+}

@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Host, Machine, Part } from './host'
+import type { AttemptSeen } from './seen'
+import { AttemptWatch } from './watch'
+
+export interface RehearsalOptions {
+  host: Host
+  directory: string | null
+  /** How long at most, unless the program saves so seldom that one resume takes longer. */
+  forMs: number
+  /** How long at most in any case; `forMs` when missing. */
+  mostMs?: number
+  interruptions: number
+  now: () => number
+  /** What happens, one sentence at a time. */
+  say: (words: string) => void
+  signal: AbortSignal
+}
+
+/** One job of the rehearsal: gets its machines, looks, and takes them away. */
+export abstract class Life {
+  protected readonly attempts: AttemptSeen[] = []
+  protected endAtMs: number
+  private jobId = ''
+  private launched = 0
+  private isStopped = false
+
+  constructor(
+    protected readonly options: RehearsalOptions,
+    private readonly part: Part,
+    protected readonly beganAtMs: number,
+  ) {
+    this.endAtMs = beganAtMs + options.forMs
+  }
+
+  protected async asJob<T>(work: () => Promise<T>): Promise<T> {
+    this.jobId = await this.options.host.begin(this.part)
+    try {
+      return await work()
+    } finally {
+      await this.options.host.end(this.jobId)
+    }
+  }
+
+  /**
+   * Gets a machine and looks at it until it is gone. `attend` says when it is to be taken, and takes it. `undefined` where there is no
+   * other one. Machines that came to nothing do not count.
+   */
+  protected async attempt(
+    attend: (watch: AttemptWatch, machine: Machine) => Promise<void>,
+  ): Promise<Attended | undefined> {
+    const { host, signal } = this.options
+    for (;;) {
+      signal.throwIfAborted()
+      const machine = await host.next(this.jobId, this.launched, this.endAtMs)
+      if (machine === undefined) return undefined
+      this.launched = machine.attempt
+      const watch = await this.follow(machine, attend)
+      if (!watch.hasSpoken && watch.seen.strike === null && host.sight === 'store') continue
+      this.attempts.push(watch.seen)
+      return { seen: watch.seen, watch }
+    }
+  }
+
+  /** Ends the job with its machine: enough was seen. */
+  protected stop(machine: Machine): Promise<void> {
+    this.isStopped = true
+    return this.options.host.stop(machine)
+  }
+
+  private async follow(
+    machine: Machine,
+    attend: (watch: AttemptWatch, machine: Machine) => Promise<void>,
+  ): Promise<AttemptWatch> {
+    const { host, now, signal } = this.options
+    const watch = new AttemptWatch(host, machine, now)
+    let goneLookAtMs = 0
+    try {
+      for (;;) {
+        signal.throwIfAborted()
+        await watch.look()
+        await attend(watch, machine)
+        if (now() - goneLookAtMs >= host.pace.goneMs) {
+          if (await host.isGone(machine)) break
+          goneLookAtMs = now()
+        }
+        await sleep(host.pace.lookMs)
+      }
+      await watch.finish()
+      if (!this.isStopped) this.noteProvider(watch)
+      return watch
+    } finally {
+      await host.clear(machine)
+    }
+  }
+
+  /** A provider that takes a machine back meanwhile has interrupted the job, too. */
+  private noteProvider({ seen }: AttemptWatch): void {
+    const { host, say } = this.options
+    const isTaken = seen.end === null || seen.end.reason === 'interrupted'
+    if (host.sight === 'folder' || seen.strike !== null || !isTaken) return
+    const manner = seen.end === null ? 'kill' : 'notice'
+    seen.strike = { moment: 'between-saves', manner, isAtMoment: false, atMs: seen.endedAtMs, noticeMs: 0 }
+    say('The provider took the machine back: that counts as an interruption.')
+  }
+}
+
+export interface Attended {
+  seen: AttemptSeen
+  watch: AttemptWatch
+}
