@@ -34,5 +34,6 @@ export async function interruptMachine(
   })
   if (backend.interrupt !== undefined) return backend.interrupt(handle, { noticeMs }, { signal })
   if (noticeMs !== null) return documents.putDrain({ reason: 'interrupted', windowMs: noticeMs })
+  if (backend.endAbruptly !== undefined) return backend.endAbruptly(handle, { signal })
   return backend.terminate(handle, { signal })
 }

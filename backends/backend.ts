@@ -90,6 +90,12 @@ export interface Backend {
   terminate(resource: ResourceHandle, ctx: CallContext): Promise<void>
 
   /**
+   * Ends a machine as if its power had failed: nothing on it is told. Missing where `terminate` tells nothing either. Repeating it is
+   * harmless.
+   */
+  endAbruptly?(handle: MachineHandle, ctx: CallContext): Promise<void>
+
+  /**
    * Everything with this deployment's tag that still costs money or takes room: machines, volumes, addresses, directories.
    * Nothing of any other deployment, ever.
    */

@@ -86,10 +86,8 @@ function budgetOf(
   { plan, backend, forMs }: { plan: Plan; backend: BackendChoice; forMs: number },
 ): number {
   const where = formatBackendChoice(backend)
-  const prices = plan.placements.map(
-    ({ offer }) => offer.priceMaxMicroUsdPerHour ?? offer.priceMicroUsdPerHour,
-  )
-  if (prices.length === 0) {
+  const [best] = plan.placements
+  if (best === undefined) {
     const reasons = rejectionsInWords(plan.rejections).slice(0, 3).join('; ')
     throw new CrucibleError(
       'capacity',
@@ -99,15 +97,14 @@ function budgetOf(
       },
     )
   }
-  const [{ offer }] = plan.placements as [Plan['placements'][number]]
-  const dearest = Math.max(...prices)
-  const forTime = Math.ceil((dearest * forMs) / HOUR_MS)
-  const price = `${offer.type} costs ${formatUsd(offer.priceMicroUsdPerHour)}/h now`
+  const { type, priceMicroUsdPerHour, priceMaxMicroUsdPerHour = priceMicroUsdPerHour } = best.offer
+  const forTime = Math.ceil((priceMaxMicroUsdPerHour * forMs) / HOUR_MS)
+  const price = `${type} costs ${formatUsd(priceMicroUsdPerHour)}/h now`
   const time = formatDuration(forMs)
   if (budgetMicroUsd === undefined)
     throw new CrucibleError(
       'usage',
-      `A rehearsal on ${where} needs a budget: ${price}, and ${time} at the dearest price of its offers cost ${formatUsd(forTime)}.`,
+      `A rehearsal on ${where} needs a budget: ${price}, and ${time} of it cost ${formatUsd(forTime)} at the dearest that it can become.`,
       { hint: `Say what it may cost at most, such as --budget ${dollarsAbove(forTime)}.` },
     )
   cli.out.note(

@@ -291,7 +291,7 @@ export interface MachinesApi {
   /** Those of these that the provider shows. */
   byId(ids: string[], signal: AbortSignal): Promise<Machine[]>
   byTag(tag: { name: string; value: string }, signal: AbortSignal): Promise<Machine[]>
-  terminate(id: string, signal: AbortSignal): Promise<void>
+  terminate(id: string, signal: AbortSignal, how?: { isAbrupt: boolean }): Promise<void>
   /** Volumes that no machine uses. */
   looseVolumes(tag: { name: string; value: string }, signal: AbortSignal): Promise<Volume[]>
   deleteVolume(id: string, signal: AbortSignal): Promise<void>

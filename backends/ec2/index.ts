@@ -15,7 +15,7 @@ import { acrossRegions } from './regions'
 import type * as Sdk from './sdk'
 import { start } from './start'
 import { createStoreRegion } from './store-region'
-import { terminate } from './terminate'
+import { endMachine, terminate } from './terminate'
 
 /** A spot machine is told two minutes before it is taken ("Spot Instance interruption notices", EC2 user guide). */
 const NOTICE_MS = 120_000
@@ -76,6 +76,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
     drain: (handle, order, ctx) => verb(ctx, () => drain(host, { handle, drain: order }, ctx)),
     observe: (handles, ctx) => verb(ctx, () => observe(host, handles, ctx)),
     terminate: (resource, ctx) => verb(ctx, () => terminate(host, resource, ctx)),
+    endAbruptly: (handle, ctx) => verb(ctx, () => endMachine(host, handle, { ...ctx, isAbrupt: true })),
     prices: (handle, time, ctx) => verb(ctx, () => prices(host, handle, { time, ctx })),
     list: (deployment, ctx) => verb(ctx, () => list(host, deployment, ctx)),
     leftovers: (deployment, ctx) => verb(ctx, () => leftovers(host, deployment, ctx)),

@@ -77,6 +77,7 @@ export function acrossRegions({ regions, open, storeRegion }: RegionsOptions): B
     observe: (handles, ctx) => observeAll(handles, { regionOf, at, ctx }),
     prices: (handle, time, ctx) => of(handle).prices!(handle, time, ctx),
     terminate: (resource, ctx) => of(resource).terminate(resource, ctx),
+    endAbruptly: (handle, ctx) => of(handle).endAbruptly!(handle, ctx),
     list: (deployment, ctx) =>
       listed({ ...look, ctx }, (backend, within) => backend.list(deployment, within)),
     leftovers: (deployment, ctx) =>

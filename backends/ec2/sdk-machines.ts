@@ -56,9 +56,10 @@ export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
       return found
     },
     byTag: ({ name, value }, signal) => find([{ Name: `tag:${name}`, Values: [value] }], signal),
-    terminate: (id, signal) =>
+    terminate: (id, signal, { isAbrupt } = { isAbrupt: false }) =>
       call(signal, async () => {
-        await changing.ec2.send(new TerminateInstancesCommand({ InstanceIds: [id] }), { abortSignal: signal })
+        const wish = { InstanceIds: [id], ...(isAbrupt ? { SkipOsShutdown: true } : {}) }
+        await changing.ec2.send(new TerminateInstancesCommand(wish), { abortSignal: signal })
       }),
     ...volumesApi({ reading, changing }),
     console: (id, signal) =>

@@ -17,14 +17,23 @@ export async function terminate(
   if (kind === 'volume') return deleteVolume(host, id, signal)
   if (kind === 'template') return deleteTemplate(host, id, signal)
   if (kind === 'spot-request') return cancelSpotRequest(host, id, signal)
-  if (kind !== 'machine' || !isMachineId(id)) return
+  if (kind === 'machine') return endMachine(host, { id }, { signal, isAbrupt: false })
+}
+
+/** `isAbrupt`: without shutting its system down first, which would tell its processes. */
+export async function endMachine(
+  host: Host,
+  { id }: Pick<ResourceHandle, 'id'>,
+  { signal, isAbrupt }: CallContext & { isAbrupt: boolean },
+): Promise<void> {
+  if (!isMachineId(id)) return
   const [machine] = await host.api.machines.byId([id], signal)
   if (machine !== undefined) {
     assertOurs(host, `machine ${id}`, machine.tags)
     if (machine.state === 'terminated' || machine.state === 'shutting-down') return
   }
   try {
-    await host.api.machines.terminate(id, signal)
+    await host.api.machines.terminate(id, signal, { isAbrupt })
   } catch (error) {
     if (!hasCode(error, 'InvalidInstanceID.NotFound')) throw error
   }

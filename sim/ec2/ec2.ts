@@ -32,7 +32,7 @@ export interface Ec2Parts {
 export interface Lifecycle {
   begin(instance: Instance): void
   /** Ends an instance in good order. */
-  terminate(instance: Instance): void
+  terminate(instance: Instance, isSudden?: boolean): void
   /** Stops one that runs: its disk stays. Nothing happens to one that is stopping or stopped. */
   halt(instance: Instance, isSudden: boolean): void
   /** Starts one that is stopped. Nothing happens to others. */

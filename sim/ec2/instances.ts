@@ -131,10 +131,12 @@ function endActions(ec2: Ec2): Record<string, Action> {
       }),
       isMutating: true,
       check: ({ InstanceId }, { region }) => void endable(ec2, region, InstanceId),
-      run({ InstanceId }, { region }) {
+      run({ InstanceId, SkipOsShutdown = false }, { region }) {
         // One id that will not do fails the whole call before anything ends.
         const instances = endable(ec2, region, InstanceId)
-        return { instancesSet: changesOf(instances, (each) => ec2.parts.lifecycle.terminate(each)) }
+        return {
+          instancesSet: changesOf(instances, (each) => ec2.parts.lifecycle.terminate(each, SkipOsShutdown)),
+        }
       },
     }),
   }

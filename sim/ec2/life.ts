@@ -89,9 +89,10 @@ export class Life implements Lifecycle {
     this.comeUp(instance)
   }
 
-  terminate(instance: Instance): void {
+  /** `isSudden`: its system is not shut down first. */
+  terminate(instance: Instance, isSudden = false): void {
     if (stateOf(instance) === 'stopped') return void this.finish(instance, USER_INITIATED)
-    void this.end(instance, { reason: USER_INITIATED, isSudden: false })
+    void this.end(instance, { reason: USER_INITIATED, isSudden })
   }
 
   reclaim(instance: Instance): void {

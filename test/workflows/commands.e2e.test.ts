@@ -132,6 +132,50 @@ describe('what the owner can tell a job', () => {
   )
 
   it.concurrent(
+    'refuses to take the machine of a job back that is no rehearsal',
+    inWorld(long, async (deployment) => {
+      const job = await deployment.submit()
+      await running(job)
+      const asked = job.executeUpdate('interrupt', { args: [{ attempt: 1, noticeMs: null }] })
+      await expect(asked).rejects.toMatchObject({
+        cause: { message: expect.stringMatching(/crucible rehearse/) },
+      })
+      expect(deployment.world.machines.map((machine) => machine.state)).toEqual(['running'])
+    }),
+  )
+
+  it.concurrent(
+    'takes the machine of a rehearsal back, and that counts as an interruption',
+    inWorld({ behave: ({ attempt }) => (attempt <= 2 ? LONG : {}) }, async (deployment) => {
+      const job = await deployment.submit(
+        { retries: { failures: 0, interruptions: 2 } },
+        { isRehearsal: true },
+      )
+      const interrupt = (attempt: number, noticeMs: number | null): Promise<unknown> =>
+        job.executeUpdate('interrupt', { args: [{ attempt, noticeMs }] })
+      await atStep(deployment, 25)
+      await expect(interrupt(2, null)).rejects.toMatchObject({
+        cause: { message: 'Attempt 2 does not run.' },
+      })
+      expect(await interrupt(1, 1_000)).toEqual({
+        message: 'The machine of attempt 1 has been told that it ends in 1s.',
+      })
+      await eventually(async () => {
+        const { attempts } = await statusOf(job)
+        return attempts.length === 2 && attempts[1]!.state === 'running'
+      })
+      await interrupt(2, null)
+      expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 3 })
+      const { attempts } = await statusOf(job)
+      expect(attempts.map(({ state }) => state)).toEqual(['interrupted', 'interrupted', 'succeeded'])
+      const beats = JSON.parse(
+        (await deployment.store.get(layout.order('job-test', 1)))!.toString(),
+      ) as object
+      expect(beats).toMatchObject({ beatMs: Math.min(QUICK.beatMs, 1_000) })
+    }),
+  )
+
+  it.concurrent(
     'reaches the running machine with a new deadline and a new budget',
     inWorld(long, async (deployment) => {
       const job = await deployment.submit({ budgetMicroUsd: microUsd(1_000) })

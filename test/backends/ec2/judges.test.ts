@@ -55,7 +55,9 @@ const verdict = (): Promise<WireVerdict> => judgeWire(python!, proxy!.calls)
       await backend.find(order.attemptId, patiently())
       await backend.observe([handle], patiently())
       await backend.list('test', patiently())
-      await backend.terminate(handle, patiently())
+      await (way === 'spot'
+        ? backend.endAbruptly!(handle, patiently())
+        : backend.terminate(handle, patiently()))
     }
     const { judged, actions, problems } = await verdict()
     expect(problems).toEqual([])

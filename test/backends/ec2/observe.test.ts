@@ -92,6 +92,15 @@ describe('what EC2 says of machines', () => {
     expect(h.aws.countOf('terminate')).toBe(1)
   })
 
+  it('ends a machine abruptly, once, and none of another deployment', async () => {
+    await expect(h.open({ deployment: 'theirs' }).endAbruptly!(handle, patiently())).rejects.toMatchObject({
+      failure: { class: 'invalid' },
+    })
+    await backend.endAbruptly!(handle, patiently())
+    await backend.endAbruptly!(handle, patiently())
+    expect(h.aws.countOf('terminate')).toBe(1)
+  })
+
   it('lists volumes that no machine uses, and deletes them', async () => {
     const tags = {
       'crucible:deployment': 'test',

@@ -104,6 +104,11 @@ class WatchTest(ControlTest):
         self.watch.look()
         self.assertEqual(self.stop.look().reason, "superseded")
 
+    def test_a_rehearsal_plays_the_notice_of_a_provider(self):
+        self.store.put(self.keys.drain, dump({"reason": "interrupted", "windowMs": 400, "requestedAtMs": 1}))
+        self.watch.look()
+        self.assertEqual(self.stop.look().reason, "interrupted")
+
     def test_a_later_window_of_a_drain_only_makes_it_shorter(self):
         drain = {"reason": "migrated", "windowMs": 400, "requestedAtMs": 1}
         self.store.put(self.keys.drain, dump(drain))
