@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../client/context'
 import { CrucibleError, toCrucibleError } from '../client/errors'
@@ -7,6 +8,7 @@ import { submit, type Submission } from '../client/submit'
 import { cancel, interruptRehearsal } from '../client/updates'
 import { isAttemptOver } from '../client/view'
 import { watchJob } from '../client/watch'
+import { makeJobId } from '../core/ids'
 import { isFinal, type JobSpec } from '../core/job'
 import type { BackendChoice } from '../core/offer'
 import { SECOND_MS } from '../core/time'
@@ -54,15 +56,19 @@ export class RehearsalJobsHost implements Host {
 
   async begin(part: Part): Promise<string> {
     const { submission, budgetMicroUsd, note } = this.options
+    const [unended] = this.open
+    // What it costs is not certain yet, and both share one budget.
+    if (unended !== undefined) throw new CrucibleError('failed', `${unended} has not ended in time.`)
     const spec = rehearsalSpec(part, this.options, budgetMicroUsd - this.costMicroUsd)
-    const { directory } = submission
-    const { id, isServed } = await submit(this.context, {
-      spec,
-      ...(directory === undefined ? {} : { directory }),
-      isRehearsal: true,
-    })
+    const id = makeJobId(spec.name, randomInt)
+    // Before it is there: a submission whose answer is lost is ended, too.
     this.jobs.set(id, { part, costMicroUsd: 0 })
     this.open.add(id)
+    const { directory } = submission
+    const { isServed } = await submit(this.context, {
+      ...{ spec, id, isRehearsal: true },
+      ...(directory === undefined ? {} : { directory }),
+    })
     if (!isServed)
       throw new CrucibleError('unavailable', 'No worker serves the jobs of this deployment.', {
         hint: 'Start one: `crucible worker`.',
@@ -129,7 +135,7 @@ export class RehearsalJobsHost implements Host {
 
   async end(jobId: string): Promise<void> {
     const { note, endsWithinMs } = this.options
-    await this.cancel(jobId)
+    if (!(await this.cancel(jobId))) return void this.open.delete(jobId)
     const limit = AbortSignal.timeout(endsWithinMs)
     for await (const { state, cost } of watchJob(this.context, jobId, { everyMs: LOOK_MS, signal: limit })) {
       this.jobs.get(jobId)!.costMicroUsd = cost.spentMicroUsd
@@ -144,15 +150,18 @@ export class RehearsalJobsHost implements Host {
     for (const result of ended) if (result.status === 'rejected') throw result.reason
   }
 
-  private async cancel(jobId: string): Promise<void> {
-    if (isFinal((await lookAt(this.context, jobId)).state)) return
+  /** False where there is no such job: it never got as far as that. */
+  private async cancel(jobId: string): Promise<boolean> {
     try {
+      if (isFinal((await lookAt(this.context, jobId)).state)) return true
       await cancel(this.context, jobId, { isNow: true })
     } catch (error) {
       const { kind } = toCrucibleError(error)
+      if (kind === 'not-found') return false
       if (kind === 'unconfirmed') await cancel(this.context, jobId)
-      else if (!isFinal((await lookAt(this.context, jobId)).state)) throw error
+      else if (kind !== 'failed' || !isFinal((await lookAt(this.context, jobId)).state)) throw error
     }
+    return true
   }
 }
 

@@ -13,7 +13,7 @@ import { readWorkerConfig } from '../workers/config'
 import type { Cli } from './cli'
 import type { RehearseOptions } from './commands/rehearse'
 import { RehearsalJobsHost } from './rehearsal-jobs'
-import { conclude } from './rehearsing'
+import { conclude, showWrapped } from './rehearsing'
 
 /** What needs a look into the machine's folders. */
 const NOT_SEEN = [
@@ -69,9 +69,8 @@ export async function rehearseElsewhere(
         notSeen: NOT_SEEN,
       },
     })
-    cli.out.line(
-      `It has cost ${formatUsd(costMicroUsd)}. Not looked at on another machine: ${NOT_SEEN.join(', ')}.`,
-    )
+    cli.out.line(`It has cost ${formatUsd(costMicroUsd)}.`)
+    showWrapped(cli.out, `Not looked at on another machine: ${NOT_SEEN.join('; ')}.`)
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {

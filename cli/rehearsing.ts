@@ -111,7 +111,11 @@ function show({ out }: Cli, { survives, summary, checks, changes }: Report): voi
     for (const [index, change] of changes.entries()) showChange(out, index + 1, change)
   }
   out.line()
-  out.line((survives ? paint.green : paint.red)(wrapped(summary, Math.min(out.width, TABLE_WIDTH))))
+  showWrapped(out, summary, survives ? paint.green : paint.red)
+}
+
+export function showWrapped(out: Cli['out'], text: string, paint = (plain: string): string => plain): void {
+  out.line(paint(wrapped(text, Math.min(out.width, TABLE_WIDTH))))
 }
 
 /** What a change is indented by, below its number. */
