@@ -95,10 +95,10 @@ export abstract class Life {
   }
 
   /** A provider that takes a machine back meanwhile has interrupted the job, too. */
-  private noteProvider({ seen }: AttemptWatch): void {
+  private noteProvider({ seen, hasSpoken }: AttemptWatch): void {
     const { host, say } = this.options
     const isTaken = seen.end === null || seen.end.reason === 'interrupted'
-    if (host.sight === 'folder' || seen.strike !== null || !isTaken) return
+    if (host.sight === 'folder' || seen.strike !== null || !hasSpoken || !isTaken) return
     const manner = seen.end === null ? 'kill' : 'notice'
     seen.strike = { moment: 'between-saves', manner, isAtMoment: false, atMs: seen.endedAtMs, noticeMs: 0 }
     say('The provider took the machine back: that counts as an interruption.')
