@@ -161,6 +161,8 @@ describe('a rehearsal on EC2 of the small cloud', () => {
       { state: 'stopped' },
     ])
     expect(report.costMicroUsd).toBe(undisturbed!.cost.spentMicroUsd + interrupted!.cost.spentMicroUsd)
+    expect(undisturbed!.cost.budgetMicroUsd).toBe(BUDGET_USD * 1_000_000)
+    expect(interrupted!.cost.budgetMicroUsd).toBe(BUDGET_USD * 1_000_000 - undisturbed!.cost.spentMicroUsd)
     expect(report.costMicroUsd).toBeGreaterThan(0)
     expect(report.costMicroUsd).toBeLessThanOrEqual(BUDGET_USD * 1_000_000)
     expect(await livingMachines(report.jobs)).toEqual([])
