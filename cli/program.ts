@@ -28,7 +28,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Begin', 'dev', 'run everything on this machine: Temporal server, workers'),
   entry('Run jobs', 'submit', 'submit a job file or a Python script'),
   entry('Run jobs', 'plan', 'show where a job would run, and why'),
-  entry('Run jobs', 'rehearse', 'interrupt a job on this machine, and see whether it survives'),
+  entry('Run jobs', 'rehearse', 'interrupt a job, here or on a backend, and see whether it survives'),
   entry('Run jobs', 'cancel', 'let a job save and stop'),
   entry('Run jobs', 'migrate', 'move a running job'),
   entry('Run jobs', 'extend', 'give a job a new deadline or budget'),
