@@ -204,6 +204,7 @@ describe('a job joined from workflow, record and beat', () => {
     expect(joinView(facts({ status, newest: undefined, spec: undefined }))).toEqual({
       id: JOB,
       name: 'train',
+      isRehearsal: false,
       owner: 'somebody',
       workflowId: `job/${JOB}`,
       state: 'pending',
