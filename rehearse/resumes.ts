@@ -1,12 +1,5 @@
 import { median } from './moments'
-import {
-  stepOf,
-  type AttemptSeen,
-  type CheckpointSeen,
-  type LifeSeen,
-  type Seen,
-  type Strike,
-} from './seen'
+import { stepOf, type AttemptSeen, type CheckpointSeen, type LifeSeen, type Seen, type Strike } from './seen'
 import { templateOf } from './words'
 
 /** What followed an interruption. */
@@ -177,6 +170,8 @@ function lossOf(
 
 /** Sizes of one kind of file that differ by no more than this are of files that always have one size. */
 const SIZE_SLACK = 0.05
+/** Numbers in a small text have more or fewer digits from save to save. */
+const SIZE_SLACK_BYTES = 64
 
 /** What a restored checkpoint lacks of what all complete ones of the undisturbed run have, from the step at which that is there. */
 function tornIn(seen: Seen, checkpoint: CheckpointSeen): string | null {
@@ -193,7 +188,8 @@ function tornIn(seen: Seen, checkpoint: CheckpointSeen): string | null {
     if (found === undefined) continue
     const least = Math.min(...(sizes as number[]))
     const isSteady = Math.max(...(sizes as number[])) - least <= size * SIZE_SLACK
-    if (isSteady && found < least * (1 - SIZE_SLACK)) return `${kind} had ${found} of ${least} bytes`
+    if (isSteady && found < least * (1 - SIZE_SLACK) - SIZE_SLACK_BYTES)
+      return `${kind} had ${found} of ${least} bytes`
   }
   return null
 }

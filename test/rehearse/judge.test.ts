@@ -257,6 +257,17 @@ describe('the judgement of a rehearsal', () => {
     expect(judged([first, second], { undisturbed }).survives).toBe(survives)
   })
 
+  it('takes no text for torn that has a few digits less', () => {
+    const text = (step: number, sizeBytes: number): CheckpointSeen =>
+      checkpoint(step, 1, { files: [file(step, { sizeBytes })] })
+    const short = text(20, 22)
+    const undisturbed = saving([text(20, 24), text(30, 24)])
+    const next = { ...SECOND, restores: [restored(short)] }
+    expect(judged([{ ...FIRST, saved: [short] }, next], { undisturbed }).resumes).toMatchObject([
+      { torn: null },
+    ])
+  })
+
   it('warns of a checkpoint on which the program failed before it was given an older one', () => {
     const older = [
       restored(checkpoint(20, 1), { outcome: 'failed', message: 'cut off' }),
