@@ -1,3 +1,5 @@
+import { readFile, rmdir } from 'node:fs/promises'
+import { basename, join, normalize } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { BackendError } from '../errors'
 import { endContainers } from './containers'
@@ -8,6 +10,8 @@ import { readMachine, type MachineRecord } from './records'
 /** A killed process is gone in milliseconds, or hangs in the kernel for as long as its disk does: 25 rounds are about 4 s. */
 const ROUNDS_MAX = 25
 const PAUSE_MAX_MS = 200
+/** Where the runner writes down its control group, in the machine's directory (`Paths.group` of the runner). */
+const GROUP_RECORD = 'cgroup'
 
 /**
  * Ends everything that a machine ever started, at once, and returns when nothing of it runs. Throws `transient`, naming
@@ -27,12 +31,26 @@ export async function endProcesses(host: Host, machine: MachineRecord): Promise<
     await pause(Math.min(5 * 2 ** round, PAUSE_MAX_MS))
     pids = await living()
   }
-  if (pids.length === 0) return
+  if (pids.length === 0) return removeGroup(host, id)
   throw new BackendError({
     class: 'transient',
     message: `machine ${id} does not end: still running after SIGKILL: ${pids.join(', ')}`,
     hint: 'Processes that hang in the kernel go when their disk or device answers; those of another user must be ended by that user.',
   })
+}
+
+/** The runner's guard removes its control group unless it was killed. An empty one costs nothing, so a failure is no error. */
+async function removeGroup(host: Host, id: string): Promise<void> {
+  const record = await readFile(join(host.paths.machine(id), GROUP_RECORD), 'utf8').catch(() => '')
+  const group = normalize(record)
+  // The job may have written to the record.
+  if (!group.startsWith('/sys/fs/cgroup/') || basename(group) !== `crucible-${id}`) return
+  // The kernel counts a killed process as a member for some milliseconds after it has left /proc.
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const error: unknown = await rmdir(group).catch((cause: unknown) => cause)
+    if (!hasCode(error, 'EBUSY')) return
+    await pause(Math.min(5 * 2 ** round, PAUSE_MAX_MS))
+  }
 }
 
 function signalAll(pids: number[], signal: NodeJS.Signals): void {

@@ -2,6 +2,9 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { hasCode } from './errors'
 import { MARKER, type ProcessInfo, type ProcessReader } from './processes'
 
+/** As in runner/crucible_runner/cgroup.py. */
+const GROUP_PREFIX = 'crucible-'
+
 const MARK = Buffer.from(`\0${MARKER}=`)
 
 /**
@@ -19,7 +22,10 @@ export function createLinuxReader(): ProcessReader {
           const stat = readStat(Number(name), boot)
           if (stat === undefined) return []
           const machine = readMark(stat.pid)
-          return [machine === undefined ? stat : { ...stat, machine }]
+          const groupOf = readGroup(stat.pid)
+          return [
+            { ...stat, ...(machine !== undefined && { machine }), ...(groupOf !== undefined && { groupOf }) },
+          ]
         }),
   }
 }
@@ -38,6 +44,18 @@ function readStat(pid: number, boot: string): ProcessInfo | undefined {
     group: Number(session),
     isDefunct: state === 'Z' || state === 'X',
   }
+}
+
+/** cgroups(7): a line for each hierarchy. Another user's may be read, and a process cannot change it as it can its environment. */
+function readGroup(pid: number): string | undefined {
+  const text = read(`/proc/${pid}/cgroup`)?.toString('utf8')
+  return text === undefined ? undefined : machineOfGroup(text)
+}
+
+/** The machine whose control group is the innermost in a text as of `/proc/PID/cgroup`. */
+export function machineOfGroup(text: string): string | undefined {
+  const names = text.split(/[/\n]/).filter((name) => name.startsWith(GROUP_PREFIX))
+  return names.at(-1)?.slice(GROUP_PREFIX.length)
 }
 
 function readMark(pid: number): string | undefined {

@@ -15,6 +15,8 @@ export interface ProcessInfo extends ProcessIdentity {
   isDefunct: boolean
   /** Value of the marker in its environment, where that may be read. */
   machine?: string
+  /** The machine whose control group it is in, where the runner could make one. */
+  groupOf?: string
 }
 
 export interface ProcessReader {
@@ -44,7 +46,7 @@ function isSame(process: ProcessInfo | undefined, identity: ProcessIdentity): bo
 }
 
 /**
- * The processes that carry the machine's mark or are its first one, then, until no more are found, their children and
+ * The processes that carry the machine's mark, are in its control group or are its first one, then, until no more are found, their children and
  * whoever shares a session with them: a process that wiped its environment has one of the two. Never this process.
  */
 export function membersOf(all: ProcessInfo[], machine: string, first?: ProcessIdentity): ProcessInfo[] {
@@ -52,7 +54,10 @@ export function membersOf(all: ProcessInfo[], machine: string, first?: ProcessId
   const own = all.find((one) => one.pid === process.pid)
   const members = new Set(
     living.filter(
-      (one) => one.machine === machine || (one.pid === first?.pid && one.started === first.started),
+      (one) =>
+        one.machine === machine ||
+        one.groupOf === machine ||
+        (one.pid === first?.pid && one.started === first.started),
     ),
   )
   for (let before = -1; before !== members.size;) {

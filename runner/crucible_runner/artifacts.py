@@ -2,6 +2,7 @@
 
 import glob
 import os
+import threading
 from typing import Callable, Dict, List, Optional, Tuple
 
 from .clock import Clock
@@ -66,6 +67,8 @@ def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
 GIB_MAX = 1024
 # Of larger ones the log says that they are on their way.
 _LARGE_BYTES = 1 << 30
+# How often the log says how far one artifact is.
+_TELL_MS = 10_000
 # A file with fewer holes than this is sent as it is.
 _HOLES_MIN_BYTES = 1 << 30
 
@@ -108,6 +111,27 @@ def half_of(left_ms: Callable[[], Optional[int]]) -> IsOver:
     return is_over
 
 
+class _Course:
+    """Says every few seconds how far a long artifact is. Called from several threads."""
+
+    def __init__(self, artifact: str, size: int, clock: Clock, remark: Remark) -> None:
+        self._artifact = artifact
+        self._size = size
+        self._clock = clock
+        self._remark = remark
+        self._lock = threading.Lock()
+        self._next_ms = clock.mono_ms() + _TELL_MS
+
+    def tell(self, doing: str, done_bytes: int) -> None:
+        with self._lock:
+            now_ms = self._clock.mono_ms()
+            if now_ms < self._next_ms:
+                return
+            self._next_ms = now_ms + _TELL_MS
+        percent = 100 * done_bytes // max(1, self._size)
+        self._remark("%s the artifact %s: %d%% of %.1f GiB" % (doing, self._artifact, percent, self._size / (1 << 30)))
+
+
 class Keeper:
     """Uploads artifacts. What could not be uploaded before time was over is not in `kept`."""
 
@@ -116,6 +140,7 @@ class Keeper:
     ) -> None:
         self._store = store
         self._keys = keys
+        self._clock = clock
         self._remark = remark
         self.walls = walls
         self._gib_max = gib_max
@@ -151,7 +176,9 @@ class Keeper:
                 _check_size(status, self._gib_max)
                 if status.st_size > _LARGE_BYTES:
                     self._tell_of(name, status)
-                digest = upload_whole(self._store, self._keys.artifact(name), path_of(descriptor), is_over)
+                course = _Course(name, status.st_size, self._clock, self._remark)
+                key = self._keys.artifact(name)
+                digest = upload_whole(self._store, key, path_of(descriptor), is_over, course.tell)
                 size = os.fstat(descriptor).st_size
             self.kept.append({"path": name, "sizeBytes": size, "sha256": digest})
         except StoreError as error:

@@ -4,10 +4,11 @@ import errno
 import hashlib
 import os
 import uuid
-from typing import Callable, Iterator, List, Optional, TypeVar
+from typing import Callable, Iterator, List, Optional, Set, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from .file_turn import take_turn
+from .holes import is_zeros
 from .keys import TEMPORARY_FOLDER, check_key
 from .paths import write_at
 from .store import BLOCK_BYTES, Download, Part, Store, StoreError, Upload, part_of
@@ -77,7 +78,13 @@ class FileStore(Store):
             )
         except OSError as error:
             raise self._error("write", target, error) from error
-        return _FileUpload(self, descriptor, temporary, target)
+        upload = _FileUpload(self, descriptor, temporary, target)
+        try:
+            os.ftruncate(descriptor, size)
+        except OSError as error:
+            upload.abort()
+            raise self._error("write", target, error) from error
+        return upload
 
     def download(self, key: str) -> Optional[Download]:
         return self._reading(key, lambda path: _FileDownload(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC)))
@@ -193,11 +200,16 @@ class _FileUpload(Upload):
         self._descriptor = descriptor
         self._temporary = temporary
         self._target = target
+        self._begun: Set[int] = set()
 
     def put_part(self, offset: int, part: Part) -> None:
+        # A part that comes again may find bytes of its first time: then zeros are written, too.
+        is_first_time = offset not in self._begun
+        self._begun.add(offset)
         for block in part.blocks():
             try:
-                write_at(self._descriptor, block, offset)
+                if not (is_first_time and is_zeros(block)):
+                    write_at(self._descriptor, block, offset)
             except OSError as error:
                 raise self._store._error("write", self._target, error) from error
             offset += len(block)

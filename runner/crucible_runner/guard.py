@@ -11,7 +11,7 @@ import time
 import traceback
 from typing import Callable, List, NamedTuple, Optional
 
-from . import processes
+from . import cgroup, processes
 from .container import forget_login, remove_container
 from .notices import file as notice_file
 from .paths import Paths
@@ -44,6 +44,8 @@ class Post(NamedTuple):
 
     guard: int
     lock: int
+    group: Optional[str]
+    """The control group of what the runner starts, where one can be made."""
     tell: Callable[[dict], None]
     """Tells the guard of a `notice` file that the order names, of a `container` that it may have to end, or that the attempt
     is `foreign`: another machine's."""
@@ -63,6 +65,9 @@ def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments
         if not processes.of_machine(options.attempt_id, [], [os.getppid()]):
             power_off(options.power_off)
         return 1
+    group = cgroup.make(options.attempt_id, Paths(options.root).group)
+    if group is not None:
+        processes.also_in(options.attempt_id, group)
     processes.become_subreaper()
     listen, speak = os.pipe()
     guard = os.getpid()
@@ -71,7 +76,7 @@ def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments
         os.close(listen)
         code = 1
         try:
-            code = run(options, Post(guard, lock, lambda note: _tell(speak, note)))
+            code = run(options, Post(guard, lock, group, lambda note: _tell(speak, note)))
         except BaseException:
             traceback.print_exc()
         finally:
@@ -79,7 +84,7 @@ def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments
             # Threads may hang in a store that does not answer; they must not keep the machine.
             os._exit(code)
     os.close(speak)
-    return Guard(options, child, listen).wait()
+    return Guard(options, child, listen, group).wait()
 
 
 def _take_lock(root: str) -> int:
@@ -92,7 +97,8 @@ def _take_lock(root: str) -> int:
 
 
 class Guard:
-    def __init__(self, options: Options, runner: int, notes: int) -> None:
+    def __init__(self, options: Options, runner: int, notes: int, group: Optional[str]) -> None:
+        self._group = group
         self._options = options
         self._runner = runner
         self._notes = notes
@@ -169,6 +175,8 @@ class Guard:
             remove_container(self._container)
             forget_login(Paths(self._options.root).login)
         left = processes.end_all(self._options.attempt_id, [os.getpid()], [])
+        if self._group is not None:
+            cgroup.remove(self._group)
         if left:
             print("processes that cannot be ended: %s" % sorted(left), file=sys.stderr)
 

@@ -11,7 +11,7 @@ import signal
 import sys
 from typing import Dict, List, Optional, Set
 
-from . import processes
+from . import cgroup, processes
 from .container import remove_container
 
 _SESSION_LOOK_SECONDS = 0.1
@@ -33,7 +33,8 @@ _RESET = (
 
 
 class Leash:
-    def __init__(self, machine: str, guard: int, container: Optional[str]) -> None:
+    def __init__(self, machine: str, guard: int, container: Optional[str], group: Optional[str] = None) -> None:
+        self._group = group
         self._machine = machine
         self._keep = [guard, os.getppid()]
         self._container = container
@@ -58,7 +59,7 @@ class Leash:
         processes.become_subreaper()
         # A signal that comes before the child is known must not be lost.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-        self._child = _spawn(command)
+        self._child = _spawn(command, self._group)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         while not self._is_over():
             timeout = None if self._status is None else _SESSION_LOOK_SECONDS
@@ -130,12 +131,14 @@ def _is_killed_by(status: int, number: int) -> bool:
     return os.WIFSIGNALED(status) and os.WTERMSIG(status) == number
 
 
-def _spawn(command: List[str]) -> int:
+def _spawn(command: List[str], group: Optional[str]) -> int:
     leash = os.getpid()
     child = os.fork()
     if child == 0:
         try:
             os.setsid()
+            if group is not None:
+                cgroup.enter(group)
             processes.die_with_parent(leash)
             signal.set_wakeup_fd(-1)
             for number in _RESET:
@@ -153,12 +156,15 @@ def _spawn(command: List[str]) -> int:
 
 
 def main(arguments: List[str]) -> int:
-    """`leash MACHINE GUARD LOCK CONTAINER COMMAND...`; LOCK is the descriptor of the machine's lock, which is held as long as
-    anything may still be ended here; CONTAINER is empty where there is none."""
+    """`leash MACHINE GUARD LOCK CONTAINER GROUP COMMAND...`; LOCK is the descriptor of the machine's lock, which is held as long as
+    anything may still be ended here; CONTAINER and GROUP, a control group, are empty where there is none."""
     machine, guard, lock, container = arguments[0], int(arguments[1]), int(arguments[2]), arguments[3]
     os.set_inheritable(lock, False)
-    leash = Leash(machine, guard, container or None)
-    status = leash.hold(arguments[4:])
+    group = arguments[4]
+    if group:
+        processes.also_in(machine, group)
+    leash = Leash(machine, guard, container or None, group or None)
+    status = leash.hold(arguments[5:])
     if os.WIFSIGNALED(status):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

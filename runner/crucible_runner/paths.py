@@ -18,6 +18,7 @@ class Paths:
         self.root = os.path.abspath(root)
         self.lock = self._at("runner.lock")
         self.log = self._at("runner.log")
+        self.group = self._at("cgroup")
         self.memory = self._at("runner.json")
         self.machine_id = self._at("machine-id")
         self.drain = self._at("drain.json")

@@ -1,4 +1,5 @@
-"""Finding and ending every process of this machine: by tree, by session, and by `CRUCIBLE_MACHINE` in the environment."""
+"""Finding and ending every process of this machine: by tree, by session, by `CRUCIBLE_MACHINE` in the environment, and by control
+group."""
 
 import ctypes
 import os
@@ -7,6 +8,8 @@ import subprocess
 import sys
 import time
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+
+from . import cgroup
 
 MACHINE_VARIABLE = "CRUCIBLE_MACHINE"
 
@@ -27,6 +30,15 @@ _DEATH_LOOK_SECONDS = 0.005
 # A process that SIGKILL does not end within this time hangs in the kernel; nobody can end it.
 _PATIENCE_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
+
+
+# The control groups of machines, by machine. Inherited by forks.
+_groups: Dict[str, str] = {}
+
+
+def also_in(machine: str, group: str) -> None:
+    """From now on this process finds the machine's processes in this control group, too."""
+    _groups[machine] = group
 
 
 class Process(NamedTuple):
@@ -64,6 +76,7 @@ def of_machine(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[i
     kept = set(keep) | {os.getpid()}
     begun = set(roots) - kept
     begun |= set(_descendants(table, roots)) | _with_machine(table, machine)
+    begun |= _in_group(machine) & set(table)
     begun -= kept
     found = {pid for pid, process in table.items() if pid in begun or process.session in begun}
     return found - kept
@@ -73,6 +86,8 @@ def end_all(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[int]
     """Ends them with SIGKILL until none is left. Returns those that cannot be ended."""
     end = time.monotonic() + _PATIENCE_SECONDS
     roots, keep = list(roots), list(keep)
+    if machine in _groups and not _in_group(machine) & (set(keep) | {os.getpid()}):
+        cgroup.kill(_groups[machine])
     while True:
         left = of_machine(machine, roots, keep)
         if not left or time.monotonic() > end:
@@ -288,6 +303,10 @@ def _table_of_ps() -> Dict[int, Process]:
             pid, parent, group = int(fields[0]), int(fields[1]), int(fields[2])
             table[pid] = Process(pid, parent, group, group, fields[4].strip())
     return table
+
+
+def _in_group(machine: str) -> Set[int]:
+    return cgroup.members(_groups[machine]) if machine in _groups else set()
 
 
 def _with_machine(table: Dict[int, Process], machine: str) -> Set[int]:

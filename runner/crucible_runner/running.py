@@ -106,7 +106,7 @@ class Running:
 
     def _workload(self) -> Workload:
         attempt = self._attempt
-        machine = Machine(attempt.options.attempt_id, attempt.post.guard, attempt.post.lock)
+        machine = Machine(attempt.options.attempt_id, attempt.post.guard, attempt.post.lock, attempt.post.group)
         return Workload(machine, Sink(attempt.book, attempt.progress), self._docker)
 
     def _launch(

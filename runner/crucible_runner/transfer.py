@@ -7,9 +7,10 @@ import time
 from typing import Callable, Iterable, Iterator, List, Optional
 
 from .documents import PART_BYTES
+from .holes import Reader, sha256_of_zeros
 from .paths import write_at
 from .retry import GaveUp, Pauses
-from .store import BLOCK_BYTES, Download, Part, Stale, Store, StoreError, Upload
+from .store import Download, Part, Stale, Store, StoreError, Upload
 
 # A part is tried again for so long; after that it is time to look whether there is something newer to move.
 _PATIENCE_SECONDS = 120.0
@@ -24,6 +25,12 @@ class Changed(Exception):
 
 
 IsOver = Callable[[], bool]
+Tell = Callable[[str, int], None]
+"""Told what is being done to a file, and how many of its bytes are done."""
+
+
+def _tell_no_one(_doing: str, _done_bytes: int) -> None:
+    pass
 
 
 def run_parallel(tasks: Iterable[Callable[[], None]], is_over: IsOver, threads: int) -> None:
@@ -87,6 +94,7 @@ class FileUp:
         self._count = max(1, -(-size // self._part_bytes))
         self._left = self._count
         self.sent_bytes = 0
+        self.tell: Tell = _tell_no_one
         self._lock = threading.Lock()
         self._upload: Optional[Upload] = None
         self._descriptor = -1
@@ -107,6 +115,7 @@ class FileUp:
             self._left -= 1
             self.sent_bytes += length
             is_last = self._left == 0
+            self.tell("uploading", self.sent_bytes)
         if is_last:
             _persist_part(self._begun().commit, is_over, self._patience)
             self.close()
@@ -115,6 +124,7 @@ class FileUp:
         with self._lock:
             if self._descriptor < 0:
                 self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+                self._reader = Reader(self._descriptor)
             if self._upload is None:
                 self._upload = self._store.upload(self._key, self.size)
             return self._upload
@@ -129,10 +139,15 @@ class FileUp:
         """Reads the part once for its digests; it is read again, from the system's cache, when it is sent."""
         whole = hashlib.sha256()
         for begin in range(offset, offset + length, PART_BYTES):
+            piece_bytes = min(PART_BYTES, offset + length - begin)
+            has_own_whole = self._part_bytes > PART_BYTES
+            if not has_own_whole and self._reader.is_hole(begin, begin + piece_bytes):
+                self._digests[begin // PART_BYTES] = sha256_of_zeros(piece_bytes)
+                continue
             piece = hashlib.sha256()
-            for block in self._blocks(begin, min(PART_BYTES, offset + length - begin)):
+            for block in self._blocks(begin, piece_bytes):
                 piece.update(block)
-                if self._part_bytes > PART_BYTES:
+                if has_own_whole:
                     whole.update(block)
             self._digests[begin // PART_BYTES] = piece.digest()
         digest = whole.digest() if self._part_bytes > PART_BYTES else self._digests[offset // PART_BYTES]
@@ -140,12 +155,11 @@ class FileUp:
 
     def _blocks(self, offset: int, length: int) -> Iterator[bytes]:
         end = offset + length
-        while offset < end:
-            block = os.pread(self._descriptor, min(BLOCK_BYTES, end - offset), offset)
-            if not block:
-                raise Changed("%s is shorter than it was" % self._path)
+        for block in self._reader.blocks(offset, end):
             yield block
             offset += len(block)
+        if offset < end:
+            raise Changed("%s is shorter than it was" % self._path)
 
     def close(self) -> None:
         """Gives up what is not committed."""
@@ -251,12 +265,14 @@ def download_files(files: List[FileDown], is_over: IsOver) -> None:
             file.close()
 
 
-def upload_whole(store: Store, key: str, path: str, is_over: IsOver) -> str:
+def upload_whole(store: Store, key: str, path: str, is_over: IsOver, tell: Tell = _tell_no_one) -> str:
     """Uploads one file. Returns the SHA-256 of its content."""
     before = os.stat(path)
-    digest = _sha256_of(path, is_over)
-    # Whoever calls has other files, and tries this one again after those.
-    upload_files([FileUp(store, key, path, before.st_size, patience=0)], is_over)
+    digest = _sha256_of(path, is_over, tell)
+    # The caller has other files, and tries this one again after those.
+    file = FileUp(store, key, path, before.st_size, patience=0)
+    file.tell = tell
+    upload_files([file], is_over)
     after = os.stat(path)
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise Changed("%s was written while it was uploaded" % path)
@@ -289,11 +305,14 @@ def download_whole(store: Store, key: str, path: str, is_over: IsOver) -> Option
     return _sha256_of(path, is_over)
 
 
-def _sha256_of(path: str, is_over: IsOver) -> str:
+def _sha256_of(path: str, is_over: IsOver, tell: Tell = _tell_no_one) -> str:
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(BLOCK_BYTES), b""):
+    done_bytes = 0
+    with open(path, "rb", buffering=0) as file:
+        for block in Reader(file.fileno()).blocks(0, os.fstat(file.fileno()).st_size):
             if is_over():
                 raise GaveUp("there was no time left")
             digest.update(block)
+            done_bytes += len(block)
+            tell("hashing", done_bytes)
     return digest.hexdigest()

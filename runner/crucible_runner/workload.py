@@ -28,6 +28,7 @@ class Machine(NamedTuple):
     attempt_id: str
     guard: int
     lock: int
+    group: Optional[str] = None
 
 
 class Sink(NamedTuple):
@@ -64,7 +65,7 @@ class Workload:
             self._machine.attempt_id,
             str(self._machine.guard),
         ]
-        leash += [str(self._machine.lock), self._container or ""]
+        leash += [str(self._machine.lock), self._container or "", self._machine.group or ""]
         self._leash = subprocess.Popen(
             leash + command,
             stdin=subprocess.PIPE,

@@ -123,6 +123,12 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'a job',
+    tries: 'leaves a daemon without parent and marks that outlives a killed guard',
+    keeps: 'what a job starts is in a control group of its machine, where one can be made',
+    proof: { file: 'test/runner/death.test.ts', tests: 'daemons that outlive guard, runner and leash' },
+  },
+  {
+    from: 'a job',
     tries: 'exchanges a file for a link between look and open',
     keeps: 'every step of a path is opened without following links',
     proof: { python: 'test_walls' },

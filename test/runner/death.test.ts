@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { lookAtProcesses } from '../../backends/local/processes'
+import { createLinuxReader } from '../../backends/local/processes-linux'
 import { until } from '../support/until'
 import { COUNTER, STUBBORN, sumOf } from './programs'
 import { machineProcesses, runs, useWorlds, type Machine, type World } from './world'
@@ -145,6 +147,62 @@ describe('no process of the machine is left', () => {
       message: expect.stringMatching(/^The command was killed by SIGKILL/),
     })
     await untilNothingIsLeft(machine, daemon)
+  })
+})
+
+/** Whether processes of this user can be put into a control group of their own. */
+const HAS_GROUPS =
+  spawnSync(
+    'python3',
+    [
+      '-c',
+      `import os, sys, tempfile; sys.path.insert(0, "runner")
+from crucible_runner import cgroup
+with tempfile.TemporaryDirectory() as folder:
+    group = cgroup.make("probe-%d" % os.getpid(), folder + "/record")
+group and cgroup.remove(group)
+sys.exit(0 if group else 1)`,
+    ],
+    { cwd: join(__dirname, '..', '..') },
+  ).status === 0
+const withGroups = HAS_GROUPS ? it : it.skip
+
+/** SIGKILL to guard, runner and leash, so that none of them can end anything. Returns the daemon that is left. */
+async function killAllWhoEnd(machine: Machine): Promise<number> {
+  const daemon = await daemonOf(machine)
+  const three = [machine.guard.pid!, machine.runner(), leashOf(machine)]
+  for (const pid of three) process.kill(pid, 'SIGSTOP')
+  for (const pid of three) process.kill(pid, 'SIGKILL')
+  await machine.exited
+  await until(() => machineProcesses(machine.id).length === 0)
+  return daemon
+}
+
+describe(`daemons that outlive guard, runner and leash${HAS_GROUPS ? '' : ' (skipped: no control group can be made)'}`, () => {
+  withGroups('are ended by the next runner, which is in the same directory', async () => {
+    const world = createWorld()
+    const bundle = await world.bundle({ 'daemon.py': DAEMON })
+    const machine = await world.launch({ bundle, run: 'python3 daemon.py; echo step 1; exec sleep 600' })
+    const daemon = await killAllWhoEnd(machine)
+    expect(isAlive(daemon)).toBe(true)
+    const group = machine.read('cgroup')
+    await world.drain(1, { windowMs: 0 })
+    const second = world.start({ root: machine.root })
+    await second.exited
+    expect(isAlive(daemon)).toBe(false)
+    expect(existsSync(group)).toBe(false)
+  })
+
+  withGroups('are seen by the backend, though they have no mark', async () => {
+    const world = createWorld()
+    const bundle = await world.bundle({ 'daemon.py': DAEMON })
+    const machine = await world.launch({ bundle, run: 'python3 daemon.py; echo step 1; exec sleep 600' })
+    const daemon = await killAllWhoEnd(machine)
+    const found = await lookAtProcesses(createLinuxReader()).ofMachine(machine.id)
+    expect(found.map(({ pid }) => pid)).toEqual([daemon])
+    process.kill(daemon, 'SIGKILL')
+    await until(() => !isAlive(daemon))
+    rmdirSync(machine.read('cgroup'))
   })
 })
 

@@ -9,6 +9,7 @@ import { endProcesses } from '../../../backends/local/end-processes'
 import { inventoryOf } from '../../../backends/local/gpus'
 import { createHost } from '../../../backends/local/host'
 import { membersOf, type ProcessInfo } from '../../../backends/local/processes'
+import { machineOfGroup } from '../../../backends/local/processes-linux'
 import { createPsReader, parsePs } from '../../../backends/local/processes-ps'
 import { runProgram } from '../../../backends/local/programs'
 import type { MachineRecord } from '../../../backends/local/records'
@@ -365,6 +366,25 @@ describe('processes', () => {
     expect(membersOf(all, 'c', { pid: 1_000_008, started: 'earlier' })).toEqual([])
     const within = [...all, info(1_000_009, { machine: 'd', group: 7 })]
     expect(membersOf(within, 'd').map((one) => one.pid)).toEqual([1_000_009])
+  })
+
+  it('of a machine are also those in its control group, whatever their environment says', () => {
+    const all = [
+      info(1_000_001, { groupOf: 'a' }),
+      info(1_000_002, { groupOf: 'a', machine: 'b' }),
+      info(1_000_003, { groupOf: 'b' }),
+    ]
+    expect(membersOf(all, 'a').map((one) => one.pid)).toEqual([1_000_001, 1_000_002])
+  })
+
+  it.each([
+    ['version 2', '0::/system.slice/worker.service/crucible-job-a-1\n', 'job-a-1'],
+    ['version 1', '9:name=systemd:/crucible-job-a-1\n8:pids:/\n0::/\n', 'job-a-1'],
+    ['a group of the job below it', '0::/crucible-job-a-1/inner\n', 'job-a-1'],
+    ['a runner inside a job', '0::/crucible-job-a-1/crucible-job-b-2\n', 'job-b-2'],
+    ['no group of ours', '0::/user.slice/not-crucible-a\n', undefined],
+  ])('belong to the machine that /proc/PID/cgroup names: %s', (_, text, machine) => {
+    expect(machineOfGroup(text)).toBe(machine)
   })
 
   it('are read through ps where there is no /proc', async () => {

@@ -7,7 +7,7 @@ from crucible_runner.artifacts import Keeper, half_of
 from crucible_runner.file_store import FileStore
 from crucible_runner.keys import Keys
 from crucible_runner.retry import GaveUp
-from crucible_runner.store import StoreError
+from crucible_runner.store import BLOCK_BYTES, StoreError
 
 
 class KeeperTest(FolderTest):
@@ -63,6 +63,30 @@ class KeeperTest(FolderTest):
         with mock.patch("crucible_runner.artifacts._LARGE_BYTES", 0):
             self.keep()
         self.assertEqual(self.remarks[1], "uploading the artifact b (0.0 GiB); 1 of 3 artifacts are kept")
+
+    def test_the_log_says_every_few_seconds_how_far_a_long_one_is(self):
+        clock = FakeClock()
+        self.keeper = Keeper(self.store, Keys("job-a", 1), clock, self.remarks.append)
+        self.found = {"long": self.write("output/long", b"x" * (4 * BLOCK_BYTES), "wb")}
+
+        def each_block_takes_six_seconds():
+            clock.advance(6_000)
+            return False
+
+        self.keep(each_block_takes_six_seconds)
+        self.assertEqual(
+            self.remarks,
+            [
+                "hashing the artifact long: 50% of 0.0 GiB",
+                "hashing the artifact long: 100% of 0.0 GiB",
+            ],
+        )
+
+    def test_the_log_also_says_how_far_the_upload_is(self):
+        self.found = {"long": self.write("output/long", b"x" * BLOCK_BYTES, "wb")}
+        with mock.patch("crucible_runner.artifacts._TELL_MS", 0):
+            self.keep()
+        self.assertIn("uploading the artifact long: 100% of 0.0 GiB", self.remarks)
 
     def test_half_of_the_time_that_is_left_is_over_when_it_is_gone_or_taken_away(self):
         left = {"ms": 1_000}
