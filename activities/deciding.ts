@@ -38,7 +38,10 @@ export function createDecidingActivities(deps: Deps): DecidingActivities {
     new AttemptDocuments(deps.store, at, deps.now)
   return allBeating<DecidingActivities>({
     decide: (input) => decideOnRecord(deps, input),
-    drain: async ({ drain, ...at }) => documentsOf(at).putDrain(drain),
+    drain: async ({ drain, isNext, ...at }) => {
+      if (isNext === true) await documentsOf(at).shortenDrain(drain)
+      else await documentsOf(at).putDrain(drain)
+    },
     withdraw: (input) => withdraw(deps, input, documentsOf(input.order)),
     extend: async ({ limits, ...at }) => documentsOf(at).putLimits(limits),
     // A limit that is set no longer holds no job back.

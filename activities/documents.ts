@@ -69,13 +69,39 @@ export class AttemptDocuments {
     return layout.claim(this.at.jobId, this.at.attempt)
   }
 
-  /** The first request to stop is `drain.json`; each later one, with a shorter window, has its number. */
-  async putDrain(drain: Omit<Drain, 'requestedAtMs'>): Promise<void> {
+  /**
+   * The first request to stop is `drain.json`; each later one, with a shorter window, has its number. Answers whether this one was put:
+   * the first of a number stays.
+   */
+  async putDrain(drain: Omit<Drain, 'requestedAtMs'>): Promise<boolean> {
     const { jobId, attempt } = this.at
     const { seq = 1 } = drain
     const document: Drain = { ...drain, requestedAtMs: this.now() }
     const key = seq === 1 ? layout.drain(jobId, attempt) : layout.shorterDrain(jobId, attempt, seq)
-    await putDocumentIfAbsent(this.store, key, document)
+    return putDocumentIfAbsent(this.store, key, document)
+  }
+
+  /** Puts a request to stop under the next free number, unless the newest one allows no more time. */
+  async shortenDrain(drain: Pick<Drain, 'reason' | 'windowMs'>): Promise<void> {
+    for (;;) {
+      const { seq, windowMs } = await this.newestDrain()
+      if (windowMs <= drain.windowMs) return
+      if (await this.putDrain({ ...drain, ...(seq > 0 && { seq: seq + 1 }) })) return
+    }
+  }
+
+  /** The newest request to stop: number 0 where there is none, and an unlimited window where it cannot be read. */
+  async newestDrain(): Promise<{ seq: number; windowMs: number }> {
+    const { jobId, attempt } = this.at
+    const first = { seq: 1, key: layout.drain(jobId, attempt) }
+    let newest = (await this.store.head(first.key)) === undefined ? undefined : first
+    for await (const { key } of this.store.list(layout.shorterDrains(jobId, attempt))) {
+      const seq = Number(/(\d+)\.json$/.exec(key)?.[1] ?? 0)
+      if (seq > (newest?.seq ?? 0)) newest = { seq, key }
+    }
+    if (newest === undefined) return { seq: 0, windowMs: Infinity }
+    const drain = await readDocument(this.store, newest.key, parseDrain).catch(ignoreBadDocument)
+    return { seq: newest.seq, windowMs: drain?.windowMs ?? Infinity }
   }
 
   /** The first request to stop, if there is one that anybody understands. */

@@ -33,7 +33,10 @@ export async function interruptMachine(
     data: { noticeMs, machine: handle },
   })
   if (backend.interrupt !== undefined) return backend.interrupt(handle, { noticeMs }, { signal })
-  if (noticeMs !== null) return documents.putDrain({ reason: 'interrupted', windowMs: noticeMs })
+  if (noticeMs !== null) {
+    await documents.putDrain({ reason: 'interrupted', windowMs: noticeMs })
+    return
+  }
   if (backend.endAbruptly !== undefined) return backend.endAbruptly(handle, { signal })
   return backend.terminate(handle, { signal })
 }

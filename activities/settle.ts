@@ -10,12 +10,10 @@ import { endFromLoss, endFromResult } from '../planner/ending'
 import { leaseOverAtMs } from '../planner/liveness'
 import { newestCheckpoint } from '../storage/checkpoints'
 import { ignoreBadDocument } from '../storage/json'
-import { StoreError } from '../storage/store'
 import { CHECKPOINT_PARSERS } from '../intake/documents'
-import { lookFor } from './backend-machines'
 import { AttemptDocuments } from './documents'
-import { diagnose, withLastWords, type DiagnosisDeps } from './diagnosis'
-import { pause } from './heartbeat'
+import { withLastWords, type DiagnosisDeps } from './diagnosis'
+import { Ending, readResult, type ReadResult } from './end-machines'
 import { costOfAll, costOfUnseen } from './attempt-cost'
 
 type Deps = DiagnosisDeps
@@ -31,7 +29,7 @@ export async function settleAttempt(
 ): Promise<Settlement> {
   const { jobId, attempt } = input.order
   const documents = new AttemptDocuments(deps.store, { jobId, attempt }, deps.now)
-  await documents.putDrain({ reason: drainReason(input), windowMs: input.windowMs })
+  await askToStop(documents, input)
   const known = input.handle ?? (await documents.readMachine()) ?? null
   try {
     const ending = new Ending(deps, input, { documents, signal })
@@ -52,6 +50,15 @@ export async function settleAttempt(
   }
 }
 
+/** An attempt that was lost while its machine drained may have asked for it with a longer window than its job grants now. */
+async function askToStop(documents: AttemptDocuments, input: SettleInput): Promise<void> {
+  const { windowMs } = input
+  const drain = { reason: drainReason(input), windowMs }
+  // No window: a machine that drained has had it, and is ended by its provider.
+  if (windowMs === 0) await documents.putDrain(drain)
+  else await documents.shortenDrain(drain)
+}
+
 async function fencedSince(
   documents: AttemptDocuments,
   { timing }: SettleInput,
@@ -64,122 +71,6 @@ async function fencedSince(
 
 function drainReason({ wish }: SettleInput): 'superseded' | NonNullable<SettleInput['wish']> {
   return wish ?? 'superseded'
-}
-
-/** The first machine is the one that the attempt knew; others are duplicates that a provider made. */
-function knownFirst(known: MachineHandle | null, found: MachineHandle[]): MachineHandle[] {
-  return known === null ? found : [known, ...found.filter(({ id }) => id !== known.id)]
-}
-
-/** Looking for and ending the machines of one attempt. */
-class Ending {
-  /** Of the first of them, where its runner left no result. */
-  diagnosis: Diagnosis | undefined
-
-  constructor(
-    private readonly deps: Deps,
-    private readonly input: SettleInput,
-    private readonly at: { documents: AttemptDocuments; signal: AbortSignal },
-  ) {}
-
-  /**
-   * Every machine of the attempt that exists, once the provider's lists can be trusted; where nobody knew of one, those that came and
-   * went meanwhile: they were paid for.
-   */
-  async find(known: MachineHandle | null): Promise<{ machines: MachineHandle[]; isUnseen: boolean }> {
-    for (;;) {
-      const { order } = this.input
-      const answer = await this.deps.backend.find(order.attemptId, lookFor(order, this.at.signal))
-      switch (answer.kind) {
-        case 'found':
-          return { machines: knownFirst(known, answer.handles), isUnseen: false }
-        case 'absent': {
-          const { ended = [] } = answer
-          if (known !== null || ended.length === 0)
-            return { machines: knownFirst(known, []), isUnseen: false }
-          return {
-            machines: ended,
-            isUnseen: this.input.end?.kind === 'failed' && !this.input.end.isLaunched,
-          }
-        }
-        case 'unsettled':
-          await pause(answer.againInMs, this.at.signal)
-      }
-    }
-  }
-
-  /**
-   * Waits for a living runner to save and stop, then ends the machines and waits until the provider says that they are gone.
-   * Answers of each machine the last observation before our own end of it.
-   */
-  async endAll(machines: MachineHandle[]): Promise<Observation[]> {
-    if (machines.length === 0) {
-      await this.endRemains()
-      return []
-    }
-    const before = await this.awaitStop(machines)
-    if (await this.isPuzzling()) await this.diagnose(machines[0]!)
-    const ends = before.map(({ endedAtMs }) => endedAtMs)
-    for (;;) {
-      const looks = await this.observe(machines)
-      // What was told first: nothing is billed while a machine shuts down, and an end by us later moves nothing.
-      looks.forEach(({ endedAtMs }, index) => (ends[index] ??= endedAtMs))
-      const living = machines.filter((_, index) => looks[index]?.state !== 'gone')
-      // Ended ones too: what a machine leaves (a directory, a volume) goes with its end.
-      for (const machine of living.length > 0 ? living : machines) {
-        await this.deps.backend.terminate(machine, { signal: this.at.signal })
-      }
-      if (living.length === 0) return before.map((look, index) => withEnd(look, ends[index]))
-      await pause(this.input.timing.observeMs, this.at.signal)
-    }
-  }
-
-  /** A machine that nobody knew of may have ended before it was looked for: what it leaves is still ours to end. */
-  private async endRemains(): Promise<void> {
-    const [{ order }, { signal }] = [this.input, this.at]
-    const { deployment, attemptId } = order
-    for (const { owner, handle } of await this.deps.backend.list(deployment, lookFor(order, signal))) {
-      if (owner.attemptId === attemptId) await this.deps.backend.terminate(handle, { signal })
-    }
-  }
-
-  private async awaitStop(machines: MachineHandle[]): Promise<Observation[]> {
-    const { timing, windowMs } = this.input
-    const untilMs = this.deps.now() + ((await this.hasRunner()) ? windowMs + timing.powerOffMs : 0)
-    for (;;) {
-      const looks = await this.observe(machines)
-      const isOver =
-        looks.every(({ state }) => state === 'gone') || (await readResult(this.at.documents)) !== undefined
-      if (isOver || this.deps.now() >= untilMs) return looks
-      await pause(timing.observeMs, this.at.signal)
-    }
-  }
-
-  /** A machine to which nobody could speak, and which never spoke, has none that could save anything. */
-  private async hasRunner(): Promise<boolean> {
-    const { end } = this.input
-    if (end?.kind !== 'failed' || end.failure.class !== 'unreachable') return true
-    // What cannot be read was written by one, or may have been.
-    return (await this.at.documents.readBeat().catch(() => null)) !== undefined
-  }
-
-  /** Whether nobody has said why it ended: neither its runner nor its owner. */
-  private async isPuzzling(): Promise<boolean> {
-    const { end, wish } = this.input
-    return (end !== null || wish === null) && (await readResult(this.at.documents)) === undefined
-  }
-
-  private async diagnose(handle: MachineHandle): Promise<void> {
-    this.diagnosis = await diagnose(this.deps, this.input.order, { handle, signal: this.at.signal })
-  }
-
-  private observe(machines: MachineHandle[]): Promise<Observation[]> {
-    return this.deps.backend.observe(machines, { signal: this.at.signal })
-  }
-}
-
-function withEnd(look: Observation, endedAtMs: number | undefined): Observation {
-  return endedAtMs === undefined ? look : { ...look, endedAtMs }
 }
 
 interface Facts {
@@ -251,18 +142,6 @@ function timesOf(
     lastBeatAtMs: beat?.clockMs ?? null,
     finishedAtMs: result?.finishedAtMs ?? null,
     drain: drain === undefined ? null : { reason: drain.reason, atMs: drain.requestedAtMs },
-  }
-}
-
-type ReadResult = { result: RunnerResult } | { result?: undefined; complaint: string } | undefined
-
-async function readResult(documents: AttemptDocuments): Promise<ReadResult> {
-  try {
-    const result = await documents.readResult()
-    return result === undefined ? undefined : { result }
-  } catch (error) {
-    if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return { complaint: error.message }
-    throw error
   }
 }
 

@@ -1,6 +1,7 @@
 /** The activities by name: workflows call them through these interfaces, `activities/` implements them. */
 import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './checkpoint'
 import type { Artifact, Drain, Limits, Phase, Progress } from './documents'
+import type { DrainInput } from './drain-input'
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
 import type { InterruptInput } from './interruption'
@@ -134,7 +135,7 @@ export interface OrchestratorActivities {
   /** What next, and on record; a local activity. */
   decide(input: DecideInput): Promise<Verdict>
   /** Puts `drain.json`, or one of `drains/` for a later, shorter window. */
-  drain(input: { jobId: string; attempt: number; drain: Omit<Drain, 'requestedAtMs'> }): Promise<void>
+  drain(input: DrainInput): Promise<void>
   /**
    * Takes back an order that no worker picked up: puts `drain.json`, and the settlement of an attempt that bought nothing on
    * record. Null when the launch was begun after all: then there is something to settle.

@@ -15,7 +15,7 @@ import { formatDuration } from '../core/time'
 import { on, orchestrator, pressing } from './activities'
 import { AttemptPage } from './attempt-page'
 import { attemptOrders, type AttemptOrders } from './attempt-orders'
-import { forever, kept } from './forever'
+import { forever, foreverUntil, kept } from './forever'
 import { failedLaunch, launch, startRunner } from './launch'
 import { tellJob } from './tell-job'
 
@@ -264,14 +264,10 @@ async function obeyExtensions(
     await condition(() => orders.limits.length > 0 || orders.isClosed)
     const limits = orders.limits.shift()
     if (limits === undefined) return
-    const scope = new CancellationScope({ cancellable: true })
-    const putting = kept(
-      scope.run(() => forever(() => orchestrator.extend({ jobId, attempt: number, limits }), page)),
+    await foreverUntil(
+      () => life.isSettled,
+      () => orchestrator.extend({ jobId, attempt: number, limits }),
+      page,
     )
-    await Promise.race([putting, condition(() => life.isSettled)])
-    scope.cancel()
-    await putting.catch((error: unknown) => {
-      if (!scope.consideredCancelled) throw error
-    })
   }
 }

@@ -63,6 +63,21 @@ export async function forever<T>(work: () => Promise<T>, page: TroublePage): Pro
   }
 }
 
+/** The same, given up once `isOver` says that it is of no use any more. */
+export async function foreverUntil(
+  isOver: () => boolean,
+  work: () => Promise<void>,
+  page: TroublePage,
+): Promise<void> {
+  const scope = new CancellationScope({ cancellable: true })
+  const doing = kept(scope.run(() => forever(work, page)))
+  await Promise.race([doing, condition(isOver)])
+  scope.cancel()
+  await doing.catch((error: unknown) => {
+    if (!scope.consideredCancelled) throw error
+  })
+}
+
 /**
  * A step as a local activity, which costs one event. Should that fail, as an ordinary activity: a local one that is retried keeps the
  * workflow from hearing signals and adds events for as long as it lasts.

@@ -38,6 +38,21 @@ describe('the documents of an attempt', () => {
     expect(await place.read(layout.order('job-a', 2))).toEqual(first)
   })
 
+  it('count shorter windows on from the newest request to stop, whoever put that', async () => {
+    const numbered = (seq: number): Promise<unknown> => place.read(layout.shorterDrain('job-a', 2, seq))
+    await documents.shortenDrain({ reason: 'superseded', windowMs: 50 })
+    expect(await place.read(layout.drain('job-a', 2))).toMatchObject({ reason: 'superseded', windowMs: 50 })
+    // No more time than was granted before.
+    await documents.shortenDrain({ reason: 'cancelled', windowMs: 50 })
+    expect(await documents.newestDrain()).toEqual({ seq: 1, windowMs: 50 })
+    await documents.putDrain({ seq: 2, reason: 'cancelled', windowMs: 30 })
+    const both = [20, 10].map((windowMs) => documents.shortenDrain({ reason: 'cancelled', windowMs }))
+    await Promise.all(both)
+    expect(await documents.newestDrain()).toMatchObject({ windowMs: 10 })
+    expect(await numbered(2)).toMatchObject({ seq: 2, windowMs: 30 })
+    expect(await numbered(3)).toMatchObject({ seq: 3, reason: 'cancelled' })
+  })
+
   it('tell when the lease was renewed, by the clock of the store', async () => {
     expect(await documents.readLease()).toBeUndefined()
     const before = Date.now()

@@ -3,7 +3,16 @@ import { spendOver } from '../../core/meter'
 import { microUsd } from '../../core/money'
 import { layout } from '../../storage/layout'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
-import { LONG, QUICK, SPOT, statusOf, worldsOn, type Deployment, type WorldWishes } from './harness'
+import {
+  LONG,
+  QUICK,
+  SPOT,
+  statusOf,
+  worldsOn,
+  type Deployment,
+  type JobHandle,
+  type WorldWishes,
+} from './harness'
 import { atStep, beatOf, ended, eventually, forReason, inState, running, TEST_LIMIT_MS } from './looks'
 import { expectUntouched } from './untouched'
 
@@ -24,6 +33,12 @@ const firstLong: WorldWishes['behave'] = ({ attempt }) => (attempt === 1 ? LONG 
 /** The runner of the first attempt has begun to stop. */
 function draining(deployment: Deployment): Promise<void> {
   return eventually(async () => (await beatOf(deployment))?.phase === 'draining')
+}
+
+/** The activities that the job itself waits for. */
+async function pendingOf(job: JobHandle): Promise<(string | null | undefined)[]> {
+  const { raw } = await job.describe()
+  return (raw.pendingActivities ?? []).map(({ activityType }) => activityType?.name)
 }
 
 describe('what the owner can tell a job', () => {
@@ -59,6 +74,28 @@ describe('what the owner can tell a job', () => {
         expect(receipt.message).toBe('Cancelling; the workload has 2 s to save.')
         expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
         // Far less than the window of the first request, and than the time that a runner has which does not obey.
+        expect(Date.now() - askedAtMs).toBeLessThan(20_000)
+        // Its runner obeyed: it has left a result, which a machine that is ended as it is does not.
+        expect(await deployment.store.head(layout.result('job-test', 1))).toBeDefined()
+        expect(deployment.world.machines.map((machine) => machine.state)).toEqual(['gone'])
+      },
+    ),
+  )
+
+  it.concurrent(
+    'cancels it now while the job itself stops a machine whose attempt was terminated by hand',
+    inWorld(
+      { behave: () => ({ ...LONG, isDeaf: true }), timing: { drainMs: 150_000, powerOffMs: 30_000 } },
+      async (deployment) => {
+        const job = await deployment.submit()
+        await running(job)
+        await job.cancel()
+        await draining(deployment)
+        await deployment.terminateAttempt()
+        await eventually(async () => (await pendingOf(job)).includes('settle'))
+        const askedAtMs = Date.now()
+        await job.executeUpdate('cancelNow')
+        expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
         expect(Date.now() - askedAtMs).toBeLessThan(20_000)
         // Its runner obeyed: it has left a result, which a machine that is ended as it is does not.
         expect(await deployment.store.head(layout.result('job-test', 1))).toBeDefined()
