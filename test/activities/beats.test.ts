@@ -38,7 +38,7 @@ function served(): Activities {
 const NAMES = [
   ...['resolveJob', 'plan', 'previewPlan', 'planWhenAvailable', 'copyCheckpoint', 'decide', 'drain'],
   ...['withdraw', 'extend', 'promiseBudget', 'finishJob', 'collectStoreGarbage'],
-  ...['offers', 'launch', 'find', 'start', 'drainMachine', 'settle', 'collectGarbage', 'watch'],
+  ...['offers', 'launch', 'find', 'start', 'drainMachine', 'interrupt', 'settle', 'collectGarbage', 'watch'],
 ]
 
 describe('every activity', () => {
