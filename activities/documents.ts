@@ -90,7 +90,7 @@ export class AttemptDocuments {
     }
   }
 
-  /** The newest request to stop: number 0 where there is none, and an unlimited window where it cannot be read. */
+  /** The newest request to stop. Its number is 0 if none was made; its window is unlimited if it cannot be read. */
   async newestDrain(): Promise<{ seq: number; windowMs: number }> {
     const { jobId, attempt } = this.at
     const first = { seq: 1, key: layout.drain(jobId, attempt) }

@@ -25,8 +25,8 @@ export class Ending {
   ) {}
 
   /**
-   * Every machine of the attempt that exists, once the provider's lists can be trusted; where nobody knew of one, those that came and
-   * went meanwhile: they were paid for.
+   * Every machine of the attempt that exists, once the provider's lists can be trusted. If the attempt knew of none, also those that
+   * came and went meanwhile: they were paid for.
    */
   async find(known: MachineHandle | null): Promise<{ machines: MachineHandle[]; isUnseen: boolean }> {
     for (;;) {
@@ -76,7 +76,7 @@ export class Ending {
     }
   }
 
-  /** A machine that nobody knew of may have ended before it was looked for: what it leaves is still ours to end. */
+  /** A machine unknown to the attempt may have ended before this search: its leftovers must still be removed. */
   private async endRemains(): Promise<void> {
     const [{ order }, { signal }] = [this.input, this.at]
     const { deployment, attemptId } = order
@@ -104,7 +104,7 @@ export class Ending {
     }
   }
 
-  /** A machine to which nobody could speak, and which never spoke, has none that could save anything. */
+  /** False for a machine that could not be reached and has never sent a beat: nothing on it could save. */
   private async hasRunner(): Promise<boolean> {
     const { end } = this.input
     if (end?.kind !== 'failed' || end.failure.class !== 'unreachable') return true
@@ -112,7 +112,7 @@ export class Ending {
     return (await this.at.documents.readBeat().catch(() => null)) !== undefined
   }
 
-  /** Whether nobody has said why it ended: neither its runner nor its owner. */
+  /** Whether the reason of its end is unknown: its runner left no result, and its owner did not ask for it. */
   private async isPuzzling(): Promise<boolean> {
     const { end, wish } = this.input
     return (end !== null || wish === null) && (await readResult(this.at.documents)) === undefined

@@ -25,7 +25,7 @@ export interface AccountPart {
    * else. `taken`: something of that name is in the way. `unknown`: it could not be looked at.
    */
   state: 'there' | 'differs' | 'missing' | 'theirs' | 'taken' | 'unknown'
-  /** What differs, is in the way, or keeps from looking; of what is there, what is left as it is for now. */
+  /** What differs, is in the way or could not be looked at, and what set-up leaves unchanged on purpose. */
   remarks: string[]
 }
 

@@ -107,7 +107,7 @@ export class RehearsalJobsHost implements Host {
       await interruptRehearsal(this.context, jobId, { attempt, noticeMs })
     } catch (error) {
       const { kind } = toCrucibleError(error)
-      // It has ended by itself meanwhile, or is about to; what was not confirmed is seen by what becomes of the machine.
+      // The machine has ended already or is about to. An unconfirmed strike shows in the machine's later state.
       if (kind !== 'unconfirmed' && !(kind === 'failed' && (await this.isEnding(machine)))) throw error
     }
   }
@@ -150,7 +150,7 @@ export class RehearsalJobsHost implements Host {
     for (const result of ended) if (result.status === 'rejected') throw result.reason
   }
 
-  /** False where there is no such job: it never got as far as that. */
+  /** Returns false if the job does not exist, because its submission failed. */
   private async cancel(jobId: string): Promise<boolean> {
     try {
       if (isFinal((await lookAt(this.context, jobId)).state)) return true
@@ -187,7 +187,7 @@ function rehearsalSpec(
     isInterruptible: backend.capacityType === 'spot' || spec.isInterruptible,
     backends: [backend],
     ...{ budgetMicroUsd, deadlineAtMs },
-    // A failure is an answer; an interruption by the provider is none.
+    // A failed program is a result of the rehearsal and is not retried; an interruption by the provider is.
     retries: { failures: 0, interruptions: interruptions + INTERRUPTIONS_SPARE },
   }
 }

@@ -43,8 +43,8 @@ export abstract class Life {
   }
 
   /**
-   * Gets a machine and looks at it until it is gone. `attend` says when it is to be taken, and takes it. `undefined` where there is no
-   * other one. Machines that came to nothing do not count.
+   * Gets the next machine that runs the program, and watches it until it is gone. `attend` decides when to take it, and takes it.
+   * Returns `undefined` if the job gets no other machine.
    */
   protected async attempt(
     attend: (watch: AttemptWatch, machine: Machine) => Promise<void>,

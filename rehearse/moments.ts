@@ -34,7 +34,7 @@ const HERE: readonly Strike[] = [
   { moment: 'between-saves', manner: 'notice' },
 ]
 
-/** Of a machine elsewhere nobody can see when a save begins, and each interruption costs the start of another machine. */
+/** On another machine the start of a save cannot be seen, and each interruption costs the start of a new machine. */
 const ELSEWHERE: readonly Strike[] = [
   { moment: 'after-save', manner: 'kill' },
   { moment: 'before-first-save', manner: 'kill' },

@@ -155,7 +155,7 @@ async function listed(
   )
 }
 
-/** Joins what the Regions answer about the machines of one attempt: there is none only if every Region is certain of it. */
+/** Joins the answers of the Regions about one attempt's machines. "None" holds only if every Region is certain. */
 function joined(found: { answer: FindOutcome }[]): FindOutcome {
   const answers = found.map(({ answer }) => answer)
   const handles = answers.flatMap((one) => (one.kind === 'found' ? one.handles : []))

@@ -157,7 +157,7 @@ def _spawn(command: List[str], group: Optional[str]) -> int:
 
 def main(arguments: List[str]) -> int:
     """`leash MACHINE GUARD LOCK CONTAINER GROUP COMMAND...`; LOCK is the descriptor of the machine's lock, which is held as long as
-    anything may still be ended here; CONTAINER and GROUP, a control group, are empty where there is none."""
+    anything may still be ended here; CONTAINER and GROUP (a control group) are empty if the machine has none."""
     machine, guard, lock, container = arguments[0], int(arguments[1]), int(arguments[2]), arguments[3]
     os.set_inheritable(lock, False)
     group = arguments[4]

@@ -60,7 +60,7 @@ function reservedOnDemand({ reservations }: Region): CapacityReservation[] {
 }
 
 /**
- * How many of the machines wanted there is room for now, in reservations first. Asking takes nothing, but is an occasion for the
+ * How many of the wanted machines fit at this moment, in reservations first. Asking takes nothing, but is an occasion for the
  * world's faults.
  */
 export function roomIn(

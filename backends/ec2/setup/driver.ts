@@ -20,7 +20,7 @@ export interface Found {
   owner: 'ours' | 'theirs' | 'taken'
   /** How it is not as it should be, or why it is in the way; sentences without a full stop. */
   remarks: string[]
-  /** What is left as it is for now, and why; sentences without a full stop. It needs no other work. */
+  /** What set-up leaves unchanged, and why; sentences without a full stop. It needs no other work. */
   notes?: string[]
   /** More of the same that a lost answer left behind. */
   extras: string[]

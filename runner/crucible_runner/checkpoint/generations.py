@@ -65,11 +65,6 @@ def unfinished_member(files: Dict[str, FileStamp]) -> Optional[str]:
     return "%s has no counterpart yet" % alike[0][missing]
 
 
-def _has_sibling(path: str, others: Iterable[str]) -> bool:
-    """Whether one of the others differs from it only in its numbers, or takes turns with it: `50/model` and `60/model`, `a.pt` and `b.pt`."""
-    return any(other != path and template(other) == template(path) for other in others)
-
-
 class Generation:
     """The files of one save."""
 
@@ -85,7 +80,7 @@ class Generation:
         self.changed_ms = now_ms
         """The look (monotonic) that saw its last change."""
         self.wrote_ms = now_ms
-        """The same, but for what was only deleted."""
+        """The same, without deletions."""
         self.wrote_at_step = step
         self.paths = set(files)
         """All that it has written, deleted since or not."""
@@ -199,7 +194,9 @@ class Generations:
         was_quiet = look.at_ms - current.wrote_ms >= self._quiet_ms
         are_steps_known = None not in (current.wrote_at_step, look.step)
         has_trained = are_steps_known and look.step != current.wrote_at_step
-        is_over = has_trained or (current.is_proven and not are_steps_known)
+        is_over = was_quiet and (has_trained or (current.is_proven and not are_steps_known))
+        # What differs only in its numbers, or takes turns, such as `50/model` and `60/model`, or `a.pt` and `b.pt`.
+        siblings = {template(path) for path in current.paths} if is_over else set()
         units = {unit_of(path) for path in current.files} - {None}
         kinds = {unit.kind for unit in units}
         for path in fresh:
@@ -208,7 +205,7 @@ class Generations:
                 return True
             old, new = current.files.get(path), changed[path]
             if old is None:
-                if was_quiet and is_over and _has_sibling(path, current.paths):
+                if path not in current.paths and template(path) in siblings:
                     return True
                 continue
             if old.inode != new.inode:
