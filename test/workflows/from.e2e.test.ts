@@ -27,10 +27,11 @@ describe('a job that goes on from another', () => {
     'begins with its checkpoint and ends with the weights of an undisturbed training',
     inWorld(
       {
-        behave: ({ jobId }) => ({
-          stepsTotal: jobId === SOURCE_JOB ? 100_000 : 2_000,
-          stepsPerSecond: 1_000,
-        }),
+        // Slow at first, so that a busy machine does not pass the second job's last step before the first one is cancelled.
+        behave: ({ jobId }) =>
+          jobId === SOURCE_JOB
+            ? { stepsTotal: 100_000, stepsPerSecond: 100 }
+            : { stepsTotal: 2_000, stepsPerSecond: 1_000 },
       },
       async (deployment) => {
         const source = await cancelledWithCheckpoint(deployment)
