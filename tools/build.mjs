@@ -1,22 +1,19 @@
 // Builds dist/. Each step is skipped when a hash over the contents of its inputs is the one of the last time.
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import {
   accessSync,
   constants,
   copyFileSync,
   existsSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, extname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { CACHE, filesOf, hashOf, ROOT } from './content.mjs'
 
-const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
-const CACHE = join(ROOT, 'node_modules', '.cache', 'crucible')
 const STATE = join(CACHE, 'build.json')
 const BUILD_INFO = join(CACHE, 'tsbuildinfo')
 const RUNNER = 'dist/runner/crucible-runner.pyz'
@@ -34,31 +31,6 @@ const QUICK_TOOLS = ['tools/quick.mjs', 'tools/quick-cache.mjs']
 function folders() {
   const { include } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8'))
   return include.filter((name) => name !== 'test' && existsSync(join(ROOT, name)))
-}
-
-/** The files below some paths, relative to the root with `/`, in order. A path may itself be a file; caches are left out. */
-function filesOf(...paths) {
-  const files = []
-  const visit = (path) => {
-    if (extname(path) !== '') return files.push(path)
-    for (const entry of readdirSync(join(ROOT, path), { withFileTypes: true })) {
-      if (entry.name.startsWith('.') || entry.name === '__pycache__') continue
-      if (entry.isDirectory()) visit(`${path}/${entry.name}`)
-      else files.push(`${path}/${entry.name}`)
-    }
-  }
-  paths.filter((path) => existsSync(join(ROOT, path))).forEach(visit)
-  return files.sort()
-}
-
-function hashOf(files) {
-  const hash = createHash('sha256')
-  for (const file of files)
-    hash
-      .update(`${file}\0`)
-      .update(readFileSync(join(ROOT, file)))
-      .update('\0')
-  return hash.digest('hex')
 }
 
 const isSource = (file) => file.endsWith('.ts') && !file.endsWith('.d.ts')

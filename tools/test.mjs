@@ -1,17 +1,19 @@
-// npm test: set-up, types, lint, format, every Jest test. Ends with the line "N passed, N failed", whatever happens.
+// npm test: set-up, types, lint, format, every Jest test. Ends with the line "N passed, N failed, N skipped",
+// whatever happens.
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { constants, setPriority, tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join, relative } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { fileURLToPath } from 'node:url'
+import { CACHE, filesOf, hashOf, ROOT } from './content.mjs'
 
-const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const LIMIT_MS = 45 * 60_000
+const SLOWEST = 10
 const bin = (path) => join(ROOT, 'node_modules', path)
 const TSC = bin('typescript/bin/tsc')
-const CACHE = join(ROOT, 'node_modules', '.cache', 'crucible')
-/** What a compiler or the formatter found in files that are the same as then, it does not find out again. */
+/** The hash of all files with which each check passed last. */
+const PASSED = join(CACHE, 'passed.json')
+/** What a compiler or the formatter found in files that have not changed, it does not find out again. */
 const remembering = (name) => ['--incremental', '--tsBuildInfoFile', join(CACHE, `${name}.tsbuildinfo`)]
 const REMEMBERED_FORMAT = [
   '--cache',
@@ -47,13 +49,41 @@ function runNode(args, stdio, isPatient = false) {
   })
 }
 
-const counts = { passed: 0, failed: 0 }
+const counts = { passed: 0, failed: 0, skipped: 0 }
 
-async function check([name, args]) {
+/** Over every file that a check can read: types and lint of one file depend on others, so a check is repeated unless nothing changed. */
+function hashOfEverything() {
+  const isOutput = (name) => ['node_modules', 'dist', 'coverage', 'calls'].includes(name)
+  const settings = ['.prettierrc.json', '.prettierignore', '.editorconfig']
+  const entries = readdirSync(ROOT, { withFileTypes: true }).filter(
+    ({ name }) => settings.includes(name) || (!name.startsWith('.') && !isOutput(name)),
+  )
+  const files = entries.flatMap((entry) => (entry.isDirectory() ? filesOf(entry.name) : [entry.name]))
+  return `${hashOf(files)} ${process.version}`
+}
+
+function readPassed() {
+  try {
+    return JSON.parse(readFileSync(PASSED, 'utf8'))
+  } catch {
+    return {}
+  }
+}
+
+async function check([name, args], hash) {
+  if (readPassed()[name] === hash) {
+    counts.passed += 1
+    console.log(`✓ ${name} (no file has changed since it passed)`)
+    return
+  }
   const startedAt = performance.now()
   // No test should become slow because of it.
   const { code, output } = await runNode(args, ['ignore', 'pipe', 'pipe'], true)
   counts[code === 0 ? 'passed' : 'failed'] += 1
+  if (code === 0) {
+    mkdirSync(CACHE, { recursive: true })
+    writeFileSync(PASSED, JSON.stringify({ ...readPassed(), [name]: hash }))
+  }
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   console.log(code === 0 ? `✓ ${name} (${seconds} s)` : `✗ ${name} (${seconds} s)\n${output.trimEnd()}`)
 }
@@ -66,15 +96,32 @@ async function jest() {
       [bin('jest/bin/jest.js'), '--json', '--outputFile', results],
       ['ignore', 'ignore', 'inherit'],
     )
-    const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites } = JSON.parse(
+    const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites, testResults } = JSON.parse(
       readFileSync(results, 'utf8'),
     )
     counts.passed += numPassedTests
     counts.failed += numFailedTests + numRuntimeErrorTestSuites
+    report(testResults)
     if (code !== 0 && counts.failed === 0) throw new Error(`Jest ended with exit code ${code}`)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** The slowest files, and every test that did not run. */
+function report(testResults) {
+  const seconds = ({ startTime, endTime }) => (endTime - startTime) / 1000
+  const slowest = testResults.toSorted((one, other) => seconds(other) - seconds(one)).slice(0, SLOWEST)
+  if (slowest.length > 0) console.log(`The slowest ${slowest.length} files:`)
+  for (const file of slowest)
+    console.log(`  ${seconds(file).toFixed(1).padStart(6)} s  ${relative(ROOT, file.name)}`)
+  const skipped = testResults.flatMap(({ name, assertionResults }) =>
+    assertionResults
+      .filter(({ status }) => status === 'pending' || status === 'todo')
+      .map(({ fullName }) => `${relative(ROOT, name)}: ${fullName}`),
+  )
+  counts.skipped += skipped.length
+  if (skipped.length > 0) console.log(`Skipped:\n${skipped.map((line) => `  ${line}`).join('\n')}`)
 }
 
 try {
@@ -83,9 +130,10 @@ try {
     ['ignore', 'inherit', 'inherit'],
   )
   if (code !== 0) throw new Error('The set-up failed; see above.')
+  const hash = hashOfEverything()
   const checked = Promise.all(
     LANES.map(async (lane) => {
-      for (const step of lane) await check(step)
+      for (const step of lane) await check(step, hash)
     }),
   )
   await jest().finally(() => checked)
@@ -93,6 +141,6 @@ try {
   counts.failed += 1
   console.error(error.message)
 } finally {
-  console.log(`${counts.passed} passed, ${counts.failed} failed`)
+  console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`)
   process.exitCode = counts.failed === 0 ? 0 : 1
 }

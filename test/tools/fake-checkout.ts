@@ -83,7 +83,14 @@ export class FakeCheckout {
 
   constructor() {
     for (const [path, text] of Object.entries(SOURCES)) this.write(path, text)
-    for (const path of ['tools/setup.mjs', 'tools/build.mjs', 'tools/test.mjs', '.ci/run', 'crucible']) {
+    for (const path of [
+      'tools/setup.mjs',
+      'tools/build.mjs',
+      'tools/content.mjs',
+      'tools/test.mjs',
+      '.ci/run',
+      'crucible',
+    ]) {
       mkdirSync(dirname(this.path(path)), { recursive: true })
       copyFileSync(join(REPOSITORY, path), this.path(path))
     }

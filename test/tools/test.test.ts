@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { FakeCheckout, type Outcome } from './fake-checkout'
 
@@ -27,6 +28,7 @@ function jest(results: object, code = 0): void {
     numPassedTests: 0,
     numFailedTests: 0,
     numRuntimeErrorTestSuites: 0,
+    testResults: [],
     ...results,
   })
   checkout.write(
@@ -46,22 +48,51 @@ async function run(): Promise<Outcome & { last: string }> {
 describe('npm test', () => {
   it('counts types, lint and format as one each, and every test', async () => {
     const { code, last, stderr } = await run()
-    expect(last).toBe('9 passed, 0 failed')
+    expect(last).toBe('9 passed, 0 failed, 0 skipped')
     expect(code).toBe(0)
     expect(stderr).toContain('jest ran')
+  })
+
+  it('names the slowest files and each skipped test', async () => {
+    const file = (name: string, seconds: number, tests: object[]) => ({
+      name: join(checkout.folder, 'test', name),
+      startTime: 0,
+      endTime: seconds * 1_000,
+      assertionResults: tests,
+    })
+    jest({
+      numPassedTests: 2,
+      testResults: [
+        file('quick.test.ts', 1, [{ status: 'pending', fullName: 'a GPU runs the demo' }]),
+        file('slow.test.ts', 61.25, [{ status: 'passed', fullName: 'a job ends' }]),
+      ],
+    })
+    const { last, stdout } = await run()
+    expect(last).toBe('6 passed, 0 failed, 1 skipped')
+    expect(stdout).toContain('61.3 s  test/slow.test.ts\n     1.0 s  test/quick.test.ts\n')
+    expect(stdout).toContain('Skipped:\n  test/quick.test.ts: a GPU runs the demo\n')
+  })
+
+  it('repeats types, lint and format only after a file has changed', async () => {
+    await run()
+    const again = await run()
+    expect(again.stdout).toContain('✓ types (no file has changed since it passed)')
+    checkout.write('core/time.ts', '// another time')
+    const changed = await run()
+    expect(changed.stdout).not.toContain('no file has changed')
   })
 
   it('shows what the linter says, and goes on', async () => {
     checkout.write('eslint.js', 'console.log("line 7: no"); process.exitCode = 1')
     const { code, last, stdout } = await run()
-    expect(last).toBe('8 passed, 1 failed')
+    expect(last).toBe('8 passed, 1 failed, 0 skipped')
     expect(code).toBe(1)
     expect(stdout).toContain('line 7: no')
   })
 
   it('counts tests that fail and files that do not load', async () => {
     jest({ numPassedTests: 3, numFailedTests: 2, numRuntimeErrorTestSuites: 1 }, 1)
-    expect(await run()).toMatchObject({ code: 1, last: '7 passed, 3 failed' })
+    expect(await run()).toMatchObject({ code: 1, last: '7 passed, 3 failed, 0 skipped' })
   })
 
   it.each([
@@ -72,18 +103,18 @@ describe('npm test', () => {
     if (script !== undefined) checkout.write('jest.js', script)
     const { code, last } = await run()
     expect(code).toBe(1)
-    expect(last).toMatch(/^\d passed, 1 failed$/)
+    expect(last).toMatch(/^\d passed, 1 failed, 0 skipped$/)
   })
 
   it('ends with the line when the set-up already fails', async () => {
     checkout.npm('exit 1')
-    expect(await run()).toMatchObject({ code: 1, last: '0 passed, 1 failed' })
+    expect(await run()).toMatchObject({ code: 1, last: '0 passed, 1 failed, 0 skipped' })
   })
 })
 
 describe('.ci/run', () => {
   it.each([
-    ['passes', 'echo "12 passed, 0 failed"', 0, '12 passed, 0 failed'],
+    ['passes', 'echo "12 passed, 0 failed, 3 skipped"', 0, '12 passed, 0 failed'],
     [
       'fails, with words of npm after the line',
       'echo "11 passed, 1 failed"; echo "npm error"; exit 1',
