@@ -8,6 +8,7 @@ import { openStore } from '../storage/open-store'
 import { PayloadSeal } from '../storage/payload-seal'
 import { openDeploymentKey } from '../storage/deployment-key'
 import { readDeploymentKey } from '../storage/secrets'
+import { readDeployment } from '../storage/deployment'
 import type { ObjectStore } from '../storage/store'
 import type { ClientConfig } from './config'
 import { CrucibleError, messageOf, toCrucibleError } from './errors'
@@ -103,7 +104,9 @@ export class Context {
         return new Client({
           connection,
           namespace,
-          interceptors: stampingInterceptors(this.now, randomUUID),
+          interceptors: stampingInterceptors(this.now, randomUUID, () =>
+            readDeployment(this.store).catch(() => undefined),
+          ),
           dataConverter: { payloadCodecs: [this.#seal()] },
         })
       } catch (error) {

@@ -5,11 +5,13 @@ import type { Plan } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
 import type { Context } from './context'
+import { checkSameDeployment } from './deployment'
 import { CrucibleError, errorFromFailure, toCrucibleError } from './errors'
 
 /**
  * Where a job would run now, ranked as the orchestrator ranks it when a job is placed. Nothing is started and nothing goes on
- * record. `before`: a checkpoint by which to judge whether one can be saved within a notice. Throws `unavailable` when there is no server, or no worker behind it that answers within seconds.
+ * record. `before`: a checkpoint by which to judge whether one can be saved within a notice. Throws `unavailable` when there is no
+ * server, or no worker behind it that answers within seconds, and `usage` when the server is another deployment's.
  */
 export async function planThroughWorkers(
   context: Context,
@@ -17,6 +19,7 @@ export async function planThroughWorkers(
   before?: SavedBefore,
 ): Promise<Plan> {
   const client = await context.temporal()
+  await checkSameDeployment(context, client)
   try {
     return await client.activity.execute<Plan>('previewPlan', {
       id: `plan/${randomUUID()}`,

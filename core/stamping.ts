@@ -59,8 +59,13 @@ export interface StampingInterceptors {
  * The `interceptors` of a Temporal client.
  *
  * @param makeId makes the ids of updates that have none
+ * @param deploymentOf whose work the activities outside any workflow are; `undefined` while that is not known
  */
-export function stampingInterceptors(now: () => number, makeId: () => string): StampingInterceptors {
+export function stampingInterceptors(
+  now: () => number,
+  makeId: () => string,
+  deploymentOf: () => Promise<string | undefined> = async () => undefined,
+): StampingInterceptors {
   const withStart = <O extends Options>(options: O, name: string): O => ({
     ...options,
     args: stamped(options.args ?? [], { kind: 'start', name, atMs: now() }),
@@ -111,8 +116,12 @@ export function stampingInterceptors(now: () => number, makeId: () => string): S
     ],
     activity: [
       {
-        start: (input, next) => {
-          const args = stamped(input.options.args ?? [], { kind: 'activity', name: input.activityType })
+        start: async (input, next) => {
+          const deployment = await deploymentOf()
+          const args = stamped(input.options.args ?? [], {
+            ...{ kind: 'activity', name: input.activityType },
+            ...(deployment === undefined ? {} : { deployment }),
+          })
           return next({ ...input, options: { ...input.options, args } })
         },
       },

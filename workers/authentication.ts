@@ -40,11 +40,11 @@ export class Authentication {
   }
 
   /** A client whose requests the workers accept, and which accepts their answers only. */
-  client(connection: ConnectionLike, namespace: string): Client {
+  client(connection: ConnectionLike, namespace: string, deployment?: string): Client {
     return new Client({
       connection,
       namespace,
-      interceptors: stampingInterceptors(Date.now, randomUUID),
+      interceptors: stampingInterceptors(Date.now, randomUUID, async () => deployment),
       ...this.converter('throw'),
     })
   }

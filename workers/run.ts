@@ -66,7 +66,7 @@ export async function runWorkers(options: RunOptions): Promise<void> {
 async function makeWorkers(at: Composition): Promise<Worker[]> {
   const { config, logger, signal, store, deployment, connection } = at
   const authentication = new Authentication(at.key)
-  const client = authentication.client(connection, config.temporal.namespace)
+  const client = authentication.client(connection, config.temporal.namespace, deployment)
   const patience = { logger, signal }
   await untilAnswered(() => ensureSearchAttributes(client, config.temporal.namespace), patience)
   const { address = 'localhost:7233' } = config.temporal.connection

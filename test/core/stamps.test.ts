@@ -92,6 +92,17 @@ describe('the interceptors of a client', () => {
   )
   const seen = <I>(input: I): Promise<I> => Promise.resolve(input)
 
+  it('name the deployment whose work an activity outside any workflow is', async () => {
+    const { activity: ours } = stampingInterceptors(
+      () => NOW_MS,
+      () => 'made',
+      async () => 'dep-0123456789',
+    )
+    expect(await ours[0].start({ activityType: 'previewPlan', options: {} }, seen)).toMatchObject({
+      options: { args: [{ crucibleStamp: { kind: 'activity', deployment: 'dep-0123456789' } }] },
+    })
+  })
+
   it('stamp starts, signals, updates, schedules and activities', async () => {
     const start = { workflowType: 'job', options: { args: [1] } }
     expect(await workflow[0].startWithDetails(start, seen)).toMatchObject({

@@ -6,7 +6,7 @@ import { Client, type Connection } from '@temporalio/client'
 import { pino } from 'pino'
 import { startDevServer } from '../../cli/dev/temporal/dev-server'
 import type { BackendAnswer } from '../../core/plan'
-import { backendQueue } from '../../core/queues'
+import { backendQueue, ORCHESTRATOR_QUEUE } from '../../core/queues'
 import { openDeploymentKey } from '../../storage/deployment-key'
 import { openStore } from '../../storage/open-store'
 import { Authentication } from '../../workers/authentication'
@@ -17,6 +17,7 @@ import { makeBackend } from '../../workers/make-backend'
 import { rolesOf, runWorkers, type Role } from '../../workers/run'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { freshNamespace } from '../support/namespace'
+import { SPEC } from '../support/spec'
 import { until } from '../support/until'
 import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
 
@@ -59,9 +60,13 @@ async function started(config: WorkerConfig, roles: readonly Role[]): Promise<{ 
 }
 
 /** A client that the workers obey. */
-async function clientOf({ home, temporal }: WorkerConfig, connection: Connection): Promise<Client> {
+async function clientOf(
+  { home, temporal }: WorkerConfig,
+  connection: Connection,
+  deployment?: string,
+): Promise<Client> {
   const key = await openDeploymentKey(openStore(home.storeUrl), home.secretKeyFile)
-  return new Authentication(key).client(connection, temporal.namespace)
+  return new Authentication(key).client(connection, temporal.namespace, deployment)
 }
 
 describe('the workers of a process', () => {
@@ -83,6 +88,29 @@ describe('the workers of a process', () => {
       stop.abort()
       await ended
     }
+  })
+
+  it('refuse the questions of another deployment, with its name', async () => {
+    const connection = at.client.connection as Connection
+    const namespace = await freshNamespace(connection)
+    const config = await configIn(namespace)
+    const { ended } = await started(config, rolesOf(config))
+    const theirs = await clientOf(config, connection, 'dep-other')
+    const questions = [
+      ['offers', backendQueue('local'), { request: {} }],
+      ['previewPlan', ORCHESTRATOR_QUEUE, { spec: SPEC }],
+    ] as const
+    for (const [type, taskQueue, input] of questions) {
+      const answer = theirs.activity.execute(type, {
+        ...{ id: type, taskQueue, args: [input], startToCloseTimeout: '40 seconds' },
+        retry: { maximumAttempts: 1 },
+      })
+      await expect(answer).rejects.toMatchObject({
+        cause: { message: expect.stringMatching(/deployment dep-\S+, and the task to dep-other/) },
+      })
+    }
+    stop.abort()
+    await ended
   })
 
   it('lose no activity when they are told to stop', async () => {
