@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity'
 import type { Backend } from '../backends/backend'
-import { BackendError } from '../backends/errors'
+import { BackendError, PLACE_TAKEN } from '../backends/errors'
 import type {
   BackendActivities,
   LaunchInput,
@@ -10,11 +10,10 @@ import type {
 } from '../core/activities'
 import type { Artifact, RunnerOrder } from '../core/documents'
 import { formatUsd } from '../core/money'
-import { formatDuration } from '../core/time'
+import { formatDuration, MINUTE_MS } from '../core/time'
 import { leaseMsWithin } from '../planner/liveness'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
-import { leaveLine } from '../storage/waiting-line'
 import { answerOf } from './asking'
 import { findMachine } from './backend-machines'
 import { AttemptDocuments } from './documents'
@@ -24,6 +23,7 @@ import type { GrantSource } from './grants'
 import { beating } from './heartbeat'
 import { interruptMachine } from './interrupting'
 import { settleAttempt } from './settle'
+import { endTurn, wakeNext, type Wake } from './waking'
 
 /** What a backend's worker is made of. */
 export interface BackendDeps {
@@ -35,6 +35,8 @@ export interface BackendDeps {
   /** Puts `***` in the place of every value of the job's secrets. */
   maskSecrets: (jobId: string, text: string) => Promise<string>
   owners: OwnerLookup
+  /** Has a job that waits look at once, when a machine has ended; without it each looks when its pause is over. */
+  wake?: Wake | undefined
   /** Where the machines' credentials for the store come from; none where they have their own. */
   grants?: GrantSource | undefined
 }
@@ -49,7 +51,7 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
       beating(async (signal) => {
         const outcome = await launch(deps, input, signal)
         // The next in line may ask now; should this fail, its turn comes after half a minute.
-        await leaveLine(deps.store, input.order.jobId).catch(() => undefined)
+        await endTurn(deps, input.order.jobId, outcome).catch(() => undefined)
         return outcome
       }),
 
@@ -65,7 +67,11 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
     interrupt: (input) => beating((signal) => interruptMachine(deps, input, signal)),
 
     settle: (input) =>
-      beating(async (signal) => onRecord(deps, input, await settleAttempt(deps, input, signal))),
+      beating(async (signal) => {
+        const settlement = await onRecord(deps, input, await settleAttempt(deps, input, signal))
+        await wakeNext(deps, backend.name).catch(() => undefined)
+        return settlement
+      }),
 
     collectGarbage: (input) => beating((signal) => collectGarbage(deps, input, signal)),
   }
@@ -91,8 +97,20 @@ async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal
     return { kind: 'unconfirmed', findAfterMs: 0 }
   }
   const outcome = await backend.launch(order, { signal })
+  throwIfPlaceTaken(outcome)
   if (outcome.kind === 'launched') await documents.putMachine(outcome.handle)
   return outcome
+}
+
+/** For this long an order that lost its place to another job waits for the next one; sending it again leaves nothing in the history. */
+const PLACE_WAIT_MS = MINUTE_MS
+
+/** A lost race is no failed attempt: Temporal sends the order again. */
+function throwIfPlaceTaken(outcome: LaunchOutcome): void {
+  if (outcome.kind !== 'refused' || outcome.failure.code !== PLACE_TAKEN) return
+  const { scheduledTimestampMs, currentAttemptScheduledTimestampMs } = Context.current().info
+  if (currentAttemptScheduledTimestampMs - scheduledTimestampMs < PLACE_WAIT_MS)
+    throw new BackendError({ ...outcome.failure, class: 'transient' })
 }
 
 /**

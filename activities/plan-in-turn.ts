@@ -1,8 +1,8 @@
 import type { PlanInput, PlanOutcome } from '../core/activities'
 import type { Plan } from '../core/plan'
 import { SECOND_MS } from '../core/time'
-import { lineInWords } from '../core/waiting'
-import type { Admission, WaitingLine } from './waiting-line'
+import { lineInWords, type Asker, type LinePlace } from '../core/waiting'
+import type { Admission, Answered, WaitingLine } from './waiting-line'
 
 /** A job that waits may do so for weeks: it looks again soon at first, then at leisure. */
 const LOOK_AGAIN_MAX_MS = 30 * SECOND_MS
@@ -10,32 +10,43 @@ const LOOK_AGAIN_MAX_MS = 30 * SECOND_MS
 export interface Asked {
   plan: Plan
   outcome: PlanOutcome
+  /** The most places that a backend counts for the job; missing where none counts. */
+  freePlaces?: number | undefined
+}
+
+interface Question {
+  isWaiting: boolean
+  ask: (asker: Asker | undefined) => Promise<Asked>
 }
 
 /** Plans once no older job with the same wish is ahead; until then it returns no plan and does not ask the provider. */
 export async function planInTurn(
   line: WaitingLine | undefined,
   input: PlanInput,
-  { isWaiting, ask }: { isWaiting: boolean; ask: () => Promise<Asked> },
+  { isWaiting, ask }: Question,
 ): Promise<{ plan?: Plan; outcome: PlanOutcome }> {
   const admission: Admission = (await line?.admit(input, { isWaiting })) ?? { kind: 'ask' }
-  if (admission.kind === 'wait') {
-    const { place, retryInMs } = admission
-    const reason = `In line: ${lineInWords(place)}. Older jobs with equal wishes go first.`
-    return { outcome: { kind: 'wait', reason, retryInMs, silentBackends: [], position: place.position } }
-  }
+  if (admission.kind === 'wait') return { outcome: inLine(admission.place, admission.retryInMs) }
+  const { at } = admission
   try {
-    const asked = await ask()
-    await line?.asked(input, admission.waiter, whatCame(asked))
-    return asked
+    const { plan, outcome, freePlaces } = await ask(line?.askerOf(input, at))
+    await line?.asked(input, at, { came: whatCame({ plan, outcome }), freePlaces })
+    if (line === undefined || at === undefined || outcome.kind !== 'wait' || at.place.position === 1)
+      return { plan, outcome }
+    return { plan, outcome: inLine(at.place, line.retryInMs(input, at.place.position, 1)) }
   } catch (error) {
-    await line?.asked(input, admission.waiter, 'wait')
+    await line?.asked(input, at, { came: 'wait' })
     throw error
   }
 }
 
+function inLine(place: LinePlace, retryInMs: number): PlanOutcome {
+  const reason = `In line: ${lineInWords(place)}. Older jobs with equal wishes go first.`
+  return { kind: 'wait', reason, retryInMs, silentBackends: [], position: place.position }
+}
+
 /** What only stands against this one job, such as its budget, must not hold up others in its line. */
-function whatCame({ plan, outcome }: Asked): 'place' | 'wait' | 'aside' {
+function whatCame({ plan, outcome }: Asked): Answered['came'] {
   if (outcome.kind === 'place') return 'place'
   const isScarce = plan.rejections.some(
     ({ why, costMicroUsd }) => why === 'unavailable' && costMicroUsd === undefined,

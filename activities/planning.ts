@@ -9,6 +9,7 @@ import type { Plan } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import { SECOND_MS } from '../core/time'
 import { rehearsalTiming, type Timing } from '../core/timing'
+import type { Asker } from '../core/waiting'
 import { parseManifest } from '../intake/documents'
 import { checkJobSpec } from '../intake/job-spec'
 import { formatProblem } from '../intake/problem'
@@ -21,7 +22,7 @@ import { readDeployment } from '../storage/deployment'
 import { provePutIfAbsent } from '../storage/probe'
 import { putRecord } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
-import { askAll, keepOffers, sha256, type AskOffers } from './asking'
+import { askAll, freePlacesIn, keepOffers, letPlacesGo, sha256, type AskOffers } from './asking'
 import { allBeating } from './heartbeat'
 import { pauseMs, planInTurn } from './plan-in-turn'
 import { promisedFrom } from './promising'
@@ -164,9 +165,11 @@ async function planOnRecord(
   const input = { ...given, resolved: { ...given.resolved, storeUrl: deps.store.url } }
   const { plan, outcome } = await planInTurn(deps.line, input, {
     isWaiting: isAskedAgain,
-    ask: async () => {
-      const asked = await planJob(deps, input)
-      return { plan: asked.plan, outcome: outcomeOf(asked.plan, asked.request, input) }
+    ask: async (asker) => {
+      const { plan, request } = await planJob(deps, input, { asker })
+      const outcome = outcomeOf(plan, request, input)
+      letPlacesGo(deps.askOffers, { asker, outcome, request })
+      return { plan, outcome, freePlaces: freePlacesIn(request.answers) }
     },
   })
   const isWaiting = outcome.kind === 'wait'
@@ -222,18 +225,18 @@ export async function previewPlan(
     ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
     ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
   }
-  return (await planJob(deps, input, savedBefore)).plan
+  return (await planJob(deps, input, { savedBefore })).plan
 }
 
 /** The ranking for a job now. */
 export async function planJob(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now'>,
   input: PlanInput,
-  before?: SavedBefore,
+  { savedBefore: before, asker }: { savedBefore?: SavedBefore | undefined; asker?: Asker | undefined } = {},
 ): Promise<{ plan: Plan; request: PlanRequest }> {
   const { avoid, startsInMs = 0, resolved } = input
   const { spec, timing } = resolved
-  const { answers, silentBackends } = await askAll(deps, input)
+  const { answers, silentBackends } = await askAll(deps, input, asker)
   const left = remaining(input)
   const savedBefore =
     before ??

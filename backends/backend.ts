@@ -8,6 +8,7 @@ import type { Observation } from '../core/observation'
 import type { BackendName, Offer, Pins } from '../core/offer'
 import type { Order } from '../core/plan'
 import type { ResourceRequest } from '../core/resources'
+import type { Asker } from '../core/waiting'
 
 export type { Capabilities }
 
@@ -41,7 +42,7 @@ export interface Backend {
    * @param pins what earlier orders of the same job have pinned (`Offer.pins`): each offer keeps to it, and pins it again. If
    *   that is no longer offered, the offer pins its replacement, and its note says so
    */
-  offers(request: ResourceRequest, ctx: LookContext, pins?: Pins): Promise<Offer[]>
+  offers(request: ResourceRequest, ctx: OffersContext, pins?: Pins): Promise<Offer[]>
 
   /**
    * Sends the order. The same order sent again, at any time, by any process, yields the same machine: never a second one.
@@ -138,6 +139,15 @@ export interface PricePath {
 export interface CallContext {
   /** Aborts when the caller no longer wants the answer, or its time is up. */
   signal: AbortSignal
+}
+
+/** What `offers` gets. */
+export interface OffersContext extends LookContext {
+  /**
+   * The job that is to be placed; missing for one who only looks. A backend that counts its places exactly (`Offer.freePlaces`) holds
+   * one for it for half a minute, so that no other job is offered the same, and an order of that job takes it.
+   */
+  asker?: Asker
 }
 
 /** What verbs get that look for things in all parts of the provider. */

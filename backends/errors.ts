@@ -19,6 +19,12 @@ export class BackendError extends Error {
   }
 }
 
+/**
+ * Code of a `capacity` failure of a backend that counts its places exactly: another job took the place meanwhile. The order is first for
+ * the next one, so it is sent again.
+ */
+export const PLACE_TAKEN = 'PLACE_TAKEN'
+
 /** The failure that anything thrown below stands for; what is no `BackendError` is `unclassified`, raw text kept. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof BackendError) return error.failure

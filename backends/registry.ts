@@ -44,7 +44,7 @@ export type ReadSettings =
       create(deps: BackendDeps): Promise<Backend>
       /** Whether its machines get their credentials for the store from us, having none of their own. */
       needsGrants: boolean
-      /** Whether its free places are counted exactly and a launch answers within a second: an older answer about them is wrong. */
+      /** Whether it counts its free places and holds them for who asks (`OffersContext`): an older answer about them is wrong. */
       isNear: boolean
     }
   | { problems: string[] }

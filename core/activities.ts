@@ -12,9 +12,9 @@ import type { GarbageVerdict, JobInput, JobResult, JobSource, JobStatus, Resolve
 import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName, Pins } from './offer'
 import type { BackendAnswer, Order, Plan, SilentBackend } from './plan'
-import type { ResourceRequest } from './resources'
 import type { SavedBefore } from './saving'
 import type { Timing } from './timing'
+import type { OffersInput } from './waiting'
 
 export interface PlanInput {
   jobId: string
@@ -267,7 +267,7 @@ export interface Settlement {
 
 /** Activities of a backend's worker, on `backendQueue(name)`. */
 export interface BackendActivities {
-  offers(input: { request: ResourceRequest; pins?: Pins }): Promise<BackendAnswer>
+  offers(input: OffersInput): Promise<BackendAnswer>
   /** Puts `order.json` and the first record, then sends the order. */
   launch(input: LaunchInput): Promise<LaunchOutcome>
   find(input: { order: Order }): Promise<FindOutcome>

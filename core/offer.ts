@@ -58,6 +58,8 @@ export interface Offer {
   /** What it costs to move data between the machine and the store; missing where that is free. */
   transfer?: DataTransfer
   availability: Availability
+  /** How many such machines could be had now, where the backend counts its places exactly. */
+  freePlaces?: number
   /** Why it is unavailable, or a remark worth showing. */
   note?: string
   /** Names the reservation that a `reserved` offer launches into. */

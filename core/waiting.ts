@@ -1,6 +1,6 @@
 import type { JobSpec } from './job'
-import { formatBackendChoice } from './offer'
-import { wantsGpu } from './resources'
+import { formatBackendChoice, type Pins } from './offer'
+import { wantsGpu, type ResourceRequest } from './resources'
 
 /** A job in line for a machine. Jobs of one wish accept the same offers, so that the oldest of them goes first. */
 export interface Waiter {
@@ -8,6 +8,27 @@ export interface Waiter {
   /** When the job was submitted: a job that recovers from an interruption keeps its age. */
   sinceMs: number
   wish: string
+  /** Where its machine may be. */
+  backends: readonly string[]
+}
+
+/** A job that asks a backend for a place in order to take it; others only look. */
+export interface Asker {
+  jobId: string
+  /** When it was submitted. */
+  sinceMs: number
+  /** Older jobs with equal wishes that wait, too: this one gets a place only if each of them can have one. */
+  ahead: readonly string[]
+  /** It asked before, and takes a place elsewhere or none: what was held for it is free again. */
+  isGone?: boolean
+}
+
+/** What a backend's worker is asked for offers with. */
+export interface OffersInput {
+  request: ResourceRequest
+  pins?: Pins
+  /** For whom a place is held, where the backend counts its places. */
+  asker?: Asker
 }
 
 /** Where a job is in its line. */
@@ -20,12 +41,17 @@ export interface LinePlace {
 
 /** The older waiters of the same wish, oldest first. Jobs of the same age go by their ids. */
 export function aheadOf<T extends Waiter>(self: Waiter, waiters: readonly T[]): T[] {
-  return waiters
-    .filter((other) => other.wish === self.wish && other.jobId !== self.jobId && isOlder(other, self))
-    .sort((a, b) => (isOlder(a, b) ? -1 : 1))
+  return inOrder(
+    waiters.filter((other) => other.wish === self.wish && other.jobId !== self.jobId && isOlder(other, self)),
+  )
 }
 
-function isOlder(a: Waiter, b: Waiter): boolean {
+/** The oldest first. */
+export function inOrder<T extends Pick<Waiter, 'jobId' | 'sinceMs'>>(waiters: readonly T[]): T[] {
+  return [...waiters].sort((a, b) => (isOlder(a, b) ? -1 : 1))
+}
+
+function isOlder(a: Pick<Waiter, 'jobId' | 'sinceMs'>, b: Pick<Waiter, 'jobId' | 'sinceMs'>): boolean {
   return a.sinceMs === b.sinceMs ? a.jobId < b.jobId : a.sinceMs < b.sinceMs
 }
 

@@ -21,8 +21,8 @@ export interface Line {
   turns: Turn[]
 }
 
-export const waiterKey = ({ sinceMs, jobId, wish }: Waiter): string =>
-  `${layout.waiting()}${String(sinceMs).padStart(15, '0')}.${jobId}.${wish}.json`
+export const waiterKey = ({ sinceMs, jobId, wish, backends }: Waiter): string =>
+  `${layout.waiting()}${String(sinceMs).padStart(15, '0')}.${jobId}.${wish}.${backends.join('+')}.json`
 
 const turnKey = (wish: string): string => `${layout.waiting()}turn.${wish}.json`
 
@@ -30,10 +30,13 @@ const turnKey = (wish: string): string => `${layout.waiting()}turn.${wish}.json`
 export async function readLine(store: ObjectStore): Promise<Line> {
   const line: Line = { waiters: [], turns: [] }
   for await (const { key, modifiedAtMs } of store.list(layout.waiting())) {
-    const [first, second, third] = key.slice(layout.waiting().length).split('.')
-    if (first === 'turn') line.turns.push({ key, wish: second!, takenAtMs: modifiedAtMs })
+    const [first, second = '', third, backends = ''] = key.slice(layout.waiting().length).split('.')
+    if (first === 'turn') line.turns.push({ key, wish: second, takenAtMs: modifiedAtMs })
     else if (third !== undefined)
-      line.waiters.push({ key, sinceMs: Number(first), jobId: second!, wish: third, seenAtMs: modifiedAtMs })
+      line.waiters.push({
+        ...{ key, sinceMs: Number(first), jobId: second, wish: third, seenAtMs: modifiedAtMs },
+        backends: backends.split('+'),
+      })
   }
   return line
 }
@@ -49,16 +52,22 @@ export async function takeTurn(store: ObjectStore, { wish, jobId }: Waiter): Pro
   return (await holderOf(store, turnKey(wish))) === jobId
 }
 
-/** Takes a job out of its line; `keepsTurn` until its order has been answered. */
+/** Takes a job out of its line; `keepsTurn` until its order has been answered. Returns who waits still, and the turns that ended. */
 export async function leaveLine(
   store: ObjectStore,
   jobId: string,
   { keepsTurn = false }: { keepsTurn?: boolean } = {},
-): Promise<void> {
+): Promise<Line> {
   const { waiters, turns } = await readLine(store)
   for (const waiter of waiters) if (waiter.jobId === jobId) await store.delete(waiter.key)
-  if (keepsTurn) return
-  for (const { key } of turns) if ((await holderOf(store, key)) === jobId) await store.delete(key)
+  const left: Line = { waiters: waiters.filter((waiter) => waiter.jobId !== jobId), turns: [] }
+  if (keepsTurn) return left
+  for (const turn of turns) {
+    if ((await holderOf(store, turn.key)) !== jobId) continue
+    await store.delete(turn.key)
+    left.turns.push(turn)
+  }
+  return left
 }
 
 /** Gives the turn back; the job stays in line. */

@@ -9,6 +9,7 @@ import { backendQueue, watchQueue } from '../core/queues'
 import type { Logger } from 'pino'
 import type { ObjectStore } from '../storage/store'
 import { ownersThrough } from './owners'
+import { wakeThrough } from './waking'
 import { Authentication } from './authentication'
 import type { SecretsDesk } from './secrets'
 
@@ -51,6 +52,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
       handOverSecrets: (order) => secrets.handOver(order),
       maskSecrets: (jobId, text) => secrets.mask(jobId, text),
       owners: ownersThrough(client),
+      wake: wakeThrough(client),
       grants,
     }),
     ...authentication.workerOptions(deployment),

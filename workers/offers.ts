@@ -21,12 +21,12 @@ export function offersThroughWorkers(
   now: () => number,
   near: readonly BackendName[] = [],
 ): AskOffers {
-  const askAnew: AskOffers = async (backend, request, pins) => {
+  const askAnew: AskOffers = async (backend, request, { pins, asker } = {}) => {
     try {
       return await client.activity.execute<BackendAnswer>('offers', {
         id: `offers/${backend}/${randomUUID()}`,
         taskQueue: backendQueue(backend),
-        args: [{ request, ...(pins === undefined ? {} : { pins }) }],
+        args: [{ request, ...(pins && { pins }), ...(asker && { asker }) }],
         scheduleToStartTimeout: '5 seconds',
         startToCloseTimeout: '20 seconds',
         retry: { maximumAttempts: 2 },
@@ -36,7 +36,11 @@ export function offersThroughWorkers(
     }
   }
   const askShared = shared(now, askAnew)
-  return (backend, ...question) => (near.includes(backend) ? askAnew : askShared)(backend, ...question)
+  return (backend, request, more) =>
+    near.includes(backend)
+      ? askAnew(backend, request, more)
+      : // Nothing is held for a job where places are not counted.
+        askShared(backend, request, { pins: more?.pins })
 }
 
 function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFrom> {
@@ -48,11 +52,11 @@ function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFro
 /** One question at a time for the same thing, and its answer for all who ask within a moment. */
 function shared(now: () => number, ask: AskOffers): AskOffers {
   const kept = new Map<string, { answer: Promise<BackendAnswer>; askedAtMs: number }>()
-  return (backend, request, pins) => {
-    const key = JSON.stringify([backend, request, pins])
+  return (backend, request, more) => {
+    const key = JSON.stringify([backend, request, more?.pins])
     const known = kept.get(key)
     if (known !== undefined && now() - known.askedAtMs < FRESH_MS) return known.answer
-    const answer = ask(backend, request, pins)
+    const answer = ask(backend, request, more)
     answer.catch(() => kept.delete(key))
     kept.delete(key)
     kept.set(key, { answer, askedAtMs: now() })

@@ -16,6 +16,7 @@ import { workflowBundle } from './bundle'
 import { nearBackends, type WorkerConfig } from './config'
 import { ownersThrough } from './owners'
 import { runnerPublisher } from './runner-program'
+import { wakeThrough } from './waking'
 
 export interface OrchestratorDeps {
   config: WorkerConfig
@@ -51,6 +52,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
         ...{ store, owners: ownersThrough(client), now, backends: [...config.backends.keys()] },
         near: nearBackends(config),
         random: Math.random,
+        wake: wakeThrough(client),
       }),
     }),
     ...createCopyingActivities({ store, now }),

@@ -102,6 +102,8 @@ export function decide(page: TroublePage, input: DecideInput): Promise<Verdict> 
 export const waiting = proxyActivities<Pick<OrchestratorActivities, 'planWhenAvailable'>>({
   taskQueue: ORCHESTRATOR_QUEUE,
   startToCloseTimeout: '1 minute',
+  // A try that was woken just as it began is lost (`workers/waking.ts`).
+  heartbeatTimeout: '15 seconds',
   // The answer says when to ask again; this is for its failures.
   retry: { initialInterval: '5 seconds', backoffCoefficient: 1 },
   summary: 'waiting for a machine',

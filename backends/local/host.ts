@@ -3,6 +3,7 @@ import { availableParallelism, hostname } from 'node:os'
 import type { Order } from '../../core/plan'
 import { createExclusive, type Exclusive } from './calls'
 import { machineEnvironment, NOTICE_DEFAULT_MS, PYTHON_DEFAULT, type LocalConfig } from './config'
+import { Holds } from './holds'
 import { readGpus, type GpuInventory } from './gpus'
 import { lookAtProcesses, type ProcessLook, type ProcessReader } from './processes'
 import { createLinuxReader } from './processes-linux'
@@ -31,6 +32,7 @@ export interface Host {
   /** Name of the host, the place of its offers. */
   place: string
   exclusive: Exclusive
+  holds: Holds
   /** Makes the folders under the root, once: should they vanish later, their disk has, and with it what is known of machines. */
   makeFolders(): Promise<void>
   /** When the root was last cleared of old remains. */
@@ -60,6 +62,7 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
     paths,
     place: hostname(),
     exclusive: createExclusive(),
+    holds: new Holds(() => deps.clock()),
     makeFolders: async () => {
       if (hasFolders) return
       for (const folder of [paths.machines, paths.staging, paths.tombstones]) {

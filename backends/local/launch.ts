@@ -14,10 +14,8 @@ import { assertPossible, fetchRunner, recordFor } from './prepare'
 import { PYTHON_REMEDY } from './python'
 import { assertOwned, FILES, handleOf, isMachineId, writeJson, type MachineRecord } from './records'
 import { removeDirectory, sweep } from './remove'
+import { SLOTS } from './slots'
 import { startRunner } from './spawn'
-
-/** Key of the counting of slots; no machine can have this name. */
-const SLOTS = '/slots'
 
 /**
  * A machine is made in a nameless directory with all that it needs, record included, and gets its name by one rename, which
@@ -64,7 +62,10 @@ async function make(host: Host, order: Order, signal: AbortSignal): Promise<Mach
       const machine = await recordFor(host, { order, offer, signal })
       await writeJson(join(staged, FILES.machine), machine)
       throwIfAborted(signal)
-      return name(host, staged, machine)
+      const view = await name(host, staged, machine)
+      // From here on the machine itself takes the place.
+      host.holds.forget(order.jobId)
+      return view
     })
   } finally {
     await rm(staged, { recursive: true, force: true })

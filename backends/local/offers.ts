@@ -3,29 +3,51 @@ import { totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import { CAPACITY_TYPES, type CapacityType, type Offer } from '../../core/offer'
 import type { MachineShape, ResourceRequest } from '../../core/resources'
-import type { CallContext } from '../backend'
+import type { OffersContext } from '../backend'
 import { hasCode } from './errors'
 import type { Host } from './host'
-import { chooseKind, needsOf, takenOn, whyFull, type GpuKind } from './slots'
+import { chooseKind, lackOf, needsOf, placesFor, SLOTS, takenOn, whyFull, type GpuKind } from './slots'
 
 /** The one type of machine: a group of processes. */
 export const MACHINE_TYPE = 'process'
 
 const GIB = 1024 ** 3
 
-/** One offer for each capacity type, whether or not this host can hold the request. */
-export async function offers(host: Host, request: ResourceRequest, ctx: CallContext): Promise<Offer[]> {
-  const [{ gpus }, taken, disk] = await Promise.all([
+/**
+ * One offer for each capacity type, whether or not this host can hold the request. For a job that asks, a place is held; the count and
+ * the hold are one step, so that two jobs never see the same place.
+ */
+export async function offers(host: Host, request: ResourceRequest, ctx: OffersContext): Promise<Offer[]> {
+  const { asker, signal } = ctx
+  if (asker === undefined) return offersNow(host, request, ctx)
+  return host.exclusive(SLOTS, signal, () => offersNow(host, request, ctx))
+}
+
+async function offersNow(host: Host, request: ResourceRequest, ctx: OffersContext): Promise<Offer[]> {
+  const { asker } = ctx
+  if (asker?.isGone === true) host.holds.forget(asker.jobId)
+  const job = asker?.isGone === true ? undefined : asker
+  const [{ gpus }, inUse, disk] = await Promise.all([
     host.gpus(ctx.signal),
     takenOn(host),
     diskOf(host.paths.root),
   ])
+  const taken = host.holds.seenBy(job, inUse, gpus)
   // Where no GPU is what was asked for, the others are shown all the same: the planner says what they lack.
   const kind = chooseKind(gpus, request, taken) ?? chooseKind(gpus, {}, taken)
   const needs = needsOf(request)
   const whole = shapeOf(host, disk.totalGiB, kind)
   const shape = cutTo(request, whole)
-  const note = whyFull(host, needs, { taken, kind }) ?? whyDiskFull(request, disk)
+  const freePlaces = placesFor(host, needs, { taken, kind })
+  const diskFull = whyDiskFull(request, disk)
+  const full =
+    whyFull(host, needs, { taken, kind }) ?? whyForOthers(freePlaces, host.holds.withoutPlace(job, inUse))
+  const note = full ?? diskFull
+  if (job !== undefined) {
+    const gpus = kind?.free.slice(0, needs.gpus).map(({ index }) => index) ?? []
+    if (note === undefined) host.holds.hold(job, { slots: needs.slots, gpus })
+    else host.holds.noteShortage(job, { request, lacks: lackOf(host, needs, { taken, kind }) })
+  }
   return capacityTypesOf(host).map((capacityType) => ({
     backend: 'local',
     capacityType,
@@ -34,8 +56,14 @@ export async function offers(host: Host, request: ResourceRequest, ctx: CallCont
     shape,
     priceMicroUsdPerHour: priceOf(host, capacityType),
     priceSource: { kind: 'configured', observedAtMs: host.deps.clock() },
+    freePlaces,
     ...(note === undefined ? { availability: 'available' } : { availability: 'unavailable', note }),
   }))
+}
+
+/** Why a place that is free is not for this job. */
+function whyForOthers(freePlaces: number, ahead: number): string | undefined {
+  return freePlaces > ahead ? undefined : `${freePlaces} free, for the ${ahead} older jobs that wait`
 }
 
 export function capacityTypesOf(host: Host): CapacityType[] {

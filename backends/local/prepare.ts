@@ -4,14 +4,14 @@ import { pipeline } from 'node:stream/promises'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import { SECOND_MS } from '../../core/time'
-import { BackendError } from '../errors'
+import { BackendError, PLACE_TAKEN } from '../errors'
 import { unlessAborted } from './calls'
 import { whyNoContainers } from './containers'
 import { invalid, localError, messageOf } from './errors'
 import type { Host } from './host'
 import { whyPythonWontDo } from './python'
 import type { MachineRecord } from './records'
-import { chooseKind, needsOf, takenOn, whyFull } from './slots'
+import { chooseKind, lackOf, needsOf, takenOn, whyFull } from './slots'
 
 /** The offer of this host that an order takes; throws `invalid` for an order that this host can never carry out. */
 export async function assertPossible(host: Host, order: Order, signal: AbortSignal): Promise<Offer> {
@@ -70,12 +70,18 @@ export async function recordFor(
   const { attemptId, jobId, deployment, attempt, storeUrl, runnerSha256, capacityType } = order
   const request = order.resources
   const needs = needsOf(request)
-  const [{ gpus }, taken] = await Promise.all([host.gpus(signal), takenOn(host)])
+  const [{ gpus }, inUse] = await Promise.all([host.gpus(signal), takenOn(host)])
+  // An order is never younger than a job that still waits.
+  const taken = host.holds.seenBy({ jobId, sinceMs: 0 }, inUse, gpus)
   const kind = chooseKind(gpus, request, taken)
   const why = whyFull(host, needs, { taken, kind })
   if (why !== undefined) {
+    host.holds.noteShortage(
+      { jobId, sinceMs: 0 },
+      { request, lacks: lackOf(host, needs, { taken, kind }), isOrder: true },
+    )
     const message = `this host is full: ${why}`
-    throw new BackendError({ class: 'capacity', message, retryAfterMs: FREE_AGAIN_MS })
+    throw new BackendError({ class: 'capacity', code: PLACE_TAKEN, message, retryAfterMs: FREE_AGAIN_MS })
   }
   const { type, place, priceMicroUsdPerHour } = offer
   return {

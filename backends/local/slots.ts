@@ -4,6 +4,9 @@ import type { Gpu } from './gpus'
 import type { Host } from './host'
 import { lookAtAll } from './look'
 
+/** Key of the counting of slots; no machine can have this name. */
+export const SLOTS = '/slots'
+
 /** What a job takes of this host. */
 export interface Needs {
   slots: number
@@ -21,6 +24,8 @@ export function needsOf(request: ResourceRequest): Needs {
 export interface Taken {
   slots: number
   gpus: Set<number>
+  /** Whose they are. */
+  jobIds: Set<string>
 }
 
 export async function takenOn(host: Host): Promise<Taken> {
@@ -28,6 +33,7 @@ export async function takenOn(host: Host): Promise<Taken> {
   return {
     slots: machines.reduce((sum, machine) => sum + machine.slots, 0),
     gpus: new Set(machines.flatMap((machine) => machine.gpus)),
+    jobIds: new Set(machines.map(({ owner }) => owner.jobId)),
   }
 }
 
@@ -61,6 +67,27 @@ export function chooseKind(gpus: Gpu[], request: ResourceRequest, taken: Taken):
   }
   const rank = (kind: GpuKind): number => (kind.free.length >= needed ? gpus.length : 0) + kind.all.length
   return [...kinds.values()].sort((a, b) => rank(b) - rank(a))[0]
+}
+
+/** What a job could have, but for others that have it now; `undefined` when it lacks nothing, or what this host does not have at all. */
+export function lackOf(
+  host: Host,
+  { slots, gpus }: Needs,
+  { taken, kind }: { taken: Taken; kind: GpuKind | undefined },
+): 'slots' | 'gpus' | undefined {
+  if (slots > host.config.slots || gpus > (kind?.all.length ?? 0)) return undefined
+  if (slots > host.config.slots - taken.slots) return 'slots'
+  return gpus > (kind?.free.length ?? 0) ? 'gpus' : undefined
+}
+
+/** How many jobs of these needs the free part of this host holds. */
+export function placesFor(
+  host: Host,
+  needs: Needs,
+  { taken, kind }: { taken: Taken; kind: GpuKind | undefined },
+): number {
+  const bySlots = Math.floor(Math.max(0, host.config.slots - taken.slots) / needs.slots)
+  return needs.gpus === 0 ? bySlots : Math.min(bySlots, Math.floor((kind?.free.length ?? 0) / needs.gpus))
 }
 
 /** Why the free part of this host does not hold a job now, as a sentence, or `undefined` when it does. */

@@ -153,8 +153,8 @@ describe('plan', () => {
 
   it('asks each backend to keep to what the job has pinned there', async () => {
     const asked: unknown[] = []
-    const askOffers: AskOffers = (backend, request, pins) => {
-      asked.push([backend, pins])
+    const askOffers: AskOffers = (backend, request, more) => {
+      asked.push([backend, more?.pins])
       return ask('scripted', request)
     }
     const both = planning({ askOffers, backends: ['elsewhere', 'scripted'] })

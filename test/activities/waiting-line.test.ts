@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { WaitingLine } from '../../activities/waiting-line'
-import type { PlanInput } from '../../core/activities'
+import { WaitingLine, type Answered } from '../../activities/waiting-line'
+import { endTurn, wakeNext } from '../../activities/waking'
+import type { LaunchOutcome, PlanInput } from '../../core/activities'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import { DEFAULT_TIMING } from '../../core/timing'
 import { lineInWords } from '../../core/waiting'
-import { leaveLine, readLine } from '../../storage/waiting-line'
+import { readLine } from '../../storage/waiting-line'
 import { putRecord } from '../../storage/record'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { SPEC } from '../support/spec'
@@ -12,17 +13,24 @@ import { SPEC } from '../support/spec'
 let nowMs: number
 let store: MemoryStore
 let closed: string[]
+let woken: string[]
+const wake = async (jobId: string): Promise<void> => void woken.push(jobId)
 let line: WaitingLine
 
 beforeEach(() => {
   nowMs = 1_000_000
   closed = []
+  woken = []
   store = new MemoryStore(() => nowMs)
   line = new WaitingLine({
     ...{ store, now: () => nowMs, random: () => 0.5, backends: ['ec2', 'local'], near: ['local'] },
+    wake,
     owners: ({ jobId }) => Promise.resolve(closed.includes(jobId) ? 'closed' : 'open'),
   })
 })
+
+const LAUNCHED = { kind: 'launched' } as LaunchOutcome
+const REFUSED: LaunchOutcome = { kind: 'refused', failure: { class: 'capacity', message: 'none left' } }
 
 /** A job that was submitted so long after the first, and wants this backend. */
 async function job(jobId: string, ageOrder: number, backend = 'ec2'): Promise<PlanInput> {
@@ -42,7 +50,14 @@ async function job(jobId: string, ageOrder: number, backend = 'ec2'): Promise<Pl
 
 async function askInVain(input: PlanInput): Promise<void> {
   const admission = await line.admit(input, { isWaiting: false })
-  if (admission.kind === 'ask') await line.asked(input, admission.waiter, 'wait')
+  if (admission.kind === 'ask') await line.asked(input, admission.at, { came: 'wait' })
+}
+
+/** The first in line asks, and is answered. */
+async function answer(input: PlanInput, answered: Answered): Promise<void> {
+  const admission = await line.admit(input, { isWaiting: true })
+  if (admission.kind === 'wait') throw new Error(`${input.jobId} has to wait`)
+  await line.asked(input, admission.at, answered)
 }
 
 describe('the line of waiting jobs', () => {
@@ -74,14 +89,59 @@ describe('the line of waiting jobs', () => {
     expect(await line.admit(await job('b', 2, 'local'), { isWaiting: false })).toMatchObject({ kind: 'ask' })
   })
 
-  it('gives a near machine to one job at a time until its order has been answered', async () => {
-    const [a, b] = [await job('a', 1, 'local'), await job('b', 2, 'local')]
-    const first = await line.admit(a, { isWaiting: false })
-    if (first.kind !== 'ask') throw new Error('the first must not wait')
-    await line.asked(a, first.waiter, 'place')
-    expect(await line.admit(b, { isWaiting: false })).toMatchObject({ kind: 'wait', place: { position: 1 } })
-    await leaveLine(store, 'a')
-    expect(await line.admit(b, { isWaiting: true })).toMatchObject({ kind: 'ask' })
+  it('lets as many jobs ask for near places as the first was told that there are, and no more', async () => {
+    const jobs = await Promise.all([1, 2, 3, 4].map((age) => job(`job-${age}`, age, 'local')))
+    const look = async (index: number): Promise<string> => {
+      const admission = await line.admit(jobs[index]!, { isWaiting: true })
+      if (admission.kind === 'wait') return `waits as ${admission.place.position}`
+      return `asks behind ${line.askerOf(jobs[index]!, admission.at)?.ahead.join()}`
+    }
+    for (const input of jobs) await askInVain(input)
+    expect([await look(1), await look(0)]).toEqual(['waits as 2', 'asks behind '])
+    await answer(jobs[0]!, { came: 'wait', freePlaces: 0 })
+    expect(await look(1)).toBe('waits as 2')
+    await answer(jobs[0]!, { came: 'place', freePlaces: 3 })
+    expect([await look(1), await look(2), await look(3)]).toEqual([
+      'asks behind ',
+      'asks behind job-2',
+      'waits as 3',
+    ])
+    // What was counted a while ago says nothing about now.
+    nowMs += 2_001
+    expect(await look(2)).toBe('waits as 2')
+  })
+
+  it('wakes as many jobs as there are near places left', async () => {
+    const jobs = await Promise.all([1, 2, 3, 4].map((age) => job(`job-${age}`, age, 'local')))
+    for (const input of jobs) await askInVain(input)
+    await answer(jobs[0]!, { came: 'place', freePlaces: 3 })
+    expect(woken).toEqual(['job-2', 'job-3'])
+  })
+
+  it('lets one job at a time order in a cloud, and wakes the next one when the order was filled', async () => {
+    const jobs = await Promise.all([1, 2, 3].map((age) => job(`job-${age}`, age)))
+    for (const input of jobs) await askInVain(input)
+    await answer(jobs[0]!, { came: 'place' })
+    expect(await line.admit(jobs[1]!, { isWaiting: true })).toMatchObject({ kind: 'wait' })
+    expect(woken).toEqual([])
+    await endTurn({ store, wake }, 'job-1', LAUNCHED)
+    expect(woken).toEqual(['job-2'])
+    await answer(jobs[1]!, { came: 'place' })
+    await endTurn({ store, wake }, 'job-2', REFUSED)
+    expect(woken).toEqual(['job-2'])
+    expect(await line.admit(jobs[2]!, { isWaiting: true })).toMatchObject({ kind: 'ask' })
+  })
+
+  it('has only the first of each line look when a machine ends that the line could have', async () => {
+    for (const [name, age, backend] of [
+      ['a', 1, 'ec2'],
+      ['b', 2, 'ec2'],
+      ['c', 3, 'local'],
+      ['d', 4, 'local'],
+    ] as const)
+      await askInVain(await job(name, age, backend))
+    await wakeNext({ store, wake }, 'local')
+    expect(woken).toEqual(['c'])
   })
 
   it('passes over a job that was terminated while it was first', async () => {
@@ -94,9 +154,11 @@ describe('the line of waiting jobs', () => {
   })
 
   it('takes over a turn whose holder has not ordered within half a minute', async () => {
-    const [a, b] = [await job('a', 1, 'local'), await job('b', 2, 'local')]
-    const first = await line.admit(a, { isWaiting: false })
-    if (first.kind === 'ask') await line.asked(a, first.waiter, 'place')
+    const [a, b] = [await job('a', 1), await job('b', 2)]
+    for (const input of [a, b]) await askInVain(input)
+    const first = await line.admit(a, { isWaiting: true })
+    if (first.kind === 'ask') await line.asked(a, first.at, { came: 'place' })
+    expect(await line.admit(b, { isWaiting: true })).toMatchObject({ kind: 'wait', place: { position: 1 } })
     nowMs += 31_000
     expect(await line.admit(b, { isWaiting: true })).toMatchObject({ kind: 'ask' })
   })

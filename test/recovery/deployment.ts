@@ -27,6 +27,7 @@ import { GrantsDesk, granterFor } from '../../workers/grants'
 import { makeBackend } from '../../workers/make-backend'
 import { offersThroughWorkers } from '../../workers/offers'
 import { ownersThrough } from '../../workers/owners'
+import { wakeThrough } from '../../workers/waking'
 import { runnerPublisher } from '../../workers/runner-program'
 import { SecretsDesk } from '../../workers/secrets'
 import { startTestCloud, type TestCloud } from '../support/cloud'
@@ -235,7 +236,7 @@ async function workersOf(
         ...{ timing: config.timing, publishRunner: runnerPublisher(store, program) },
         line: new WaitingLine({
           ...{ store, owners: ownersThrough(client), now: Date.now, backends: names },
-          ...{ near, random: Math.random },
+          ...{ near, random: Math.random, wake: wakeThrough(client) },
         }),
       }),
       ...createCopyingActivities({ store, now: Date.now }),

@@ -65,8 +65,8 @@ describe('offers through workers', () => {
     const { client, asked } = clientThat(async () => ANSWER)
     const ask = offersThroughWorkers(client, () => 0)
     await ask('here', {})
-    await ask('here', {}, { image: 'one' })
-    await ask('here', {}, { image: 'one' })
+    await ask('here', {}, { pins: { image: 'one' } })
+    await ask('here', {}, { pins: { image: 'one' } })
     expect(asked.map(({ args }) => args)).toEqual([
       [{ request: {} }],
       [{ request: {}, pins: { image: 'one' } }],

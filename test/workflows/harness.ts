@@ -7,17 +7,20 @@ import { createPlanningActivities } from '../../activities/planning'
 import { createStoreActivities } from '../../activities/store-garbage'
 import { Treasury } from '../../activities/treasury'
 import { WaitingLine } from '../../activities/waiting-line'
+import type { OwnerLookup } from '../../activities/garbage'
 import type { Backend } from '../../backends/backend'
 import type { JobSpec } from '../../core/job'
 import type { JobInput, JobResult, JobStatus } from '../../core/messages'
 import { microUsd } from '../../core/money'
 import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import type { MonthlyLimits } from '../../core/treasury'
+import { HOUR_MS } from '../../core/time'
 import { DEFAULT_TIMING, type Timing } from '../../core/timing'
 import { Authentication } from '../../workers/authentication'
 import { createVerbsWorker, createWatchWorker, type BackendWorkerDeps } from '../../workers/backend'
 import { offersThroughWorkers } from '../../workers/offers'
 import { ownersThrough } from '../../workers/owners'
+import { wakeThrough } from '../../workers/waking'
 import { RealClock } from '../backends/scripted/clock'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import type { ObjectStore } from '../../storage/store'
@@ -64,7 +67,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   timing?: Partial<Timing>
   /** What may be spent in a month. */
   monthly?: MonthlyLimits
-  near?: string[]
+  /** Waiting jobs look when they are woken, and not again; no answer of a provider serves two looks. */
+  looksOnce?: boolean
   /** Backends beside the scripted one that the deployment has and nobody serves. */
   unserved?: string[]
 }
@@ -85,8 +89,7 @@ export interface Ground {
   monthly?: MonthlyLimits | undefined
   /** Whose tasks the workers take; any task where it is missing. */
   deployment?: string
-  /** Backends that are asked by one waiting job after another, and soon again. */
-  near?: string[] | undefined
+  looksOnce?: boolean | undefined
 }
 
 /** The jobs of a namespace, by their owner. */
@@ -207,10 +210,8 @@ export class ControlPlane extends Workforce {
       activities: {
         ...createPlanningActivities({
           ...{ store, backends, now, timing, treasury },
-          askOffers: offersThroughWorkers(client, now),
-          line: new WaitingLine({
-            ...{ store, owners, now, backends, near: this.ground.near ?? [], random: Math.random },
-          }),
+          askOffers: offersThroughWorkers(client, now, this.ground.looksOnce === true ? backends : []),
+          line: this.line(owners),
           publishRunner: () => Promise.resolve('0'.repeat(64)),
         }),
         ...createCopyingActivities({ store, now }),
@@ -220,6 +221,16 @@ export class ControlPlane extends Workforce {
       ...this.authentication.workerOptions(this.ground.deployment),
       shutdownGraceTime: 0,
     })
+  }
+
+  private line(owners: OwnerLookup): WaitingLine {
+    const { store, backends, looksOnce } = this.ground
+    const line = new WaitingLine({
+      ...{ store, owners, now: Date.now, backends, near: [], random: Math.random },
+      wake: wakeThrough(this.client),
+    })
+    if (looksOnce === true) line.retryInMs = () => HOUR_MS
+    return line
   }
 
   private backendDeps(): BackendWorkerDeps {
@@ -250,7 +261,7 @@ export class Deployment extends ControlPlane {
       backends: [world.name, ...(wishes.unserved ?? [])],
       timing: { ...QUICK, ...wishes.timing },
       monthly: wishes.monthly,
-      near: wishes.near,
+      looksOnce: wishes.looksOnce,
     })
   }
 

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { wakeThrough } from '../../workers/waking'
 import { runQueue } from '../bench/queue'
+import type { JobView } from '../../client/job-view'
+import { readLine } from '../../storage/waiting-line'
+import { CloudDeployment } from '../recovery/deployment'
 import { connectTo, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
 import { LONG, SPOT, type JobHandle, statusOf, worldsOn } from './harness'
@@ -20,6 +24,35 @@ describe('jobs with equal wishes', () => {
     expect(overtaken).toBe(0)
     expect(attempts).toBe(12)
   }, 240_000)
+
+  it(
+    'start when a machine ends, however long they would pause, and their histories do not grow',
+    inWorld({ ...ONE, looksOnce: true, behave: () => LONG }, async (deployment) => {
+      const { world } = deployment
+      const jobs: JobHandle[] = []
+      for (const name of ['a', 'b', 'c']) {
+        const job = await deployment.submit({}, { jobId: `job-${name}` })
+        jobs.push(job)
+        const wanted = jobs.length === 1 ? 'running' : 'waiting-for-capacity'
+        await until(async () => {
+          const { state, reason } = await statusOf(job)
+          return state === wanted || reason === wanted
+        }, 60_000)
+      }
+      const [a, b, c] = jobs as [JobHandle, JobHandle, JobHandle]
+      const eventsOf = async ({ workflowId }: JobHandle): Promise<number> =>
+        (await deployment.client.workflow.getHandle(workflowId).fetchHistory()).events!.length
+      const events = await eventsOf(c)
+      for (let count = 0; count < 5; count++) await wakeThrough(deployment.client)('job-c')
+      await a.cancel()
+      await until(async () => (await statusOf(b)).state === 'running', 60_000)
+      expect(await eventsOf(c)).toBe(events)
+      await b.cancel()
+      await until(async () => (await statusOf(c)).state === 'running', 60_000)
+      expect(world.machines.map(({ handle }) => handle.attemptId)).toEqual(['job-a-1', 'job-b-1', 'job-c-1'])
+    }),
+    180_000,
+  )
 
   it(
     'do not stampede a cloud pool: those behind the first do not ask for offers',
@@ -44,4 +77,64 @@ describe('jobs with equal wishes', () => {
     }),
     120_000,
   )
+
+  it(
+    'cost a cloud as many calls when ten wait as when two wait',
+    inWorld({ ...ONE, looksOnce: true, behave: () => LONG }, async (deployment) => {
+      const { world, store } = deployment
+      const submitted: string[] = []
+      const submit = async (): Promise<void> => {
+        const jobId = `job-${String(submitted.length).padStart(2, '0')}`
+        const job = await deployment.submit({}, { jobId })
+        submitted.push(jobId)
+        const isFirst = submitted.length === 1
+        await until(async () => {
+          const { state, reason } = await statusOf(job)
+          return isFirst ? state === 'running' : reason === 'waiting-for-capacity'
+        }, 60_000)
+      }
+      /** Each job that waits looks once more. */
+      const callsOfOneLook = async (): Promise<number> => {
+        const before = new Map(
+          (await readLine(store)).waiters.map(({ jobId, seenAtMs }) => [jobId, seenAtMs]),
+        )
+        const calls = world.callsOf('offers').length
+        for (const jobId of before.keys()) await wakeThrough(deployment.client)(jobId)
+        await until(async () => {
+          const { waiters } = await readLine(store)
+          return waiters.every(({ jobId, seenAtMs }) => seenAtMs > before.get(jobId)!)
+        }, 60_000)
+        expect((await readLine(store)).waiters).toHaveLength(submitted.length - 1)
+        return world.callsOf('offers').length - calls
+      }
+      for (let count = 0; count < 3; count++) await submit()
+      expect(await callsOfOneLook()).toBeLessThanOrEqual(1)
+      for (let count = 0; count < 8; count++) await submit()
+      expect(await callsOfOneLook()).toBeLessThanOrEqual(1)
+    }),
+    180_000,
+  )
+})
+
+describe('jobs with unequal wishes', () => {
+  it('lose no attempt to a race for the one slot of this machine, and each gets it', async () => {
+    const deployment = await CloudDeployment.start(at, {
+      settings: { CRUCIBLE_BACKENDS: 'local', CRUCIBLE_LOCAL_SLOTS: '1' },
+    })
+    try {
+      const wishes = [{}, { cpus: { min: 1 } }, { memoryGiB: { min: 0.1 } }]
+      const ids = await Promise.all(
+        [...wishes, ...wishes, ...wishes].map((resources, index) =>
+          deployment.submit({ run: 'sleep 0.2', name: `racer-${index}`, resources }),
+        ),
+      )
+      const jobs: JobView[] = []
+      for (const id of ids) jobs.push(await deployment.ended(id))
+      expect(jobs.map(({ state, attemptsTotal }) => [state, attemptsTotal])).toEqual(
+        jobs.map(() => ['succeeded', 1]),
+      )
+    } finally {
+      await deployment.stop()
+    }
+  }, 240_000)
 })

@@ -1,0 +1,39 @@
+import type { LaunchOutcome } from '../core/activities'
+import type { BackendName } from '../core/offer'
+import { inOrder } from '../core/waiting'
+import { leaveLine, readLine } from '../storage/waiting-line'
+import type { ObjectStore } from '../storage/store'
+
+/** Has a waiting job look now; does nothing for a job that does not wait. A wake-up that is lost costs one pause. */
+export type Wake = (jobId: string) => Promise<void>
+
+export interface WakingDeps {
+  store: ObjectStore
+  wake?: Wake | undefined
+}
+
+/** After an order was answered its turn is over. One that was filled shows that there is capacity: the next in line looks now. */
+export async function endTurn(
+  { store, wake }: WakingDeps,
+  jobId: string,
+  outcome: LaunchOutcome,
+): Promise<void> {
+  const { waiters, turns } = await leaveLine(store, jobId)
+  if (outcome.kind !== 'launched') return
+  for (const turn of turns)
+    await wakeAll(wake, inOrder(waiters.filter(({ wish }) => wish === turn.wish)).slice(0, 1))
+}
+
+/** A machine of a backend has ended: the first of each line that wants that backend looks now. The others are left alone. */
+export async function wakeNext({ store, wake }: WakingDeps, backend: BackendName): Promise<void> {
+  if (wake === undefined) return
+  const { waiters } = await readLine(store)
+  const first = new Map<string, { jobId: string }>()
+  for (const waiter of inOrder(waiters.filter(({ backends }) => backends.includes(backend))))
+    if (!first.has(waiter.wish)) first.set(waiter.wish, waiter)
+  await wakeAll(wake, [...first.values()])
+}
+
+export async function wakeAll(wake: Wake | undefined, jobs: readonly { jobId: string }[]): Promise<void> {
+  await Promise.all(jobs.map(async ({ jobId }) => wake?.(jobId).catch(() => undefined)))
+}

@@ -1,0 +1,29 @@
+import type { Client } from '@temporalio/client'
+import type { Wake } from '../activities/waking'
+import { jobWorkflowId } from '../core/queues'
+
+/** The activity by which a job waits (`core/activities.ts`). */
+const WAITING = 'planWhenAvailable'
+/** `temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED` */
+const SCHEDULED = 1
+
+/**
+ * Ends the pause between two tries of the activity by which a job waits. Temporal does that outside the workflow: no event in its
+ * history, no workflow task, and no input that a workflow would have to trust. A server that does not know the call leaves the job to
+ * its pause, and so does a job that asks at this moment: Temporal drops the answer of a try that is reset while it runs.
+ */
+export function wakeThrough(client: Client): Wake {
+  const { namespace, identity } = client.options
+  return async (jobId) => {
+    const execution = { workflowId: jobWorkflowId(jobId) }
+    const { pendingActivities } = await client.workflowService.describeWorkflowExecution({
+      namespace,
+      execution,
+    })
+    const pausing = pendingActivities?.find(
+      ({ activityType, state }) => activityType?.name === WAITING && (state as number) === SCHEDULED,
+    )
+    if (pausing === undefined) return
+    await client.workflowService.resetActivity({ namespace, execution, identity, id: pausing.activityId! })
+  }
+}
