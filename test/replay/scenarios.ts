@@ -460,6 +460,24 @@ export const SCENARIOS: readonly Scenario[] = [
       return SECOND_ATTEMPT
     },
   },
+  {
+    name: 'attempt.given-up-then-shorter',
+    wishes: {
+      behave: () => ({ stepsTotal: 10_000, hangsAtStep: 20 }),
+      timing: { silenceMs: 600, drainMs: 60_000 },
+    },
+    play: ofAttempt((d) =>
+      played(d, {}, async (job) => {
+        const attempt = d.client.workflow.getHandle(ATTEMPT)
+        await until(async () => {
+          const { pendingActivities } = (await attempt.describe()).raw
+          return pendingActivities?.some(({ activityType }) => activityType?.name === 'settle') === true
+        })
+        await job.cancel()
+        await job.executeUpdate('cancelNow')
+      }),
+    ),
+  },
   { name: 'attempt.drained', wishes: LONG, play: ofAttempt((d) => played(d, {}, (job) => job.cancel())) },
   {
     name: 'attempt.drain-window-over',
