@@ -148,7 +148,8 @@ async function follow(
       case 'running':
         isRunning = true
         page.running(handle)
-        await tellJob(RUNNING_SIGNAL, { attempt: order.attempt, handle })
+        // Views read it here and in the runner's beat: telling the job would cost it five events for each attempt.
+        if (!patched('job-not-told')) await tellJob(RUNNING_SIGNAL, { attempt: order.attempt, handle })
         break
       case 'warned':
         warned = seen.warning?.kind ?? null
