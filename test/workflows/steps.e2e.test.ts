@@ -156,7 +156,7 @@ describe('the window of a settlement', () => {
       await stopped
       expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
       const settled = (await stepsOf(deployment, JOB)).inputsOf<SettleInput>('settle')
-      expect(settled).toMatchObject([{ wish: 'cancelled', windowMs: 2_000, handle: null }])
+      expect(settled).toMatchObject([{ wish: 'cancelled', windowMs: 5_000, handle: null }])
     } finally {
       await deployment.close()
     }
