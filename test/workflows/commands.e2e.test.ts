@@ -60,6 +60,26 @@ describe('what the owner can tell a job', () => {
   )
 
   it.concurrent(
+    'cancels it by a signal of the workflow itself where the worker cannot send one',
+    inWorld(long, async (deployment) => {
+      const job = await deployment.submit()
+      await running(job)
+      const { workflow } = deployment.client
+      const getHandle = workflow.getHandle.bind(workflow)
+      const signal = jest.fn(() => Promise.reject(new Error('no route to the server')))
+      workflow.getHandle = ((id: string) =>
+        id === 'job/job-test/1' ? { ...getHandle(id), signal } : getHandle(id)) as typeof workflow.getHandle
+      await job.cancel()
+      expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+      expect(signal).toHaveBeenCalledTimes(1)
+      expect((await statusOf(job)).attempts[0]).toMatchObject({ state: 'stopped', reason: 'cancelled' })
+      const { events } = await job.fetchHistory()
+      const sent = events!.filter((event) => event.signalExternalWorkflowExecutionInitiatedEventAttributes)
+      expect(sent).toHaveLength(1)
+    }),
+  )
+
+  it.concurrent(
     'cancels it now: a workload that does not listen has seconds',
     inWorld(
       { behave: () => ({ ...LONG, isDeaf: true }), timing: { drainMs: 150_000, powerOffMs: 30_000 } },
