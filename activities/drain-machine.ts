@@ -1,5 +1,5 @@
 import type { Backend } from '../backends/backend'
-import type { DrainMachineInput } from '../core/activities'
+import type { DrainMachineInput } from '../core/drain-input'
 import type { ObjectStore } from '../storage/store'
 import type { Beat } from '../core/documents'
 import { AttemptDocuments } from './documents'

@@ -42,7 +42,7 @@ const STORE_LIMIT_MS = 5 * SECOND_MS
 export async function listJobs(context: Context, filter: ListFilter = {}): Promise<JobSummary[]> {
   const reads = new StoreReads(STORE_LIMIT_MS)
   const client = await context.temporal()
-  const found = await find(client, filter)
+  const found = await findJobs(client, filter)
   found.sort((a, b) => b.startTime.getTime() - a.startTime.getTime())
   const read = await eachOf(found, async (execution) => ({
     execution,
@@ -122,12 +122,14 @@ function matches({ states = [], owner, name, backend }: ListFilter, status: JobS
   )
 }
 
-async function find(client: Client, filter: ListFilter): Promise<WorkflowExecutionInfo[]> {
+/** What Temporal's index has for a filter; at most its limit. */
+export async function findJobs(client: Client, filter: ListFilter): Promise<WorkflowExecutionInfo[]> {
   const limit = filter.limit ?? LIST_LIMIT
   const found: WorkflowExecutionInfo[] = []
   if (limit <= 0) return found
   try {
-    for await (const execution of client.workflow.list({ query: queryOf(filter), pageSize: limit })) {
+    const query = queryOf(filter, await underWay(client, filter))
+    for await (const execution of client.workflow.list({ query, pageSize: limit })) {
       found.push(execution)
       if (found.length === limit) break
     }
@@ -138,19 +140,57 @@ async function find(client: Client, filter: ListFilter): Promise<WorkflowExecuti
   return found
 }
 
-/** Temporal's query for a filter. */
-export function queryOf({ states, owner, name, backend }: ListFilter): string {
-  const { state, owner: ownerKey, name: nameKey, backend: backendKey } = SEARCH_ATTRIBUTES
+/** A job in the index only says that an attempt is under way; the attempt's own entry says how far it has come. */
+const UNDER_WAY: readonly JobState[] = ['provisioning', 'running']
+const isStateOfAttempts = (state: JobState): boolean => UNDER_WAY.includes(state)
+
+/** The jobs whose attempts are in the states wanted; undefined where the jobs' own entries tell all that is wanted. */
+async function underWay(client: Client, filter: ListFilter): Promise<string[] | undefined> {
+  const [wanted, ...others] = (filter.states ?? []).filter(isStateOfAttempts)
+  if (wanted === undefined || others.length > 0) return undefined
+  const ids = new Set<string>()
+  const query = [
+    ...commonTerms(WORKFLOW_TYPES.attempt, filter),
+    `ExecutionStatus = 'Running'`,
+    `${SEARCH_ATTRIBUTES.state} IN (${(wanted === 'running' ? ['running', 'stopping'] : [wanted]).map(quoted).join(', ')})`,
+  ].join(' AND ')
+  for await (const { workflowId } of client.workflow.list({ query, pageSize: ATTEMPTS_ASKED_MAX })) {
+    ids.add(workflowId.replace(/\/\d+$/, ''))
+    if (ids.size === ATTEMPTS_ASKED_MAX) break
+  }
+  return [...ids]
+}
+
+/** So many ids still fit into a query. */
+const ATTEMPTS_ASKED_MAX = 500
+
+/** Temporal's query for a filter. `underWay`: the only jobs wanted of those with an attempt under way. */
+export function queryOf(filter: ListFilter, underWay?: readonly string[]): string {
+  return [...commonTerms(WORKFLOW_TYPES.job, filter), stateTerm(filter.states ?? [], underWay)].join(' AND ')
+}
+
+function stateTerm(states: readonly JobState[], underWay: readonly string[] | undefined): string {
+  const { state } = SEARCH_ATTRIBUTES
+  const isIn = (wanted: readonly JobState[]): string => `${state} IN (${wanted.map(quoted).join(', ')})`
+  if (states.length === 0) return `${state} IS NOT NULL`
+  if (underWay === undefined) return isIn(states)
+  const others = states.filter((one) => !isStateOfAttempts(one))
   const terms = [
-    `WorkflowType = ${quoted(WORKFLOW_TYPES.job)}`,
-    states === undefined || states.length === 0
-      ? `${state} IS NOT NULL`
-      : `${state} IN (${states.map(quoted).join(', ')})`,
+    ...(others.length === 0 ? [] : [isIn(others)]),
+    // An id that no job has, where there are none: the query must still be one.
+    `${isIn(UNDER_WAY)} AND WorkflowId IN (${(underWay.length === 0 ? ['none'] : underWay).map(quoted).join(', ')})`,
+  ]
+  return `(${terms.map((term) => `(${term})`).join(' OR ')})`
+}
+
+function commonTerms(type: string, { owner, name, backend }: ListFilter): string[] {
+  const { owner: ownerKey, name: nameKey, backend: backendKey } = SEARCH_ATTRIBUTES
+  return [
+    `WorkflowType = ${quoted(type)}`,
     ...(owner === undefined ? [] : [`${ownerKey} = ${quoted(owner)}`]),
     ...(name === undefined ? [] : [`${nameKey} = ${quoted(name)}`]),
     ...(backend === undefined ? [] : [backendTerm(backendKey, backend)]),
   ]
-  return terms.join(' AND ')
 }
 
 function backendTerm(key: string, backend: string): string {

@@ -49,7 +49,7 @@ export function joinView(facts: JobFacts): JobView {
   const attempts = attemptsOf(facts)
   const view = {
     ...joinSummary(facts, attempts),
-    ...stateOf(status, attempts.at(-1)),
+    ...stateOf(facts, attempts.at(-1)),
     isLive,
     checkpoints: newestOf(checkpoints, attempts),
     attempts,
@@ -77,7 +77,7 @@ function newestOf([newest, ...others]: Checkpoint[], attempts: AttemptView[]): J
 export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): JobSummary {
   const { status, endedAtMs } = facts
   const last = attempts.at(-1)
-  const { state, reason } = stateOf(status, last)
+  const { state, reason } = stateOf(facts, last)
   return {
     id: status.id,
     name: status.name,
@@ -120,15 +120,21 @@ function attemptsOf({ status, newest, nowMs }: SummaryFacts): AttemptView[] {
   )
 }
 
-/** The job is told that its attempt runs; until it has been, the attempt's own word counts. */
+/** The job knows that an attempt is under way; the attempt itself, and its runner, how far it has come. */
 function stateOf(
-  { state, reason, message }: JobStatus,
+  { status: { state, reason, message }, newest }: SummaryFacts,
   last: AttemptView | undefined,
 ): Pick<JobView, 'state' | 'reason' | 'message'> {
-  const isStarted = last?.state === 'running' || last?.state === 'stopping'
-  if (state === 'provisioning' && isStarted)
-    return { state: 'running', reason: 'training', message: 'Training.' }
-  return { state, reason, message }
+  const isUnderWay = state === 'provisioning' || state === 'running'
+  if (!isUnderWay || last === undefined || isAttemptOver(last)) return { state, reason, message }
+  if (last.state !== 'provisioning')
+    return { state: 'running', reason: 'training', message: reason === 'training' ? message : 'Training.' }
+  // Without its documents nothing is known of how far it has come.
+  if (state === 'provisioning' || newest === undefined) return { state, reason, message }
+  // In a pause the job's own words say why it waits.
+  return reason === 'under-way' || reason === 'training'
+    ? { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' }
+    : { state: 'provisioning', reason, message }
 }
 
 /** True when nothing of the attempt runs any more. */

@@ -1,7 +1,7 @@
 /** The activities by name: workflows call them through these interfaces, `activities/` implements them. */
 import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './checkpoint'
 import type { Artifact, Drain, Limits, Phase, Progress } from './documents'
-import type { DrainInput } from './drain-input'
+import type { DrainInput, DrainMachineInput, StopAttemptInput } from './drain-input'
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
 import type { InterruptInput } from './interruption'
@@ -134,6 +134,8 @@ export interface OrchestratorActivities {
   planWhenAvailable(input: PlanInput): Promise<Exclude<PlanOutcome, { kind: 'wait' }>>
   /** What next, and on record; a local activity. */
   decide(input: DecideInput): Promise<Verdict>
+  /** Tells a running attempt to save and stop; one that is over need not be told. A local activity. */
+  stopAttempt(input: StopAttemptInput): Promise<void>
   /** Puts `drain.json`, or one of `drains/` for a later, shorter window. */
   drain(input: DrainInput): Promise<void>
   /**
@@ -223,14 +225,6 @@ export interface AttemptTimes {
   finishedAtMs: number | null
   /** `drain.json`: when it was asked to stop, and why; `superseded` is put once its end is known to us without that. */
   drain: { reason: Drain['reason']; atMs: number } | null
-}
-
-export interface DrainMachineInput {
-  order: Order
-  handle: MachineHandle
-  drain: Omit<Drain, 'requestedAtMs'>
-  /** From the document until the machine is told another way. */
-  patienceMs: number
 }
 
 /** What the cost of an attempt rests on. */

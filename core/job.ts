@@ -93,10 +93,10 @@ export type JobState = (typeof JOB_STATES)[number]
 
 /** Legal next states. A state without any is final. */
 export const JOB_TRANSITIONS: Readonly<Record<JobState, readonly JobState[]>> = {
-  pending: ['provisioning', 'stopping', 'failed', 'cancelled'],
+  pending: ['provisioning', 'running', 'stopping', 'failed', 'cancelled'],
   provisioning: ['running', 'recovering', 'stopping', 'succeeded', 'failed', 'cancelled'],
   running: ['recovering', 'stopping', 'succeeded', 'failed', 'cancelled'],
-  recovering: ['provisioning', 'stopping', 'failed', 'cancelled'],
+  recovering: ['provisioning', 'running', 'stopping', 'failed', 'cancelled'],
   stopping: ['recovering', 'succeeded', 'failed', 'cancelled'],
   succeeded: [],
   failed: [],
@@ -112,6 +112,7 @@ export const JOB_REASONS = [
   'submitted',
   'planning',
   'waiting-for-capacity',
+  'under-way',
   'launching',
   'starting',
   'training',

@@ -148,7 +148,7 @@ export interface ExtendRequest {
   limits: Limits
 }
 
-/** Signal from an attempt to its job: the workload runs. */
+/** Signal from an attempt of an older version to its job: the workload runs. Views ask the attempt itself. */
 export interface RunningNotice {
   attempt: number
   handle: MachineHandle

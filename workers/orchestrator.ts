@@ -5,6 +5,7 @@ import { createDecidingActivities } from '../activities/deciding'
 import type { AskOffers } from '../activities/asking'
 import { Treasury } from '../activities/treasury'
 import { createPlanningActivities } from '../activities/planning'
+import { createStoppingActivities } from '../activities/stopping'
 import { createStoreActivities } from '../activities/store-garbage'
 import { WaitingLine } from '../activities/waiting-line'
 import type { OrchestratorActivities } from '../core/activities'
@@ -57,6 +58,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     }),
     ...createCopyingActivities({ store, now }),
     ...createDecidingActivities({ store, now, treasury }),
+    ...createStoppingActivities({ client }),
     ...createStoreActivities({ store, now, owners: ownersThrough(client), treasury }),
   }
   return Worker.create({

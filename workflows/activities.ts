@@ -81,6 +81,7 @@ const marker = (
 export const local = {
   plan: marker('find a place', '20 seconds').plan,
   decide: marker('decide what comes next', '10 seconds').decide,
+  stopAttempt: marker('ask the attempt to save and stop', '10 seconds').stopAttempt,
 }
 /** The same once the local one has failed. */
 export const ordinary = {

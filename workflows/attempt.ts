@@ -17,6 +17,7 @@ import { AttemptPage } from './attempt-page'
 import { attemptOrders, type AttemptOrders } from './attempt-orders'
 import { forever, foreverUntil, kept } from './forever'
 import { failedLaunch, launch, startRunner } from './launch'
+import { settleInWindow } from './settlement'
 import { tellJob } from './tell-job'
 
 /**
@@ -90,21 +91,20 @@ function settle(
   page: AttemptPage,
   { orders, handle, end }: { orders: AttemptOrders; handle: MachineHandle | null; end: AttemptEnd | null },
 ): Promise<Settlement> {
-  const { order, timing } = input
-  return forever(
-    () =>
+  const { order, timing, settleSeq } = input
+  // A drain has had its window; whatever else ends an attempt leaves a machine nothing to wait for, or no runner.
+  const windowMs = end === null || orders.drain !== undefined ? 0 : timing.drainMs
+  return settleInWindow({
+    ...{ order, windowMs, page },
+    requested: () => orders.drain,
+    settle: () =>
       on(order.backend).ending.settle({
-        order,
-        timing,
-        handle,
-        end,
+        ...{ order, timing, handle, end },
         wish: orders.wish(),
-        // A drain has had its window; whatever else ends an attempt leaves a machine nothing to wait for, or no runner.
-        windowMs: end === null || orders.drain !== undefined ? 0 : timing.drainMs,
-        recordSeq: input.settleSeq,
+        windowMs: Math.min(windowMs, orders.drain?.windowMs ?? windowMs),
+        recordSeq: settleSeq,
       }),
-    page,
-  )
+  })
 }
 
 /** Follows the machine until there is nothing more to follow: how its attempt ended. */
@@ -148,7 +148,8 @@ async function follow(
       case 'running':
         isRunning = true
         page.running(handle)
-        await tellJob(RUNNING_SIGNAL, { attempt: order.attempt, handle })
+        // Views read it here and in the runner's beat: telling the job would cost it five events for each attempt.
+        if (!patched('job-not-told')) await tellJob(RUNNING_SIGNAL, { attempt: order.attempt, handle })
         break
       case 'warned':
         warned = seen.warning?.kind ?? null

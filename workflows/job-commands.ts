@@ -150,7 +150,7 @@ function refuseInterruption({ input, page }: JobRun, { attempt, noticeMs }: Inte
   if (input.isRehearsal !== true) refuse('Only a job of `crucible rehearse` can be interrupted so.')
   if (page.isOver) refuse(`The job is over (${page.status.state}).`)
   const last = page.status.attempts.at(-1)
-  if (last?.number !== attempt || last.state !== 'running') refuse(`Attempt ${attempt} does not run.`)
+  if (last?.number !== attempt || last.endedAtMs !== undefined) refuse(`Attempt ${attempt} does not run.`)
   if (noticeMs !== null && !(Number.isSafeInteger(noticeMs) && noticeMs >= 0))
     refuse('The notice must be whole milliseconds, or null for none.')
 }

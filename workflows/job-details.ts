@@ -72,6 +72,9 @@ function lineOf(attempt: AttemptRecord): string {
       : [formatDuration(endedAtMs - launchedAtMs), money(attempt.costMicroUsd)]),
     ...(stepsLost ? [`${stepsLost} steps lost`] : []),
   ]
+  // The job is not told how far an attempt has come before it is over: the attempt's own page says that.
+  if (state === 'provisioning')
+    return `**under way** on ${facts.join(', ')}${attempt.reason === 'launching' ? '' : `: ${sentence(attempt.reason)}`}`
   // A reason that begins with the state's own word says it once.
   const why = attempt.reason.replace(`${state}: `, '')
   return `**${state}** on ${facts.join(', ')}${isSaidBy(state, why) ? '' : `: ${sentence(why)}`}`

@@ -15,7 +15,7 @@ import {
   type WarningNotice,
 } from '../core/messages'
 import type { Order } from '../core/plan'
-import { setAttributes } from './attributes'
+import { setAttributes, type Attributes } from './attributes'
 import { Retries } from './forever'
 import { jobDetails } from './job-details'
 
@@ -25,6 +25,8 @@ const statusQuery = defineQuery<JobStatus>(STATUS_QUERY)
 export class JobPage {
   readonly status: JobStatus
   readonly retries = new Retries()
+  /** The index does not have the newest state yet. */
+  private isBehind = false
 
   constructor(input: JobInput) {
     const { spec } = input
@@ -64,11 +66,19 @@ export class JobPage {
   move(state: JobState, reason: JobReason, message: string): void {
     const { status } = this
     if (status.state !== state && !JOB_TRANSITIONS[status.state].includes(state)) return
-    const isNews = status.state !== state || status.reason !== reason
+    const isNews = status.state !== state || status.reason !== reason || this.isBehind
     Object.assign(status, { state, reason, message })
     // Nowhere, for the moment.
     if (state === 'recovering') status.placementReasons = []
-    if (isNews) setAttributes({ state, reason })
+    if (isNews) this.publish({ state, reason })
+    this.show()
+  }
+
+  /** Between two attempts. A quiet one leaves the index to the next step, which mostly comes in the same task of the workflow. */
+  recovering(reason: JobReason, message: string, { isQuiet }: { isQuiet: boolean }): void {
+    if (!isQuiet) return this.move('recovering', reason, message)
+    Object.assign(this.status, { state: 'recovering', reason, message, placementReasons: [] })
+    this.isBehind = true
     this.show()
   }
 
@@ -84,22 +94,25 @@ export class JobPage {
     this.say('planning', 'Looking for a place.')
   }
 
-  /** An attempt is placed. During the pause before its order goes out the reason is still that of the pause. */
+  /**
+   * An attempt is placed; whether its machine is there and its workload runs is on the attempt's own page, and views join it. With a pause
+   * before its order goes out the reason is that of the pause.
+   */
   begin(order: Order, reasons: string[], pause?: Pause): void {
     const { status } = this
     const attempt = attemptOf(order, pause && Date.now() + pause.forMs)
     const words: Pick<JobStatus, 'reason' | 'message'> =
       pause === undefined
-        ? { reason: 'launching', message: 'Getting a machine.' }
+        ? { reason: 'under-way', message: `Attempt ${order.attempt} is under way.` }
         : {
             reason: pause.reason,
             message: `${pause.message} Attempt ${order.attempt} ${attempt.reason}.`,
           }
     status.attempts = [...status.attempts, attempt].slice(-ATTEMPTS_SHOWN_MAX)
     status.attemptsTotal += 1
-    Object.assign(status, { state: 'provisioning', ...words, placementReasons: reasons })
-    setAttributes({
-      state: 'provisioning',
+    Object.assign(status, { state: 'running', ...words, placementReasons: reasons })
+    this.publish({
+      state: 'running',
       reason: words.reason,
       backend: `${order.backend}:${order.capacityType}`,
     })
@@ -111,6 +124,7 @@ export class JobPage {
     this.move('stopping', jobReason, message)
   }
 
+  /** Told by attempts of older versions. */
   running(handle: MachineHandle): void {
     const attempt = this.lastAttempt
     if (attempt === undefined) return
@@ -121,7 +135,7 @@ export class JobPage {
       launchedAtMs: handle.launchedAtMs,
     })
     // A job that is being stopped says so until it has.
-    if (this.status.state === 'provisioning') this.move('running', 'training', 'Training.')
+    if (this.status.state === 'running') this.move('running', 'training', 'Training.')
     else this.show()
   }
 
@@ -146,7 +160,15 @@ export class JobPage {
   trouble(failure: Failure | undefined): void {
     if (failure === undefined) delete this.status.trouble
     else this.status.trouble = failure.message
+    // Trouble may last, and the index is to be right meanwhile.
+    const { state, reason } = this.status
+    if (this.isBehind) this.publish({ state, reason })
     this.show()
+  }
+
+  private publish(attributes: Attributes): void {
+    this.isBehind = false
+    setAttributes(attributes)
   }
 
   private get lastAttempt(): AttemptRecord | undefined {

@@ -2,7 +2,6 @@ import {
   ApplicationFailure,
   condition,
   ParentClosePolicy,
-  patched,
   startChild,
   TerminatedFailure,
   ChildWorkflowFailure,
@@ -24,14 +23,15 @@ import {
 import type { Order } from '../core/plan'
 import { attemptWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
 import type { attempt } from './attempt'
-import { on, orchestrator } from './activities'
+import { local, on } from './activities'
 import { attributesOf } from './attributes'
-import { forever, foreverUntil, kept } from './forever'
+import { kept } from './forever'
 import type { JobRun } from './job-run'
 import { armBudgetOfBefore, limitsNow } from './limits'
 import { plainInMarkdown } from '../core/markdown'
 import { sentence } from './markdown'
 import type { Placed } from './next-order'
+import { settleInWindow } from './settlement'
 
 type Child = ChildWorkflowHandle<typeof attempt>
 
@@ -122,9 +122,23 @@ async function passOn(
       wishesSeen = wishes.version
       const reason: DrainReason = wishes.present
       run.page.stopping(reason)
-      await tell<DrainRequest>(child, DRAIN_SIGNAL, { reason, windowMs: wishes.windowMs })
+      await askToStop(run, order, { child, request: { reason, windowMs: wishes.windowMs } })
     }
   }
+}
+
+/** A local activity sends the signal, for one event; one from the workflow itself costs five, and serves where the local one fails. */
+async function askToStop(
+  { isConcise }: JobRun,
+  { jobId, attempt }: Order,
+  { child, request }: { child: Child; request: DrainRequest },
+): Promise<void> {
+  try {
+    if (isConcise) return await local.stopAttempt({ jobId, attempt, request })
+  } catch {
+    // It may have arrived all the same: a second one changes nothing.
+  }
+  await tell<DrainRequest>(child, DRAIN_SIGNAL, request)
 }
 
 /** An attempt that has just ended need not be told. */
@@ -152,48 +166,22 @@ function endSeenFrom(error: unknown): AttemptEnd | null {
   return failure.class === 'unclassified' ? null : { kind: 'failed', isLaunched: true, failure }
 }
 
-/** Settles an attempt that did not, and has its machine hear of a window that becomes shorter meanwhile. */
-async function settleHere(run: JobRun, input: AttemptInput, end: AttemptEnd | null): Promise<Settlement> {
+/** Settles an attempt that did not. */
+function settleHere(run: JobRun, input: AttemptInput, end: AttemptEnd | null): Promise<Settlement> {
   const { order, timing, settleSeq } = input
-  const { present: wish, windowMs: wishedMs } = run.wishes
-  const windowMs = wish === null ? timing.drainMs : wishedMs
-  const life = { isOver: false }
-  const settling = kept(
-    forever(
-      () =>
-        on(order.backend).ending.settle({
-          order,
-          timing,
-          handle: null,
-          end,
-          wish: run.wishes.present,
-          windowMs: run.wishes.present === null ? timing.drainMs : run.wishes.windowMs,
-          recordSeq: settleSeq,
-        }),
-      run.page,
-    ).finally(() => (life.isOver = true)),
-  )
-  const [settlement] = await Promise.all([settling, shorten(run, order, { life, windowMs })])
-  return settlement
-}
-
-/** Puts each window shorter than that of the settlement where the runner and the settlement read it. */
-async function shorten(
-  { wishes, page }: JobRun,
-  { jobId, attempt }: Order,
-  { life, windowMs }: { life: { isOver: boolean }; windowMs: number },
-): Promise<void> {
-  for (let grantedMs = windowMs; ;) {
-    await condition(() => life.isOver || (wishes.present !== null && wishes.windowMs < grantedMs))
-    const { present: reason } = wishes
-    // Jobs of before let their settlement go on with its first window.
-    if (life.isOver || reason === null || !patched('shorter-settlements')) return
-    grantedMs = wishes.windowMs
-    const drain = { reason, windowMs: grantedMs }
-    await foreverUntil(
-      () => life.isOver,
-      () => orchestrator.drain({ jobId, attempt, drain, isNext: true }),
-      page,
-    )
-  }
+  const { wishes, page } = run
+  const requested = (): DrainRequest | undefined =>
+    wishes.present === null ? undefined : { reason: wishes.present, windowMs: wishes.windowMs }
+  const windowMs = (): number => requested()?.windowMs ?? timing.drainMs
+  return settleInWindow({
+    ...{ order, requested, page },
+    windowMs: windowMs(),
+    settle: () =>
+      on(order.backend).ending.settle({
+        ...{ order, timing, handle: null, end },
+        wish: wishes.present,
+        windowMs: windowMs(),
+        recordSeq: settleSeq,
+      }),
+  })
 }

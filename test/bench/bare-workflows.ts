@@ -1,14 +1,11 @@
 /** A parent and a child that do in the same order what a job and its attempt do, with nothing behind it. */
 import {
   condition,
-  defineSignal,
-  getExternalWorkflowHandle,
+  patched,
   proxyActivities,
   proxyLocalActivities,
-  setHandler,
   startChild,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow'
 import { defineSearchAttributeKey } from '@temporalio/common'
 import { SEARCH_ATTRIBUTES } from '../../core/queues'
@@ -25,7 +22,6 @@ export interface BareActivities {
 }
 
 const state = defineSearchAttributeKey(SEARCH_ATTRIBUTES.state, 'KEYWORD')
-const runningSignal = defineSignal('running')
 const local = proxyLocalActivities<BareActivities>({ startToCloseTimeout: '30 seconds' })
 const remote = (taskQueue?: string): BareActivities =>
   proxyActivities<BareActivities>({
@@ -37,10 +33,10 @@ const remote = (taskQueue?: string): BareActivities =>
 const show = (value: string): void => upsertSearchAttributes([{ key: state, value }])
 
 export async function bareJob(input: BareInput): Promise<void> {
-  setHandler(runningSignal, () => show('running'))
+  patched('as-the-job-asks')
   await remote().nothing()
   await local.nothing()
-  show('provisioning')
+  show('running')
   const child = await startChild(bareAttempt, { workflowId: `${input.id}/1`, args: [input] })
   await child.result()
   await local.nothing()
@@ -54,7 +50,7 @@ export async function bareAttempt({ verbsQueue, watchQueue }: BareInput): Promis
   await remote(verbsQueue).nothing()
   await remote(watchQueue).nothing()
   show('running')
-  await getExternalWorkflowHandle(workflowInfo().parent!.workflowId).signal(runningSignal)
+  patched('as-the-attempt-asks')
   await remote(watchQueue).nothing()
   await remote(verbsQueue).nothing()
   isOver = true

@@ -40,6 +40,13 @@ export async function history(at: TestConnection): Promise<Measure[]> {
     { behave: () => ({ fails: { atStep: 5, exitCode: 1 } }) },
     { spec: { retries: { failures: FAILURES, interruptions: 0 } } },
   )
+  const firstLong: WorldWishes = { behave: ({ attempt }) => (attempt === 1 ? { stepsTotal: 10_000 } : {}) }
+  const terminated = await lived(at, firstLong, {
+    meddle: (job) => job.client.getHandle(attemptWorkflowId(JOB, 1)).terminate(),
+  })
+  const moved = await lived(at, firstLong, {
+    meddle: (job) => job.executeUpdate('migrate', { args: [{}] }),
+  })
   const [hour, month] = [await watchedFor(at, HOUR_MS), await watchedFor(at, 30 * DAY_MS)]
   const measure = (name: string, value: number, max?: number, remark?: string): Measure => ({
     ...{ bench: 'history', name, value, unit: 'events' },
@@ -61,6 +68,12 @@ export async function history(at: TestConnection): Promise<Measure[]> {
       PARENT_PER_ATTEMPT_MAX,
       'a pause before each',
     ),
+    measure(
+      'job (parent) for the attempt after one terminated by hand',
+      terminated.job - plain.job,
+      PARENT_PER_ATTEMPT_MAX,
+    ),
+    measure('job (parent) for the attempt after a migrate', moved.job - plain.job, PARENT_PER_ATTEMPT_MAX),
     measure(
       'more in 30 days than in one hour',
       month.steps - hour.steps,

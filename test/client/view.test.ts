@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { joinView, type JobFacts } from '../../client/view'
+import type { Beat } from '../../core/documents'
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import { beatOf, JOB, machineOf, NOW, SPEC, statusOf } from './world'
 
@@ -130,6 +131,25 @@ describe('a job joined from workflow, record and beat', () => {
       state: 'running',
       attempts: [{ state: 'stopping', reason: 'saving' }],
     })
+  })
+
+  it('asks the attempt how far it has come: the job knows only that it is under way', () => {
+    const [attempt] = statusOf().attempts
+    const starting = { ...attempt!, state: 'provisioning', reason: 'launching' } as const
+    const underWay = { reason: 'under-way', message: 'Attempt 1 is under way.' } as const
+    const status = statusOf({ ...underWay, attempts: [starting] })
+    const seen = (beat: Beat | undefined, own = status) =>
+      joinView(facts({ status: own, newest: { attempt: 1, beat, machine: machineOf(1) } }))
+    expect(seen(undefined)).toMatchObject({
+      ...{ state: 'provisioning', reason: 'launching', message: 'Getting a machine.' },
+    })
+    expect(seen(beatOf(1, { phase: 'setup' }))).toMatchObject({ state: 'provisioning' })
+    expect(seen(beatOf(1))).toMatchObject({ state: 'running', reason: 'training', message: 'Training.' })
+    expect(seen(beatOf(1, { phase: 'draining' }))).toMatchObject({ state: 'running' })
+    const pause = { reason: 'interrupted', message: 'Attempt 2 waits.' } as const
+    expect(seen(undefined, { ...status, ...pause })).toMatchObject({ state: 'provisioning', ...pause })
+    // A store that does not answer makes no running job one that starts.
+    expect(joinView(facts({ status, newest: undefined }))).toMatchObject({ state: 'running', ...underWay })
   })
 
   it('keeps the progress of the attempt before until the new one tells its own', () => {

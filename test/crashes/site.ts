@@ -6,6 +6,7 @@ import { createDecidingActivities } from '../../activities/deciding'
 import { Fleet } from '../../activities/fleet'
 import { createPlanningActivities } from '../../activities/planning'
 import type { OwnerLookup } from '../../activities/garbage'
+import { createStoppingActivities } from '../../activities/stopping'
 import { createStoreActivities } from '../../activities/store-garbage'
 import { Treasury } from '../../activities/treasury'
 import { createWatchActivities } from '../../activities/watch'
@@ -128,6 +129,7 @@ export class Site {
       }),
       ...createCopyingActivities({ store, now }),
       ...createDecidingActivities({ store, now, treasury }),
+      ...createStoppingActivities({ client }),
       ...createStoreActivities({ store, now, owners, treasury }),
     }
   }

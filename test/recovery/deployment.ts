@@ -9,6 +9,7 @@ import { pino } from 'pino'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/deciding'
 import { createPlanningActivities } from '../../activities/planning'
+import { createStoppingActivities } from '../../activities/stopping'
 import { createStoreActivities } from '../../activities/store-garbage'
 import { WaitingLine } from '../../activities/waiting-line'
 import { Crucible, type ClientConfig } from '../../client'
@@ -241,6 +242,7 @@ async function workersOf(
       }),
       ...createCopyingActivities({ store, now: Date.now }),
       ...createDecidingActivities({ store, now: Date.now }),
+      ...createStoppingActivities({ client }),
       ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },
     ...authentication.workerOptions(),

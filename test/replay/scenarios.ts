@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { WORKFLOW_TYPES, ORCHESTRATOR_QUEUE, treasuryWorkflowId } from '../../core/queues'
+import { treasuryWorkflowId } from '../../core/queues'
 import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
 import type { RecordKind } from '../../core/record'
 import { CLOCK_SLACK_MS } from '../../core/time'
 import { USEFUL_RUN_MS } from '../../planner/assumptions'
-import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { until } from '../support/until'
 import {
-  ON_DEMAND,
   QUICK,
   SPOT,
   statusOf,
@@ -19,15 +17,8 @@ import {
 } from '../workflows/harness'
 import { carryOf } from '../workflows/carry'
 import { cancelledWithCheckpoint, holdCopies, SOURCE_JOB } from '../workflows/two-jobs'
-
-/** One branch of a workflow: how to live through it, and the workflow whose history tells it. */
-export interface Scenario {
-  /** `<workflow>.<what happens>`: the history's file is named so. */
-  name: string
-  wishes?: WorldWishes
-  /** Answers the id of the workflow to record, closed. */
-  play: (deployment: Deployment) => Promise<string>
-}
+import { GARBAGE_SCENARIOS } from './garbage-scenarios'
+import type { Scenario } from './scenario'
 
 const JOB = 'job/job-test'
 const ATTEMPT = 'job/job-test/1'
@@ -82,7 +73,6 @@ const AFTER_LAUNCH: WorldWishes = { capabilities: { runnerStart: 'after-launch' 
 const QUOTA = { class: 'quota', message: 'no more of these' } as const
 const UNREACHABLE = { class: 'unreachable', message: 'The agent never came.' } as const
 const CAPACITY = { class: 'capacity', message: 'out of stock' } as const
-const DEPLOYMENT = 'dep-0123456789'
 
 /** A block that is worth a start for half a minute, and that the job is driven from a minute and a half later; elsewhere it is soon done. */
 const ENDING: WorldWishes = {
@@ -460,6 +450,24 @@ export const SCENARIOS: readonly Scenario[] = [
       return SECOND_ATTEMPT
     },
   },
+  {
+    name: 'attempt.given-up-then-shorter',
+    wishes: {
+      behave: () => ({ stepsTotal: 10_000, hangsAtStep: 20 }),
+      timing: { silenceMs: 600, drainMs: 60_000 },
+    },
+    play: ofAttempt((d) =>
+      played(d, {}, async (job) => {
+        const attempt = d.client.workflow.getHandle(ATTEMPT)
+        await until(async () => {
+          const { pendingActivities } = (await attempt.describe()).raw
+          return pendingActivities?.some(({ activityType }) => activityType?.name === 'settle') === true
+        })
+        await job.cancel()
+        await job.executeUpdate('cancelNow')
+      }),
+    ),
+  },
   { name: 'attempt.drained', wishes: LONG, play: ofAttempt((d) => played(d, {}, (job) => job.cancel())) },
   {
     name: 'attempt.drain-window-over',
@@ -495,52 +503,5 @@ export const SCENARIOS: readonly Scenario[] = [
     play: ofAttempt((d) => played(d, {}, () => d.client.workflow.getHandle(ATTEMPT).cancel())),
   },
 
-  {
-    name: 'garbageCollection.kept-then-ended',
-    wishes: { wares: [SPOT, ON_DEMAND], ...LONG },
-    play: async (d) => {
-      await putDocument(d.store, layout.deployment(), { id: DEPLOYMENT })
-      const job = await d.submit()
-      await running(job)
-      await d.stop('orchestrator')
-      await d.client.workflow.getHandle(ATTEMPT).terminate()
-      await job.terminate()
-      await d.startOrchestrator()
-      await d.client.workflow.execute(WORKFLOW_TYPES.garbageCollection, {
-        workflowId: 'gc',
-        taskQueue: ORCHESTRATOR_QUEUE,
-        args: [{ deployment: DEPLOYMENT, backends: ['scripted'], graceMs: 100, isDryRun: false }],
-      })
-      return 'gc'
-    },
-  },
-  {
-    name: 'garbageCollection.unfinished-upload',
-    play: async (d) => {
-      await putDocument(d.store, layout.deployment(), { id: DEPLOYMENT })
-      const uploads = [{ id: 'left', key: layout.beat('job-gone', 1), sizeBytes: 1, beganAtMs: 0 }]
-      Object.assign(d.store, {
-        unfinished: async () => [...uploads],
-        abandon: async () => void uploads.pop(),
-      })
-      await d.client.workflow.execute(WORKFLOW_TYPES.garbageCollection, {
-        workflowId: 'gc',
-        taskQueue: ORCHESTRATOR_QUEUE,
-        args: [{ deployment: DEPLOYMENT, backends: ['scripted'], graceMs: 100, isDryRun: false }],
-      })
-      return 'gc'
-    },
-  },
-  {
-    name: 'garbageCollection.nothing',
-    play: async (d) => {
-      await putDocument(d.store, layout.deployment(), { id: DEPLOYMENT })
-      await d.client.workflow.execute(WORKFLOW_TYPES.garbageCollection, {
-        workflowId: 'gc',
-        taskQueue: ORCHESTRATOR_QUEUE,
-        args: [{ deployment: DEPLOYMENT, backends: ['scripted'], graceMs: 100, isDryRun: true }],
-      })
-      return 'gc'
-    },
-  },
+  ...GARBAGE_SCENARIOS,
 ]

@@ -35,8 +35,8 @@ function draining(deployment: Deployment): Promise<void> {
   return eventually(async () => (await beatOf(deployment))?.phase === 'draining')
 }
 
-/** The activities that the job itself waits for. */
-async function pendingOf(job: JobHandle): Promise<(string | null | undefined)[]> {
+/** The activities that a job, or an attempt, itself waits for. */
+async function pendingOf(job: Pick<JobHandle, 'describe'>): Promise<(string | null | undefined)[]> {
   const { raw } = await job.describe()
   return (raw.pendingActivities ?? []).map(({ activityType }) => activityType?.name)
 }
@@ -56,6 +56,26 @@ describe('what the owner can tell a job', () => {
       expect(attempts[0]).toMatchObject({ state: 'stopped', reason: 'cancelled', stepsLost: 0 })
       expect(checkpoint!.step).toBeGreaterThanOrEqual(25)
       expect(deployment.world.machines.map((machine) => machine.state)).toEqual(['gone'])
+    }),
+  )
+
+  it.concurrent(
+    'cancels it by a signal of the workflow itself where the worker cannot send one',
+    inWorld(long, async (deployment) => {
+      const job = await deployment.submit()
+      await running(job)
+      const { workflow } = deployment.client
+      const getHandle = workflow.getHandle.bind(workflow)
+      const signal = jest.fn(() => Promise.reject(new Error('no route to the server')))
+      workflow.getHandle = ((id: string) =>
+        id === 'job/job-test/1' ? { ...getHandle(id), signal } : getHandle(id)) as typeof workflow.getHandle
+      await job.cancel()
+      expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+      expect(signal).toHaveBeenCalledTimes(1)
+      expect((await statusOf(job)).attempts[0]).toMatchObject({ state: 'stopped', reason: 'cancelled' })
+      const { events } = await job.fetchHistory()
+      const sent = events!.filter((event) => event.signalExternalWorkflowExecutionInitiatedEventAttributes)
+      expect(sent).toHaveLength(1)
     }),
   )
 
@@ -99,6 +119,31 @@ describe('what the owner can tell a job', () => {
         expect(Date.now() - askedAtMs).toBeLessThan(20_000)
         // Its runner obeyed: it has left a result, which a machine that is ended as it is does not.
         expect(await deployment.store.head(layout.result('job-test', 1))).toBeDefined()
+        expect(deployment.world.machines.map((machine) => machine.state)).toEqual(['gone'])
+      },
+    ),
+  )
+
+  it.concurrent(
+    'cancels it now while its attempt stops a machine that was given up',
+    inWorld(
+      {
+        behave: () => ({ ...LONG, hangsAtStep: 20 }),
+        timing: { silenceMs: 600, drainMs: 150_000 },
+      },
+      async (deployment) => {
+        const job = await deployment.submit()
+        await running(job)
+        const attempt = deployment.client.workflow.getHandle('job/job-test/1')
+        await eventually(async () => (await pendingOf(attempt)).includes('settle'))
+        await job.cancel()
+        await inState(job, 'stopping')
+        expect(await pendingOf(attempt)).toContain('settle')
+        const askedAtMs = Date.now()
+        await job.executeUpdate('cancelNow')
+        expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+        // Far less than the window that the settlement began with.
+        expect(Date.now() - askedAtMs).toBeLessThan(20_000)
         expect(deployment.world.machines.map((machine) => machine.state)).toEqual(['gone'])
       },
     ),
@@ -244,6 +289,27 @@ describe('limits', () => {
       expect(machine!.endedAtMs!).toBeLessThanOrEqual(deadlineAtMs)
       expect((await statusOf(job)).attempts[0]).toMatchObject({ reason: 'deadline', stepsLost: 0 })
     }),
+  )
+
+  it.concurrent(
+    'stops for a deadline brought nearer while the job itself stops a machine',
+    inWorld(
+      { behave: () => ({ ...LONG, isDeaf: true }), timing: { drainMs: 8_000, powerOffMs: 1_000 } },
+      async (deployment) => {
+        const job = await deployment.submit({ deadlineAtMs: Date.now() + 600_000 })
+        await running(job)
+        await deployment.terminateAttempt()
+        await eventually(async () => (await pendingOf(job)).includes('settle'))
+        const deadlineAtMs = Date.now() + 8_000 + 1_000 + 1_500
+        await job.executeUpdate('extend', { args: [{ deadlineAtMs }] })
+        expect(await pendingOf(job)).toContain('settle')
+        expect(await ended(job)).toMatchObject({ status: 'FAILED', type: 'deadline-reached' })
+        const { attempts, attemptsTotal } = await statusOf(job)
+        expect(attemptsTotal).toBe(1)
+        expect(attempts[0]!.endedAtMs).toBeLessThanOrEqual(deadlineAtMs)
+        expect(deployment.world.machines.map((machine) => machine.state)).toEqual(['gone'])
+      },
+    ),
   )
 
   it.concurrent(

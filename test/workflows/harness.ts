@@ -4,13 +4,14 @@ import { Worker } from '@temporalio/worker'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/deciding'
 import { createPlanningActivities } from '../../activities/planning'
+import { createStoppingActivities } from '../../activities/stopping'
 import { createStoreActivities } from '../../activities/store-garbage'
 import { Treasury } from '../../activities/treasury'
 import { WaitingLine } from '../../activities/waiting-line'
 import type { OwnerLookup } from '../../activities/garbage'
 import type { Backend } from '../../backends/backend'
 import type { JobSpec } from '../../core/job'
-import type { JobInput, JobResult, JobStatus } from '../../core/messages'
+import type { AttemptStatus, JobInput, JobResult, JobStatus } from '../../core/messages'
 import { microUsd } from '../../core/money'
 import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import type { MonthlyLimits } from '../../core/treasury'
@@ -216,6 +217,7 @@ export class ControlPlane extends Workforce {
         }),
         ...createCopyingActivities({ store, now }),
         ...createDecidingActivities({ store, now, treasury }),
+        ...createStoppingActivities({ client }),
         ...createStoreActivities({ store, now, owners, treasury }),
       },
       ...this.authentication.workerOptions(this.ground.deployment),
@@ -297,8 +299,28 @@ export { SPEC }
 
 export type JobHandle = WorkflowHandleWithFirstExecutionRunId & { result(): Promise<JobResult> }
 
-export function statusOf(job: JobHandle): Promise<JobStatus> {
-  return job.query<JobStatus>('status')
+/** Where the job is, with how far its attempt has come by the attempt's own word: as views join it. */
+export async function statusOf(job: JobHandle): Promise<JobStatus> {
+  const status = await job.query<JobStatus>('status')
+  const last = status.attempts.at(-1)
+  if (status.state !== 'running' || last === undefined || last.endedAtMs !== undefined) return status
+  const attempt = await job.client
+    .getHandle(last.workflowId)
+    .query<AttemptStatus>('status')
+    .catch(() => undefined)
+  if (attempt === undefined) return status
+  const { state, reason, handle } = attempt
+  const isStarting = state === 'provisioning'
+  const attempts = [
+    ...status.attempts.slice(0, -1),
+    isStarting ? last : { ...last, state, reason, ...(handle && { realised: handle.realised }) },
+  ]
+  if (!isStarting) return { ...status, attempts, reason: 'training', message: 'Training.' }
+  return {
+    ...status,
+    ...{ attempts, state: 'provisioning' },
+    ...(status.reason === 'under-way' && { reason: 'launching' }),
+  }
 }
 
 /** Makes tests that have a deployment each, so that all of them run side by side. The connection is there once they run. */

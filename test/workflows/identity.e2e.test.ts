@@ -4,14 +4,16 @@ import { startLeashed } from '../../cli/dev/temporal/leash'
 import { DEV_NAMESPACE, serverArguments } from '../../cli/dev/temporal/launch'
 import { choosePorts } from '../../cli/dev/temporal/ports'
 import { waitUntilReady } from '../../cli/dev/temporal/ready'
+import { findJobs } from '../../client/list'
 import { makeJobId } from '../../core/ids'
+import type { JobState } from '../../core/job'
 import { attemptIdOf, JOB_ID_PATTERN, parseAttemptId, SEARCH_ATTRIBUTES } from '../../core/queues'
 import { readRecords } from '../../storage/record'
 import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
 import { Deployment, LONG, SPOT, statusOf, worldsOn, type JobHandle, type WorldWishes } from './harness'
 import { WARNING } from '../backends/scripted/scripted-runner'
 import { until } from '../support/until'
-import { forReason, inState, TEST_LIMIT_MS } from './looks'
+import { eventually, forReason, inState, TEST_LIMIT_MS } from './looks'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -110,6 +112,12 @@ interface Metadata {
   currentDetails: string
 }
 
+/** The page of the job's first attempt. */
+async function attemptPage({ client }: JobHandle): Promise<string> {
+  const attempt = client.getHandle('job/job-test/1')
+  return (await attempt.query<Metadata>('__temporal_workflow_metadata')).currentDetails
+}
+
 describe("the job's page in the Temporal UI", () => {
   it.concurrent(
     'tells state, place and reasons in the words of the plan, and there is one query',
@@ -118,10 +126,13 @@ describe("the job's page in the Temporal UI", () => {
       await inState(job, 'running')
       const page = await job.query<Metadata>('__temporal_workflow_metadata')
       const status = await statusOf(job)
-      expect(page.currentDetails).toContain('**running**: Training.')
+      expect(page.currentDetails).toContain('**running** (under-way): Attempt 1 is under way.')
       const reasons = status.placementReasons.join('; ').replace(/\$[\d.]+/g, (amount) => `\`${amount}\``)
       expect(page.currentDetails).toContain(`**Why here:** ${reasons}`)
-      expect(page.currentDetails).toContain('\n1. **running** on scripted spot v100\n')
+      expect(page.currentDetails).toContain('\n1. **under way** on scripted spot\n')
+      const ofAttempt = await attemptPage(job)
+      expect(ofAttempt).toMatch(/^\*\*running\*\*/)
+      expect(ofAttempt).toContain('- got: spot v100 a')
       expect(page.currentDetails).toContain('- deadline: 20')
       const names = (definitions: { name: string }[]): string[] =>
         definitions.map(({ name }) => name).filter((name) => !name.startsWith('__'))
@@ -132,10 +143,30 @@ describe("the job's page in the Temporal UI", () => {
       const { searchAttributes } = await job.describe()
       expect(searchAttributes).toMatchObject({
         [SEARCH_ATTRIBUTES.state]: ['running'],
-        [SEARCH_ATTRIBUTES.reason]: ['training'],
+        [SEARCH_ATTRIBUTES.reason]: ['under-way'],
         [SEARCH_ATTRIBUTES.backend]: ['scripted:spot'],
       })
     }),
+  )
+
+  it.concurrent(
+    'leaves it to the index of attempts whether a job under way runs',
+    inWorld(
+      { behave: ({ jobId }) => ({ ...LONG, neverBoots: jobId === 'job-boots' }) },
+      async (deployment) => {
+        const { client } = deployment
+        await deployment.submit({}, { jobId: 'job-runs' })
+        await deployment.submit({}, { jobId: 'job-boots' })
+        const found = async (...states: JobState[]): Promise<string[]> =>
+          (await findJobs(client, { states })).map(({ workflowId }) => workflowId).sort()
+        await eventually(async () => (await found('running')).length > 0)
+        expect(await found('running')).toEqual(['job/job-runs'])
+        await eventually(async () => (await found('provisioning')).length === 1)
+        expect(await found('provisioning', 'failed')).toEqual(['job/job-boots'])
+        expect(await found('running', 'provisioning')).toEqual(['job/job-boots', 'job/job-runs'])
+        expect(await found('stopping')).toEqual([])
+      },
+    ),
   )
 
   const WARNS = { ...LONG, stepsPerSecond: 20, warns: { fromStep: 10, untilStep: 60 } }
@@ -151,7 +182,6 @@ describe("the job's page in the Temporal UI", () => {
         return read.map(({ currentDetails }) => currentDetails.includes(`:** ${WARNING.text}`))
       }
       await inState(job, 'running')
-      expect(await pages()).toEqual([false, false])
       await until(async () => (await pages()).every((isShown) => isShown))
       await until(async () => (await pages()).every((isShown) => !isShown))
     }),

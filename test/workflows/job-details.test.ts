@@ -83,7 +83,7 @@ describe("a job's page in the Temporal UI", () => {
       '1. **interrupted** on scripted spot v100, 1m 30s, `$0.01`, 5 steps lost: The machine was taken back.',
       '2. **stopped** on scripted spot v100, 1m 30s, `$0.01`: migrated',
       '3. **succeeded** on scripted spot v100, asked for on-demand, 1m 30s, `$0.01`',
-      '4. **provisioning** on scripted spot: launching',
+      '4. **under way** on scripted spot',
     ])
     expect(lines.join('\n')).not.toContain('|')
   })

@@ -13,6 +13,7 @@ jest.mock('@temporalio/workflow', () => ({
   setHandler: () => undefined,
   setCurrentDetails: () => undefined,
   upsertSearchAttributes: () => undefined,
+  patched: () => true,
   workflowInfo: () => ({ runId: 'run-1' }),
 }))
 

@@ -21,7 +21,7 @@ jest.mock('@temporalio/workflow', () => {
       workflowInfo: () => ({ runId: 'run' }),
       allHandlersFinished: () => true,
     },
-    ...{ setHandler: none, setCurrentDetails: none, upsertSearchAttributes: none },
+    ...{ setHandler: none, setCurrentDetails: none, upsertSearchAttributes: none, patched: () => true },
     ...{ defineSignal: none, defineUpdate: none, defineQuery: none },
   }
 })

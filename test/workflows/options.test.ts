@@ -130,15 +130,16 @@ describe('waiting for a machine', () => {
   })
 })
 
-describe('plan and decide', () => {
+describe('plan, decide, and the word to an attempt that it is to stop', () => {
   it('are local: one marker each', () => {
     const { local } = activities
-    expect(proxiedLocally).toEqual([optionsOf(local, 'plan'), optionsOf(local, 'decide')])
+    const names = ['plan', 'decide', 'stopAttempt'] as const
+    expect(proxiedLocally).toEqual(names.map((name) => optionsOf(local, name)))
     expect(proxied).not.toContain(optionsOf(local, 'plan'))
   })
 
   it('are tried locally once: a local activity that is retried keeps its workflow from hearing anything', () => {
-    expect(proxiedLocally.map(({ retry }) => retry)).toEqual([{ maximumAttempts: 1 }, { maximumAttempts: 1 }])
+    for (const { retry } of proxiedLocally) expect(retry).toEqual({ maximumAttempts: 1 })
   })
 })
 

@@ -9,6 +9,7 @@ import { createCopyingActivities } from '../../../activities/copying'
 import { createDecidingActivities } from '../../../activities/deciding'
 import { failureInterceptor } from '../../../activities/failures'
 import { createPlanningActivities } from '../../../activities/planning'
+import { createStoppingActivities } from '../../../activities/stopping'
 import { createStoreActivities } from '../../../activities/store-garbage'
 import { createEc2Backend } from '../../../backends/ec2'
 import { IMAGE_DEFAULT } from '../../../backends/ec2/config'
@@ -111,6 +112,7 @@ async function deployInto(world: WorldText): Promise<void> {
       }),
       ...createCopyingActivities({ store, now: Date.now }),
       ...createDecidingActivities({ store, now: Date.now }),
+      ...createStoppingActivities({ client }),
       ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },
     interceptors: { activity: [() => ({ inbound: failureInterceptor })] },

@@ -1,0 +1,46 @@
+import { condition, patched } from '@temporalio/workflow'
+import type { Settlement } from '../core/activities'
+import type { DrainRequest } from '../core/messages'
+import type { Order } from '../core/plan'
+import { orchestrator } from './activities'
+import { forever, foreverUntil, kept, type TroublePage } from './forever'
+
+/** A settlement, and who may cut its window short. */
+export interface WindowedSettlement {
+  order: Order
+  settle: () => Promise<Settlement>
+  /** The time that the settlement gives a machine to save and stop. */
+  windowMs: number
+  /** The newest request to stop, with the shortest window so far; undefined before the first. */
+  requested: () => DrainRequest | undefined
+  page: TroublePage
+}
+
+/** Settles an attempt, and has its machine hear of a window that becomes shorter meanwhile. */
+export async function settleInWindow(settlement: WindowedSettlement): Promise<Settlement> {
+  const life = { isOver: false }
+  const settling = kept(forever(settlement.settle, settlement.page).finally(() => (life.isOver = true)))
+  const [settled] = await Promise.all([settling, shorten(settlement, life)])
+  return settled
+}
+
+/** Puts each window shorter than that of the settlement where the runner and the settlement read it. */
+async function shorten(
+  { order, windowMs, requested, page }: WindowedSettlement,
+  life: { isOver: boolean },
+): Promise<void> {
+  const { jobId, attempt } = order
+  for (let grantedMs = windowMs; ;) {
+    await condition(() => life.isOver || (requested()?.windowMs ?? grantedMs) < grantedMs)
+    const request = requested()
+    // Older jobs and attempts let their settlement go on with its first window.
+    if (life.isOver || request === undefined || !patched('shorter-settlements')) return
+    grantedMs = request.windowMs
+    const drain = { reason: request.reason, windowMs: grantedMs }
+    await foreverUntil(
+      () => life.isOver,
+      () => orchestrator.drain({ jobId, attempt, drain, isNext: true }),
+      page,
+    )
+  }
+}
