@@ -16,7 +16,8 @@ function refusing(...rejections: Rejection[]): void {
   const plan: Plan = {
     ...{ placements: [], rejections, isDurationAssumed: false, offersSha256: '', silentBackends: [] },
   }
-  world.client = { activity: { execute: async () => plan } } as unknown as Partial<Client>
+  const schedule = { getHandle: () => ({ describe: async () => ({ action: { args: [] } }) }) }
+  world.client = { schedule, activity: { execute: async () => plan } } as unknown as Partial<Client>
 }
 
 const asked = (): Promise<unknown> =>
