@@ -101,7 +101,7 @@ async function start(host: Host, machine: MachineRecord): Promise<void> {
     if (view?.state === 'stopping' || view?.hasDirectory === false) await endProcesses(host, machine)
     // Where it was started, and only the record of its process could not be written, it is found without.
     if (failure === undefined || (view !== undefined && view.state !== 'unstarted')) return
-    await removeDirectory(host, attemptId)
+    await removeDirectory(host, machine)
   } catch (error) {
     const message = `whether the runner was started is not known: ${messageOf(error)}`
     throw new BackendError({ class: 'transient', message }, { cause: error })

@@ -15,11 +15,12 @@ const GIB = 1024 ** 3
 
 /** One offer for each capacity type, whether or not this host can hold the request. */
 export async function offers(host: Host, request: ResourceRequest, ctx: CallContext): Promise<Offer[]> {
-  const [{ gpus }, taken, disk] = await Promise.all([
+  const [{ gpus }, taken, users] = await Promise.all([
     host.gpus(ctx.signal),
     takenOn(host),
-    diskOf(host.paths.root),
+    host.jobUsers(ctx.signal),
   ])
+  const disk = await diskOf(users.kind === 'on' ? users.folder : host.paths.root)
   // Where no GPU is what was asked for, the others are shown all the same: the planner says what they lack.
   const kind = chooseKind(gpus, request, taken) ?? chooseKind(gpus, {}, taken)
   const needs = needsOf(request)

@@ -9,9 +9,10 @@ import { unlessAborted } from './calls'
 import { whyNoContainers } from './containers'
 import { invalid, localError, messageOf } from './errors'
 import type { Host } from './host'
+import { chooseUid, folderOf, USERS_REMEDY, type JobUser } from './job-users'
 import { whyPythonWontDo } from './python'
 import type { MachineRecord } from './records'
-import { chooseKind, needsOf, takenOn, whyFull } from './slots'
+import { chooseKind, needsOf, takenOn, whyFull, type Taken } from './slots'
 
 /** The offer of this host that an order takes; throws `invalid` for an order that this host can never carry out. */
 export async function assertPossible(host: Host, order: Order, signal: AbortSignal): Promise<Offer> {
@@ -32,6 +33,10 @@ export async function assertPossible(host: Host, order: Order, signal: AbortSign
     (order.runner.image === null ? undefined : await whyNoContainers(environment, signal)) ??
     (await whyPythonWontDo(python, environment, signal))
   if (whyNot !== undefined) throw new BackendError(whyNot)
+  const users = await host.jobUsers(signal)
+  if (users.kind === 'refused' && order.runner.image === null) {
+    throw invalid(`jobs cannot run as users of their own: ${users.why}`, USERS_REMEDY)
+  }
   return offer
 }
 
@@ -77,6 +82,7 @@ export async function recordFor(
     const message = `this host is full: ${why}`
     throw new BackendError({ class: 'capacity', message, retryAfterMs: FREE_AGAIN_MS })
   }
+  const user = order.runner.image === null ? await userFor(host, { attemptId, taken, signal }) : undefined
   const { type, place, priceMicroUsdPerHour } = offer
   return {
     owner: { deployment, jobId, attemptId },
@@ -88,5 +94,17 @@ export async function recordFor(
     attempt,
     storeUrl,
     runnerSha256,
+    ...(user && { user }),
   }
+}
+
+/** A container has walls of its own, and is started by root. */
+async function userFor(
+  host: Host,
+  { attemptId, taken, signal }: { attemptId: string; taken: Taken; signal: AbortSignal },
+): Promise<JobUser | undefined> {
+  const users = await host.jobUsers(signal)
+  if (users.kind !== 'on') return undefined
+  const uid = await chooseUid(users.range, attemptId, taken.uids)
+  return { uid, folder: folderOf(users.folder, host.paths.root, attemptId) }
 }

@@ -21,6 +21,7 @@ export function needsOf(request: ResourceRequest): Needs {
 export interface Taken {
   slots: number
   gpus: Set<number>
+  uids: Set<number>
 }
 
 export async function takenOn(host: Host): Promise<Taken> {
@@ -28,6 +29,7 @@ export async function takenOn(host: Host): Promise<Taken> {
   return {
     slots: machines.reduce((sum, machine) => sum + machine.slots, 0),
     gpus: new Set(machines.flatMap((machine) => machine.gpus)),
+    uids: new Set(machines.flatMap(({ user }) => (user === undefined ? [] : [user.uid]))),
   }
 }
 

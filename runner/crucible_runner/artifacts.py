@@ -8,16 +8,10 @@ from typing import Callable, Dict, List, Optional, Tuple
 from .clock import Clock
 from .documents import is_utf8
 from .keys import Keys
-from .paths import Paths
 from .retry import GaveUp, Pauses, Remark, Trouble
 from .store import Store, StoreError
 from .transfer import IsOver, upload_whole
 from .walls import NO_WALLS, Walls, path_of
-
-
-def walls_of(order: dict, paths: Paths) -> Walls:
-    """A job without a container reads what its user reads anyway."""
-    return NO_WALLS if order["image"] is None else Walls(paths.of_job)
 
 
 def find_artifacts(

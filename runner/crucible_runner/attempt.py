@@ -30,7 +30,7 @@ from .limits import Limits, Spent
 from .logs import LogBook
 from .memory import Memory, boot_id
 from .notices import open_hint, open_source
-from .paths import Paths, checkpoint_directory, read_plain, write_whole
+from .paths import Paths, checkpoint_directory, make_folders, read_plain, write_whole
 from .phases import Phases
 from .progress import Progress
 from .retry import GaveUp, Patience, Trouble, persist
@@ -38,6 +38,7 @@ from .seals import unseal_grant
 from .shipper import Shipper
 from .stop import Stop
 from .store import Store, open_store
+from .user import give
 from .walls import NO_WALLS, Walls
 from .watch import Hint, Watch, watch_notice
 
@@ -56,7 +57,7 @@ class Attempt:
         self.options = options
         self.post = post
         self.clock = clock
-        self.paths = Paths(options.root)
+        self.paths = Paths(options.root, options.job_root)
         self.memory = Memory(self.paths.memory, options.attempt_id, clock, boot_id())
         self.store: Store = open_store(options.store, options.grant_file, options.secret_key_file)
         self.keys = Keys(options.job, options.attempt)
@@ -147,10 +148,14 @@ class Attempt:
     def begin_checkpoints(self) -> None:
         """Before the command is started, and again before it is started with another checkpoint."""
         checkpoint = self.order["checkpoint"]
-        os.makedirs(self.directory, exist_ok=True)
-        walls = NO_WALLS if self.order["image"] is None else Walls((*self.paths.of_job, self.paths.held))
+        walls = self.walls(self.paths.held)
+        # Before it is made: the command may have put a link on the way to it.
         if not walls.holds(self.directory):
             raise Failed("setup", "the checkpoint directory is a link that leads out of the job's directories")
+        made = make_folders(self.directory)
+        if self.options.user is not None:
+            for path in made:
+                os.chown(path, self.options.user, self.options.user, follow_symlinks=False)
         wanted = Filter(checkpoint.get("include", ()), checkpoint.get("exclude", ()), walls)
         rules = Rules(checkpoint["quietMs"], checkpoint.get("complete", ()), wanted)
         self.looks = Looks(self.paths, self.directory, rules, self.clock, self.progress)
@@ -164,6 +169,19 @@ class Attempt:
         self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
         self.checkpoints.on_new = self._note_new_checkpoint
         self.overdue = Overdue(self.checkpoints, self.looks, self.directory, self.paths.work, self.clock)
+
+    def walls(self, *more: str) -> Walls:
+        """A job without a container or a user of its own reads what the runner reads anyway."""
+        is_apart = self.order["image"] is not None or self.options.user is not None
+        return Walls((*self.paths.of_job, *more)) if is_apart else NO_WALLS
+
+    def give_directories(self) -> None:
+        """Before the first command of the job: what was fetched and restored becomes its own."""
+        user = self.options.user
+        if user is not None:
+            self.remark("the commands of this job run as a user of their own (uid %d)" % user)
+            for path in self.paths.for_user:
+                give(path, user)
 
     def _note_new_checkpoint(self) -> None:
         """The command has gone on from what it was given, unless it counts from the beginning again."""
