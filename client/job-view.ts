@@ -2,7 +2,7 @@
 import type { Metering } from '../core/activities'
 import type { Checkpoint, CheckpointState, RunnerWarning } from '../core/checkpoint'
 import type { Continuation } from '../core/continuation'
-import type { Phase, RunnerPhase } from '../core/documents'
+import type { Phase, RunnerPhase, Saving } from '../core/documents'
 import type { RealisedOffer } from '../core/handle'
 import type { JobReason, JobState } from '../core/job'
 import type { AttemptState } from '../core/ledger'
@@ -104,6 +104,8 @@ export interface AttemptView extends PlacementView {
   phase: RunnerPhase | null
   /** When the provider said that it may take the machine back sooner than others; null when it has not, or it is over. */
   rebalanceAtMs: number | null
+  /** How far its runner is with saving artifacts or a checkpoint; null while it saves nothing, and when it is over. */
+  saving: Saving | null
   launchedAtMs: number | null
   endedAtMs: number | null
   costMicroUsd: MicroUsd

@@ -194,6 +194,18 @@ export interface RunnerTimes {
   noNoticeAtMs?: number | null
 }
 
+/** How far the runner is with saving files into the store. */
+export interface Saving {
+  what: 'artifacts' | 'checkpoint'
+  filesDone: number
+  filesTotal: number
+  /** Sent to the store. */
+  bytesDone: number
+  bytesTotal: number
+  /** Read for their digests, which comes first; missing where that is one with sending. */
+  bytesRead?: number
+}
+
 /** `beat.json`: the runner is alive. Overwritten every `beatMs`. */
 export interface Beat extends RunnerTimes, CheckpointNews {
   attemptId: string
@@ -210,6 +222,8 @@ export interface Beat extends RunnerTimes, CheckpointNews {
   logLines: number
   /** When the provider said that the machine may be taken back sooner than others; missing as long as it has not. */
   rebalanceAtMs?: number
+  /** Missing while it saves nothing. */
+  saving?: Saving
   /** The runner's wall clock, for display and for judging clock slack. */
   clockMs: number
   /** Milliseconds since the runner started, monotonic. */

@@ -10,6 +10,7 @@ from typing import Callable, List, Optional, Tuple
 
 import crucible_job
 
+from .artifacts import Keeper
 from .beats import Beats
 from .checkpoint.history import RestoreBook
 from .checkpoint.looks import Looks, Rules
@@ -38,7 +39,6 @@ from .seals import unseal_grant
 from .shipper import Shipper
 from .stop import Stop
 from .store import Store, open_store
-from .user import give
 from .walls import NO_WALLS, Walls
 from .watch import Hint, Watch, watch_notice
 
@@ -71,6 +71,8 @@ class Attempt:
         self.checkpoints: Optional[Checkpoints] = None
         self.restored: Optional[Restored] = None
         """What the command was started with."""
+        self.keeper: Optional[Keeper] = None
+        """Of the artifacts, once it is their turn."""
         self.overdue: Optional[Overdue] = None
         self.rebalance_at_ms: Optional[int] = None
         """Since when the provider recommends to leave this machine, if it does."""
@@ -174,14 +176,6 @@ class Attempt:
         """A job without a container or a user of its own reads what the runner reads anyway."""
         is_apart = self.order["image"] is not None or self.options.user is not None
         return Walls((*self.paths.of_job, *more)) if is_apart else NO_WALLS
-
-    def give_directories(self) -> None:
-        """Before the first command of the job: what was fetched and restored becomes its own."""
-        user = self.options.user
-        if user is not None:
-            self.remark("the commands of this job run as a user of their own (uid %d)" % user)
-            for path in self.paths.for_user:
-                give(path, user)
 
     def _note_new_checkpoint(self) -> None:
         """The command has gone on from what it was given, unless it counts from the beginning again."""
@@ -317,7 +311,13 @@ class Attempt:
             "phases": self.phases.document(),
         }
         hint = {} if self.rebalance_at_ms is None else {"rebalanceAtMs": self.rebalance_at_ms}
-        return dict(beat, **self.times(), **hint)
+        saving = self._saving()
+        return dict(beat, **self.times(), **hint, **({} if saving is None else {"saving": saving}))
+
+    def _saving(self) -> Optional[dict]:
+        if self.keeper is not None:
+            return self.keeper.saving.document()
+        return self.checkpoints.saving() if self.checkpoints is not None else None
 
 
 def install_helper(paths: Paths) -> None:

@@ -235,6 +235,7 @@ class Life:
         order = attempt.order
         walls, gib_max = attempt.walls(), order.get("artifactGiBMax", GIB_MAX)
         keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark, walls, gib_max)
+        attempt.keeper = keeper
         try:
             found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"], keeper.walls)
             for remark in remarks:

@@ -16,7 +16,7 @@ from .paths import write_whole
 from .retry import Pauses
 from .stop import Drain
 from .symptoms import is_full, oom_kills, speaks_of_full_disk
-from .user import hint_of, why_unreachable
+from .user import give, hint_of, why_unreachable
 from .verdict import End, failure_words, judge
 from .workload import Machine, Sink, Workload
 
@@ -51,7 +51,7 @@ class Running:
     def set_up(self) -> None:
         """Raises `Failed` or `Stopped` when the attempt ends here."""
         attempt, order = self._attempt, self._attempt.order
-        attempt.give_directories()
+        self._give_directories()
         if order["image"] is not None:
             self._docker = container.find_docker()
             attempt.container = container.container_name(order["attemptId"])
@@ -69,6 +69,14 @@ class Running:
                 raise stopped_early(drain.reason if drain is not None else "interrupted")
             if end.status != 0:
                 raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
+
+    def _give_directories(self) -> None:
+        """Before the first command of the job: what was fetched and restored becomes its own."""
+        attempt, user = self._attempt, self._attempt.options.user
+        if user is not None:
+            attempt.remark("the commands of this job run as a user of their own (uid %d)" % user)
+            for path in attempt.paths.for_user:
+                give(path, user)
 
     def _login(self) -> Optional[Login]:
         login = self._attempt.order.get("imageLogin")
