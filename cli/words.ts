@@ -1,7 +1,7 @@
 import type { Colors } from 'picocolors/types'
 import type { AttemptView, JobSummary, ProgressView } from '../client/job-view'
+import type { UploadProgress } from '../core/beat-parts'
 import type { Checkpoint, CheckpointState } from '../core/checkpoint'
-import type { Saving } from '../core/documents'
 import type { JobState } from '../core/job'
 import { formatUsd } from '../core/money'
 import { formatBytes } from '../core/resources'
@@ -34,7 +34,7 @@ export function progressInWords(progress: ProgressView | null): string {
 }
 
 /** `artifacts: 3 of 7 files, 12 GB of 40 GB`, with what is read where that is more. */
-export function savingInWords(saving: Saving): string {
+export function savingInWords(saving: UploadProgress): string {
   const { what, filesDone, filesTotal, bytesDone, bytesTotal, bytesRead = 0 } = saving
   const files = `${count(filesDone)} of ${plural(filesTotal, 'file')}`
   const read = bytesRead > bytesDone ? ` (${formatBytes(bytesRead)} read)` : ''

@@ -1,8 +1,9 @@
 /** The one picture of a job that the command line, its JSON and the dashboard show. */
 import type { Metering } from '../core/activities'
+import type { UploadProgress } from '../core/beat-parts'
 import type { Checkpoint, CheckpointState, RunnerWarning } from '../core/checkpoint'
 import type { Continuation } from '../core/continuation'
-import type { Phase, RunnerPhase, Saving } from '../core/documents'
+import type { Phase, RunnerPhase } from '../core/documents'
 import type { RealisedOffer } from '../core/handle'
 import type { JobReason, JobState } from '../core/job'
 import type { AttemptState } from '../core/ledger'
@@ -105,7 +106,7 @@ export interface AttemptView extends PlacementView {
   /** When the provider said that it may take the machine back sooner than others; null when it has not, or it is over. */
   rebalanceAtMs: number | null
   /** How far its runner is with saving artifacts or a checkpoint; null while it saves nothing, and when it is over. */
-  saving: Saving | null
+  saving: UploadProgress | null
   launchedAtMs: number | null
   endedAtMs: number | null
   costMicroUsd: MicroUsd

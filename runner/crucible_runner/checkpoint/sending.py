@@ -1,7 +1,7 @@
 """Brings the files of a checkpoint into the store, but for those that are there already."""
 
 import os
-from typing import Callable, Dict, List, NamedTuple, Sequence
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from ..clock import Clock
 from ..documents import is_utf8
