@@ -61,7 +61,7 @@ async function make(host: Host, order: Order, signal: AbortSignal): Promise<Mach
     await writeFile(join(staged, FILES.machineId), order.attemptId)
     // Two launches must not both find the same slot free.
     return await host.exclusive(SLOTS, signal, async () => {
-      const machine = await recordFor(host, { order, offer, signal })
+      const machine = await recordFor(host, { order, offer, runner: join(staged, FILES.runner), signal })
       await writeJson(join(staged, FILES.machine), machine)
       throwIfAborted(signal)
       return name(host, staged, machine)

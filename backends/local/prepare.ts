@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
@@ -70,7 +71,7 @@ const FREE_AGAIN_MS = SECOND_MS
 /** What an order takes of this host, written down; throws `capacity` when that is not free now. */
 export async function recordFor(
   host: Host,
-  { order, offer, signal }: { order: Order; offer: Offer; signal: AbortSignal },
+  { order, offer, runner, signal }: { order: Order; offer: Offer; runner: string; signal: AbortSignal },
 ): Promise<MachineRecord> {
   const { attemptId, jobId, deployment, attempt, storeUrl, runnerSha256, capacityType } = order
   const request = order.resources
@@ -82,7 +83,8 @@ export async function recordFor(
     const message = `this host is full: ${why}`
     throw new BackendError({ class: 'capacity', message, retryAfterMs: FREE_AGAIN_MS })
   }
-  const user = order.runner.image === null ? await userFor(host, { attemptId, taken, signal }) : undefined
+  const mayHaveUser = order.runner.image === null && (await knowsUsers(runner))
+  const user = mayHaveUser ? await userFor(host, { attemptId, taken, signal }) : undefined
   const { type, place, priceMicroUsdPerHour } = offer
   return {
     owner: { deployment, jobId, attemptId },
@@ -96,6 +98,11 @@ export async function recordFor(
     runnerSha256,
     ...(user && { user }),
   }
+}
+
+/** Jobs that began before an upgrade keep the runner of then, which would refuse to start. Names in an archive are not packed. */
+async function knowsUsers(runner: string): Promise<boolean> {
+  return (await readFile(runner)).includes('crucible_runner/user.py')
 }
 
 /** A container has walls of its own, and is started by root. */

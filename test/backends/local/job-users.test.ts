@@ -23,7 +23,7 @@ import { until } from '../../support/until'
 import { patiently } from '../harness'
 import { newJobId } from '../orders'
 import { LocalHarness, processesMarked } from './harness'
-import { useRealRunner } from './runners'
+import { STAND_IN, useRealRunner } from './runners'
 
 const realRunner = useRealRunner()
 // A Python of the system: that of the tests may be in root's home.
@@ -232,6 +232,22 @@ describe('a job with a user of its own', () => {
         m: expect.stringMatching(/not as root.*CRUCIBLE_LOCAL_UIDS=no/),
       }),
     )
+  })
+})
+
+describe('a runner from before users', () => {
+  asRoot('is started as it knows', async () => {
+    const old = await LocalHarness.make(STAND_IN, {
+      uids: { ...UIDS_DEFAULT, isWanted: true },
+      environment: { PATH: SYSTEM },
+    })
+    try {
+      const order = await old.order()
+      expect(await old.backend.launch(order, patiently())).toMatchObject({ kind: 'launched' })
+      expect(await old.startsOf(order.attemptId)).toBe(1)
+    } finally {
+      await old.dispose()
+    }
   })
 })
 
