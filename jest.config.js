@@ -14,6 +14,9 @@ const transform = {
 }
 const base = { testEnvironment: 'node', transform, modulePathIgnorePatterns: ['<rootDir>/dist'] }
 
+// Tests look into what their jobs write; those of jobs' own users turn it on.
+process.env.CRUCIBLE_LOCAL_UIDS ??= 'no'
+
 // The SDK warns in every process that Node 20 will be too old for it one day; so does no worker of ours.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
 

@@ -1,8 +1,10 @@
 import type { Colors } from 'picocolors/types'
 import type { AttemptView, JobSummary, ProgressView } from '../client/job-view'
+import type { UploadProgress } from '../core/beat-parts'
 import type { Checkpoint, CheckpointState } from '../core/checkpoint'
 import type { JobState } from '../core/job'
 import { formatUsd } from '../core/money'
+import { formatBytes } from '../core/resources'
 import { formatDuration } from '../core/time'
 export { formatBytes as bytes } from '../core/resources'
 
@@ -29,6 +31,14 @@ export function progressInWords(progress: ProgressView | null): string {
   const counts = progress === null ? null : countsInWords(progress)
   if (progress === null || counts === null) return NOTHING
   return progress.percent === null ? counts : `${counts} (${percentInWords(progress.percent)})`
+}
+
+/** `artifacts: 3 of 7 files, 12 GB of 40 GB`, with what is read where that is more. */
+export function savingInWords(saving: UploadProgress): string {
+  const { what, filesDone, filesTotal, bytesDone, bytesTotal, bytesRead = 0 } = saving
+  const files = `${count(filesDone)} of ${plural(filesTotal, 'file')}`
+  const read = bytesRead > bytesDone ? ` (${formatBytes(bytesRead)} read)` : ''
+  return `${what}: ${files}, ${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}${read}`
 }
 
 function countsInWords(progress: ProgressView): string | null {

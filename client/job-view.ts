@@ -1,5 +1,6 @@
 /** The one picture of a job that the command line, its JSON and the dashboard show. */
 import type { Metering } from '../core/activities'
+import type { UploadProgress } from '../core/beat-parts'
 import type { Checkpoint, CheckpointState, RunnerWarning } from '../core/checkpoint'
 import type { Continuation } from '../core/continuation'
 import type { Phase, RunnerPhase } from '../core/documents'
@@ -104,6 +105,8 @@ export interface AttemptView extends PlacementView {
   phase: RunnerPhase | null
   /** When the provider said that it may take the machine back sooner than others; null when it has not, or it is over. */
   rebalanceAtMs: number | null
+  /** How far its runner is with saving artifacts or a checkpoint; null while it saves nothing, and when it is over. */
+  saving: UploadProgress | null
   launchedAtMs: number | null
   endedAtMs: number | null
   costMicroUsd: MicroUsd

@@ -166,6 +166,7 @@ function attemptView(
     place: realised?.place ?? null,
     phase: beat?.phase ?? null,
     rebalanceAtMs: beat?.rebalanceAtMs ?? null,
+    saving: beat?.saving ?? null,
     costMicroUsd:
       realised === null || launchedAtMs === null ? 0 : costNow(documents, { realised, launchedAtMs, nowMs }),
     restoredFrom: beat?.restoredFrom ?? null,
@@ -202,6 +203,7 @@ function settledView(attempt: AttemptRecord): AttemptView {
     reason,
     phase: null,
     rebalanceAtMs: null,
+    saving: null,
     launchedAtMs: attempt.launchedAtMs ?? null,
     endedAtMs: attempt.endedAtMs ?? null,
     costMicroUsd,

@@ -4,6 +4,7 @@
  */
 import type { Checkpoint, CheckpointNews, SaveSignal } from './checkpoint'
 import type { AttemptBudget, Metered } from './attempt-money'
+import type { GpuUse, UploadProgress } from './beat-parts'
 import type { Sealed } from './grants'
 import type { MicroUsd } from './money'
 import type { Progress } from './progress'
@@ -178,14 +179,6 @@ export const RUNNER_PHASES = [
 ] as const
 export type RunnerPhase = (typeof RUNNER_PHASES)[number]
 
-export interface GpuUse {
-  index: number
-  name: string
-  utilizationPercent: number
-  memoryUsedMiB: number
-  memoryTotalMiB: number
-}
-
 /** Instants by the runner's wall clock that tell where the time of a recovery goes; missing from runners of before. */
 export interface RunnerTimes {
   /** When the first step beyond the restored one was seen; null before, and where the workload tells no steps. */
@@ -210,6 +203,8 @@ export interface Beat extends RunnerTimes, CheckpointNews {
   logLines: number
   /** When the provider said that the machine may be taken back sooner than others; missing as long as it has not. */
   rebalanceAtMs?: number
+  /** Missing while it saves nothing. */
+  saving?: UploadProgress
   /** The runner's wall clock, for display and for judging clock slack. */
   clockMs: number
   /** Milliseconds since the runner started, monotonic. */

@@ -134,6 +134,15 @@ const times = {
   noNoticeAtMs: whole.nullable().exactOptional(),
 }
 
+const saving = z.object({
+  what: z.enum(['artifacts', 'checkpoint']),
+  filesDone: whole,
+  filesTotal: whole,
+  bytesDone: whole,
+  bytesTotal: whole,
+  bytesRead: whole.exactOptional(),
+})
+
 const beat: z.ZodType<Beat> = z.object({
   attemptId: z.string(),
   seq: fromOne,
@@ -146,6 +155,7 @@ const beat: z.ZodType<Beat> = z.object({
   leaseSeq: whole,
   logLines: whole,
   rebalanceAtMs: whole.exactOptional(),
+  saving: saving.exactOptional(),
   clockMs: whole,
   uptimeMs: whole,
   phases: phases.exactOptional(),

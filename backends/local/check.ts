@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import type { CallContext, Problem } from '../backend'
 import { hasCode, localError } from './errors'
 import type { Host } from './host'
+import { USERS_REMEDY } from './job-users'
 import { diskOf } from './offers'
 import { PYTHON_REMEDY, whyPythonWontDo } from './python'
 import { namesIn, readMachine, type Paths } from './records'
@@ -13,7 +14,12 @@ const DISK_LOW_GIB = 2
 
 /** What stands in the way of machines on this host, worst first. Makes and changes nothing. */
 export async function check(host: Host, ctx: CallContext): Promise<Problem[]> {
-  const problems = await Promise.all([checkPython(host, ctx), checkRoot(host), checkGpus(host, ctx)])
+  const problems = await Promise.all([
+    checkPython(host, ctx),
+    checkRoot(host),
+    checkGpus(host, ctx),
+    checkUsers(host, ctx),
+  ])
   return problems.flat().sort((a, b) => a.severity.localeCompare(b.severity))
 }
 
@@ -76,6 +82,17 @@ async function damagedMachines(paths: Paths): Promise<Problem[]> {
     }
   })
   return (await Promise.all(problems)).flat()
+}
+
+async function checkUsers(host: Host, ctx: CallContext): Promise<Problem[]> {
+  const users = await host.jobUsers(ctx.signal)
+  if (users.kind === 'refused') {
+    const message = `jobs cannot run as users of their own: ${users.why}`
+    return [{ severity: 'error', message, remedy: USERS_REMEDY, failure: 'invalid' }]
+  }
+  if (users.kind === 'on' || users.why === undefined) return []
+  const message = `jobs without an image run as root, and can read what workers can: ${users.why}`
+  return [{ severity: 'warning', message, remedy: USERS_REMEDY }]
 }
 
 async function checkGpus(host: Host, ctx: CallContext): Promise<Problem[]> {

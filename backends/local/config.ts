@@ -18,8 +18,18 @@ export interface LocalConfig {
   noticeMs?: number
   /** Python 3.8 or newer, as a command or a path. Default: `python3`. */
   python?: string
+  /** Users for the commands of jobs, where the worker is root. Default: they run as the worker does. */
+  uids?: UidRange
   /** All that a machine sees of our environment. Default: `machineEnvironment()`. */
   environment?: Record<string, string>
+}
+
+/** Numbers of users, and of groups, that nobody else has. */
+export interface UidRange {
+  first: number
+  last: number
+  /** Whether somebody has set it: then jobs never run without. */
+  isWanted: boolean
 }
 
 /** The settings by name, for the parser's messages and for the documentation. */
@@ -47,7 +57,15 @@ export const LOCAL_SETTINGS = [
     meaning: 'how long before a spot machine is taken back its notice is given',
   },
   { name: 'CRUCIBLE_LOCAL_PYTHON', default: 'python3', meaning: 'Python 3.8 or newer, command or path' },
+  {
+    name: 'CRUCIBLE_LOCAL_UIDS',
+    default: '1900000000-1900065535, where the worker is root',
+    meaning: 'users that jobs without an image run as; `no` runs them as the worker',
+  },
 ]
+
+/** Beyond what systems give to people, to services and to containers (`/etc/subuid`, systemd). */
+export const UIDS_DEFAULT: UidRange = { first: 1_900_000_000, last: 1_900_065_535, isWanted: false }
 
 export const NOTICE_DEFAULT_MS = 2 * MINUTE_MS
 export const PYTHON_DEFAULT = 'python3'
@@ -76,6 +94,8 @@ export function parseLocalConfig(settings: Record<string, string | undefined>): 
     python: read('CRUCIBLE_LOCAL_PYTHON', PYTHON_DEFAULT, parseText),
     environment: machineEnvironment(settings),
   }
+  const uids = read('CRUCIBLE_LOCAL_UIDS', UIDS_DEFAULT, (text) => parseUids(text, config.slots!))
+  if (uids !== undefined) config.uids = uids
   return problems.length > 0 ? { problems } : { config }
 }
 
@@ -119,6 +139,31 @@ const parseYesNo: Parser<string> = (text) => {
   if (/^(?:yes|true|on|1)$/i.test(text)) return 'yes'
   if (/^(?:no|false|off|0)$/i.test(text)) return 'no'
   return new Complaint('write yes or no')
+}
+
+/** Below it are the users of the system, on every usual one. */
+const UID_MIN = 1000
+/** Some programs take larger ones for negative. */
+const UID_MAX = 2 ** 31 - 1
+/** `nobody`, and -1 in 16 bits, which stands for no user. */
+const UIDS_RESERVED = [65_534, 65_535]
+
+function parseUids(text: string, slots: number): UidRange | undefined | Complaint {
+  if (/^(?:no|false|off|0)$/i.test(text)) return undefined
+  const match = /^(\d+)\s*-\s*(\d+)$/.exec(text)
+  const example = `such as ${UIDS_DEFAULT.first}-${UIDS_DEFAULT.last}`
+  if (match === null) return new Complaint(`write the first and the last uid with a dash, ${example}, or no`)
+  const [first, last] = [Number(match[1]), Number(match[2])]
+  if (first > last) return new Complaint(`the first uid is above the last: write ${last}-${first}`)
+  if (first < UID_MIN || last > UID_MAX) {
+    return new Complaint(`uids of jobs must be from ${UID_MIN} to ${UID_MAX}, ${example}`)
+  }
+  const reserved = UIDS_RESERVED.find((uid) => uid >= first && uid <= last)
+  if (reserved !== undefined)
+    return new Complaint(`it includes ${reserved}, which systems use: write a range without it`)
+  return last - first + 1 < slots
+    ? new Complaint(`it has ${last - first + 1} uids for ${slots} slots: write a larger range, ${example}`)
+    : { first, last, isWanted: true }
 }
 
 const parsePrice: Parser<number> = (text) =>

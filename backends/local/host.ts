@@ -5,6 +5,7 @@ import { createExclusive, type Exclusive } from './calls'
 import { machineEnvironment, NOTICE_DEFAULT_MS, PYTHON_DEFAULT, type LocalConfig } from './config'
 import { Holds } from './holds'
 import { readGpus, type GpuInventory } from './gpus'
+import { readJobUsers, type JobUsers } from './job-users'
 import { lookAtProcesses, type ProcessLook, type ProcessReader } from './processes'
 import { createLinuxReader } from './processes-linux'
 import { createPsReader } from './processes-ps'
@@ -26,7 +27,7 @@ export interface LocalDeps {
 
 /** This host as the verbs see it. */
 export interface Host {
-  config: Required<LocalConfig>
+  config: Required<Omit<LocalConfig, 'uids'>> & Pick<LocalConfig, 'uids'>
   deps: LocalDeps
   paths: Paths
   /** Name of the host, the place of its offers. */
@@ -39,10 +40,13 @@ export interface Host {
   sweptAtMs: number
   processes(): ProcessLook
   gpus(signal: AbortSignal): Promise<GpuInventory>
+  jobUsers(signal: AbortSignal): Promise<JobUsers>
 }
 
 /** A GPU does not come or go while a plan is made, and waking the driver takes seconds. */
 const GPUS_FRESH_MS = 30_000
+/** What can be run by whom is looked at with some processes. */
+const USERS_FRESH_MS = 60_000
 
 export function createHost(config: LocalConfig, deps: LocalDeps): Host {
   const environment = config.environment ?? machineEnvironment()
@@ -50,7 +54,8 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
   const paths = createPaths(config.root)
   let hasFolders = false
   let seen: { inventory: GpuInventory; atMs: number } | undefined
-  return {
+  let users: { found: JobUsers; atMs: number } | undefined
+  const host: Host = {
     config: {
       ...config,
       slots: config.slots ?? availableParallelism(),
@@ -79,7 +84,15 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
       }
       return seen.inventory
     },
+    jobUsers: async (signal) => {
+      const nowMs = deps.clock()
+      if (users === undefined || nowMs - users.atMs > USERS_FRESH_MS) {
+        users = { found: await readJobUsers(host, signal), atMs: nowMs }
+      }
+      return users.found
+    },
   }
+  return host
 }
 
 function readerFor(platform: NodeJS.Platform): ProcessReader {

@@ -59,7 +59,7 @@ async function make(host: Host, order: Order, signal: AbortSignal): Promise<Mach
     await writeFile(join(staged, FILES.machineId), order.attemptId)
     // Two launches must not both find the same slot free.
     return await host.exclusive(SLOTS, signal, async () => {
-      const machine = await recordFor(host, { order, offer, signal })
+      const machine = await recordFor(host, { order, offer, runner: join(staged, FILES.runner), signal })
       await writeJson(join(staged, FILES.machine), machine)
       throwIfAborted(signal)
       const view = await name(host, staged, machine)
@@ -102,7 +102,7 @@ async function start(host: Host, machine: MachineRecord): Promise<void> {
     if (view?.state === 'stopping' || view?.hasDirectory === false) await endProcesses(host, machine)
     // Where it was started, and only the record of its process could not be written, it is found without.
     if (failure === undefined || (view !== undefined && view.state !== 'unstarted')) return
-    await removeDirectory(host, attemptId)
+    await removeDirectory(host, machine)
   } catch (error) {
     const message = `whether the runner was started is not known: ${messageOf(error)}`
     throw new BackendError({ class: 'transient', message }, { cause: error })

@@ -27,12 +27,13 @@ async function offersNow(host: Host, request: ResourceRequest, ctx: OffersContex
   const { asker } = ctx
   if (asker?.isGone === true) host.holds.forget(asker.jobId)
   const job = asker?.isGone === true ? undefined : asker
-  const [{ gpus }, inUse, disk] = await Promise.all([
+  const [{ gpus }, inUse, users] = await Promise.all([
     host.gpus(ctx.signal),
     takenOn(host),
-    diskOf(host.paths.root),
+    host.jobUsers(ctx.signal),
   ])
   const taken = host.holds.seenBy(job, inUse, gpus)
+  const disk = await diskOf(users.kind === 'on' ? users.folder : host.paths.root)
   // Where no GPU is what was asked for, the others are shown all the same: the planner says what they lack.
   const kind = chooseKind(gpus, request, taken) ?? chooseKind(gpus, {}, taken)
   const needs = needsOf(request)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
@@ -9,9 +10,10 @@ import { unlessAborted } from './calls'
 import { whyNoContainers } from './containers'
 import { invalid, localError, messageOf } from './errors'
 import type { Host } from './host'
+import { chooseUid, folderOf, USERS_REMEDY, type JobUser } from './job-users'
 import { whyPythonWontDo } from './python'
 import type { MachineRecord } from './records'
-import { chooseKind, lackOf, needsOf, takenOn, whyFull } from './slots'
+import { chooseKind, lackOf, needsOf, takenOn, whyFull, type Taken } from './slots'
 
 /** The offer of this host that an order takes; throws `invalid` for an order that this host can never carry out. */
 export async function assertPossible(host: Host, order: Order, signal: AbortSignal): Promise<Offer> {
@@ -32,6 +34,10 @@ export async function assertPossible(host: Host, order: Order, signal: AbortSign
     (order.runner.image === null ? undefined : await whyNoContainers(environment, signal)) ??
     (await whyPythonWontDo(python, environment, signal))
   if (whyNot !== undefined) throw new BackendError(whyNot)
+  const users = await host.jobUsers(signal)
+  if (users.kind === 'refused' && order.runner.image === null) {
+    throw invalid(`jobs cannot run as users of their own: ${users.why}`, USERS_REMEDY)
+  }
   return offer
 }
 
@@ -65,7 +71,7 @@ const FREE_AGAIN_MS = SECOND_MS
 /** What an order takes of this host, written down; throws `capacity` when that is not free now. */
 export async function recordFor(
   host: Host,
-  { order, offer, signal }: { order: Order; offer: Offer; signal: AbortSignal },
+  { order, offer, runner, signal }: { order: Order; offer: Offer; runner: string; signal: AbortSignal },
 ): Promise<MachineRecord> {
   const { attemptId, jobId, deployment, attempt, storeUrl, runnerSha256, capacityType } = order
   const request = order.resources
@@ -83,6 +89,8 @@ export async function recordFor(
     const message = `this host is full: ${why}`
     throw new BackendError({ class: 'capacity', code: PLACE_TAKEN, message, retryAfterMs: FREE_AGAIN_MS })
   }
+  const mayHaveUser = order.runner.image === null && (await knowsUsers(runner))
+  const user = mayHaveUser ? await userFor(host, { attemptId, taken, signal }) : undefined
   const { type, place, priceMicroUsdPerHour } = offer
   return {
     owner: { deployment, jobId, attemptId },
@@ -94,5 +102,22 @@ export async function recordFor(
     attempt,
     storeUrl,
     runnerSha256,
+    ...(user && { user }),
   }
+}
+
+/** Jobs that began before an upgrade keep the runner of then, which would refuse to start. Names in an archive are not packed. */
+async function knowsUsers(runner: string): Promise<boolean> {
+  return (await readFile(runner)).includes('crucible_runner/user.py')
+}
+
+/** A container has walls of its own, and is started by root. */
+async function userFor(
+  host: Host,
+  { attemptId, taken, signal }: { attemptId: string; taken: Taken; signal: AbortSignal },
+): Promise<JobUser | undefined> {
+  const users = await host.jobUsers(signal)
+  if (users.kind !== 'on') return undefined
+  const uid = await chooseUid(users.range, attemptId, taken.uids)
+  return { uid, folder: folderOf(users.folder, host.paths.root, attemptId) }
 }

@@ -5,6 +5,9 @@ export interface ProgramOptions {
   env: Record<string, string>
   timeoutMs: number
   signal?: AbortSignal
+  /** Run it as this user and group; only root can. */
+  user?: number
+  cwd?: string
 }
 
 /**
@@ -19,13 +22,15 @@ const OUTPUT_MAX_BYTES = 256 * 1024 * 1024
 
 /** Runs a helper program to its end and takes what it prints. Rejects only when the caller has left. */
 export function runProgram(file: string, args: string[], options: ProgramOptions): Promise<ProgramAnswer> {
-  const { env, timeoutMs: timeout, signal } = options
+  const { env, timeoutMs: timeout, signal, user, cwd } = options
   const settings = {
     env,
     timeout,
     killSignal: 'SIGKILL',
     maxBuffer: OUTPUT_MAX_BYTES,
     encoding: 'utf8',
+    ...(user !== undefined && { uid: user, gid: user }),
+    ...(cwd !== undefined && { cwd }),
   } as const
   return new Promise((resolve, reject) => {
     execFile(file, args, { ...settings, ...(signal && { signal }) }, (error, stdout, stderr) => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { MachineHandle, OwnerTags, RealisedOffer } from '../../core/handle'
 import { BackendError } from '../errors'
 import { hasCode, invalid } from './errors'
+import type { JobUser } from './job-users'
 import type { ProcessIdentity } from './processes'
 
 /** `machine.json`: what a machine is and whose. Lies in the directory before the directory has its name. */
@@ -19,6 +20,8 @@ export interface MachineRecord {
   attempt: number
   storeUrl: string
   runnerSha256: string
+  /** What its commands run as; missing where that is the worker's user. */
+  user?: JobUser
 }
 
 /** `ending.json`: somebody is ending the machine, put before the first process is killed. The first one counts. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DAY_MS, HOUR_MS } from '../../core/time'
 import { hasCode } from './errors'
 import type { Host } from './host'
-import { FILES, namesIn } from './records'
+import { FILES, namesIn, type MachineRecord } from './records'
 
 /** Long after the last repetition of an order, which Temporal and its job's deadline bound. */
 const TOMBSTONE_KEPT_MS = 30 * DAY_MS
@@ -13,8 +13,10 @@ const STAGING_KEPT_MS = HOUR_MS
 const SWEEP_EVERY_MS = HOUR_MS
 
 /** Removes a machine's directory. It loses its name first and at once, so that nobody ever sees half of it. */
-export async function removeDirectory(host: Host, attemptId: string): Promise<void> {
+export async function removeDirectory(host: Host, { owner, user }: MachineRecord): Promise<void> {
   const { paths } = host
+  const { attemptId } = owner
+  if (user !== undefined) await removeTree(user.folder)
   try {
     await rename(paths.machine(attemptId), join(paths.staging, `${attemptId}.${randomUUID()}`))
   } catch (error) {
@@ -25,8 +27,9 @@ export async function removeDirectory(host: Host, attemptId: string): Promise<vo
 }
 
 /** Removes what the runner and its workload left in a machine's directory; our own few files stay. */
-export async function emptyDirectory(host: Host, attemptId: string): Promise<void> {
-  const directory = host.paths.machine(attemptId)
+export async function emptyDirectory(host: Host, { owner, user }: MachineRecord): Promise<void> {
+  const directory = host.paths.machine(owner.attemptId)
+  if (user !== undefined) await removeTree(user.folder)
   const ours: string[] = Object.values(FILES)
   for (const name of await namesIn(directory)) {
     if (!ours.includes(name)) await removeTree(join(directory, name))

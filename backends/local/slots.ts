@@ -26,6 +26,7 @@ export interface Taken {
   gpus: Set<number>
   /** Whose they are. */
   jobIds: Set<string>
+  uids: Set<number>
 }
 
 export async function takenOn(host: Host): Promise<Taken> {
@@ -34,6 +35,7 @@ export async function takenOn(host: Host): Promise<Taken> {
     slots: machines.reduce((sum, machine) => sum + machine.slots, 0),
     gpus: new Set(machines.flatMap((machine) => machine.gpus)),
     jobIds: new Set(machines.map(({ owner }) => owner.jobId)),
+    uids: new Set(machines.flatMap(({ user }) => (user === undefined ? [] : [user.uid]))),
   }
 }
 

@@ -32,13 +32,14 @@ export async function startRunner(host: Host, machine: MachineRecord): Promise<v
 }
 
 function runnerArguments(directory: string, machine: MachineRecord, deps: LocalDeps): string[] {
-  const { owner, attempt, storeUrl, realised } = machine
+  const { owner, attempt, storeUrl, realised, user } = machine
   const at = (name: string): string => join(directory, name)
   return [
     ...[at(FILES.runner), 'run', '--store', storeUrl, '--job', owner.jobId, '--attempt', String(attempt)],
     ...['--root', directory],
     ...(deps.secretKeyOf === undefined ? [] : ['--secret-key-file', at(FILES.secretKey)]),
     ...(deps.grantFile === undefined ? [] : ['--grant-file', at(FILES.grant)]),
+    ...(user === undefined ? [] : ['--user', String(user.uid), '--job-root', user.folder]),
     ...(realised.capacityType === 'spot' ? ['--notice-file', at(FILES.notice), '--notice-kill'] : []),
   ]
 }

@@ -27,11 +27,11 @@ export async function terminate(host: Host, { kind, id }: ResourceHandle, ctx: C
       if (view.hasDirectory) {
         const ended = await end(host, view, 'ended')
         // First, because the tombstone must find room even where the job filled the disk.
-        await emptyDirectory(host, id)
+        await emptyDirectory(host, view.machine)
         await writeJsonOnce(host.paths.tombstone(id), { machine: view.machine, ended })
       }
       // Also where there is a tombstone: an earlier call may have died between the two.
-      await removeDirectory(host, id)
+      await removeDirectory(host, view.machine)
     })
     .catch(delayed)
 }

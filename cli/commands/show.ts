@@ -22,6 +22,7 @@ import {
   NOTHING,
   plural,
   progressInWords,
+  savingInWords,
   stateInColour,
   stepInWords,
   usd,
@@ -136,6 +137,7 @@ function facts(
   { nowMs, paint }: { nowMs: number; paint: Output['paint'] },
 ): [string, string][] {
   const { cost, progress, deadlineAtMs } = view
+  const saving = view.attempts.at(-1)?.saving ?? null
   const leaveSinceMs = view.attempts.at(-1)?.rebalanceAtMs ?? null
   const loss = progress?.loss == null ? '' : `, loss ${lossInWords(progress.loss)}`
   const toGo =
@@ -152,6 +154,7 @@ function facts(
     ['progress', `${progressInWords(progress)}${loss}`],
     ['cost', `${formatUsd(cost.spentMicroUsd)}${toGo}${budget}`],
     ['deadline', deadlineAtMs === null ? undefined : formatInstant(deadlineAtMs)],
+    ['saving', saving === null ? undefined : savingInWords(saving)],
     ['checkpoint', checkpointInWords(view.checkpoints)],
     ['restored', restoredInWords(view.attempts.at(-1))],
     ['warning', view.warning === null ? undefined : paint.yellow(view.warning.text)],

@@ -8,16 +8,11 @@ from typing import Callable, Dict, List, Optional, Tuple
 from .clock import Clock
 from .documents import is_utf8
 from .keys import Keys
-from .paths import Paths
 from .retry import GaveUp, Pauses, Remark, Trouble
+from .saving import Saving
 from .store import Store, StoreError
 from .transfer import IsOver, upload_whole
 from .walls import NO_WALLS, Walls, path_of
-
-
-def walls_of(order: dict, paths: Paths) -> Walls:
-    """A job without a container reads what its user reads anyway."""
-    return NO_WALLS if order["image"] is None else Walls(paths.of_job)
 
 
 def find_artifacts(
@@ -99,6 +94,17 @@ def _size_of(path: str) -> int:
         return 0
 
 
+def _size_to_send(path: str, gib_max: int) -> int:
+    """0 for a file that will be left out."""
+    try:
+        status = os.stat(path)
+        _check_holes(status)
+        _check_size(status, gib_max)
+        return status.st_size
+    except (OSError, ValueError):
+        return 0
+
+
 def half_of(left_ms: Callable[[], Optional[int]]) -> IsOver:
     """Over when half of the time that is left now has gone by, or was taken away: the next attempt waits for the result. Never,
     where the time has no end."""
@@ -147,11 +153,14 @@ class Keeper:
         self._total = 0
         self._trouble = Trouble("uploading an artifact", remark, clock)
         self.kept: List[dict] = []
+        self.saving = Saving({})
+        """How far it is."""
 
     def keep(self, found: Dict[str, str], is_over: IsOver) -> None:
         """Raises `GaveUp` when time is over. What the store does not take now comes again after all the others."""
         pauses = Pauses()
         self._total = len(found)
+        self.saving = Saving({name: _size_to_send(path, self._gib_max) for name, path in found.items()})
         # The small ones first: a file of hours must not hold up what takes seconds.
         waiting = sorted(found.items(), key=lambda each: (_size_of(each[1]), each[0]))
         while waiting:
@@ -178,14 +187,22 @@ class Keeper:
                     self._tell_of(name, status)
                 course = _Course(name, status.st_size, self._clock, self._remark)
                 key = self._keys.artifact(name)
-                digest = upload_whole(self._store, key, path_of(descriptor), is_over, course.tell)
+
+                def tell(doing: str, done_bytes: int) -> None:
+                    self.saving.tell(doing, done_bytes)
+                    course.tell(doing, done_bytes)
+
+                digest = upload_whole(self._store, key, path_of(descriptor), is_over, tell)
                 size = os.fstat(descriptor).st_size
             self.kept.append({"path": name, "sizeBytes": size, "sha256": digest})
+            self.saving.settle(name, True)
         except StoreError as error:
             self._trouble.happened(error)
+            self.saving.again()
             return False
         except GaveUp:
             raise
         except Exception as error:  # whatever it is, the others are kept
             self._remark("the artifact %s is not kept: %s" % (name, error))
+            self.saving.settle(name, False)
         return True

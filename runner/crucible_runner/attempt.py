@@ -10,6 +10,7 @@ from typing import Callable, List, Optional, Tuple
 
 import crucible_job
 
+from .artifacts import Keeper
 from .beats import Beats
 from .checkpoint.history import RestoreBook
 from .checkpoint.looks import Looks, Rules
@@ -30,7 +31,7 @@ from .limits import Limits, Spent
 from .logs import LogBook
 from .memory import Memory, boot_id
 from .notices import open_hint, open_source
-from .paths import Paths, checkpoint_directory, read_plain, write_whole
+from .paths import Paths, checkpoint_directory, make_folders, read_plain, write_whole
 from .phases import Phases
 from .progress import Progress
 from .retry import GaveUp, Patience, Trouble, persist
@@ -56,7 +57,7 @@ class Attempt:
         self.options = options
         self.post = post
         self.clock = clock
-        self.paths = Paths(options.root)
+        self.paths = Paths(options.root, options.job_root)
         self.memory = Memory(self.paths.memory, options.attempt_id, clock, boot_id())
         self.store: Store = open_store(options.store, options.grant_file, options.secret_key_file)
         self.keys = Keys(options.job, options.attempt)
@@ -70,6 +71,8 @@ class Attempt:
         self.checkpoints: Optional[Checkpoints] = None
         self.restored: Optional[Restored] = None
         """What the command was started with."""
+        self.keeper: Optional[Keeper] = None
+        """Of the artifacts, once it is their turn."""
         self.overdue: Optional[Overdue] = None
         self.rebalance_at_ms: Optional[int] = None
         """Since when the provider recommends to leave this machine, if it does."""
@@ -147,10 +150,14 @@ class Attempt:
     def begin_checkpoints(self) -> None:
         """Before the command is started, and again before it is started with another checkpoint."""
         checkpoint = self.order["checkpoint"]
-        os.makedirs(self.directory, exist_ok=True)
-        walls = NO_WALLS if self.order["image"] is None else Walls((*self.paths.of_job, self.paths.held))
+        walls = self.walls(self.paths.held)
+        # Before it is made: the command may have put a link on the way to it.
         if not walls.holds(self.directory):
             raise Failed("setup", "the checkpoint directory is a link that leads out of the job's directories")
+        made = make_folders(self.directory)
+        if self.options.user is not None:
+            for path in made:
+                os.chown(path, self.options.user, self.options.user, follow_symlinks=False)
         wanted = Filter(checkpoint.get("include", ()), checkpoint.get("exclude", ()), walls)
         rules = Rules(checkpoint["quietMs"], checkpoint.get("complete", ()), wanted)
         self.looks = Looks(self.paths, self.directory, rules, self.clock, self.progress)
@@ -164,6 +171,11 @@ class Attempt:
         self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
         self.checkpoints.on_new = self._note_new_checkpoint
         self.overdue = Overdue(self.checkpoints, self.looks, self.directory, self.paths.work, self.clock)
+
+    def walls(self, *more: str) -> Walls:
+        """A job without a container or a user of its own reads what the runner reads anyway."""
+        is_apart = self.order["image"] is not None or self.options.user is not None
+        return Walls((*self.paths.of_job, *more)) if is_apart else NO_WALLS
 
     def _note_new_checkpoint(self) -> None:
         """The command has gone on from what it was given, unless it counts from the beginning again."""
@@ -299,7 +311,13 @@ class Attempt:
             "phases": self.phases.document(),
         }
         hint = {} if self.rebalance_at_ms is None else {"rebalanceAtMs": self.rebalance_at_ms}
-        return dict(beat, **self.times(), **hint)
+        saving = self._saving()
+        return dict(beat, **self.times(), **hint, **({} if saving is None else {"saving": saving}))
+
+    def _saving(self) -> Optional[dict]:
+        if self.keeper is not None:
+            return self.keeper.saving.document()
+        return self.checkpoints.saving() if self.checkpoints is not None else None
 
 
 def install_helper(paths: Paths) -> None:

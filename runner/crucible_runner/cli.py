@@ -4,6 +4,8 @@ import argparse
 import re
 from typing import List
 
+from .user import parse_user
+
 _DESCRIPTION = "The program that runs one attempt of a Crucible job on a machine (docs/runner-protocol.md)."
 
 
@@ -27,6 +29,8 @@ def main(arguments: List[str]) -> int:
             power_off=options.power_off,
             notice_file=options.notice_file,
             has_notice_kill=options.notice_kill,
+            user=options.user,
+            job_root=options.job_root,
         ),
         _run,
         arguments,
@@ -65,6 +69,12 @@ def _parser() -> argparse.ArgumentParser:
         "--notice-file", metavar="FILE", help="where the provider's notice will be, whatever the order says"
     )
     run.add_argument(
+        "--user", metavar="UID", type=_user, help="run the job's commands as this user and group; only root can (Linux)"
+    )
+    run.add_argument(
+        "--job-root", metavar="DIR", help="a directory for what the job may reach, apart from the machine's own"
+    )
+    run.add_argument(
         "--notice-kill", action="store_true", help="end everything when the notice's time has come"
     )
     return parser
@@ -76,6 +86,13 @@ def _job_id(text: str) -> str:
             "%r is no job id: it has lower-case letters, digits and dashes" % text
         )
     return text
+
+
+def _user(text: str) -> int:
+    try:
+        return parse_user(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error))
 
 
 def _number(text: str) -> int:

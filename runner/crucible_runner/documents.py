@@ -197,6 +197,17 @@ _CHECKPOINT_NEWS = {
     "warning": or_null(record({"kind": _kind_of_warning, "text": text, "sinceMs": whole()})),
 }
 
+_SAVING = record(
+    {
+        "what": literal("artifacts", "checkpoint"),
+        "filesDone": whole(),
+        "filesTotal": whole(),
+        "bytesDone": whole(),
+        "bytesTotal": whole(),
+    },
+    optional={"bytesRead": whole()},
+)
+
 BEAT = record(
     {
         "attemptId": text,
@@ -212,7 +223,7 @@ BEAT = record(
         "clockMs": whole(),
         "uptimeMs": whole(),
     },
-    optional=dict(_TIMES, **_CHECKPOINT_NEWS, phases=_PHASES, rebalanceAtMs=whole()),
+    optional=dict(_TIMES, **_CHECKPOINT_NEWS, phases=_PHASES, rebalanceAtMs=whole(), saving=_SAVING),
 )
 
 RESULT = record(

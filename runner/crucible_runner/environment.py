@@ -7,6 +7,7 @@ from typing import Dict, Mapping
 
 from .paths import Paths
 from .processes import MACHINE_VARIABLE
+from .user import variables
 
 # No credential of the machine reaches the workload: only what is named here is passed on.
 _PASSED = re.compile(
@@ -25,6 +26,8 @@ class Facts:
         self.secrets = secrets
         self.paths = paths
         self.checkpoint_dir = checkpoint_dir
+        self.has_user = False
+        """The commands run as a user of the job's own."""
         self.image_password = ""
         """For the image's registry, where the order names a login."""
         self.resume_from = ""
@@ -35,6 +38,8 @@ def workload_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]
     """The environment of a command that runs on the machine itself."""
     result = {name: value for name, value in own.items() if _PASSED.fullmatch(name)}
     result["PATH"] = _path_with_python(result.get("PATH", os.defpath), facts.paths)
+    if facts.has_user:
+        result.update(variables(facts.paths.home, facts.paths.scratch, result["PATH"]))
     result.update(_own_variables(facts))
     return result
 

@@ -33,6 +33,9 @@ class Options(NamedTuple):
     power_off: Optional[str]
     notice_file: Optional[str]
     has_notice_kill: bool
+    user: Optional[int] = None
+    """What the job's commands run as; None for the runner's own user."""
+    job_root: Optional[str] = None
 
     @property
     def attempt_id(self) -> str:

@@ -9,9 +9,9 @@ import resource
 import select
 import signal
 import sys
-from typing import Dict, List, Optional, Set
+from typing import Dict, List, NamedTuple, Optional, Set
 
-from . import cgroup, processes
+from . import cgroup, processes, user
 from .container import remove_container
 
 _SESSION_LOOK_SECONDS = 0.1
@@ -32,9 +32,19 @@ _RESET = (
 )
 
 
+class Place(NamedTuple):
+    """Where and as whom the command runs."""
+
+    group: Optional[str] = None
+    """A control group."""
+    user: Optional[int] = None
+    environment: Optional[Dict[str, str]] = None
+    """None for that of this process."""
+
+
 class Leash:
-    def __init__(self, machine: str, guard: int, container: Optional[str], group: Optional[str] = None) -> None:
-        self._group = group
+    def __init__(self, machine: str, guard: int, container: Optional[str], place: Place = Place()) -> None:
+        self._place = place
         self._machine = machine
         self._keep = [guard, os.getppid()]
         self._container = container
@@ -59,7 +69,7 @@ class Leash:
         processes.become_subreaper()
         # A signal that comes before the child is known must not be lost.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-        self._child = _spawn(command, self._group)
+        self._child = _spawn(command, self._place)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         while not self._is_over():
             timeout = None if self._status is None else _SESSION_LOOK_SECONDS
@@ -131,14 +141,18 @@ def _is_killed_by(status: int, number: int) -> bool:
     return os.WIFSIGNALED(status) and os.WTERMSIG(status) == number
 
 
-def _spawn(command: List[str], group: Optional[str]) -> int:
+def _spawn(command: List[str], place: Place) -> int:
+    environment = dict(os.environ) if place.environment is None else place.environment
     leash = os.getpid()
     child = os.fork()
     if child == 0:
         try:
             os.setsid()
-            if group is not None:
-                cgroup.enter(group)
+            if place.group is not None:
+                cgroup.enter(place.group)
+            if place.user is not None:
+                _become(place.user, environment)
+            # After the change of the user, which takes it back.
             processes.die_with_parent(leash)
             signal.set_wakeup_fd(-1)
             for number in _RESET:
@@ -146,7 +160,7 @@ def _spawn(command: List[str], group: Optional[str]) -> int:
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             null = os.open(os.devnull, os.O_RDONLY)
             os.dup2(null, 0)
-            os.execvp(command[0], command)
+            os.execvpe(command[0], command, environment)
         except OSError as error:
             sys.stderr.write("cannot start %s: %s\n" % (command[0], error))
             sys.stderr.flush()
@@ -155,16 +169,28 @@ def _spawn(command: List[str], group: Optional[str]) -> int:
     return child
 
 
+def _become(number: int, environment: Dict[str, str]) -> None:
+    # What opens /dev/stdout or /dev/stderr needs the right to, though it has both already.
+    for descriptor in (1, 2):
+        os.fchown(descriptor, number, number)
+    user.become(number, user.groups_of_devices(environment))
+
+
 def main(arguments: List[str]) -> int:
-    """`leash MACHINE GUARD LOCK CONTAINER GROUP COMMAND...`; LOCK is the descriptor of the machine's lock, which is held as long as
-    anything may still be ended here; CONTAINER and GROUP (a control group) are empty if the machine has none."""
+    """`leash MACHINE GUARD LOCK CONTAINER GROUP USER COMMAND...`; LOCK is the descriptor of the machine's lock, which is held as
+    long as anything may still be ended here; CONTAINER and GROUP (a control group) are empty if the machine has none. USER is
+    empty, or `UID:DESCRIPTOR`: who the command is, and the file with its environment."""
     machine, guard, lock, container = arguments[0], int(arguments[1]), int(arguments[2]), arguments[3]
     os.set_inheritable(lock, False)
     group = arguments[4]
     if group:
         processes.also_in(machine, group)
-    leash = Leash(machine, guard, container or None, group or None)
-    status = leash.hold(arguments[5:])
+    number, _, file = arguments[5].partition(":")
+    place = Place(group or None)
+    if number:
+        place = Place(group or None, int(number), user.read_environment(int(file)))
+    leash = Leash(machine, guard, container or None, place)
+    status = leash.hold(arguments[6:])
     if os.WIFSIGNALED(status):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 import sys
-from typing import Optional, Tuple
+from typing import List, Optional, Tuple
 
 # Far more than anybody has to say in a file of `control/`.
 _PLAIN_BYTES_MAX = 64 * 1024
@@ -14,28 +14,34 @@ _PLAIN_BYTES_MAX = 64 * 1024
 class Paths:
     """Everything that the runner keeps under its root."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, job_root: Optional[str] = None) -> None:
+        """`job_root` is another directory for all that the workload may reach, where that is another user's."""
         self.root = os.path.abspath(root)
+        self._job_root = self.root if job_root is None else os.path.abspath(job_root)
         self.lock = self._at("runner.lock")
         self.log = self._at("runner.log")
         self.group = self._at("cgroup")
         self.memory = self._at("runner.json")
         self.machine_id = self._at("machine-id")
         self.drain = self._at("drain.json")
-        self.work = self._at("work")
-        self.output = self._at("output")
-        self.checkpoints = self._at("checkpoints")
-        self.control = self._at("control")
-        self.saved = self._at("control/saved")
-        self.progress = self._at("control/progress.json")
-        self.stop = self._at("control/stop.json")
-        self.save = self._at("control/save.json")
-        self.helper = self._at("helper")
-        self.bin = self._at("bin")
+        self.work = self._of_job("work")
+        self.output = self._of_job("output")
+        self.checkpoints = self._of_job("checkpoints")
+        self.control = self._of_job("control")
+        self.saved = self._of_job("control/saved")
+        self.progress = self._of_job("control/progress.json")
+        self.stop = self._of_job("control/stop.json")
+        self.save = self._of_job("control/save.json")
+        self.helper = self._of_job("helper")
+        self.bin = self._of_job("bin")
+        self.home = self._of_job("home")
+        self.scratch = self._of_job("scratch")
         self.tmp = self._at("tmp")
-        self.staging = self._at("tmp/staging")
-        self.held = self._at("tmp/held")
-        self.restoring = self._at("tmp/restoring")
+        # On the disk of the job: what is here is renamed or linked from and to its directories.
+        self.near = self._of_job("tmp")
+        self.staging = self._of_job("tmp/staging")
+        self.held = self._of_job("tmp/held")
+        self.restoring = self._of_job("tmp/restoring")
         self.logs = self._at("tmp/logs")
         self.login = self._at("tmp/login")
 
@@ -44,8 +50,16 @@ class Paths:
         """The directories that a container gets to write in."""
         return (self.work, self.output, self.checkpoints, self.control)
 
+    @property
+    def for_user(self) -> Tuple[str, ...]:
+        """The directories that a user of the job's own gets."""
+        return (*self.of_job, self.helper, self.bin, self.home, self.scratch)
+
     def _at(self, name: str) -> str:
         return os.path.join(self.root, *name.split("/"))
+
+    def _of_job(self, name: str) -> str:
+        return os.path.join(self._job_root, *name.split("/"))
 
     def make(self) -> None:
         """Makes all directories; what a runner before this one left of an unfinished start is removed, but for log lines."""
@@ -57,6 +71,17 @@ class Paths:
         remove_tree(self.login)
         os.makedirs(self.saved)
         os.makedirs(self.logs, exist_ok=True)
+        if self._job_root != self.root:
+            self._make_for_user()
+
+    def _make_for_user(self) -> None:
+        """The job's user gets through the directory to its own, sees no other name in it, and reaches nothing of ours."""
+        for path in (self.home, self.scratch, self.near):
+            remove_tree(path)
+            os.makedirs(path)
+        for path in (*self.for_user, self.near):
+            os.chmod(path, 0o700)
+        os.chmod(self._job_root, 0o711)
 
 
 def remove_tree(path: str) -> None:
@@ -77,6 +102,17 @@ def remove_tree(path: str) -> None:
     else:
         # The one name is deprecated, the other is not there before 3.12; what is passed third is not used here.
         shutil.rmtree(path, **{"onexc" if sys.version_info >= (3, 12) else "onerror": on_error})
+
+
+def make_folders(path: str) -> List[str]:
+    """Makes a directory with those above it, and returns which of them were missing."""
+    missing = []
+    above = path
+    while not os.path.isdir(above):
+        missing.append(above)
+        above = os.path.dirname(above)
+    os.makedirs(path, exist_ok=True)
+    return missing
 
 
 def read_plain(path: str) -> Tuple[bytes, os.stat_result]:

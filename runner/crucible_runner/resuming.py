@@ -42,6 +42,7 @@ class Resuming:
             order["checkpoint"]["quietMs"],
             self._tried,
             attempt.restores.begin,
+            attempt.options.user,
         )
         attempt.restored, self._facts.resume_from = found.restored, ""
         if found.restored is not None:

@@ -7,7 +7,7 @@ import traceback
 from typing import Optional
 
 from . import processes
-from .artifacts import GIB_MAX, Keeper, find_artifacts, half_of, walls_of
+from .artifacts import GIB_MAX, Keeper, find_artifacts, half_of
 from .attempt import Attempt, bounded, install_helper
 from .bundle import Fetcher
 from .claim import ClaimedElsewhere
@@ -173,6 +173,7 @@ class Life:
             self._check()
             inputs.fetch(each["source"], os.path.join(paths.work, each["path"]))
         facts = Facts(order, secrets, paths, attempt.directory)
+        facts.has_user = attempt.options.user is not None
         if "imageLogin" in order:
             facts.image_password = values[order["imageLogin"]["secret"]]
         return facts
@@ -232,8 +233,9 @@ class Life:
     def _keep_artifacts(self, is_over: IsOver) -> None:
         attempt, paths = self._attempt, self._attempt.paths
         order = attempt.order
-        walls, gib_max = walls_of(order, paths), order.get("artifactGiBMax", GIB_MAX)
+        walls, gib_max = attempt.walls(), order.get("artifactGiBMax", GIB_MAX)
         keeper = Keeper(attempt.store, attempt.keys, attempt.clock, attempt.remark, walls, gib_max)
+        attempt.keeper = keeper
         try:
             found, remarks = find_artifacts(paths.output, paths.work, attempt.order["outputs"], keeper.walls)
             for remark in remarks:

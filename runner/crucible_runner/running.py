@@ -16,6 +16,7 @@ from .paths import write_whole
 from .retry import Pauses
 from .stop import Drain
 from .symptoms import is_full, oom_kills, speaks_of_full_disk
+from .user import give, hint_of, why_unreachable
 from .verdict import End, failure_words, judge
 from .workload import Machine, Sink, Workload
 
@@ -50,6 +51,7 @@ class Running:
     def set_up(self) -> None:
         """Raises `Failed` or `Stopped` when the attempt ends here."""
         attempt, order = self._attempt, self._attempt.order
+        self._give_directories()
         if order["image"] is not None:
             self._docker = container.find_docker()
             attempt.container = container.container_name(order["attemptId"])
@@ -67,6 +69,14 @@ class Running:
                 raise stopped_early(drain.reason if drain is not None else "interrupted")
             if end.status != 0:
                 raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
+
+    def _give_directories(self) -> None:
+        """Before the first command of the job: what was fetched and restored becomes its own."""
+        attempt, user = self._attempt, self._attempt.options.user
+        if user is not None:
+            attempt.remark("the commands of this job run as a user of their own (uid %d)" % user)
+            for path in attempt.paths.for_user:
+                give(path, user)
 
     def _login(self) -> Optional[Login]:
         login = self._attempt.order.get("imageLogin")
@@ -92,6 +102,10 @@ class Running:
 
     def _start(self, command: List[str], found: Optional[Found] = None) -> Workload:
         environment = workload_environment(self._facts, os.environ)
+        user = self._attempt.options.user
+        whynot = None if user is None else why_unreachable(command[-1], user)
+        if whynot is not None:
+            raise Failed("setup", whynot)
         return self._launch(self._workload(), command, environment, found)
 
     def _start_container(self, docker: str, found: Found) -> Workload:
@@ -107,6 +121,8 @@ class Running:
     def _workload(self) -> Workload:
         attempt = self._attempt
         machine = Machine(attempt.options.attempt_id, attempt.post.guard, attempt.post.lock, attempt.post.group)
+        if self._docker is None:
+            machine = machine._replace(user=attempt.options.user)
         return Workload(machine, Sink(attempt.book, attempt.progress), self._docker)
 
     def _launch(
@@ -158,6 +174,7 @@ class Running:
             self._full_at_ms is not None and attempt.clock.mono_ms() - self._full_at_ms <= _FULL_MEMORY_MS
         )
         kills = oom_kills()
+        self._note_rights(workload)
         return End(
             workload.status,
             workload.is_asked_to_stop or self._is_shut_down(workload.status),
@@ -166,6 +183,13 @@ class Running:
             was_full or speaks_of_full_disk(workload.error_lines),
             any(after > before for before, after in zip(self._kills_before, kills)),
         )
+
+    def _note_rights(self, workload: Workload) -> None:
+        user = self._attempt.options.user
+        if user is not None and self._docker is None and workload.status != 0:
+            hint = hint_of(list(workload.error_lines), user)
+            if hint is not None:
+                self._attempt.remark(hint)
 
     def _last_save(self, workload: Workload, drain: Drain) -> LastSave:
         """Whether to let the command save once more before it is asked to end."""
@@ -194,7 +218,7 @@ class Running:
         return self._attempt.is_signalled
 
     def _note_full_disk(self) -> None:
-        if is_full(self._attempt.paths.root):
+        if is_full(self._attempt.paths.work):
             self._full_at_ms = self._attempt.clock.mono_ms()
 
     def _note_drain(self, drain: Drain) -> None:

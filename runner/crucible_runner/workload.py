@@ -14,6 +14,7 @@ from . import container, processes
 from .lines import LineSplitter
 from .logs import LogBook
 from .progress import Progress
+from .user import environment_file
 
 _READ_BYTES = 64 * 1024
 _ERROR_LINES_KEPT = 20
@@ -29,6 +30,8 @@ class Machine(NamedTuple):
     guard: int
     lock: int
     group: Optional[str] = None
+    user: Optional[int] = None
+    """What its commands run as, if not as the runner does."""
 
 
 class Sink(NamedTuple):
@@ -66,16 +69,16 @@ class Workload:
             str(self._machine.guard),
         ]
         leash += [str(self._machine.lock), self._container or "", self._machine.group or ""]
-        self._leash = subprocess.Popen(
-            leash + command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env=dict(environment),
-            start_new_session=True,
-            pass_fds=[self._machine.lock],
-        )
+        files, user = [self._machine.lock], ""
+        if self._machine.user is not None:
+            # The leash is root, and runs in the runner's environment.
+            files.append(environment_file(environment))
+            user, environment = "%d:%d" % (self._machine.user, files[1]), os.environ
+        try:
+            self._leash = self._start_leash(leash + [user] + command, environment, folder, files)
+        finally:
+            for file in files[1:]:
+                os.close(file)
         self._readers = [
             threading.Thread(target=self._read, args=("out", self._leash.stdout), name="out", daemon=True),
             threading.Thread(target=self._read, args=("err", self._leash.stderr), name="err", daemon=True),
@@ -83,6 +86,21 @@ class Workload:
         for reader in self._readers:
             reader.start()
         threading.Thread(target=self._wait, name="wait", daemon=True).start()
+
+    @staticmethod
+    def _start_leash(
+        arguments: List[str], environment: Mapping[str, str], folder: str, files: List[int]
+    ) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=dict(environment),
+            start_new_session=True,
+            pass_fds=files,
+        )
 
     @property
     def status(self) -> int:

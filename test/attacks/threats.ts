@@ -13,6 +13,7 @@ export interface Threat {
 
 const STRANGERS = 'test/workflows/strangers.e2e.test.ts'
 const DEV = 'test/cli/dev/strangers.e2e.test.ts'
+const USERS = 'test/backends/local/job-users.test.ts'
 const WALLS = 'test/runner/container-walls.test.ts'
 
 export const THREATS: readonly Threat[] = [
@@ -120,6 +121,30 @@ export const THREATS: readonly Threat[] = [
     tries: 'uses the store with the role of its machine',
     keeps: 'the role that set-up makes has nothing of the store, and doctor warns of one that has',
     proof: { file: 'test/backends/ec2/setup/permissions.test.ts', tests: 'the role of machines' },
+  },
+  {
+    from: 'a local job without an image, beside workers that are root',
+    tries: "reads the machine's key, the store, the worker's environment or another job's files",
+    keeps: 'a user of its own, and directories that are closed to it',
+    proof: { file: USERS, tests: 'a local job beside a worker that is root reads neither' },
+  },
+  {
+    from: 'a local job without an image, beside workers that are root',
+    tries: 'ends the processes of another job, of its runner or of a worker',
+    keeps: 'a user of its own, which no other process has',
+    proof: { file: USERS, tests: 'a local job beside a worker that is root ends no process' },
+  },
+  {
+    from: 'a local job without an image, beside workers that are root',
+    tries: "gets root's files as artifacts or into a checkpoint by links",
+    keeps: 'the same rules for links as for a container',
+    proof: { file: USERS, tests: 'a local job beside a worker that is root gets no file' },
+  },
+  {
+    from: 'a local job without an image, beside workers that are root',
+    tries: 'gains privileges, or starts a program of root with LD_PRELOAD',
+    keeps: 'no-new-privileges, and root never runs with variables of the job',
+    proof: { file: USERS, tests: 'a local job beside a worker that is root gets no rights' },
   },
   {
     from: 'a job',

@@ -174,6 +174,8 @@ function settingsOf(home: string, { isLeaseShort }: StageOptions): Record<string
     CRUCIBLE_LOCAL_PRICE: '0.40',
     CRUCIBLE_LOCAL_SPOT_PRICE: '0.12',
     CRUCIBLE_LOCAL_SLOTS: '4',
+    // Its programs write into the home of the run.
+    CRUCIBLE_LOCAL_UIDS: 'no',
     CRUCIBLE_OWNER: 'chaos',
     PATH: process.env['PATH'] ?? '',
     // Nothing of the user's is read or written.

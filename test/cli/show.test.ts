@@ -24,6 +24,7 @@ function attempt(fields: Partial<AttemptView>): AttemptView {
       checkpoint: null,
       checkpointState: null,
       warning: null,
+      saving: null,
       progress: null,
       stepsLost: null,
       phases: [],
@@ -105,6 +106,22 @@ describe('a job for people', () => {
     expect(warned(NOW)).toEqual([
       'warning | the provider may take this machine back soon; it says so since 2026-11-21T12:00:00Z',
     ])
+  })
+
+  it('says how far the runner is with saving, and how much of it is read so far', () => {
+    const GB = 1_000_000_000
+    const saving = { what: 'artifacts' as const, filesDone: 3, filesTotal: 7, bytesTotal: 40 * GB }
+    const said = (more: { bytesDone: number; bytesRead?: number }): string[] =>
+      shown({ attempts: [attempt({ phase: 'finishing', saving: { ...saving, ...more } })] }).filter((line) =>
+        line.startsWith('saving'),
+      )
+    expect(said({ bytesDone: 12 * GB, bytesRead: 12 * GB })).toEqual([
+      'saving | artifacts: 3 of 7 files, 12 GB of 40 GB',
+    ])
+    expect(said({ bytesDone: 12 * GB, bytesRead: 20 * GB })).toEqual([
+      'saving | artifacts: 3 of 7 files, 12 GB of 40 GB (20 GB read)',
+    ])
+    expect(shown({ attempts: [attempt({})] }).filter((line) => line.startsWith('saving'))).toEqual([])
   })
 
   it('says what its newest checkpoint is worth, what it goes on from, and what its runner warns of', () => {

@@ -64,6 +64,26 @@ describe('the outcome', () => {
     })
   })
 
+  it('comes after beats that say how far the saving of artifacts and checkpoints is', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      ...{ beatMs: 20, leaseMs: 60_000 },
+      run: 'head -c 300000000 /dev/zero > "$CRUCIBLE_CHECKPOINT_DIR/step-1.pt"; head -c 400000000 /dev/zero | tr "\\0" x > "$CRUCIBLE_OUTPUT_DIR/big"; echo a > "$CRUCIBLE_OUTPUT_DIR/small"',
+    })
+    const { saving: ofCheckpoint } = await machine.untilBeat(({ saving }) => saving !== undefined)
+    expect(ofCheckpoint).toMatchObject({ what: 'checkpoint', filesTotal: 1, bytesTotal: 300_000_000 })
+    const first = await machine.untilBeat(
+      ({ saving }) => saving?.what === 'artifacts' && saving.filesDone === 1,
+    )
+    expect(first).toMatchObject({ phase: 'finishing', saving: { filesTotal: 2, bytesTotal: 400_000_002 } })
+    // It is alive, and gets on.
+    const later = await machine.untilBeat(
+      ({ seq, saving }) => seq > first.seq && (saving?.bytesDone ?? 0) > 2,
+    )
+    expect(later.saving!.bytesRead).toBe(400_000_002)
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
+  })
+
   it('names the signal that ended the command', async () => {
     const machine = await createWorld().launch({ run: 'kill -SEGV $$' })
     expect(await machine.end()).toMatchObject({

@@ -12,6 +12,7 @@ from ..retry import Patience, Remark, Trouble, persist
 from ..shapes import DocumentError
 from ..store import Store
 from ..transfer import Corrupt, FileDown, download_files
+from ..user import give
 from .evidence import COMPLETE, QUIET, SETTLED
 from .generations import Shape
 from .experience import Experience, read_experience
@@ -106,6 +107,8 @@ class Restorer:
         self._keys = keys
         self._job_id = job_id
         self._patience = patience
+        self._user: Optional[int] = None
+        """Whom the restored files are given to, if not kept."""
 
     def restore(
         self,
@@ -117,10 +120,12 @@ class Restorer:
         quiet_ms: int = 0,
         tried: Optional[Set[CheckpointId]] = None,
         note: Callable[[Candidate, str], None] = lambda candidate, why: None,
+        user: Optional[int] = None,
     ) -> Found:
         """Puts the best checkpoint into `directory` that was not `tried` on this machine before; `note` is told before it is
         read. Raises `GaveUp` when the store does not answer in time and `OSError` when the machine's disk does not take it."""
         tried = tried or set()
+        self._user = user
         trouble = Trouble("looking for checkpoints", remark, clock)
         names = persist(
             lambda: self._store.folders(self._keys.checkpoints), self._patience.is_hopeless, trouble
@@ -215,6 +220,9 @@ class Restorer:
             path = os.path.join(folder, link["path"])
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.symlink(link["target"], path)
+        if self._user is not None:
+            # Here, where no command of the job gets.
+            give(folder, self._user)
         for name in os.listdir(folder):
             target = os.path.join(directory, name)
             remove_tree(target)

@@ -1,11 +1,12 @@
 """Brings the files of a checkpoint into the store, but for those that are there already."""
 
 import os
-from typing import Callable, Dict, List, NamedTuple, Sequence
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from ..clock import Clock
 from ..documents import is_utf8
 from ..keys import CheckpointId, Keys, stored_at
+from ..saving import of_checkpoint
 from ..store import Store, StoreError
 from ..transfer import Changed, FileUp, upload_files
 from .evidence import Evidence
@@ -64,6 +65,7 @@ class Sender:
         self._clock = clock
         self._begun_steps = set(begun_steps)
         self._stored: Dict[str, _Stored] = {}
+        self._sending: Dict[str, FileUp] = {}
         self.is_written_in_place = False
         """Then a link does not keep what is to be uploaded."""
 
@@ -84,11 +86,14 @@ class Sender:
             for path, place in places.items()
         }
         sent_from_ms = self._clock.mono_ms()
+        self._sending = files
         try:
             upload_files(list(files.values()), lambda: is_given_up(files))
         except (Changed, StoreError):
             if staged.is_unchanged():
                 raise
+        finally:
+            self._sending = {}
         if not staged.is_unchanged():
             # The workload writes in place: from now on a link is not enough.
             self.is_written_in_place = True
@@ -100,6 +105,10 @@ class Sender:
             kept[path] if path in kept else self._entry(candidate, path, files[path]) for path in sorted(staged.stamps)
         ]
         return dict(self._manifest(candidate, entries), uploadMs=upload_ms)
+
+    def saving(self) -> Optional[dict]:
+        """How far the upload under way is; None without one."""
+        return of_checkpoint((file.size, file.sent_bytes) for file in self._sending.values())
 
     def remember(self, candidate: Candidate, manifest: dict) -> None:
         """Its manifest is in the store. Later ones refer only to what this one has: other files may be on their way out."""

@@ -66,7 +66,7 @@ class Checkpoints:
         """None until the command is about to start."""
         self._wake = threading.Event()
         self._current: Optional[Candidate] = None
-
+        self.saving: Callable[[], Optional[dict]] = lambda: None
     def begin(self, found: Found, clock: Clock, remark: Remark, pids: Callable[[], List[int]]) -> None:
         """Starts to watch. `pids` names the processes that may be writing."""
         self._clock = clock
@@ -81,6 +81,7 @@ class Checkpoints:
         self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock), remark, pids, found.past)
         self._paths_before.update(self._looks.stamps)
         self._sender = Sender(self._settings, self._store, self._keys, clock, found.begun_steps)
+        self.saving = self._sender.saving
         if restored is not None:
             self._sender.know(restored.entries, self._looks.stamps)
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)

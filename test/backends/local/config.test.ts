@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { LOCAL_SETTINGS, parseLocalConfig } from '../../../backends/local/config'
+import { LOCAL_SETTINGS, parseLocalConfig, UIDS_DEFAULT } from '../../../backends/local/config'
 import { BACKENDS } from '../../../backends/registry'
 
 describe('parseLocalConfig', () => {
@@ -17,6 +17,7 @@ describe('parseLocalConfig', () => {
         noticeMs: 120_000,
         python: 'python3',
         environment: { PATH: '/bin' },
+        uids: UIDS_DEFAULT,
       },
     })
   })
@@ -30,6 +31,7 @@ describe('parseLocalConfig', () => {
       CRUCIBLE_LOCAL_SPOT_PRICE: '0.35',
       CRUCIBLE_LOCAL_NOTICE: '1.5m',
       CRUCIBLE_LOCAL_PYTHON: '/opt/python',
+      CRUCIBLE_LOCAL_UIDS: '300000-300099',
     }
     expect(parseLocalConfig(settings)).toEqual({
       config: {
@@ -41,9 +43,30 @@ describe('parseLocalConfig', () => {
         noticeMs: 90_000,
         python: '/opt/python',
         environment: {},
+        uids: { first: 300_000, last: 300_099, isWanted: true },
       },
     })
     expect(LOCAL_SETTINGS.map((setting) => setting.name)).toEqual(Object.keys(settings))
+  })
+
+  it.each(['no', 'off', '0'])('runs jobs as the worker with CRUCIBLE_LOCAL_UIDS=%s', (text) => {
+    const parsed = parseLocalConfig({ CRUCIBLE_LOCAL_UIDS: text })
+    expect('config' in parsed && 'uids' in parsed.config).toBe(false)
+  })
+
+  it.each([
+    ['yes', 'write the first and the last uid with a dash'],
+    ['200000', 'write the first and the last uid with a dash'],
+    ['300000-200000', 'the first uid is above the last: write 200000-300000'],
+    ['0-99', 'uids of jobs must be from 1000 to 2147483647'],
+    ['3000000000-3000000999', 'uids of jobs must be from 1000 to 2147483647'],
+    ['60000-70000', 'it includes 65534, which systems use'],
+    ['200000-200002', 'it has 3 uids for 8 slots'],
+  ])('refuses CRUCIBLE_LOCAL_UIDS=%s and says what to write', (text, advice) => {
+    const parsed = parseLocalConfig({ CRUCIBLE_LOCAL_UIDS: text, CRUCIBLE_LOCAL_SLOTS: '8' })
+    expect(parsed).toEqual({
+      problems: [expect.stringContaining(`CRUCIBLE_LOCAL_UIDS is "${text}": ${advice}`)],
+    })
   })
 
   it('asks the on-demand price of a spot machine that has none of its own', () => {

@@ -121,3 +121,39 @@ class KeeperTest(FolderTest):
         self.store.upload = failing
         self.assertEqual(self.keep(), ["a", "c"])
         self.assertIn("b is not kept: a mistake of ours", "\n".join(self.remarks))
+
+    def test_beats_tell_how_far_it_is_while_files_are_read_and_sent(self):
+        told = []
+        self.found["b"] = self.write("output/b", b"x" * (2 * BLOCK_BYTES), "wb")
+        upload = self.store.upload
+
+        def looking(key, size):
+            told.append(self.keeper.saving.document())
+            return upload(key, size)
+
+        self.store.upload = looking
+        self.assertIsNone(self.keeper.saving.document())
+        self.keep()
+        total = 2 + 2 * BLOCK_BYTES
+        seen = [tuple(each[name] for name in ("filesDone", "bytesDone", "bytesRead")) for each in told]
+        self.assertEqual(seen, [(0, 0, 1), (1, 1, 2), (2, 2, total)])
+        self.assertEqual({(each["what"], each["filesTotal"], each["bytesTotal"]) for each in told}, {("artifacts", 3, total)})
+        self.assertIsNone(self.keeper.saving.document())
+
+    def test_what_is_left_out_is_done_and_counts_no_bytes(self):
+        self.store.put("jobs/job-a/attempts/1/artifacts/a/of-something-else", b"")
+        with open(self.found["b"], "wb") as file:
+            file.truncate(1 << 40)
+        told = []
+        upload = self.store.upload
+        self.store.upload = lambda key, size: told.append(self.keeper.saving.document()) or upload(key, size)
+        self.keep()
+        self.assertEqual([(each["filesDone"], each["bytesTotal"]) for each in told], [(0, 2), (1, 1)])
+        self.assertIsNone(self.keeper.saving.document())
+
+    def test_what_comes_again_is_not_counted_twice(self):
+        self.refuse("a", 1)
+        told, pause = [], lambda *_: told.append(self.keeper.saving.document())
+        with mock.patch("crucible_runner.artifacts.Pauses.wait", pause):
+            self.keep()
+        self.assertEqual([(each["filesDone"], each["bytesDone"], each["bytesRead"]) for each in told], [(2, 2, 2)])

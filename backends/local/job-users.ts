@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto'
+import { chmod, mkdir, realpath, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { BackendError } from '../errors'
+import type { UidRange } from './config'
+import { hasCode, messageOf } from './errors'
+import type { Host } from './host'
+import { runProgram } from './programs'
+import { namesIn } from './records'
+
+/** The user that a machine's commands run as, and the directory for what they may reach. */
+export interface JobUser {
+  /** Of user and group. */
+  uid: number
+  folder: string
+}
+
+/**
+ * Whether jobs get users of their own. `off`: they run as the worker does; `why` is missing where nothing else was to be expected.
+ * `refused`: they must have such users and cannot.
+ */
+export type JobUsers =
+  | { kind: 'on'; range: UidRange; folder: string }
+  | { kind: 'off'; why?: string }
+  | { kind: 'refused'; why: string }
+
+export const USERS_REMEDY =
+  'Put what jobs need where every user may read it (not below /root), or set CRUCIBLE_LOCAL_UIDS=no to run jobs as root.'
+
+/** For the directories of jobs where other users cannot get through to the root, which is in a closed home most of the time. */
+const ELSEWHERE = '/var/lib/crucible/jobs'
+const PROBE_TIMEOUT_MS = 15_000
+const OTHERS_PASS = 0o001
+
+/**
+ * Prints what `python3` and `python` are, where their packages are, and whether there are packages of the user. `$1` is a folder
+ * that must be reachable.
+ */
+const PROBE = `cd "$1" || exit 3
+for name in python3 python; do
+  command -v "$name" || continue
+  "$name" -c 'import os, site, sys
+own = site.getusersitepackages()
+has_own = bool(site.ENABLE_USER_SITE and os.path.isdir(own) and os.listdir(own))
+print(sys.executable, sys.prefix, "with packages in " + own if has_own else "")'
+done
+exit 0`
+
+/** Looks at what is configured and what this host allows. */
+export async function readJobUsers(host: Host, signal: AbortSignal): Promise<JobUsers> {
+  const range = host.config.uids
+  if (range === undefined) return { kind: 'off' }
+  const not = (why: string): JobUsers => ({ kind: range.isWanted ? 'refused' : 'off', why })
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) {
+    return range.isWanted ? not('only a worker that is root, on Linux, can change the user') : { kind: 'off' }
+  }
+  try {
+    const folder = await jobsFolder(host.paths.root)
+    const why = await whyUnlike(host, { uid: range.first, folder, signal })
+    return why === undefined ? { kind: 'on', range, folder } : not(why)
+  } catch (error) {
+    if (error instanceof BackendError) throw error
+    return not(`their directories cannot be made: ${messageOf(error)}`)
+  }
+}
+
+/** The folder of jobs' directories, made where missing: others get through it, and cannot list it. */
+async function jobsFolder(root: string): Promise<string> {
+  const isOpen = await everyonePasses(dirname(root))
+  if (isOpen) await chmod(root, (await stat(root)).mode | OTHERS_PASS)
+  const folder = isOpen ? join(root, 'jobs') : ELSEWHERE
+  await mkdir(folder, { recursive: true, mode: 0o711 })
+  await chmod(folder, 0o711)
+  if (!isOpen) await chmod(dirname(folder), 0o711)
+  return folder
+}
+
+async function everyonePasses(folder: string): Promise<boolean> {
+  for (let path = await realpath(folder); ; path = dirname(path)) {
+    if (((await stat(path)).mode & OTHERS_PASS) === 0) return false
+    if (path === dirname(path)) return true
+  }
+}
+
+/** What a job would find other than root does, or `undefined` when it finds the same. */
+async function whyUnlike(
+  host: Host,
+  { uid, folder, signal }: { uid: number; folder: string; signal: AbortSignal },
+): Promise<string | undefined> {
+  const options = { timeoutMs: PROBE_TIMEOUT_MS, signal, cwd: '/' }
+  const { environment } = host.config
+  const run = (own: object, env: Record<string, string>): ReturnType<typeof runProgram> =>
+    runProgram('sh', ['-c', PROBE, 'probe', folder], { ...options, ...own, env })
+  const [ours, theirs] = await Promise.all([
+    run({}, environment),
+    run({ user: uid }, { ...environment, HOME: folder }),
+  ])
+  if (ours.kind === 'unanswered' || theirs.kind === 'unanswered') {
+    throw new BackendError({ class: 'transient', message: 'looking for the programs of jobs took too long' })
+  }
+  if (theirs.kind !== 'answered') return `a process of uid ${uid} ${theirs.message}`
+  if (ours.kind !== 'answered' || ours.output === theirs.output) return undefined
+  const first = (output: string): string => output.trim().split('\n')[0]!.trim() || 'none'
+  const differing = ours.output.split('\n').find((line, at) => line !== theirs.output.split('\n')[at])
+  return `the Python of root is not that of other users: root has ${differing?.trim()}, others have ${first(theirs.output)}`
+}
+
+/** The directory of one machine's job; roots that share a folder do not share names. */
+export function folderOf(folder: string, root: string, attemptId: string): string {
+  return join(folder, `${attemptId}-${createHash('sha256').update(root).digest('hex').slice(0, 8)}`)
+}
+
+/** A uid of the range that no machine and no process has: files that an earlier job left are not the next one's. */
+export async function chooseUid(range: UidRange, attemptId: string, taken: Set<number>): Promise<number> {
+  const running = await uidsRunning()
+  const size = range.last - range.first + 1
+  // Deployments that share this host begin at different places.
+  const start = createHash('sha256').update(attemptId).digest().readUInt32BE() % size
+  for (let step = 0; step < size; step++) {
+    const uid = range.first + ((start + step) % size)
+    if (!taken.has(uid) && !running.has(uid)) return uid
+  }
+  throw new BackendError({
+    class: 'capacity',
+    message: `all ${size} uids of CRUCIBLE_LOCAL_UIDS are in use`,
+  })
+}
+
+async function uidsRunning(): Promise<Set<number>> {
+  const pids = (await namesIn('/proc')).filter((name) => /^\d+$/.test(name))
+  const uids = await Promise.all(
+    pids.map(async (pid) => {
+      try {
+        return (await stat(`/proc/${pid}`)).uid
+      } catch (error) {
+        if (hasCode(error, 'ENOENT', 'ESRCH')) return -1
+        throw error
+      }
+    }),
+  )
+  return new Set(uids)
+}
