@@ -4,8 +4,7 @@ import type { Taken } from '../../../backends/local/slots'
 
 let nowMs: number
 let holds: Holds
-const NONE: Taken = { slots: 0, gpus: new Set(), jobIds: new Set() }
-  uids: new Set(),
+const NONE: Taken = { slots: 0, gpus: new Set(), jobIds: new Set(), uids: new Set() }
 const asker = (jobId: string, sinceMs: number): { jobId: string; sinceMs: number; ahead: string[] } => ({
   ...{ jobId, sinceMs, ahead: [] },
 })
