@@ -15,7 +15,7 @@ import {
 } from '../core/treasury'
 import { readRecords } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
-import type { OwnerLookup } from './garbage'
+import type { OwnerLookup } from './garbage/garbage'
 
 /** Where the money of months and owners is kept. */
 export interface TreasuryDeps {

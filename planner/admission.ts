@@ -16,7 +16,7 @@ export interface Refusal {
  * A job that gives its duration is not begun where its limits cannot hold it. Only its first attempt is judged: of what comes later
  * nobody knows how much is done already.
  */
-export function cannotEnd(offer: Offer, request: PlanRequest): Refusal | undefined {
+export function exceedsLimits(offer: Offer, request: PlanRequest): Refusal | undefined {
   if (!request.isFirst || request.spec.durationMs === undefined) return undefined
   return tooLong(request.spec.durationMs, request) ?? tooDear(offer, request)
 }

@@ -12,7 +12,7 @@ export function avoidanceOf(
 }
 
 /** Taken only where there is no other. */
-export function isUnloved(offer: Offer, avoid: readonly Avoidance[]): boolean {
+export function isDeprioritised(offer: Offer, avoid: readonly Avoidance[]): boolean {
   return avoidanceOf(offer, avoid, 'preference') !== undefined
 }
 

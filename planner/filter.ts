@@ -8,7 +8,7 @@ import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } fro
 import { findAccelerator } from '../core/accelerators'
 import { fitsGpuMemory, gpuMemoryInWords } from '../core/gpu-memory'
 import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
-import { cannotEnd } from './admission'
+import { exceedsLimits } from './admission'
 import { budgetReserveMs } from '../core/timing'
 import { USEFUL_RUN_MS } from './assumptions'
 import { avoidanceOf } from './avoidance'
@@ -42,7 +42,7 @@ export function reject(
   const found = reasons.find(([, reason]) => reason !== undefined)
   // What the whole job would cost says more than how little of it the budget buys, and is said once for all.
   const isEndAsked = found?.[0] !== 'unfit' || found[1] === dear
-  const refusal = isEndAsked ? cannotEnd(offer, request) : undefined
+  const refusal = isEndAsked ? exceedsLimits(offer, request) : undefined
   if (refusal !== undefined) return { offerKey: key, why: 'unfit', ...refusal }
   return found === undefined ? undefined : { offerKey: key, why: found[0], reason: found[1]! }
 }

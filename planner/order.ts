@@ -8,7 +8,7 @@ import { dearestPriceOf, offerKey, type Offer } from '../core/offer'
 import type { BackendAnswer, Order, Plan } from '../core/plan'
 import { attemptIdOf } from '../core/queues'
 import { INTERCHANGEABLE_COST_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
-import { isShaky, isUnloved } from './avoidance'
+import { isShaky, isDeprioritised } from './avoidance'
 import { estimate } from './price'
 
 /** The best placement of a plan as an order: with the offers that would do as well, and everything the machine must know. */
@@ -72,7 +72,7 @@ function isInterchangeable(offer: Offer, best: Offer): boolean {
 
 /** What others are taken in the place of must not slip into the order for those. */
 function isAsWelcome(offer: Offer, best: Offer, { avoid }: PlanInput): boolean {
-  return [isUnloved, isShaky].every((is) => is(best, avoid) || !is(offer, avoid))
+  return [isDeprioritised, isShaky].every((is) => is(best, avoid) || !is(offer, avoid))
 }
 
 /** Only what can be taken back is told so. */

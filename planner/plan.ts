@@ -1,7 +1,7 @@
 import { nameSome, type Placement, type Plan, type Rejection } from '../core/plan'
 import { offerKey, type Offer } from '../core/offer'
 import { savingOf } from '../core/saving'
-import { isShaky, isUnloved } from './avoidance'
+import { isShaky, isDeprioritised } from './avoidance'
 import { reasonsFor, risksOf } from './explain'
 import { reject } from './filter'
 import { estimate, withTransfer } from './price'
@@ -21,7 +21,7 @@ export function makePlan(request: PlanRequest, offersSha256: string): Plan {
     }
   }
   const { spec, avoid } = request
-  const ranked = rank(placements, spec.optimize, ({ offer }) => isUnloved(offer, avoid))
+  const ranked = rank(placements, spec.optimize, ({ offer }) => isDeprioritised(offer, avoid))
   return {
     placements: toldOfPassedOver(ranked, request),
     rejections,

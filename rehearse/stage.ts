@@ -20,7 +20,7 @@ import { readWorkerConfig } from '../workers/config'
 import { deploymentOf } from '../workers/deployment'
 import { makeBackend } from '../workers/make-backend'
 import { runnerPublisher } from '../workers/runner-program'
-import { SecretsDesk } from '../workers/secrets'
+import { SecretIssuer } from '../workers/secrets'
 import type { Host, Machine, Part } from './host'
 
 /** A call of the local backend takes longer only when this machine is stuck. */
@@ -62,7 +62,7 @@ export class Stage implements Host {
       deployment: string
       timing: Timing
       runnerSha256: string
-      desk: SecretsDesk
+      desk: SecretIssuer
       keyFile: string
       code: Bundle | null
     },
@@ -82,7 +82,7 @@ export class Stage implements Host {
     })
     const store = openStore(config.home.storeUrl, options.now)
     const deployment = await deploymentOf(store)
-    const desk = await SecretsDesk.open(store, keyFile)
+    const desk = await SecretIssuer.open(store, keyFile)
     const backend = await makeBackend(config, 'local', { store, deployment, secrets: desk })
     const runnerSha256 = await runnerPublisher(store, options.runner)()
     const timing = {

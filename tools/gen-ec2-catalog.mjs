@@ -1,4 +1,4 @@
-// Writes backends/ec2/catalog.json, the prices that are used where the price list cannot be reached, from that list.
+// Writes backends/ec2/market/catalog.json, the prices that are used where the price list cannot be reached, from that list.
 // `node tools/gen-ec2-catalog.mjs [REGION ...]` with AWS credentials; us-east-1 when no Region is named.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -16,7 +16,7 @@ require.extensions['.ts'] = (module, filename) => {
   module._compile(code, filename)
 }
 const { TYPES_DEFAULT } = require('../backends/ec2/config.ts')
-const { createSdkApi } = require('../backends/ec2/sdk.ts')
+const { createSdkApi } = require('../backends/ec2/sdk/index.ts')
 
 /** Beside the types that are offered by default those with other chips, should somebody allow them. */
 const PATTERNS = [...TYPES_DEFAULT, 'inf*', 'trn*']
@@ -46,7 +46,7 @@ const catalog = {
   usdPerHour,
   diskUsdPerGiBMonth,
 }
-const file = new URL('../backends/ec2/catalog.json', import.meta.url)
+const file = new URL('../backends/ec2/market/catalog.json', import.meta.url)
 const style = await prettier.resolveConfig(file)
 writeFileSync(file, await prettier.format(JSON.stringify(catalog), { ...style, parser: 'json' }))
 process.stdout.write(

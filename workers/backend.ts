@@ -1,9 +1,9 @@
 import type { Client } from '@temporalio/client'
 import { Worker, type NativeConnection } from '@temporalio/worker'
 import { createBackendActivities } from '../activities/backend'
-import { Fleet } from '../activities/fleet'
-import type { GrantSource } from '../activities/grants'
-import { createWatchActivities } from '../activities/watch'
+import { WatchLoop } from '../activities/watch/loop'
+import type { GrantSource } from '../activities/watch/grants'
+import { createWatchActivities } from '../activities/watch/activities'
 import type { Backend } from '../backends/backend'
 import { backendQueue, watchQueue } from '../core/queues'
 import type { Logger } from 'pino'
@@ -11,7 +11,7 @@ import type { ObjectStore } from '../storage/store'
 import { ownersThrough } from './owners'
 import { wakeThrough } from './waking'
 import { Authentication } from './authentication'
-import type { SecretsDesk } from './secrets'
+import type { SecretIssuer } from './secrets'
 
 export interface BackendWorkerDeps {
   connection: NativeConnection
@@ -21,7 +21,7 @@ export interface BackendWorkerDeps {
   client: Client
   store: ObjectStore
   backend: Backend
-  secrets: Pick<SecretsDesk, 'handOver' | 'mask'>
+  secrets: Pick<SecretIssuer, 'handOver' | 'mask'>
   /** Missing where the store asks for no credentials, or the machines have their own. */
   grants?: GrantSource | undefined
   /** Missing in tests that look at something else: then whatever comes is done. */
@@ -71,9 +71,9 @@ export function createWatchWorker({
   logger,
   authentication = new Authentication(),
 }: BackendWorkerDeps): Promise<Worker> {
-  const fleet = new Fleet(backend, store, Date.now)
-  fleet.grants = grants
-  fleet.onProviderTrouble = (trouble) => {
+  const loop = new WatchLoop(backend, store, Date.now)
+  loop.grants = grants
+  loop.onProviderTrouble = (trouble) => {
     if (trouble === undefined) logger?.info(`${backend.name} answers about its machines again`)
     else logger?.warn({ trouble }, `${backend.name} does not answer about its machines, which go on`)
   }
@@ -81,7 +81,7 @@ export function createWatchWorker({
     connection,
     namespace,
     taskQueue: watchQueue(backend.name),
-    activities: createWatchActivities(fleet),
+    activities: createWatchActivities(loop),
     ...authentication.workerOptions(deployment),
     maxConcurrentActivityTaskExecutions: WATCHES_MAX,
     // Watches are handed over at once.

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Grantee, GrantSource, SealedGrant } from '../activities/grants'
+import type { Grantee, GrantSource, SealedGrant } from '../activities/watch/grants'
 import { BackendError } from '../backends/errors'
 import type { Grant, Sealed } from '../core/grants'
 import type { BackendName } from '../core/offer'
@@ -10,7 +10,7 @@ import { openGrant, sealGrant, type Granter } from '../storage/grants'
 import { openGranter, tryGrant } from '../storage/open-granter'
 import { StoreError, type ObjectStore } from '../storage/store'
 import type { WorkerConfig } from './config'
-import type { SecretsDesk } from './secrets'
+import type { SecretIssuer } from './secrets'
 
 /** After a refusal nobody is asked for this part of what a grant holds: hundreds of tries fit, and none of them holds up a watch. */
 const ASK_AGAIN_PART = 1 / 200
@@ -20,14 +20,14 @@ const SLACK_PART = 1 / 10
 
 export interface GrantsDeps {
   granter: Granter
-  keys: Pick<SecretsDesk, 'keyOf'>
+  keys: Pick<SecretIssuer, 'keyOf'>
   timing: Timing
   now: () => number
   logger: Pick<Logger, 'warn' | 'info'>
 }
 
 /** The credentials of machines for the store, from the granter to each attempt, sealed with its key. */
-export class GrantsDesk implements GrantSource {
+export class GrantIssuer implements GrantSource {
   /** As the token service last had it. */
   #heldForMs: number | undefined
   #trouble: BackendError | undefined

@@ -1,12 +1,12 @@
-import type { Grantee } from '../activities/grants'
+import type { Grantee } from '../activities/watch/grants'
 import type { Backend } from '../backends/backend'
 import { BACKENDS } from '../backends/registry'
 import type { BackendName } from '../core/offer'
 import type { ObjectStore } from '../storage/store'
 import { ConfigError, type WorkerConfig } from './config'
-import type { GrantsDesk } from './grants'
+import type { GrantIssuer } from './grants'
 import { runnerFetcher, runnerLinker } from './runner-program'
-import type { SecretsDesk } from './secrets'
+import type { SecretIssuer } from './secrets'
 
 /** One backend of the configuration, made ready. */
 export async function makeBackend(
@@ -15,8 +15,8 @@ export async function makeBackend(
   at: {
     store: ObjectStore
     deployment: string
-    secrets?: SecretsDesk
-    grants?: GrantsDesk | undefined
+    secrets?: SecretIssuer
+    grants?: GrantIssuer | undefined
     /** The store is known to be unwell: the backend's check need not say so again. */
     isStoreUnwell?: boolean
   },

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from '@temporalio/client'
-import type { AskOffers } from '../activities/asking'
+import type { AskOffers } from '../activities/plan/asking'
 import type { BackendName } from '../core/offer'
 import type { BackendAnswer } from '../core/plan'
 import { backendQueue } from '../core/queues'

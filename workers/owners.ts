@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
-import type { OwnerLookup } from '../activities/garbage'
+import type { OwnerLookup } from '../activities/garbage/garbage'
 import { attemptWorkflowId, jobWorkflowId } from '../core/queues'
 
 /** Looks owners up by workflow id: a list of open workflows may lag behind, a description never does. */

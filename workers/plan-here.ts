@@ -1,5 +1,5 @@
-import { answerOf } from '../activities/asking'
-import { previewPlan } from '../activities/planning'
+import { answerOf } from '../activities/plan/asking'
+import { previewPlan } from '../activities/plan/planning'
 import type { JobSpec } from '../core/job'
 import type { Plan } from '../core/plan'
 import type { SavedBefore } from '../core/saving'

@@ -11,12 +11,12 @@ import { createBackendWorkers } from './backend'
 import { nearBackends, type WorkerConfig } from './config'
 import { connect, untilAnswered } from './connect'
 import { deploymentOf, ensureGarbageCollection, ensureSearchAttributes } from './deployment'
-import { GrantsDesk, granterFor } from './grants'
+import { GrantIssuer, granterFor } from './grants'
 import { makeBackend } from './make-backend'
 import { offersThroughWorkers } from './offers'
 import { createOrchestrator } from './orchestrator'
 import { checkSameDeployment } from './same-deployment'
-import { SecretsDesk } from './secrets'
+import { SecretIssuer } from './secrets'
 
 /** What a process does: `orchestrator`, or the name of a backend. */
 export type Role = string
@@ -92,10 +92,10 @@ async function createRole(
 ): Promise<Worker[]> {
   const { config, store, connection, client, deployment, logger, authentication } = at
   if (role !== ORCHESTRATOR_ROLE) {
-    const secrets = await SecretsDesk.open(store, config.home.secretKeyFile)
+    const secrets = await SecretIssuer.open(store, config.home.secretKeyFile)
     const granter = granterFor(config, role, store)
     const { timing } = config
-    const grants = granter && new GrantsDesk({ granter, keys: secrets, timing, now: Date.now, logger })
+    const grants = granter && new GrantIssuer({ granter, keys: secrets, timing, now: Date.now, logger })
     const backend = await makeBackend(config, role, { store, deployment, secrets, grants })
     for (const place of backend.places ?? []) await notePlace(store, { backend: role, place })
     return createBackendWorkers({

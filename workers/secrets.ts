@@ -7,15 +7,15 @@ import { attemptKey, ensureDeploymentKey, formatKey, openSecrets, sealSecrets } 
 import type { ObjectStore } from '../storage/store'
 
 /** The secrets of jobs, on their way from the client's sealed document to each attempt's own. */
-export class SecretsDesk {
+export class SecretIssuer {
   private constructor(
     private readonly store: ObjectStore,
     private readonly keyFile: string,
     private readonly key: Buffer,
   ) {}
 
-  static async open(store: ObjectStore, keyFile: string): Promise<SecretsDesk> {
-    return new SecretsDesk(store, keyFile, await ensureDeploymentKey(keyFile))
+  static async open(store: ObjectStore, keyFile: string): Promise<SecretIssuer> {
+    return new SecretIssuer(store, keyFile, await ensureDeploymentKey(keyFile))
   }
 
   /** Seals the job's secrets anew for one attempt. Does nothing for a job without any. */

@@ -45,19 +45,19 @@ const ASKED_BEFORE_WINDOW_MS = 2_000
 
 /** Everything that a job can be told. Validators run before anything is accepted, so a refused command leaves no trace. */
 export function listen(run: JobRun): void {
-  const { page, wishes } = run
+  const { page, stopRequests } = run
   const drainMs = (): number => (run.isResolved ? run.resolved.timing : DEFAULT_TIMING).drainMs
 
   CancellationScope.current().cancelRequested.catch(() => {
-    wishes.want('cancelled', drainMs())
+    stopRequests.want('cancelled', drainMs())
     page.stopping('cancelled')
   })
 
   setHandler(
     cancelNowUpdate,
     () => {
-      const windowMs = wishes.present === 'cancelled' ? ASKED_BEFORE_WINDOW_MS : CANCEL_NOW_WINDOW_MS
-      wishes.want('cancelled', windowMs)
+      const windowMs = stopRequests.present === 'cancelled' ? ASKED_BEFORE_WINDOW_MS : CANCEL_NOW_WINDOW_MS
+      stopRequests.want('cancelled', windowMs)
       page.stopping('cancelled')
       return { message: `Cancelling; the workload has ${windowMs / 1_000} s to save.` }
     },
@@ -70,7 +70,7 @@ export function listen(run: JobRun): void {
   setHandler(
     migrateUpdate,
     ({ to }: MigrateUpdate) => {
-      wishes.want('migrated', drainMs(), to)
+      stopRequests.want('migrated', drainMs(), to)
       const where = to === undefined ? 'to the best other place' : `to ${formatBackendChoice(to)}`
       return { message: `Moving ${where}; the workload saves first.` }
     },
@@ -157,7 +157,7 @@ function refuseInterruption({ input, page }: JobRun, { attempt, noticeMs }: Inte
 
 function refuseMove(run: JobRun): void {
   refuseWhenOver(run)
-  const { present } = run.wishes
+  const { present } = run.stopRequests
   if (present !== null && present !== 'migrated') refuse('The job is being stopped and cannot be moved.')
   const { state } = run.page.status
   if (state !== 'running' && state !== 'provisioning')
@@ -166,7 +166,7 @@ function refuseMove(run: JobRun): void {
 
 function refuseExtension(run: JobRun, { deadlineAtMs, budgetMicroUsd }: ExtendUpdate): void {
   refuseWhenOver(run)
-  if (run.wishes.present !== null && run.wishes.present !== 'migrated') {
+  if (run.stopRequests.present !== null && run.stopRequests.present !== 'migrated') {
     refuse('The job is being stopped; submit a new one from it (crucible submit --from).')
   }
   if (deadlineAtMs === undefined && budgetMicroUsd === undefined)

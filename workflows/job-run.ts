@@ -5,7 +5,7 @@ import type { JobCarry, JobInput, Pause, ResolvedJob } from '../core/messages'
 import type { BackendName, Pins } from '../core/offer'
 import type { Order } from '../core/plan'
 import { JobPage } from './job-page'
-import { Wishes } from './wishes'
+import { StopRequests } from './stop-requests'
 
 /** Record numbers 0 and 1 are the submission and the resolved spec. */
 const FIRST_FREE_SEQ = 2
@@ -16,7 +16,7 @@ type Until<T> = T & { untilMs: number }
 /** Everything that a job carries from one step to the next. */
 export class JobRun {
   readonly page: JobPage
-  readonly wishes = new Wishes()
+  readonly stopRequests = new StopRequests()
   ledger: Ledger
   /** Counts up with every new deadline or budget. */
   limitsVersion = 0

@@ -101,7 +101,7 @@ async function decideNext(run: JobRun, order: Order, settlement: Settlement): Pr
     recordSeq: run.nextSeq(),
     attempt: order.attempt,
     end: settlement.end,
-    wish: run.wishes.present,
+    wish: run.stopRequests.present,
     offerKeys: order.offers.map(offerKey),
     ...(handle === null ? {} : { machine: keysOf({ ...handle.realised, backend: order.backend }) }),
     ledger: { ...run.ledger, spentMicroUsd: run.page.status.spentMicroUsd },
@@ -130,7 +130,7 @@ function keysOf(offer: Parameters<typeof offerKey>[0]): NonNullable<DecideInput[
 
 /** A long life of many attempts starts a fresh history between two of them. */
 async function continueFresh(run: JobRun): Promise<void> {
-  if (!workflowInfo().continueAsNewSuggested || run.wishes.present !== null) return
+  if (!workflowInfo().continueAsNewSuggested || run.stopRequests.present !== null) return
   await condition(allHandlersFinished)
   await continueAsNew<typeof job>({ ...run.input, carry: run.carry() })
 }
@@ -141,7 +141,7 @@ function checkpointsKept(run: JobRun): { checkpointsKept?: number } {
 }
 
 async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promise<JobResult> {
-  run.wishes.disarm('deadline')
+  run.stopRequests.disarm('deadline')
   run.page.move(end.state, end.reason, end.message)
   const result = await forever(
     () =>

@@ -9,7 +9,7 @@ export function armDeadline(run: JobRun): void {
   const { deadlineAtMs } = run.page.status
   if (deadlineAtMs === undefined) return
   const { drainMs, powerOffMs } = run.resolved.timing
-  run.wishes.arm({
+  run.stopRequests.arm({
     wish: 'deadline',
     inMs: deadlineAtMs - drainMs - powerOffMs - Date.now(),
     windowMs: drainMs,
@@ -26,7 +26,7 @@ export function armBudgetOfBefore(run: JobRun, order: Order): void {
   if (runMs === null) return
   const { drainMs, powerOffMs } = run.resolved.timing
   const stopAtMs = run.orderAtMs + runMs - drainMs - powerOffMs
-  run.wishes.arm({ wish: 'budget', inMs: stopAtMs - Date.now(), windowMs: drainMs })
+  run.stopRequests.arm({ wish: 'budget', inMs: stopAtMs - Date.now(), windowMs: drainMs })
 }
 
 /** The limits as they stand now, for a machine that runs. */

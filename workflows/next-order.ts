@@ -22,7 +22,7 @@ export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
   let { limitsVersion } = run
   const outcome = await planOrWait(run, () => (limitsVersion = run.limitsVersion))
   if (outcome === undefined || mustStop(run)) return stopped(run)
-  run.wishes.forgetMove()
+  run.stopRequests.forgetMove()
   if (outcome.kind === 'place') run.pin(outcome.order)
   if (outcome.kind === 'place')
     return { kind: 'order', limitsVersion, order: outcome.order, words: outcome.words }
@@ -41,7 +41,7 @@ async function planOrWait(
   let outcome = await plan(run.page, input)
   if (outcome.kind !== 'place' && input.target !== undefined) {
     // There is no moving where the owner wanted; the job goes on wherever it can.
-    run.wishes.forgetMove()
+    run.stopRequests.forgetMove()
     input = planInput(run)
     outcome = await plan(run.page, input)
   }
@@ -82,7 +82,7 @@ async function ask(
 }
 
 function planInput(run: JobRun, recordSeq = run.nextSeq()): PlanInput {
-  const { input, page, wishes, pause, pins } = run
+  const { input, page, stopRequests, pause, pins } = run
   const { deadlineAtMs, budgetMicroUsd, spentMicroUsd } = page.status
   return {
     jobId: input.jobId,
@@ -94,7 +94,7 @@ function planInput(run: JobRun, recordSeq = run.nextSeq()): PlanInput {
     ledger: { ...run.ledger, spentMicroUsd },
     avoid: run.avoid(),
     ...(pins === undefined ? {} : { pins }),
-    ...(wishes.target === undefined ? {} : { target: wishes.target }),
+    ...(stopRequests.target === undefined ? {} : { target: stopRequests.target }),
     ...(pause === undefined ? {} : { startsInMs: pause.forMs }),
     ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
     ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
@@ -102,25 +102,25 @@ function planInput(run: JobRun, recordSeq = run.nextSeq()): PlanInput {
 }
 
 /** A move needs no stop while there is nothing to move from. */
-export function mustStop({ wishes }: JobRun): boolean {
-  return wishes.present !== null && wishes.present !== 'migrated'
+export function mustStop({ stopRequests }: JobRun): boolean {
+  return stopRequests.present !== null && stopRequests.present !== 'migrated'
 }
 
 /** What to do about a wish while no attempt runs: the policy's word, as after an attempt that stopped for it. */
 async function stopped(run: JobRun): Promise<Finish> {
-  const { wishes, input } = run
-  if (wishes.present === null || wishes.present === 'migrated')
+  const { stopRequests, input } = run
+  if (stopRequests.present === null || stopRequests.present === 'migrated')
     throw new Error('nothing asked the job to stop')
   const { decision } = await decide(run.page, {
     jobId: input.jobId,
     recordSeq: run.nextSeq(),
     attempt: run.page.status.attemptsTotal,
-    end: { kind: 'stopped', by: wishes.present },
-    wish: wishes.present,
+    end: { kind: 'stopped', by: stopRequests.present },
+    wish: stopRequests.present,
     offerKeys: [],
     ledger: run.ledger,
     policy: run.resolved.policy,
   })
-  if (decision.kind !== 'finish') throw new Error(`a job that is ${wishes.present} must finish`)
+  if (decision.kind !== 'finish') throw new Error(`a job that is ${stopRequests.present} must finish`)
   return decision
 }

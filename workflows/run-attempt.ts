@@ -55,7 +55,7 @@ export async function runAttempt(run: JobRun, placed: Placed): Promise<Settlemen
   const settlement = await runChild(run, input, placed).catch((error: unknown) =>
     settleHere(run, input, endSeenFrom(error)),
   )
-  run.wishes.disarm('budget')
+  run.stopRequests.disarm('budget')
   run.page.settled(settlement)
   return settlement
 }
@@ -101,14 +101,14 @@ async function passOn(
   order: Order,
   { child, life, limitsVersion }: { child: Child; life: { isOver: boolean }; limitsVersion: number },
 ): Promise<void> {
-  const { wishes } = run
-  let wishesSeen = 0
+  const { stopRequests } = run
+  let requestsSeen = 0
   let limitsSeen = limitsVersion
   for (let seq = 1; ;) {
     await condition(
       () =>
         life.isOver ||
-        (wishes.present !== null && wishes.version > wishesSeen) ||
+        (stopRequests.present !== null && stopRequests.version > requestsSeen) ||
         run.limitsVersion > limitsSeen,
     )
     if (life.isOver) return
@@ -118,11 +118,11 @@ async function passOn(
       const limits = limitsNow(run, order, seq++)
       await tell<ExtendRequest>(child, EXTEND_SIGNAL, { limits })
     }
-    if (wishes.present !== null && wishes.version > wishesSeen) {
-      wishesSeen = wishes.version
-      const reason: DrainReason = wishes.present
+    if (stopRequests.present !== null && stopRequests.version > requestsSeen) {
+      requestsSeen = stopRequests.version
+      const reason: DrainReason = stopRequests.present
       run.page.stopping(reason)
-      await askToStop(run, order, { child, request: { reason, windowMs: wishes.windowMs } })
+      await askToStop(run, order, { child, request: { reason, windowMs: stopRequests.windowMs } })
     }
   }
 }
@@ -169,9 +169,11 @@ function endSeenFrom(error: unknown): AttemptEnd | null {
 /** Settles an attempt that did not. */
 function settleHere(run: JobRun, input: AttemptInput, end: AttemptEnd | null): Promise<Settlement> {
   const { order, timing, settleSeq } = input
-  const { wishes, page } = run
+  const { stopRequests, page } = run
   const requested = (): DrainRequest | undefined =>
-    wishes.present === null ? undefined : { reason: wishes.present, windowMs: wishes.windowMs }
+    stopRequests.present === null
+      ? undefined
+      : { reason: stopRequests.present, windowMs: stopRequests.windowMs }
   const windowMs = (): number => requested()?.windowMs ?? timing.drainMs
   return settleInWindow({
     ...{ order, requested, page },
@@ -179,7 +181,7 @@ function settleHere(run: JobRun, input: AttemptInput, end: AttemptEnd | null): P
     settle: () =>
       on(order.backend).ending.settle({
         ...{ order, timing, handle: null, end },
-        wish: wishes.present,
+        wish: stopRequests.present,
         windowMs: windowMs(),
         recordSeq: settleSeq,
       }),

@@ -1,6 +1,6 @@
 import type { Failure } from '../../core/failure'
 import { BackendError } from '../errors'
-import { AwsError } from './api'
+import { AwsError } from './sdk/api'
 import { meaningOf, meaningOfState, type Meaning } from './meanings'
 
 /** The failure that a code stands for; its raw text stays. */

@@ -1,15 +1,15 @@
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import type { Order } from '../../core/plan'
-import type { Ec2Api } from './api'
+import type { Ec2Api } from './sdk/api'
 import { cached, type Cached } from './calls'
 import type { Ec2Config } from './config'
 import { createLimiter, paced } from './limiter'
-import { createMarket, type Market } from './market'
-import { createMemory, type Memory } from './memory'
-import { createPlaces, type Places } from './places'
-import { createReservations, type Reservations } from './reservations'
-import type { PriceHistories } from './prices'
-import { readUserData, type TemplateCommon } from './template'
+import { createMarket, type Market } from './market/market'
+import { createMemory, type Memory } from './launch/memory'
+import { createPlaces, type Places } from './launch/places'
+import { createReservations, type Reservations } from './market/reservations'
+import type { PriceHistories } from './market/prices'
+import { readUserData, type TemplateCommon } from './launch/template'
 
 /** What the backend needs from whoever composes it. */
 export interface Ec2Deps {

@@ -1,21 +1,21 @@
 import type { Backend } from '../backend'
-import type { Ec2Api } from './api'
+import type { Ec2Api } from './sdk/api'
 import { verb } from './calls'
-import { check } from './check'
+import { check } from './check/index'
 import type { Ec2Config } from './config'
 import { createHost, type Ec2Deps } from './host'
-import { drain } from './drain'
-import { launch } from './launch'
-import { logs } from './logs'
-import { leftovers } from './leftovers'
-import { find, list, observe } from './observe'
-import { BACKEND, CAPACITY_TYPES, offers } from './offers'
-import { prices } from './prices'
+import { drain } from './machine/drain'
+import { launch } from './launch/launch'
+import { logs } from './machine/logs'
+import { leftovers } from './machine/leftovers'
+import { find, list, observe } from './machine/observe'
+import { BACKEND, CAPACITY_TYPES, offers } from './market/offers'
+import { prices } from './market/prices'
 import { acrossRegions } from './regions'
-import type * as Sdk from './sdk'
-import { start } from './start'
+import type * as Sdk from './sdk/index'
+import { start } from './machine/start'
 import { createStoreRegion } from './store-region'
-import { endMachine, terminate } from './terminate'
+import { endMachine, terminate } from './machine/terminate'
 
 /** A spot machine is told two minutes before it is taken ("Spot Instance interruption notices", EC2 user guide). */
 const NOTICE_MS = 120_000
@@ -24,7 +24,7 @@ const NOTICE_MS = 120_000
 export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
   // Only now: who does not use EC2 does not wait for its SDK.
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
-  const { createSdkApi } = require('./sdk') as typeof Sdk
+  const { createSdkApi } = require('./sdk/index') as typeof Sdk
   const { endpoint } = config
   const apiOf = (region: string): Ec2Api =>
     createSdkApi({ region, ...(endpoint === undefined ? {} : { endpoint }) })

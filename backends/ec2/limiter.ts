@@ -1,5 +1,5 @@
 import { transient } from './errors'
-import type { Ec2Api } from './api'
+import type { Ec2Api } from './sdk/api'
 
 /**
  * What an account may send in one Region: a bucket of requests that fills again ("Request throttling for the Amazon EC2 API",

@@ -5,12 +5,12 @@ import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import { formatDuration, MINUTE_MS, SECOND_MS } from '../../core/time'
 import type { Backend, CallContext, LookContext } from '../backend'
-import { mergeProblems } from './check-regions'
+import { mergeProblems } from './check/regions'
 import { transient } from './errors'
-import { regionOfPlace } from './region-names'
-import { withoutRegion, withRegion } from './region-pins'
+import { regionOfPlace } from './market/region-names'
+import { withoutRegion, withRegion } from './launch/region-pins'
 import type { StoreRegion } from './store-region'
-import { transferBetween } from './transfer'
+import { transferBetween } from './market/transfer'
 
 export interface RegionsOptions {
   /** Where machines are bought, the first one first; one at least. */

@@ -1,7 +1,7 @@
 import { HOUR_MS } from '../../core/time'
-import type { AccountApi } from './api'
+import type { AccountApi } from './sdk/api'
 import { cached } from './calls'
-import { placeOf } from './check-bucket'
+import { placeOf } from './check/bucket'
 
 /** The Region of the store; nothing where it is not in a bucket of AWS, or where that cannot be learned. */
 export type StoreRegion = (signal: AbortSignal) => Promise<string | undefined>

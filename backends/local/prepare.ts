@@ -108,7 +108,7 @@ export async function recordFor(
 
 /** Jobs that began before an upgrade keep the runner of then, which would refuse to start. Names in an archive are not packed. */
 async function knowsUsers(runner: string): Promise<boolean> {
-  return (await readFile(runner)).includes('crucible_runner/user.py')
+  return (await readFile(runner)).includes('crucible_runner/process/user.py')
 }
 
 /** A container has walls of its own, and is started by root. */

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { hasCode } from './errors'
 import { MARKER, type ProcessInfo, type ProcessReader } from './processes'
 
-/** As in runner/crucible_runner/cgroup.py. */
+/** As in runner/crucible_runner/process/cgroup.py. */
 const GROUP_PREFIX = 'crucible-'
 
 const MARK = Buffer.from(`\0${MARKER}=`)

@@ -6,12 +6,12 @@ import threading
 from typing import Callable, Dict, List, Optional, Tuple
 
 from .clock import Clock
+from .control.saving import Saving
 from .documents import is_utf8
 from .keys import Keys
-from .retry import GaveUp, Pauses, Remark, Trouble
-from .saving import Saving
-from .store import Store, StoreError
-from .transfer import IsOver, upload_whole
+from .store.base import Store, StoreError
+from .store.retry import GaveUp, Pauses, Remark, Trouble
+from .store.transfer import IsOver, upload_whole
 from .walls import NO_WALLS, Walls, path_of
 
 

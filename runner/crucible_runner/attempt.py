@@ -11,7 +11,6 @@ from typing import Callable, List, Optional, Tuple
 import crucible_job
 
 from .artifacts import Keeper
-from .beats import Beats
 from .checkpoint.history import RestoreBook
 from .checkpoint.looks import Looks, Rules
 from .checkpoint.overdue import Overdue
@@ -19,28 +18,30 @@ from .checkpoint.restore import Restored
 from .checkpoint.scan import Filter
 from .checkpoint.sending import Settings
 from .checkpoint.uploads import Checkpoints
-from .claim import ClaimedElsewhere, claim, machine_id
 from .clock import CLOCK_SLACK_MS, Clock
+from .control.beats import Beats
+from .control.claim import ClaimedElsewhere, claim, machine_id
+from .control.lease import Lease
+from .control.limits import Limits, Spent
+from .control.memory import Memory, boot_id
+from .control.phases import Phases
+from .control.stop import Stop
+from .control.watch import Hint, Watch, watch_notice
 from .documents import DRAIN, dump, parse
 from .endings import Failed
-from .gpus import Gpus
-from .guard import Options, Post
 from .keys import Keys, parse_range
-from .lease import Lease
-from .limits import Limits, Spent
-from .logs import LogBook
-from .memory import Memory, boot_id
+from .logs.book import LogBook
+from .logs.shipper import Shipper
 from .notices import open_hint, open_source
 from .paths import Paths, checkpoint_directory, make_folders, read_plain, write_whole
-from .phases import Phases
+from .process.gpus import Gpus
+from .process.guard import Options, Post
 from .progress import Progress
-from .retry import GaveUp, Patience, Trouble, persist
 from .seals import unseal_grant
-from .shipper import Shipper
-from .stop import Stop
-from .store import Store, open_store
+from .store.base import Store
+from .store.opening import open_store
+from .store.retry import GaveUp, Patience, Trouble, persist
 from .walls import NO_WALLS, Walls
-from .watch import Hint, Watch, watch_notice
 
 _ANSWERS = {
     "save": "saving a checkpoint, and going on",

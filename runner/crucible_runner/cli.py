@@ -4,7 +4,7 @@ import argparse
 import re
 from typing import List
 
-from .user import parse_user
+from .process.user import parse_user
 
 _DESCRIPTION = "The program that runs one attempt of a Crucible job on a machine (docs/runner-protocol.md)."
 
@@ -12,11 +12,11 @@ _DESCRIPTION = "The program that runs one attempt of a Crucible job on a machine
 def main(arguments: List[str]) -> int:
     """`arguments` begins with the program's own path. Returns the exit code."""
     if arguments[1:2] == ["leash"]:
-        from .leash import main as leash
+        from .process.leash import main as leash
 
         return leash(arguments[2:])
     options = _parser().parse_args(arguments[1:])
-    from .guard import Options, run_guarded
+    from .process.guard import Options, run_guarded
 
     return run_guarded(
         Options(

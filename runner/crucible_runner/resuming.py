@@ -7,9 +7,9 @@ from .attempt import Attempt
 from .checkpoint.evidence import COMPLETE
 from .checkpoint.restore import Found, Restorer
 from .endings import Ending
-from .environment import Facts
 from .keys import CheckpointId
 from .paths import remove_tree
+from .process.environment import Facts
 
 # A command that fails later than this after it was started, without a word of progress, has not failed on its checkpoint.
 _STEP_BACK_WITHIN_MS = 10 * 60_000

@@ -6,26 +6,26 @@ import time
 import traceback
 from typing import Optional
 
-from . import processes
 from .artifacts import GIB_MAX, Keeper, find_artifacts, half_of
 from .attempt import Attempt, bounded, install_helper
-from .bundle import Fetcher
-from .claim import ClaimedElsewhere
 from .clock import Clock, in_words
+from .control.claim import ClaimedElsewhere
 from .documents import ORDER, dump, parse
 from .endings import Ending, Failed, Stopped, is_disk_full, stopped_early
-from .environment import Facts
-from .fuse import do_last_duties, light
-from .guard import Options, Post
-from .input_cache import InputCache, default_folder
-from .inputs import Inputs
-from .redact import Redactor
+from .deadman import arm, do_last_duties
+from .inputs.bundle import Fetcher
+from .inputs.fetching import Inputs
+from .inputs.input_cache import InputCache, default_folder
+from .logs.redact import Redactor
+from .process import processes
+from .process.environment import Facts
+from .process.guard import Options, Post
 from .resuming import Resuming
-from .retry import GaveUp, persist
 from .running import Running
 from .seals import read_key, unseal
 from .shapes import DocumentError
-from .transfer import IsOver
+from .store.retry import GaveUp, persist
+from .store.transfer import IsOver
 
 # A machine that cannot reach the store, or has no order there, must not stay switched on for nothing.
 _ORDER_PATIENCE_MS = 60 * 60_000
@@ -62,7 +62,7 @@ class Life:
 
     def live(self) -> int:
         attempt = self._attempt
-        light(attempt, self._until_ms)
+        arm(attempt, self._until_ms)
         if not attempt.memory.is_first_start:
             processes.end_all(attempt.options.attempt_id, [], [attempt.post.guard])
         try:

@@ -4,21 +4,21 @@ import os
 import signal
 from typing import Dict, List, Optional
 
-from . import container
 from .attempt import Attempt
 from .checkpoint.last_save import LastSave
 from .checkpoint.restore import Found
+from .control.stop import Drain
 from .documents import dump
 from .endings import DRAIN_WORDS, Ending, Failed, stopped_early
-from .environment import Facts, container_environment, workload_environment
-from .image import PATIENCE_MS, Login, Puller, Wanted
+from .image.pulling import PATIENCE_MS, Login, Puller, Wanted
 from .paths import write_whole
-from .retry import Pauses
-from .stop import Drain
-from .symptoms import is_full, oom_kills, speaks_of_full_disk
-from .user import give, hint_of, why_unreachable
-from .verdict import End, failure_words, judge
-from .workload import Machine, Sink, Workload
+from .process import container
+from .process.environment import Facts, container_environment, workload_environment
+from .process.symptoms import is_full, oom_kills, speaks_of_full_disk
+from .process.user import give, hint_of, why_unreachable
+from .process.verdict import End, failure_words, judge
+from .process.workload import Machine, Sink, Workload
+from .store.retry import Pauses
 
 _LOOK_SECONDS = 0.1
 # A process that SIGKILL does not end hangs in the kernel; the attempt ends without it.

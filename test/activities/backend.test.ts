@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { GrantSource } from '../../activities/grants'
+import type { GrantSource } from '../../activities/watch/grants'
 import { BackendError } from '../../backends/errors'
 import type { LaunchInput } from '../../core/activities'
 import type { Claim, Drain, RunnerOrder } from '../../core/documents'

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { DefaultLogger } from '@temporalio/worker'
 import { createCopyingActivities } from '../../activities/copying'
-import { createDecidingActivities } from '../../activities/deciding'
-import { Fleet } from '../../activities/fleet'
-import { createPlanningActivities } from '../../activities/planning'
-import { createStoreActivities } from '../../activities/store-garbage'
-import { createWatchActivities } from '../../activities/watch'
+import { createDecidingActivities } from '../../activities/plan/deciding'
+import { WatchLoop } from '../../activities/watch/loop'
+import { createPlanningActivities } from '../../activities/plan/planning'
+import { createStoreActivities } from '../../activities/garbage/store'
+import { createWatchActivities } from '../../activities/watch/activities'
 import { Place, QUICK } from './place'
 
 let place: Place
@@ -31,7 +31,7 @@ function served(): Activities {
     ...createDecidingActivities({ store, now }),
     ...createStoreActivities({ store, now, owners }),
     ...place.verbs(),
-    ...createWatchActivities(new Fleet(backend, store, now)),
+    ...createWatchActivities(new WatchLoop(backend, store, now)),
   } as unknown as Activities
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { createDecidingActivities } from '../../activities/deciding'
+import { createDecidingActivities } from '../../activities/plan/deciding'
 import type { DecideInput, FinishInput } from '../../core/activities'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import type { JobStatus } from '../../core/messages'

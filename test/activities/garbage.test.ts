@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { OwnerLookup } from '../../activities/garbage'
+import type { OwnerLookup } from '../../activities/garbage/garbage'
 import { BackendError } from '../../backends/errors'
 import type { CollectGarbageInput } from '../../core/activities'
 import type { OwnedResource } from '../../core/handle'

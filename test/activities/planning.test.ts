@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { AskOffers } from '../../activities/asking'
-import { createPlanningActivities, type PlanningDeps } from '../../activities/planning'
+import type { AskOffers } from '../../activities/plan/asking'
+import { createPlanningActivities, type PlanningDeps } from '../../activities/plan/planning'
 import { BackendError } from '../../backends/errors'
 import type { PlanInput } from '../../core/activities'
 import type { JobSpec } from '../../core/job'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
-import { settleAttempt } from '../../activities/settle'
+import { settleAttempt } from '../../activities/settle/settle'
 import { patiently } from '../backends/harness'
 import { LocalHarness } from '../backends/local/harness'
 import { STAND_IN } from '../backends/local/runners'

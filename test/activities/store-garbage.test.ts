@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { OwnerLookup } from '../../activities/garbage'
-import { collectStoreGarbage } from '../../activities/store-garbage'
+import type { OwnerLookup } from '../../activities/garbage/garbage'
+import { collectStoreGarbage } from '../../activities/garbage/store'
 import type { CollectStoreGarbageInput } from '../../core/activities'
 import type { GarbageVerdict } from '../../core/messages'
 import { DAY_MS, HOUR_MS } from '../../core/time'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { WaitingLine, type Answered } from '../../activities/waiting-line'
+import { WaitingLine, type Answered } from '../../activities/plan/waiting-line'
 import { endTurn, wakeNext } from '../../activities/waking'
 import type { LaunchOutcome, PlanInput } from '../../core/activities'
 import { EMPTY_LEDGER } from '../../core/ledger'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { createPlanningActivities } from '../../activities/planning'
+import { createPlanningActivities } from '../../activities/plan/planning'
 import type { PlanInput } from '../../core/activities'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import { offerKey } from '../../core/offer'

@@ -10,8 +10,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "runner"))
 
-from crucible_runner.store import open_store  # noqa: E402
-from crucible_runner.transfer import FileDown, FileUp, download_files, upload_files  # noqa: E402
+from crucible_runner.store.opening import open_store  # noqa: E402
+from crucible_runner.store.transfer import FileDown, FileUp, download_files, upload_files  # noqa: E402
 
 
 def main(direction, url, key, path, entry_path):

@@ -1,7 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { Worker } from '@temporalio/worker'
-import { Fleet } from '../../activities/fleet'
-import { createWatchActivities } from '../../activities/watch'
+import { WatchLoop } from '../../activities/watch/loop'
+import { createWatchActivities } from '../../activities/watch/activities'
 import type { JobSpec } from '../../core/job'
 import { attemptWorkflowId, jobWorkflowId, watchQueue } from '../../core/queues'
 import { DAY_MS, HOUR_MS } from '../../core/time'
@@ -111,7 +111,7 @@ async function watchedFor(at: TestConnection, durationMs: number): Promise<Event
   const deployment = await Deployment.start(at, {})
   await deployment.stop('watches')
   const backend = createScriptedBackend(deployment.world)
-  const real = createWatchActivities(new Fleet(backend, deployment.store, Date.now))
+  const real = createWatchActivities(new WatchLoop(backend, deployment.store, Date.now))
   const worker = await Worker.create({
     connection: at.nativeConnection,
     namespace: deployment.namespace,

@@ -5,7 +5,7 @@ import { ACCELERATORS } from '../../core/accelerators'
 import { fieldsOf } from '../../client/job-file'
 import { fitsGpuMemory, gpuMemoryInWords, reachesGpuMemory } from '../../core/gpu-memory'
 import { parseLabelledRange } from '../../intake/units'
-import { shapeOf } from '../../backends/ec2/shapes'
+import { shapeOf } from '../../backends/ec2/market/shapes'
 import { SPEC } from '../support/spec'
 
 const request = (text: string) => {

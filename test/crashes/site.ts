@@ -2,14 +2,14 @@ import { ApplicationFailure, CompleteAsyncError, type Context } from '@temporali
 import type { Client } from '@temporalio/client'
 import { createBackendActivities } from '../../activities/backend'
 import { createCopyingActivities } from '../../activities/copying'
-import { createDecidingActivities } from '../../activities/deciding'
-import { Fleet } from '../../activities/fleet'
-import { createPlanningActivities } from '../../activities/planning'
-import type { OwnerLookup } from '../../activities/garbage'
+import { createDecidingActivities } from '../../activities/plan/deciding'
+import { WatchLoop } from '../../activities/watch/loop'
+import { createPlanningActivities } from '../../activities/plan/planning'
+import type { OwnerLookup } from '../../activities/garbage/garbage'
 import { createStoppingActivities } from '../../activities/stopping'
-import { createStoreActivities } from '../../activities/store-garbage'
+import { createStoreActivities } from '../../activities/garbage/store'
 import { Treasury } from '../../activities/treasury'
-import { createWatchActivities } from '../../activities/watch'
+import { createWatchActivities } from '../../activities/watch/activities'
 import type { Timing } from '../../core/timing'
 import type { MonthlyLimits } from '../../core/treasury'
 import { offersThroughWorkers } from '../../workers/offers'
@@ -40,7 +40,7 @@ export interface SiteOptions {
 }
 
 /**
- * A deployment of one job: a cloud, a store, and processes that die. What they remember (the backend with its caches, the fleet) dies with
+ * A deployment of one job: a cloud, a store, and processes that die. What they remember (the backend with its caches, the loop) dies with
  * them, and in their place come others at once, as under a supervisor. The server misses only what they had begun.
  */
 export class Site {
@@ -157,7 +157,7 @@ export class Site {
         maskSecrets: async (_jobId, text) => text,
         owners: (who) => gate('describe the owner', () => owners(who)),
       }),
-      ...createWatchActivities(new Fleet(backend, store, Date.now)),
+      ...createWatchActivities(new WatchLoop(backend, store, Date.now)),
     }
   }
 }

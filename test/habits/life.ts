@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Sentry } from '../../activities/sentry'
+import { MachineWatch } from '../../activities/watch/machine'
 import type { AttemptEnd } from '../../core/ledger'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import { microUsd } from '../../core/money'
@@ -193,7 +193,7 @@ class Life {
 
   /** Watches a machine as the product does until its attempt is over, and strikes when the time has come. */
   async #attend(machine: Machine, strike: Strike | undefined): Promise<AttemptEnd | undefined> {
-    const sentry = this.#sentry(machine.attempt)
+    const watch = this.#watch(machine.attempt)
     const beganMs = monotonicMs()
     let lookedMs = 0
     let isGone = false
@@ -212,7 +212,7 @@ class Life {
         isGone = true
       }
       if (monotonicMs() - lookedMs >= LOOK_EVERY_MS) {
-        const outcome = await sentry.look(
+        const outcome = await watch.check(
           isGone ? { state: 'gone', cause: 'interrupted' } : { state: 'running' },
           true,
         )
@@ -251,7 +251,7 @@ class Life {
     return manner === 'drain' ? untilMs + POWER_OFF_MS : untilMs
   }
 
-  #sentry(attempt: number): Sentry {
+  #watch(attempt: number): MachineWatch {
     const { store, jobId } = this.world
     const order = makeOrder({ store, offers: [OFFER], jobId, attempt })
     const realised = {
@@ -260,7 +260,7 @@ class Life {
       place: 'here',
       priceMicroUsdPerHour: microUsd(0),
     }
-    return new Sentry(
+    return new MachineWatch(
       { store, now: Date.now, backend: {} },
       {
         order,

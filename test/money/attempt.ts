@@ -1,6 +1,6 @@
 import type { AttemptDocuments } from '../../activities/documents'
 import { dearestOf, meterEnded } from '../../activities/metering'
-import { Purse } from '../../activities/purse'
+import { BudgetWatch } from '../../activities/watch/budget'
 import type { Backend } from '../../backends/backend'
 import { tagsOf, TAGS } from '../../backends/ec2/tags'
 import type { Limits } from '../../core/documents'
@@ -103,22 +103,22 @@ export class Attempt {
   /** One watch: until nobody watches any more, or there is nothing to watch. */
   private async watch(): Promise<void> {
     const { clock, control, store } = this.world
-    const purse = this.newPurse()
+    const budget = this.newPurse()
     let renewedAtMs = -Infinity
     while (!this.machine.isOff && !control.isNow(clock.nowMs)) {
       if (!store.isNow(clock.nowMs) && this.machine.isBeating) {
         const sentAtMs = clock.nowMs - this.world.dice.between(0, TIMING.beatMs)
-        await purse.obey(this.machine.limits.seq)
+        await budget.followLimits(this.machine.limits.seq)
         const isDue = clock.nowMs - renewedAtMs > TIMING.leaseMs / 12
-        const tidings = (await purse.news()) ?? (isDue ? await purse.tidings() : undefined)
+        const tidings = (await budget.newReport()) ?? (isDue ? await budget.report() : undefined)
         if (tidings !== undefined) {
           renewedAtMs = clock.nowMs
           this.lease = { spentMicroUsd: tidings.spentMicroUsd, atMs: clock.nowMs }
           this.machine.readLease(sentAtMs, tidings.spentMicroUsd)
-          purse.told()
+          budget.markReported()
         }
       }
-      if (!this.isStopping && (await purse.isReached())) {
+      if (!this.isStopping && (await budget.isReached())) {
         this.isStopping = true
         this.world.count('stopped by the control plane')
         void this.stop()
@@ -133,19 +133,19 @@ export class Attempt {
     return Math.min(LOOK_MAX_MS, Math.max(TIMING.beatMs, Math.round(leftMs / 12)))
   }
 
-  private newPurse(): Purse {
+  private newPurse(): BudgetWatch {
     const { order, handle, world } = this
     const documents = {
       readOrder: () => this.ifStore(() => ({ issuedAtMs: this.machine.wanted.issuedAtMs })),
       readLimits: () => this.ifStore(() => this.limits),
     } as unknown as AttemptDocuments
     const input = { order, handle, timing: TIMING, isRunning: true }
-    const purse = new Purse(input, { backend: this.backend, documents, now: () => world.clock.nowMs })
+    const budget = new BudgetWatch(input, { backend: this.backend, documents, now: () => world.clock.nowMs })
     if (this.lease !== undefined && !world.store.isNow(world.clock.nowMs)) {
       const { spentMicroUsd, atMs } = this.lease
-      purse.takeUp({ lease: { seq: 1, answersBeat: 1, ttlMs: 1, spentMicroUsd }, renewedAtMs: atMs })
+      budget.restore({ lease: { seq: 1, answersBeat: 1, ttlMs: 1, spentMicroUsd }, renewedAtMs: atMs })
     }
-    return purse
+    return budget
   }
 
   private async ifStore<T>(read: () => T): Promise<T> {

@@ -1,5 +1,5 @@
 import type { PricePath } from '../../backends/backend'
-import { BILLED_AT_LEAST_MS } from '../../backends/ec2/prices'
+import { BILLED_AT_LEAST_MS } from '../../backends/ec2/market/prices'
 import type { Capabilities } from '../../core/capabilities'
 import type { PriceStep } from '../../core/meter'
 import { microUsd } from '../../core/money'

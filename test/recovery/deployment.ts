@@ -7,11 +7,11 @@ import type { Client, Connection } from '@temporalio/client'
 import { Worker } from '@temporalio/worker'
 import { pino } from 'pino'
 import { createCopyingActivities } from '../../activities/copying'
-import { createDecidingActivities } from '../../activities/deciding'
-import { createPlanningActivities } from '../../activities/planning'
+import { createDecidingActivities } from '../../activities/plan/deciding'
+import { createPlanningActivities } from '../../activities/plan/planning'
 import { createStoppingActivities } from '../../activities/stopping'
-import { createStoreActivities } from '../../activities/store-garbage'
-import { WaitingLine } from '../../activities/waiting-line'
+import { createStoreActivities } from '../../activities/garbage/store'
+import { WaitingLine } from '../../activities/plan/waiting-line'
 import { Crucible, type ClientConfig } from '../../client'
 import type { JobView } from '../../client/job-view'
 import type { JobSpec } from '../../core/job'
@@ -24,13 +24,13 @@ import { Authentication } from '../../workers/authentication'
 import { createBackendWorkers } from '../../workers/backend'
 import { nearBackends, readWorkerConfig, type WorkerConfig } from '../../workers/config'
 import { deploymentOf } from '../../workers/deployment'
-import { GrantsDesk, granterFor } from '../../workers/grants'
+import { GrantIssuer, granterFor } from '../../workers/grants'
 import { makeBackend } from '../../workers/make-backend'
 import { offersThroughWorkers } from '../../workers/offers'
 import { ownersThrough } from '../../workers/owners'
 import { wakeThrough } from '../../workers/waking'
 import { runnerPublisher } from '../../workers/runner-program'
-import { SecretsDesk } from '../../workers/secrets'
+import { SecretIssuer } from '../../workers/secrets'
 import { startTestCloud, type TestCloud } from '../support/cloud'
 import { freshNamespace } from '../support/namespace'
 import { startRecordingProxy, type RecordedCall, type RecordingProxy } from '../support/recording-proxy'
@@ -225,7 +225,7 @@ async function workersOf(
   const deployment = await deploymentOf(store)
   const authentication = new Authentication(await openDeploymentKey(store, config.home.secretKeyFile))
   const client = authentication.client(connection, namespace)
-  const secrets = await SecretsDesk.open(store, config.home.secretKeyFile)
+  const secrets = await SecretIssuer.open(store, config.home.secretKeyFile)
   const names = [...config.backends.keys()]
   const near = nearBackends(config)
   const orchestrator = await Worker.create({
@@ -252,7 +252,7 @@ async function workersOf(
     const granter = granterFor(config, name, store)
     const grants =
       granter &&
-      new GrantsDesk({ granter, keys: secrets, timing: config.timing, now: Date.now, logger: NO_LOGGER })
+      new GrantIssuer({ granter, keys: secrets, timing: config.timing, now: Date.now, logger: NO_LOGGER })
     const backend = await makeBackend(config, name, { store, deployment, secrets, grants })
     const connection = nativeConnection
     return createBackendWorkers({

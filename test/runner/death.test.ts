@@ -157,7 +157,7 @@ const HAS_GROUPS =
     [
       '-c',
       `import os, sys, tempfile; sys.path.insert(0, "runner")
-from crucible_runner import cgroup
+from crucible_runner.process import cgroup
 with tempfile.TemporaryDirectory() as folder:
     group = cgroup.make("probe-%d" % os.getpid(), folder + "/record")
 group and cgroup.remove(group)

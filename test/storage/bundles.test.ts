@@ -116,7 +116,7 @@ describe('packBundle', () => {
     const out = join(scratch, 'out')
     await mkdir(out)
     const unpack =
-      'import sys; from crucible_runner.bundle import unpack; unpack(open(sys.argv[1], "rb"), sys.argv[2])'
+      'import sys; from crucible_runner.inputs.bundle import unpack; unpack(open(sys.argv[1], "rb"), sys.argv[2])'
     execFileSync('python3', ['-c', unpack, bundle.path, out], {
       env: { PATH: process.env.PATH, PYTHONPATH: RUNNER },
     })

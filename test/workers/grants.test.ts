@@ -7,7 +7,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
 import { openGrant, type Granter } from '../../storage/grants'
 import { StoreError } from '../../storage/store'
-import { granterFor, GrantsDesk } from '../../workers/grants'
+import { granterFor, GrantIssuer } from '../../workers/grants'
 import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
 import type { Environment } from '../../storage/home'
 import { openStore } from '../../storage/open-store'
@@ -20,7 +20,7 @@ let nowMs: number
 let wishes: number[]
 let answer: () => Grant
 let said: string[]
-let desk: GrantsDesk
+let desk: GrantIssuer
 
 const lasting = (ms: number) => (): Grant => ({
   ...{ keyId: 'ASIA', secret: 's', sessionToken: 't' },
@@ -45,7 +45,7 @@ beforeEach(() => {
   const say = (first: unknown, second?: string): void => void said.push(second ?? String(first))
   const logger = { warn: say, info: say }
   const keys = { keyOf: () => KEY.toString('hex') }
-  desk = new GrantsDesk({ granter, keys, timing: DEFAULT_TIMING, now: () => nowMs, logger })
+  desk = new GrantIssuer({ granter, keys, timing: DEFAULT_TIMING, now: () => nowMs, logger })
 })
 
 describe('the desk of grants', () => {

@@ -7,7 +7,7 @@ import { BackendError } from '../../backends/errors'
 import type { Order } from '../../core/plan'
 import { layout } from '../../storage/layout'
 import { attemptKey, ensureDeploymentKey, openSecrets, sealSecrets } from '../../storage/secrets'
-import { SecretsDesk } from '../../workers/secrets'
+import { SecretIssuer } from '../../workers/secrets'
 import { MemoryStore } from '../backends/scripted/memory-store'
 
 const VALUES = { TOKEN: 'hunter2-and-more' }
@@ -38,7 +38,7 @@ const sealedOf = async (attempt: number): Promise<string | undefined> =>
 describe("a job's secrets", () => {
   it('are sealed anew for each attempt, with a key that opens no other', async () => {
     await submit()
-    const desk = await SecretsDesk.open(store, keyFile)
+    const desk = await SecretIssuer.open(store, keyFile)
     await desk.handOver(ORDER)
     const sealed = (await sealedOf(2))!
     expect(sealed).not.toContain('hunter2')
@@ -53,7 +53,7 @@ describe("a job's secrets", () => {
 
   it('are never sealed twice to the same text', async () => {
     await submit()
-    const desk = await SecretsDesk.open(store, keyFile)
+    const desk = await SecretIssuer.open(store, keyFile)
     await desk.handOver(ORDER)
     const first = await sealedOf(2)
     await desk.handOver(ORDER)
@@ -61,14 +61,14 @@ describe("a job's secrets", () => {
   })
 
   it('are not asked for where the job has none', async () => {
-    const desk = await SecretsDesk.open(store, keyFile)
+    const desk = await SecretIssuer.open(store, keyFile)
     await desk.handOver({ ...ORDER, runner: { ...ORDER.runner, secrets: [] } })
     expect(await sealedOf(2)).toBeUndefined()
   })
 
   it('are handed over for a registry, too', async () => {
     await submit()
-    const desk = await SecretsDesk.open(store, keyFile)
+    const desk = await SecretIssuer.open(store, keyFile)
     const imageLogin = { username: 'robot', secret: 'TOKEN' }
     await desk.handOver({ ...ORDER, runner: { ...ORDER.runner, secrets: [], imageLogin } })
     expect(await sealedOf(2)).toBeDefined()
@@ -76,17 +76,17 @@ describe("a job's secrets", () => {
 
   it('are masked wherever they stand in a text', async () => {
     await submit()
-    const desk = await SecretsDesk.open(store, keyFile)
+    const desk = await SecretIssuer.open(store, keyFile)
     expect(await desk.mask('job-a', `it said ${VALUES.TOKEN}, and ${VALUES.TOKEN} again`)).toBe(
       'it said ***, and *** again',
     )
     expect(await desk.mask('job-b', VALUES.TOKEN)).toBe(VALUES.TOKEN)
-    const other = await SecretsDesk.open(store, join(directory, 'another.key'))
+    const other = await SecretIssuer.open(store, join(directory, 'another.key'))
     await expect(other.mask('job-a', 'hunter2')).rejects.toThrow('different keys')
   })
 
   it('that are missing stop the job', async () => {
-    const desk = await SecretsDesk.open(store, keyFile)
+    const desk = await SecretIssuer.open(store, keyFile)
     await expect(desk.handOver(ORDER)).rejects.toMatchObject({
       failure: { class: 'invalid', message: 'The secrets of job-a are not in the object store.' },
     })
@@ -94,7 +94,7 @@ describe("a job's secrets", () => {
 
   it('that another key has sealed stop the job, and say which file to share', async () => {
     await submit(join(directory, 'of-the-client.key'))
-    const desk = await SecretsDesk.open(store, keyFile)
+    const desk = await SecretIssuer.open(store, keyFile)
     const error = await desk.handOver(ORDER).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(BackendError)
     expect(error).toMatchObject({
@@ -106,7 +106,7 @@ describe("a job's secrets", () => {
 
 describe('the key of a deployment', () => {
   it('is made once, and is the same for all who open the desk at the same moment', async () => {
-    const desks = await Promise.all([1, 2, 3, 4].map(() => SecretsDesk.open(store, keyFile)))
+    const desks = await Promise.all([1, 2, 3, 4].map(() => SecretIssuer.open(store, keyFile)))
     expect(new Set(desks.map((desk) => desk.keyOf('job-a-1'))).size).toBe(1)
     expect(desks[0]!.keyOf('job-a-1')).toMatch(/^[0-9a-f]{64}$/)
   })

@@ -23,11 +23,11 @@ afterEach(() => {
 })
 
 function runOf(status: Partial<JobRun['page']['status']>): JobRun {
-  const wishes: Pick<JobRun['wishes'], 'arm'> = {
+  const stopRequests: Pick<JobRun['stopRequests'], 'arm'> = {
     arm: ({ inMs }) => void armed.push(Date.now() + inMs),
   }
   const run = { page: { status: { spentMicroUsd: 0, ...status } }, resolved: { timing: DEFAULT_TIMING } }
-  return { ...run, wishes, orderAtMs: NOW_MS } as unknown as JobRun
+  return { ...run, stopRequests, orderAtMs: NOW_MS } as unknown as JobRun
 }
 
 describe('the limits of a machine that runs', () => {

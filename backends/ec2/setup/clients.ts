@@ -4,11 +4,11 @@ import { S3Client } from '@aws-sdk/client-s3'
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
 import { STSClient } from '@aws-sdk/client-sts'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AwsError } from '../api'
+import { AwsError } from '../sdk/api'
 import { silenceSdk } from '../config'
 import { ec2Error } from '../errors'
-import { call } from '../sdk-errors'
-import { readPlan } from '../sdk-plan'
+import { call } from '../sdk/errors'
+import { readPlan } from '../sdk/plan'
 
 export interface Clients {
   ec2: EC2Client

@@ -5,8 +5,8 @@ import {
   WORKER_PERMISSIONS,
   type PolicyFacts,
   type Statement,
-} from '../permissions'
-import { AGENT_ACTIONS, BUYER_ACTIONS, IMAGE_ACTIONS } from '../role-actions'
+} from './permissions'
+import { AGENT_ACTIONS, BUYER_ACTIONS, IMAGE_ACTIONS } from './role-actions'
 import { SETUP_TAGS, type Piece, type RolePiece, type SubnetPiece } from './pieces'
 
 /** All that the description depends on. Terraform puts its variables in the place of the texts. */

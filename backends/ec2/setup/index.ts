@@ -1,7 +1,7 @@
 import type { AccountSetup, AccountWish, Survey } from '../../account'
 import { listOf } from '../config'
 import { ec2Error, invalid } from '../errors'
-import { FREE_PLAN_TYPES, freePlanAdvice } from '../plan'
+import { FREE_PLAN_TYPES, freePlanAdvice } from '../check/free-plan'
 import { applyAll, readPiece } from './apply'
 import { createClients, type Access, type Clients } from './clients'
 import { describeAccount, networkOf, roleName } from './description'

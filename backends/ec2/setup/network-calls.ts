@@ -1,6 +1,6 @@
 /** Calls of EC2 that look for, make and remove parts of networks. */
 import type * as ec2 from '@aws-sdk/client-ec2'
-import { AwsError } from '../api'
+import { AwsError } from '../sdk/api'
 import { insist, repeat, settle, STILL_IN_USE } from './clients'
 import { ours, tagsFor, type Found, type Site } from './driver'
 import { SETUP_TAGS } from './pieces'

@@ -1,5 +1,5 @@
 import * as ec2 from '@aws-sdk/client-ec2'
-import { AwsError } from '../api'
+import { AwsError } from '../sdk/api'
 import type { Driver, Site } from './driver'
 import {
   dropping,

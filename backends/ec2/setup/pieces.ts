@@ -1,4 +1,4 @@
-import type { Statement } from '../permissions'
+import type { Statement } from './permissions'
 
 /**
  * What an account needs, as data. Calls of the API (`drivers.ts`) and Terraform (`terraform.ts`) are both made of it, and of

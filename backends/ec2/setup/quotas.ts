@@ -1,9 +1,9 @@
 import { RequestServiceQuotaIncreaseCommand } from '@aws-sdk/client-service-quotas'
 import type { QuotaState } from '../../account'
 import { ec2Error, hasCode } from '../errors'
-import { isRefused, requestInWords } from '../quotas'
-import { quotaOf } from '../shapes'
-import { readQuota, readQuotaRequests } from '../sdk-account'
+import { isRefused, requestInWords } from '../market/quotas'
+import { quotaOf } from '../market/shapes'
+import { readQuota, readQuotaRequests } from '../sdk/account'
 import { insist, isUncertain } from './clients'
 import type { Site } from './driver'
 

@@ -1,4 +1,4 @@
-import type { Statement } from '../permissions'
+import type { Statement } from './permissions'
 import { describeAccount, roleName, type Choices } from './description'
 import { Expression, json, writeBlocks, type Block, type Value } from './hcl'
 import { SETUP_TAGS, type Piece, type RolePiece, type SubnetPiece } from './pieces'

@@ -5,7 +5,7 @@ from typing import Dict, NamedTuple, Set
 from ..documents import RESTORES, parse
 from ..keys import CheckpointId, Keys
 from ..shapes import DocumentError
-from ..store import Store
+from ..store.base import Store
 
 
 class Experience(NamedTuple):

@@ -5,8 +5,8 @@ from typing import List, Optional
 from ..clock import Clock
 from ..documents import dump
 from ..keys import Keys
-from ..retry import Remark, Trouble
-from ..store import Store, StoreError
+from ..store.base import Store, StoreError
+from ..store.retry import Remark, Trouble
 from .restore import Candidate
 
 

@@ -3,7 +3,7 @@
 from typing import Optional
 
 from ..clock import Clock
-from ..stop import Drain
+from ..control.stop import Drain
 from .evidence import QUIET
 from .generations import Generation
 from .looks import Looks

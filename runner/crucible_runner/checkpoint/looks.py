@@ -8,10 +8,10 @@ from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequen
 from ..clock import Clock
 from ..documents import HELPER_SAVED, parse
 from ..paths import Paths, read_plain
-from ..processes import OpenFile, open_for_writing
+from ..process.processes import OpenFile, open_for_writing
+from ..process.symptoms import is_full
 from ..progress import Progress
-from ..retry import Remark, Trouble
-from ..symptoms import is_full
+from ..store.retry import Remark, Trouble
 from .evidence import COMPLETE, Circumstances, Evidence, Formats, Judge, Standing
 from .generations import Generation, Generations, Look
 from .hold import Hold

@@ -6,8 +6,8 @@ from typing import Any
 from ..documents import MANIFEST, dump, parse
 from ..keys import CheckpointId
 from ..shapes import DocumentError
-from ..store import Store, StoreError
-from ..transfer import Corrupt, FileUp
+from ..store.base import Store, StoreError
+from ..store.transfer import Corrupt, FileUp
 from .generations import Shape, shape_of
 from .names import is_record
 from .scan import FileStamp

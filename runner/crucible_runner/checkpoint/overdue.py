@@ -6,7 +6,7 @@ import time
 from typing import Dict, List, NamedTuple, Optional
 
 from ..clock import Clock, in_words
-from ..retry import Remark
+from ..store.retry import Remark
 from .looks import Looks
 from .names import is_record, template
 from .uploads import Checkpoints

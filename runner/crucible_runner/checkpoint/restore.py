@@ -8,14 +8,14 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 from ..clock import Clock
 from ..keys import CheckpointId, Keys, parse_checkpoint_id, stored_at
 from ..paths import remove_tree
-from ..retry import Patience, Remark, Trouble, persist
+from ..process.user import give
 from ..shapes import DocumentError
-from ..store import Store
-from ..transfer import Corrupt, FileDown, download_files
-from ..user import give
+from ..store.base import Store
+from ..store.retry import Patience, Remark, Trouble, persist
+from ..store.transfer import Corrupt, FileDown, download_files
 from .evidence import COMPLETE, QUIET, SETTLED
-from .generations import Shape
 from .experience import Experience, read_experience
+from .generations import Shape
 from .manifest import read_manifest, shape_of_manifest
 from .pace import Past
 

@@ -4,11 +4,11 @@ import os
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from ..clock import Clock
+from ..control.saving import of_checkpoint
 from ..documents import is_utf8
 from ..keys import CheckpointId, Keys, stored_at
-from ..saving import of_checkpoint
-from ..store import Store, StoreError
-from ..transfer import Changed, FileUp, upload_files
+from ..store.base import Store, StoreError
+from ..store.transfer import Changed, FileUp, upload_files
 from .evidence import Evidence
 from .generations import Generation
 from .looks import Seen

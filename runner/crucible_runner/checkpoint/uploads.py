@@ -5,9 +5,9 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
 from ..clock import Clock, in_words
 from ..keys import CheckpointId, Keys
-from ..retry import GaveUp, Pauses, Remark, Trouble, persist
-from ..store import Store, StoreError
-from ..transfer import Changed, FileUp
+from ..store.base import Store, StoreError
+from ..store.retry import GaveUp, Pauses, Remark, Trouble, persist
+from ..store.transfer import Changed, FileUp
 from .evidence import COMPLETE, Evidence
 from .generations import Generation
 from .looks import Looks, Seen

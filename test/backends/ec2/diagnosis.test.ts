@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { CommandRequest, InvocationResult } from '../../../backends/ec2/api-commands'
+import type { CommandRequest, InvocationResult } from '../../../backends/ec2/sdk/api-commands'
 import type { Drain } from '../../../core/documents'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/plan'

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { AwsError } from '../../../backends/ec2/api'
+import { AwsError } from '../../../backends/ec2/sdk/api'
 import { ec2Error, failureOfCode, failureOfState, mayHaveHappened } from '../../../backends/ec2/errors'
-import { awsError } from '../../../backends/ec2/sdk-errors'
+import { awsError } from '../../../backends/ec2/sdk/errors'
 import type { FailureClass } from '../../../core/failure'
 import { answered } from './fake-api'
 

@@ -4,7 +4,7 @@ import {
   type FleetAnswer,
   type FleetRequest,
   type Machine,
-} from '../../../backends/ec2/api'
+} from '../../../backends/ec2/sdk/api'
 import type {
   Bucket,
   Reservation,
@@ -12,9 +12,9 @@ import type {
   QuotaRequest,
   TemplateSpec,
   Volume,
-} from '../../../backends/ec2/api'
-import type { SpotRequest } from '../../../backends/ec2/api-leftovers'
-import type { CommandRequest, InvocationResult } from '../../../backends/ec2/api-commands'
+} from '../../../backends/ec2/sdk/api'
+import type { SpotRequest } from '../../../backends/ec2/sdk/api-leftovers'
+import type { CommandRequest, InvocationResult } from '../../../backends/ec2/sdk/api-commands'
 import { FakeMachine } from './fake-machine'
 import { GROUPS, IMAGES, ON_DEMAND_USD, poolKey, SPOT_USD, SUBNETS, TYPES } from './fake-market'
 

@@ -1,4 +1,4 @@
-import type { Machine, MachineState } from '../../../backends/ec2/api'
+import type { Machine, MachineState } from '../../../backends/ec2/sdk/api'
 
 interface Facts extends Omit<Machine, 'state' | 'reason' | 'transition'> {
   now: () => number

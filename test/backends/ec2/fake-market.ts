@@ -5,7 +5,7 @@ import type {
   SecurityGroup,
   SpotPrice,
   Subnet,
-} from '../../../backends/ec2/api'
+} from '../../../backends/ec2/sdk/api'
 import { DAY_MS, HOUR_MS } from '../../../core/time'
 
 export const VPC = 'vpc-1'

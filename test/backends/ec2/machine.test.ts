@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { readMachineFile, readUserData } from '../../../backends/ec2/template'
+import { readMachineFile, readUserData } from '../../../backends/ec2/launch/template'
 
 interface Outcome {
   name: string

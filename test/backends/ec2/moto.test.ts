@@ -9,7 +9,7 @@ import { CreateSecurityGroupCommand, DescribeSubnetsCommand, EC2Client } from '@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createEc2Backend } from '../../../backends/ec2'
 import { parseEc2Config } from '../../../backends/ec2/config'
-import { createSdkApi } from '../../../backends/ec2/sdk'
+import { createSdkApi } from '../../../backends/ec2/sdk/index'
 import { createAccountSetup } from '../../../backends/ec2/setup'
 import type { AccountSetup } from '../../../backends/account'
 import { awsClients } from '../../support/aws-clients'

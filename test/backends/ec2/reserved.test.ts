@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { Reservation } from '../../../backends/ec2/api'
+import type { Reservation } from '../../../backends/ec2/sdk/api'
 import type { LaunchOutcome } from '../../../core/activities'
 import type { Offer } from '../../../core/offer'
 import type { Order } from '../../../core/plan'

@@ -6,7 +6,7 @@ import {
   StopInstancesCommand,
 } from '@aws-sdk/client-ec2'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { createSdkApi } from '../../../backends/ec2/sdk'
+import { createSdkApi } from '../../../backends/ec2/sdk/index'
 import type { Drain } from '../../../core/documents'
 import type { BackendError } from '../../../backends/errors'
 import type { MachineHandle } from '../../../core/handle'

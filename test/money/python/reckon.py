@@ -5,7 +5,7 @@ import sys
 
 sys.path.insert(0, sys.argv[1])
 
-from crucible_runner.limits import Limits, Spent  # noqa: E402
+from crucible_runner.control.limits import Limits, Spent  # noqa: E402
 
 
 def main():

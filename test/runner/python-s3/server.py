@@ -12,10 +12,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from support import FakeClock  # noqa: E402,F401  (puts the runner on the path)
 
 from crucible_runner.clock import Clock  # noqa: E402
-from crucible_runner.s3_client import Client  # noqa: E402
-from crucible_runner.s3_credentials import Grants, Keyring, OwnKeys  # noqa: E402
-from crucible_runner.s3_place import StorePlace  # noqa: E402
-from crucible_runner.s3_store import S3Store  # noqa: E402
+from crucible_runner.store.s3.client import Client  # noqa: E402
+from crucible_runner.store.s3.credentials import Grants, Keyring, OwnKeys  # noqa: E402
+from crucible_runner.store.s3.place import StorePlace  # noqa: E402
+from crucible_runner.store.s3.s3_store import S3Store  # noqa: E402
 
 PROXY = os.environ["CRUCIBLE_TEST_S3"]
 BUCKET = os.environ["CRUCIBLE_TEST_S3_BUCKET"]

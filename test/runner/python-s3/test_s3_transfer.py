@@ -7,12 +7,14 @@ from unittest import mock
 
 from server import HANG, LOST, MIB, ServerTest, answer
 
-from crucible_runner import s3_transfer, transfer
+from crucible_runner.store.base.s3 import parts as s3_transfer
+
+from crucible_runner.store.base import transfer
 from crucible_runner.documents import PART_BYTES
-from crucible_runner.s3_transfer import S3Upload
-from crucible_runner.sigv4 import Credentials
-from crucible_runner.store import Stale, StoreError, part_of
-from crucible_runner.transfer import Changed, FileDown, FileUp, download_files, download_whole, upload_files, upload_whole
+from crucible_runner.store.s3.parts import S3Upload
+from crucible_runner.store.s3.sigv4 import Credentials
+from crucible_runner.store.base import Stale, StoreError, part_of
+from crucible_runner.store.transfer import Changed, FileDown, FileUp, download_files, download_whole, upload_files, upload_whole
 
 PART = 5 * MIB
 
@@ -229,7 +231,7 @@ class FileTest(ServerTest):
             return part
 
         with mock.patch.object(file, "_digested", write_between), mock.patch.object(transfer, "_PATIENCE_SECONDS", 0):
-            with mock.patch("crucible_runner.s3_client._pause"):
+            with mock.patch("crucible_runner.store.s3.client._pause"):
                 self.assertRaisesRegex(StoreError, "Mismatch|BadDigest", upload_files, [file], never)
         self.assertIsNone(self.store.get("ck/file"))
 

@@ -7,8 +7,8 @@ import unittest
 
 from support import FolderTest
 
-from crucible_runner import processes
-from crucible_runner.container import ASKING
+from crucible_runner.process import processes
+from crucible_runner.process.container import ASKING
 
 # Runs until it is asked to stop, and then says something before it saves.
 SAVING = """

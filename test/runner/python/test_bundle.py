@@ -4,7 +4,7 @@ import tarfile
 
 from support import FolderTest
 
-from crucible_runner.bundle import unpack
+from crucible_runner.inputs.bundle import unpack
 
 
 class UnpackTest(FolderTest):

@@ -6,7 +6,9 @@ from unittest import mock
 
 from support import FolderTest
 
-from crucible_runner import cgroup, processes
+from crucible_runner.process import cgroup
+
+from crucible_runner.process import processes
 
 # A line of mountinfo up to its type of file system.
 HEAD = "30 24 0:27 %s %s rw,nosuid - "

@@ -8,7 +8,7 @@ from support import GOLDEN, FakeClock, FolderTest
 from crucible_runner.checkpoint.sending import Candidate, Settings
 from crucible_runner.checkpoint.uploads import Checkpoints, _Final
 from crucible_runner.documents import MANIFEST, dump, parse
-from crucible_runner.file_store import FileStore
+from crucible_runner.store.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys
 from crucible_runner.checkpoint.evidence import Evidence
 from crucible_runner.checkpoint.looks import Looks, Rules
@@ -17,9 +17,9 @@ from crucible_runner.checkpoint.pace import Past
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
 from crucible_runner.checkpoint.restore import Found, Restored, Restorer
-from crucible_runner.retry import Patience
-from crucible_runner.store import StoreError
-from crucible_runner.transfer import Changed, Corrupt
+from crucible_runner.store.retry import Patience
+from crucible_runner.store.base import StoreError
+from crucible_runner.store.transfer import Changed, Corrupt
 
 QUIET_MS = 2_000
 
@@ -386,7 +386,7 @@ class CheckpointsTest(UploadingTest):
         upload = self.store.upload
         self.store.upload = self.refuse
         self.tick(), self.tick()
-        with mock.patch("crucible_runner.transfer._PATIENCE_SECONDS", 0):
+        with mock.patch("crucible_runner.store.transfer._PATIENCE_SECONDS", 0):
             self.assertRaises(StoreError, self.tick)
         self.assertIsNone(self.store.get(self.keys.manifest(CheckpointId(5, 2))))
         self.store.upload = upload
@@ -522,7 +522,7 @@ class CheckpointsTest(UploadingTest):
         ), mock.patch(
             "crucible_runner.checkpoint.staging.copy_file", side_effect=PermissionError(13, "denied")
         ), mock.patch(
-            "crucible_runner.retry._FIRST_PAUSE_SECONDS", 0.001
+            "crucible_runner.store.retry._FIRST_PAUSE_SECONDS", 0.001
         ):
             self.finish(True)
         self.assertIsNone(self.checkpoints.newest)

@@ -3,10 +3,10 @@ from unittest import mock
 
 from support import FakeClock, FolderTest
 
-from crucible_runner.claim import ClaimedElsewhere, claim, machine_id
-from crucible_runner.file_store import FileStore
-from crucible_runner.retry import Trouble, persist
-from crucible_runner.store import StoreError
+from crucible_runner.control.claim import ClaimedElsewhere, claim, machine_id
+from crucible_runner.store.file_store import FileStore
+from crucible_runner.store.retry import Trouble, persist
+from crucible_runner.store.base import StoreError
 
 
 class MachineIdTest(FolderTest):
@@ -50,7 +50,7 @@ class ClaimTest(FolderTest):
             if answer != "told":
                 raise OSError("no answer")
 
-        with mock.patch("os.link", unreliable), mock.patch("crucible_runner.retry._FIRST_PAUSE_SECONDS", 0):
+        with mock.patch("os.link", unreliable), mock.patch("crucible_runner.store.retry._FIRST_PAUSE_SECONDS", 0):
             persist(
                 lambda: claim(self.store, "a/claim.json", "1" * 32),
                 lambda: False,

@@ -4,17 +4,17 @@ from unittest import mock
 
 from support import FakeClock, FolderTest, paid_for
 
-from crucible_runner.beats import Beats
+from crucible_runner.control.beats import Beats
 from crucible_runner.documents import BEAT, dump, parse
-from crucible_runner.file_store import FileStore
+from crucible_runner.store.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys, manifest_name, parse_checkpoint_id, parse_manifest_name, parse_range
-from crucible_runner.lease import Lease
-from crucible_runner.limits import Limits, Spent
-from crucible_runner.phases import Phases
-from crucible_runner.retry import GaveUp, Trouble, persist
-from crucible_runner.stop import Stop
-from crucible_runner.store import StoreError
-from crucible_runner.watch import Watch
+from crucible_runner.control.lease import Lease
+from crucible_runner.control.limits import Limits, Spent
+from crucible_runner.control.phases import Phases
+from crucible_runner.store.retry import GaveUp, Trouble, persist
+from crucible_runner.control.stop import Stop
+from crucible_runner.store.base import StoreError
+from crucible_runner.control.watch import Watch
 
 NONE = {"seq": 0, "deadlineAtMs": None, "budget": None}
 FACTS = {
@@ -160,7 +160,7 @@ class BeatsTest(ControlTest):
 
 class RetryTest(unittest.TestCase):
     def setUp(self):
-        patcher = mock.patch("crucible_runner.retry._FIRST_PAUSE_SECONDS", 0.001)
+        patcher = mock.patch("crucible_runner.store.retry._FIRST_PAUSE_SECONDS", 0.001)
         patcher.start()
         self.addCleanup(patcher.stop)
         self.clock = FakeClock()

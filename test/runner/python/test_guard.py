@@ -10,8 +10,8 @@ from unittest import mock
 
 from support import FolderTest
 
-from crucible_runner import processes
-from crucible_runner.guard import Options, run_guarded
+from crucible_runner.process import processes
+from crucible_runner.process.guard import Options, run_guarded
 
 
 class UnusableDirectoryTest(FolderTest):

@@ -5,10 +5,10 @@ from unittest import mock
 from support import FolderTest
 
 from crucible_runner.documents import PART_BYTES
-from crucible_runner.file_store import FileStore
-from crucible_runner.holes import Reader
-from crucible_runner.store import BLOCK_BYTES, Part
-from crucible_runner.transfer import Changed, FileUp, upload_files, upload_whole
+from crucible_runner.store.file_store import FileStore
+from crucible_runner.store.holes import Reader
+from crucible_runner.store.base import BLOCK_BYTES, Part
+from crucible_runner.store.transfer import Changed, FileUp, upload_files, upload_whole
 
 SIZE = 8 * PART_BYTES + 12_345
 

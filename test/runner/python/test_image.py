@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from support import FakeClock, FolderTest
 
-from crucible_runner.ecr import Login, region_of
+from crucible_runner.image.ecr import Login, region_of
 from crucible_runner.endings import Failed
-from crucible_runner.image import Puller, Wanted, registry_of
+from crucible_runner.image.pulling import Puller, Wanted, registry_of
 
 ECR_IMAGE = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/team/train:1"
 DENIED = (

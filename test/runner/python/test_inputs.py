@@ -6,9 +6,9 @@ from unittest import mock
 from support import FakeClock, FolderTest
 
 from crucible_runner.endings import Failed
-from crucible_runner.input_cache import Cached, InputCache, default_folder
-from crucible_runner.inputs import Inputs
-from crucible_runner.retry import GaveUp, Patience
+from crucible_runner.inputs.input_cache import Cached, InputCache, default_folder
+from crucible_runner.inputs.fetching import Inputs
+from crucible_runner.store.retry import GaveUp, Patience
 
 
 class Server:
@@ -71,7 +71,7 @@ class InputsTest(FolderTest):
         patcher = mock.patch.dict(os.environ, {"no_proxy": "127.0.0.1"})
         patcher.start()
         self.addCleanup(patcher.stop)
-        patcher = mock.patch("crucible_runner.retry._FIRST_PAUSE_SECONDS", 0.01)
+        patcher = mock.patch("crucible_runner.store.retry._FIRST_PAUSE_SECONDS", 0.01)
         patcher.start()
         self.addCleanup(patcher.stop)
         self.clock = FakeClock()

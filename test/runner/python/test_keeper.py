@@ -4,10 +4,10 @@ from unittest import mock
 from support import FakeClock, FolderTest
 
 from crucible_runner.artifacts import Keeper, half_of
-from crucible_runner.file_store import FileStore
+from crucible_runner.store.file_store import FileStore
 from crucible_runner.keys import Keys
-from crucible_runner.retry import GaveUp
-from crucible_runner.store import BLOCK_BYTES, StoreError
+from crucible_runner.store.retry import GaveUp
+from crucible_runner.store.base import BLOCK_BYTES, StoreError
 
 
 class KeeperTest(FolderTest):
@@ -20,7 +20,7 @@ class KeeperTest(FolderTest):
         self.found = {name: self.write("output/" + name, name) for name in ("a", "b", "c")}
 
     def keep(self, is_over=lambda: False):
-        with mock.patch("crucible_runner.retry._FIRST_PAUSE_SECONDS", 0):
+        with mock.patch("crucible_runner.store.retry._FIRST_PAUSE_SECONDS", 0):
             self.keeper.keep(self.found, is_over)
         return [artifact["path"] for artifact in self.keeper.kept]
 

@@ -7,7 +7,7 @@ from crucible_runner.checkpoint.evidence import COMPLETE, QUIET, SETTLED, Eviden
 from crucible_runner.checkpoint.generations import Generation, Generations, shape_of
 from crucible_runner.checkpoint.last_save import LastSave
 from crucible_runner.checkpoint.scan import FileStamp, Selection
-from crucible_runner.stop import Drain
+from crucible_runner.control.stop import Drain
 
 QUIET_MS = 400
 UPLOAD_MS = 50

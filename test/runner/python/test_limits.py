@@ -4,9 +4,9 @@ import unittest
 
 from support import GOLDEN, FakeClock, paid_for
 
-from crucible_runner.lease import Lease
-from crucible_runner.limits import Limits, Spent, affordable_ms
-from crucible_runner.stop import Stop
+from crucible_runner.control.lease import Lease
+from crucible_runner.control.limits import Limits, Spent, affordable_ms
+from crucible_runner.control.stop import Stop
 
 NONE = {"seq": 0, "deadlineAtMs": None, "budget": None}
 NOTHING_YET = Spent(0, 0)

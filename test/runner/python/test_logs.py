@@ -7,13 +7,13 @@ from urllib.parse import quote, quote_plus
 
 from support import FakeClock, FolderTest
 
-from crucible_runner.file_store import FileStore
+from crucible_runner.store.file_store import FileStore
 from crucible_runner.keys import Keys
-from crucible_runner.lines import LINE_BYTES_MAX, REWRITE_MS, LineSplitter
-from crucible_runner.logs import CHUNK_BYTES, LogBook
-from crucible_runner.redact import Redactor
-from crucible_runner.shipper import MERGE_COUNT, Shipper
-from crucible_runner.store import StoreError
+from crucible_runner.logs.lines import LINE_BYTES_MAX, REWRITE_MS, LineSplitter
+from crucible_runner.logs.book import CHUNK_BYTES, LogBook
+from crucible_runner.logs.redact import Redactor
+from crucible_runner.logs.shipper import MERGE_COUNT, Shipper
+from crucible_runner.store.base import StoreError
 
 
 class RedactorTest(unittest.TestCase):
@@ -300,7 +300,7 @@ class ShipperTest(FolderTest):
         self.store.put = unwilling
         self.book.add("out", [b"x"])
         self.shipper.start()
-        with mock.patch("crucible_runner.retry._FIRST_PAUSE_SECONDS", 0):
+        with mock.patch("crucible_runner.store.retry._FIRST_PAUSE_SECONDS", 0):
             self.shipper.finish(lambda: False)
         self.assertEqual([str(error) for error in trouble], ["something stands there"])
         self.assertEqual(self.stored(), ["000000000001-000000000001.ndjson"])

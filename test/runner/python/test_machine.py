@@ -7,13 +7,13 @@ from unittest import mock
 
 from support import RUNNER, FakeClock, FolderTest
 
-from crucible_runner import processes
+from crucible_runner.process import processes
 from crucible_runner.artifacts import find_artifacts
-from crucible_runner.container import container_command, gpus_for_docker
+from crucible_runner.process.container import container_command, gpus_for_docker
 from crucible_runner.documents import HELPER_PROGRESS, HELPER_SAVED, parse
-from crucible_runner.environment import Facts, container_environment, workload_environment
-from crucible_runner.gpus import parse_gpus
-from crucible_runner.memory import Memory
+from crucible_runner.process.environment import Facts, container_environment, workload_environment
+from crucible_runner.process.gpus import parse_gpus
+from crucible_runner.control.memory import Memory
 from crucible_runner.notices import open_source
 from crucible_runner.paths import Paths, remove_tree
 

@@ -6,9 +6,9 @@ import unittest
 
 from support import HERE, FakeClock
 
-from crucible_runner.lines import LineSplitter
+from crucible_runner.logs.lines import LineSplitter
 from crucible_runner.progress import Progress
-from crucible_runner.redact import Redactor
+from crucible_runner.logs.redact import Redactor
 
 CORPUS = os.path.join(HERE, "..", "progress", "corpus.json")
 FIELDS = {

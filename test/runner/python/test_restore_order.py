@@ -7,8 +7,8 @@ from crucible_runner.documents import dump
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id
 from crucible_runner.checkpoint.manifest import manifest_bytes
 from crucible_runner.checkpoint.restore import Restorer
-from crucible_runner.retry import Patience
-from crucible_runner.store import open_store
+from crucible_runner.store.retry import Patience
+from crucible_runner.store.opening import open_store
 
 
 class RestoreOrderTest(FolderTest):

@@ -12,14 +12,14 @@ from support import GOLDEN, FakeClock, FolderTest
 
 from crucible_runner.endings import Failed
 from crucible_runner.imds import Metadata
-from crucible_runner.s3_access import Access, find_access
-from crucible_runner.s3_client import NOTHING
-from crucible_runner.s3_credentials import Grants, Keyring, MachineRole, OwnKeys
-from crucible_runner.s3_input import Bucket
-from crucible_runner.s3_place import StorePlace, parse_store_url
-from crucible_runner.s3_wire import Broken, Wire
-from crucible_runner.store import StoreError
-from crucible_runner.sigv4 import Credentials, Request, signed_headers
+from crucible_runner.store.s3.access import Access, find_access
+from crucible_runner.store.s3.client import NOTHING
+from crucible_runner.store.s3.credentials import Grants, Keyring, MachineRole, OwnKeys
+from crucible_runner.inputs.s3_input import Bucket
+from crucible_runner.store.s3.place import StorePlace, parse_store_url
+from crucible_runner.store.s3.wire import Broken, Wire
+from crucible_runner.store.base import StoreError
+from crucible_runner.store.s3.sigv4 import Credentials, Request, signed_headers
 
 # The published examples: "Signature Calculations for the Authorization Header", Amazon S3 API Reference.
 EXAMPLE = Credentials("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", None, "")

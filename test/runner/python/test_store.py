@@ -6,8 +6,9 @@ from unittest import mock
 
 from support import FolderTest
 
-from crucible_runner.file_store import FileStore, path_of_url
-from crucible_runner.store import StoreError, open_store, part_of
+from crucible_runner.store.file_store import FileStore, path_of_url
+from crucible_runner.store.base import StoreError, part_of
+from crucible_runner.store.opening import open_store
 
 
 class FileStoreTest(FolderTest):
@@ -69,7 +70,7 @@ class FileStoreTest(FolderTest):
         claim = self.at(".tmp", hashlib.sha256(b"a/b").hexdigest() + ".claim")
         self.write(claim[len(self.folder) + 1 :], "")
         with mock.patch("os.link", side_effect=OSError(errno.EPERM, "no links here")), mock.patch(
-            "crucible_runner.file_turn._PATIENCE_SECONDS", 0.1
+            "crucible_runner.store.file_turn._PATIENCE_SECONDS", 0.1
         ):
             self.assertTrue(self.store.put_if_absent("a/b", b"1"))
 

@@ -6,10 +6,10 @@ import threading
 from support import GOLDEN, FolderTest
 
 from crucible_runner.documents import PART_BYTES
-from crucible_runner.file_store import FileStore
-from crucible_runner.retry import GaveUp
-from crucible_runner.store import StoreError
-from crucible_runner.transfer import (
+from crucible_runner.store.file_store import FileStore
+from crucible_runner.store.retry import GaveUp
+from crucible_runner.store.base import StoreError
+from crucible_runner.store.transfer import (
     Changed,
     Corrupt,
     FileDown,

@@ -5,8 +5,8 @@ from unittest import mock
 from support import FolderTest
 
 from crucible_runner.clock import in_words
-from crucible_runner.symptoms import is_full, last_words, oom_kills, speaks_of_full_disk
-from crucible_runner.verdict import End, judge
+from crucible_runner.process.symptoms import is_full, last_words, oom_kills, speaks_of_full_disk
+from crucible_runner.process.verdict import End, judge
 
 
 def end(status, **changes):

@@ -162,9 +162,10 @@ except OSError as error:
     cpSync(RUNNER, join(directory, 'var/lib/crucible/runner'), { recursive: true })
     const program = `
 import os, subprocess, sys, time
-from crucible_runner import container, endings
+from crucible_runner import endings
+from crucible_runner.process import container
 from crucible_runner.clock import Clock
-from crucible_runner.image import Login, Puller, Wanted
+from crucible_runner.image.pulling import Login, Puller, Wanted
 from crucible_runner.paths import Paths
 root = "/var/lib/crucible/a"
 paths = Paths(root)

@@ -29,7 +29,7 @@ describe('nvidia-smi', () => {
     const query = '--query-gpu=index,name,utilization.gpu,memory.used,memory.total'
     const use = ask(TWO, query, '--format=csv,noheader,nounits')
     const program =
-      'import json, sys; from crucible_runner.gpus import parse_gpus; print(json.dumps(parse_gpus(sys.argv[1])))'
+      'import json, sys; from crucible_runner.process.gpus import parse_gpus; print(json.dumps(parse_gpus(sys.argv[1])))'
     const parsed = execFileSync('python3', ['-c', program, use], { cwd: RUNNER, encoding: 'utf8' })
     expect(JSON.parse(parsed)).toMatchObject([
       { index: 0, name: 'Tesla V100-SXM2-16GB', utilizationPercent: 0, memoryTotalMiB: 16_160 },

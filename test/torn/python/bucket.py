@@ -9,10 +9,10 @@ from xml.sax.saxutils import escape
 
 import small_parts  # noqa: F401  (before anything that cuts)
 
-from crucible_runner.s3_client import Answer, Ask, S3Error
-from crucible_runner.s3_transfer import PUT_HEADER
-from crucible_runner.s3_wire import Broken
-from crucible_runner.store import StoreError
+from crucible_runner.store.s3.client import Answer, Ask, S3Error
+from crucible_runner.store.s3.parts import PUT_HEADER
+from crucible_runner.store.s3.wire import Broken
+from crucible_runner.store.base import StoreError
 
 
 class Object(NamedTuple):

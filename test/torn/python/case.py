@@ -16,7 +16,11 @@ from small_parts import PART_BYTES
 from support import FakeClock
 from training import WAYS, Content, Training, content_of
 
-from crucible_runner import retry, s3_transfer, transfer
+from crucible_runner.store.base import retry
+
+from crucible_runner.store.base.s3 import parts as s3_transfer
+
+from crucible_runner.store.base import transfer
 from crucible_runner.checkpoint.sending import Settings
 from crucible_runner.checkpoint.uploads import Checkpoints
 from crucible_runner.checkpoint.evidence import COMPLETE, SETTLED
@@ -25,8 +29,8 @@ from crucible_runner.checkpoint.looks import Looks, Rules
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
 from crucible_runner.checkpoint.restore import Found, Restorer
-from crucible_runner.retry import GaveUp, Patience
-from crucible_runner.s3_store import S3Store
+from crucible_runner.store.retry import GaveUp, Patience
+from crucible_runner.store.s3.s3_store import S3Store
 
 JOB = "job-torn"
 QUIET_MS = 2_000

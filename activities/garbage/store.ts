@@ -1,0 +1,84 @@
+import type { CollectStoreGarbageInput, OrchestratorActivities } from '../../core/activities'
+import type { GarbageVerdict } from '../../core/messages'
+import { attemptIdOf } from '../../core/queues'
+import { formatBytes } from '../../core/resources'
+import { DAY_MS, formatDuration } from '../../core/time'
+import { StoreError } from '../../storage/store'
+import { ownerOfKey, type UnfinishedUpload } from '../../storage/unfinished'
+import { checkDeployment, judgeAll, unseen, type Found, type Registry } from './garbage'
+import { beating } from '../heartbeat'
+import { collectPromises, type Promises } from './promises'
+
+/** Stands in the place of a backend's name. */
+const STORE = 'store'
+
+/** A bundle goes up before its job is known, and a machine that is cut off from us may still write its last checkpoint. */
+const YOUNG_MS = DAY_MS
+/** No part of an upload that still goes on is this late. */
+const NOBODYS_AFTER_MS = 3 * DAY_MS
+
+interface Deps extends Registry {
+  /** Missing where nothing limits what a month may cost. */
+  treasury?: Promises | undefined
+}
+
+export function createStoreActivities(deps: Deps): Pick<OrchestratorActivities, 'collectStoreGarbage'> {
+  return { collectStoreGarbage: (input) => beating(() => collectStoreGarbage(deps, input)) }
+}
+
+/** One look at what the deployment keeps for jobs beside machines: by the same rules as what a provider has. */
+export async function collectStoreGarbage(
+  { treasury, ...registry }: Deps,
+  input: CollectStoreGarbageInput,
+): Promise<GarbageVerdict[]> {
+  await checkDeployment(registry.store, input.deployment)
+  const uploads = await collectUploads(registry, input)
+  return treasury === undefined
+    ? uploads
+    : [...uploads, ...(await collectPromises(registry, treasury, input))]
+}
+
+/** What was begun to be written into the store. */
+async function collectUploads(
+  registry: Registry,
+  input: CollectStoreGarbageInput,
+): Promise<GarbageVerdict[]> {
+  const { store, now } = registry
+  let uploads: UnfinishedUpload[]
+  try {
+    uploads = (await store.unfinished?.()) ?? []
+  } catch (error) {
+    // A right that one can do without (docs/s3.md).
+    if (!(error instanceof StoreError) || error.isTransient) throw error
+    const reason = `${error.message} A rule of the bucket for unfinished uploads ends them as well.`
+    return [unseen({ backend: STORE, kind: 'upload', place: store.url, reason })]
+  }
+  const rules = { ...input, youngMs: Math.max(input.youngMs ?? 0, YOUNG_MS) }
+  return judgeAll(
+    registry,
+    rules,
+    uploads.map((upload) => foundOf(store, upload, now())),
+  )
+}
+
+function foundOf(store: Registry['store'], upload: UnfinishedUpload, nowMs: number): Found {
+  const { id, key, sizeBytes, beganAtMs, costMicroUsdPerDay } = upload
+  const owner = key === undefined ? undefined : ownerOfKey(key)
+  return {
+    facts: {
+      ...{ backend: STORE, kind: 'upload', id, place: store.url, sinceMs: beganAtMs },
+      owner: owner?.attempt === undefined ? (owner?.jobId ?? '') : attemptIdOf(owner.jobId, owner.attempt),
+      description: `unfinished upload${key === undefined ? '' : ` of ${key}`}, ${formatBytes(sizeBytes)} so far`,
+      ...(costMicroUsdPerDay === undefined ? {} : { costMicroUsdPerDay }),
+    },
+    claim: owner ?? nobodys(nowMs - beganAtMs),
+    end: async () => store.abandon?.(upload),
+  }
+}
+
+function nobodys(ageMs: number): Found['claim'] {
+  const limit = formatDuration(NOBODYS_AFTER_MS)
+  return ageMs < NOBODYS_AFTER_MS
+    ? { isNeeded: true, reason: `it is no job's, and younger than ${limit}` }
+    : { isNeeded: false, reason: `it is no job's, and older than ${limit}` }
+}

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto'
+import type { Backend } from '../../backends/backend'
+import { failureOf } from '../../backends/errors'
+import type { PlanInput, PlanOutcome } from '../../core/activities'
+import type { BackendName, Pins } from '../../core/offer'
+import type { BackendAnswer, SilentBackend } from '../../core/plan'
+import type { ResourceRequest } from '../../core/resources'
+import type { Asker } from '../../core/waiting'
+import type { PlanRequest } from '../../planner/request'
+import { putDocumentIfAbsent } from '../../storage/json'
+import { layout } from '../../storage/layout'
+import type { ObjectStore } from '../../storage/store'
+
+/** How a plan reaches the backends: through their workers, or in the same process. */
+export type AskOffers = (
+  backend: BackendName,
+  request: ResourceRequest,
+  more?: { pins?: Pins | undefined; asker?: Asker | undefined },
+) => Promise<BackendAnswer>
+
+/** Asks every backend that the job may run on, at once; one that does not answer is named, with its reason. */
+export async function askAll(
+  { backends, askOffers }: { backends: readonly BackendName[]; askOffers: AskOffers },
+  { resolved: { spec }, target, pins }: PlanInput,
+  asker?: Asker,
+): Promise<{ answers: BackendAnswer[]; silentBackends: SilentBackend[] }> {
+  const wanted = target === undefined ? spec.backends : [target]
+  const asked = backends.filter(
+    (name) => wanted.length === 0 || wanted.some(({ backend }) => backend === name),
+  )
+  const settled = await Promise.allSettled(
+    asked.map((name) => askOffers(name, spec.resources, { pins: pins?.[name], asker })),
+  )
+  const answers: BackendAnswer[] = []
+  const silentBackends: SilentBackend[] = []
+  settled.forEach((result, index) => {
+    const backend = asked[index]!
+    if (result.status === 'rejected') {
+      silentBackends.push({ backend, reason: reasonOf(result.reason) })
+      return
+    }
+    answers.push(result.value)
+    for (const silent of result.value.silentPlaces ?? []) silentBackends.push({ backend, ...silent })
+  })
+  return { answers, silentBackends }
+}
+
+/** The most places that a backend counts for a job; `undefined` where none counts. */
+export function freePlacesIn(answers: readonly BackendAnswer[]): number | undefined {
+  const counts = answers.flatMap(({ offers }) => offers.flatMap(({ freePlaces }) => freePlaces ?? []))
+  return counts.length === 0 ? undefined : Math.max(...counts)
+}
+
+/**
+ * Lets backends forget the place that they held for a job, but for the one that gets its order. Should a message be lost, the place
+ * is held for half a minute.
+ */
+export function letPlacesGo(
+  askOffers: AskOffers,
+  { asker, outcome, request: { answers, spec } }: HeldPlaces,
+): void {
+  if (asker === undefined) return
+  const ordered = outcome.kind === 'place' ? outcome.order.backend : undefined
+  for (const answer of answers) {
+    if (answer.backend === ordered || !hasPlace(answer)) continue
+    const gone = { asker: { ...asker, isGone: true } }
+    void askOffers(answer.backend, spec.resources, gone).catch(() => undefined)
+  }
+}
+
+interface HeldPlaces {
+  asker: Asker | undefined
+  outcome: PlanOutcome
+  request: Pick<PlanRequest, 'answers' | 'spec'>
+}
+
+const hasPlace = ({ offers }: BackendAnswer): boolean =>
+  offers.some(({ freePlaces, availability }) => freePlaces !== undefined && availability === 'available')
+
+/** The offers of a backend, with the parts of its provider that gave none because they did not answer. */
+export async function answerOf(
+  backend: Backend,
+  { request, pins, asker }: { request: ResourceRequest; pins?: Pins | undefined; asker?: Asker | undefined },
+  signal: AbortSignal,
+): Promise<BackendAnswer> {
+  const silentPlaces: { place: string; reason: string }[] = []
+  const unseen = (place: string, error: unknown): void => {
+    silentPlaces.push({ place, reason: reasonOf(error) })
+  }
+  const offers = await backend.offers(request, { signal, unseen, ...(asker && { asker }) }, pins)
+  const { name, capabilities } = backend
+  return { backend: name, capabilities, offers, ...(silentPlaces.length > 0 && { silentPlaces }) }
+}
+
+/** What went wrong, and what to do about it: the job says it while it waits. */
+function reasonOf(error: unknown): string {
+  const { message, hint } = failureOf(error)
+  const sentences = hint === undefined || message.includes(hint) ? [message] : [message, hint]
+  return sentences.map((sentence) => sentence.replace(/[.\s]+$/, '')).join('. ')
+}
+
+/** `market/`: the offers as they were seen, under their digest, so that a decision can be looked at again later. */
+export async function keepOffers(store: ObjectStore, answer: BackendAnswer): Promise<string> {
+  const digest = sha256(JSON.stringify(answer))
+  await putDocumentIfAbsent(store, layout.market(answer.backend, digest), answer)
+  return digest
+}
+
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

@@ -1,0 +1,124 @@
+import type {
+  DecideInput,
+  FinishInput,
+  OrchestratorActivities,
+  Settlement,
+  WithdrawInput,
+} from '../../core/activities'
+import { CHECKPOINTS_KEPT_AT_END } from '../../core/checkpoint'
+import type { Verdict } from '../../core/ledger'
+import type { JobResult } from '../../core/messages'
+import { formatUsd } from '../../core/money'
+import { decide } from '../../planner/decide'
+import { newestCheckpoint } from '../../storage/checkpoints'
+import { layout } from '../../storage/layout'
+import { putRecord } from '../../storage/record'
+import { thinOutCheckpoints } from '../../storage/retention'
+import type { ObjectStore } from '../../storage/store'
+import { leaveLine } from '../../storage/waiting-line'
+import { CHECKPOINT_PARSERS } from '../../intake/documents'
+import { AttemptDocuments } from '../documents'
+import { allBeating } from '../heartbeat'
+import type { Treasury } from '../treasury'
+
+interface Deps {
+  store: ObjectStore
+  now: () => number
+  /** The money of months and owners; missing where there are no such budgets. */
+  treasury?: Pick<Treasury, 'promise' | 'settle'> | undefined
+}
+
+type DecidingActivities = Pick<
+  OrchestratorActivities,
+  'decide' | 'drain' | 'withdraw' | 'extend' | 'promiseBudget' | 'finishJob'
+>
+
+export function createDecidingActivities(deps: Deps): DecidingActivities {
+  const documentsOf = (at: { jobId: string; attempt: number }): AttemptDocuments =>
+    new AttemptDocuments(deps.store, at, deps.now)
+  return allBeating<DecidingActivities>({
+    decide: (input) => decideOnRecord(deps, input),
+    drain: async ({ drain, isNext, ...at }) => {
+      if (isNext === true) await documentsOf(at).shortenDrain(drain)
+      else await documentsOf(at).putDrain(drain)
+    },
+    withdraw: (input) => withdraw(deps, input, documentsOf(input.order)),
+    extend: async ({ limits, ...at }) => documentsOf(at).putLimits(limits),
+    // A limit that is set no longer holds no job back.
+    promiseBudget: async (input) => deps.treasury?.promise(input),
+    finishJob: (input) => finishJob(deps, input),
+  })
+}
+
+async function decideOnRecord({ store, now }: Deps, input: DecideInput): Promise<Verdict> {
+  const verdict = decide(input)
+  const { jobId, recordSeq, attempt, ...facts } = input
+  const entry = await putRecord(store, jobId, {
+    seq: recordSeq,
+    atMs: now(),
+    kind: 'decided',
+    attempt,
+    summary:
+      verdict.decision.kind === 'again' ? `Go on: ${verdict.decision.message}` : verdict.decision.message,
+    data: { facts, verdict },
+  })
+  return (entry.data as { verdict: Verdict }).verdict
+}
+
+async function withdraw(
+  { store, now }: Deps,
+  { order: { jobId, attempt }, end, recordSeq }: WithdrawInput,
+  documents: AttemptDocuments,
+): Promise<{ settlement: Settlement | null }> {
+  await documents.putDrain({ reason: 'superseded', windowMs: 0 })
+  const isBegun = (await store.head(layout.order(jobId, attempt))) !== undefined
+  if (isBegun) return { settlement: null }
+  const checkpoint = await newestCheckpoint(store, jobId, CHECKPOINT_PARSERS.manifest)
+  const settlement: Settlement = {
+    ...{ end, handle: null, costMicroUsd: 0, artifacts: [], phases: [] },
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+  }
+  const entry = await putRecord(store, jobId, {
+    seq: recordSeq,
+    atMs: now(),
+    kind: 'settled',
+    attempt,
+    summary: `Attempt ${attempt} ended before anything was bought`,
+    data: settlement,
+  })
+  return { settlement: entry.data as Settlement }
+}
+
+async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Promise<JobResult> {
+  const { jobId, status } = input
+  await store.delete(layout.secrets(jobId))
+  await leaveLine(store, jobId).catch(() => undefined)
+  const result: JobResult = {
+    id: jobId,
+    state: status.state,
+    reason: status.reason,
+    message: status.message,
+    attempts: status.attemptsTotal,
+    costMicroUsd: status.spentMicroUsd,
+    artifacts: input.artifacts,
+    ...(status.checkpoint === undefined ? {} : { checkpoint: status.checkpoint }),
+    ...(input.progress === undefined ? {} : { progress: input.progress }),
+    finishedAtMs: now(),
+  }
+  const entry = await putRecord(store, jobId, {
+    seq: input.recordSeq,
+    atMs: now(),
+    kind: 'finished',
+    summary: `${status.state} (${status.reason}) after ${status.attemptsTotal} attempts, ${formatUsd(status.spentMicroUsd)}`,
+    data: { result, status },
+  })
+  if (input.month !== undefined)
+    await treasury?.settle(input.month, { jobId, owner: status.owner, spentMicroUsd: status.spentMicroUsd })
+  await thinOutCheckpoints(store, jobId, {
+    keep: input.checkpointsKept ?? CHECKPOINTS_KEPT_AT_END,
+    protectedIds: [],
+    isOver: () => true,
+    parse: CHECKPOINT_PARSERS,
+  })
+  return (entry.data as { result: JobResult }).result
+}

@@ -1,0 +1,215 @@
+import type { PlanInput } from '../../core/activities'
+import type { BackendName } from '../../core/offer'
+import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import { aheadOf, inOrder, poolOf, type Asker, type LinePlace, type Waiter } from '../../core/waiting'
+import { readRecord } from '../../storage/record'
+import type { ObjectStore } from '../../storage/store'
+import {
+  giveTurnBack,
+  leaveLine,
+  putWaiter,
+  readLine,
+  takeTurn,
+  type Line,
+  type SeenWaiter,
+} from '../../storage/waiting-line'
+import { sha256 } from './asking'
+import type { OwnerLookup } from '../garbage/garbage'
+import { wakeAll, type Wake } from '../waking'
+
+export interface WaitingLineDeps {
+  store: ObjectStore
+  owners: OwnerLookup
+  now: () => number
+  /** The backends of this deployment. */
+  backends: readonly BackendName[]
+  /** Those that count their free places and hold them for who asks: as many jobs may ask at once as there are places. */
+  near: readonly BackendName[]
+  /** From 0 to 1. */
+  random: () => number
+  /** Has a job look at once; without it each looks when its pause is over. */
+  wake?: Wake | undefined
+  /** Told why the order could not be kept; the job asks on its own then. */
+  onTrouble?: (error: unknown) => void
+}
+
+/** Whether a job may ask the provider now. */
+export type Admission =
+  /** `at` is missing where no order is kept. */
+  { kind: 'ask'; at?: Standing } | { kind: 'wait'; place: LinePlace; retryInMs: number }
+
+/** Where a job that asks stands. */
+export interface Standing {
+  waiter: Waiter
+  place: LinePlace
+  /** The older jobs, oldest first. */
+  ahead: readonly string[]
+}
+
+/** What came of asking. */
+export interface Answered {
+  /** `aside`: what stands against this one job must not hold up others. */
+  came: 'place' | 'wait' | 'aside'
+  /** Places for jobs of this wish before this one got its own; missing where they are not counted. */
+  freePlaces?: number | undefined
+}
+
+/** The first in line is checked on when it has not been heard of for this long: it may have been terminated. */
+const CHECK_AFTER_MS = 5 * SECOND_MS
+/** A job whose workflow is open and that has not asked for this long does something else. */
+const FORGET_WAITER_MS = 5 * MINUTE_MS
+/** A launch answers within this long, or no longer holds up the others. */
+const FORGET_TURN_MS = 30 * SECOND_MS
+/** Free places that were counted this long ago are counted again. */
+const FORGET_PLACES_MS = 2 * SECOND_MS
+/** Older jobs that a backend is told of at the most; who has more ahead does not ask. */
+const AHEAD_MAX = 200
+const WISH_LENGTH = 16
+
+/**
+ * The order in which jobs with equal wishes ask for machines: oldest first. It is a few small documents in the store, so there is no
+ * process that could be missing; where it cannot be read, a job asks on its own. docs/waiting.md.
+ */
+export class WaitingLine {
+  private readonly sinceMs = new Map<string, number>()
+  /** How many near places there are for a wish, as the last answer said. */
+  private readonly places = new Map<string, { free: number; atMs: number }>()
+
+  constructor(private readonly deps: WaitingLineDeps) {}
+
+  /** A job that asks for the first time joins a line only if others stand in it already, or if its machines are near. */
+  async admit(input: PlanInput, { isWaiting }: { isWaiting: boolean }): Promise<Admission> {
+    // A migration goes to one place or nowhere, and waits for none.
+    if (input.target !== undefined) return { kind: 'ask' }
+    try {
+      return await this.admitInOrder(input, isWaiting)
+    } catch (error) {
+      this.deps.onTrouble?.(error)
+      return { kind: 'ask' }
+    }
+  }
+
+  /** For whom a place is held while its order is on its way; `undefined` for a job that orders later. */
+  askerOf({ startsInMs = 0 }: PlanInput, at: Standing | undefined): Asker | undefined {
+    if (at === undefined || startsInMs > 0) return undefined
+    const { jobId, sinceMs } = at.waiter
+    return { jobId, sinceMs, ahead: at.ahead }
+  }
+
+  /** What came of asking. A turn is kept until the order has been answered (`endTurn`). */
+  async asked(input: PlanInput, at: Standing | undefined, { came, ...counted }: Answered): Promise<void> {
+    const { store, now, wake } = this.deps
+    if (at === undefined) return
+    const { waiter } = at
+    const placed = came === 'place' ? 1 : 0
+    const freePlaces = this.isNear(input) ? counted.freePlaces : undefined
+    if (freePlaces !== undefined) this.places.set(waiter.wish, { free: freePlaces - placed, atMs: now() })
+    try {
+      if (came === 'wait') {
+        if (this.isNear(input)) return
+        await putWaiter(store, waiter)
+        return await giveTurnBack(store, waiter)
+      }
+      const keepsTurn = came === 'place' && (input.startsInMs ?? 0) <= 0
+      const { waiters } = await leaveLine(store, waiter.jobId, { keepsTurn })
+      if (freePlaces === undefined) return
+      const next = inOrder(waiters.filter(({ wish }) => wish === waiter.wish))
+      // At least one: another machine may have ended since the places were counted.
+      await wakeAll(wake, next.slice(0, Math.max(1, freePlaces - placed)))
+    } catch (error) {
+      this.deps.onTrouble?.(error)
+    }
+  }
+
+  /** When a job that waits looks again: those who are next soon, the others at leisure. */
+  retryInMs(input: PlanInput, position: number, tries: number): number {
+    const pauseMs = this.isNear(input)
+      ? Math.min(10 * SECOND_MS, position === 1 ? SECOND_MS : 2 * position * SECOND_MS)
+      : Math.min(30 * SECOND_MS, (position === 1 ? 2 * tries : 5 * position) * SECOND_MS)
+    return Math.round(pauseMs * (0.75 + this.deps.random() / 2))
+  }
+
+  private async admitInOrder(input: PlanInput, isWaiting: boolean): Promise<Admission> {
+    const { store } = this.deps
+    const self = await this.waiterOf(input)
+    const isStrict = isWaiting || this.isNear(input)
+    if (isStrict) await putWaiter(store, self)
+    const line = await readLine(store)
+    const ahead = await this.alive(aheadOf(self, line.waiters), line, self)
+    const position = ahead.length + 1
+    const place = { position, pool: poolOf(input.resolved.spec) }
+    const mayAsk = this.isNear(input)
+      ? this.hasPlace(self, ahead.length)
+      : ahead.length === 0 && (!isStrict || (await this.hasTurn(self, line)))
+    if (mayAsk) return { kind: 'ask', at: { waiter: self, place, ahead: ahead.map(({ jobId }) => jobId) } }
+    if (!isStrict) await putWaiter(store, self)
+    return { kind: 'wait', place, retryInMs: this.retryInMs(input, position, 1) }
+  }
+
+  /** The first asks in any case; its answer tells how many of the next ones may. */
+  private hasPlace({ wish }: Waiter, ahead: number): boolean {
+    const known = this.places.get(wish)
+    if (ahead === 0 || known === undefined) return ahead === 0
+    return ahead < known.free && ahead <= AHEAD_MAX && this.deps.now() - known.atMs <= FORGET_PLACES_MS
+  }
+
+  /** Drops the first in line while it has vanished; one look per question is enough for the others. */
+  private async alive(ahead: SeenWaiter[], line: Line, self: Waiter): Promise<SeenWaiter[]> {
+    const nowMs = this.storeNowMs(line, self)
+    for (let first = 0; first < ahead.length; first++) {
+      if (!(await this.isGone(ahead[first]!, nowMs))) return ahead.slice(first)
+      await this.deps.store.delete(ahead[first]!.key)
+    }
+    return []
+  }
+
+  private async isGone({ jobId, seenAtMs }: SeenWaiter, nowMs: number): Promise<boolean> {
+    const silentMs = nowMs - seenAtMs
+    if (silentMs < CHECK_AFTER_MS) return false
+    return silentMs > FORGET_WAITER_MS || (await this.deps.owners({ jobId })) !== 'open'
+  }
+
+  private async hasTurn(self: Waiter, line: Line): Promise<boolean> {
+    const { store } = this.deps
+    const turn = line.turns.find(({ wish }) => wish === self.wish)
+    if (turn !== undefined && this.storeNowMs(line, self) - turn.takenAtMs > FORGET_TURN_MS)
+      await store.delete(turn.key)
+    return takeTurn(store, self)
+  }
+
+  /** The store's own clock, as the newest document tells it: ours may differ. */
+  private storeNowMs({ waiters }: Line, { jobId }: Waiter): number {
+    const own = waiters.find((waiter) => waiter.jobId === jobId)
+    return own?.seenAtMs ?? Math.max(0, ...waiters.map(({ seenAtMs }) => seenAtMs))
+  }
+
+  private async waiterOf(input: PlanInput): Promise<Waiter> {
+    const { jobId } = input
+    const sinceMs =
+      this.sinceMs.get(jobId) ?? (await readRecord(this.deps.store, jobId, 0))?.atMs ?? this.deps.now()
+    if (this.sinceMs.size > SINCE_MAX) this.sinceMs.clear()
+    this.sinceMs.set(jobId, sinceMs)
+    return { jobId, sinceMs, wish: wishOf(input), backends: this.wantedBy(input) }
+  }
+
+  private isNear(input: PlanInput): boolean {
+    const wanted = this.wantedBy(input)
+    return wanted.length > 0 && wanted.every((name) => this.deps.near.includes(name))
+  }
+
+  private wantedBy({ resolved: { spec } }: PlanInput): BackendName[] {
+    return this.deps.backends.filter(
+      (name) => spec.backends.length === 0 || spec.backends.some(({ backend }) => backend === name),
+    )
+  }
+}
+
+/** Ages kept in memory. */
+const SINCE_MAX = 10_000
+
+/** Jobs with the same one accept the same offers. */
+function wishOf({ resolved: { spec } }: PlanInput): string {
+  const { resources, backends, isInterruptible, optimize, image } = spec
+  const wish = { resources, backends, isInterruptible, optimize, hasImage: image !== undefined }
+  return sha256(JSON.stringify(wish)).slice(0, WISH_LENGTH)
+}

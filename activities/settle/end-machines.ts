@@ -1,0 +1,144 @@
+import type { SettleInput } from '../../core/activities'
+import type { Diagnosis, RunnerResult } from '../../core/documents'
+import type { MachineHandle } from '../../core/handle'
+import type { Observation } from '../../core/observation'
+import { StoreError } from '../../storage/store'
+import { lookFor } from '../backend-machines'
+import { diagnose, type DiagnosisDeps } from './diagnosis'
+import type { AttemptDocuments } from '../documents'
+import { pause } from '../heartbeat'
+
+/** The first machine is the one that the attempt knew; others are duplicates that a provider made. */
+function knownFirst(known: MachineHandle | null, found: MachineHandle[]): MachineHandle[] {
+  return known === null ? found : [known, ...found.filter(({ id }) => id !== known.id)]
+}
+
+/** Looking for and ending the machines of one attempt. */
+export class Ending {
+  /** Of the first of them, where its runner left no result. */
+  diagnosis: Diagnosis | undefined
+
+  constructor(
+    private readonly deps: DiagnosisDeps,
+    private readonly input: SettleInput,
+    private readonly at: { documents: AttemptDocuments; signal: AbortSignal },
+  ) {}
+
+  /**
+   * Every machine of the attempt that exists, once the provider's lists can be trusted. If the attempt knew of none, also those that
+   * came and went meanwhile: they were paid for.
+   */
+  async find(known: MachineHandle | null): Promise<{ machines: MachineHandle[]; isUnseen: boolean }> {
+    for (;;) {
+      const { order } = this.input
+      const answer = await this.deps.backend.find(order.attemptId, lookFor(order, this.at.signal))
+      switch (answer.kind) {
+        case 'found':
+          return { machines: knownFirst(known, answer.handles), isUnseen: false }
+        case 'absent': {
+          const { ended = [] } = answer
+          if (known !== null || ended.length === 0)
+            return { machines: knownFirst(known, []), isUnseen: false }
+          return {
+            machines: ended,
+            isUnseen: this.input.end?.kind === 'failed' && !this.input.end.isLaunched,
+          }
+        }
+        case 'unsettled':
+          await pause(answer.againInMs, this.at.signal)
+      }
+    }
+  }
+
+  /**
+   * Waits for a living runner to save and stop, then ends the machines and waits until the provider says that they are gone.
+   * Answers of each machine the last observation before our own end of it.
+   */
+  async endAll(machines: MachineHandle[]): Promise<Observation[]> {
+    if (machines.length === 0) {
+      await this.endRemains()
+      return []
+    }
+    const before = await this.awaitStop(machines)
+    if (await this.isPuzzling()) await this.diagnose(machines[0]!)
+    const ends = before.map(({ endedAtMs }) => endedAtMs)
+    for (;;) {
+      const looks = await this.observe(machines)
+      // What was told first: nothing is billed while a machine shuts down, and an end by us later moves nothing.
+      looks.forEach(({ endedAtMs }, index) => (ends[index] ??= endedAtMs))
+      const living = machines.filter((_, index) => looks[index]?.state !== 'gone')
+      // Ended ones too: what a machine leaves (a directory, a volume) goes with its end.
+      for (const machine of living.length > 0 ? living : machines) {
+        await this.deps.backend.terminate(machine, { signal: this.at.signal })
+      }
+      if (living.length === 0) return before.map((look, index) => withEnd(look, ends[index]))
+      await pause(this.input.timing.observeMs, this.at.signal)
+    }
+  }
+
+  /** A machine unknown to the attempt may have ended before this search: its leftovers must still be removed. */
+  private async endRemains(): Promise<void> {
+    const [{ order }, { signal }] = [this.input, this.at]
+    const { deployment, attemptId } = order
+    for (const { owner, handle } of await this.deps.backend.list(deployment, lookFor(order, signal))) {
+      if (owner.attemptId === attemptId) await this.deps.backend.terminate(handle, { signal })
+    }
+  }
+
+  private async awaitStop(machines: MachineHandle[]): Promise<Observation[]> {
+    const { timing } = this.input
+    let { windowMs } = this.input
+    let untilMs = this.deps.now() + ((await this.hasRunner()) ? windowMs + timing.powerOffMs : 0)
+    for (;;) {
+      const looks = await this.observe(machines)
+      const isOver =
+        looks.every(({ state }) => state === 'gone') || (await readResult(this.at.documents)) !== undefined
+      if (isOver || this.deps.now() >= untilMs) return looks
+      // Its job may shorten the window meanwhile; the runner reads that at its next look.
+      const newest = await this.at.documents.newestDrain().catch(() => undefined)
+      if (newest !== undefined && newest.windowMs < windowMs) {
+        windowMs = newest.windowMs
+        untilMs = Math.min(untilMs, this.deps.now() + windowMs + timing.powerOffMs + 2 * timing.beatMs)
+      }
+      await pause(timing.observeMs, this.at.signal)
+    }
+  }
+
+  /** False for a machine that could not be reached and has never sent a beat: nothing on it could save. */
+  private async hasRunner(): Promise<boolean> {
+    const { end } = this.input
+    if (end?.kind !== 'failed' || end.failure.class !== 'unreachable') return true
+    // What cannot be read was written by one, or may have been.
+    return (await this.at.documents.readBeat().catch(() => null)) !== undefined
+  }
+
+  /** Whether the reason of its end is unknown: its runner left no result, and its owner did not ask for it. */
+  private async isPuzzling(): Promise<boolean> {
+    const { end, wish } = this.input
+    return (end !== null || wish === null) && (await readResult(this.at.documents)) === undefined
+  }
+
+  private async diagnose(handle: MachineHandle): Promise<void> {
+    this.diagnosis = await diagnose(this.deps, this.input.order, { handle, signal: this.at.signal })
+  }
+
+  private observe(machines: MachineHandle[]): Promise<Observation[]> {
+    return this.deps.backend.observe(machines, { signal: this.at.signal })
+  }
+}
+
+function withEnd(look: Observation, endedAtMs: number | undefined): Observation {
+  return endedAtMs === undefined ? look : { ...look, endedAtMs }
+}
+
+export type ReadResult = { result: RunnerResult } | { result?: undefined; complaint: string } | undefined
+
+export async function readResult(documents: AttemptDocuments): Promise<ReadResult> {
+  try {
+    const result = await documents.readResult()
+    return result === undefined ? undefined : { result }
+  } catch (error) {
+    if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return { complaint: error.message }
+    throw error
+  }
+}

@@ -1,0 +1,179 @@
+import { BackendError } from '../../backends/errors'
+import type { AttemptTimes, SettleInput, Settlement } from '../../core/activities'
+import type { CheckpointNews } from '../../core/checkpoint'
+import type { Beat, Diagnosis, Drain, RunnerResult } from '../../core/documents'
+import type { MachineHandle } from '../../core/handle'
+import type { AttemptEnd } from '../../core/ledger'
+import type { Observation } from '../../core/observation'
+import { stepsLost } from '../../core/steps-lost'
+import { endFromLoss, endFromResult } from '../../planner/ending'
+import { leaseOverAtMs } from '../../planner/liveness'
+import { newestCheckpoint } from '../../storage/checkpoints'
+import { ignoreBadDocument } from '../../storage/json'
+import { CHECKPOINT_PARSERS } from '../../intake/documents'
+import { AttemptDocuments } from '../documents'
+import { withLastWords, type DiagnosisDeps } from './diagnosis'
+import { Ending, readResult, type ReadResult } from './end-machines'
+import { costOfAll, costOfUnseen } from './cost'
+
+type Deps = DiagnosisDeps
+
+/**
+ * Makes sure that nothing of an attempt runs any more, however it ended and whoever has already tried, and works out what is
+ * certain about it. Only after it may the job go on: never two live attempts. Repeating it is harmless.
+ */
+export async function settleAttempt(
+  deps: Deps,
+  input: SettleInput,
+  signal: AbortSignal,
+): Promise<Settlement> {
+  const { jobId, attempt } = input.order
+  const documents = new AttemptDocuments(deps.store, { jobId, attempt }, deps.now)
+  await askToStop(documents, input)
+  const known = input.handle ?? (await documents.readMachine()) ?? null
+  try {
+    const ending = new Ending(deps, input, { documents, signal })
+    const { machines, isUnseen } = await ending.find(known)
+    const lasts = await ending.endAll(machines)
+    // Who ordered it saw nothing of it; the provider tells what became of it.
+    const asked = isUnseen ? { ...input, end: null } : input
+    return await conclude(deps, asked, { documents, signal, machines, lasts, diagnosis: ending.diagnosis })
+  } catch (error) {
+    // The provider does not answer. A machine whose lease has certainly run out has stopped by itself: the job may go on, and
+    // garbage collection ends what is left of it.
+    if (!(error instanceof BackendError) || known === null) throw error
+    const fencedAtMs = await fencedSince(documents, input, known)
+    if (deps.now() <= fencedAtMs) throw error
+    const isBilledOn = deps.backend.capabilities.billsUntil === 'terminate'
+    const last: Observation = { state: 'gone', ...(isBilledOn ? {} : { endedAtMs: fencedAtMs }) }
+    return conclude(deps, input, { documents, signal, machines: [known], lasts: [last] })
+  }
+}
+
+/** An attempt that was lost while its machine drained may have asked for it with a longer window than its job grants now. */
+async function askToStop(documents: AttemptDocuments, input: SettleInput): Promise<void> {
+  const { windowMs } = input
+  const drain = { reason: drainReason(input), windowMs }
+  // No window: a machine that drained has had it, and is ended by its provider.
+  if (windowMs === 0) await documents.putDrain(drain)
+  else await documents.shortenDrain(drain)
+}
+
+async function fencedSince(
+  documents: AttemptDocuments,
+  { timing }: SettleInput,
+  { launchedAtMs }: MachineHandle,
+): Promise<number> {
+  const lease = await documents.readLease()
+  const renewedAtMs = lease?.renewedAtMs ?? launchedAtMs
+  return leaseOverAtMs({ timing, renewedAtMs, isLeaseFirst: lease === undefined })
+}
+
+function drainReason({ wish }: SettleInput): 'superseded' | NonNullable<SettleInput['wish']> {
+  return wish ?? 'superseded'
+}
+
+interface Facts {
+  documents: AttemptDocuments
+  signal: AbortSignal
+  machines: MachineHandle[]
+  lasts: Observation[]
+  diagnosis?: Diagnosis | undefined
+}
+
+async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<Settlement> {
+  const { store, now } = deps
+  const { documents, machines, lasts, diagnosis } = facts
+  const [result, beat, checkpoint, drain] = await Promise.all([
+    readResult(documents),
+    documents.readBeat().catch(ignoreBadDocument),
+    newestCheckpoint(store, input.order.jobId, CHECKPOINT_PARSERS.manifest),
+    documents.readDrain(),
+  ])
+  const nowMs = now()
+  const [handle = null] = machines
+  const [last] = lasts
+  const endedAtMs = handle === null ? undefined : (last?.endedAtMs ?? nowMs)
+  const progress = result?.result?.progress ?? beat?.progress ?? undefined
+  const restoredFrom = result?.result?.restoredFrom ?? beat?.restoredFrom ?? undefined
+  const end = endOf(input, { result, last, handle, hasSpoken: beat !== undefined })
+  return {
+    end: told(end, diagnosis),
+    handle,
+    ...(handle === null
+      ? { costMicroUsd: await costOfUnseen(input, documents, result?.result?.finishedAtMs ?? beat?.clockMs) }
+      : await costOfAll(deps.backend, input, { ...facts, nowMs })),
+    ...(endedAtMs === undefined ? {} : { endedAtMs }),
+    ...(restoredFrom === undefined ? {} : { restoredFrom }),
+    ...newsOf(result?.result ?? beat),
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...(progress === undefined ? {} : { progress }),
+    stepsLost: stepsLost({
+      isDone: end.kind === 'succeeded',
+      ...{ progress, restoredFrom, checkpoint },
+      isCheckpointStepKnown: checkpoint?.isStepKnown !== false,
+    }),
+    artifacts: result?.result?.artifacts ?? [],
+    phases: result?.result?.phases ?? beat?.phases ?? [],
+    times: timesOf(result?.result, beat, drain),
+  }
+}
+
+function newsOf(
+  last: CheckpointNews | undefined,
+): Pick<Settlement, 'restoredBecause' | 'checkpointState' | 'warning'> {
+  const { restoredBecause, checkpointState, warning } = last ?? {}
+  return {
+    ...(restoredBecause === undefined ? {} : { restoredBecause }),
+    ...(checkpointState === undefined ? {} : { checkpointState }),
+    ...(warning == null ? {} : { warning }),
+  }
+}
+
+/** What the runner said last counts: a machine that was lost has left no result, and its last beat tells. */
+function timesOf(
+  result: RunnerResult | undefined,
+  beat: Beat | undefined,
+  drain: Drain | undefined,
+): AttemptTimes {
+  return {
+    firstStepAtMs: result?.firstStepAtMs ?? beat?.firstStepAtMs ?? null,
+    noNoticeAtMs: result?.noNoticeAtMs ?? beat?.noNoticeAtMs ?? null,
+    lastBeatAtMs: beat?.clockMs ?? null,
+    finishedAtMs: result?.finishedAtMs ?? null,
+    drain: drain === undefined ? null : { reason: drain.reason, atMs: drain.requestedAtMs },
+  }
+}
+
+function told(end: AttemptEnd, diagnosis: Diagnosis | undefined): AttemptEnd {
+  return end.kind === 'failed' ? { ...end, failure: withLastWords(end.failure, diagnosis) } : end
+}
+
+/** The runner's result counts most, then what the attempt saw, then what the provider says of the machine. */
+function endOf(
+  input: SettleInput,
+  {
+    result,
+    last,
+    handle,
+    hasSpoken,
+  }: {
+    result: ReadResult
+    last: Observation | undefined
+    handle: MachineHandle | null
+    hasSpoken: boolean
+  },
+): AttemptEnd {
+  if (result?.result !== undefined) {
+    const end = endFromResult(result.result)
+    // A runner that stops because we ended its attempt does not know why we did.
+    const isOurs = end.kind === 'stopped' && end.by === 'superseded'
+    return isOurs && input.end !== null ? input.end : end
+  }
+  if (result !== undefined) {
+    return { kind: 'failed', isLaunched: true, failure: { class: 'unclassified', message: result.complaint } }
+  }
+  if (input.end !== null) return input.end
+  if (handle !== null && last?.state === 'gone') return endFromLoss(last, { hasSpoken })
+  return { kind: 'stopped', by: drainReason(input) }
+}

@@ -1,0 +1,281 @@
+import type { Backend } from '../../backends/backend'
+import type { WatchInput, WatchOutcome } from '../../core/activities'
+import { CHECKPOINTS_KEPT } from '../../core/checkpoint'
+import type { Beat } from '../../core/documents'
+import type { AttemptEnd } from '../../core/ledger'
+import type { Observation } from '../../core/observation'
+import { endFromLoss, endFromResult } from '../../planner/ending'
+import { expiringInMs, judge, leaseMsWithin, type Evidence } from '../../planner/liveness'
+import { ignoreBadDocument } from '../../storage/json'
+import { thinOutCheckpoints } from '../../storage/retention'
+import { StoreError, type ObjectStore } from '../../storage/store'
+import { CHECKPOINT_PARSERS } from '../../intake/documents'
+import { AttemptDocuments } from '../documents'
+import { LeaseGrants, type GrantSource } from './grants'
+import { BudgetWatch } from './budget'
+
+/** A lease is renewed when this part of it has passed: an outage then finds nearly the whole of it left. */
+const RENEWED_AFTER_PART = 1 / 12
+
+export interface MachineWatchDeps {
+  store: ObjectStore
+  now: () => number
+  backend: Pick<Backend, 'prices'>
+  /** Where the machine's credentials for the store come from; none where it has its own. */
+  grants?: GrantSource | undefined
+}
+
+/**
+ * Watches one machine: takes what the provider says and what the runner writes, renews the lease after a fresh beat and only
+ * then, and tells when something must be done. Holds no timers of its own; the loop calls `look`.
+ */
+export class MachineWatch {
+  private readonly documents: AttemptDocuments
+  private evidence: Evidence | undefined
+  private beat: Beat | undefined
+  private leaseSeq = 0
+  /** Of the newest lease. */
+  private ttlMs: number
+  private checkedAtMs = 0
+  private thinnedAtId: string | undefined
+  /** When the newest beat was written that could not be read. */
+  private unreadAtMs: number | undefined
+  private isRunning: boolean
+  /** The machine's cut-off as the runner has been told, and as the provider says now. */
+  private reportedUntilMs: number | undefined
+  private observedUntilMs: number | undefined
+  private isBudgetReached: boolean
+  /** What an earlier watch has told the machine is known: only then can its money be judged. */
+  private hasReadLease = false
+  private readonly grants: LeaseGrants | undefined
+  private readonly budget: BudgetWatch
+
+  private readonly store: ObjectStore
+  private readonly now: () => number
+
+  constructor(
+    { store, now, grants, backend }: MachineWatchDeps,
+    private readonly input: WatchInput,
+  ) {
+    const { jobId, attempt } = input.order
+    this.store = store
+    this.now = now
+    this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
+    this.grants = grants && new LeaseGrants(grants, input.order, now)
+    this.budget = new BudgetWatch(input, { backend, documents: this.documents, now })
+    this.ttlMs = input.timing.leaseMs
+    this.isRunning = input.isRunning
+    this.reportedUntilMs = input.order.runner.usableUntilMs
+    this.isBudgetReached = input.isBudgetReached === true
+  }
+
+  /** One look. `undefined` while there is nothing to do. `observation` is missing when the provider did not answer. */
+  async check(observation: Observation | undefined, isReadDue: boolean): Promise<WatchOutcome | undefined> {
+    this.checkedAtMs = this.now()
+    const evidence = (this.evidence ??= this.firstEvidence())
+    this.note(evidence, observation)
+    const outcome = isReadDue ? await this.read(evidence) : undefined
+    if (outcome !== undefined) return outcome
+    const liveness = judge(evidence, this.now())
+    switch (liveness.kind) {
+      case 'alive':
+        return this.expiring() ?? this.watchBudget()
+      case 'gone':
+        return this.conclude(
+          evidence,
+          endFromLoss(observation ?? GONE, { hasSpoken: this.beat !== undefined }),
+        )
+      case 'fenced':
+        return this.conclude(evidence, { kind: 'stopped', by: 'lease' })
+      case 'silent':
+        return { kind: 'silent', silentMs: liveness.silentMs }
+    }
+  }
+
+  /** The result may have come after the last read and before the end; without an answer of the store nothing is known. */
+  private async conclude(evidence: Evidence, endWithout: AttemptEnd): Promise<WatchOutcome | undefined> {
+    const over = await this.readResult(evidence)
+    if (over !== undefined) return over
+    return evidence.storeFailedAtMs === this.checkedAtMs ? undefined : { kind: 'over', end: endWithout }
+  }
+
+  /** The runner drains by itself in time; one that does not is to be told. */
+  private expiring(): WatchOutcome | undefined {
+    const untilMs = this.usableUntilMs
+    if (untilMs === undefined || this.input.isExpiring === true || this.isDraining) return undefined
+    const leftMs = expiringInMs(this.input.timing, untilMs, this.now())
+    return leftMs === undefined ? undefined : { kind: 'expiring', leftMs }
+  }
+
+  private get usableUntilMs(): number | undefined {
+    return this.observedUntilMs ?? this.reportedUntilMs
+  }
+
+  private get isDraining(): boolean {
+    return this.beat?.phase === 'draining' || this.beat?.phase === 'finishing'
+  }
+
+  /** Told once: from then on the attempt is being stopped. */
+  private async watchBudget(): Promise<WatchOutcome | undefined> {
+    if (this.isBudgetReached || !this.hasReadLease || !(await this.budget.isReached())) return undefined
+    this.isBudgetReached = true
+    return { kind: 'budget' }
+  }
+
+  private firstEvidence(): Evidence {
+    const nowMs = this.now()
+    return {
+      timing: this.input.timing,
+      watchedSinceMs: nowMs,
+      renewedAtMs: this.input.handle.launchedAtMs,
+      isLeaseFirst: true,
+    }
+  }
+
+  private note(evidence: Evidence, observation: Observation | undefined): void {
+    if (observation === undefined) {
+      evidence.providerFailedAtMs = this.now()
+      return
+    }
+    this.observedUntilMs = observation.usableUntilMs ?? this.observedUntilMs
+    if (observation.state === 'gone') evidence.goneSinceMs ??= this.now()
+    else delete evidence.goneSinceMs
+  }
+
+  /** Reads what the runner wrote; renews the lease. A store that does not answer is no newReport of the machine. */
+  private async read(evidence: Evidence): Promise<WatchOutcome | undefined> {
+    try {
+      if (this.leaseSeq === 0) await this.takeUpLease(evidence)
+      const { beat, isUnread } = await this.readBeat()
+      if (isUnread) await this.hearUnread(evidence)
+      const isFresh = beat !== undefined && beat.seq !== this.beat?.seq
+      if (isFresh) {
+        this.beat = beat
+        evidence.beatSeenAtMs = this.now()
+        await this.budget.followLimits(beat.limitsSeq)
+        await this.renew(evidence, beat)
+        // Checkpoints that cannot be read keep no lease from being renewed.
+        await this.thinOut(beat).catch(ignoreBadDocument)
+      }
+      // The result is worth a read when the runner is about to write it, or has stopped to beat.
+      if (!isFresh || this.isDraining) {
+        const over = await this.readResult(evidence)
+        if (over !== undefined) return over
+      }
+      return this.reportRunning() ?? this.reportWarning()
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      evidence.storeFailedAtMs = this.checkedAtMs
+      return undefined
+    }
+  }
+
+  private async readBeat(): Promise<{ beat: Beat | undefined; isUnread: boolean }> {
+    try {
+      return { beat: await this.documents.readBeat(), isUnread: false }
+    } catch (error) {
+      return { beat: ignoreBadDocument(error), isUnread: true }
+    }
+  }
+
+  private reportRunning(): WatchOutcome | undefined {
+    const phase = this.beat?.phase
+    if (this.isRunning || (phase !== 'running' && phase !== 'draining' && phase !== 'finishing'))
+      return undefined
+    this.isRunning = true
+    return { kind: 'running' }
+  }
+
+  private reportWarning(): WatchOutcome | undefined {
+    const { warned } = this.input
+    if (warned === undefined || this.beat === undefined) return undefined
+    const warning = this.beat.warning ?? null
+    return (warning?.kind ?? null) === warned ? undefined : { kind: 'warned', warning }
+  }
+
+  /** Goes on from the lease that an earlier watch left. */
+  private async takeUpLease(evidence: Evidence): Promise<void> {
+    const found = await this.documents.readLease()
+    this.hasReadLease = true
+    if (found === undefined) return
+    const { lease, renewedAtMs } = found
+    evidence.renewedAtMs = renewedAtMs
+    // One that cannot be read is renewed after the next beat, as the first one is: unknown is not silent.
+    evidence.isLeaseFirst = lease === undefined
+    if (lease === undefined) return
+    this.leaseSeq = lease.seq
+    this.ttlMs = lease.ttlMs
+    this.grants?.takeUp(lease.grant)
+    this.reportedUntilMs = lease.usableUntilMs ?? this.reportedUntilMs
+    this.budget.restore({ lease, renewedAtMs })
+  }
+
+  /** A beat that cannot be read is a sign of life whenever it is written anew; it renews no lease. */
+  private async hearUnread(evidence: Evidence): Promise<void> {
+    const writtenAtMs = await this.documents.beatWrittenAtMs()
+    if (writtenAtMs !== undefined && writtenAtMs !== this.unreadAtMs) evidence.beatSeenAtMs = this.now()
+    this.unreadAtMs = writtenAtMs
+  }
+
+  private async renew(evidence: Evidence, beat: Beat): Promise<void> {
+    if (this.isDraining) return
+    const grant = await this.grants?.next()
+    if (grant === undefined && this.grants?.isOptional === false) return
+    const newReport = await this.budget.newReport()
+    const nowMs = this.now()
+    const { timing } = this.input
+    const ttlMs = grant === undefined ? timing.leaseMs : leaseMsWithin(timing, grant.endsAtMs - nowMs)
+    const passedMs = nowMs - evidence.renewedAtMs
+    const isDue = passedMs >= this.ttlMs * RENEWED_AFTER_PART && passedMs + ttlMs > this.ttlMs
+    const isMoved = this.usableUntilMs !== this.reportedUntilMs
+    const isNew = evidence.isLeaseFirst || grant?.isNew === true || isMoved || newReport !== undefined
+    if (!isDue && !isNew) return
+    const report = newReport ?? (await this.budget.report())
+    // Noted before the write: should its answer be lost, the lease counts as renewed, which only makes us wait longer.
+    evidence.renewedAtMs = nowMs
+    evidence.isLeaseFirst = false
+    // Higher than any that the runner has obeyed, also where that could not be read.
+    this.leaseSeq = Math.max(this.leaseSeq, beat.leaseSeq) + 1
+    this.ttlMs = Math.max(0, ttlMs)
+    const usableUntilMs = this.usableUntilMs
+    const hasMoved = usableUntilMs !== undefined && usableUntilMs !== this.input.order.runner.usableUntilMs
+    await this.documents.putLease({
+      ...{ seq: this.leaseSeq, answersBeat: beat.seq, ttlMs: this.ttlMs },
+      ...(hasMoved && { usableUntilMs }),
+      ...report,
+      ...(grant && { grant: grant.sealed }),
+    })
+    this.reportedUntilMs = usableUntilMs
+    this.budget.markReported()
+  }
+
+  /** After each new checkpoint the oldest go, but for what this attempt was restored from. */
+  private async thinOut({ checkpoint, restoredFrom }: Beat): Promise<void> {
+    if (checkpoint === null || checkpoint.id === this.thinnedAtId) return
+    const { jobId, attempt, runner } = this.input.order
+    await thinOutCheckpoints(this.store, jobId, {
+      keep: runner.checkpoint.keep ?? CHECKPOINTS_KEPT,
+      protectedIds: restoredFrom === null ? [checkpoint.id] : [checkpoint.id, restoredFrom.id],
+      isOver: (other) => other < attempt,
+      parse: CHECKPOINT_PARSERS,
+    })
+    this.thinnedAtId = checkpoint.id
+  }
+
+  private async readResult(evidence: Evidence): Promise<WatchOutcome | undefined> {
+    try {
+      const result = await this.documents.readResult()
+      return result === undefined ? undefined : { kind: 'over', end: endFromResult(result) }
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      if (error.code === 'BAD_DOCUMENT') {
+        const failure = { class: 'unclassified' as const, message: error.message, code: 'BAD_DOCUMENT' }
+        return { kind: 'over', end: { kind: 'failed', isLaunched: true, failure } }
+      }
+      evidence.storeFailedAtMs = this.checkedAtMs
+      return undefined
+    }
+  }
+}
+
+const GONE: Observation = { state: 'gone' }

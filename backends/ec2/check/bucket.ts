@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto'
+import type { Problem } from '../../backend'
+import type { Bucket } from '../sdk/api'
+import type { Host } from '../host'
+
+const REMOVE_LIMIT_MS = 5_000
+
+/** Whether the store is where the machines are, and keeps the promise on which checkpoints and records rest. */
+export async function checkBucket(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  const { storeUrl } = host.deps
+  if (storeUrl === undefined || !storeUrl.startsWith('s3://')) return []
+  const { bucket, prefix } = placeOf(storeUrl)
+  const region = await host.api.account.bucketRegion(bucket, signal)
+  if (region === undefined) {
+    const remedy = `Run: aws s3 mb s3://${bucket.name} --region ${host.config.regions[0]}; or set CRUCIBLE_STORE.`
+    return [{ severity: 'error', message: `there is no bucket ${bucket.name}`, remedy, failure: 'invalid' }]
+  }
+  const real = bucket.endpoint === undefined ? { ...bucket, region } : bucket
+  return [...far(host, bucket, region), ...(await checkPutIfAbsent(host, { bucket: real, prefix }, signal))]
+}
+
+/** Only a bucket of AWS is in a Region. Store and runner find it wherever it is, by an answer that sends them there. */
+function far({ config }: Host, bucket: Bucket, region: string): Problem[] {
+  if (bucket.endpoint !== undefined) return []
+  const url = `s3://${bucket.name}?region=${region}`
+  const isTold = bucket.region === undefined || bucket.region === region
+  if (!config.regions.includes(region))
+    return [
+      {
+        severity: 'warning',
+        message: `the bucket ${bucket.name} is in ${region}, the machines are in ${config.regions.join(', ')}: traffic between them is slow and costs`,
+        remedy: `Use a bucket in ${config.regions[0]}${isTold ? '' : `; until then say where this one is in CRUCIBLE_STORE: ${url}`}.`,
+      },
+    ]
+  if (isTold) return []
+  return [
+    {
+      severity: 'warning',
+      message: `the bucket ${bucket.name} is in ${region}, and CRUCIBLE_STORE or AWS_REGION says ${bucket.region}: everybody is sent on from there`,
+      remedy: `Say where it is in CRUCIBLE_STORE: ${url}.`,
+    },
+  ]
+}
+
+/** Two writers of one key, of which the second must be told. */
+async function checkPutIfAbsent(
+  { api }: Host,
+  { bucket, prefix }: { bucket: Bucket; prefix: string },
+  signal: AbortSignal,
+): Promise<Problem[]> {
+  const key = `${prefix}probes/${randomUUID()}`
+  try {
+    const isFirst = await api.account.putIfAbsent(bucket, key, signal)
+    const isSecond = await api.account.putIfAbsent(bucket, key, signal)
+    if (isFirst && !isSecond) return []
+  } finally {
+    // The caller may have left meanwhile.
+    await api.account.deleteObject(bucket, key, AbortSignal.timeout(REMOVE_LIMIT_MS)).catch(() => undefined)
+  }
+  return [
+    {
+      severity: 'error',
+      message: `the bucket ${bucket.name} does not keep "put if absent": of two writers of one key not exactly the second was told`,
+      remedy: 'Use a store that honours If-None-Match on PUT, as S3 does.',
+      failure: 'invalid',
+    },
+  ]
+}
+
+/** `s3://bucket/prefix?region=...&endpoint=...` (docs/runner-protocol.md). */
+export function placeOf(storeUrl: string): { bucket: Bucket; prefix: string } {
+  const { host: name, pathname, searchParams } = new URL(storeUrl)
+  const [region, endpoint] = [searchParams.get('region'), searchParams.get('endpoint')]
+  const prefix = decodeURIComponent(pathname).replace(/^\/+|\/+$/g, '')
+  return {
+    bucket: { name, ...(region === null ? {} : { region }), ...(endpoint === null ? {} : { endpoint }) },
+    prefix: prefix === '' ? '' : `${prefix}/`,
+  }
+}

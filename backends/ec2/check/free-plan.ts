@@ -1,0 +1,33 @@
+import type { Problem } from '../../backend'
+import type { MachineType } from '../sdk/api'
+import type { Host } from '../host'
+import { UPGRADE_PLAN } from '../meanings'
+
+/** Of those that the free plan allows the ones that a first job is best run on; `describe-instance-types` says whether they still are. */
+export const FREE_PLAN_TYPES = ['m7i-flex.large', 'c7i-flex.large']
+
+/** Why the plan of the account keeps a type from being launched, if it does. */
+export function planNote(
+  plan: 'free' | 'paid' | undefined,
+  { name, isFreeTier }: MachineType,
+): string | undefined {
+  if (plan !== 'free' || isFreeTier) return undefined
+  return `the account is on the free plan, which does not launch ${name}: upgrade the account's plan`
+}
+
+/** What to do with an account that is new; nothing where the plan does not allow a type that would do. */
+export function freePlanAdvice(types: readonly Pick<MachineType, 'name' | 'isFreeTier'>[]): string {
+  const eligible = types.filter(({ isFreeTier }) => isFreeTier).map(({ name }) => name)
+  const first = FREE_PLAN_TYPES.find((name) => eligible.includes(name)) ?? eligible[0]
+  return first === undefined
+    ? `${UPGRADE_PLAN} None of the machine types of CRUCIBLE_EC2_TYPES is allowed until then.`
+    : `${UPGRADE_PLAN} Until then only jobs without a GPU that fit into ${first} run.`
+}
+
+export async function checkPlan({ market }: Host, signal: AbortSignal): Promise<Problem[]> {
+  if ((await market.plan(signal)) !== 'free') return []
+  const types = await market.types(signal)
+  const message =
+    'the account is on the free plan of AWS, which launches a few small machine types and none with a GPU'
+  return [{ severity: 'warning', message, remedy: freePlanAdvice(types), failure: 'quota' }]
+}

@@ -1,0 +1,224 @@
+import type { CallContext, Problem } from '../../backend'
+import { checkClock, checkSpotRole, checkTypes } from './account'
+import { checkBucket, placeOf } from './bucket'
+import { checkGroups, checkWaysOut } from './network'
+import { checkStoreRights } from './store-rights'
+import { ec2Error } from '../errors'
+import type { Host } from '../host'
+import { probesOf, STORE_PERMISSIONS, WORKER_PERMISSIONS, type PolicyFacts } from '../setup/permissions'
+import { checkPlan } from './free-plan'
+import { isOpen, requestInWords } from '../market/quotas'
+import { checkReservations } from '../market/reservations'
+import { quotaOf } from '../market/shapes'
+import { whyUnusable } from '../market/usable'
+
+const isOptional = (action: string): boolean =>
+  [...WORKER_PERMISSIONS, ...STORE_PERMISSIONS].some(
+    (each) => each.action === action && each.isOptional === true,
+  )
+
+/**
+ * What stands in the way of machines here, worst first. Makes nothing but a small object in the bucket, to see whether it
+ * keeps the promise that a second writer is told; and removes it.
+ */
+export async function check(host: Host, { signal }: CallContext): Promise<Problem[]> {
+  const identity = await nameable(() => host.api.account.identity(signal), signal)
+  if ('problem' in identity) return [identity.problem]
+  const parts = [
+    () => checkPermissions(host, identity.value, signal),
+    () => checkWaysOut(host, signal),
+    () => checkGroups(host, signal),
+    () => checkProfile(host, signal),
+    () => checkStoreRights(host, storeOf(host), { account: identity.value.account, signal }),
+    () => checkImage(host, signal),
+    () => checkTypes(host, signal),
+    () => checkSpotRole(host, signal),
+    () => checkPlan(host, signal),
+    () => checkQuotas(host, signal),
+    () => checkPrices(host, signal),
+    () => checkReservations(host, signal),
+    () => checkBucket(host, signal),
+  ]
+  const problems = await Promise.all(
+    parts.map(async (part) => {
+      const found = await nameable(part, signal)
+      return 'problem' in found ? [found.problem] : found.value
+    }),
+  )
+  return [...checkClock(identity.value.clockAheadMs), ...problems.flat()]
+    .filter(isFirstWord)
+    .sort((a, b) => a.severity.localeCompare(b.severity))
+}
+
+/** What is in the way of several parts is told once; a missing permission is named by whoever lists them all, too. */
+function isFirstWord({ failure, message, remedy }: Problem, at: number, all: Problem[]): boolean {
+  const isSame = (one: Problem): boolean =>
+    one.remedy === remedy && (failure === 'auth' || one.message === message)
+  return all.findIndex(isSame) === at
+}
+
+/** An answer, or the problem that there is none. Only a caller who left is told by an error. */
+async function nameable<T>(
+  ask: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<{ value: T } | { problem: Problem }> {
+  try {
+    return { value: await ask() }
+  } catch (error) {
+    const thrown = ec2Error(error)
+    if (signal.aborted) throw thrown
+    const { class: failure, message, code, hint } = thrown.failure
+    const denied = failure === 'auth' ? NAMED_ACTION.exec(message)?.[1] : undefined
+    if (denied !== undefined) return { problem: denial(message, denied) }
+    const raw = code === undefined || message.includes(code) ? '' : ` (${code})`
+    return {
+      problem: { severity: 'error', message: `${message}${raw}`, remedy: hint ?? REACH_REMEDY, failure },
+    }
+  }
+}
+
+/** As all services say it: `... is not authorized to perform: ec2:DescribeSubnets`. */
+const NAMED_ACTION = /not authorized to perform: ([\w-]+:\w+)/
+
+function denial(message: string, action: string): Problem {
+  return {
+    severity: isOptional(action) ? 'warning' : 'error',
+    message,
+    remedy: `Allow ${action} in its policies.`,
+    failure: 'auth',
+  }
+}
+
+const REACH_REMEDY = 'Check that this machine reaches AWS, and CRUCIBLE_EC2_REGION.'
+
+async function checkPermissions(
+  host: Host,
+  { account, arn }: { account: string; arn: string },
+  signal: AbortSignal,
+): Promise<Problem[]> {
+  const { region, profile } = host.config
+  const store = storeOf(host)
+  const names = { machineRole: await roleNameOf(host, signal), machineProfile: profile }
+  const facts: PolicyFacts = { account, region, ...names, bucket: store ?? '' }
+  const wanted = [...WORKER_PERMISSIONS, ...(store === undefined ? [] : STORE_PERMISSIONS)]
+  try {
+    const principal = await principalOf(host, arn, signal)
+    const asked = probesOf(wanted, facts).map((wish) =>
+      host.api.account.deniedActions(principal, wish, signal),
+    )
+    const denied = new Set((await Promise.all(asked)).flat())
+    return [...denied].map((action) => denial(`${arn} may not do ${action}`, action))
+  } catch (error) {
+    const { message } = ec2Error(error).failure
+    return [
+      {
+        severity: 'warning',
+        message: `whether this identity, ${arn}, may do all that is needed cannot be asked: ${message}`,
+        remedy: 'Allow it iam:SimulatePrincipalPolicy, or be sure of its policies.',
+      },
+    ]
+  }
+}
+
+/** The profile's role; most are named alike, and who may not look is told so elsewhere. */
+async function roleNameOf({ api, config: { profile } }: Host, signal: AbortSignal): Promise<string> {
+  const found = await api.account.profile(profile, signal).catch(() => undefined)
+  return found?.roleName ?? profile
+}
+
+/** The bucket, where policies of this account decide on it: not in a server of its own. */
+function storeOf({ config, deps: { storeUrl } }: Host): string | undefined {
+  if (storeUrl === undefined || !storeUrl.startsWith('s3://')) return undefined
+  const { bucket } = placeOf(storeUrl)
+  return bucket.endpoint === undefined || config.endpoint !== undefined ? bucket.name : undefined
+}
+
+/**
+ * Policies are asked of the role, not of one session of it. A session's ARN lacks the path of its role, which those of single sign-on have
+ * (`/aws-reserved/sso.amazonaws.com/...`): IAM is asked for it.
+ */
+async function principalOf({ api }: Host, arn: string, signal: AbortSignal): Promise<string> {
+  const session = /^arn:([\w-]+):sts::(\d+):assumed-role\/([^/]+)\/.+$/.exec(arn)
+  if (session === null) return arn
+  const [, partition, account, name = ''] = session
+  const known = await api.account.roleArn(name, signal).catch(() => undefined)
+  return known ?? `arn:${partition}:iam::${account}:role/${name}`
+}
+
+async function checkProfile(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  const { profile } = host.config
+  const found = await host.api.account.profile(profile, signal)
+  if (found?.roleName === undefined) {
+    return [
+      {
+        severity: 'error',
+        message:
+          found === undefined
+            ? `there is no instance profile named ${profile}`
+            : `the instance profile ${profile} has no role`,
+        remedy:
+          'Make one whose role has the policy AmazonSSMManagedInstanceCore (`crucible setup aws` does); or set CRUCIBLE_EC2_PROFILE.',
+        failure: 'invalid',
+      },
+    ]
+  }
+  if (found.policies.length === 0 || found.policies.some((name) => /SSM/i.test(name))) return []
+  return [
+    {
+      severity: 'warning',
+      message: `the role ${found.roleName} of the machines has no policy that looks like one for the SSM agent`,
+      remedy: `Run: aws iam attach-role-policy --role-name ${found.roleName} --policy-arn arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore`,
+    },
+  ]
+}
+
+async function checkImage(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  await host.market.image('x86_64', undefined, signal)
+  return []
+}
+
+/** Names the families of machines of which the account may have none. New accounts may have no GPU at all. */
+async function checkQuotas(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  const types = await host.market.types(signal)
+  const families = new Map(
+    types.flatMap(({ name }) => {
+      const quota = quotaOf(name)
+      return quota === undefined ? [] : [[quota.words, quota] as const]
+    }),
+  )
+  const requests = host.api.account.quotaRequests(signal).catch(() => [])
+  const ways = host.config.hasSpot ? (['on-demand', 'spot'] as const) : (['on-demand'] as const)
+  const found = [...families.values()].flatMap((quota) =>
+    ways.map(async (way): Promise<Problem[]> => {
+      const limit = await host.quota(quota[way], signal)
+      if (limit === undefined || limit > 0) return []
+      const none = `the account may have no ${way} machines of the family ${quota.words} in ${host.config.region}`
+      const asked = (await requests).find(({ code }) => code === quota[way])
+      const request = asked === undefined ? '' : `; ${requestInWords(asked)}`
+      const remedy =
+        asked !== undefined && isOpen(asked)
+          ? `Wait for the answer to the request for ${quota[way]}: \`crucible setup aws --quota\` follows it.`
+          : `Ask for more with \`crucible setup aws --quota\`; the quota is ${quota[way]}.`
+      return [{ severity: 'warning', message: `${none}${request}`, remedy, failure: 'quota' }]
+    }),
+  )
+  return (await Promise.all(found)).flat()
+}
+
+/** Says when prices are old ones, and that what has none is not offered. */
+async function checkPrices(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  const [all, priceOf] = await Promise.all([host.market.types(signal), host.market.onDemand(signal)])
+  const types = all.filter((type) => whyUnusable(type, host.config) === undefined)
+  const note = types.map(({ name }) => priceOf(name)?.note).find((one) => one !== undefined)
+  if (note === undefined) return []
+  const unpriced = types.filter(({ name }) => priceOf(name) === undefined).length
+  const missing = unpriced === 0 ? '' : `; ${unpriced} of ${types.length} types have none and are not offered`
+  return [
+    {
+      severity: 'warning',
+      message: `${note}${missing}`,
+      remedy:
+        'Allow pricing:GetProducts, and let workers reach the price list, api.pricing.us-east-1.amazonaws.com.',
+    },
+  ]
+}

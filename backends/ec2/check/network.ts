@@ -1,0 +1,38 @@
+import type { Problem } from '../../backend'
+import { wayOut } from './egress'
+import type { Host } from '../host'
+
+/** Whether machines can be put somewhere from where they reach what they must. */
+export async function checkWaysOut(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  const subnets = [...(await host.places.byZone(signal)).values()]
+  const ways = await Promise.all(subnets.map((subnet) => wayOut(host, subnet, signal)))
+  const blocked = ways.filter((problem) => problem !== undefined)
+  // One subnet from where machines get out is enough to begin with.
+  const severity = blocked.length === subnets.length ? 'error' : 'warning'
+  return blocked.map((problem): Problem => ({ ...problem, severity }))
+}
+
+/** Whether the security groups let machines out, and nobody in. */
+export async function checkGroups(host: Host, signal: AbortSignal): Promise<Problem[]> {
+  const subnets = [...(await host.places.byZone(signal)).values()]
+  const vpcs = [...new Set(subnets.map(({ vpc }) => vpc))]
+  const groups = (await Promise.all(vpcs.map((vpc) => host.places.groups(vpc, signal)))).flat()
+  return [
+    ...(groups.some(({ letsOut }) => letsOut)
+      ? []
+      : [
+          {
+            severity: 'error' as const,
+            message: `the security groups ${groups.map(({ id }) => id).join(', ')} let nothing out`,
+            remedy: 'Allow outbound HTTPS (TCP 443).',
+          },
+        ]),
+    ...groups
+      .filter(({ inboundRules }) => inboundRules > 0)
+      .map(({ id, name }): Problem => ({
+        severity: 'warning',
+        message: `the security group ${name} (${id}) lets something in, and machines need nothing to come in`,
+        remedy: 'Remove its inbound rules, or set CRUCIBLE_EC2_SECURITY_GROUPS to a group without any.',
+      })),
+  ]
+}

@@ -1,0 +1,71 @@
+import type { Problem } from '../../backend'
+import { ec2Error } from '../errors'
+import type { Host } from '../host'
+import { probesOf, STORE_PERMISSIONS, type PolicyFacts } from '../setup/permissions'
+
+/** Actions named in one sentence. */
+const NAMED_MAX = 3
+
+/**
+ * Whether the role of the machines is allowed what it should be in the store: nothing where machines get grants, and all that the
+ * runner does where they do not. `bucket` is missing where policies of this account do not decide on the store.
+ */
+export async function checkStoreRights(
+  { config, api }: Host,
+  bucket: string | undefined,
+  { account, signal }: { account: string; signal: AbortSignal },
+): Promise<Problem[]> {
+  // Whether there is a profile with a role is another check.
+  const profile = await api.account.profile(config.profile, signal).catch(() => undefined)
+  if (bucket === undefined || profile?.roleName === undefined) return []
+  const { roleName, roleArn = `arn:aws:iam::${account}:role/${roleName}` } = profile
+  const needed = STORE_PERMISSIONS.filter(({ isOptional }) => isOptional !== true)
+  const { region, profile: machineProfile } = config
+  const facts: PolicyFacts = { account, region, bucket, machineRole: roleName, machineProfile }
+  try {
+    const denied = new Set(
+      (
+        await Promise.all(
+          probesOf(config.hasGrants ? STORE_PERMISSIONS : needed, facts).map((wish) =>
+            api.account.deniedActions(roleArn, wish, signal),
+          ),
+        )
+      ).flat(),
+    )
+    if (!config.hasGrants) return denied.size === 0 ? [] : [lacking(roleName, [...denied])]
+    const allowed = STORE_PERMISSIONS.map(({ action }) => action).filter((action) => !denied.has(action))
+    return allowed.length === 0 ? [] : [excessive(roleName, allowed)]
+  } catch (error) {
+    const { message } = ec2Error(error).failure
+    return [
+      {
+        severity: 'warning',
+        message: `cannot check what the role ${roleName} of the machines may do in the store: ${message}`,
+        remedy: 'Allow iam:SimulatePrincipalPolicy, or check its policies.',
+      },
+    ]
+  }
+}
+
+function excessive(role: string, allowed: string[]): Problem {
+  return {
+    severity: 'warning',
+    message: `the role ${role} of the machines may use the store (${inWords(allowed)}): each job can read and change what the others keep there`,
+    remedy:
+      'Run `crucible setup aws` again, which takes the store out of the role; of a role of your own, remove these permissions.',
+  }
+}
+
+function lacking(role: string, denied: string[]): Problem {
+  return {
+    severity: 'error',
+    message: `the role ${role} of the machines may not use the store (${inWords(denied)}), and CRUCIBLE_EC2_GRANTS is "no"`,
+    remedy: 'Remove the setting CRUCIBLE_EC2_GRANTS, so that machines get credentials from their worker.',
+    failure: 'auth',
+  }
+}
+
+function inWords(actions: string[]): string {
+  const more = actions.length > NAMED_MAX ? ` and ${actions.length - NAMED_MAX} more` : ''
+  return `${actions.slice(0, NAMED_MAX).join(', ')}${more}`
+}

@@ -1,0 +1,217 @@
+import type { LaunchOutcome } from '../../../core/activities'
+import { SECOND_MS } from '../../../core/time'
+import type { Failure } from '../../../core/failure'
+import type { Offer } from '../../../core/offer'
+import type { Order } from '../../../core/plan'
+import type { CallContext } from '../../backend'
+import { BackendError } from '../../errors'
+import { AwsError, type FleetAnswer, type FleetRequest, type Machine, type ReservedRequest } from '../sdk/api'
+import { pause } from '../calls'
+import { ec2Error, hasCode, invalid, mayHaveHappened, transient } from '../errors'
+import { failureOfFleet, treatAsTransientWhileNew } from './fleet-failure'
+import { LEFT_ALONE_MS, type Host } from '../host'
+import { handleOf, handleOfFleet } from '../machine/machines'
+import { CAPACITY_TYPES } from '../market/offers'
+import { reservedFailure } from './reserved-launch'
+import { tagsOf, TAGS } from '../tags'
+import { templateSpec, type TemplateFacts } from './template'
+
+/** A machine ordered is seldom seen later than this; its tag is looked for from then on. */
+const FIND_AFTER_MS = 5 * SECOND_MS
+
+/**
+ * Sends the order as one instant fleet of one machine, or as one machine for a reservation. All of it stands in the order, the token
+ * included, so that the provider takes a repetition for the same request.
+ */
+export async function launch(host: Host, order: Order, { signal }: CallContext): Promise<LaunchOutcome> {
+  const { attemptId } = order
+  try {
+    const request = requestFor(order, host.deps.grantFile !== undefined)
+    host.memory.sent(attemptId)
+    const beforeMs = host.deps.clock()
+    const sent = await send(host, { order, request, signal })
+    const answer = sent && (isSilent(sent) ? await askFleet(host, sent, signal) : sent)
+    if (answer === undefined) return { kind: 'unconfirmed', findAfterMs: FIND_AFTER_MS }
+    const [bought] = answer.machines
+    if (bought === undefined) return refuse(host, order, failureOfFleet(host, order, answer.errors))
+    const machine = bought.machine ?? (await see(host, bought.id, signal))
+    const handle =
+      machine === undefined ? handleOfFleet(order, { ...bought, launchedAtMs: beforeMs }) : handleOf(machine)
+    return { kind: 'launched', handle }
+  } catch (error) {
+    const failure = await reservedFailure(host, order, { failure: ec2Error(error).failure, signal })
+    // Temporal sends the order again for these; for the rest it is certain that nothing was bought.
+    if (failure.class === 'transient' || failure.class === 'throttled')
+      throw new BackendError(failure, { cause: error })
+    return refuse(host, order, failure)
+  }
+}
+
+/** Throws `invalid` for an order that this backend can never carry out. */
+function requestFor(order: Order, hasGrant: boolean): FleetRequest | ReservedRequest {
+  const [first] = order.offers
+  const template = first?.data?.template
+  if (first === undefined || template === undefined || order.offers.some(({ data }) => !data?.subnet))
+    throw invalid('the order does not say what to launch', 'Plan the job again.')
+  const tags = tagsOf(order, hasGrant)
+  if (order.capacityType === 'reserved') return reservedRequest(order, first, tags)
+  const capacityType = CAPACITY_TYPES.find((one) => one === order.capacityType)
+  if (capacityType === undefined)
+    throw invalid(`there are no ${order.capacityType} machines here`, 'Plan the job again.')
+  return {
+    token: order.token,
+    capacityType,
+    templateName: template,
+    // Pools of another image or disk would need a template of their own; they are other orders.
+    pools: order.offers
+      .filter(({ data }) => data?.template === template)
+      .map(({ type, data }) => ({ type, subnet: data!.subnet! })),
+    tags,
+  }
+}
+
+function reservedRequest(order: Order, { type, data }: Offer, tags: Record<string, string>): ReservedRequest {
+  const { subnet, reservation, market, template = '' } = data!
+  if (reservation === undefined) throw invalid('the order names no reservation', 'Plan the job again.')
+  return {
+    token: order.token,
+    templateName: template,
+    pool: { type, subnet: subnet! },
+    reservation,
+    isBlock: market !== undefined,
+    tags,
+  }
+}
+
+interface Sending {
+  order: Order
+  request: FleetRequest | ReservedRequest
+  signal: AbortSignal
+}
+
+/** `undefined` when nobody knows what came of it. A template that is not there yet is made, and the request sent again. */
+async function send(host: Host, sending: Sending): Promise<FleetAnswer | undefined> {
+  const { order, request, signal } = sending
+  try {
+    return await buy(host, request, signal)
+  } catch (error) {
+    if (isTemplateMissing(error)) {
+      await makeTemplate(host, sending)
+      return await sendAgain(host, sending)
+    }
+    if (hasCode(error, 'IdempotentParameterMismatch')) return adopt(host, order, signal)
+    return classifySendError(host, error)
+  }
+}
+
+async function buy(
+  { api: { machines } }: Host,
+  request: Sending['request'],
+  signal: AbortSignal,
+): Promise<FleetAnswer> {
+  if (!('reservation' in request)) return machines.createFleet(request, signal)
+  const machine = await machines.runReserved(request, signal)
+  return { machines: [{ id: machine.id, machine }], errors: [] }
+}
+
+async function sendAgain(host: Host, { request, signal }: Sending): Promise<FleetAnswer | undefined> {
+  try {
+    return await buy(host, request, signal)
+  } catch (error) {
+    if (isTemplateMissing(error)) throw transient('the launch template just made is not known everywhere yet')
+    return classifySendError(host, error)
+  }
+}
+
+function isTemplateMissing(error: unknown): boolean {
+  return hasCode(
+    error,
+    'InvalidLaunchTemplateName.NotFoundException',
+    'InvalidLaunchTemplateId.NotFound',
+    'InvalidLaunchTemplateId.VersionNotFound',
+  )
+}
+
+/** `undefined` when the request may have had its effect; throws what it failed of otherwise. */
+function classifySendError(host: Host, error: unknown): undefined {
+  if (!(error instanceof AwsError)) throw error
+  if (mayHaveHappened(error)) return undefined
+  throw new BackendError(treatAsTransientWhileNew(host, error, ec2Error(error).failure), { cause: error })
+}
+
+async function makeTemplate(host: Host, { order, request, signal }: Sending): Promise<void> {
+  const facts = order.offers[0]!.data as TemplateFacts
+  const spec = templateSpec(request.templateName, facts, { ...host.common, deployment: order.deployment })
+  try {
+    await host.api.machines.createTemplate(spec, signal)
+  } catch (error) {
+    // Another worker was faster, or an answer was lost: its name says what it holds.
+    if (hasCode(error, 'InvalidLaunchTemplateName.AlreadyExistsException')) return
+    throw error
+  }
+}
+
+/** The token was used for a request that was not the same: what came of that one is the attempt's machine. */
+async function adopt(host: Host, order: Order, signal: AbortSignal): Promise<FleetAnswer> {
+  const found = await host.api.machines.byTag({ name: TAGS.attempt, value: order.attemptId }, signal)
+  if (found.length > 0) return { machines: found.map(({ id }) => ({ id })), errors: [] }
+  throw invalid(
+    'the token of this order was used for another request, of which there is no machine',
+    'Report this: an order must never change once it was sent.',
+  )
+}
+
+function isSilent({ machines, errors }: FleetAnswer): boolean {
+  return machines.length === 0 && errors.length === 0
+}
+
+/**
+ * What EC2 has on record of a fleet that answered with neither a machine nor an error; `undefined` where that tells nothing either, and
+ * the machine's tag must.
+ */
+async function askFleet(
+  host: Host,
+  { fleetId }: FleetAnswer,
+  signal: AbortSignal,
+): Promise<FleetAnswer | undefined> {
+  if (fleetId === undefined) return undefined
+  for (const waitMs of LOOKS_MS) {
+    try {
+      if (waitMs > 0) await pause(waitMs, signal)
+      const answer = await host.api.machines.fleet(fleetId, signal)
+      if (answer !== undefined && !isSilent(answer)) return answer
+    } catch {
+      // Not permitted, or not answered: a machine may have been bought all the same.
+      return undefined
+    }
+  }
+  return undefined
+}
+
+/** Pauses between looks for a machine just made: in all about two seconds, after which its fleet's word must do. */
+const LOOKS_MS = [0, 200, 600, 1_200]
+
+/** The machine as the provider's lists show it, if they do soon: when its billing began stands only there. */
+async function see(host: Host, id: string, signal: AbortSignal): Promise<Machine | undefined> {
+  for (const waitMs of LOOKS_MS) {
+    try {
+      if (waitMs > 0) await pause(waitMs, signal)
+      const [machine] = await host.api.machines.byId([id], signal)
+      if (machine !== undefined && machine.tags[TAGS.attempt] !== undefined) return machine
+    } catch {
+      // It is bought, whatever the lists say, and whoever has left.
+      return undefined
+    }
+  }
+  return undefined
+}
+
+function refuse(host: Host, order: Order, failure: Failure): LaunchOutcome {
+  if (failure.class === 'capacity' || failure.class === 'quota') {
+    for (const offer of order.offers)
+      if (host.memory.whyMissed(offer) === undefined)
+        host.memory.missed(offer, failure.message, LEFT_ALONE_MS[failure.class])
+  }
+  host.memory.refused(order.attemptId)
+  return { kind: 'refused', failure }
+}

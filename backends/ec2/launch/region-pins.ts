@@ -1,0 +1,27 @@
+import type { Pins } from '../../../core/offer'
+
+/** Images have an id in each Region, so a job pins one for each Region: `image/x86_64@eu-west-1`. */
+const separator = '@'
+
+/**
+ * The pins of one Region under the names that it knows. Those without a Region are of a time at which there was one: the first one's.
+ */
+export function withoutRegion(
+  pins: Pins | undefined,
+  region: string,
+  firstRegion: string,
+): Record<string, string> {
+  const entries = Object.entries(pins ?? {})
+  const bare = entries.filter(([name]) => !name.includes(separator))
+  const suffix = `${separator}${region}`
+  const own = entries
+    .filter(([name]) => name.endsWith(suffix))
+    .map(([name, value]) => [name.slice(0, -suffix.length), value] as const)
+  return Object.fromEntries([...(region === firstRegion ? bare : []), ...own])
+}
+
+export function withRegion(pins: Pins, region: string): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(pins).map(([name, value]) => [`${name}${separator}${region}`, value]),
+  )
+}

@@ -1,0 +1,54 @@
+import type { Failure } from '../../../core/failure'
+import type { Order } from '../../../core/plan'
+import { formatInstant, MINUTE_MS, SECOND_MS } from '../../../core/time'
+import type { Reservation } from '../sdk/api'
+import type { Host } from '../host'
+import { isLive } from '../market/reservations'
+
+/** When a block begins its capacity may come a little late: for so long a refusal is not believed ("transient failures", EC2 user guide). */
+const SETTLES_MS = 10 * MINUTE_MS
+const AGAIN_MS = 15 * SECOND_MS
+
+/**
+ * What a failure to launch into a reservation really stands for. EC2 says the same of one that is full, that has not begun, and that
+ * has ended; the reservation itself tells which. Others, and those of other orders, pass unchanged.
+ */
+export async function reservedFailure(
+  host: Host,
+  { capacityType, offers: [offer] }: Order,
+  { failure, signal }: { failure: Failure; signal: AbortSignal },
+): Promise<Failure> {
+  const id = offer?.reservationId
+  if (capacityType !== 'reserved' || id === undefined || failure.code !== 'ReservationCapacityExceeded')
+    return failure
+  let reservation: Reservation | undefined
+  try {
+    reservation = await host.reservations.anew(id, signal)
+  } catch {
+    // Nobody can tell: there was no place, whatever the reason.
+    return failure
+  }
+  return { ...failure, ...verdictOn(reservation, { id, nowMs: host.deps.clock() }) }
+}
+
+function verdictOn(
+  reservation: Reservation | undefined,
+  { id, nowMs }: { id: string; nowMs: number },
+): Pick<Failure, 'class' | 'message'> & Partial<Failure> {
+  if (reservation === undefined || !isLive(reservation)) {
+    const state = reservation === undefined ? 'gone' : reservation.state
+    return { class: 'expired', message: `The reservation ${id} is ${state}.` }
+  }
+  const { state, free, total, startsAtMs = 0 } = reservation
+  if (state !== 'active') {
+    const when = startsAtMs === 0 ? '' : ` It begins ${formatInstant(startsAtMs)}.`
+    return { class: 'capacity', message: `The reservation ${id} is ${state}: it cannot be used yet.${when}` }
+  }
+  if (free <= 0)
+    return { class: 'capacity', message: `All ${total} places of the reservation ${id} are taken.` }
+  const isYoung = reservation.isBlock && nowMs - startsAtMs < SETTLES_MS
+  const words = `The reservation ${id} gave none of its ${free} free places`
+  return isYoung
+    ? { class: 'transient', message: `${words}; it has just begun.`, retryAfterMs: AGAIN_MS }
+    : { class: 'capacity', message: `${words}.` }
+}

@@ -1,0 +1,109 @@
+import { MINUTE_MS, SECOND_MS } from '../../../core/time'
+import type { Invocation, InvocationResult } from '../sdk/api-commands'
+import { pause } from '../calls'
+import { transient } from '../errors'
+import type { Host } from '../host'
+import { readMachineFile } from '../launch/template'
+
+/** A program of `machine/` with what it is to do in front; quoted twice over, so that nothing of it is read on the way. */
+export function script(program: string, spec: Record<string, unknown>): string[] {
+  const text = Buffer.from(JSON.stringify(spec)).toString('base64')
+  return [
+    '#!/bin/sh',
+    "exec python3 -I - <<'CRUCIBLE'",
+    `import base64; SPEC = base64.b64decode("${text}").decode("utf-8")`,
+    ...readMachineFile(program).trimEnd().split('\n'),
+    'CRUCIBLE',
+  ]
+}
+
+export interface MachineCommand {
+  machineId: string
+  /** Names the command and what it is for, so that a repetition finds the one before; at most 100 characters. */
+  comment: string
+  lines: string[]
+  /** Whether an answer from a while ago is as good as a new one, and how old it may be. */
+  goodForMs: number
+  /** Whether an answer is whole: one that was cut short on its way is asked for again. */
+  isWhole?: (answer: CommandAnswer) => boolean
+}
+
+/** What a command answered. */
+export interface CommandAnswer {
+  exitCode: number
+  stdout: string
+  stderr: string
+}
+
+/** Within this the agent fetches a command, or never. */
+const DELIVERY_TIMEOUT_MS = MINUTE_MS
+/** Our commands take a second; one that fetches a program over a bad line takes longer. */
+const RUN_TIMEOUT_MS = 4 * MINUTE_MS
+/** A verb never waits for a machine: after this the caller asks again, and the same command is waited for. */
+const WAIT_MS = 8 * SECOND_MS
+const ASKED_AGAIN_MS = SECOND_MS
+const FIRST_LOOK_MS = 50
+/**
+ * A start waits for two answers. No limit of these questions is documented; those who ask at once are few, as commands are sent no
+ * faster than five a second (`limiter.ts`).
+ */
+const LOOK_MAX_MS = 500
+
+const UNDER_WAY = ['Pending', 'InProgress', 'Delayed', 'Cancelling']
+
+/**
+ * Runs a short, repeatable command on a machine and answers what it said. There is no token by which the provider would know
+ * a repetition: one that is under way is waited for instead of sent again. Throws `transient` while there is no answer.
+ */
+export async function runOnMachine(
+  host: Host,
+  command: MachineCommand,
+  signal: AbortSignal,
+): Promise<CommandAnswer> {
+  const { machineId, comment, lines, isWhole = () => true } = command
+  const before = (await host.api.commands.invocations(machineId, signal)).find(
+    (one) => one.comment === comment,
+  )
+  if (before !== undefined && isStillGood(before, command, host.deps.clock())) {
+    const answer = answerOf(await waitFor(host, { id: before.commandId, machineId }, signal))
+    if (isWhole(answer)) return answer
+  }
+  const id = await host.api.commands.send(
+    {
+      ...{ machineId, comment, lines },
+      ...{ deliveryTimeoutMs: DELIVERY_TIMEOUT_MS, runTimeoutMs: RUN_TIMEOUT_MS },
+    },
+    signal,
+  )
+  return answerOf(await waitFor(host, { id, machineId }, signal))
+}
+
+function isStillGood(
+  { status, requestedAtMs }: Invocation,
+  { goodForMs }: MachineCommand,
+  nowMs: number,
+): boolean {
+  if (UNDER_WAY.includes(status)) return true
+  return status === 'Success' && nowMs - requestedAtMs <= goodForMs
+}
+
+async function waitFor(
+  host: Host,
+  { id, machineId }: { id: string; machineId: string },
+  signal: AbortSignal,
+): Promise<InvocationResult> {
+  const untilMs = host.deps.clock() + WAIT_MS
+  for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, LOOK_MAX_MS)) {
+    await pause(waitMs, signal)
+    const result = await host.api.commands.result(id, machineId, signal)
+    if (result !== undefined && !UNDER_WAY.includes(result.status)) return result
+    if (host.deps.clock() >= untilMs)
+      throw transient(`the machine ${machineId} has not answered the command ${id} yet`, ASKED_AGAIN_MS)
+  }
+}
+
+function answerOf({ status, details, exitCode, stdout, stderr }: InvocationResult): CommandAnswer {
+  // A command that ran to its end says itself how that was; of the others nobody knows whether they ran at all.
+  if (status === 'Success' || (status === 'Failed' && exitCode > 0)) return { exitCode, stdout, stderr }
+  throw transient(`a command to the machine came to nothing: ${details === '' ? status : details}`)
+}

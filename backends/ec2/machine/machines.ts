@@ -1,0 +1,105 @@
+import type { MachineHandle } from '../../../core/handle'
+import type { Observation } from '../../../core/observation'
+import type { Order } from '../../../core/plan'
+import type { Machine, Pool } from '../sdk/api'
+import { failureOfState } from '../errors'
+import { BILLED_AT_LEAST_MS } from '../market/prices'
+import { ownerOf, priceOn, TAGS, tagsOf } from '../tags'
+
+/** Machines are named by the provider; nothing else is worth asking it about. */
+const ID = /^i-[0-9a-f]{8,17}$/
+
+export function isMachineId(id: string): boolean {
+  return ID.test(id)
+}
+
+/** A machine as its tags and the provider tell of it: the same for whoever finds it, whenever. */
+export function handleOf(machine: Machine): MachineHandle {
+  const { id, capacityType, type, zone, launchedAtMs, reservation, tags } = machine
+  const beside = tags[TAGS.beside]
+  return {
+    backend: 'ec2',
+    kind: 'machine',
+    id,
+    ...(beside === undefined ? {} : { data: { beside } }),
+    attemptId: ownerOf(tags).attemptId,
+    realised: {
+      capacityType,
+      type,
+      place: zone,
+      priceMicroUsdPerHour: priceOn(tags, { type, place: zone }),
+      ...(capacityType === 'reserved' && reservation !== undefined && { reservationId: reservation }),
+      billedAtLeastMs: BILLED_AT_LEAST_MS,
+    },
+    launchedAtMs,
+  }
+}
+
+/** A machine that the provider's lists do not show yet, as its fleet tells of it. Where that does not say which, the dearest is meant. */
+export function handleOfFleet(
+  order: Order,
+  { id, launchedAtMs, pool }: { id: string; launchedAtMs: number; pool?: Partial<Pool> },
+): MachineHandle {
+  const told = order.offers.find(({ type, data }) => type === pool?.type && data?.subnet === pool.subnet)
+  const offer = told ?? order.offers[0]
+  return {
+    backend: 'ec2',
+    kind: 'machine',
+    id,
+    data: { beside: tagsOf(order)[TAGS.beside]! },
+    attemptId: order.attemptId,
+    realised: {
+      capacityType: order.capacityType,
+      type: offer?.type ?? '',
+      place: offer?.place ?? '',
+      priceMicroUsdPerHour: told?.priceMicroUsdPerHour ?? order.priceMaxMicroUsdPerHour,
+      billedAtLeastMs: BILLED_AT_LEAST_MS,
+    },
+    launchedAtMs,
+  }
+}
+
+/** Taken back by the provider, by the code of its reason. */
+const TAKEN_BACK = ['Server.SpotInstanceTermination', 'Server.SpotInstanceShutdown', 'Server.ScheduledStop']
+/** By us, by hand, or by itself. */
+const ENDED = [
+  'Client.UserInitiatedShutdown',
+  'Client.UserInitiatedHibernate',
+  'Client.InstanceInitiatedShutdown',
+]
+
+/**
+ * One that was stopped, by hand or from inside, counts as gone as one that has ended: nothing runs on it. Its disk is paid for, and it
+ * could be started again, until it is ended as well: `find` and `list` have it.
+ */
+export function observationOf(machine: Machine): Observation {
+  const { state, reason, transition } = machine
+  const detail = reason?.message ?? reason?.code
+  const words = detail === undefined || detail === '' ? {} : { detail }
+  if (state === 'pending' || state === 'running') return { state, ...words }
+  // Why it goes is told before it is gone, and decides what follows; so is until when it costs.
+  const endedAtMs = instantIn(transition)
+  return {
+    state: state === 'terminated' || state === 'stopped' ? 'gone' : 'stopping',
+    ...words,
+    ...causeOf(machine),
+    ...(endedAtMs === undefined ? {} : { endedAtMs }),
+  }
+}
+
+function causeOf({ reason, capacityType }: Machine): Pick<Observation, 'cause' | 'failure'> {
+  if (reason === undefined) return { cause: 'unknown' }
+  if (TAKEN_BACK.includes(reason.code)) return { cause: 'interrupted' }
+  if (ENDED.includes(reason.code)) return { cause: 'ended' }
+  const failure = failureOfState(reason.code, reason.message)
+  // What is said of one whose Capacity Block has ended is documented nowhere, but it is the provider that ends it.
+  if (failure === undefined && capacityType === 'reserved' && reason.code.startsWith('Server.'))
+    return { cause: 'interrupted' }
+  return failure === undefined ? { cause: 'unknown' } : { cause: 'failed-to-start', failure }
+}
+
+/** `User initiated (2026-11-21 10:00:00 GMT)`: the only place where the provider says when. */
+function instantIn(transition: string | undefined): number | undefined {
+  const match = /\((\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) (?:GMT|UTC)\)/.exec(transition ?? '')
+  return match === null ? undefined : Date.parse(`${match[1]}T${match[2]}Z`)
+}

@@ -1,0 +1,110 @@
+import type { FindOutcome } from '../../../core/activities'
+import type { MachineHandle, OwnedResource } from '../../../core/handle'
+import { spendOver } from '../../../core/meter'
+import type { Observation } from '../../../core/observation'
+import { DAY_MS, formatInstant, SECOND_MS } from '../../../core/time'
+import type { CallContext } from '../../backend'
+import type { Machine } from '../sdk/api'
+import { diskPrice } from '../market/disks-and-addresses'
+import type { Host } from '../host'
+import { handleOf, isMachineId, observationOf } from './machines'
+import { ownerOf, priceOn, TAGS } from '../tags'
+
+export async function observe(
+  host: Host,
+  handles: MachineHandle[],
+  { signal }: CallContext,
+): Promise<Observation[]> {
+  const ids = [...new Set(handles.map(({ id }) => id).filter(isMachineId))]
+  const shown = ids.length === 0 ? [] : await host.api.machines.byId(ids, signal)
+  const byId = new Map(shown.map((machine) => [machine.id, machine]))
+  const isReserved = handles.some(({ realised }) => realised.reservationId !== undefined)
+  const cutOffs = isReserved ? await host.reservations.cutOffs(signal) : undefined
+  return handles.map((handle) => {
+    const machine = byId.get(handle.id)
+    if (machine === undefined) return unseen(host, handle)
+    const usableUntilMs = cutOffs?.get(handle.realised.reservationId ?? '')
+    return { ...observationOf(machine), ...(usableUntilMs !== undefined && { usableUntilMs }) }
+  })
+}
+
+/** A machine that no list shows may be too young for it. One that has ended is shown for an hour, then no longer. */
+function unseen(host: Host, { id, launchedAtMs }: MachineHandle): Observation {
+  const isYoung = isMachineId(id) && host.deps.clock() - launchedAtMs < host.config.staleForMs
+  return isYoung
+    ? { state: 'pending', detail: 'not in the lists of EC2 yet' }
+    : { state: 'gone', cause: 'unknown', detail: 'EC2 knows no such machine' }
+}
+
+/** Time between two looks for a machine that may not be in the lists yet. */
+const LOOK_AGAIN_MS = 15 * SECOND_MS
+
+/**
+ * The machines of an attempt by their tag. That there is none is believed when its order was refused, or when the lists have
+ * shown none for as long as they may be stale.
+ */
+export async function find(host: Host, attemptId: string, { signal }: CallContext): Promise<FindOutcome> {
+  const found = await host.api.machines.byTag({ name: TAGS.attempt, value: attemptId }, signal)
+  const ours = found
+    .filter((machine) => isOurs(host, machine))
+    .sort((a, b) => a.launchedAtMs - b.launchedAtMs || (a.id < b.id ? -1 : 1))
+  // One that is still shutting down may still be at work.
+  const handles = ours.filter(({ state }) => state !== 'terminated').map(handleOf)
+  const ended = ours.filter(({ state }) => state === 'terminated').map(handleOf)
+  const emptySinceMs = host.memory.since(`no machine of ${attemptId}`, found.length === 0)
+  if (handles.length > 0) return { kind: 'found', handles }
+  // An ended one was in the lists: so are all others by now.
+  if (emptySinceMs === undefined || host.memory.isRefused(attemptId))
+    return { kind: 'absent', ...(ended.length > 0 && { ended }) }
+  const leftMs = emptySinceMs + host.config.staleForMs - host.deps.clock()
+  return leftMs <= 0 ? { kind: 'absent' } : { kind: 'unsettled', againInMs: Math.min(leftMs, LOOK_AGAIN_MS) }
+}
+
+/** From the moment at which it shuts down nothing is billed. */
+function isBilled({ state }: Machine): boolean {
+  return state !== 'terminated' && state !== 'shutting-down'
+}
+
+function isOurs({ deps }: Host, { tags }: Machine): boolean {
+  return deps.deployment === undefined || ownerOf(tags).deployment === deps.deployment
+}
+
+/** Machines and volumes of a deployment that are paid for. Templates and what ends with its machine cost nothing. */
+export async function list(
+  host: Host,
+  deployment: string,
+  { signal }: CallContext,
+): Promise<OwnedResource[]> {
+  const tag = { name: TAGS.deployment, value: deployment }
+  const [machines, volumes] = await Promise.all([
+    host.api.machines.byTag(tag, signal),
+    host.api.machines.looseVolumes(tag, signal),
+  ])
+  const diskUsdPerGiBMonth = volumes.length === 0 ? 0 : await host.market.diskUsdPerGiBMonth(signal)
+  return [
+    ...machines.filter(isBilled).map((machine): OwnedResource => ({
+      handle: handleOf(machine),
+      owner: ownerOf(machine.tags),
+      createdAtMs: machine.launchedAtMs,
+      description: `${machine.type} in ${machine.zone}, ${machine.state} since ${formatInstant(machine.launchedAtMs)}`,
+      place: machine.zone,
+      // One that is stopped costs its disk, of which nothing is known here.
+      ...(machine.state === 'stopped'
+        ? {}
+        : {
+            costMicroUsdPerDay: spendOver(
+              DAY_MS,
+              priceOn(machine.tags, { type: machine.type, place: machine.zone }),
+            ),
+          }),
+    })),
+    ...volumes.map(({ id, zone, sizeGiB, createdAtMs, tags }): OwnedResource => ({
+      handle: { backend: 'ec2', kind: 'volume', id },
+      owner: ownerOf(tags),
+      createdAtMs,
+      description: `volume of ${sizeGiB} GiB that no machine uses, made ${formatInstant(createdAtMs)}`,
+      place: zone,
+      costMicroUsdPerDay: spendOver(DAY_MS, diskPrice(sizeGiB, diskUsdPerGiBMonth)),
+    })),
+  ]
+}

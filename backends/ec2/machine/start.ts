@@ -1,0 +1,151 @@
+import { HOUR_MS, SECOND_MS } from '../../../core/time'
+import type { FailureClass } from '../../../core/failure'
+import type { MachineHandle } from '../../../core/handle'
+import type { Order } from '../../../core/plan'
+import type { CallContext } from '../../backend'
+import { BackendError } from '../../errors'
+import { runOnMachine, script, type CommandAnswer } from './commands'
+import { diagnose } from '../check/diagnose'
+import { invalid, transient } from '../errors'
+import type { Host } from '../host'
+import { isMachineId, observationOf } from './machines'
+import { sealFor } from '../seal'
+
+/** A start of this age that succeeded is the one that is asked for again. */
+const STARTED_JUST_NOW_MS = 20 * SECOND_MS
+/** A machine's half of the secret stays the same until it is used, and is asked for no more after that. */
+const PREPARED_MS = HOUR_MS
+
+/** After this part of the time that it has taken so far a machine is asked for again: it is never kept waiting for much longer. */
+const ASKED_AGAIN_PART = 1 / 4
+const ASKED_AGAIN_MS = { min: SECOND_MS / 4, max: 5 * SECOND_MS }
+
+/** What the exit codes of `machine/start.py` stand for. */
+const MEANINGS: Readonly<Record<number, { class: FailureClass; hint?: string }>> = {
+  10: {
+    class: 'invalid',
+    hint: 'Set CRUCIBLE_EC2_IMAGE to an image with Python 3.8 or newer as python3.',
+  },
+  11: { class: 'transient' },
+  12: { class: 'transient' },
+  13: { class: 'unclassified' },
+  14: { class: 'transient' },
+  127: { class: 'invalid', hint: 'Set CRUCIBLE_EC2_IMAGE to an image with python3 and systemd.' },
+}
+
+/**
+ * Starts the runner by a short command through the agent, as a unit of its own: what runs for weeks hangs on no command. Its
+ * repetition changes nothing where the runner runs.
+ */
+export async function start(
+  host: Host,
+  { handle, order }: { handle: MachineHandle; order: Order },
+  { signal }: CallContext,
+): Promise<void> {
+  await assertReachable(host, handle, signal)
+  // Also for a job without secrets: what renews the machine's rights in the store is sealed with it, too.
+  const key = host.deps.secretKeyOf?.(order.attemptId)
+  const seal = key === undefined ? null : sealFor(await publicNumberOf(host, { handle, order }, signal), key)
+  const spec = {
+    ...specOf(host, order),
+    do: 'start',
+    machineId: handle.id,
+    seal,
+    grant: (await host.deps.grantFile?.(order)) ?? null,
+    runnerUrl: await host.deps.runnerUrl(order.runnerSha256),
+  }
+  const answer = await runOnMachine(
+    host,
+    {
+      machineId: handle.id,
+      comment: `crucible start ${order.attemptId}`,
+      lines: script('start.py', spec),
+      goodForMs: STARTED_JUST_NOW_MS,
+    },
+    signal,
+  )
+  assertDone(answer)
+}
+
+function specOf({ config }: Host, order: Order): Record<string, unknown> {
+  const { attemptId, jobId, attempt, storeUrl, runnerSha256, runner } = order
+  const stopSeconds = Math.ceil((runner.drainMs + runner.powerOffMs) / SECOND_MS)
+  return {
+    ...{ attemptId, jobId, attempt, storeUrl, runnerSha256 },
+    environment: { AWS_REGION: config.region },
+    properties: [
+      // When the machine shuts down, its runner is told and saves; then all that is left of it ends.
+      'KillMode=mixed',
+      `TimeoutStopSec=${stopSeconds}`,
+      // A workload that runs out of memory ends alone: the runner has to tell.
+      'OOMPolicy=continue',
+      'LimitNOFILE=1048576',
+      'LimitMEMLOCK=infinity',
+      'TasksMax=infinity',
+    ],
+  }
+}
+
+async function publicNumberOf(
+  host: Host,
+  { handle, order }: { handle: MachineHandle; order: Order },
+  signal: AbortSignal,
+): Promise<string> {
+  const answer = await runOnMachine(
+    host,
+    {
+      machineId: handle.id,
+      comment: `crucible prepare ${order.attemptId}`,
+      lines: script('start.py', { attemptId: order.attemptId, do: 'prepare' }),
+      goodForMs: PREPARED_MS,
+      isWhole: isNumber,
+    },
+    signal,
+  )
+  assertDone(answer)
+  if (!isNumber(answer)) throw transient('the machine answered nothing that can be sealed for')
+  return answer.stdout.trim()
+}
+
+function isNumber({ stdout }: CommandAnswer): boolean {
+  return /^[0-9a-f]{400,512}$/.test(stdout.trim())
+}
+
+function assertDone({ exitCode, stdout, stderr }: CommandAnswer): void {
+  if (exitCode === 0) return
+  const words = (stderr.trim() === '' ? stdout : stderr).trim().split('\n').at(-1) ?? ''
+  const { class: failureClass, hint } = MEANINGS[exitCode] ?? { class: 'unclassified' as const }
+  throw new BackendError({
+    class: failureClass,
+    message: `the runner was not started: ${words === '' ? `exit code ${exitCode}` : words}`,
+    code: `start-${exitCode}`,
+    ...(hint === undefined ? {} : { hint }),
+  })
+}
+
+function askAgainInMs(waitedMs: number): number {
+  const againInMs = Math.round(waitedMs * ASKED_AGAIN_PART)
+  return Math.min(ASKED_AGAIN_MS.max, Math.max(ASKED_AGAIN_MS.min, againInMs))
+}
+
+/** Throws `transient` while the machine comes up, and says why when it never will. */
+async function assertReachable(host: Host, handle: MachineHandle, signal: AbortSignal): Promise<void> {
+  if (!isMachineId(handle.id)) throw invalid(`"${handle.id}" is no machine of EC2`, 'Plan the job again.')
+  const agent = await host.api.commands.agent(handle.id, signal)
+  if (agent?.isOnline === true) return
+  const [machine] = await host.api.machines.byId([handle.id], signal)
+  const seen = machine && observationOf(machine)
+  if (seen?.state === 'gone' || seen?.state === 'stopping') {
+    const detail = seen.detail === undefined ? '' : `: ${seen.detail}`
+    throw new BackendError({
+      class: seen.cause === 'failed-to-start' ? 'capacity' : 'interrupted',
+      ...seen.failure,
+      message: `the machine ended before its runner was started${detail}`,
+    })
+  }
+  const waitedMs = host.deps.clock() - handle.launchedAtMs
+  // One that was there once is silent for another reason, and the watch judges that.
+  if (agent !== undefined || waitedMs < host.config.registerWithinMs)
+    throw transient(`the agent of ${handle.id} is not there yet`, askAgainInMs(waitedMs))
+  throw await diagnose(host, handle, signal)
+}

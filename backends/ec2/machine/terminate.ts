@@ -1,0 +1,83 @@
+import type { ResourceHandle } from '../../../core/handle'
+import type { CallContext } from '../../backend'
+import { hasCode, invalid } from '../errors'
+import type { Host } from '../host'
+import { isMachineId } from './machines'
+import { ownerOf } from '../tags'
+
+/**
+ * Ends a machine, a loose volume, or what is left over. One machine in each call: an id that is not there would fail it for all. An id that the
+ * provider does not know may be too young for its lists: `observe` says so, and whoever waits for the end asks again.
+ */
+export async function terminate(
+  host: Host,
+  { kind, id }: ResourceHandle,
+  { signal }: CallContext,
+): Promise<void> {
+  if (kind === 'volume') return deleteVolume(host, id, signal)
+  if (kind === 'template') return deleteTemplate(host, id, signal)
+  if (kind === 'spot-request') return cancelSpotRequest(host, id, signal)
+  if (kind === 'machine') return endMachine(host, { id }, { signal, isAbrupt: false })
+}
+
+/** `isAbrupt`: without shutting its system down first, which would tell its processes. */
+export async function endMachine(
+  host: Host,
+  { id }: Pick<ResourceHandle, 'id'>,
+  { signal, isAbrupt }: CallContext & { isAbrupt: boolean },
+): Promise<void> {
+  if (!isMachineId(id)) return
+  const [machine] = await host.api.machines.byId([id], signal)
+  if (machine !== undefined) {
+    assertOurs(host, `machine ${id}`, machine.tags)
+    if (machine.state === 'terminated' || machine.state === 'shutting-down') return
+  }
+  try {
+    await host.api.machines.terminate(id, signal, { isAbrupt })
+  } catch (error) {
+    if (!hasCode(error, 'InvalidInstanceID.NotFound')) throw error
+  }
+}
+
+async function deleteVolume(host: Host, id: string, signal: AbortSignal): Promise<void> {
+  try {
+    await host.api.machines.deleteVolume(id, signal)
+  } catch (error) {
+    if (!hasCode(error, 'InvalidVolume.NotFound')) throw error
+  }
+}
+
+async function deleteTemplate(host: Host, id: string, signal: AbortSignal): Promise<void> {
+  const [template] = await host.api.leftovers.templates({ id }, signal)
+  if (template === undefined) return
+  assertOurs(host, `launch template ${id}`, template.tags)
+  try {
+    await host.api.leftovers.deleteTemplate(id, signal)
+  } catch (error) {
+    if (!hasCode(error, 'InvalidLaunchTemplateId.NotFound')) throw error
+  }
+}
+
+/** Takes back a spot request of which no machine lives: a machine is ended by itself, and its request with it. */
+async function cancelSpotRequest(host: Host, id: string, signal: AbortSignal): Promise<void> {
+  const [request] = await host.api.leftovers.spotRequests(id, signal)
+  if (request === undefined) return
+  const { machineId, tags } = request
+  const [machine] = machineId === undefined ? [] : await host.api.machines.byId([machineId], signal)
+  assertOurs(host, `spot request ${id}`, machine?.tags ?? tags)
+  if (machine !== undefined && machine.state !== 'terminated') return
+  try {
+    await host.api.leftovers.cancelSpotRequest(id, signal)
+  } catch (error) {
+    if (!hasCode(error, 'InvalidSpotInstanceRequestID.NotFound')) throw error
+  }
+}
+
+function assertOurs({ deps }: Host, what: string, tags: Record<string, string>): void {
+  const { deployment } = ownerOf(tags)
+  if (deps.deployment === undefined || deployment === deps.deployment) return
+  throw invalid(
+    `${what} belongs to ${deployment === '' ? 'nobody that we know' : `deployment ${deployment}`}`,
+    'End it by hand if you are sure that it is yours.',
+  )
+}

@@ -1,0 +1,295 @@
+import type { Availability, Offer, Pins } from '../../../core/offer'
+import type { ResourceRequest } from '../../../core/resources'
+import type { CallContext } from '../../backend'
+import type { Image, MachineType, Reservation, Subnet } from '../sdk/api'
+import { besidePrice } from './disks-and-addresses'
+import type { Host } from '../host'
+import type { Price } from './market'
+import { reservedFacts } from './reserved-offers'
+import { planNote } from '../check/free-plan'
+import { BILLED_AT_LEAST_MS } from './prices'
+import { diskFor, holding, isWanted, quotaOf, shapeOf } from './shapes'
+import { templateName, type TemplateFacts } from '../launch/template'
+import { whyUnusable } from './usable'
+
+export const BACKEND = 'ec2'
+export const CAPACITY_TYPES = ['on-demand', 'spot'] as const
+type Bought = (typeof CAPACITY_TYPES)[number]
+
+/** Under which a job keeps the image of its machines of an architecture: images that their names stand for change every week. */
+const imagePin = (architecture: string): string => `image/${architecture}`
+
+/** Every type that could hold the request, in every zone that has it and us, in all ways of buying. */
+export async function offers(
+  host: Host,
+  { request, pins = {} }: { request: ResourceRequest; pins?: Pins | undefined },
+  ctx: CallContext,
+): Promise<Offer[]> {
+  const { signal } = ctx
+  const [types, zones, subnets] = await Promise.all([
+    host.market.types(signal),
+    host.market.zones(signal),
+    host.places.byZone(signal),
+  ])
+  const usable = types.filter((type) => whyUnusable(type, host.config) === undefined)
+  const held = holding(usable, request)
+  const images = await imagesFor(host, { types: held, pins }, signal)
+  const [plan, onDemand, diskUsdPerGiBMonth, spot, quotas, reserved] = await Promise.all([
+    host.market.plan(signal),
+    host.market.onDemand(signal),
+    host.market.diskUsdPerGiBMonth(signal),
+    host.config.hasSpot ? host.market.spot(signal) : undefined,
+    quotasFor(host, held, signal),
+    host.reservations.usable(signal),
+  ])
+  const found: Offer[] = []
+  for (const type of held) {
+    const image = images.get(architectureOf(type))
+    if (image === undefined) continue
+    const diskGiB = diskFor(request, [host.config.diskGiB, image.diskGiB])
+    for (const zone of [...(zones.get(type.name) ?? [])].sort()) {
+      const subnet = subnets.get(zone)
+      if (subnet === undefined) continue
+      const besideMicroUsdPerHour = besidePrice({ diskGiB, subnet }, diskUsdPerGiBMonth)
+      for (const capacityType of bought(host, type)) {
+        const data = await dataFor(host, { image, subnet, diskGiB, capacityType }, signal)
+        const price =
+          capacityType === 'spot' ? spotPrice(type.name, zone, { spot, onDemand }) : onDemand(type.name)
+        // Without a price of our own to end at, spot is kept up to what the type costs on demand.
+        const most = capacityType === 'spot' ? onDemand(type.name) : price
+        if (price === undefined || most === undefined) continue
+        const { availability, note } = availabilityOf(host, { type, capacityType, subnet, quotas, plan })
+        const priceMicroUsdPerHour = price.microUsdPerHour + besideMicroUsdPerHour
+        const dearest = Math.max(priceMicroUsdPerHour, most.microUsdPerHour + besideMicroUsdPerHour)
+        const prices = { priceSource: price.source, priceMicroUsdPerHour, besideMicroUsdPerHour }
+        const facts = { availability, ...prices }
+        const limit = capacityType === 'spot' ? { priceMaxMicroUsdPerHour: dearest } : {}
+        const notes = [note, price.note]
+        found.push(offerOf({ ...facts, ...limit, type, capacityType, zone, diskGiB, notes, data, pins }))
+      }
+    }
+    for (const reservation of reserved?.value.filter((one) => one.type === type.name) ?? []) {
+      const facts = reservedFacts(host, reservation, {
+        type,
+        price: onDemand(type.name),
+        besideMicroUsdPerHour: besidePrice(
+          { diskGiB, subnet: subnets.get(reservation.zone) },
+          diskUsdPerGiBMonth,
+        ),
+        readAtMs: reserved!.readAtMs,
+      })
+      if (facts === undefined) continue
+      const place = await placeFor(host, { reservation, image, diskGiB, subnets }, signal)
+      const data = { ...place.data, ...facts.data }
+      const notes = [...facts.notes, ...place.notes]
+      const availability = place.notes.length > 0 ? 'unavailable' : facts.availability
+      const common = { type, capacityType: 'reserved' as const, zone: reservation.zone, diskGiB, pins }
+      found.push(offerOf({ ...facts, ...common, availability, notes, data }))
+    }
+  }
+  return [...found, ...unusableOffers(host, { types, zones, onDemand, request })]
+}
+
+/** Types that a job asks for by their accelerator and that are never bought here, each once, with the reason. */
+function unusableOffers(
+  host: Host,
+  {
+    types,
+    zones,
+    onDemand,
+    request,
+  }: Pick<Prices, 'onDemand'> & {
+    types: MachineType[]
+    zones: ReadonlyMap<string, ReadonlySet<string>>
+    request: ResourceRequest
+  },
+): Offer[] {
+  if ((request.accelerators ?? []).length === 0) return []
+  return types.flatMap((type): Offer[] => {
+    const note = whyUnusable(type, host.config)
+    const price = onDemand(type.name)
+    if (note === undefined || price === undefined || !isWanted(type, request)) return []
+    const [place = ''] = [...(zones.get(type.name) ?? [])].sort()
+    return [
+      {
+        ...{ backend: BACKEND, capacityType: 'on-demand', type: type.name, place },
+        ...{ shape: shapeOf(type, host.config.diskGiB), availability: 'unusable', note },
+        ...{ priceMicroUsdPerHour: price.microUsdPerHour, priceSource: price.source },
+      },
+    ]
+  })
+}
+
+/** Where in its zone a machine of a reservation goes; a note where it can go nowhere. */
+async function placeFor(
+  host: Host,
+  {
+    reservation: { zone },
+    image,
+    diskGiB,
+    subnets,
+  }: { reservation: Reservation; image: Image; diskGiB: number; subnets: ReadonlyMap<string, Subnet> },
+  signal: AbortSignal,
+): Promise<{ data: Record<string, string>; notes: string[] }> {
+  const subnet = subnets.get(zone)
+  if (subnet === undefined) {
+    const note = `none of the subnets is in ${zone}, where the reservation is: add one to CRUCIBLE_EC2_SUBNETS`
+    return { data: { image: image.id }, notes: [note] }
+  }
+  return {
+    data: await dataFor(host, { image, subnet, diskGiB, capacityType: 'reserved' }, signal),
+    notes: [],
+  }
+}
+
+function bought({ config }: Host, { usageClasses }: MachineType): Bought[] {
+  return CAPACITY_TYPES.filter((one) => usageClasses.includes(one) && (one === 'on-demand' || config.hasSpot))
+}
+
+/** A spot price that cannot be had is at most the list's: nobody is ever charged more. */
+function spotPrice(type: string, zone: string, { spot, onDemand }: Prices): Price | undefined {
+  if (spot !== undefined) return spot(type, zone)
+  const listed = onDemand(type)
+  const note = 'the spot price cannot be had: this is the most that it may be, the price on demand'
+  return listed && { ...listed, source: { ...listed.source, kind: 'static' }, note }
+}
+
+interface Prices {
+  spot: ((type: string, zone: string) => Price | undefined) | undefined
+  onDemand: (type: string) => Price | undefined
+}
+
+interface Facts extends Omit<Offer, 'backend' | 'type' | 'place' | 'shape' | 'note' | 'data' | 'pins'> {
+  type: MachineType
+  zone: string
+  diskGiB: number
+  notes: (string | undefined)[]
+  data: Record<string, string>
+  pins: Pins
+}
+
+function offerOf({ type, zone, diskGiB, notes, data, pins, ...facts }: Facts): Offer {
+  const pin = imagePin(architectureOf(type))
+  const told = [...notes, imageNote(pins[pin], data)].filter((one) => one !== undefined)
+  return {
+    ...{ backend: BACKEND, type: type.name, place: zone },
+    shape: shapeOf(type, diskGiB),
+    billedAtLeastMs: BILLED_AT_LEAST_MS,
+    ...facts,
+    ...(told.length > 0 && { note: told.join('; ') }),
+    data,
+    pins: { [pin]: data['image']! },
+  }
+}
+
+function imageNote(pinned: string | undefined, { image }: Record<string, string>): string | undefined {
+  if (pinned === undefined || pinned === image) return undefined
+  return `the image that the job had before, ${pinned}, is gone: ${image} takes its place`
+}
+
+function availabilityOf(
+  host: Host,
+  {
+    type,
+    capacityType,
+    subnet,
+    quotas,
+    plan,
+  }: {
+    type: MachineType
+    capacityType: Bought
+    subnet: Subnet
+    quotas: ReadonlyMap<string, number>
+    plan: 'free' | 'paid' | undefined
+  },
+): { availability: Availability; note?: string } {
+  const denied = planNote(plan, type)
+  if (denied !== undefined) return { availability: 'no-quota', note: denied }
+  const quota = quotaOf(type.name)
+  const limit = quota && quotas.get(quota[capacityType])
+  if (limit !== undefined && limit < type.cpus) {
+    const note = `the account may have ${limit} vCPUs of ${quota!.words} ${capacityType} machines, this takes ${type.cpus} (quota ${quota![capacityType]})`
+    return { availability: 'no-quota', note }
+  }
+  const missed = host.memory.whyMissed({
+    backend: BACKEND,
+    capacityType,
+    type: type.name,
+    place: subnet.zone,
+  })
+  if (missed !== undefined) return { availability: 'unavailable', note: `a moment ago: ${missed}` }
+  if (subnet.freeAddresses === 0)
+    return { availability: 'unavailable', note: `the subnet ${subnet.id} has no free address` }
+  return { availability: 'unknown' }
+}
+
+/** The limits of all families at hand that can be read; one that cannot stands in nobody's way. */
+async function quotasFor(
+  host: Host,
+  types: MachineType[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, number>> {
+  const codes = new Set<string>()
+  for (const type of types) {
+    const quota = quotaOf(type.name)
+    if (quota !== undefined) for (const how of bought(host, type)) codes.add(quota[how])
+  }
+  const values = await Promise.all(
+    [...codes].map(async (code) => [code, await host.quota(code, signal)] as const),
+  )
+  return new Map(values.filter((entry): entry is [string, number] => entry[1] !== undefined))
+}
+
+function architectureOf({ architectures }: MachineType): string {
+  return architectures.includes('x86_64') ? 'x86_64' : (architectures[0] ?? 'x86_64')
+}
+
+async function imagesFor(
+  host: Host,
+  { types, pins }: { types: MachineType[]; pins: Pins },
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Image | undefined>> {
+  const architectures = [...new Set(types.map(architectureOf))]
+  const images = await Promise.allSettled(
+    architectures.map(
+      async (architecture) =>
+        [architecture, await host.market.image(architecture, pins[imagePin(architecture)], signal)] as const,
+    ),
+  )
+  const found = images.flatMap((image) => (image.status === 'fulfilled' ? [image.value] : []))
+  const [failed] = images.filter((image) => image.status === 'rejected')
+  // A Region without an image for one architecture still has machines of the other.
+  if (found.length === 0 && failed !== undefined) throw failed.reason
+  return new Map(found)
+}
+
+/** What a launch of the offer needs beside it; the same order then asks for the same machine, however often it is sent. */
+async function dataFor(
+  host: Host,
+  {
+    image,
+    subnet,
+    diskGiB,
+    capacityType,
+  }: { image: Image; subnet: Subnet; diskGiB: number; capacityType: Offer['capacityType'] },
+  signal: AbortSignal,
+): Promise<Record<string, string>> {
+  const groups = await host.places.groups(subnet.vpc, signal)
+  const facts: TemplateFacts = {
+    image: image.id,
+    rootDevice: image.rootDevice,
+    diskGiB: String(diskGiB),
+    profile: host.config.profile,
+    groups: groups
+      .map(({ id }) => id)
+      .sort()
+      .join(','),
+    ...(capacityType === 'on-demand' && { reservations: 'none' }),
+    ...(capacityType === 'spot' && { market: 'spot' }),
+  }
+  return {
+    ...(facts as Record<string, string>),
+    subnet: subnet.id,
+    template: templateName(facts, host.common),
+  }
+}

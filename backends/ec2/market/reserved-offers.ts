@@ -1,0 +1,97 @@
+import type { MicroUsd } from '../../../core/money'
+import type { Availability, Offer, PriceSource, ReservedCapacity } from '../../../core/offer'
+import { formatInstant } from '../../../core/time'
+import type { MachineType, Reservation } from '../sdk/api'
+import type { Host } from '../host'
+import type { Price } from './market'
+import { cutOffOf } from './reservations'
+
+/** What an offer of a reservation says that others do not. */
+export type ReservedFacts = Pick<
+  Offer,
+  'reservationId' | 'usableUntilMs' | 'priceMicroUsdPerHour' | 'besideMicroUsdPerHour'
+> & {
+  reservation: ReservedCapacity
+  priceSource: PriceSource
+  availability: Availability
+  notes: string[]
+  /** For the launch. */
+  data: Record<string, string>
+}
+
+/**
+ * What a reservation offers of its type. A place on demand costs the list's price, with or without a machine in it; a place in a block
+ * has been paid for; both without what is billed beside it. `undefined` where nobody knows the price.
+ */
+export function reservedFacts(
+  host: Host,
+  reservation: Reservation,
+  {
+    type,
+    price,
+    besideMicroUsdPerHour,
+    readAtMs,
+  }: {
+    type: MachineType
+    price: Price | undefined
+    besideMicroUsdPerHour: MicroUsd
+    readAtMs: number
+  },
+): ReservedFacts | undefined {
+  const { id, isBlock, free, total, startsAtMs, endsAtMs } = reservation
+  if (!isBlock && price === undefined) return undefined
+  const microUsdPerHour = isBlock ? 0 : price!.microUsdPerHour
+  const isToCome = reservation.state !== 'active'
+  const usableUntilMs = cutOffOf(reservation)
+  const { availability, note } = availabilityOf(host, reservation, type)
+  const notes = [note, ...(isBlock ? [] : [price!.note, ...endNote(reservation)])]
+  return {
+    reservationId: id,
+    priceMicroUsdPerHour: microUsdPerHour + besideMicroUsdPerHour,
+    besideMicroUsdPerHour,
+    priceSource: isBlock ? { kind: 'live', observedAtMs: readAtMs } : price!.source,
+    availability,
+    notes: notes.filter((one) => one !== undefined),
+    reservation: {
+      ...{ free, total, idleMicroUsdPerHour: microUsdPerHour },
+      ...(isToCome && startsAtMs !== undefined && { startsAtMs }),
+      ...(endsAtMs !== undefined && { endsAtMs }),
+    },
+    ...(usableUntilMs !== undefined && { usableUntilMs }),
+    data: { reservation: id, ...(isBlock && { market: 'capacity-block' }) },
+  }
+}
+
+/** The end of a reservation on demand is no end of the machines in it. */
+function endNote({ endsAtMs }: Reservation): string[] {
+  if (endsAtMs === undefined) return []
+  return [
+    `the reservation ends ${formatInstant(endsAtMs)}; its machines run on after that, at the price on demand`,
+  ]
+}
+
+function availabilityOf(
+  host: Host,
+  { id, state, zone, free, total, startsAtMs }: Reservation,
+  { name }: MachineType,
+): { availability: Availability; note?: string } {
+  const unavailable = (note: string): { availability: Availability; note: string } => ({
+    availability: 'unavailable',
+    note,
+  })
+  if (state !== 'active') {
+    const when = startsAtMs === undefined ? '' : `, from ${formatInstant(startsAtMs)}`
+    return unavailable(`the reservation ${id} is ${state}: it cannot be used yet${when}`)
+  }
+  if (free <= 0) return unavailable(`all ${total} places of the reservation ${id} are taken`)
+  const pool = {
+    backend: 'ec2',
+    capacityType: 'reserved' as const,
+    type: name,
+    place: zone,
+    reservationId: id,
+  }
+  const missed = host.memory.whyMissed(pool)
+  // Counted a moment ago; others may have taken them since.
+  return missed === undefined ? { availability: 'unknown' } : unavailable(`a moment ago: ${missed}`)
+}

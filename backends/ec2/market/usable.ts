@@ -1,0 +1,59 @@
+import type { MachineType } from '../sdk/api'
+import { TYPES_DEFAULT, type Ec2Config } from '../config'
+import { MINUTE_MS } from '../../../core/time'
+
+type Settings = Pick<Ec2Config, 'types' | 'image' | 'registerWithinMs'>
+
+/** Families with other chips than GPUs (Trainium, Inferentia, Habana, Qualcomm, FPGAs, video). One of them says so in its name alone. */
+const OTHER_CHIPS = /^(?:trn|inf|dl|vt|f)\d/
+/** As EC2 names them: GPUs before Turing, which NVIDIA's open kernel driver does not support. */
+const BEFORE_TURING = ['K520', 'K80', 'M60', 'P100', 'V100']
+/** Bare metal starts in 10 to 20 minutes and more. */
+const METAL_START_MS = 30 * MINUTE_MS
+
+/**
+ * Why a type is not bought, whatever a job asks for; `undefined` for one that is. A type that would start and then not do what a job
+ * expects costs money for nothing.
+ */
+export function whyUnusable(type: MachineType, settings: Settings): string | undefined {
+  const { name, gpus, hasOtherChips } = type
+  if (hasOtherChips || OTHER_CHIPS.test(name))
+    return 'its chips are no GPUs of NVIDIA: the image has no driver for them'
+  const foreign = gpus.find(({ manufacturer }) => !/^nvidia$/i.test(manufacturer))
+  if (foreign !== undefined)
+    return `its GPUs are made by ${foreign.manufacturer}: the image has a driver for those of NVIDIA only`
+  return whyNotDriven(type, settings) ?? whyNotNamed(type, settings)
+}
+
+/** What the driver of AWS's own image cannot do; nobody knows that of another image. */
+function whyNotDriven({ gpus }: MachineType, { image }: Settings): string | undefined {
+  if (!/\boss-nvidia-driver\b/.test(image)) return undefined
+  const part = gpus.find((gpu) => gpu.part < 1)
+  if (part !== undefined)
+    return `its GPU is ${partInWords(part.part)} of an ${part.name}, which takes the GRID driver of NVIDIA: set CRUCIBLE_EC2_IMAGE to an image that has it`
+  const old = gpus.find((gpu) => BEFORE_TURING.includes(gpu.name))
+  if (old !== undefined)
+    return `its ${old.name} is older than Turing, and the image has the open driver of NVIDIA: set CRUCIBLE_EC2_IMAGE to one with the proprietary driver`
+  return undefined
+}
+
+/** What is different enough from other machines that a job must not get it by being cheap. */
+function whyNotNamed(
+  { name, isBareMetal, architectures }: MachineType,
+  settings: Settings,
+): string | undefined {
+  const { types, registerWithinMs } = settings
+  if (isBareMetal && !types.some((pattern) => pattern.includes('metal')))
+    return 'it is bare metal, which takes up to half an hour to start: name it in CRUCIBLE_EC2_TYPES'
+  if (isBareMetal && registerWithinMs < METAL_START_MS)
+    return `it is bare metal, which takes up to half an hour to start: set CRUCIBLE_EC2_REGISTER_WITHIN to 30m or more`
+  const isArm = !architectures.includes('x86_64') && architectures.includes('arm64')
+  if (isArm && types.every((pattern) => TYPES_DEFAULT.includes(pattern)))
+    return `it has an ARM processor, for which programs and images must be made: name ${name} in CRUCIBLE_EC2_TYPES`
+  return undefined
+}
+
+/** `1/8` */
+export function partInWords(part: number): string {
+  return part >= 1 ? 'all' : `1/${Math.round(1 / part)}`
+}

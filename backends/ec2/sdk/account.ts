@@ -1,0 +1,179 @@
+import {
+  GetInstanceProfileCommand,
+  GetRoleCommand,
+  paginateListAttachedRolePolicies,
+  paginateSimulatePrincipalPolicy,
+  type IAMClient,
+} from '@aws-sdk/client-iam'
+import { DeleteObjectCommand, HeadBucketCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
+import {
+  GetServiceQuotaCommand,
+  paginateListRequestedServiceQuotaChangeHistory,
+  type ServiceQuotasClient,
+} from '@aws-sdk/client-service-quotas'
+import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm'
+import { GetCallerIdentityCommand, type STSClient } from '@aws-sdk/client-sts'
+import { AwsError, type AccountApi, type Bucket, type QuotaRequest } from './api'
+import { call } from './errors'
+import { readPlan } from './plan'
+
+interface AccountClients {
+  sts: STSClient
+  iam: IAMClient
+  quotas: ServiceQuotasClient
+  ssm: SSMClient
+  s3Of: (bucket: Bucket) => S3Client
+  /** Another server in the place of AWS. */
+  endpoint?: string | undefined
+}
+
+export function createAccountApi({ sts, iam, quotas, ssm, s3Of, endpoint }: AccountClients): AccountApi {
+  return {
+    identity: (signal) => call(signal, () => identity(sts, signal)),
+    plan: (signal) => readPlan(sts, { endpoint, signal }),
+    quota: (code, signal) => readQuota(code, { client: quotas, signal }),
+    quotaRequests: (signal) => readQuotaRequests({ client: quotas, signal }),
+    deniedActions: (arn, { actions, probe: { resource, context } }, signal) =>
+      call(signal, async () => {
+        const denied: string[] = []
+        const pages = paginateSimulatePrincipalPolicy(
+          { client: iam },
+          {
+            ...{ PolicySourceArn: arn, ActionNames: actions, ResourceArns: [resource] },
+            ContextEntries: Object.entries(context).map(([ContextKeyName, value]) => ({
+              ...{ ContextKeyName, ContextKeyType: 'string', ContextKeyValues: [value] },
+            })),
+          },
+          { abortSignal: signal },
+        )
+        for await (const { EvaluationResults } of pages) {
+          for (const { EvalActionName, EvalDecision } of EvaluationResults ?? [])
+            if (EvalDecision !== 'allowed') denied.push(EvalActionName ?? '')
+        }
+        return denied
+      }),
+    hasRole: (name, signal) => call(signal, async () => (await roleArn(iam, name, signal)) !== undefined),
+    roleArn: (name, signal) => call(signal, () => roleArn(iam, name, signal)),
+    profile: (name, signal) => call(signal, () => profileOf(iam, name, signal)),
+    parameter: (name, signal) =>
+      call(signal, async () => {
+        const { Parameter } = await ssm.send(new GetParameterCommand({ Name: name }), { abortSignal: signal })
+        return Parameter?.Value ?? ''
+      }),
+    bucketRegion: (bucket, signal) => call(signal, () => bucketRegion(s3Of(bucket), bucket.name, signal)),
+    putIfAbsent: (bucket, key, signal) =>
+      call(signal, async () => {
+        try {
+          await s3Of(bucket).send(
+            new PutObjectCommand({ Bucket: bucket.name, Key: key, Body: 'probe', IfNoneMatch: '*' }),
+            {
+              abortSignal: signal,
+            },
+          )
+          return true
+        } catch (error) {
+          if ((error as { name?: string }).name === 'PreconditionFailed') return false
+          throw error
+        }
+      }),
+    deleteObject: (bucket, key, signal) =>
+      call(signal, async () => {
+        await s3Of(bucket).send(new DeleteObjectCommand({ Bucket: bucket.name, Key: key }), {
+          abortSignal: signal,
+        })
+      }),
+  }
+}
+
+async function identity(sts: STSClient, signal: AbortSignal): ReturnType<AccountApi['identity']> {
+  const { Account, Arn } = await sts.send(new GetCallerIdentityCommand({}), { abortSignal: signal })
+  // By the `Date` of the answer; the SDK signs by it.
+  const { systemClockOffset = 0 } = sts.config as { systemClockOffset?: number }
+  return { account: Account ?? '', arn: Arn ?? '', clockAheadMs: systemClockOffset }
+}
+
+async function roleArn(iam: IAMClient, name: string, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const { Role } = await iam.send(new GetRoleCommand({ RoleName: name }), { abortSignal: signal })
+    return Role?.Arn ?? name
+  } catch (error) {
+    if (isNoSuch(error)) return undefined
+    throw error
+  }
+}
+
+interface QuotaAccess {
+  client: ServiceQuotasClient
+  signal: AbortSignal
+}
+
+export function readQuota(code: string, { client, signal }: QuotaAccess): Promise<number> {
+  return call(signal, async () => {
+    const command = new GetServiceQuotaCommand({ ServiceCode: 'ec2', QuotaCode: code })
+    const { Quota } = await client.send(command, { abortSignal: signal })
+    if (Quota?.Value === undefined)
+      throw new AwsError(`quota ${code} has no value`, { code: 'NoSuchQuota', reach: 'answered' })
+    return Quota.Value
+  })
+}
+
+/** Newest first. */
+export function readQuotaRequests({ client, signal }: QuotaAccess): Promise<QuotaRequest[]> {
+  return call(signal, async () => {
+    const found: QuotaRequest[] = []
+    const wish = { ServiceCode: 'ec2' }
+    const options = { abortSignal: signal }
+    const pages = paginateListRequestedServiceQuotaChangeHistory({ client }, wish, options)
+    for await (const { RequestedQuotas = [] } of pages)
+      found.push(
+        ...RequestedQuotas.map(({ QuotaCode = '', DesiredValue = 0, Status = '', Created }) => ({
+          ...{ code: QuotaCode, wanted: DesiredValue, status: Status, askedAtMs: Created?.getTime() ?? 0 },
+        })),
+      )
+    return found.sort((a, b) => b.askedAtMs - a.askedAtMs)
+  })
+}
+
+async function profileOf(
+  iam: IAMClient,
+  name: string,
+  signal: AbortSignal,
+): ReturnType<AccountApi['profile']> {
+  try {
+    const { InstanceProfile } = await iam.send(new GetInstanceProfileCommand({ InstanceProfileName: name }), {
+      abortSignal: signal,
+    })
+    const { RoleName: roleName, Arn } = InstanceProfile?.Roles?.[0] ?? {}
+    if (roleName === undefined) return { policies: [] }
+    const policies: string[] = []
+    const pages = paginateListAttachedRolePolicies(
+      { client: iam },
+      { RoleName: roleName },
+      { abortSignal: signal },
+    )
+    for await (const { AttachedPolicies } of pages)
+      policies.push(...(AttachedPolicies ?? []).map(({ PolicyName }) => PolicyName ?? ''))
+    return { roleName, ...(Arn === undefined ? {} : { roleArn: Arn }), policies }
+  } catch (error) {
+    if (isNoSuch(error)) return undefined
+    throw error
+  }
+}
+
+function isNoSuch(error: unknown): boolean {
+  return /NoSuchEntity/.test((error as { name?: string }).name ?? '')
+}
+
+/** A bucket of another Region answers a redirect, which says where it is. */
+async function bucketRegion(s3: S3Client, bucket: string, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const { BucketRegion } = await s3.send(new HeadBucketCommand({ Bucket: bucket }), { abortSignal: signal })
+    return BucketRegion ?? (await s3.config.region())
+  } catch (error) {
+    const { name, $response } = error as { name?: string; $response?: { headers?: Record<string, string> } }
+    if (name === 'NotFound' || name === 'NoSuchBucket') return undefined
+    const elsewhere = $response?.headers?.['x-amz-bucket-region']
+    if (elsewhere !== undefined) return elsewhere
+    throw error
+  }
+}

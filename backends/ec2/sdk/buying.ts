@@ -1,0 +1,142 @@
+import {
+  CreateFleetCommand,
+  DescribeFleetsCommand,
+  RunInstancesCommand,
+  type CreateFleetCommandInput,
+  type CreateFleetCommandOutput,
+  type LaunchTemplateAndOverridesResponse,
+  type RunInstancesCommandInput,
+  type _InstanceType,
+} from '@aws-sdk/client-ec2'
+import {
+  AwsError,
+  type FleetAnswer,
+  type FleetRequest,
+  type MachinesApi,
+  type Pool,
+  type ReservedRequest,
+} from './api'
+import type { Clients } from './index'
+import { call } from './errors'
+import { machineOf, tagList } from './machine'
+
+/** The calls that buy machines, and what is on record of them. */
+export function createBuyingApi({
+  reading,
+  changing,
+}: Clients): Pick<MachinesApi, 'createFleet' | 'fleet' | 'runReserved'> {
+  return {
+    createFleet: (request, signal) =>
+      call(signal, async () => {
+        const answer = await changing.ec2.send(new CreateFleetCommand(fleetInput(request)), {
+          abortSignal: signal,
+        })
+        return fleetAnswer(answer)
+      }),
+    fleet: (id, signal) =>
+      call(signal, async () => {
+        const { Fleets } = await reading.ec2.send(new DescribeFleetsCommand({ FleetIds: [id] }), {
+          abortSignal: signal,
+        })
+        const [fleet] = Fleets ?? []
+        return fleet === undefined ? undefined : fleetAnswer(fleet)
+      }),
+    runReserved: (request, signal) =>
+      call(signal, async () => {
+        const input = new RunInstancesCommand(reservedInput(request))
+        const { Instances } = await changing.ec2.send(input, { abortSignal: signal })
+        const [instance] = Instances ?? []
+        if (instance === undefined)
+          throw new AwsError('an answer without a machine', { code: 'Unknown', reach: 'unanswered' })
+        return machineOf(instance)
+      }),
+  }
+}
+
+function fleetAnswer(
+  answer: Pick<CreateFleetCommandOutput, 'FleetId' | 'Instances' | 'Errors'>,
+): FleetAnswer {
+  return {
+    ...(answer.FleetId && { fleetId: answer.FleetId }),
+    machines: (answer.Instances ?? []).flatMap(({ InstanceIds = [], LaunchTemplateAndOverrides }) =>
+      InstanceIds.map((id) => ({ id, pool: poolOf(LaunchTemplateAndOverrides) })),
+    ),
+    errors: (answer.Errors ?? []).map(({ ErrorCode, ErrorMessage, LaunchTemplateAndOverrides }) => ({
+      code: ErrorCode ?? 'Unknown',
+      message: ErrorMessage ?? '',
+      pool: poolOf(LaunchTemplateAndOverrides),
+    })),
+  }
+}
+
+/** One machine from any of the pools, at once or not at all: such a fleet starts no second one later. */
+function fleetInput({
+  token,
+  capacityType,
+  templateName,
+  pools,
+  tags,
+}: FleetRequest): CreateFleetCommandInput {
+  const Tags = tagList(tags)
+  return {
+    ClientToken: token,
+    Type: 'instant',
+    TargetCapacitySpecification: { TotalTargetCapacity: 1, DefaultTargetCapacityType: capacityType },
+    ...(capacityType === 'spot'
+      ? {
+          SpotOptions: {
+            AllocationStrategy: 'price-capacity-optimized',
+            InstanceInterruptionBehavior: 'terminate',
+          },
+        }
+      : { OnDemandOptions: { AllocationStrategy: 'prioritized' } }),
+    LaunchTemplateConfigs: [
+      {
+        LaunchTemplateSpecification: { LaunchTemplateName: templateName, Version: '1' },
+        Overrides: pools.map(({ type, subnet }, at) => ({
+          // The SDK's list of types is older than the newest type.
+          InstanceType: type as _InstanceType,
+          SubnetId: subnet,
+          ...(capacityType === 'on-demand' && { Priority: at }),
+        })),
+      },
+    ],
+    TagSpecifications: [{ ResourceType: 'fleet', Tags }, ...machineTags(tags)],
+  }
+}
+
+const TAGGED = ['instance', 'volume', 'network-interface'] as const
+
+function machineTags(
+  tags: Record<string, string>,
+): NonNullable<CreateFleetCommandInput['TagSpecifications']> {
+  const Tags = tagList(tags)
+  return TAGGED.map((ResourceType) => ({ ResourceType, Tags }))
+}
+
+/** Where the reservation has no place the launch fails: what names one goes nowhere else. */
+function reservedInput(request: ReservedRequest): RunInstancesCommandInput {
+  const { token, templateName, pool, reservation, isBlock, tags } = request
+  return {
+    ClientToken: token,
+    MinCount: 1,
+    MaxCount: 1,
+    LaunchTemplate: { LaunchTemplateName: templateName, Version: '1' },
+    InstanceType: pool.type as _InstanceType,
+    // Names the zone as well: the token counts for one.
+    SubnetId: pool.subnet,
+    CapacityReservationSpecification: {
+      CapacityReservationPreference: 'capacity-reservations-only',
+      CapacityReservationTarget: { CapacityReservationId: reservation },
+    },
+    ...(isBlock && { InstanceMarketOptions: { MarketType: 'capacity-block' } }),
+    TagSpecifications: machineTags(tags),
+  }
+}
+
+function poolOf({ Overrides }: LaunchTemplateAndOverridesResponse = {}): Partial<Pool> {
+  return {
+    ...(Overrides?.InstanceType && { type: Overrides.InstanceType }),
+    ...(Overrides?.SubnetId && { subnet: Overrides.SubnetId }),
+  }
+}

@@ -1,0 +1,95 @@
+import { EC2Client } from '@aws-sdk/client-ec2'
+import { IAMClient } from '@aws-sdk/client-iam'
+import { PricingClient } from '@aws-sdk/client-pricing'
+import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
+import { SSMClient } from '@aws-sdk/client-ssm'
+import { STSClient } from '@aws-sdk/client-sts'
+import type { Bucket, Ec2Api } from './api'
+import { silenceSdk } from '../config'
+import { createAccountApi } from './account'
+import { createCommandsApi } from './commands'
+import { createLeftoversApi } from './leftovers'
+import { createMachinesApi } from './machines'
+import { createMarketApi } from './market'
+import { createNetworkApi } from './network'
+
+/** How the clients reach AWS; credentials come from where the SDK finds them. */
+export interface SdkOptions {
+  region: string
+  /** Another server in the place of AWS. */
+  endpoint?: string
+  /** How long a call may go without an answer; what AWS may take when missing. */
+  patience?: Patience
+}
+
+interface Patience {
+  readMs: number
+  changeMs: number
+}
+
+const CONNECT_TIMEOUT_MS = 3_000
+/** An instant fleet tries one pool after the other before it answers. */
+const PATIENCE: Patience = { readMs: 15_000, changeMs: 90_000 }
+/** Reads have no effect: three tries within the call. What changes something is sent once; whoever asked decides on more. */
+const READ_ATTEMPTS = 3
+
+/** Where the price list is served; it has the prices of all Regions. Elsewhere it is not. */
+const PRICING_REGIONS = ['us-east-1', 'eu-central-1', 'ap-south-1']
+
+export interface Clients {
+  reading: { ec2: EC2Client; ssm: SSMClient }
+  changing: { ec2: EC2Client; ssm: SSMClient }
+}
+
+export function createSdkApi({ region, endpoint, patience = PATIENCE }: SdkOptions): Ec2Api {
+  silenceSdk()
+  const common = { region, ...(endpoint === undefined ? {} : { endpoint }) }
+  const reading = { ...common, maxAttempts: READ_ATTEMPTS, requestHandler: timeouts(patience.readMs) }
+  const changing = { ...common, maxAttempts: 1, requestHandler: timeouts(patience.changeMs) }
+  const clients: Clients = {
+    reading: { ec2: new EC2Client(reading), ssm: new SSMClient(reading) },
+    changing: { ec2: new EC2Client(changing), ssm: new SSMClient(changing) },
+  }
+  const pricingRegion = PRICING_REGIONS.find((one) => one === region) ?? PRICING_REGIONS[0]!
+  return {
+    account: createAccountApi({
+      sts: new STSClient(reading),
+      iam: new IAMClient(reading),
+      quotas: new ServiceQuotasClient(reading),
+      ssm: clients.reading.ssm,
+      s3Of: s3ClientsWith(reading),
+      endpoint,
+    }),
+    market: createMarketApi(clients.reading.ec2, new PricingClient({ ...reading, region: pricingRegion })),
+    network: createNetworkApi(clients.reading.ec2),
+    machines: createMachinesApi(clients),
+    commands: createCommandsApi(clients),
+    leftovers: createLeftoversApi(clients),
+  }
+}
+
+/** One client for each place of a bucket; a store that is not of AWS has an endpoint of its own. */
+function s3ClientsWith(reading: S3ClientConfig & { region: string }): (bucket: Bucket) => S3Client {
+  const clients = new Map<string, S3Client>()
+  return ({ region = reading.region, endpoint = reading.endpoint }) => {
+    const key = `${region} ${typeof endpoint === 'string' ? endpoint : ''}`
+    const client =
+      clients.get(key) ??
+      new S3Client({
+        ...reading,
+        ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+        region,
+      })
+    clients.set(key, client)
+    return client
+  }
+}
+
+function timeouts(requestTimeout: number): {
+  connectionTimeout: number
+  requestTimeout: number
+  throwOnRequestTimeout: boolean
+} {
+  return { connectionTimeout: CONNECT_TIMEOUT_MS, requestTimeout, throwOnRequestTimeout: true }
+}

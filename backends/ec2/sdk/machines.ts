@@ -1,0 +1,130 @@
+import {
+  CreateLaunchTemplateCommand,
+  DeleteVolumeCommand,
+  GetConsoleOutputCommand,
+  paginateDescribeInstances,
+  paginateDescribeVolumes,
+  TerminateInstancesCommand,
+  type Filter,
+  type RequestLaunchTemplateData,
+} from '@aws-sdk/client-ec2'
+import type { Machine, MachinesApi, TemplateSpec } from './api'
+import type { Clients } from './index'
+import { createBuyingApi } from './buying'
+import { call } from './errors'
+import { machineOf, tagList, tagsOf } from './machine'
+
+/** More values than this in one filter are refused. */
+const FILTER_VALUES_MAX = 200
+const PAGE = 1_000
+
+export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
+  const find = (filters: Filter[], signal: AbortSignal): Promise<Machine[]> =>
+    call(signal, async () => {
+      const found: Machine[] = []
+      const pages = paginateDescribeInstances(
+        { client: reading.ec2, pageSize: PAGE },
+        { Filters: filters },
+        { abortSignal: signal },
+      )
+      for await (const { Reservations } of pages)
+        found.push(...(Reservations ?? []).flatMap(({ Instances }) => (Instances ?? []).map(machineOf)))
+      return found
+    })
+  return {
+    ...createBuyingApi({ reading, changing }),
+    createTemplate: (spec, signal) =>
+      call(signal, async () => {
+        await changing.ec2.send(
+          new CreateLaunchTemplateCommand({
+            LaunchTemplateName: spec.name,
+            // Without a token of ours: with one that was used before, a template that was deleted would not be made again.
+            VersionDescription: 'Made by Crucible; never changed',
+            LaunchTemplateData: templateData(spec),
+            TagSpecifications: [{ ResourceType: 'launch-template', Tags: tagList(spec.tags) }],
+          }),
+          { abortSignal: signal },
+        )
+      }),
+    byId: async (ids, signal) => {
+      const found: Machine[] = []
+      // By filter, because one id that is not there fails the whole call where ids are named.
+      for (let at = 0; at < ids.length; at += FILTER_VALUES_MAX) {
+        const some = ids.slice(at, at + FILTER_VALUES_MAX)
+        found.push(...(await find([{ Name: 'instance-id', Values: some }], signal)))
+      }
+      return found
+    },
+    byTag: ({ name, value }, signal) => find([{ Name: `tag:${name}`, Values: [value] }], signal),
+    terminate: (id, signal, { isAbrupt } = { isAbrupt: false }) =>
+      call(signal, async () => {
+        const wish = { InstanceIds: [id], ...(isAbrupt ? { SkipOsShutdown: true } : {}) }
+        await changing.ec2.send(new TerminateInstancesCommand(wish), { abortSignal: signal })
+      }),
+    ...volumesApi({ reading, changing }),
+    console: (id, signal) =>
+      call(signal, async () => {
+        const { Output } = await reading.ec2.send(new GetConsoleOutputCommand({ InstanceId: id }), {
+          abortSignal: signal,
+        })
+        return Output === undefined || Output === '' ? undefined : Buffer.from(Output, 'base64').toString()
+      }),
+  }
+}
+
+function volumesApi({ reading, changing }: Clients): Pick<MachinesApi, 'looseVolumes' | 'deleteVolume'> {
+  return {
+    looseVolumes: ({ name, value }, signal) =>
+      call(signal, async () => {
+        const Filters = [
+          { Name: `tag:${name}`, Values: [value] },
+          { Name: 'status', Values: ['available'] },
+        ]
+        const volumes = []
+        const pages = paginateDescribeVolumes({ client: reading.ec2 }, { Filters }, { abortSignal: signal })
+        for await (const { Volumes } of pages) volumes.push(...(Volumes ?? []))
+        return volumes.map(({ VolumeId, State, AvailabilityZone, Size, CreateTime, Tags }) => ({
+          id: VolumeId!,
+          state: State ?? 'available',
+          zone: AvailabilityZone ?? '',
+          sizeGiB: Size ?? 0,
+          createdAtMs: CreateTime?.getTime() ?? 0,
+          tags: tagsOf(Tags),
+        }))
+      }),
+    deleteVolume: (id, signal) =>
+      call(signal, async () => {
+        await changing.ec2.send(new DeleteVolumeCommand({ VolumeId: id }), { abortSignal: signal })
+      }),
+  }
+}
+
+function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
+  return {
+    ImageId: spec.image,
+    IamInstanceProfile: { Name: spec.profile },
+    SecurityGroupIds: spec.securityGroups,
+    // Else a machine on demand would take a place of whichever open reservation fits it, whoever holds it for what.
+    ...(spec.avoidsReservations && {
+      CapacityReservationSpecification: { CapacityReservationPreference: 'none' },
+    }),
+    BlockDeviceMappings: [
+      {
+        DeviceName: spec.rootDevice,
+        Ebs: { VolumeSize: spec.diskGiB, VolumeType: 'gp3', DeleteOnTermination: true },
+      },
+    ],
+    ...(spec.tagsSpotRequests && {
+      TagSpecifications: [{ ResourceType: 'spot-instances-request', Tags: tagList(spec.tags) }],
+    }),
+    UserData: Buffer.from(spec.userData).toString('base64'),
+    InstanceInitiatedShutdownBehavior: 'terminate',
+    MetadataOptions: {
+      HttpEndpoint: 'enabled',
+      HttpTokens: 'required',
+      // A container with a network of its own is one hop away, and gets none of the machine's credentials.
+      HttpPutResponseHopLimit: 1,
+      InstanceMetadataTags: 'enabled',
+    },
+  }
+}

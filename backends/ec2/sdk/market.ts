@@ -1,0 +1,254 @@
+import {
+  DescribeImagesCommand,
+  paginateDescribeCapacityReservations,
+  paginateDescribeInstanceTypeOfferings,
+  paginateDescribeInstanceTypes,
+  paginateDescribeSpotPriceHistory,
+  type CapacityReservation,
+  type EC2Client,
+  type GpuDeviceInfo,
+  type InstanceTypeInfo,
+  type NeuronDeviceInfo,
+  type _InstanceType,
+} from '@aws-sdk/client-ec2'
+import { paginateGetProducts, type Filter, type PricingClient } from '@aws-sdk/client-pricing'
+import type { Gpu, MachineType, MarketApi, Reservation, SpotPrice } from './api'
+import { call } from './errors'
+
+export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketApi {
+  return {
+    types: (patterns, signal) =>
+      call(signal, async () => {
+        const pages = paginateDescribeInstanceTypes(
+          { client: ec2, pageSize: 100 },
+          { Filters: [{ Name: 'instance-type', Values: patterns }] },
+          { abortSignal: signal },
+        )
+        const types: MachineType[] = []
+        for await (const { InstanceTypes } of pages) types.push(...(InstanceTypes ?? []).map(typeOf))
+        return types
+      }),
+    typeZones: (patterns, signal) =>
+      call(signal, async () => {
+        const pages = paginateDescribeInstanceTypeOfferings(
+          { client: ec2, pageSize: 1_000 },
+          { LocationType: 'availability-zone', Filters: [{ Name: 'instance-type', Values: patterns }] },
+          { abortSignal: signal },
+        )
+        const places = []
+        for await (const { InstanceTypeOfferings } of pages) places.push(...(InstanceTypeOfferings ?? []))
+        return places.map(({ InstanceType, Location }) => ({
+          type: String(InstanceType),
+          zone: Location ?? '',
+        }))
+      }),
+    onDemandPrices: (region, signal) =>
+      call(signal, async () => {
+        const prices = new Map<string, string>()
+        for (const product of await products(pricing, { regionCode: region, ...MACHINES }, signal)) {
+          const type = product.product?.attributes?.instanceType
+          const usdPerHour = priceOf(product, 'Hrs')
+          if (type !== undefined && usdPerHour !== undefined) prices.set(type, usdPerHour)
+        }
+        return prices
+      }),
+    diskUsdPerGiBMonth: (region, signal) =>
+      call(signal, async () => {
+        const found = await products(pricing, { regionCode: region, ...DISKS }, signal)
+        // What is also sold by that name is paid for by throughput.
+        return found.map((product) => priceOf(product, 'GB-Mo')).find((price) => price !== undefined)
+      }),
+    spotPrices: (types, signal) => call(signal, () => spotPrices(ec2, types, signal)),
+    reservations: (signal) => call(signal, () => reservations(ec2, signal)),
+    spotPriceHistory: (pool, signal) => call(signal, () => spotPriceHistory(ec2, pool, signal)),
+    image: (id, signal) =>
+      call(signal, async () => {
+        const { Images } = await ec2.send(
+          // A job keeps its image for weeks, in which AWS may deprecate it: it still launches.
+          new DescribeImagesCommand({
+            Filters: [{ Name: 'image-id', Values: [id] }],
+            IncludeDeprecated: true,
+          }),
+          { abortSignal: signal },
+        )
+        const image = Images?.[0]
+        if (image === undefined) return undefined
+        const rootDevice = image.RootDeviceName ?? '/dev/sda1'
+        const root = (image.BlockDeviceMappings ?? []).find(({ DeviceName }) => DeviceName === rootDevice)
+        return {
+          id,
+          architecture: image.Architecture ?? 'x86_64',
+          rootDevice,
+          diskGiB: root?.Ebs?.VolumeSize ?? 0,
+        }
+      }),
+  }
+}
+
+async function reservations(client: EC2Client, signal: AbortSignal): Promise<Reservation[]> {
+  const found: Reservation[] = []
+  const pages = paginateDescribeCapacityReservations({ client, pageSize: 1_000 }, {}, { abortSignal: signal })
+  for await (const { CapacityReservations } of pages)
+    found.push(...(CapacityReservations ?? []).map(reservationOf))
+  return found
+}
+
+function reservationOf(told: CapacityReservation): Reservation {
+  const { StartDate, EndDate } = told
+  return {
+    id: told.CapacityReservationId ?? '',
+    isBlock: told.ReservationType === 'capacity-block',
+    // Said of these alone.
+    isUltraServer: told.LaunchStatus !== undefined,
+    isInterruptible: told.Interruptible === true,
+    state: told.State ?? '',
+    type: told.InstanceType ?? '',
+    zone: told.AvailabilityZone ?? '',
+    platform: told.InstancePlatform ?? '',
+    tenancy: told.Tenancy ?? 'default',
+    total: told.TotalInstanceCount ?? 0,
+    free: told.AvailableInstanceCount ?? 0,
+    ...(StartDate && { startsAtMs: StartDate.getTime() }),
+    ...(EndDate && { endsAtMs: EndDate.getTime() }),
+  }
+}
+
+export function typeOf(info: InstanceTypeInfo): MachineType {
+  return {
+    name: String(info.InstanceType),
+    cpus: info.VCpuInfo?.DefaultVCpus ?? 0,
+    memoryMiB: info.MemoryInfo?.SizeInMiB ?? 0,
+    architectures: info.ProcessorInfo?.SupportedArchitectures ?? [],
+    gpus: [...(info.GpuInfo?.Gpus ?? []).map(gpuOf), ...(info.NeuronInfo?.NeuronDevices ?? []).map(neuronOf)],
+    hasOtherChips: [
+      info.NeuronInfo,
+      info.InferenceAcceleratorInfo,
+      info.FpgaInfo,
+      info.MediaAcceleratorInfo,
+    ].some((chips) => chips !== undefined),
+    usageClasses: info.SupportedUsageClasses ?? [],
+    isFreeTier: info.FreeTierEligible ?? false,
+    isBareMetal: info.BareMetal ?? false,
+  }
+}
+
+function gpuOf(gpu: GpuDeviceInfo): Gpu {
+  return {
+    name: gpu.Name ?? 'GPU',
+    manufacturer: gpu.Manufacturer ?? '',
+    // Of parts of a GPU `Count` is 0.
+    count: gpu.LogicalGpuCount ?? gpu.Count ?? 0,
+    memoryMiB: gpu.MemoryInfo?.SizeInMiB ?? 0,
+    part: gpu.GpuPartitionSize ?? 1,
+  }
+}
+
+/** Trainium and Inferentia: known, so that a job that asks for them is told why it gets none. */
+function neuronOf({ Name, Count, MemoryInfo }: NeuronDeviceInfo): Gpu {
+  return {
+    ...{ name: Name ?? 'Neuron', manufacturer: 'AWS', count: Count ?? 0, part: 1 },
+    memoryMiB: MemoryInfo?.SizeInMiB ?? 0,
+  }
+}
+
+/** In the Region itself, not in what belongs to it. */
+const DISKS = { locationType: 'AWS Region', volumeApiName: 'gp3' }
+
+/** Linux on shared hardware, by the hour. */
+const MACHINES = {
+  operatingSystem: 'Linux',
+  tenancy: 'Shared',
+  preInstalledSw: 'NA',
+  capacitystatus: 'Used',
+  marketoption: 'OnDemand',
+}
+
+interface Product {
+  product?: { attributes?: { instanceType?: string } }
+  terms?: {
+    OnDemand?: Record<
+      string,
+      { priceDimensions?: Record<string, { unit?: string; pricePerUnit?: { USD?: string } }> }
+    >
+  }
+}
+
+async function products(
+  client: PricingClient,
+  attributes: Record<string, string>,
+  signal: AbortSignal,
+): Promise<Product[]> {
+  const Filters = Object.entries(attributes).map(([Field, Value]): Filter => ({
+    Type: 'TERM_MATCH',
+    Field,
+    Value,
+  }))
+  const pages = paginateGetProducts(
+    { client, pageSize: 100 },
+    { ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', Filters },
+    { abortSignal: signal },
+  )
+  const found: Product[] = []
+  for await (const { PriceList } of pages)
+    for (const text of PriceList ?? []) found.push(JSON.parse(String(text)) as Product)
+  return found
+}
+
+/** The one price of a product of the price list for a unit. */
+function priceOf({ terms }: Product, wanted: 'Hrs' | 'GB-Mo'): string | undefined {
+  const dimensions = Object.values(terms?.OnDemand ?? {}).flatMap(({ priceDimensions }) =>
+    Object.values(priceDimensions ?? {}),
+  )
+  return dimensions.find(({ unit, pricePerUnit }) => unit === wanted && Number(pricePerUnit?.USD) > 0)
+    ?.pricePerUnit?.USD
+}
+
+/** A history that begins and ends now has the price in force of each type and zone. */
+async function spotPrices(ec2: EC2Client, types: string[], signal: AbortSignal): Promise<SpotPrice[]> {
+  const now = new Date()
+  const pages = paginateDescribeSpotPriceHistory(
+    { client: ec2, pageSize: 1_000 },
+    {
+      StartTime: now,
+      EndTime: now,
+      ProductDescriptions: ['Linux/UNIX'],
+      InstanceTypes: types as _InstanceType[],
+    },
+    { abortSignal: signal },
+  )
+  const newest = new Map<string, { price: SpotPrice; atMs: number }>()
+  for await (const { SpotPriceHistory } of pages) {
+    for (const { InstanceType, AvailabilityZone, SpotPrice: usd, Timestamp } of SpotPriceHistory ?? []) {
+      if (AvailabilityZone === undefined || usd === undefined) continue
+      const price = { type: String(InstanceType), zone: AvailabilityZone, usdPerHour: usd }
+      const key = `${price.type} ${price.zone}`
+      const atMs = Timestamp?.getTime() ?? 0
+      if (atMs >= (newest.get(key)?.atMs ?? 0)) newest.set(key, { price, atMs })
+    }
+  }
+  return [...newest.values()].map(({ price }) => price)
+}
+
+/** What was in force at the beginning comes with it: a history begins with the last change before its start. */
+async function spotPriceHistory(
+  ec2: EC2Client,
+  { type, zone, fromAtMs }: { type: string; zone: string; fromAtMs: number },
+  signal: AbortSignal,
+): Promise<{ atMs: number; usdPerHour: string }[]> {
+  const pages = paginateDescribeSpotPriceHistory(
+    { client: ec2, pageSize: 1_000 },
+    {
+      StartTime: new Date(fromAtMs),
+      ProductDescriptions: ['Linux/UNIX'],
+      InstanceTypes: [type as _InstanceType],
+      AvailabilityZone: zone,
+    },
+    { abortSignal: signal },
+  )
+  const changes: { atMs: number; usdPerHour: string }[] = []
+  for await (const { SpotPriceHistory } of pages)
+    for (const { SpotPrice: usdPerHour, Timestamp } of SpotPriceHistory ?? [])
+      if (usdPerHour !== undefined && Timestamp !== undefined)
+        changes.push({ atMs: Timestamp.getTime(), usdPerHour })
+  return changes.sort((a, b) => a.atMs - b.atMs)
+}

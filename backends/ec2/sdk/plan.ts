@@ -1,0 +1,55 @@
+import { STSClient } from '@aws-sdk/client-sts'
+import { AwsError } from './api'
+import { call } from './errors'
+
+/** The one endpoint of the service; it answers for the account, whatever the Region of its machines. */
+const REGION = 'us-east-1'
+const ENDPOINT = `https://freetier.${REGION}.api.aws`
+const ANSWER_TIMEOUT_MS = 10_000
+
+export type AccountPlan = 'free' | 'paid'
+
+/**
+ * The plan of the account. There is no client of this service among the SDK's packages that we use, and it is one call: it is signed by
+ * the signer of another client, with its credentials and its clock.
+ */
+export function readPlan(
+  sts: STSClient,
+  { endpoint = ENDPOINT, signal }: { endpoint?: string | undefined; signal: AbortSignal },
+): Promise<AccountPlan> {
+  return call(signal, async () => {
+    const url = new URL(endpoint)
+    const body = '{}'
+    // A client of its own: a signer keeps the name of the service that it first signed for.
+    const own = new STSClient({ region: REGION, credentials: sts.config.credentials })
+    const signer = await own.config.signer({
+      ...{ name: 'sigv4', signingName: 'freetier', signingRegion: REGION, properties: {} },
+    })
+    const signed = await signer.sign(
+      {
+        ...{ method: 'POST', protocol: url.protocol, hostname: url.hostname, path: '/', query: {}, body },
+        ...(url.port === '' ? {} : { port: Number(url.port) }),
+        headers: {
+          host: url.host,
+          'content-type': 'application/x-amz-json-1.0',
+          'x-amz-target': 'AWSFreeTierService.GetAccountPlanState',
+        },
+      },
+      { signingDate: new Date(Date.now() + sts.config.systemClockOffset) },
+    )
+    const answer = await fetch(url, {
+      ...{ method: 'POST', headers: signed.headers, body },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
+    })
+    const told = (await answer.json()) as { accountPlanType?: string; __type?: string; message?: string }
+    if (!answer.ok)
+      throw new AwsError(told.message ?? 'the plan of the account cannot be read', {
+        ...{
+          code: told.__type?.split('#').at(-1) ?? 'Unknown',
+          httpStatus: answer.status,
+          reach: 'answered',
+        },
+      })
+    return told.accountPlanType === 'FREE' ? 'free' : 'paid'
+  })
+}

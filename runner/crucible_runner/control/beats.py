@@ -1,0 +1,59 @@
+"""Tells every now and then that the runner is alive."""
+
+import threading
+from typing import Callable
+
+from ..clock import Clock
+from ..documents import BEAT, dump, parse
+from ..keys import Keys
+from ..shapes import DocumentError
+from ..store.base import Store
+from ..store.retry import Trouble
+from .lease import Lease
+
+
+class Beats:
+    """A thread that puts `beat.json`. `facts` gives all its fields but `seq`."""
+
+    def __init__(self, store: Store, keys: Keys, lease: Lease, clock: Clock) -> None:
+        self._store = store
+        self._keys = keys
+        self._lease = lease
+        self._clock = clock
+        self._seq = 0
+        self._is_due = threading.Event()
+        self._is_ended = False
+
+    def go_on_after(self, body: bytes) -> None:
+        """Numbers go on after those of a runner before this one, so that a renewal of its lease is not taken for ours."""
+        try:
+            self._seq = parse(BEAT, body)["seq"]
+        except DocumentError:
+            return
+
+    def start(self, every_ms: int, facts: Callable[[], dict], trouble: Trouble) -> None:
+        def run() -> None:
+            while not self._is_ended:
+                self._is_due.clear()
+                try:
+                    self._send(facts())
+                    trouble.passed()
+                except Exception as error:  # whatever it is: without beats the lease lapses
+                    trouble.happened(error)
+                self._is_due.wait(every_ms / 1000)
+
+        threading.Thread(target=run, name="beats", daemon=True).start()
+
+    def send_soon(self) -> None:
+        """Something has changed that others wait for."""
+        self._is_due.set()
+
+    def end(self) -> None:
+        self._is_ended = True
+        self._is_due.set()
+
+    def _send(self, facts: dict) -> None:
+        self._seq += 1
+        # Before it is sent, and whether or not it arrives: an answer to it counts from no later moment.
+        self._lease.sent(self._seq, self._clock.mono_ms())
+        self._store.put(self._keys.beat, dump(dict(facts, seq=self._seq)))

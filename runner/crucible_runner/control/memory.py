@@ -1,0 +1,86 @@
+"""What a runner must remember when it is started again in the same directory: when it began, how long its lease lasts, and what it has cost.
+
+Without it every start would bring a new lease and new money to run for, and neither the fence nor the money cap would hold.
+"""
+
+import json
+from typing import Optional
+
+from ..clock import Clock
+from ..paths import write_whole
+from .limits import Spent
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def boot_id() -> str:
+    """Tells one boot of the machine from the next; empty where the system does not say."""
+    try:
+        with open(_BOOT_ID) as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+class Memory:
+    """Instants are monotonic, of the present boot; those of an earlier boot are brought over by the wall clock."""
+
+    def __init__(self, path: str, attempt_id: str, clock: Clock, boot: str) -> None:
+        """Raises `ValueError` when the directory is another attempt's."""
+        self._path = path
+        self._attempt_id = attempt_id
+        self._clock = clock
+        self._boot = boot
+        told = self._read()
+        self.is_first_start = told is None
+        self.started_ms = clock.mono_ms()
+        self.started_wall_ms = clock.wall_ms()
+        self.lease_until_ms: Optional[int] = None
+        self.spent: Optional[Spent] = None
+        if told is not None:
+            if told["attemptId"] != attempt_id:
+                raise ValueError("the directory of %s belongs to %s" % (path, told["attemptId"]))
+            shift_ms = self._shift_ms(told)
+            self.started_ms = min(self.started_ms, told["startedMs"] + shift_ms)
+            self.started_wall_ms = told["startedWallMs"]
+            if told["leaseUntilMs"] is not None:
+                self.lease_until_ms = told["leaseUntilMs"] + shift_ms
+            if told["spent"] is not None:
+                self.spent = Spent(told["spent"][0] + shift_ms, told["spent"][1])
+
+    def ordered_ms(self, issued_at_ms: int) -> int:
+        """When the order was issued, on the monotonic clock. A wall clock that is behind makes it no later than the first start."""
+        return self.started_ms - max(0, self.started_wall_ms - issued_at_ms)
+
+    def save(
+        self, lease_until_ms: int, hard_stop_ms: Optional[int] = None, spent: Optional[Spent] = None
+    ) -> None:
+        """The hard stop is for whoever ends the machine when no runner can any more. Raises `OSError`."""
+        self.lease_until_ms = lease_until_ms
+        self.spent = spent
+        told = {
+            "attemptId": self._attempt_id,
+            "boot": self._boot,
+            "monoMs": self._clock.mono_ms(),
+            "wallMs": self._clock.wall_ms(),
+            "startedMs": self.started_ms,
+            "startedWallMs": self.started_wall_ms,
+            "leaseUntilMs": lease_until_ms,
+            "hardStopMs": hard_stop_ms,
+            "spent": spent,
+        }
+        write_whole(self._path, json.dumps(told).encode("utf-8"), is_synced=True)
+
+    def _read(self) -> Optional[dict]:
+        try:
+            with open(self._path, "rb") as file:
+                return json.loads(file.read().decode("utf-8"))
+        except FileNotFoundError:
+            return None
+
+    def _shift_ms(self, told: dict) -> int:
+        """What to add to the instants of the start before this one."""
+        if told["boot"] == self._boot and told["monoMs"] <= self._clock.mono_ms():
+            return 0
+        passed_ms = max(0, self._clock.wall_ms() - told["wallMs"])
+        return self._clock.mono_ms() - passed_ms - told["monoMs"]

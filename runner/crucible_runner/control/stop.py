@@ -1,0 +1,152 @@
+"""Whether the attempt must stop, why, and until when. Pure but for its lock: clocks are arguments."""
+
+import threading
+from typing import Callable, List, NamedTuple, Optional, Tuple
+
+from ..clock import CLOCK_SLACK_MS, Clock
+from .lease import Lease
+from .limits import Limits
+
+# What a provider's notice leaves is not all for the workload: the result must be up before the power goes. A tenth of it,
+# for a notice may be seconds in a test, but never more than this.
+_RESULT_AFTER_NOTICE_MS = 1000
+_UPLOAD_MARGIN_MS = 500
+# An end that is known beforehand is begun in time for a workload that takes as long to save as its checkpoint takes to go up, and
+# for as much as is kept for that.
+_UPLOADS_BEFORE_EXPIRY = 3
+
+
+class Drain(NamedTuple):
+    """A drain that has begun. Instants are monotonic."""
+
+    reason: str
+    began_at_ms: int
+    window_end_ms: int
+    """Nothing but the log and the result is uploaded after it."""
+
+    def kill_at_ms(self, upload_ms: int) -> int:
+        """When the workload must be dead, so that the newest checkpoint can still go up when the last one took `upload_ms`, 0
+        when there was none. No two take the same time: half as much again is kept, and half a second; at most half of the
+        window, for a workload that cannot save leaves nothing to upload."""
+        window_ms = self.window_end_ms - self.began_at_ms
+        kept_ms = upload_ms + upload_ms // 2 + _UPLOAD_MARGIN_MS if upload_ms > 0 else 0
+        return self.window_end_ms - min(kept_ms, window_ms // 2)
+
+
+class Stop:
+    """Gathers the reasons to stop. The first one begins the drain; from then on it is only ever made shorter."""
+
+    def __init__(self, clock: Clock, order: dict, limits: Limits, lease: Lease) -> None:
+        self._clock = clock
+        self._drain_ms: int = order["drainMs"]
+        self._power_off_ms: int = order["powerOffMs"]
+        self._limits = limits
+        self._lease = lease
+        self._lock = threading.Lock()
+        self._usable_until_ms: Optional[int] = order.get("usableUntilMs")
+        self.upload_ms: Callable[[], int] = lambda: 0
+        """How long the last upload of a checkpoint took."""
+        self._asked: Optional[Tuple[str, int]] = None
+        self._told_here: Optional[Tuple[str, int]] = None
+        self._noticed_end_ms: Optional[int] = None
+        self._drain: Optional[Drain] = None
+        self._is_signalled = False
+        self.no_notice_at_ms: Optional[int] = None
+        """Wall clock of the last look for the provider's notice that found none; None where nobody looks."""
+        self.asked_here: Callable[[], Optional[Tuple[str, int]]] = lambda: None
+        """Reason and window of an order to drain that lies on this machine itself: what a signal is about, if there is one."""
+
+    def on_document(self, reason: str, window_ms: int) -> None:
+        """`drain.json` was read now, or one of `drains/`: the first reason stays, and the window that ends first."""
+        with self._lock:
+            self._ask(reason, self._clock.mono_ms() + min(self._drain_ms, window_ms))
+
+    def _ask(self, reason: str, end_ms: int) -> None:
+        if self._asked is None:
+            self._asked = (reason, end_ms)
+        else:
+            self._asked = (self._asked[0], min(self._asked[1], end_ms))
+
+    def on_unknown_document(self) -> None:
+        """`drain.json` is there, and nobody can read it."""
+        self.on_document("superseded", self._drain_ms)
+
+    def on_notice(self, terminate_at_ms: int) -> None:
+        """The provider announces the end of the machine (wall clock)."""
+        left_ms = max(0, terminate_at_ms - self._clock.wall_ms())
+        usable_ms = left_ms - min(_RESULT_AFTER_NOTICE_MS, left_ms // 10)
+        with self._lock:
+            self._interrupt(usable_ms)
+
+    def on_usable_until(self, at_ms: int) -> None:
+        """The machine's reservation has another end than the order says (wall clock)."""
+        with self._lock:
+            self._usable_until_ms = at_ms
+
+    def on_no_notice(self, asked_at_ms: int) -> None:
+        """The provider, asked at this time (wall clock), announced nothing."""
+        if self._noticed_end_ms is None:
+            self.no_notice_at_ms = asked_at_ms
+
+    def on_signal(self) -> None:
+        """Somebody ends the runner: the machine is being shut down. Takes no lock, for it runs in a signal handler."""
+        self._is_signalled = True
+
+    def _interrupt(self, usable_ms: int) -> None:
+        end_ms = self._clock.mono_ms() + min(self._drain_ms, usable_ms)
+        if self._noticed_end_ms is None or end_ms < self._noticed_end_ms:
+            self._noticed_end_ms = end_ms
+
+    def is_draining(self) -> bool:
+        with self._lock:
+            return self._drain is not None
+
+    def look(self) -> Optional[Drain]:
+        """The drain as it stands now, or None while nothing asks for one."""
+        now_ms = self._clock.mono_ms()
+        with self._lock:
+            if self._is_signalled:
+                self._is_signalled = False
+                self._obey_signal(now_ms)
+            reasons = self._reasons(now_ms)
+            if not reasons and self._drain is None:
+                return None
+            ends = [end_ms for _, end_ms in reasons]
+            if self._drain is None:
+                reason, began_at_ms = reasons[0][0], now_ms
+            else:
+                reason, began_at_ms = self._drain.reason, self._drain.began_at_ms
+                ends.append(self._drain.window_end_ms)
+            end_ms = max(began_at_ms, min(ends))
+            self._drain = Drain(reason, began_at_ms, end_ms)
+            return self._drain
+
+    def _obey_signal(self, now_ms: int) -> None:
+        told = self.asked_here()
+        if told is None or told == self._told_here:
+            self._interrupt(self._drain_ms)
+        else:
+            self._told_here = told
+            self._ask(told[0], now_ms + min(self._drain_ms, told[1]))
+
+    def _reasons(self, now_ms: int) -> List[Tuple[str, int]]:
+        """Every reason in force with the end of its window, in their order of rank."""
+        reasons = []
+        if self._asked is not None:
+            reasons.append(self._asked)
+        if self._noticed_end_ms is not None:
+            reasons.append(("interrupted", self._noticed_end_ms))
+        hard_stop = self._limits.hard_stop(now_ms, self._clock.wall_ms())
+        if hard_stop is not None:
+            end_ms = hard_stop.at_ms - self._power_off_ms
+            if self._drain is not None or now_ms >= end_ms - self._drain_ms:
+                reasons.append((hard_stop.reason, end_ms))
+        if self._usable_until_ms is not None:
+            left_ms = self._usable_until_ms - self._clock.wall_ms() - CLOCK_SLACK_MS
+            end_ms = now_ms + left_ms - self._power_off_ms
+            window_ms = max(self._drain_ms, _UPLOADS_BEFORE_EXPIRY * self.upload_ms())
+            if self._drain is not None or now_ms >= end_ms - window_ms:
+                reasons.append(("expired", end_ms))
+        if now_ms >= self._lease.lapses_at_ms:
+            reasons.append(("lease", self._lease.lapses_at_ms + self._drain_ms))
+        return reasons

@@ -1,0 +1,182 @@
+"""Reads what the control plane and the provider have to say, again and again."""
+
+import threading
+from typing import Callable, NamedTuple, Optional
+
+from ..clock import Clock
+from ..documents import DRAIN, LEASE, LIMITS, parse
+from ..keys import Keys
+from ..notices import Look
+from ..shapes import DocumentError, Shape
+from ..store.base import Store
+from ..store.retry import Remark, Trouble
+from .lease import Lease
+from .limits import Limits, Spent
+from .stop import Stop
+
+_LOOK_SECONDS_MAX = 5.0
+# While the machine stops, a shorter window may come whose seconds count.
+_DRAINING_LOOK_SECONDS_MAX = 1.0
+_NOTICE_LOOK_SECONDS = 1.0
+# Of what is not urgent AWS advises to ask every five seconds.
+_LOOKS_PER_HINT = 5
+
+
+class Numbered(NamedTuple):
+    """A document whose name is its number."""
+
+    seq: int
+    key: str
+
+
+class Watch:
+    """`drain.json` with `drains/`, `lease.json` and `limits/`."""
+
+    def __init__(self, store: Store, keys: Keys, remark: Remark) -> None:
+        self._store = store
+        self._keys = keys
+        self._remark = remark
+        self._complaint = ""
+        self._drain_seq = 1
+        self._grant: Optional[dict] = None
+        self.take_grant: Callable[[dict], None] = lambda sealed: None
+        """Uses the sealed credentials of a lease. Raises `ValueError` or `OSError` that says why it cannot."""
+
+    def begin(self, stop: Stop, lease: Lease, limits: Limits, moved: Callable[[], None]) -> None:
+        """`moved` is called whenever the lease has become longer, the limits others, or what is spent of them known."""
+        self._stop = stop
+        self._lease = lease
+        self._limits = limits
+        self._moved = moved
+
+    def start(self, beat_ms: int, clock: Clock) -> None:
+        pause = threading.Event()
+        trouble = Trouble("reading the control plane's documents", self._remark, clock)
+
+        def run() -> None:
+            while True:
+                most = _DRAINING_LOOK_SECONDS_MAX if self._stop.is_draining() else _LOOK_SECONDS_MAX
+                pause.wait(min(beat_ms / 1000, most))
+                try:
+                    self.look()
+                    trouble.passed()
+                except Exception as error:  # whatever it is: it must be read again
+                    trouble.happened(error)
+
+        threading.Thread(target=run, name="documents", daemon=True).start()
+
+    def look(self) -> None:
+        """Reads all of them once."""
+        self._read_drain()
+        lease = self._read(self._keys.lease, LEASE)
+        if lease is not None:
+            before_ms = self._lease.lapses_at_ms
+            is_longer = self._lease.renew(lease) and self._lease.lapses_at_ms > before_ms
+            if self._learn(lease) or is_longer:
+                self._moved()
+            if lease.get("usableUntilMs") is not None:
+                self._stop.on_usable_until(lease["usableUntilMs"])
+            self._take_grant(lease.get("grant"))
+        newest = self._newest_after(self._limits.seq, self._keys.limits)
+        if newest is not None:
+            limits = self._read(newest.key, LIMITS)
+            if limits is not None and self._limits.obey(limits):
+                self._moved()
+                self._remark("obeying limits %d" % limits["seq"])
+
+    def _newest_after(self, seq: int, folder: str) -> Optional[Numbered]:
+        """The document of the highest number in a folder, if that is higher than `seq`."""
+        key = max(self._store.list(folder), default="")
+        number = key[len(folder) : -len(".json")] if key.endswith(".json") else ""
+        return Numbered(int(number), key) if number.isdigit() and int(number) > seq else None
+
+    def _learn(self, lease: dict) -> bool:
+        """What the attempt had cost when the answered beat was sent."""
+        sent_at_ms = self._lease.sent_at_ms(lease["answersBeat"])
+        if sent_at_ms is None or "spentMicroUsd" not in lease:
+            return False
+        return self._limits.learn(Spent(sent_at_ms, lease["spentMicroUsd"]))
+
+    def _take_grant(self, sealed: Optional[dict]) -> None:
+        # The lease may answer a beat of a runner before this one; its grant is as good as any.
+        if sealed is None or sealed == self._grant:
+            return
+        self._grant = sealed
+        try:
+            self.take_grant(sealed)
+        except (ValueError, OSError) as error:
+            self._complain("the grant in lease.json cannot be used: %s" % error)
+
+    def _read_drain(self) -> None:
+        body = self._store.get(self._keys.drain)
+        if body is None:
+            return
+        try:
+            drain = parse(DRAIN, body)
+            self._stop.on_document(drain["reason"], drain["windowMs"])
+        except DocumentError as error:
+            # Whatever it says, somebody wants this machine to stop; reasons of a later version are among it.
+            self._complain("drain.json cannot be understood, stopping all the same: %s" % error)
+            self._stop.on_unknown_document()
+        self._read_shorter_drain()
+
+    def _read_shorter_drain(self) -> None:
+        newest = self._newest_after(self._drain_seq, self._keys.shorter_drains)
+        if newest is None:
+            return
+        drain = self._read(newest.key, DRAIN)
+        self._drain_seq = newest.seq
+        if drain is not None:
+            self._stop.on_document(drain["reason"], drain["windowMs"])
+            self._remark("asked to stop sooner, within %.1f s" % (drain["windowMs"] / 1000))
+
+    def _read(self, key: str, shape: Shape) -> Optional[dict]:
+        body = self._store.get(key)
+        if body is None:
+            return None
+        try:
+            return parse(shape, body)
+        except DocumentError as error:
+            self._complain("%s cannot be understood and is ignored: %s" % (key, error))
+            return None
+
+    def _complain(self, words: str) -> None:
+        if words != self._complaint:
+            self._complaint = words
+            self._remark(words)
+
+
+class Hint(NamedTuple):
+    """Where the provider says that the machine may be taken back sooner than others, and who wants to hear it, once."""
+
+    look: Look
+    heard: Callable[[int], None]
+
+
+def watch_notice(look: Look, stop: Stop, remark: Remark, clock: Clock, hint: Optional[Hint] = None) -> None:
+    """A thread that asks the provider's notice source once a second, and for hints now and then."""
+    pause = threading.Event()
+
+    def run() -> None:
+        complaint, looks, left = "", 0, hint
+        while True:
+            try:
+                asked_at_ms = clock.wall_ms()
+                terminate_at_ms = look()
+                if terminate_at_ms is not None:
+                    stop.on_notice(terminate_at_ms)
+                else:
+                    stop.on_no_notice(asked_at_ms)
+                if left is not None and looks % _LOOKS_PER_HINT == 0:
+                    since_ms = left.look()
+                    if since_ms is not None:
+                        left.heard(since_ms)
+                        left = None
+                looks += 1
+            except OSError as error:
+                if str(error) != complaint:
+                    complaint = str(error)
+                    remark(complaint)
+            pause.wait(_NOTICE_LOOK_SECONDS)
+
+    threading.Thread(target=run, name="notice", daemon=True).start()

@@ -1,0 +1,1 @@
+"""Container images: credentials and pulling."""

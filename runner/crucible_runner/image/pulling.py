@@ -1,0 +1,197 @@
+"""Getting the image that the order names: a login where its registry wants one, and the pull, again while that may help."""
+
+import os
+import re
+import subprocess
+import threading
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional
+
+from ..clock import Clock, in_words
+from ..endings import Failed
+from ..imds import Metadata
+from ..process.container import forget_login
+from ..store.retry import Pauses, Remark
+from ..store.s3.credentials import Keyring, MachineRole, OwnKeys
+from . import ecr
+from .ecr import Login
+
+# How long a registry may fail without a layer more that has come, where the order does not say.
+PATIENCE_MS = 10 * 60_000
+_TELL_MS = 30_000
+_LINES_KEPT = 20
+
+# Docker names no codes; these are its words and those of the registries, containerd's included.
+_DENIED = re.compile(
+    r"unauthorized|denied|authentication required|no basic auth credentials|incorrect username or password"
+    r"|40[13] (?:Unauthorized|Forbidden)|status(?: code)?:? 40[13]|token has expired"
+    # Of Amazon's registry, for a password that is none of its tokens.
+    r"|login attempt to \S+ failed with status: 400",
+    re.IGNORECASE,
+)
+_ABSENT = re.compile(
+    r"manifest unknown|manifest for .* not found|name unknown|repository .* not found|: not found"
+    r"|no matching manifest|does not exist|invalid reference format|unsupported media type",
+    re.IGNORECASE,
+)
+_FULL = re.compile(r"no space left on device", re.IGNORECASE)
+_LAYER = re.compile(r"([0-9a-f]{12}): (.*)")
+_HERE = ("Pull complete", "Already exists")
+_DIGEST = re.compile(r"Digest: (sha256:[0-9a-f]{64})")
+
+
+class Wanted(NamedTuple):
+    """The image, and how its registry is spoken to."""
+
+    image: str
+    login: Optional[Login]
+    """What the order names; where it names none, Amazon's registry is asked in the name of the machine."""
+
+
+class Said(NamedTuple):
+    """What a call of docker came to."""
+
+    code: int
+    lines: List[str]
+
+    @property
+    def words(self) -> str:
+        return self.lines[-1] if self.lines else "no reason given"
+
+
+class Puller:
+    """Raises `Failed` with reason `image`, `image-login`, `registry` or `disk-full` when the image cannot be had."""
+
+    def __init__(self, docker: str, folder: str, clock: Clock, remark: Remark, is_over: Callable[[], bool]) -> None:
+        self._docker = docker
+        self._folder = folder
+        self._clock = clock
+        self._remark = remark
+        self._is_over = is_over
+        self._layers: Dict[str, bool] = {}
+        self._told_ms = 0
+        self._digest: Optional[str] = None
+
+    def pull(self, wanted: Wanted, environment: Mapping[str, str], patience_ms: int) -> None:
+        """Returns without the image only when it `is_over`."""
+        began_ms = since_ms = self._clock.mono_ms()
+        self._remark("pulling the image %s" % wanted.image)
+        pauses, most, is_told = Pauses(), 0, False
+        try:
+            while True:
+                said = self._try(wanted, environment)
+                if said is None or self._is_over():
+                    break
+                if self._is_there(wanted.image):
+                    self._remark("the image is on this machine, and its registry says: %s" % said.words)
+                    return
+                _raise_if_final(wanted.image, said)
+                here = sum(self._layers.values())
+                if here > most:
+                    since_ms, most = self._clock.mono_ms(), here
+                    pauses.reset()
+                if self._clock.mono_ms() - since_ms >= patience_ms:
+                    raise Failed("registry", "the registry of %s does not give it: %s" % (wanted.image, said.words))
+                if not is_told:
+                    self._remark("pulling does not work, trying again: %s" % said.words)
+                    is_told = True
+                pauses.wait(self._is_over)
+                if self._is_over():
+                    return
+        finally:
+            forget_login(self._folder)
+        if not self._is_over():
+            took = (wanted.image, in_words(self._clock.mono_ms() - began_ms), self._digest or "no digest told")
+            self._remark("the image %s is here after %s (%s)" % took)
+
+    def _try(self, wanted: Wanted, environment: Mapping[str, str]) -> Optional[Said]:
+        """What went wrong, or None when the image is there."""
+        own = dict(environment)
+        try:
+            login = wanted.login or _login_of_machine(wanted.image, environment, self._clock)
+        except ecr.Refused as error:
+            raise Failed("image-login", "the machine may not read the image %s: %s" % (wanted.image, error)) from error
+        except OSError as error:
+            return Said(1, ["the registry gives no token: %s" % error])
+        if login is not None:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            own["DOCKER_CONFIG"] = self._folder
+            registry = registry_of(wanted.image)
+            command = [self._docker, "login", "--username", login.username, "--password-stdin"]
+            said = self._call(command + ([registry] if registry else []), own, login.password)
+            if said.code != 0:
+                return said
+        said = self._call([self._docker, "pull", wanted.image], own)
+        return None if said.code == 0 else said
+
+    def _call(self, command: List[str], environment: Mapping[str, str], typed: Optional[str] = None) -> Said:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL if typed is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+        )
+        lines: List[str] = []
+        reader = threading.Thread(target=self._read, args=(process, lines), name="docker", daemon=True)
+        reader.start()
+        if typed is not None:
+            try:
+                process.stdin.write(typed.encode("utf-8"))
+                process.stdin.close()
+            except BrokenPipeError:
+                pass  # it has refused before it asked
+        while reader.is_alive():
+            reader.join(0.2)
+            if self._is_over():
+                process.kill()
+        return Said(process.wait(), lines)
+
+    def _read(self, process: "subprocess.Popen[bytes]", lines: List[str]) -> None:
+        for raw in process.stdout:
+            line = raw.decode("utf-8", "replace").strip()
+            layer, digest = _LAYER.fullmatch(line), _DIGEST.fullmatch(line)
+            if layer is not None:
+                self._layers[layer.group(1)] = layer.group(2) in _HERE or self._layers.get(layer.group(1), False)
+                self._tell()
+            elif digest is not None:
+                self._digest = digest.group(1)
+            elif line:
+                lines.append(line)
+                del lines[:-_LINES_KEPT]
+
+    def _tell(self) -> None:
+        now_ms = self._clock.mono_ms()
+        if now_ms - self._told_ms >= _TELL_MS:
+            if self._told_ms:
+                self._remark("pulling: %d of %d layers are here" % (sum(self._layers.values()), len(self._layers)))
+            self._told_ms = now_ms
+
+    def _is_there(self, image: str) -> bool:
+        """An image that was built on this machine is in no registry."""
+        return self._call([self._docker, "image", "inspect", image], os.environ).code == 0
+
+
+def _raise_if_final(image: str, said: Said) -> None:
+    # Whatever words the name itself is made of.
+    text = "\n".join(said.lines).replace(image, "")
+    if _FULL.search(text):
+        raise Failed("disk-full", "the image %s does not fit on the machine's disk" % image)
+    if _DENIED.search(text):
+        raise Failed("image-login", "the registry does not give the image %s to this machine: %s" % (image, said.words))
+    if _ABSENT.search(text):
+        raise Failed("image", "there is no image %s: %s" % (image, said.words))
+
+
+def _login_of_machine(image: str, environment: Mapping[str, str], clock: Clock) -> Optional[Login]:
+    registry = registry_of(image)
+    if registry is None or ecr.region_of(registry) is None:
+        return None
+    sources = [OwnKeys(environment, environment.get("HOME")), MachineRole(Metadata(environment), clock)]
+    return ecr.ask_for_login(registry, Keyring(sources, clock.wall_ms).get, environment, clock)
+
+
+def registry_of(image: str) -> Optional[str]:
+    """The host of its registry; None for Docker's own, which has none in its names."""
+    first, slash, _ = image.partition("/")
+    return first if slash and ("." in first or ":" in first or first == "localhost") else None
+

@@ -1,0 +1,194 @@
+"""Downloads over HTTP: as often as it takes, going on where it was cut, and only what has changed since the last time."""
+
+import hashlib
+import http.client
+import os
+import urllib.error
+import urllib.request
+from abc import ABC, abstractmethod
+from typing import Callable, Dict, NamedTuple, Optional, TypeVar
+
+from ..clock import Clock
+from ..endings import Failed, is_disk_full
+from ..http_requests import RETRYABLE_STATUS, USER_AGENT
+from ..store.retry import GaveUp, Patience, Pauses
+from .input_cache import Cached, InputCache
+
+T = TypeVar("T")
+
+_BLOCK_BYTES = 1024 * 1024
+_SILENCE_SECONDS = 60.0
+# A server that gives nothing for longer than this is not coming back in time for an expensive machine that waits for it.
+_PATIENCE_MS = 5 * 60_000
+# What has arrived is no part of what the server has now.
+_CHANGED = (412, 416)
+
+
+class Verdict(NamedTuple):
+    """What to make of an error that a server answered with."""
+
+    words: str
+    is_worth_another_try: bool
+
+
+class Origin(ABC):
+    """One thing on a server."""
+
+    name: str
+    """As people wrote it."""
+    cache_name: str
+    """Tells it from everything else that is ever kept."""
+
+    @abstractmethod
+    def open(self, headers: Dict[str, str], timeout: float) -> http.client.HTTPResponse:
+        """Asks for it. Raises `HTTPError` for an answer that is no content, and `OSError` without an answer."""
+
+    @abstractmethod
+    def judge(self, error: urllib.error.HTTPError) -> Verdict:
+        """What an answer that is no content means."""
+
+
+class WebOrigin(Origin):
+    def __init__(self, url: str) -> None:
+        self.name = self.cache_name = url
+
+    def open(self, headers: Dict[str, str], timeout: float) -> http.client.HTTPResponse:
+        request = urllib.request.Request(self.name, headers=dict(headers, **{"User-Agent": USER_AGENT}))
+        return urllib.request.urlopen(request, timeout=timeout)
+
+    def judge(self, error: urllib.error.HTTPError) -> Verdict:
+        words = "the server says %d %s" % (error.code, error.reason)
+        return Verdict(words, error.code in RETRYABLE_STATUS)
+
+
+class _Partial:
+    """What has arrived so far, in the file at `path`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.begin(None, None)
+
+    def begin(self, etag: Optional[str], modified: Optional[str]) -> None:
+        self.size = 0
+        self.digest = hashlib.sha256()
+        self.etag = etag
+        self.modified = modified
+
+    def headers(self) -> Dict[str, str]:
+        """Asks for the rest, where the server can tell that it is the rest of the same."""
+        if self.size == 0 or not self.etag or self.etag.startswith("W/"):
+            return {}
+        return {"Range": "bytes=%d-" % self.size, "If-Match": self.etag}
+
+    def receive(self, response: http.client.HTTPResponse, is_stopped: Callable[[], bool]) -> None:
+        headers, begin = response.headers, self.size
+        if response.status == 206:
+            range_begin = "bytes %d-" % begin
+            if headers.get("ETag") != self.etag or not headers.get("Content-Range", "").startswith(range_begin):
+                self.begin(None, None)
+                raise OSError("the server gave a part that was not asked for")
+        else:
+            begin = 0
+            self.begin(headers.get("ETag"), headers.get("Last-Modified"))
+        with open(self.path, "r+b" if begin > 0 else "wb") as file:
+            file.seek(begin)
+            while True:
+                if is_stopped():
+                    raise GaveUp("there was no time left")
+                block = response.read(_BLOCK_BYTES)
+                if not block:
+                    break
+                file.write(block)
+                self.digest.update(block)
+                self.size += len(block)
+        length = headers.get("Content-Length")
+        if length is not None and self.size - begin != int(length):
+            raise OSError("the connection ended after %d of %s bytes" % (self.size - begin, length))
+
+
+class Downloads:
+    """Fetches what origins have. Raises `Failed('input')` for what cannot be had and `GaveUp` when time is over."""
+
+    def __init__(self, cache: InputCache, clock: Clock, patience: Patience) -> None:
+        self._cache = cache
+        self._clock = clock
+        self._patience = patience
+
+    def fetch(self, origin: Origin, target: str) -> None:
+        """Puts the content at `target`, whose folder exists."""
+        cached = self._cache.find(origin.cache_name)
+        partial = self._download(origin, target + ".part", cached)
+        if partial is None and cached is not None:
+            if self._cache.copy(cached, target):
+                return
+            partial = self._download(origin, target + ".part", None)
+        if partial is None:
+            raise self._failed(origin, "the server gave no content")
+        os.replace(partial.path, target)
+        if partial.etag or partial.modified:
+            told = Cached(origin.cache_name, partial.digest.hexdigest(), partial.etag, partial.modified)
+            self._cache.keep(told, target)
+
+    def read(self, origin: Origin) -> bytes:
+        """A document, whole and in memory."""
+
+        def read() -> bytes:
+            with origin.open({}, _SILENCE_SECONDS) as response:
+                return response.read()
+
+        return self._persist(origin, read, lambda: 0)
+
+    def _download(self, origin: Origin, path: str, cached: Optional[Cached]) -> Optional[_Partial]:
+        """None when the copy that we have is still good."""
+        partial = _Partial(path)
+        known = {}
+        if cached is not None and cached.etag:
+            known["If-None-Match"] = cached.etag
+        if cached is not None and cached.modified:
+            known["If-Modified-Since"] = cached.modified
+
+        def download() -> Optional[_Partial]:
+            try:
+                response = origin.open(partial.headers() or known, _SILENCE_SECONDS)
+            except urllib.error.HTTPError as error:
+                if error.code == 304:
+                    return None
+                if error.code in _CHANGED and partial.size > 0:
+                    partial.begin(None, None)
+                    raise OSError("it has changed meanwhile") from error
+                raise
+            with response:
+                partial.receive(response, self._patience.is_stopped)
+            return partial
+
+        return self._persist(origin, download, lambda: partial.size)
+
+    def _persist(self, origin: Origin, action: Callable[[], T], progress: Callable[[], int]) -> T:
+        """Tries until it is done, or nothing more has come for too long."""
+        pauses = Pauses()
+        until_ms = self._clock.mono_ms() + _PATIENCE_MS
+        most = progress()
+        while True:
+            try:
+                return action()
+            except urllib.error.HTTPError as error:
+                with error:
+                    words, is_worth_another_try = origin.judge(error)
+                if not is_worth_another_try:
+                    raise self._failed(origin, words) from error
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                if is_disk_full(error):
+                    raise
+                words = str(getattr(error, "reason", error)) or type(error).__name__
+            if progress() > most:
+                most = progress()
+                until_ms = self._clock.mono_ms() + _PATIENCE_MS
+                pauses.reset()
+            pauses.wait(self._patience.is_hopeless)
+            if self._patience.is_hopeless():
+                raise GaveUp(words)
+            if self._clock.mono_ms() >= until_ms:
+                raise self._failed(origin, words)
+
+    def _failed(self, origin: Origin, words: str) -> Failed:
+        return Failed("input", "the input %s cannot be fetched: %s" % (origin.name, words))

@@ -1,0 +1,183 @@
+"""Numbers log lines, gathers them into chunks and keeps the chunks on disk until they are in the store."""
+
+import json.encoder
+import os
+import threading
+from typing import Callable, List, NamedTuple, Optional, Tuple
+
+from ..clock import Clock
+from ..documents import dump
+from ..keys import parse_range, range_name
+from ..paths import write_whole
+from .redact import Redactor
+
+CHUNK_BYTES = 256 * 1024
+CHUNK_MS = 2_000
+# Lines that wait for the store; a flood during an outage must not fill the machine's disk.
+WAITING_BYTES_MAX = 256 * 1024 * 1024
+# When the disk takes nothing either, this much waits in memory.
+_MEMORY_BYTES_MAX = 4 * 1024 * 1024
+
+# The encoder in C; it escapes what JSON demands and nothing else.
+_quote = json.encoder.encode_basestring
+
+
+class Chunk(NamedTuple):
+    """Consecutive lines that wait for the store, in a file or, when the disk takes none, in memory."""
+
+    first: int
+    last: int
+    size: int
+    path: Optional[str]
+    body: bytes = b""
+    """Where there is no file."""
+    lost: int = 0
+    """How many lines this chunk stands for without having them."""
+
+    def read(self) -> bytes:
+        if self.path is None:
+            return self.body
+        with open(self.path, "rb") as file:
+            return file.read()
+
+    def discard(self) -> None:
+        if self.path is not None:
+            try:
+                os.unlink(self.path)
+            except OSError:
+                pass
+
+
+class LogBook:
+    """All lines of an attempt in their order. Everything it is given is clean of secrets, or becomes so here."""
+
+    def __init__(self, folder: str, clock: Clock, waiting_bytes_max: int = WAITING_BYTES_MAX) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._waiting_bytes_max = waiting_bytes_max
+        self._lock = threading.Lock()
+        self._open: List[bytes] = []
+        self._open_bytes = 0
+        self._open_since_ms = 0
+        self._waiting: List[Chunk] = []
+        self._taken = 0
+        # What is said before it is known where the numbers begin.
+        self._early: Optional[List[Tuple[str, List[bytes]]]] = []
+        self.lines = 0
+        self.redactor = Redactor(())
+
+    def begin_after(self, last: int) -> None:
+        """Numbers go on after `last`, which is not 0 when a runner before this one has died; its chunks on disk are sent."""
+        for name in sorted(os.listdir(self._folder)):
+            found = parse_range(name)
+            path = os.path.join(self._folder, name)
+            if found is None:
+                os.unlink(path)
+                continue
+            self._waiting.append(Chunk(found[0], found[1], os.path.getsize(path), path))
+            last = max(last, found[1])
+        early, self._early = self._early or [], None
+        self.lines = last
+        for stream, lines in early:
+            self.add(stream, lines)
+
+    def now_ms(self) -> int:
+        """By the clock for durations."""
+        return self._clock.mono_ms()
+
+    def remark(self, text: str) -> None:
+        """A line of the runner itself."""
+        self.add(
+            "runner", [self.redactor.clean(line.encode("utf-8", "replace")) for line in text.splitlines()]
+        )
+
+    def add(self, stream: str, lines: List[bytes]) -> None:
+        """Appends lines that are already clean."""
+        if not lines:
+            return
+        if self._early is not None:
+            self._early.append((stream, lines))
+            return
+        now_ms = self._clock.wall_ms()
+        form = '{"n":%d,"t":' + str(now_ms) + ',"s":"' + stream + '","m":%s}\n'
+        with self._lock:
+            if not self._open:
+                self._open_since_ms = self._clock.mono_ms()
+            for line in lines:
+                self.lines += 1
+                encoded = (form % (self.lines, _quote(line.decode("utf-8", "replace")))).encode("utf-8")
+                self._open.append(encoded)
+                self._open_bytes += len(encoded)
+                if self._open_bytes >= CHUNK_BYTES:
+                    self._close_chunk()
+
+    def close_chunk(self, is_old_enough: Callable[[int], bool]) -> None:
+        """Ends the present chunk when its age in milliseconds says so."""
+        with self._lock:
+            if self._open and is_old_enough(self._clock.mono_ms() - self._open_since_ms):
+                self._close_chunk()
+
+    def take(self, count_max: int) -> List[Chunk]:
+        """The oldest waiting chunks, consecutive; they stay until `sent`."""
+        with self._lock:
+            self._taken = min(count_max, len(self._waiting))
+            return self._waiting[: self._taken]
+
+    def sent(self) -> None:
+        """What was taken is in the store."""
+        with self._lock:
+            del self._waiting[: self._taken]
+            self._taken = 0
+
+    def lost(self, why: str) -> None:
+        """What was taken cannot be read again."""
+        with self._lock:
+            self._replace(0, self._taken, why)
+            self._taken = 0
+
+    def _close_chunk(self) -> None:
+        body = b"".join(self._open)
+        first = self.lines - len(self._open) + 1
+        chunk = Chunk(first, self.lines, len(body), None, body)
+        path = os.path.join(self._folder, range_name(first, self.lines))
+        try:
+            # No sync: it must outlive this process, and a machine without power has no one to send it.
+            write_whole(path, body)
+            chunk = chunk._replace(path=path, body=b"")
+        except OSError:
+            pass  # it waits in memory
+        self._waiting.append(chunk)
+        self._open = []
+        self._open_bytes = 0
+        self._open_since_ms = self._clock.mono_ms()
+        self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        """Keeps what waits within its bounds; lines that are lost leave one line that says how many."""
+        while True:
+            in_memory = sum(chunk.size for chunk in self._waiting if chunk.path is None)
+            in_all = sum(chunk.size for chunk in self._waiting)
+            if in_memory <= _MEMORY_BYTES_MAX and in_all <= self._waiting_bytes_max:
+                return
+            rest = self._waiting[self._taken :]
+            # A gap grows by the chunk after it. The newest chunk stays: a reader wants to see where it goes on.
+            count = 2 if rest and rest[0].lost else 1
+            if len(rest) <= count:
+                return
+            self._replace(self._taken, count, "they came faster than the store took them")
+
+    def _replace(self, at: int, count: int, why: str) -> None:
+        dropped = self._waiting[at : at + count]
+        first, last = dropped[0].first, dropped[-1].last
+        lost = last - first + 1
+        line = {
+            "n": last,
+            "t": self._clock.wall_ms(),
+            "s": "gap",
+            "m": "%d lines were lost: %s" % (lost, why),
+            "lost": lost,
+        }
+        body = dump(line) + b"\n"
+        self._waiting[at : at + count] = [Chunk(first, last, len(body), None, body, lost)]
+        for chunk in dropped:
+            chunk.discard()

@@ -1,0 +1,1 @@
+"""Processes of the workload: starting, watching and ending them."""

@@ -1,0 +1,138 @@
+"""A control group of its own for what the command starts, so that even a process without a parent and without marks is found.
+
+Only the command is in it: guard, runner and leash are outside, and all that is in it may be killed.
+"""
+
+import errno
+import os
+import time
+from typing import Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from ..paths import write_whole
+
+_MOUNTS = "/sys/fs/cgroup/"
+_PREFIX = "crucible-"
+# The kernel counts a killed process as a member for some milliseconds after it has left /proc.
+_BUSY_LOOKS = 50
+_BUSY_LOOK_SECONDS = 0.01
+# Of version 1, in this order: none of these two changes what a process may use.
+_HIERARCHIES = ("name=systemd", "pids")
+
+
+class _Mount(NamedTuple):
+    controllers: Set[str]
+    """Empty for version 2."""
+    root: str
+    folder: str
+
+
+def make(machine: str, record: str) -> Optional[str]:
+    """The machine's group, made below the group of this process, so that its limits hold. `record` is the file that says where
+    it is to those who come later. None where no group can be made."""
+    known = recorded(machine, record)
+    if known is not None:
+        return known
+    for own in _own_groups():
+        folder = os.path.join(own, _PREFIX + machine)
+        try:
+            os.makedirs(folder, exist_ok=True)
+            if folder.startswith(_MOUNTS) and os.access(os.path.join(folder, "cgroup.procs"), os.W_OK):
+                write_whole(record, folder.encode())
+                return folder
+        except OSError:
+            pass
+        remove(folder)
+    return None
+
+
+def recorded(machine: str, record: str) -> Optional[str]:
+    """The group that an earlier runner made, if it still exists."""
+    try:
+        with open(record) as file:
+            folder = os.path.normpath(file.read(4096))
+    except (OSError, ValueError):
+        return None
+    # The job may have written to the record.
+    is_ours = folder.startswith(_MOUNTS) and os.path.basename(folder) == _PREFIX + machine
+    return folder if is_ours and os.path.isdir(folder) else None
+
+
+def enter(folder: str) -> None:
+    """Moves this process there. Where that is refused, it is still found by its other marks."""
+    try:
+        with open(os.path.join(folder, "cgroup.procs"), "w") as file:
+            file.write("0")
+    except OSError:
+        pass
+
+
+def members(folder: str) -> Set[int]:
+    """The processes in it and in the groups below it."""
+    found: Set[int] = set()
+    for group, _, _ in os.walk(folder):
+        try:
+            with open(os.path.join(group, "cgroup.procs")) as file:
+                found |= {int(line) for line in file}
+        except (OSError, ValueError):
+            continue
+    # 0 is a process that cannot be seen from here.
+    return found - {0}
+
+
+def kill(folder: str) -> None:
+    """Kills all of it at once, also what is started at the same moment (version 2, since Linux 5.14)."""
+    try:
+        with open(os.path.join(folder, "cgroup.kill"), "w") as file:
+            file.write("1")
+    except OSError:
+        pass
+
+
+def remove(folder: str) -> None:
+    """Of what is empty. A process that hangs in the kernel keeps its group."""
+    for group, _, _ in os.walk(folder, topdown=False):
+        for _ in range(_BUSY_LOOKS):
+            try:
+                os.rmdir(group)
+            except OSError as error:
+                if error.errno == errno.EBUSY:
+                    time.sleep(_BUSY_LOOK_SECONDS)
+                    continue
+            break
+
+
+def _own_groups() -> Iterator[str]:
+    """The groups of this process, version 2 first."""
+    try:
+        mounts = _mounts()
+        with open("/proc/self/cgroup") as file:
+            lines = [line.rstrip("\n").split(":", 2) for line in file]
+    except OSError:
+        return
+    wanted: List[Tuple[str, ...]] = [(), *((name,) for name in _HIERARCHIES)]
+    for names in wanted:
+        for _, controllers, path in lines:
+            own = set(filter(None, controllers.split(",")))
+            if own != set(names) and not (names and set(names) <= own):
+                continue
+            for mount in mounts:
+                if (mount.controllers >= own if own else not mount.controllers) and _is_below(path, mount.root):
+                    yield os.path.normpath(os.path.join(mount.folder, os.path.relpath(path, mount.root)))
+
+
+def _is_below(path: str, root: str) -> bool:
+    return (path.rstrip("/") + "/").startswith(root.rstrip("/") + "/")
+
+
+def _mounts() -> List[_Mount]:
+    """proc_pid_mountinfo(5)."""
+    found = []
+    with open("/proc/self/mountinfo") as file:
+        for line in file:
+            head, _, tail = line.partition(" - ")
+            fields, kinds = head.split(), tail.split()
+            if kinds and kinds[0] == "cgroup2":
+                found.append(_Mount(set(), fields[3], fields[4]))
+            elif kinds and kinds[0] == "cgroup":
+                found.append(_Mount(set(kinds[2].split(",")), fields[3], fields[4]))
+    return found

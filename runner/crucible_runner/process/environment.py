@@ -1,0 +1,89 @@
+"""The workload's environment: what the order says, and as little as possible of the machine's own."""
+
+import os
+import re
+import shutil
+from typing import Dict, Mapping
+
+from ..paths import Paths
+from .processes import MACHINE_VARIABLE
+from .user import variables
+
+# No credential of the machine reaches the workload: only what is named here is passed on.
+_PASSED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TERM|TMPDIR|LD_LIBRARY_PATH"
+    r"|CUDA_.*|NVIDIA_.*|VIRTUAL_ENV|CONDA_.*|\w+_proxy|\w+_PROXY"
+)
+# A container has a world of its own; of the machine's it needs no more than the way out.
+_PASSED_TO_CONTAINER = re.compile(r"\w+_proxy|\w+_PROXY")
+
+
+class Facts:
+    """What the environment is made of beside the machine's own."""
+
+    def __init__(self, order: dict, secrets: Mapping[str, str], paths: Paths, checkpoint_dir: str) -> None:
+        self.order = order
+        self.secrets = secrets
+        self.paths = paths
+        self.checkpoint_dir = checkpoint_dir
+        self.has_user = False
+        """The commands run as a user of the job's own."""
+        self.image_password = ""
+        """For the image's registry, where the order names a login."""
+        self.resume_from = ""
+        """Absolute path of the restored checkpoint; empty without one."""
+
+
+def workload_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]:
+    """The environment of a command that runs on the machine itself."""
+    result = {name: value for name, value in own.items() if _PASSED.fullmatch(name)}
+    result["PATH"] = _path_with_python(result.get("PATH", os.defpath), facts.paths)
+    if facts.has_user:
+        result.update(variables(facts.paths.home, facts.paths.scratch, result["PATH"]))
+    result.update(_own_variables(facts))
+    return result
+
+
+def container_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]:
+    """The variables that a container gets."""
+    result = {name: value for name, value in own.items() if _PASSED_TO_CONTAINER.fullmatch(name)}
+    result.update(_own_variables(facts))
+    return result
+
+
+def _own_variables(facts: Facts) -> Dict[str, str]:
+    order, paths = facts.order, facts.paths
+    result = {"PYTHONUNBUFFERED": "1"}
+    result.update(order["env"])
+    result.update(facts.secrets)
+    result.update(
+        {
+            "CRUCIBLE_JOB_ID": order["jobId"],
+            "CRUCIBLE_JOB_NAME": order["jobName"],
+            "CRUCIBLE_ATTEMPT": str(order["attempt"]),
+            "CRUCIBLE_CHECKPOINT_DIR": facts.checkpoint_dir,
+            "CRUCIBLE_OUTPUT_DIR": paths.output,
+            "CRUCIBLE_CONTROL_DIR": paths.control,
+            MACHINE_VARIABLE: order["attemptId"],
+        }
+    )
+    result.pop("CRUCIBLE_RESUME_FROM", None)
+    if facts.resume_from:
+        result["CRUCIBLE_RESUME_FROM"] = facts.resume_from
+    every_ms = order["checkpoint"]["everyMs"]
+    if every_ms > 0:
+        result["CRUCIBLE_CHECKPOINT_EVERY_SECONDS"] = ("%.3f" % (every_ms / 1000)).rstrip("0").rstrip(".")
+    search = [paths.helper] + ([result["PYTHONPATH"]] if result.get("PYTHONPATH") else [])
+    result["PYTHONPATH"] = os.pathsep.join(search)
+    return result
+
+
+def _path_with_python(path: str, paths: Paths) -> str:
+    """Where `python` is missing but `python3` is not, scripts that say `python` work all the same."""
+    python3 = shutil.which("python3", path=path)
+    if shutil.which("python", path=path) is not None or python3 is None:
+        return path
+    link = os.path.join(paths.bin, "python")
+    if not os.path.lexists(link):
+        os.symlink(python3, link)
+    return path + os.pathsep + paths.bin

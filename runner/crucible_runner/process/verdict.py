@@ -1,0 +1,79 @@
+"""What the end of the workload means. Pure."""
+
+import signal
+from typing import List, NamedTuple, Optional
+
+from ..endings import DRAIN_WORDS, Ending
+from .leash import GOOD_ORDER
+from .symptoms import last_words
+
+_MESSAGE_MAX = 500
+
+
+class End(NamedTuple):
+    """How a command ended."""
+
+    status: int
+    """Its exit code, or the number of the signal that ended it, negative."""
+    was_asked_to_stop: bool
+    was_killed: bool
+    """By the runner."""
+    error_lines: List[str]
+    is_disk_full: bool
+    is_out_of_memory: bool
+    """The kernel has killed something for want of memory meanwhile."""
+
+    @property
+    def is_in_good_order(self) -> bool:
+        """It ended because it was done, or had saved what it wanted to save."""
+        if self.was_killed:
+            return False
+        return self.status in GOOD_ORDER if self.was_asked_to_stop else self.status == 0
+
+
+def judge(end: End, drain_reason: Optional[str], is_done: bool) -> Ending:
+    """The attempt's ending; `is_done` when progress says that the last step is done."""
+    code, name = (end.status, None) if end.status >= 0 else (None, signal_name(-end.status))
+    if end.was_asked_to_stop or end.was_killed:
+        if not (end.status == 0 and is_done):
+            reason = drain_reason or "interrupted"
+            how = "had to be killed" if end.was_killed else describe(end)
+            return Ending(
+                "stopped", reason, _sentence("%s; the command %s" % (DRAIN_WORDS[reason], how)), code, name
+            )
+    elif end.status != 0:
+        reason = "disk-full" if end.is_disk_full else "workload"
+        return Ending("failed", reason, failure_words("the command", end), code, name)
+    return Ending("succeeded", "completed", "The command ended with exit code 0.", code, name)
+
+
+def failure_words(what: str, end: End) -> str:
+    """One sentence about a command that failed, with its last words."""
+    words = "%s %s" % (what, describe(end))
+    if end.is_disk_full:
+        words += "; the machine's disk is full"
+    said = last_words(end.error_lines)
+    return _sentence(words) if said is None else _sentence(words + ": " + said)
+
+
+def describe(end: End) -> str:
+    number = -end.status if end.status < 0 else end.status - 128
+    memory = ", most likely out of memory" if number == signal.SIGKILL and end.is_out_of_memory else ""
+    if end.status < 0:
+        return "was killed by %s%s" % (signal_name(number), memory)
+    if number > 0 and signal_name(number) != str(number):
+        return "ended with exit code %d, as after %s%s" % (end.status, signal_name(number), memory)
+    return "ended with exit code %d" % end.status
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def _sentence(words: str) -> str:
+    shortened = words if len(words) <= _MESSAGE_MAX else words[:_MESSAGE_MAX] + "..."
+    sentence = shortened[0].upper() + shortened[1:]
+    return sentence if sentence.endswith((".", "!", "?")) else sentence + "."

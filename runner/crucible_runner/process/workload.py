@@ -1,0 +1,184 @@
+"""One command of the order while it runs: its processes, its output, its end."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections import deque
+from typing import Deque, List, Mapping, NamedTuple, Optional
+
+from ..logs.book import LogBook
+from ..logs.lines import LineSplitter
+from ..progress import Progress
+from . import container, processes
+from .user import environment_file
+
+_READ_BYTES = 64 * 1024
+_ERROR_LINES_KEPT = 20
+_BAR_LOOK_MS = 1_000
+# How long after the last process has ended its output may still be on its way through a pipe.
+_OUTPUT_SECONDS = 5.0
+
+
+class Machine(NamedTuple):
+    """What a command must know of the machine that it runs on."""
+
+    attempt_id: str
+    guard: int
+    lock: int
+    group: Optional[str] = None
+    user: Optional[int] = None
+    """What its commands run as, if not as the runner does."""
+
+
+class Sink(NamedTuple):
+    """Where the command's output goes."""
+
+    book: LogBook
+    progress: Progress
+
+
+class Workload:
+    """A command that has been started. `ended` is set when it and everything that it started are gone."""
+
+    def __init__(self, machine: Machine, sink: Sink, docker: Optional[str] = None) -> None:
+        self._machine = machine
+        self._sink = sink
+        self._docker = docker
+        self._container = container.container_name(machine.attempt_id) if docker else None
+        self.ended = threading.Event()
+        self._leash: Optional["subprocess.Popen[bytes]"] = None
+        self.is_asked_to_stop = False
+        self.is_killed = False
+        self.error_lines: Deque[str] = deque(maxlen=_ERROR_LINES_KEPT)
+
+    def start(self, command: List[str], environment: Mapping[str, str], folder: str) -> None:
+        """Raises `OSError` when the system can start no process."""
+        # The runner as it was started: the zipapp, or its folder in a checkout.
+        program = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        leash = [
+            sys.executable,
+            "-I",
+            "-S",
+            program,
+            "leash",
+            self._machine.attempt_id,
+            str(self._machine.guard),
+        ]
+        leash += [str(self._machine.lock), self._container or "", self._machine.group or ""]
+        files, user = [self._machine.lock], ""
+        if self._machine.user is not None:
+            # The leash is root, and runs in the runner's environment.
+            files.append(environment_file(environment))
+            user, environment = "%d:%d" % (self._machine.user, files[1]), os.environ
+        try:
+            self._leash = self._start_leash(leash + [user] + command, environment, folder, files)
+        finally:
+            for file in files[1:]:
+                os.close(file)
+        self._readers = [
+            threading.Thread(target=self._read, args=("out", self._leash.stdout), name="out", daemon=True),
+            threading.Thread(target=self._read, args=("err", self._leash.stderr), name="err", daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+        threading.Thread(target=self._wait, name="wait", daemon=True).start()
+
+    @staticmethod
+    def _start_leash(
+        arguments: List[str], environment: Mapping[str, str], folder: str, files: List[int]
+    ) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=dict(environment),
+            start_new_session=True,
+            pass_fds=files,
+        )
+
+    @property
+    def status(self) -> int:
+        """Once ended: the exit code, or the number of the signal that ended it, negative."""
+        code = self._leash.returncode if self._leash is not None else None
+        return code if code is not None else -signal.SIGKILL
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM to the process group of the command."""
+        self.is_asked_to_stop = True
+        if self._container is not None and self._docker is not None:
+            container.ask_to_stop(self._docker, self._container)
+        else:
+            self._leash.terminate()
+
+    def ask_to_save(self, number: int) -> None:
+        """The signal that the program takes as a request to save, to all that it runs and that has a handler for it: others would
+        die of it."""
+        for pid in self._programs():
+            if processes.catches(pid, number):
+                processes.send(pid, number)
+
+    def handles_request_to_stop(self) -> bool:
+        """Whether some program of the command does not die of SIGTERM. True where the system does not tell."""
+        programs = self._programs()
+        return not programs or any(not processes.dies_of_sigterm(pid) for pid in programs)
+
+    def _programs(self) -> List[int]:
+        leash = self._leash.pid if self._leash is not None else -1
+        return [pid for pid in self.processes() if pid != leash and not container.is_own(pid)]
+
+    def kill(self) -> None:
+        """Ends the command and everything that it started."""
+        self.is_killed = True
+        if self._container is not None:
+            container.remove_container(self._container, self._docker)
+        processes.end_all(self._machine.attempt_id, self._roots(), [self._machine.guard])
+
+    def processes(self) -> List[int]:
+        """Everything that the command has running."""
+        if self._leash is None:
+            return []
+        return list(processes.of_machine(self._machine.attempt_id, self._roots(), [self._machine.guard]))
+
+    def _roots(self) -> List[int]:
+        """Whose descendants are the command's. What loses its parent comes to the guard, while that lives."""
+        guard = [self._machine.guard] if os.getppid() == self._machine.guard else []
+        return guard + ([self._leash.pid] if self._leash is not None else [])
+
+    def _wait(self) -> None:
+        self._leash.wait()
+        # When the leash itself was killed, what it held is still there.
+        processes.end_all(self._machine.attempt_id, self._roots(), [self._machine.guard])
+        for reader in self._readers:
+            reader.join(_OUTPUT_SECONDS)
+        self.ended.set()
+
+    def _read(self, name: str, stream) -> None:
+        book, progress = self._sink
+        splitter = LineSplitter(lambda: book.redactor)
+        descriptor = stream.fileno()
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        while True:
+            # A bar that stands still becomes a line too, once its time has come.
+            if splitter.is_waiting and not poll.poll(_BAR_LOOK_MS):
+                book.add(name, splitter.tick(book.now_ms()))
+                continue
+            data = os.read(descriptor, _READ_BYTES)
+            try:
+                lines = splitter.feed(data, book.now_ms()) if data else splitter.end()
+                book.add(name, lines)
+                progress.see(splitter.writings)
+                if name == "err":
+                    self.error_lines.extend(
+                        line.decode("utf-8", "replace") for line in lines[-_ERROR_LINES_KEPT:]
+                    )
+            except Exception:
+                traceback.print_exc()  # the command must never wait for somebody to read what it writes
+            if not data:
+                return

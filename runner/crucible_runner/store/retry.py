@@ -1,0 +1,85 @@
+"""Trying again while the store does not answer."""
+
+import time
+from typing import Callable, NamedTuple, Optional, TypeVar
+
+from ..clock import Clock, in_words
+from .base import StoreError
+
+T = TypeVar("T")
+Remark = Callable[[str], None]
+
+_FIRST_PAUSE_SECONDS = 0.25
+_LONGEST_PAUSE_SECONDS = 15.0
+_LOOK_SECONDS = 0.1
+
+
+class GaveUp(Exception):
+    """It did not work and there is no time to go on trying."""
+
+
+class Patience(NamedTuple):
+    """How long to go on with what must be done before the workload starts."""
+
+    is_stopped: Callable[[], bool]
+    """Somebody asks to stop: also what goes well is given up."""
+    is_hopeless: Callable[[], bool]
+    """Stopped, or too late to go on trying what does not work."""
+
+
+class Trouble:
+    """One thing that the store is asked to do again and again; says once that it fails, and once that it works again."""
+
+    def __init__(self, doing: str, remark: Remark, clock: Clock) -> None:
+        self._doing = doing
+        self._remark = remark
+        self._clock = clock
+        self._since_ms: Optional[int] = None
+
+    def happened(self, error: Exception) -> None:
+        if self._since_ms is None:
+            self._since_ms = self._clock.mono_ms()
+            self._remark("%s does not work, trying again: %s" % (self._doing, error))
+
+    def passed(self) -> None:
+        if self._since_ms is not None:
+            lasted_ms = self._clock.mono_ms() - self._since_ms
+            self._since_ms = None
+            self._remark("%s works again after %s" % (self._doing, in_words(lasted_ms)))
+
+
+class Pauses:
+    """Growing pauses between tries."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._seconds = _FIRST_PAUSE_SECONDS
+
+    def wait(self, is_over: Callable[[], bool]) -> None:
+        """Waits for the next pause, or until `is_over`."""
+        end = time.monotonic() + self._seconds
+        self._seconds = min(self._seconds * 2, _LONGEST_PAUSE_SECONDS)
+        while not is_over():
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(left, _LOOK_SECONDS))
+
+
+def persist(action: Callable[[], T], is_over: Callable[[], bool], trouble: Trouble) -> T:
+    """Does it until the store has done it. Raises `GaveUp` when `is_over` comes first; the first try is always made."""
+    pauses = Pauses()
+    while True:
+        try:
+            result = action()
+        except StoreError as error:
+            trouble.happened(error)
+            last = error
+        else:
+            trouble.passed()
+            return result
+        pauses.wait(is_over)
+        if is_over():
+            raise GaveUp(str(last)) from last

@@ -1,0 +1,171 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import type { PricePath } from '../../../backends/backend'
+import type { WatchInput } from '../../../core/activities'
+import type { Lease } from '../../../core/documents'
+import { microUsd } from '../../../core/money'
+import type { Observation } from '../../../core/observation'
+import { HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { DEFAULT_TIMING } from '../../../core/timing'
+import { BudgetWatch } from '../../../activities/watch/budget'
+import { MachineWatch } from '../../../activities/watch/machine'
+import { AttemptDocuments } from '../../../activities/documents'
+import { layout } from '../../../storage/layout'
+import { StoreError } from '../../../storage/store'
+import { Place } from '../place'
+
+const RUNNING: Observation = { state: 'running' }
+/** Silence is not what is looked at here. */
+const TIMING = { ...DEFAULT_TIMING, silenceMs: 100 * HOUR_MS }
+const RESERVE_MS = TIMING.drainMs + 2 * TIMING.powerOffMs + 3 * TIMING.beatMs
+/** Half a dollar an hour, as the provider tells; at most one. */
+const HALF = microUsd(0.5)
+const DEAREST = microUsd(1)
+
+let place: Place
+let input: WatchInput
+let startMs: number
+let nowMs: number
+let prices: () => Promise<PricePath>
+let seq: number
+
+beforeEach(async () => {
+  place = await Place.make()
+  const { order, handle } = place.launched()
+  startMs = nowMs = handle.launchedAtMs
+  seq = 0
+  const limits = {
+    seq: 0,
+    deadlineAtMs: null,
+    budget: { microUsd: microUsd(2), priceMaxMicroUsdPerHour: DEAREST },
+  }
+  const offers = order.offers.map((offer) => ({
+    ...offer,
+    priceMicroUsdPerHour: HALF,
+    priceMaxMicroUsdPerHour: DEAREST,
+  }))
+  input = {
+    order: { ...order, offers, priceMaxMicroUsdPerHour: DEAREST, runner: { ...order.runner, limits } },
+    handle: { ...handle, realised: { ...handle.realised, priceMicroUsdPerHour: HALF } },
+    ...{ timing: TIMING, isRunning: true },
+  }
+  await new AttemptDocuments(place.store, order, () => startMs).putOrder(input.order.runner)
+  prices = async () => ({ prices: [{ fromAtMs: startMs, priceMicroUsdPerHour: HALF }], knownToAtMs: nowMs })
+})
+afterEach(() => place.dispose())
+
+const watch = (over: Partial<WatchInput> = {}): MachineWatch =>
+  new MachineWatch(
+    { store: place.store, now: () => nowMs, backend: { prices: () => prices() } },
+    { ...input, ...over },
+  )
+const lease = (): Promise<Lease | undefined> =>
+  place.read<Lease>(layout.lease(input.order.jobId, input.order.attempt))
+
+async function lookAt(one: MachineWatch, afterStartMs: number, { isBeating = true } = {}): Promise<unknown> {
+  nowMs = startMs + afterStartMs
+  if (isBeating) await place.beat(input.order, { seq: ++seq })
+  return one.check(RUNNING, true)
+}
+
+describe('the money of a machine that runs', () => {
+  it('is told with the lease, the oftener the less is left', async () => {
+    const one = watch()
+    await lookAt(one, 0)
+    expect(await lease()).toMatchObject({ seq: 1, spentMicroUsd: 0 })
+    // Two dollars do for two hours at the dearest price; a lease alone is renewed after half an hour.
+    await lookAt(one, 29 * MINUTE_MS)
+    expect(await lease()).toMatchObject({ seq: 1 })
+    await lookAt(one, 30 * MINUTE_MS)
+    expect(await lease()).toMatchObject({
+      ...{ seq: 2, spentMicroUsd: microUsd(0.25) },
+      metered: { costMicroUsd: microUsd(0.25), priceMicroUsdPerHour: HALF },
+    })
+    await lookAt(one, 3.5 * HOUR_MS)
+    const { seq: before } = (await lease())!
+    await lookAt(one, 3.5 * HOUR_MS + 5 * MINUTE_MS)
+    expect((await lease())!.seq).toBeGreaterThan(before)
+  })
+
+  it('counts what the provider may not have told yet at the dearest price, and all of it where it tells nothing', async () => {
+    const one = watch()
+    prices = async () => ({
+      prices: [{ fromAtMs: startMs, priceMicroUsdPerHour: HALF }],
+      knownToAtMs: nowMs - 6 * MINUTE_MS,
+    })
+    await lookAt(one, HOUR_MS)
+    expect(await lease()).toMatchObject({ spentMicroUsd: microUsd(0.45) + microUsd(0.1) })
+    prices = () => Promise.reject(new Error('silent'))
+    await lookAt(one, 2 * HOUR_MS)
+    // What was told before holds.
+    expect(await lease()).toMatchObject({ spentMicroUsd: microUsd(1.55) })
+    await lookAt(watch(), HOUR_MS, { isBeating: false })
+  })
+
+  it('reaches its budget by what it really cost, with time to end a machine that does not obey; and says so once', async () => {
+    const one = watch()
+    // At the dearest price it would be over after two hours.
+    expect(await lookAt(one, 3 * HOUR_MS)).toBeUndefined()
+    expect(await lookAt(one, 4 * HOUR_MS - 2 * RESERVE_MS - MINUTE_MS, { isBeating: false })).toBeUndefined()
+    expect(await lookAt(one, 4 * HOUR_MS - RESERVE_MS, { isBeating: false })).toEqual({ kind: 'budget' })
+    expect(await lookAt(one, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
+    const told = watch({ isBudgetReached: true })
+    expect(await lookAt(told, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
+  })
+
+  it('knows of more money before it says that there is none, whether or not its runner has read of it', async () => {
+    const one = watch()
+    await lookAt(one, 0)
+    const budget = { microUsd: microUsd(20), priceMaxMicroUsdPerHour: DEAREST }
+    await new AttemptDocuments(place.store, input.order, () => nowMs).putLimits({
+      ...{ seq: 1, deadlineAtMs: null, budget },
+    })
+    expect(await lookAt(one, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
+  })
+
+  it('says nothing of a budget while the store cannot tell of more money, nor before it is known what was told', async () => {
+    const budget = { microUsd: microUsd(20), priceMaxMicroUsdPerHour: DEAREST }
+    await new AttemptDocuments(place.store, input.order, () => nowMs).putLimits({
+      ...{ seq: 1, deadlineAtMs: null, budget },
+    })
+    const silent = (): never => {
+      throw new StoreError('silent', { isTransient: true })
+    }
+    const list = jest.spyOn(place.store, 'list').mockImplementation(silent)
+    const read = jest.spyOn(place.store, 'get').mockImplementation(silent)
+    const one = watch()
+    nowMs = startMs + 4 * HOUR_MS
+    expect(await one.check(RUNNING, true)).toBeUndefined()
+    read.mockRestore()
+    expect(await one.check(RUNNING, true)).toBeUndefined()
+    list.mockRestore()
+    expect(await one.check(RUNNING, true)).toBeUndefined()
+  })
+
+  it('lets an order of before, without a budget, go on as long as it likes', async () => {
+    const runner = { ...input.order.runner, limits: { seq: 0, deadlineAtMs: null, runMs: null } }
+    const old = { order: { ...input.order, runner } } as unknown as WatchInput
+    const one = watch(old)
+    await lookAt(one, 0)
+    expect(await lease()).toMatchObject({ seq: 1 })
+    expect(await lookAt(one, 40 * HOUR_MS)).toBeUndefined()
+    expect(await lease()).toMatchObject({ seq: 2 })
+  })
+
+  it('goes on from what an earlier watch has told, should the provider be silent since', async () => {
+    prices = () => Promise.reject(new Error('silent'))
+    const documents = new AttemptDocuments(place.store, input.order, () => nowMs)
+    const budget = new BudgetWatch(input, {
+      backend: { prices: () => prices() },
+      documents,
+      now: () => nowMs,
+    })
+    nowMs = startMs + 2 * HOUR_MS
+    // At the dearest price it would all be spent.
+    const told = { seq: 1, answersBeat: 1, ttlMs: 1, spentMicroUsd: microUsd(0.5) }
+    budget.restore({ lease: told, renewedAtMs: startMs + HOUR_MS })
+    expect(await budget.isReached()).toBe(false)
+    const { spentMicroUsd } = await budget.report()
+    expect(spentMicroUsd).toBeGreaterThanOrEqual(microUsd(1.5))
+    expect(spentMicroUsd).toBeLessThan(microUsd(1.52))
+  })
+})

@@ -1,0 +1,26 @@
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { readPlan } from '../../../../backends/ec2/sdk/plan'
+import { stopClouds, testCloud } from '../../../sim/support'
+
+afterEach(stopClouds)
+
+describe('the plan of an account', () => {
+  it.each(['free', 'paid'] as const)('is read over the wire: %s', async (plan) => {
+    const { cloud } = await testCloud({ plan })
+    const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
+    const sts = new STSClient({ endpoint: cloud.endpoint, region: 'eu-west-1', credentials })
+    const ask = () => readPlan(sts, { endpoint: cloud.endpoint, signal: AbortSignal.timeout(20_000) })
+    expect(await ask()).toBe(plan)
+    expect((await sts.send(new GetCallerIdentityCommand({}))).Account).toBe('111122223333')
+    expect(await ask()).toBe(plan)
+  })
+
+  it('is an error where the caller may not read it', async () => {
+    const { cloud } = await testCloud({ users: { ann: { accessKeyId: 'ann', secretAccessKey: 's' } } })
+    const credentials = { accessKeyId: 'ann', secretAccessKey: 's' }
+    const sts = new STSClient({ endpoint: cloud.endpoint, region: 'us-east-1', credentials })
+    const reading = readPlan(sts, { endpoint: cloud.endpoint, signal: AbortSignal.timeout(20_000) })
+    await expect(reading).rejects.toMatchObject({ code: 'AccessDeniedException', reach: 'answered' })
+  })
+})
