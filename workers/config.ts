@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
 import { BACKENDS, type ReadSettings } from '../backends/registry'
 import type { MicroUsd } from '../core/money'
@@ -222,7 +223,13 @@ const ROLE_ARN_PATTERN = /^arn:[\w-]*:iam:[\w-]*:\w*:role\/[\w+=,.@/-]+$/
 function readGrants(env: Environment): GrantSettings {
   const told = (name: string): string | undefined => env[name]?.trim() || undefined
   const roleArn = told('CRUCIBLE_GRANT_ROLE')
-  const [keyId, secret] = [told('CRUCIBLE_GRANT_ACCESS_KEY_ID'), told('CRUCIBLE_GRANT_SECRET_ACCESS_KEY')]
+  const file = told('CRUCIBLE_GRANT_CREDENTIALS_FILE')
+  let [keyId, secret] = [told('CRUCIBLE_GRANT_ACCESS_KEY_ID'), told('CRUCIBLE_GRANT_SECRET_ACCESS_KEY')]
+  if (file !== undefined && (keyId ?? secret ?? roleArn) !== undefined)
+    throw new ConfigError([
+      'CRUCIBLE_GRANT_CREDENTIALS_FILE is set together with another CRUCIBLE_GRANT_ variable: keep one of them',
+    ])
+  if (file !== undefined) ({ keyId, secret } = readGrantKeys(file))
   if (roleArn !== undefined && !ROLE_ARN_PATTERN.test(roleArn))
     throw new ConfigError([
       `CRUCIBLE_GRANT_ROLE is "${roleArn}": write the ARN of a role, such as arn:aws:iam::123456789012:role/crucible-grant`,
@@ -237,6 +244,25 @@ function readGrants(env: Environment): GrantSettings {
       'CRUCIBLE_GRANT_ACCESS_KEY_ID and CRUCIBLE_GRANT_SECRET_ACCESS_KEY belong together: set both, or neither',
     ])
   return { keys: { keyId, secret } }
+}
+
+/** The keys of a file in the format of `~/.aws/credentials`, from its only profile. Throws a `ConfigError`. */
+function readGrantKeys(file: string): { keyId: string; secret: string } {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError([
+      `CRUCIBLE_GRANT_CREDENTIALS_FILE is "${file}", which cannot be read (${(error as Error).message}): name a readable file`,
+    ])
+  }
+  const valuesOf = (key: string): string[] =>
+    [...text.matchAll(new RegExp(`^\\s*${key}\\s*=\\s*(\\S+)\\s*$`, 'gim'))].map(([, value]) => value!)
+  const [keyIds, secrets] = [valuesOf('aws_access_key_id'), valuesOf('aws_secret_access_key')]
+  if (keyIds.length === 1 && secrets.length === 1) return { keyId: keyIds[0]!, secret: secrets[0]! }
+  throw new ConfigError([
+    `CRUCIBLE_GRANT_CREDENTIALS_FILE is "${file}": write one profile with aws_access_key_id = ... and aws_secret_access_key = ...`,
+  ])
 }
 
 /** The backends whose free places are counted. */

@@ -75,6 +75,15 @@ describe('the configuration of a worker', () => {
     expect(read({ CRUCIBLE_GRANT_ROLE: ROLE }).grants).toEqual({ roleArn: ROLE })
     const keys = { CRUCIBLE_GRANT_ACCESS_KEY_ID: 'AKIA', CRUCIBLE_GRANT_SECRET_ACCESS_KEY: 's' }
     expect(read(keys).grants).toEqual({ keys: { keyId: 'AKIA', secret: 's' } })
+    const file = join(home, 'credentials')
+    writeFileSync(file, '[default]\naws_access_key_id = AKIA2\naws_secret_access_key=a/b+c=\n')
+    const fromFile = { CRUCIBLE_GRANT_CREDENTIALS_FILE: file }
+    expect(read(fromFile).grants).toEqual({ keys: { keyId: 'AKIA2', secret: 'a/b+c=' } })
+    expect(problemsOf({ ...fromFile, CRUCIBLE_GRANT_ROLE: ROLE })).toEqual([
+      expect.stringContaining('CRUCIBLE_GRANT_CREDENTIALS_FILE is set together with another'),
+    ])
+    writeFileSync(file, '[a]\naws_access_key_id = K\n[b]\naws_access_key_id = K\naws_secret_access_key = s\n')
+    expect(problemsOf(fromFile)).toEqual([expect.stringContaining('write one profile with')])
   })
 
   it('gives the backend a place under the home, unless it is told another', () => {
@@ -131,6 +140,10 @@ describe('a bad value', () => {
         CRUCIBLE_GRANT_SECRET_ACCESS_KEY: 's',
       },
       /^CRUCIBLE_GRANT_ROLE and CRUCIBLE_GRANT_ACCESS_KEY_ID are both set: keep the keys only where/,
+    ],
+    [
+      { CRUCIBLE_GRANT_CREDENTIALS_FILE: '/nowhere/credentials' },
+      /^CRUCIBLE_GRANT_CREDENTIALS_FILE is "\/nowhere\/credentials", which cannot be read .*: name a readable file$/,
     ],
     [{ CRUCIBLE_LOG: 'loud' }, /^CRUCIBLE_LOG is "loud": write one of debug, info, warn, error$/],
     [{ CRUCIBLE_LOCAL_SLOTS: 'many' }, /^CRUCIBLE_LOCAL_SLOTS is "many": write a whole number from 1/],
