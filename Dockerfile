@@ -2,6 +2,7 @@
 FROM node:20.20.2-bookworm-slim AS build
 WORKDIR /opt/crucible
 COPY package.json package-lock.json .npmrc ./
+COPY packages/small-cloud/package.json packages/small-cloud/
 RUN npm ci
 COPY . .
 RUN npm run build && npm prune --omit=dev

@@ -27,7 +27,7 @@ const LAW = {
     packages: ['node:', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
   },
   cli: {
-    folders: ['core', 'client', 'workers', 'backends/registry', 'rehearse', 'sim', 'cli'],
+    folders: ['core', 'client', 'workers', 'backends/registry', 'rehearse', 'cli'],
     packages: [
       'node:',
       '@temporalio/client',
@@ -39,14 +39,34 @@ const LAW = {
     ],
   },
 }
+// The small cloud is for `crucible dev` and the demo; nothing else of the product may need it.
+LAW['cli/dev'] = { ...LAW.cli, packages: [...LAW.cli.packages, '#small-cloud'] }
 
 const SIBLINGS = '\\./'
+
+/** A package of this tree is a stranger to the product. */
+const PACKAGE_LAW = {
+  files: ['packages/**/*.ts'],
+  rules: {
+    '@typescript-eslint/no-restricted-imports': [
+      'error',
+      {
+        patterns: [
+          {
+            regex: `^(?:#|(?:\\.\\./)+(?:${Object.keys(LAW).join('|')})(?:/|$))`,
+            message: 'A package imports nothing of the product (ARCHITECTURE.md).',
+          },
+        ],
+      },
+    ],
+  },
+}
 
 /** Relative imports of a folder as a regular expression of what is forbidden. */
 function law(folder, { folders, packages }) {
   const own = `(?:\\.\\./)*(?:${folders.join('|')})(?:/|$)`
-  const inside = folders.includes(folder)
-    ? `|(?:\\.\\./)+(?!(?:${Object.keys(LAW).join('|')}|test|sim|web)(?:/|$))`
+  const inside = folders.includes(folder.split('/')[0])
+    ? `|(?:\\.\\./)+(?!(?:${Object.keys(LAW).join('|')}|test|web)(?:/|$))`
     : ''
   const allowed = [`${SIBLINGS}`, own, ...packages.map((name) => name.replace('/', '\\/'))]
   return {
@@ -68,7 +88,7 @@ function law(folder, { folders, packages }) {
 }
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'coverage/', 'test/replay/histories/'] },
+  { ignores: ['**/dist/', 'node_modules/', 'coverage/', 'test/replay/histories/'] },
   eslint.configs.recommended,
   ...tseslint.configs.recommendedTypeChecked,
   {
@@ -93,6 +113,7 @@ export default tseslint.config(
     },
   },
   ...Object.entries(LAW).map(([folder, rule]) => law(folder, rule)),
+  PACKAGE_LAW,
   {
     files: ['workflows/**/*.ts'],
     plugins: { crucible: { rules: { 'kept-promises': keptPromises } } },
@@ -115,7 +136,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['test/**/*.ts'],
+    files: ['{test,packages/*/test}/**/*.ts'],
     rules: {
       // A test reads as one story; its length is its own.
       'max-lines-per-function': 'off',

@@ -12,7 +12,13 @@ const transform = {
     },
   ],
 }
-const base = { testEnvironment: 'node', transform, modulePathIgnorePatterns: ['<rootDir>/dist'] }
+/** What package.json's `imports` leads to in dist/, as it is in the tree. */
+const moduleNameMapper = {
+  '^#small-cloud$': '<rootDir>/packages/small-cloud/src/index.ts',
+  '^#small-cloud/(.*)$': '<rootDir>/packages/small-cloud/src/$1.ts',
+}
+const modulePathIgnorePatterns = ['<rootDir>/dist', '<rootDir>/packages/[^/]+/dist']
+const base = { testEnvironment: 'node', transform, modulePathIgnorePatterns, moduleNameMapper }
 
 // Tests look into what their jobs write; those of jobs' own users turn it on.
 process.env.CRUCIBLE_LOCAL_UIDS ??= 'no'
@@ -48,7 +54,7 @@ module.exports = {
     {
       ...base,
       displayName: 'unit',
-      testMatch: ['<rootDir>/test/**/*.test.ts'],
+      testMatch: ['<rootDir>/{test,packages/*/test}/**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', '\\.e2e\\.test\\.ts$'],
     },
     {

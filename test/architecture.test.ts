@@ -16,8 +16,8 @@ const FOLDERS = [
   'rehearse',
   'client',
   'cli',
-  'sim',
 ]
+const SMALL_CLOUD = 'packages/small-cloud'
 
 /** The law in words: what a folder may import of ours, beside itself, when the program runs. */
 const LAW: Readonly<Record<string, readonly string[]>> = {
@@ -41,9 +41,7 @@ const LAW: Readonly<Record<string, readonly string[]>> = {
     'backends/registry',
     'backends/backend',
     'rehearse',
-    'sim',
   ],
-  sim: [],
 }
 
 /** Packages that a folder may import when the program runs; `node:` stands for all of Node. */
@@ -75,7 +73,6 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     'picocolors',
     'tar',
   ],
-  sim: ['node:', 'yaml', 'zod'],
 }
 
 interface Source {
@@ -88,6 +85,7 @@ interface Source {
 }
 
 const SOURCES = FOLDERS.flatMap((folder) => filesUnder(join(ROOT, folder)).map(read))
+const SOURCES_OF_SMALL_CLOUD = filesUnder(join(ROOT, SMALL_CLOUD, 'src')).map(read)
 
 function filesUnder(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
@@ -133,6 +131,8 @@ function resolved(from: string, specifier: string): string {
   return relative(ROOT, file ?? target)
 }
 
+const isOfSmallCloud = (target: string): boolean => /^#small-cloud(\/|$)/.test(target)
+
 const isOurs = (target: string): boolean => FOLDERS.includes(target.split('/')[0]!) && target.includes('/')
 
 describe('the import law', () => {
@@ -144,6 +144,7 @@ describe('the import law', () => {
   })
 
   function isAllowed(folder: string, target: string): boolean {
+    if (isOfSmallCloud(target)) return folder === 'cli'
     if (isOurs(target))
       return [folder, ...LAW[folder]!].some(
         (place) => target.startsWith(`${place}/`) || target === `${place}.ts`,
@@ -185,6 +186,49 @@ describe('the import law', () => {
 
   it('keeps core without an index: a barrel would drag Node into the workflows', () => {
     expect(existsSync(join(ROOT, 'core', 'index.ts'))).toBe(false)
+  })
+})
+
+describe('the small cloud', () => {
+  const { exports, dependencies } = JSON.parse(
+    readFileSync(join(ROOT, SMALL_CLOUD, 'package.json'), 'utf8'),
+  ) as { exports: Record<string, string>; dependencies: Record<string, string> }
+  const strays = (sources: Source[], isAllowed: (target: string) => boolean): string[] =>
+    sources.flatMap(({ path, imports }) =>
+      imports.filter((target) => !isAllowed(target)).map((target) => `${path} imports ${target}`),
+    )
+
+  it('imports nothing of the product, and no package that it does not name', () => {
+    const names = ['node:', ...Object.keys(dependencies)]
+    const isAllowed = (target: string): boolean =>
+      target.startsWith(`${SMALL_CLOUD}/src/`) || names.some((name) => target.startsWith(name))
+    expect(strays(SOURCES_OF_SMALL_CLOUD, isAllowed)).toEqual([])
+  })
+
+  it('has tests that import nothing of the product', () => {
+    const tests = filesUnder(join(ROOT, SMALL_CLOUD, 'test')).map(read)
+    const isAllowed = (target: string): boolean =>
+      target.startsWith(`${SMALL_CLOUD}/`) || !(isOurs(target) || /^(test\/|\.|#)/.test(target))
+    expect(strays(tests, isAllowed)).toEqual([])
+  })
+
+  it('is imported in cli/dev and by tests only, types included', () => {
+    const users = SOURCES.filter(({ text }) => /['"]#small-cloud|packages\/small-cloud\/src/.test(text))
+    expect(users.map(({ path }) => path).filter((path) => !path.startsWith('cli/dev/'))).toEqual([])
+    expect(users).not.toEqual([])
+  })
+
+  it('exports every part that others import', () => {
+    const others = [...SOURCES, ...filesUnder(join(ROOT, 'test')).map(read)]
+    const imported = others.flatMap(({ text }) =>
+      [...text.matchAll(/from '#small-cloud([/\w-]*)'/g)].map(([, part]) => `.${part!}`),
+    )
+    expect(new Set(imported)).toEqual(new Set(Object.keys(exports).filter((name) => !name.endsWith('.json'))))
+  })
+
+  it('keeps source files within 300 lines', () => {
+    const long = SOURCES_OF_SMALL_CLOUD.filter(({ text }) => text.split('\n').length > 301)
+    expect(long.map(({ path }) => path)).toEqual([])
   })
 })
 

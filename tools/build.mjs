@@ -30,7 +30,7 @@ const QUICK_TOOLS = ['tools/quick.mjs', 'tools/quick-cache.mjs']
 /** The folders that are compiled, as tsconfig.json has them. */
 function folders() {
   const { include } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8'))
-  return include.filter((name) => name !== 'test' && existsSync(join(ROOT, name)))
+  return include.filter((name) => !/(^|\/)test$/.test(name) && existsSync(join(ROOT, name)))
 }
 
 const isSource = (file) => file.endsWith('.ts') && !file.endsWith('.d.ts')

@@ -76,9 +76,11 @@ function areDependenciesInstalled() {
   const isSame = (path) =>
     installed[path]?.version === wanted[path].version && installed[path]?.integrity === wanted[path].integrity
   return Object.keys(wanted).every(
-    // Packages for other platforms stay out.
+    // Packages for other platforms stay out; the product and the packages of this tree are no dependencies of it.
     (path) =>
-      path === '' || isSame(path) || (wanted[path].optional === true && installed[path] === undefined),
+      !path.startsWith('node_modules/') ||
+      isSame(path) ||
+      (wanted[path].optional === true && installed[path] === undefined),
   )
 }
 

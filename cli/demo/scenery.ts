@@ -5,11 +5,10 @@ import { CrucibleError, toCrucibleError } from '../../client/errors'
 import { Context } from '../../client/context'
 import type { MachineHandle } from '../../core/handle'
 import { SECOND_MS } from '../../core/time'
-import type { WorldText } from '../../sim'
 import { readWorkerConfig } from '../../workers/config'
 import { deploymentOf } from '../../workers/deployment'
 import { makeBackend } from '../../workers/make-backend'
-import { startDevCloud, type DevCloudOptions } from '../dev/cloud'
+import { startDevCloud, type DevCloudOptions, type WorldText } from '../dev/cloud'
 
 /** Whose machines the demo runs on, and plays the provider of. */
 export interface Scenery {

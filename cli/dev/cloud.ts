@@ -2,12 +2,21 @@ import { chmod, mkdir, mkdtemp, readlink, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { CrucibleError, messageOf } from '../../client/errors'
-import { checkHost, startCloud, WorldError, type Cloud, type CloudOptions, type StartFront } from '../../sim'
+import {
+  checkHost,
+  startCloud,
+  WorldError,
+  type Cloud,
+  type CloudOptions,
+  type StartFront,
+} from '#small-cloud'
 import { adoptAws } from '../config'
 import type { ObtainOptions } from './programs/obtain'
 import { noteRestart } from './temporal/progress'
 import { storeFrontOver } from './versitygw/front'
 import { resolveVersitygw } from './versitygw/resolve'
+
+export type { WorldText } from '#small-cloud'
 
 export interface DevCloudOptions extends Pick<CloudOptions, 'world' | 'port' | 'storePort'> {
   /** Where the objects of its store are kept, which outlive the cloud. */
@@ -72,7 +81,7 @@ export async function startDevCloud(options: DevCloudOptions): Promise<DevCloud>
     await remove()
     if (!(error instanceof WorldError)) throw error
     throw new CrucibleError('usage', error.message, {
-      hint: 'Every field of a world file is in docs/small-cloud.md.',
+      hint: 'Every field of a world file is in packages/small-cloud/README.md.',
       cause: error,
     })
   }

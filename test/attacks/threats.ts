@@ -114,7 +114,7 @@ export const THREATS: readonly Threat[] = [
     from: 'a job on EC2',
     tries: "reads or changes other jobs and attempts in the store with its machine's credentials",
     keeps: 'a grant for one attempt, without a wildcard before the end of a prefix',
-    proof: { file: 'test/sim/s3/front.test.ts', tests: 'grants let a machine do' },
+    proof: { file: 'test/small-cloud/front.test.ts', tests: 'grants let a machine do' },
   },
   {
     from: 'a job on EC2',

@@ -1,4 +1,4 @@
-import type { FaultText, WorldText } from '../../sim'
+import type { FaultText, WorldText } from '#small-cloud'
 import type { Behaviour } from '../backends/scripted/behaviour'
 import { until } from '../support/until'
 import { Dice } from '../worlds/dice'

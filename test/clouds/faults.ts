@@ -1,5 +1,5 @@
-import { faultSchema, type FaultKind as AnyFaultKind } from '../../sim/world/fault-schema'
-import type { FaultText } from '../../sim'
+import { faultSchema, type FaultKind as AnyFaultKind } from '#small-cloud/world/fault-schema'
+import type { FaultText } from '#small-cloud'
 import type { Dice } from '../worlds/dice'
 
 /** The scripted machines here pull no images, which those of test/recovery do; what garbage collection finds no job meets; and

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { AgentAnswer, AgentCommand, Machine, MachineSpec, PowerOff } from '../../sim/machines/machine'
+import type { AgentAnswer, AgentCommand, Machine, MachineSpec, PowerOff } from '#small-cloud/machines/machine'
 import { layout } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 import type { Behaviour } from '../backends/scripted/behaviour'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { parseCheckpointId, type Checkpoint } from '../../core/checkpoint'
-import type { Cloud } from '../../sim'
+import type { Cloud } from '#small-cloud'
 import { manifestName } from '../../storage/layout'
 import { openStore } from '../../storage/open-store'
 import type { S3Store } from '../../storage/s3/s3-store'

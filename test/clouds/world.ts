@@ -1,7 +1,7 @@
 import type { JobSpec } from '../../core/job'
 import type { JobReason } from '../../core/job'
 import { microUsd } from '../../core/money'
-import type { FaultText, WorldText } from '../../sim'
+import type { FaultText, WorldText } from '#small-cloud'
 import { Dice } from '../worlds/dice'
 import { behaviourOf } from '../worlds/world'
 import type { JobHandle } from '../workflows/harness'

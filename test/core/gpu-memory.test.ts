@@ -146,7 +146,7 @@ describe('a job that is submitted again', () => {
 
 describe('the GPUs of the small cloud', () => {
   const { types } = JSON.parse(
-    readFileSync(join(__dirname, '../../sim/world/instance-types.json'), 'utf8'),
+    readFileSync(join(__dirname, '../../packages/small-cloud/src/world/instance-types.json'), 'utf8'),
   ) as { types: Record<string, { accelerator?: { name: string; memoryMiB: number; manufacturer: string } }> }
 
   it('report the MiB that EC2 reports', () => {

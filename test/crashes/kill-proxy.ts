@@ -1,7 +1,7 @@
 import { Agent, createServer, request as ask, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { operationOf } from '../../sim/s3/operation'
+import { operationOf } from '#small-cloud/s3/operation'
 import { documentAt } from './gates'
 import type { Death } from './process'
 

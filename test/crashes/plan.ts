@@ -1,4 +1,4 @@
-import type { FaultText } from '../../sim'
+import type { FaultText } from '#small-cloud'
 import { drawFault } from '../clouds/faults'
 import { durationsOf } from '../clouds/world'
 import { Dice } from '../worlds/dice'

@@ -1,7 +1,7 @@
 import { TREASURY_QUERY, type JobStatus } from '../../core/messages'
 import { treasuryWorkflowId } from '../../core/queues'
 import { monthOf, type TreasuryState } from '../../core/treasury'
-import type { Cloud } from '../../sim'
+import type { Cloud } from '#small-cloud'
 import { closeGround, journal, openGround, sweep, type CloudWishes } from '../clouds/cloud'
 import { until } from '../support/until'
 import { isOverWithin } from '../worlds/telling'

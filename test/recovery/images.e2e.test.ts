@@ -3,7 +3,7 @@ import { describe, expect, it, jest } from '@jest/globals'
 import type { JobView } from '../../client/job-view'
 import type { Settlement } from '../../core/activities'
 import type { JobSpec } from '../../core/job'
-import { HAS_NAMESPACES } from '../sim/machines/machines'
+import { HAS_NAMESPACES } from '../../packages/small-cloud/test/machines/machines'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'
 

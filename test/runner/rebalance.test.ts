@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { rebalanceNotice } from '../../sim/machines/metadata'
-import { MetadataService } from '../../sim/machines/metadata-service'
+import { rebalanceNotice } from '#small-cloud/machines/metadata'
+import { MetadataService } from '#small-cloud/machines/metadata-service'
 import { COUNTER, sumOf } from './programs'
 import { useWorlds, type Machine, type Wanted, type World } from './world'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { storeFrontOver } from '../../cli/dev/versitygw/front'
-import { startCloud, type Cloud, type WorldText } from '../../sim'
+import { startCloud, type Cloud, type WorldText } from '#small-cloud'
 import { S3_ENVIRONMENT, testVersitygw } from './s3'
 
 /** A small cloud with an object store; this process asks it, and no other, in the name of its user `test`. */

@@ -3,7 +3,7 @@
  * two was made from. Skipped where there is no Python with boto3.
  */
 import { afterEach, beforeEach, expect, it, jest, describe } from '@jest/globals'
-import type { Cloud } from '../../../sim'
+import type { Cloud } from '#small-cloud'
 import { awsClients, judgeWire, type WireVerdict } from '../../support/aws-clients'
 import { startRecordingProxy, type RecordingProxy } from '../../support/recording-proxy'
 import { until } from '../../support/until'

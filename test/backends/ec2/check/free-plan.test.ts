@@ -1,7 +1,7 @@
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { readPlan } from '../../../../backends/ec2/sdk/plan'
-import { stopClouds, testCloud } from '../../../sim/support'
+import { stopClouds, testCloud } from '../../../../packages/small-cloud/test/support'
 
 afterEach(stopClouds)
 

@@ -3,7 +3,7 @@ import { S3Client, ListBucketsCommand } from '@aws-sdk/client-s3'
 import { createAccountSetup, type SetupOptions } from '../../../../backends/ec2/setup'
 import type { AccountSetup, Step } from '../../../../backends/account'
 import { storeFrontOver } from '../../../../cli/dev/versitygw/front'
-import { startCloud, type Cloud, type WorldText } from '../../../../sim'
+import { startCloud, type Cloud, type WorldText } from '#small-cloud'
 import { testFolder } from '../../../support/folders'
 import { testVersitygw } from '../../../support/s3'
 

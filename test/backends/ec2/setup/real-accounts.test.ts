@@ -4,8 +4,8 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { createClients } from '../../../../backends/ec2/setup/clients'
 import { linkedRoles } from '../../../../backends/ec2/setup/roles'
 import type { Site } from '../../../../backends/ec2/setup/driver'
-import type { Cloud } from '../../../../sim'
-import { clientsOf, IMAGE } from '../../../sim/support'
+import type { Cloud } from '#small-cloud'
+import { clientsOf, IMAGE } from '../../../../packages/small-cloud/test/support'
 import { applied, emptyAccount, ignoring, setupOf } from './accounts'
 
 jest.setTimeout(180_000)

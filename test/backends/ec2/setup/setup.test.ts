@@ -14,8 +14,8 @@ import { AttachRolePolicyCommand, PutRolePolicyCommand, UpdateRoleCommand } from
 import { PutObjectCommand } from '@aws-sdk/client-s3'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { createAccountSetup } from '../../../../backends/ec2/setup'
-import type { Cloud, WorldText } from '../../../../sim'
-import { clientsOf } from '../../../sim/support'
+import type { Cloud, WorldText } from '#small-cloud'
+import { clientsOf } from '../../../../packages/small-cloud/test/support'
 import { until } from '../../../support/until'
 import { applied, emptyAccount, everythingOf, ignoring, removed, setupOf, storeClient } from './accounts'
 
