@@ -135,13 +135,12 @@ export class RunningMachine implements Machine {
       enclosure,
       environment,
       journalFile: (unit) => `${journal}/${unit}.log`,
-      onDisk: (path) => disk.find(path),
       hasProgram: (name) =>
         name.includes('/')
           ? existsSync(disk.find(name) ?? name)
           : ['bin', 'programs'].some((folder) => existsSync(disk.on(`${TOOLBOX}/${folder}/${name}`))),
     }
-    const manager = new Manager(ground, () => void this.shutDown())
+    const manager = new Manager(ground)
     const parts = { disk, enclosure, ground, manager, agent: new Agent(this.id, ground, disk) }
     this.parts = parts
     enclosure.onEnd(() => void this.kill().then(() => this.tell('init-ended')))

@@ -98,7 +98,7 @@ except OSError as error:
       client=$!; until docker logs polite 2>/dev/null | grep -q up; do sleep 0.05; done
       kill -TERM $client; wait $client; echo $?; docker logs polite`
     expect((await sh(machine, polite)).stdout).toBe('up\nsaved\n5\nup\nsaved\n')
-    const deaf = `docker run -d --name deaf image sh -c 'trap "" TERM; while :; do sleep 0.1; done' >/dev/null; sleep 0.2; docker stop -t 1 deaf; docker wait deaf`
+    const deaf = `docker run -d --name deaf image sh -c 'trap "" TERM; while :; do sleep 0.1; done' >/dev/null; sleep 0.2; docker stop -t 1 deaf; docker inspect -f "{{.State.ExitCode}}" deaf`
     expect((await sh(machine, deaf)).stdout).toBe('deaf\n137\n')
   })
 

@@ -41,24 +41,6 @@ describe.each(KINDS)('a machine of %s that turns itself off', (enclosure) => {
     expect(readFileSync(join(directory, 'var/lib/crucible/saved'), 'utf8')).toBe('saved\n')
   })
 
-  it('when its time has come, though nobody else lives', async () => {
-    const machine = createWorld().create({ enclosure })
-    let isOff = false
-    machine.onPowerOff(() => (isOff = true))
-    await machine.boot()
-    await sh(machine, 'systemd-run --unit=dead-man --on-active=500ms shutdown -h now')
-    await until(() => isOff)
-  })
-
-  it('when a unit that it depends on fails', async () => {
-    const machine = createWorld().create({ enclosure })
-    let isOff = false
-    machine.onPowerOff(() => (isOff = true))
-    await machine.boot()
-    await Promise.allSettled([sh(machine, 'systemd-run -p FailureAction=poweroff false')])
-    await until(() => isOff)
-  })
-
   it('and is not told of when the power is cut', async () => {
     const machine = createWorld().create({ enclosure })
     const ends: string[] = []

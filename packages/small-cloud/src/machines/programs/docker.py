@@ -19,30 +19,18 @@ _COMMANDS = {
     "run": (lifecycle.run, lifecycle.RUN_OPTIONS),
     "exec": (lifecycle.execute, lifecycle.EXEC_OPTIONS),
     "stop": (lifecycle.stop, {"-t": "value", "--time": "value", "--timeout": "value"}),
-    "kill": (lifecycle.kill, {"-s": "value", "--signal": "value"}),
-    "rm": (lifecycle.remove, {"-f": "flag", "--force": "flag", "-v": "flag", "--volumes": "flag"}),
-    "wait": (lifecycle.wait, {}),
+    "rm": (lifecycle.remove, {"-f": "flag", "--force": "flag"}),
     "ps": (commands.ps, commands.PS_OPTIONS),
-    "logs": (commands.logs, {"--tail": "value", "-n": "value", "-f": "flag", "--follow": "flag"}),
-    "inspect": (commands.inspect, {"-f": "value", "--format": "value", "--type": "value"}),
-    "pull": (commands.pull, {"-q": "flag", "--quiet": "flag", "--platform": "value"}),
+    "logs": (commands.logs, {}),
+    "inspect": (commands.inspect, {"-f": "value", "--format": "value"}),
+    "pull": (commands.pull, {"-q": "flag", "--quiet": "flag"}),
     "login": (commands.login, commands.LOGIN_OPTIONS),
-    "logout": (commands.logout, {}),
-    "images": (commands.images, {"-q": "flag", "--quiet": "flag", "--format": "value"}),
     "image inspect": (commands.image_inspect, {"-f": "value", "--format": "value"}),
-    "image rm": (commands.image_remove, {"-f": "flag", "--force": "flag"}),
-    "rmi": (commands.image_remove, {"-f": "flag", "--force": "flag"}),
-    "version": (commands.version, {"-f": "value", "--format": "value"}),
-    "info": (commands.info, {"-f": "value", "--format": "value"}),
 }
-_GROUPS = {"image": ("inspect", "rm", "pull"), "container": ("run", "exec", "stop", "kill", "rm", "inspect", "logs", "wait")}
 
 
 def main(toolbox, arguments):
     world = World(toolbox)
-    if arguments in (["--version"], ["-v"]):
-        print("Docker version %s, build simulated" % commands.VERSION)
-        return 0
     if arguments[:1] == [lifecycle.KEEP]:
         return lifecycle.keep(world, *arguments[1:])
     name, rest = _name(arguments)
@@ -56,10 +44,8 @@ def main(toolbox, arguments):
 
 
 def _name(arguments):
-    if len(arguments) > 1 and arguments[1] in _GROUPS.get(arguments[0], ()):
-        joined = " ".join(arguments[:2])
-        return (joined if joined in _COMMANDS else arguments[1]), arguments[2:]
-    return (arguments[0] if arguments else ""), arguments[1:]
+    length = 2 if arguments[:1] == ["image"] else 1
+    return " ".join(arguments[:length]), arguments[length:]
 
 
 if __name__ == "__main__":

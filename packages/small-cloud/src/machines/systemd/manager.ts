@@ -2,37 +2,25 @@ import { ProgramError } from '../errors'
 import type { Ground } from './launch'
 import { Service } from './service'
 import type { ServiceSettings } from './settings'
-import { TimerUnit, type TimerSettings } from './timer-unit'
-import type { Unit } from './unit'
-
-export interface TransientTimer {
-  name: string
-  settings: TimerSettings
-  service: ServiceSettings
-}
 
 /** The units of one machine. Those that have ended well are forgotten, those that failed are kept until they are reset. */
 export class Manager {
-  private readonly units = new Map<string, Unit>()
+  private readonly units = new Map<string, Service>()
   private counter = 0
   private isOff = false
 
-  constructor(
-    private readonly ground: Ground,
-    /** Turns the machine off in good order. */
-    private readonly powerOff: () => void,
-  ) {}
+  constructor(private readonly ground: Ground) {}
 
   /** A name for a unit that was given none. */
   inventName(): string {
     return `run-u${++this.counter}`
   }
 
-  get(name: string): Unit | undefined {
+  get(name: string): Service | undefined {
     return this.units.get(withSuffix(name))
   }
 
-  all(): Unit[] {
+  all(): Service[] {
     return [...this.units.values()].sort((left, right) => left.name.localeCompare(right.name))
   }
 
@@ -51,35 +39,8 @@ export class Manager {
     return service
   }
 
-  startTimer({ name, settings, service }: TransientTimer): TimerUnit {
-    const serviceName = name.replace(/\.timer$/, '.service')
-    this.refuseTaken(name)
-    this.refuseTaken(serviceName)
-    this.refuseMissing(service)
-    const timer = new TimerUnit(name, settings, (isLast) => {
-      if (isLast) this.units.delete(name)
-      // One that still runs from the last time is left alone.
-      if (this.units.get(serviceName)?.state.active !== 'active') this.trigger(serviceName, service)
-    })
-    this.units.set(name, timer)
-    return timer
-  }
-
-  async stop(unit: Unit): Promise<void> {
-    await unit.stop()
-    if (unit instanceof TimerUnit) this.units.delete(unit.name)
-  }
-
-  /** Stops a service and starts it anew, or has a timer count from the beginning. */
-  async restart(unit: Unit): Promise<void> {
-    if (unit instanceof TimerUnit) return unit.restart()
-    await unit.stop()
-    this.units.delete(unit.name)
-    if (unit instanceof Service) await this.startService(unit.name, unit.settings)
-  }
-
   /** Forgets a failed unit. */
-  reset(unit: Unit): void {
+  reset(unit: Service): void {
     if (unit.state.active === 'failed') this.units.delete(unit.name)
   }
 
@@ -92,16 +53,8 @@ export class Manager {
   /** The power is gone: nothing of it acts any more. */
   abandon(): void {
     this.isOff = true
-    for (const unit of this.units.values())
-      if (unit instanceof Service || unit instanceof TimerUnit) unit.abandon()
+    for (const unit of this.units.values()) unit.abandon()
     this.units.clear()
-  }
-
-  private trigger(name: string, settings: ServiceSettings): void {
-    if (this.isOff) return
-    this.units.delete(name)
-    // Whoever would have been told is long gone.
-    this.startService(name, settings).catch(() => undefined)
   }
 
   private refuseMissing({ argv }: ServiceSettings): void {
@@ -113,19 +66,15 @@ export class Manager {
     if (this.isOff) throw new ProgramError('Failed to start transient unit: the system is shutting down')
     if (this.units.has(name))
       throw new ProgramError(
-        `Failed to start transient ${name.endsWith('.timer') ? 'timer' : 'service'} unit: Unit ${name} was already loaded or has a fragment file.`,
+        `Failed to start transient service unit: Unit ${name} was already loaded or has a fragment file.`,
       )
   }
 
   private settled(service: Service): void {
-    const hasFailed = service.state.active === 'failed'
-    if (!hasFailed || service.settings.isCollected) this.units.delete(service.name)
-    if (this.isOff) return
-    const action = hasFailed ? service.settings.failureAction : service.settings.successAction
-    if (action === 'poweroff') this.powerOff()
+    if (service.state.active !== 'failed' || service.settings.isCollected) this.units.delete(service.name)
   }
 }
 
-export function withSuffix(name: string, suffix = '.service'): string {
-  return /\.(?:service|timer)$/.test(name) ? name : `${name}${suffix}`
+export function withSuffix(name: string): string {
+  return name.endsWith('.service') ? name : `${name}.service`
 }

@@ -7,7 +7,7 @@ import { Timer } from '../timer'
 import { Journal } from './journal'
 import { launchOf, type Ground } from './launch'
 import type { ServiceSettings } from './settings'
-import type { Unit, UnitState } from './unit'
+import type { UnitState } from './unit'
 
 type Result = 'success' | 'exit-code' | 'signal' | 'core-dump' | 'timeout' | 'start-limit-hit'
 
@@ -17,7 +17,7 @@ const LOOK_MAX_MS = 250
 const CLEAN_SIGNALS: readonly (string | null)[] = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGPIPE']
 
 /** A transient service: its processes carry its invocation's id, are children of such, or are in a session of such. */
-export class Service implements Unit {
+export class Service {
   readonly name: string
   readonly settings: ServiceSettings
   state: UnitState = { active: 'inactive', sub: 'dead' }
@@ -30,7 +30,6 @@ export class Service implements Unit {
   private starts: number[] = []
   private stopping: Promise<void> | undefined
   private running: Promise<void> = Promise.resolve()
-  private runtime: Timer | undefined
   private restarting: Timer | undefined
   private readonly journal: Journal
   /** Resolves when it will not start again by itself. */
@@ -57,7 +56,7 @@ export class Service implements Unit {
     return this.ground.enclosure
   }
 
-  /** Resolves when its main process has been started; of a oneshot, when it has ended. */
+  /** Resolves when its main process has been started. */
   async start(): Promise<void> {
     const now = performance.now()
     this.starts = [...this.starts.filter((at) => at > now - this.settings.startLimitIntervalMs), now]
@@ -69,20 +68,16 @@ export class Service implements Unit {
     this.main = this.journal.write((descriptor) =>
       this.enclosure.run(launchOf(this.settings, this.ground, { invocation: this.invocation, descriptor })),
     )
-    const isOneshot = this.settings.type === 'oneshot'
-    this.state = isOneshot ? { active: 'activating', sub: 'start' } : { active: 'active', sub: 'running' }
+    this.state = { active: 'active', sub: 'running' }
     this.running = this.main.ended.then((end) => this.mainEnded(end))
-    if (this.settings.runtimeMaxMs !== Infinity)
-      this.runtime = new Timer(this.settings.runtimeMaxMs, () => void this.halt('timeout'))
-    if (isOneshot) await this.running
-    else await this.findMain()
+    await this.findMain()
   }
 
   async stop(): Promise<void> {
     this.restarting?.cancel()
-    if (this.state.sub === 'auto-restart' || this.state.sub === 'exited') return this.settle(this.result)
+    if (this.state.sub === 'auto-restart') return this.settle(this.result)
     if (this.main === undefined) return
-    await this.halt(undefined)
+    await (this.stopping ??= this.halt())
   }
 
   /** Sends a signal to its processes; nothing else changes. */
@@ -92,7 +87,6 @@ export class Service implements Unit {
 
   /** Its machine is off: nothing more happens. */
   abandon(): void {
-    this.runtime?.cancel()
     this.restarting?.cancel()
     this.stopping = Promise.resolve()
     this.main = undefined
@@ -143,40 +137,28 @@ export class Service implements Unit {
     return main === undefined ? [] : [main]
   }
 
-  /** Asks its processes to stop, then makes them; `result` is what that makes of the unit. */
-  private halt(result: Result | undefined): Promise<void> {
-    return (this.stopping ??= this.haltNow(result))
-  }
-
-  private async haltNow(result: Result | undefined): Promise<void> {
-    const { killMode, killSignal } = this.settings
-    this.runtime?.cancel()
+  /** Asks its processes to stop, then makes them. */
+  private async halt(): Promise<void> {
     this.state = { active: 'deactivating', sub: 'stop-sigterm' }
-    if (killMode !== 'none') await this.signal(killSignal, killMode === 'control-group' ? 'all' : 'main')
+    await this.signal('SIGTERM', this.settings.killMode === 'control-group' ? 'all' : 'main')
     const isInTime = await this.clear()
     await this.running
-    const ended: Result = isInTime ? (result ?? this.resultOfEnd()) : 'timeout'
     this.stopping = undefined
-    this.settle(ended)
+    this.settle(isInTime ? this.resultOfEnd() : 'timeout')
   }
 
   /** Waits until none is left, and kills those that stay too long. Whether none stayed too long. */
   private async clear(): Promise<boolean> {
-    const { killMode, stopTimeoutMs, isKilledAtLast } = this.settings
-    const isWaitedFor = async (): Promise<boolean> =>
-      killMode === 'process' || killMode === 'none'
-        ? (await this.mains()).length > 0
-        : (await this.members()).length > 0
+    const { killMode, stopTimeoutMs } = this.settings
     const started = performance.now()
     let isInTime = true
-    for (let lookMs = LOOK_MIN_MS; this.main !== undefined && (await isWaitedFor());) {
+    for (let lookMs = LOOK_MIN_MS; this.main !== undefined && (await this.members()).length > 0;) {
       const isLate = performance.now() - started > stopTimeoutMs
       // With `mixed`, those that the main process leaves behind are not asked.
       if (isLate || (killMode === 'mixed' && this.end !== undefined)) {
         isInTime &&= !isLate
         this.state = { active: 'deactivating', sub: 'stop-sigkill' }
-        if (!isKilledAtLast) break
-        await this.signal('SIGKILL', killMode === 'process' ? 'main' : 'all')
+        await this.signal('SIGKILL', 'all')
       }
       await pause(lookMs)
       lookMs = Math.min(lookMs * 2, LOOK_MAX_MS)
@@ -186,18 +168,11 @@ export class Service implements Unit {
 
   private async mainEnded(end: ProcessEnd): Promise<void> {
     this.end = end
-    this.runtime?.cancel()
     if (this.stopping !== undefined || this.main === undefined) return
     const result = this.resultOfEnd()
-    if (result === 'success' && this.settings.remainsAfterExit) {
-      this.state = { active: 'active', sub: 'exited' }
-      return
-    }
-    if (this.settings.killMode !== 'process' && this.settings.killMode !== 'none') {
-      this.state = { active: 'deactivating', sub: 'stop-sigterm' }
-      if (this.settings.killMode === 'control-group') await this.signal(this.settings.killSignal, 'all')
-      await this.clear()
-    }
+    this.state = { active: 'deactivating', sub: 'stop-sigterm' }
+    if (this.settings.killMode === 'control-group') await this.signal('SIGTERM', 'all')
+    await this.clear()
     if (this.stopping !== undefined || this.main === undefined) return
     if (!this.restartsAfter(result)) return this.settle(result)
     this.result = result
@@ -216,19 +191,8 @@ export class Service implements Unit {
   }
 
   private restartsAfter(result: Result): boolean {
-    switch (this.settings.restart) {
-      case 'no':
-        return false
-      case 'always':
-        return true
-      case 'on-success':
-        return result === 'success'
-      case 'on-failure':
-        return result !== 'success'
-      case 'on-abnormal':
-      case 'on-abort':
-        return result !== 'success' && result !== 'exit-code'
-    }
+    const { restart } = this.settings
+    return restart === 'always' || (restart === 'on-failure' && result !== 'success')
   }
 
   private settle(result: Result): void {

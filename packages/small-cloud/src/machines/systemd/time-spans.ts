@@ -25,23 +25,3 @@ export function parseTimeSpan(text: string): number {
     throw new ProgramError(`Failed to parse time span: ${text}`)
   return sum
 }
-
-/** `1h 2min 3s`, without what is 0. */
-export function formatTimeSpan(ms: number): string {
-  if (ms === Infinity) return 'infinity'
-  if (ms < SECOND) return ms === 0 ? '0' : `${Math.round(ms)}ms`
-  let left = Math.round(ms / SECOND)
-  const words: string[] = []
-  for (const [name, seconds] of [
-    ['w', 604_800],
-    ['d', 86_400],
-    ['h', 3600],
-    ['min', 60],
-    ['s', 1],
-  ] as const) {
-    const count = Math.floor(left / seconds)
-    left -= count * seconds
-    if (count > 0) words.push(`${count}${name}`)
-  }
-  return words.join(' ')
-}

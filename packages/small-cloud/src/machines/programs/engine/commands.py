@@ -8,8 +8,6 @@ import sys
 from . import containers
 from .world import DockerError, client_config, full_name, read_json, write_json
 
-VERSION = "28.3.3"
-
 PS_OPTIONS = {
     "-a": "flag",
     "--all": "flag",
@@ -77,13 +75,9 @@ def _matches(container, wanted):
 
 def logs(_world, options):
     container = containers.get(_only(options))
-    tail = options.one("--tail", "-n")
     for path, target in ((container.stdout, sys.stdout), (container.stderr, sys.stderr)):
         with open(path, errors="replace") as file:
-            lines = file.readlines()
-        target.writelines(lines if tail in (None, "all") else lines[-int(tail) :])
-    if options.has("-f", "--follow"):
-        raise DockerError("docker logs: machines of this cloud do not follow")
+            target.write(file.read())
 
 
 def inspect(_world, options):
@@ -138,27 +132,11 @@ def pull(world, options):
     print(full_name(image))
 
 
-def images(world, options):
-    if options.has("-q", "--quiet") is False and options.one("--format") is None:
-        print("IMAGE")
-    for image in world.images():
-        repository, _, tag = image.rpartition(":")
-        print(_render(options.one("--format") or "{{.Image}}", {"Image": image, "Repository": repository, "Tag": tag}))
-
-
 def image_inspect(world, options):
     for image in options.words:
         if not world.has_image(image):
             raise DockerError("Error response from daemon: No such image: %s" % full_name(image))
     _print_documents([{"RepoTags": [full_name(image)]} for image in options.words], options.one("-f", "--format"))
-
-
-def image_remove(world, options):
-    for image in options.words:
-        if not world.has_image(image):
-            raise DockerError("Error response from daemon: No such image: %s" % full_name(image))
-        world.set_images([one for one in world.images() if one != full_name(image)])
-        print("Untagged: %s" % full_name(image))
 
 
 def login(world, options):
@@ -175,25 +153,6 @@ def login(world, options):
     config.setdefault("auths", {})[registry] = {"auth": auth}
     write_json(client_config(), config)
     print("Login Succeeded")
-
-
-def logout(_world, options):
-    registry = options.words[0] if options.words else "docker.io"
-    config = read_json(client_config(), {})
-    config.get("auths", {}).pop(registry, None)
-    write_json(client_config(), config)
-    print("Removing login credentials for %s" % registry)
-
-
-def version(_world, options):
-    document = {"Client": {"Version": VERSION}, "Server": {"Version": VERSION}}
-    print(_render(options.one("-f", "--format") or "Client: {{.Client.Version}}\nServer: {{.Server.Version}}", document))
-
-
-def info(_world, options):
-    running = [container for container in containers.all_containers() if container.is_running]
-    document = {"ServerVersion": VERSION, "ContainersRunning": len(running), "Driver": "simulated"}
-    print(_render(options.one("-f", "--format") or "Server Version: {{.ServerVersion}}", document))
 
 
 def _only(options):

@@ -19,11 +19,11 @@ def environment_of(record):
     return dict({"PATH": PATH, "HOME": "/root", "HOSTNAME": record["id"][:12]}, **record["env"])
 
 
-def keep(world, container, has_input, told):
+def keep(world, container, told):
     """The engine's part of one container: starts it, and keeps its record until it has ended."""
     for number in _FORWARDED:
         signal.signal(number, signal.SIG_IGN)
-    _output_to(container, has_input)
+    _output_to(container)
     _call("unshare", _NEW_PIDS)
     gate, opened = os.pipe()
     first = os.fork()
@@ -59,9 +59,8 @@ def _has_client(container):
     return True
 
 
-def _output_to(container, has_input):
-    if not has_input:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+def _output_to(container):
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for descriptor, path in ((1, container.stdout), (2, container.stderr)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), descriptor)
 

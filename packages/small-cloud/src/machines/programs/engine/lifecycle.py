@@ -11,26 +11,11 @@ from .containers import LOOK_SECONDS, Container
 from .world import DockerError, full_name
 
 _VALUE = (
-    "--name --label -l --volume -v --mount --workdir -w --entrypoint --env -e --env-file --user -u --gpus --shm-size "
-    "--network --net --ipc --ulimit --pull --stop-timeout --stop-signal --memory -m --cpus --memory-swap --runtime "
-    "--hostname -h --log-driver --log-opt --pid --security-opt --cap-add --cap-drop --device --restart --platform"
+    "--name --label --volume -v --workdir --entrypoint --env --user --gpus --shm-size --security-opt --cap-add --cap-drop"
 )
-_FLAGS = "--rm --init --detach -d --interactive -i --tty -t --privileged --read-only"
+_FLAGS = "--rm --init --detach -d"
 RUN_OPTIONS = dict([(name, "value") for name in _VALUE.split()] + [(name, "flag") for name in _FLAGS.split()])
-EXEC_OPTIONS = {
-    "--env": "value",
-    "-e": "value",
-    "--workdir": "value",
-    "-w": "value",
-    "--user": "value",
-    "-u": "value",
-    "-i": "flag",
-    "--interactive": "flag",
-    "-t": "flag",
-    "--tty": "flag",
-    "-d": "flag",
-    "--detach": "flag",
-}
+EXEC_OPTIONS = {}
 
 # How the engine calls itself to keep a container.
 KEEP = "keep-container"
@@ -43,8 +28,6 @@ def run(world, options):
         raise DockerError("'docker run' requires at least 1 argument", 125)
     image = options.words[0]
     if not world.has_image(image):
-        if options.one("--pull") == "never":
-            raise DockerError("docker: Error response from daemon: No such image: %s" % full_name(image), 125)
         sys.stderr.write("Unable to find image '%s' locally\n" % full_name(image))
         try:
             world.pull(image)
@@ -52,10 +35,9 @@ def run(world, options):
             raise DockerError("docker: %s" % error, 125) from None
     container = _create(world, options)
     is_detached = options.has("-d", "--detach")
-    has_input = options.has("-i", "--interactive") and not is_detached
     if not is_detached:
         container.update(client=os.getpid())
-    _start(world, container, has_input)
+    _start(world, container)
     if is_detached:
         print(container.record["id"])
         return 0
@@ -65,7 +47,7 @@ def run(world, options):
 def _create(world, options):
     entrypoint = options.one("--entrypoint")
     argv = ([entrypoint] if entrypoint else []) + options.words[1:]
-    _refuse(options.one("--user", "-u") not in (None, "0", "root", "0:0"), "containers here have no user but root")
+    _refuse(options.one("--user") not in (None, "0", "root", "0:0"), "containers here have no user but root")
     _refuse(not argv, "the images here have no command of their own: name one")
     has_gpus = options.one("--gpus") not in (None, "", "0")
     no_gpus = 'could not select device driver "" with capabilities: [[gpu]].'
@@ -75,16 +57,15 @@ def _create(world, options):
         "id": identity,
         "name": options.one("--name") or "simulated_" + identity[:8],
         "image": options.words[0],
-        "labels": dict(text.partition("=")[::2] for text in options.all("--label", "-l")),
+        "labels": dict(text.partition("=")[::2] for text in options.all("--label")),
         "argv": argv,
         "env": _environment(options),
-        "workdir": options.one("--workdir", "-w") or "/",
+        "workdir": options.one("--workdir") or "/",
         "mounts": _mounts(options),
         "shm": options.one("--shm-size") or "64m",
         "hasInit": options.has("--init"),
         "hasGpus": has_gpus,
         "isRemoved": options.has("--rm"),
-        "stopSeconds": int(options.one("--stop-timeout") or _STOP_SECONDS),
         "status": "created",
         "pid": 0,
         "exitCode": 0,
@@ -110,11 +91,7 @@ def _refuse(is_wrong, message):
 def _environment(options):
     """A name without a value takes the caller's, if it has one."""
     given = {}
-    for path in options.all("--env-file"):
-        with open(path) as file:
-            lines = [line.strip() for line in file]
-        given.update(line.partition("=")[::2] for line in lines if "=" in line and not line.startswith("#"))
-    for text in options.all("--env", "-e"):
+    for text in options.all("--env"):
         name, has_value, value = text.partition("=")
         if has_value or name in os.environ:
             given[name] = value if has_value else os.environ[name]
@@ -129,16 +106,10 @@ def _mounts(options):
         _refuse(not source.startswith("/") or not target.startswith("/"), "only folders can be mounted here: %s" % text)
         os.makedirs(source, exist_ok=True) if not os.path.exists(source) else None
         mounts.append([source, target])
-    for text in options.all("--mount"):
-        parts = dict(part.partition("=")[::2] for part in text.split(","))
-        source, target = parts.get("source", parts.get("src")), parts.get("target", parts.get("dst"))
-        _refuse(parts.get("type") != "bind" or not source or not target, "only bind mounts are known here: %s" % text)
-        _refuse(not os.path.exists(source), "invalid mount config: bind source path does not exist: %s" % source)
-        mounts.append([source, target])
     return mounts
 
 
-def _start(world, container, has_input):
+def _start(world, container):
     """Starts the container below a process of the engine, which is a child of nobody, and waits until it runs."""
     ready, told = os.pipe()
     if os.fork() == 0:
@@ -147,7 +118,7 @@ def _start(world, container, has_input):
             os._exit(0)
         # Begun anew, so that nothing of the caller's environment is found on it.
         os.set_inheritable(told, True)
-        words = [world.toolbox, KEEP, container.record["id"], "input" if has_input else "", str(told)]
+        words = [world.toolbox, KEEP, container.record["id"], str(told)]
         os.execve(sys.executable, [sys.executable, "-IS", os.path.abspath(sys.argv[0])] + words, {"PATH": inside.PATH})
     os.wait()
     os.close(told)
@@ -155,9 +126,9 @@ def _start(world, container, has_input):
     os.close(ready)
 
 
-def keep(world, identity, has_input, told):
+def keep(world, identity, told):
     """The process above a container."""
-    return inside.keep(world, containers.get(identity), has_input == "input", int(told))
+    return inside.keep(world, containers.get(identity), int(told))
 
 
 def _follow(container):
@@ -206,9 +177,8 @@ def execute(_world, options):
     container = containers.get(options.words[0])
     if not container.is_running:
         raise DockerError("Error response from daemon: container %s is not running" % container.record["id"])
-    workdir = options.one("--workdir", "-w") or container.record["workdir"]
-    environment = dict(inside.environment_of(container.record), **_environment(options))
-    return inside.enter(container.record["pid"], options.words[1:], workdir, environment)
+    environment = inside.environment_of(container.record)
+    return inside.enter(container.record["pid"], options.words[1:], container.record["workdir"], environment)
 
 
 def stop(_world, options):
@@ -217,22 +187,9 @@ def stop(_world, options):
         container = containers.get(word)
         if container.is_running:
             _signal(container, signal.SIGTERM)
-            if not container.wait(container.record["stopSeconds"] if seconds is None else float(seconds)):
+            if not container.wait(_STOP_SECONDS if seconds is None else float(seconds)):
                 _signal(container, signal.SIGKILL)
                 container.wait()
-        print(word)
-
-
-def kill(_world, options):
-    name = options.one("-s", "--signal") or "KILL"
-    number = int(name) if name.isdigit() else getattr(signal, "SIG" + name.replace("SIG", ""), None)
-    if number is None:
-        raise DockerError("Error response from daemon: invalid signal: %s" % name)
-    for word in options.words:
-        container = containers.get(word)
-        if not container.is_running:
-            raise DockerError("Error response from daemon: cannot kill container: %s: is not running" % word)
-        _signal(container, number)
         print(word)
 
 
@@ -256,10 +213,3 @@ def remove(_world, options):
             container.wait()
         container.delete()
         print(word)
-
-
-def wait(_world, options):
-    for word in options.words:
-        container = containers.get(word)
-        container.wait()
-        print(container.record["exitCode"])
