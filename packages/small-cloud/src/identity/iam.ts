@@ -5,13 +5,11 @@ import type { World } from '../world/world'
 import { integer, members, text } from '../wire/query'
 import { action, type Action, type Service } from '../wire/service'
 import { linkedRoleActions, profileChanges, roleChanges } from './iam-changes'
-import { noSuch, profileOf, profilesOf, profileWords, roleOf, roleWords } from './iam-words'
+import { noSuch, profileOf, profileWords, roleOf, roleWords } from './iam-words'
 import type { Identities, Role } from './identities'
 import { judge, type Policy, type Verdict, type Wish } from './policy'
 
 const IAM_NAMESPACE = 'https://iam.amazonaws.com/doc/2010-05-08/'
-/** Users were there when the account was made. */
-const CREATED_AT = new Date(Date.UTC(2026, 0, 1))
 
 const marker = { Marker: text.optional(), MaxItems: integer.optional() }
 
@@ -53,13 +51,6 @@ function roleActions(world: World, identities: Identities): Record<string, Actio
         IsTruncated: false,
       }),
     }),
-    ListInstanceProfilesForRole: action({
-      input: named,
-      run: ({ RoleName }) => ({
-        InstanceProfiles: profilesOf(identities, find(RoleName)).map((each) => profileWords(world, each)),
-        IsTruncated: false,
-      }),
-    }),
     ListAttachedRolePolicies: action({
       input: named,
       run: ({ RoleName }) => ({
@@ -80,18 +71,6 @@ function roleActions(world: World, identities: Identities): Record<string, Actio
         const document = find(RoleName).plan.policies[PolicyName]
         if (document === undefined) throw noSuch(`The role policy with name ${PolicyName} cannot be found.`)
         return { RoleName, PolicyName, PolicyDocument: encodeURIComponent(JSON.stringify(document)) }
-      },
-    }),
-    GetUser: action({
-      input: z.strictObject({ UserName: text.optional() }),
-      run({ UserName }, { principal }) {
-        const arn = UserName === undefined ? principal.arn : `arn:aws:iam::${world.account}:user/${UserName}`
-        if (!arn.includes(':user/') || identities.findByArn(arn) === undefined)
-          throw noSuch(`The user with name ${UserName} cannot be found.`)
-        const name = arn.split('/').at(-1)!
-        return {
-          User: { Path: '/', UserName: name, UserId: principal.userId, Arn: arn, CreateDate: CREATED_AT },
-        }
       },
     }),
   }

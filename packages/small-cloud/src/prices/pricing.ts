@@ -69,33 +69,6 @@ export function pricingService(world: World, market: Market, nowMs: () => number
           }
         },
       }),
-      DescribeServices: action({
-        input: z.strictObject({
-          ServiceCode: z.string().optional(),
-          FormatVersion: z.literal('aws_v1').optional(),
-        }),
-        run: () => ({
-          FormatVersion: 'aws_v1',
-          Services: [
-            {
-              ServiceCode: 'AmazonEC2',
-              AttributeNames: [
-                'instanceType',
-                'regionCode',
-                'location',
-                'operatingSystem',
-                'tenancy',
-                'capacitystatus',
-                'preInstalledSw',
-                'marketoption',
-                'vcpu',
-                'memory',
-                'gpu',
-              ],
-            },
-          ],
-        }),
-      }),
     },
   }
 }

@@ -36,12 +36,6 @@ function tellingActions(parts: QuotaParts): Record<string, Action> {
         }),
       }),
     }),
-    GetAWSDefaultServiceQuota: action({
-      input: one,
-      run: ({ ServiceCode, QuotaCode }, { region }) => ({
-        Quota: words(parts, { code: checked(ServiceCode, QuotaCode), region, value: 0 }),
-      }),
-    }),
     ListServiceQuotas: action({
       input: z.strictObject({
         ServiceCode: z.string(),

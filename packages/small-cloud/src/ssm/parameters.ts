@@ -4,7 +4,6 @@ import type { Ec2 } from '../ec2/ec2'
 import { parametersOf } from '../ec2/region'
 import { ApiError } from '../wire/errors'
 import { action, type Action } from '../wire/service'
-import { pageOf, paging } from './paging'
 
 const NAMES_MAX = 10
 /** When the public parameters last changed. */
@@ -36,22 +35,6 @@ export function parameterActions(ec2: Ec2): Record<string, Action> {
           Parameters: found.filter((each) => each !== undefined),
           InvalidParameters: Names.filter((_, i) => found[i] === undefined),
         }
-      },
-    }),
-    GetParametersByPath: action({
-      input: z.strictObject({
-        Path: z.string(),
-        Recursive: z.boolean().default(false),
-        WithDecryption: z.boolean().optional(),
-        ...paging(10),
-      }),
-      run({ Path, Recursive, ...wish }, { region }) {
-        const prefix = Path.endsWith('/') ? Path : `${Path}/`
-        const below = [...parametersOf(world, ec2.region(region))].filter(
-          ([name]) => name.startsWith(prefix) && (Recursive || !name.slice(prefix.length).includes('/')),
-        )
-        const { items, NextToken } = pageOf(below, wish)
-        return { Parameters: items.map(([name, value]) => words(region, name, value)), NextToken }
       },
     }),
   }
