@@ -1,1 +1,6 @@
 """The runner: the program on the machine. Its interface to the rest of Crucible is docs/runner-protocol.md."""
+
+import os
+
+PROGRAM = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+"""The runner as it was started: the zipapp, or its folder in a checkout."""

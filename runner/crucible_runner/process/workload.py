@@ -10,6 +10,7 @@ import traceback
 from collections import deque
 from typing import Deque, List, Mapping, NamedTuple, Optional
 
+from .. import PROGRAM
 from ..logs.book import LogBook
 from ..logs.lines import LineSplitter
 from ..progress import Progress
@@ -57,13 +58,11 @@ class Workload:
 
     def start(self, command: List[str], environment: Mapping[str, str], folder: str) -> None:
         """Raises `OSError` when the system can start no process."""
-        # The runner as it was started: the zipapp, or its folder in a checkout.
-        program = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         leash = [
             sys.executable,
             "-I",
             "-S",
-            program,
+            PROGRAM,
             "leash",
             self._machine.attempt_id,
             str(self._machine.guard),
