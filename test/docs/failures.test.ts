@@ -66,7 +66,11 @@ describe('docs/reference/failures.md', () => {
     const names = [...tried.matchAll(/describe\('quirk: (.+)'/g)].map(([, name]) => name)
     expect(rows.map(([name]) => name)).toEqual(names)
     const code = ['backends/ec2', 'storage']
-      .flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(root, folder, name)))
+      .flatMap((folder) =>
+        readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
+          join(root, folder, name),
+        ),
+      )
       .filter((path) => path.endsWith('.ts'))
       .map((path) => readFileSync(path, 'utf8'))
       .join()
