@@ -36,6 +36,8 @@ describe('the page of the small cloud', () => {
       faultSchema.options.map(({ shape }) => shape.fault.value).sort(),
     )
     const doors = new Control({} as never).doors()
-    expect(rowsBelow('## Control endpoints').sort()).toEqual(doors.map((door) => door.replace(' ', ' /_sim/')).sort())
+    expect(rowsBelow('## Control endpoints').sort()).toEqual(
+      doors.map((door) => door.replace(' ', ' /_sim/')).sort(),
+    )
   })
 })
