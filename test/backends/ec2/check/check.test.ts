@@ -117,7 +117,7 @@ describe('the check of EC2', () => {
   })
 
   it('asks for all permissions of docs/reference/aws-account.md, and can do without those of the second group', async () => {
-    const page = readFileSync(join(__dirname, '../../../docs/reference/aws-account.md'), 'utf8')
+    const page = readFileSync(join(__dirname, '../../../../docs/reference/aws-account.md'), 'utf8')
     const [needed, useful] = (
       JSON.parse(/```json\n([^]*?)```/.exec(page)![1]!) as { Action: string[] }[]
     ).map(({ Action }) => Action)
