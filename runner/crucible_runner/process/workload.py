@@ -57,8 +57,10 @@ class Workload:
 
     def start(self, command: List[str], environment: Mapping[str, str], folder: str) -> None:
         """Raises `OSError` when the system can start no process."""
-        # The runner as it was started: the zipapp, or its folder in a checkout.
-        program = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        # The runner as it was started, three folders up: the zipapp, or its folder in a checkout.
+        program = os.path.abspath(__file__)
+        for _ in ("process", "crucible_runner", "program"):
+            program = os.path.dirname(program)
         leash = [
             sys.executable,
             "-I",
