@@ -50,7 +50,7 @@ export interface Backend {
    * An order for a reservation goes into that one or is refused; the realised offer is what the provider says of the machine.
    * `unconfirmed` means that it was sent and nobody knows; `find` settles it, not before `findAfterMs`.
    * A machine launched carries the owner's tags from its first moment, and its runner finds the id of its handle in
-   * `machine-id` (docs/runner-protocol.md): by that it claims the attempt, should the provider have made two of one order.
+   * `machine-id` (docs/reference/runner-protocol.md): by that it claims the attempt, should the provider have made two of one order.
    */
   launch(order: Order, ctx: CallContext): Promise<LaunchOutcome>
 

@@ -3,18 +3,42 @@ import { readCliConfig } from './config'
 import { COMMANDS } from './program'
 import { runCli } from './run'
 
-/** The generated parts of docs/cli.md, by the names of their places. */
-export async function referenceParts(): Promise<Record<'exit-codes' | 'commands', string>> {
-  return { 'exit-codes': exitCodes(), commands: await commands() }
+/** The generated parts of the pages in docs/reference: page, name of its place in the page, text. */
+export interface ReferencePart {
+  page: string
+  name: string
+  text: string
+}
+
+/** Pages of commands, by the groups of the help. */
+const PAGE_OF_GROUP: Readonly<Record<string, string>> = {
+  Begin: 'cli-begin.md',
+  'Run jobs': 'cli-run-jobs.md',
+  Look: 'cli-look.md',
+  Operate: 'cli-operate.md',
+}
+
+export async function referenceParts(): Promise<ReferencePart[]> {
+  const parts: ReferencePart[] = [{ page: 'exit-codes.md', name: 'exit-codes', text: exitCodes() }]
+  const helps = new Map<string, Help>()
+  for (const { name } of COMMANDS) helps.set(name, parseHelp(await helpOf(name)))
+  const shared = optionsOfJobs(helps)
+  for (const [group, page] of Object.entries(PAGE_OF_GROUP)) {
+    const names = COMMANDS.filter((command) => command.group === group).map(({ name }) => name)
+    const texts = names.map((name) => section(name, helps.get(name)!, shared))
+    parts.push({ page, name: 'commands', text: texts.join('\n\n') })
+  }
+  parts.push({ page: 'cli-run-jobs.md', name: 'job-options', text: fenced(shared) })
+  return parts
 }
 
 const MEANINGS: Readonly<Record<ErrorKind, string>> = {
   failed: 'the job failed, or something unexpected happened',
-  usage: 'what was asked for cannot be: a bad flag, job file or name',
-  capacity: 'there is no machine to be had',
+  usage: 'a bad flag, job file or name',
+  capacity: 'no machine is available',
   permission: 'credentials, permissions or keys',
-  'not-found': 'there is no such job, attempt or checkpoint',
-  unconfirmed: 'it was accepted, and what became of it is not known yet',
+  'not-found': 'no such job, attempt or checkpoint',
+  unconfirmed: 'the request was accepted, but its outcome is not known yet',
   unavailable: 'the Temporal server, its workers or the object store do not answer',
   'not-survived': 'a rehearsal shows that the job does not survive an interruption',
   interrupted: 'ended by Ctrl-C or SIGTERM',
@@ -24,15 +48,68 @@ function exitCodes(): string {
   const rows = Object.entries(EXIT_CODES).map(
     ([kind, code]) => `| ${code} | \`${kind}\` | ${MEANINGS[kind as ErrorKind]} |`,
   )
-  return ['| code | kind | meaning |', '|---|---|---|', '| 0 | | it is done |', ...rows].join('\n')
+  return ['| code | kind | meaning |', '|---|---|---|', '| 0 | | success |', ...rows].join('\n')
 }
 
-async function commands(): Promise<string> {
-  const parts: string[] = []
-  for (const { name } of COMMANDS)
-    parts.push(`### crucible ${name}\n\n\`\`\`text\n${await helpOf(name)}\n\`\`\``)
-  return parts.join('\n\n')
+/** A help text: the paragraphs before its lists, and each list as its entries (an entry may have several lines). */
+interface Help {
+  paragraphs: string[]
+  lists: { title: string; entries: string[] }[]
 }
+
+function parseHelp(text: string): Help {
+  const help: Help = { paragraphs: [], lists: [] }
+  for (const block of text.split('\n\n')) {
+    const [title = '', ...lines] = block.split('\n')
+    if (!/^(Arguments|Options|Examples):$/.test(title)) {
+      help.paragraphs.push(block)
+      continue
+    }
+    const entries: string[] = []
+    for (const line of lines) {
+      if (/^ {2}\S/.test(line)) entries.push(line)
+      else entries[entries.length - 1] += `\n${line}`
+    }
+    help.lists.push({ title, entries })
+  }
+  return help
+}
+
+/** Every command has these; the page of the command line says so once. */
+const EVERYWHERE = /^ {2}(?:--json|-h, --help) /
+
+const entriesOf = ({ lists }: Help, title: string): string[] =>
+  (lists.find((list) => list.title === title)?.entries ?? []).filter((entry) => !EVERYWHERE.test(entry))
+
+const nameOf = (entry: string): string => /^\s*((?:-\w, )?--[\w-]+)/.exec(entry)?.[1] ?? entry
+
+/** The options that describe a job: those of `submit` that `plan` and `rehearse` have as well. */
+function optionsOfJobs(helps: ReadonlyMap<string, Help>): string[] {
+  const names = (command: string): string[] => entriesOf(helps.get(command)!, 'Options:').map(nameOf)
+  const others = [names('plan'), names('rehearse')]
+  return entriesOf(helps.get('submit')!, 'Options:').filter((entry) =>
+    others.every((list) => list.includes(nameOf(entry))),
+  )
+}
+
+function section(name: string, help: Help, shared: readonly string[]): string {
+  const [usage = '', ...about] = help.paragraphs
+  const isOfJobs = ['submit', 'plan', 'rehearse'].includes(name)
+  const sharedNames = isOfJobs ? shared.map(nameOf) : []
+  const lines: string[] = [usage]
+  for (const title of ['Arguments:', 'Options:', 'Examples:']) {
+    const entries = entriesOf(help, title).filter((entry) => !sharedNames.includes(nameOf(entry)))
+    if (title === 'Options:' && isOfJobs) entries.unshift('  and the job options')
+    if (entries.length > 0) lines.push('', title, ...entries)
+  }
+  const text = about.join('\n\n').replace(/\n(?!\n)/g, ' ')
+  return [`## crucible ${name}`, escaped(text), fenced(lines)].join('\n\n')
+}
+
+/** Markdown that shows placeholders such as <job> instead of taking them for HTML. */
+const escaped = (text: string): string => text.replace(/<([\w-]+)>/g, '`<$1>`')
+
+const fenced = (lines: readonly string[]): string => ['```text', ...lines, '```'].join('\n')
 
 async function helpOf(name: string): Promise<string> {
   let text = ''

@@ -64,7 +64,7 @@ export interface TroubleView {
   nextTryAtMs: number | null
 }
 
-/** How far the training is. Each unit has its own fields; docs/progress.md says where each comes from. */
+/** How far the training is. Each unit has its own fields; docs/reference/progress.md says where each comes from. */
 export interface ProgressView {
   /** Steps of the whole training. */
   step: number | null
@@ -127,7 +127,7 @@ export interface AttemptView extends PlacementView {
 
 /**
  * From the end of an attempt's work to the first step of the next attempt that worked, in milliseconds. Each part begins where the
- * one before ends (docs/failures.md defines them). What nobody wrote down, or is not over, is null: nothing is guessed.
+ * one before ends (docs/reference/failures.md defines them). What nobody wrote down, or is not over, is null: nothing is guessed.
  */
 export interface RecoveryView {
   /** Number of the attempt that ended. */

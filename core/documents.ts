@@ -1,5 +1,5 @@
 /**
- * The documents between the control plane and the runner, as they lie in the object store. `docs/runner-protocol.md` is
+ * The documents between the control plane and the runner, as they lie in the object store. `docs/reference/runner-protocol.md` is
  * the interface; the files under `test/runner/golden/` hold both sides to it. Every document has exactly one writer.
  */
 import type { Checkpoint, CheckpointNews, SaveSignal } from './checkpoint'

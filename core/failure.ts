@@ -1,6 +1,6 @@
 /**
  * Why an operation or an attempt failed, named for what may be done next. `throttled` and `transient` are retried where
- * they happen and reach a decision only when retrying ran out of time. docs/failures.md has a line for each.
+ * they happen and reach a decision only when retrying ran out of time. docs/reference/failures.md has a line for each.
  */
 export const FAILURE_CLASSES = [
   /** The provider asks to slow down. Retry later; nothing happened. */

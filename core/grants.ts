@@ -11,7 +11,7 @@ export interface Grant {
   expiresAtMs: number | null
 }
 
-/** A text that only holders of a key can read, all but the version in Base64 (docs/runner-protocol.md, "Secrets"). */
+/** A text that only holders of a key can read, all but the version in Base64 (docs/reference/runner-protocol-store.md, "Secrets"). */
 export interface Sealed {
   v: 1
   nonce: string

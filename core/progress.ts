@@ -1,4 +1,4 @@
-/** How far a training is. Each unit has its own fields: steps are compared with steps only (docs/progress.md). */
+/** How far a training is. Each unit has its own fields: steps are compared with steps only (docs/reference/progress.md). */
 export interface Progress {
   /** Steps of the whole training, and nothing else; null where none are known for sure. */
   step: number | null

@@ -26,7 +26,7 @@ export const SAVED_WITHIN_MS = 1.5 * MINUTE_MS
 /** What of the rest of a notice is there for the program to write its checkpoint. */
 const WRITTEN_WITHIN_MS = 20 * SECOND_MS
 
-/** Assumed where nobody has measured: four threads of the runner reach 134 MiB/s and more on a fast store (docs/benchmarks.md). */
+/** Assumed where nobody has measured: four threads of the runner reach 134 MiB/s and more on a fast store (docs/design/benchmarks.md). */
 export const ASSUMED_UPLOAD_BYTES_PER_SECOND = 100 * 2 ** 20
 
 /** What is smaller tells of the store's answers, not of its rate. */

@@ -1,4 +1,4 @@
-/** The schemas of what the documents of the runner say of checkpoints (docs/runner-protocol.md). */
+/** The schemas of what the documents of the runner say of checkpoints (docs/reference/runner-protocol-checkpoints.md). */
 import { z } from 'zod'
 import {
   CHECKPOINT_PART_BYTES,

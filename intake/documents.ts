@@ -1,4 +1,4 @@
-/** The schemas of the documents between the control plane and the runner (docs/runner-protocol.md); unknown fields are dropped. */
+/** The schemas of the documents between the control plane and the runner (docs/reference/runner-protocol.md); unknown fields are dropped. */
 import { z } from 'zod'
 import { SAVE_SIGNALS, type Manifest, type Restores } from '../core/checkpoint'
 import {

@@ -1,4 +1,4 @@
-/** The job file as a schema: what may be written, in the words that editors and docs/job-file.md show. */
+/** The job file as a schema: what may be written, in the words that editors and docs/reference/job-file.md show. */
 import { z } from 'zod'
 import { CHECKPOINTS_KEPT, CHECKPOINTS_KEPT_AT_END, SAVE_SIGNALS } from '../core/checkpoint'
 import { REBALANCE_ANSWERS } from '../core/documents'

@@ -9,7 +9,7 @@ interface FieldSchema {
   properties?: Record<string, FieldSchema>
 }
 
-/** The fields of the job file as a table in Markdown, for docs/job-file.md. */
+/** The fields of the job file as a table in Markdown, for docs/reference/job-file.md. */
 export function jobFieldTable(): string {
   const rows = rowsOf(jobFileJsonSchema(), '')
   return ['| field | meaning | examples | default |', '| --- | --- | --- | --- |', ...rows].join('\n')

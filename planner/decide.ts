@@ -35,7 +35,7 @@ type Facts = Pick<DecideInput, 'end' | 'wish' | 'offerKeys' | 'machine' | 'ledge
 
 /**
  * What happens after an attempt: the whole policy of recovery, as a pure function of how the attempt ended, what the owner
- * wants meanwhile, what the job has been through, and what it may go through. docs/failures.md has a line per class.
+ * wants meanwhile, what the job has been through, and what it may go through. docs/reference/failures.md has a line per class.
  */
 export function decide(facts: Facts): Verdict {
   const ledger = { ...facts.ledger, attempts: facts.ledger.attempts + 1 }

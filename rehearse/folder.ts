@@ -4,7 +4,7 @@ import type { OutsideFile } from './seen'
 
 /** A folder of more is looked at as far as this: a change is nearly always among the first. */
 const ENTRIES_MAX = 5_000
-/** Appended to all the time: never the beginning of a save (docs/runner-protocol.md, "Records"). */
+/** Appended to all the time: never the beginning of a save (docs/reference/runner-protocol-checkpoints.md, "Records"). */
 const RECORD = /\.(?:log|jsonl|csv|tsv)$|events\.out\.tfevents\./
 /** What programs save models as. */
 const SAVED =

@@ -29,7 +29,7 @@ const FOLDER_TRIES_MAX = 100
 /** What opening, reading and deleting say of a key that has no object. */
 const ABSENT_CODES = ['ENOENT', 'ENOTDIR', 'EISDIR']
 
-/** An object store in a folder; the rules shared with the runner are in docs/runner-protocol.md, "A folder as the store". */
+/** An object store in a folder; the rules shared with the runner are in docs/reference/runner-protocol-store.md, "A folder as the store". */
 export class FileStore implements ObjectStore {
   readonly url: string
   readonly #root: string

@@ -3,7 +3,7 @@ import { checkpointId } from '../core/checkpoint'
 /** No instant is later; the index of jobs counts down from it. */
 const LATEST_MS = 999_999_999_999_999
 
-/** The keys of the object store; design and protocol in docs/runner-protocol.md. Every document has exactly one writer. */
+/** The keys of the object store; design and protocol in docs/reference/runner-protocol.md. Every document has exactly one writer. */
 export const layout = {
   /** `{id}`: whose store this is. Put once by the first worker or client. */
   deployment: () => 'deployment.json',
@@ -21,7 +21,7 @@ export const layout = {
   submissions: () => 'submissions/',
   submission: (submittedAtMs: number, jobId: string) =>
     `submissions/${String(LATEST_MS - submittedAtMs).padStart(15, '0')}-${jobId}`,
-  /** Jobs in line for machines, by age, and which job of a wish may order now; docs/waiting.md. */
+  /** Jobs in line for machines, by age, and which job of a wish may order now; docs/reference/waiting.md. */
   waiting: () => 'waiting/',
 
   jobs: () => 'jobs/',

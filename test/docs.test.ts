@@ -1,23 +1,26 @@
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { describe, expect, it } from '@jest/globals'
+import { dirname, join, relative } from 'node:path'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { parseAllDocuments } from 'yaml'
+import { referenceParts } from '../cli/reference'
+import { COMMANDS } from '../cli/program'
+import { withoutAliases } from '../cli/aliases'
 import { JOB_STATES } from '../core/job'
+import { blocksOf, slugsOf, wordsOf } from './docs/markdown'
+import { RUN_BY } from './docs/runs'
 
 const ROOT = join(__dirname, '..')
+/** A page longer than this is split or cut. */
+const WORDS_MAX = 1_500
 
 const PAGES = [
-  '.',
-  'docs',
-  'docs/backends',
-  'docs/decisions',
-  'packages/small-cloud',
-  'examples/char-lm',
-  'examples/nanogpt',
-].flatMap((folder) =>
-  readdirSync(join(ROOT, folder))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => join(folder, name)),
-)
+  ...pagesIn('.'),
+  ...pagesUnder('docs'),
+  ...pagesIn('packages/small-cloud'),
+  ...pagesIn('examples/char-lm'),
+  ...pagesIn('examples/nanogpt'),
+]
 const FOLDERS = readdirSync(ROOT, { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules')
   .map(({ name }) => name)
@@ -27,21 +30,44 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
+function pagesIn(folder: string): string[] {
+  return readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name))
+}
+
+function pagesUnder(folder: string): string[] {
+  const folders = readdirSync(join(ROOT, folder), { withFileTypes: true }).filter(
+    (entry) => entry.isDirectory() && !entry.name.startsWith('.'),
+  )
+  return [...pagesIn(folder), ...folders.flatMap(({ name }) => pagesUnder(join(folder, name)))]
+}
+
 function all(text: string, pattern: RegExp): string[] {
   return [...text.matchAll(pattern)].map(([, found]) => found!)
 }
 
 describe.each(PAGES)('%s', (page) => {
   const text = read(page)
+  const isDecision = dirname(page) === 'docs/decisions'
 
-  it('links to pages that exist', () => {
-    const links = all(text, /\]\(([^)#]+)(?:#[^)]*)?\)/g).filter((link) => !/^[a-z]+:/.test(link))
-    expect(links.filter((link) => !existsSync(join(ROOT, dirname(page), link)))).toEqual([])
+  it('links to pages and headings that exist', () => {
+    const links = [...text.matchAll(/\]\(([^)#\s]*)(?:#([^)\s]*))?\)/g)].map(([, path = '', heading]) => ({
+      path,
+      heading,
+    }))
+    const dead = links.filter(({ path, heading }) => {
+      if (/^[a-z]+:/.test(path)) return false
+      const target = path === '' ? page : join(dirname(page), path)
+      if (!existsSync(join(ROOT, target))) return true
+      return heading !== undefined && !slugsOf(read(target)).includes(heading)
+    })
+    expect(dead).toEqual([])
   })
 
   it('names files that exist', () => {
     const paths = all(text, /`([\w.-]+(?:\/[\w.-]+)*(?:\/|\.\w+))`/g).filter((path) => path.includes('/'))
-    // Decisions tell of their day; what an example leaves behind is not in the tree.
+    // What an example leaves behind is not in the tree.
     const ours = paths.filter(
       (path) =>
         FOLDERS.includes(path.split('/')[0]!) &&
@@ -52,8 +78,102 @@ describe.each(PAGES)('%s', (page) => {
   })
 
   it('calls scripts that exist', () => {
-    const scripts = all(text, /npm run (?:--\w+ )*([\w-]+)/g)
+    const scripts = all(text, /npm run (?:--\w+ )*([\w:-]+)/g)
     expect(scripts.filter((script) => SCRIPTS[script] === undefined)).toEqual([])
+  })
+
+  it(`has at most ${WORDS_MAX} words`, () => {
+    expect(wordsOf(text).length).toBeLessThanOrEqual(isDecision ? Infinity : WORDS_MAX)
+  })
+
+  it('has shell blocks of the right syntax, each run by a test when it says sh', () => {
+    for (const { text: script } of blocksOf(text, 'sh'))
+      expect(spawnSync('bash', ['-n'], { input: script, encoding: 'utf8' }).stderr).toBe('')
+    if (blocksOf(text, 'sh').length > 0) expect(existsSync(join(ROOT, RUN_BY[page] ?? 'none'))).toBe(true)
+  })
+
+  it('has YAML and JSON blocks that can be read', () => {
+    for (const { text: yaml } of blocksOf(text, 'yaml'))
+      for (const document of parseAllDocuments(yaml)) expect(document.errors).toEqual([])
+    for (const { text: json } of blocksOf(text, 'json')) JSON.parse(json)
+  })
+})
+
+describe('the Python blocks of the pages', () => {
+  it('compile', () => {
+    const programs = PAGES.flatMap((page) =>
+      blocksOf(read(page), 'python').map(({ text }) => ({ page, text })),
+    )
+    expect(programs.length).toBeGreaterThan(3)
+    const check =
+      'import ast, json, sys\nfor one in json.load(sys.stdin): ast.parse(one["text"], one["page"])'
+    execFileSync('python3', ['-c', check], { input: JSON.stringify(programs) })
+  })
+})
+
+describe('the commands in the pages', () => {
+  let optionsOf: Map<string, Set<string>>
+
+  beforeAll(async () => {
+    const parts = await referenceParts()
+    const optionsIn = (help: string): string[] => all(help, /(?:^|[\s,])(--?[a-z][\w-]*)/gm)
+    const shared = optionsIn(parts.find(({ name }) => name === 'job-options')!.text)
+    const sections = parts.flatMap(({ text }) => `\n${text}`.split('\n## crucible ').slice(1))
+    optionsOf = new Map(
+      sections.map((help) => {
+        const own = [...optionsIn(help), '--json', '--help', '-h']
+        return [
+          help.split('\n')[0]!,
+          new Set(help.includes('and the job options') ? [...own, ...shared] : own),
+        ]
+      }),
+    )
+  })
+
+  it.each(PAGES)('exist, with their options: %s', (page) => {
+    const lines = blocksOf(read(page))
+      .filter(({ language }) => ['', 'sh', 'console', 'text'].includes(language))
+      .flatMap(({ text }) => text.split('\n'))
+    const inline = all(read(page), /`((?:\.\/)?crucible [^`]+)`/g)
+    const commands = [...lines, ...inline].flatMap((line) => {
+      const [, given] = /^\s*(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\.\/)?crucible ([a-z-].*)/.exec(line) ?? []
+      return given === undefined ? [] : [given.replace(/\s+#.*| {2,}.*| -- .*|[|>;].*/g, '')]
+    })
+    const unknown = commands.filter((command) => {
+      const [name = '', ...words] = withoutAliases(command.split(/\s+/))
+      if (name === 'COMMAND' || name === 'help' || name.startsWith('-')) return false
+      const options = words
+        .filter((word) => /^--?[a-z]/.test(word))
+        .map((word) => word.replace(/[=,.;:)]+.*$/, ''))
+      if (!COMMANDS.some((each) => each.name === name)) return true
+      return options.some((option) => !optionsOf.get(name)!.has(option))
+    })
+    expect(unknown).toEqual([])
+  })
+})
+
+describe('the code', () => {
+  it('names pages of docs that exist', () => {
+    const sources = FOLDERS.filter((folder) => !['dist', 'docs', 'coverage'].includes(folder)).flatMap(
+      (folder) =>
+        readdirSync(join(ROOT, folder), { withFileTypes: true, recursive: true })
+          .filter((entry) => entry.isFile() && /\.(?:ts|mjs|py|yml)$/.test(entry.name))
+          .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+          .filter((path) => !path.includes('node_modules')),
+    )
+    const named = [...sources, 'docker-compose.yml', 'Dockerfile'].flatMap((path) =>
+      all(read(path), /\b(docs\/[\w/-]+\.md)\b/g).map((page) => ({ path, page })),
+    )
+    expect(named.length).toBeGreaterThan(50)
+    expect(named.filter(({ page }) => !existsSync(join(ROOT, page)))).toEqual([])
+  })
+})
+
+describe('the order of the site', () => {
+  it('has every page of docs once', () => {
+    const ordered = Object.values(JSON.parse(read('docs/order.json')) as Record<string, string[]>).flat()
+    const pages = pagesUnder('docs').filter((page) => dirname(page) !== 'docs/decisions')
+    expect(ordered.sort()).toEqual(pages.sort())
   })
 })
 
@@ -67,7 +187,7 @@ describe('ARCHITECTURE.md', () => {
 
 describe('the glossary', () => {
   it('has every state of a job', () => {
-    const row = read('docs/glossary.md')
+    const row = read('docs/reference/glossary.md')
       .split('\n')
       .find((line) => line.includes('**state**'))
     expect(all(row!.split('|')[1]!, /`([\w-]+)`/g)).toEqual([...JOB_STATES])

@@ -1,4 +1,4 @@
-// Writes the generated parts of docs/cli.md from the commands' own help. `node tools/gen-cli-docs.mjs`; a test fails when they are
+// Writes the generated parts of the command line's pages in docs/reference from the commands' own help. `node tools/gen-cli-docs.mjs`; a test fails when they are
 // out of date.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -16,10 +16,9 @@ require.extensions['.ts'] = (module, filename) => {
 }
 const { referenceParts } = require('../cli/reference.ts')
 
-const file = new URL('../docs/cli.md', import.meta.url)
-let page = readFileSync(file, 'utf8')
-for (const [name, text] of Object.entries(await referenceParts())) {
+for (const { page, name, text } of await referenceParts()) {
+  const file = new URL(`../docs/reference/${page}`, import.meta.url)
   const marked = new RegExp(`(<!-- ${name} -->\\n)[^]*(<!-- /${name} -->)`)
-  page = page.replace(marked, (_, begin, end) => `${begin}\n${text}\n\n${end}`)
+  const written = readFileSync(file, 'utf8').replace(marked, (_, begin, end) => `${begin}\n${text}\n\n${end}`)
+  writeFileSync(file, written)
 }
-writeFileSync(file, page)

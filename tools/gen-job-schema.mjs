@@ -1,4 +1,4 @@
-// Writes docs/job.schema.json and the table of fields in docs/job-file.md from intake/job-schema.ts.
+// Writes docs/job.schema.json and the table of fields in docs/reference/job-file.md from intake/job-schema.ts.
 // `node tools/gen-job-schema.mjs`; tests fail when one of them is out of date.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -19,7 +19,7 @@ const { jobFileJsonSchema } = require('../intake/job-schema.ts')
 const { jobFieldTable } = require('../intake/job-table.ts')
 
 const schemaFile = new URL('../docs/job.schema.json', import.meta.url)
-const pageFile = new URL('../docs/job-file.md', import.meta.url)
+const pageFile = new URL('../docs/reference/job-file.md', import.meta.url)
 const style = await prettier.resolveConfig(schemaFile)
 writeFileSync(
   schemaFile,

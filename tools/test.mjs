@@ -33,7 +33,11 @@ const LANES = [
       [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', ...REMEMBERED_FORMAT, '.'],
     ],
   ],
-  [['lint', [bin('eslint/bin/eslint.js'), '.']]],
+  [
+    ['lint', [bin('eslint/bin/eslint.js'), '.']],
+    ['prose', [join(ROOT, 'tools', 'lint-prose.mjs')]],
+    ['docs site', [bin('vitepress/bin/vitepress.js'), 'build', 'docs']],
+  ],
 ]
 
 /** Runs Node; answers the exit code, and the output unless it goes straight to ours. */

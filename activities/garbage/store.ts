@@ -48,7 +48,7 @@ async function collectUploads(
   try {
     uploads = (await store.unfinished?.()) ?? []
   } catch (error) {
-    // A right that one can do without (docs/s3.md).
+    // A right that one can do without (docs/reference/s3.md).
     if (!(error instanceof StoreError) || error.isTransient) throw error
     const reason = `${error.message} A rule of the bucket for unfinished uploads ends them as well.`
     return [unseen({ backend: STORE, kind: 'upload', place: store.url, reason })]

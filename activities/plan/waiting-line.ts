@@ -68,7 +68,7 @@ const WISH_LENGTH = 16
 
 /**
  * The order in which jobs with equal wishes ask for machines: oldest first. It is a few small documents in the store, so there is no
- * process that could be missing; where it cannot be read, a job asks on its own. docs/waiting.md.
+ * process that could be missing; where it cannot be read, a job asks on its own. docs/reference/waiting.md.
  */
 export class WaitingLine {
   private readonly sinceMs = new Map<string, number>()

@@ -2,7 +2,7 @@ import type { Failure } from '../../core/failure'
 import { BackendError } from '../errors'
 import { runProgram } from './programs'
 
-/** The label by which a machine's container is found; its value is the attempt's id (docs/runner-protocol.md). */
+/** The label by which a machine's container is found; its value is the attempt's id (docs/reference/runner-protocol.md). */
 export const CONTAINER_LABEL = 'crucible.machine'
 const ENGINE_REMEDY = 'Start Docker and let this user talk to it (`docker version` shows a server then).'
 

@@ -96,7 +96,7 @@ async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
   })
 }
 
-/** The small cloud has a door for those who run it (docs/small-cloud.md). */
+/** The small cloud has a door for those who run it (docs/design/small-cloud.md). */
 async function askCloud(cloudUrl: string, { id }: MachineHandle, noticeMs: number | null): Promise<void> {
   const wish = { instance: id, ...(noticeMs === null ? { isSilent: true } : { notice: noticeMs }) }
   const answer = await fetch(`${cloudUrl}/_sim/interrupt`, {

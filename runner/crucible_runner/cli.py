@@ -6,7 +6,7 @@ from typing import List
 
 from .process.user import parse_user
 
-_DESCRIPTION = "The program that runs one attempt of a Crucible job on a machine (docs/runner-protocol.md)."
+_DESCRIPTION = "The program that runs one attempt of a Crucible job on a machine (docs/reference/runner-protocol.md)."
 
 
 def main(arguments: List[str]) -> int:

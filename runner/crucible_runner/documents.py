@@ -1,4 +1,4 @@
-"""The documents of docs/runner-protocol.md: their shapes, reading and writing. `core/documents.ts` is the other side."""
+"""The documents of docs/reference/runner-protocol.md: their shapes, reading and writing. `core/documents.ts` is the other side."""
 
 import json
 import posixpath

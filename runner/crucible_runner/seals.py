@@ -1,4 +1,4 @@
-"""Opens what was sealed for this attempt (docs/runner-protocol.md, "Secrets" and "Grants")."""
+"""Opens what was sealed for this attempt (docs/reference/runner-protocol-store.md, "Secrets" and "Grants")."""
 
 import base64
 import hashlib

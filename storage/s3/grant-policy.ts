@@ -7,7 +7,7 @@ const ANY_STEP = '?'.repeat(CHECKPOINT_STEP_DIGITS)
 
 /**
  * What the machine of one attempt may do: read the job's part of the store and the runner; write what the runner writes by
- * docs/runner-protocol.md, which is in no other attempt's place. As a session policy it can only take away from a role's rights.
+ * docs/reference/runner-protocol-store.md, which is in no other attempt's place. As a session policy it can only take away from a role's rights.
  *
  * `*` also stands for `/`: each one here ends a prefix that ends with `/`, so that attempt 1 reaches neither attempt 10 nor a
  * folder `x-1/` inside a checkpoint of attempt 2.

@@ -1,4 +1,4 @@
-/** `npm run attacks`: tries every threat of docs/security.md and prints what came of it. */
+/** `npm run attacks`: tries every threat of docs/guides/security.md and prints what came of it. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -6,9 +6,9 @@ import { rowsOf, verdictOf } from './verdicts'
 
 const ROOT = join(__dirname, '..', '..')
 
-describe('docs/security.md', () => {
+describe('docs/guides/security.md', () => {
   it('has the table of the threats that are tried', () => {
-    const page = readFileSync(join(ROOT, 'docs', 'security.md'), 'utf8')
+    const page = readFileSync(join(ROOT, 'docs', 'guides', 'security.md'), 'utf8')
     expect(page).toContain(rowsOf(THREATS).join('\n'))
   })
 

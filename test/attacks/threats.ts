@@ -1,4 +1,4 @@
-/** What is tried against Crucible: the rows of docs/security.md, each with the tests that try it. */
+/** What is tried against Crucible: the rows of docs/guides/security.md, each with the tests that try it. */
 
 /** Tests of Jest by file and the beginning of their full names, or of the runner by Python module. */
 export type Proof = { file: string; tests: string } | { python: string }

@@ -15,7 +15,7 @@ export function verdictOf(tried: readonly Tried[]): Outcome {
   return tried.every(({ status }) => status === 'passed') ? 'held' : 'skipped'
 }
 
-/** The table of docs/security.md; with outcomes, what came of each. */
+/** The table of docs/guides/security.md; with outcomes, what came of each. */
 export function rowsOf(threats: readonly Threat[], outcomes?: readonly Outcome[]): string[] {
   const cells = threats.map(({ from, tries, keeps }, index) =>
     outcomes === undefined ? [from, tries, keeps] : [outcomes[index]!, from, tries, keeps],

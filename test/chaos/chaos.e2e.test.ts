@@ -11,7 +11,7 @@ type Chosen = Pick<Strike, 'fault'> & Partial<Strike>
 
 const at = (step: number): Pick<Strike, 'moment'> => ({ moment: { on: 'step', step } })
 
-/** Every fault, each where it is sure to find something; `npm run chaos` draws any number of others (docs/chaos.md). */
+/** Every fault, each where it is sure to find something; `npm run chaos` draws any number of others (docs/design/chaos.md). */
 const CHOSEN: Chosen[][] = [
   [
     { fault: 'blackout', ...at(10) },

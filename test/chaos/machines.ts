@@ -54,7 +54,7 @@ export interface MachineParts {
   leash?: Living
 }
 
-/** The three processes of the runner, as far as they live (docs/runner-protocol.md). */
+/** The three processes of the runner, as far as they live (docs/reference/runner-protocol.md). */
 export function partsOf(attemptId: string): MachineParts {
   const all = machineProcesses(attemptId)
   const leash = all.find(({ command }) => command.includes('.pyz leash '))

@@ -1,4 +1,4 @@
-/** `npm run chaos -- --help` (docs/chaos.md). */
+/** `npm run chaos -- --help` (docs/design/chaos.md). */
 import { execFileSync } from 'node:child_process'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ async function main(): Promise<void> {
   const values = readOptions({
     name: 'chaos',
     about:
-      'Lives through seeded runs of real processes that are killed, and says what broke (docs/chaos.md).',
+      'Lives through seeded runs of real processes that are killed, and says what broke (docs/design/chaos.md).',
     options: {
       from: { default: 1, min: 0, means: 'the first seed' },
       count: { default: 20, means: 'how many seeds' },

@@ -25,9 +25,9 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close(), 60_000)
 
-/** The keys of each command's document, as docs/cli.md tells them. */
+/** The keys of each command's document, as docs/reference/cli.md tells them. */
 function documented(): Map<string, string[]> {
-  const page = readFileSync(join(__dirname, '..', '..', 'docs', 'cli.md'), 'utf8')
+  const page = readFileSync(join(__dirname, '..', '..', 'docs', 'reference', 'cli.md'), 'utf8')
   const rows = [...page.matchAll(/^\| `([\w-]+)` \| (.*) \|$/gm)]
   const keysOf = (text: string): string[] =>
     [
@@ -265,7 +265,7 @@ describe('garbage collection', () => {
 })
 
 describe('each command', () => {
-  it('prints the JSON that docs/cli.md tells', async () => {
+  it('prints the JSON that docs/reference/cli.md tells', async () => {
     const id = await stage.submit('--name', 'table', '--env', 'STEPS=5')
     await stage.untilShown(id, isOver)
     const cases: [string, ...string[]][] = [
@@ -292,7 +292,7 @@ describe('each command', () => {
     expect(Object.keys(stage.dev.document).sort()).toEqual([...keys.get('dev')!].sort())
   })
 
-  it('ends with the code that docs/cli.md tells', async () => {
+  it('ends with the code that docs/reference/cli.md tells', async () => {
     const failing = await crucible.run('submit', 'train.py', '--env', 'STEPS=x', '-f')
     expect(failing).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/failed in .*ValueError/) })
     expect((await crucible.run('submit', 'train.py', '--gpus', '64', '-f')).exitCode).toBe(3)

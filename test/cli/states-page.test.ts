@@ -3,7 +3,7 @@ import { JOB_REASONS, JOB_STATES, JOB_TRANSITIONS } from '../../core/job'
 import type { AttemptState } from '../../core/ledger'
 import { firstColumnOf, namesIn, pageOf, tableOf } from '../docs/tables'
 
-const page = pageOf('states.md')
+const page = pageOf('reference/states.md')
 
 const firstColumn = (heading: string): string[] => firstColumnOf(page, heading)
 
@@ -18,7 +18,7 @@ const ATTEMPT_STATES: Record<AttemptState, true> = {
   failed: true,
 }
 
-describe('docs/states.md', () => {
+describe('docs/reference/states.md', () => {
   it('has the states of a job and what may follow them', () => {
     const told = tableOf(page, 'States of a job').map(([state = '', , next = '']) => [
       namesIn(state)[0],

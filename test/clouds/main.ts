@@ -1,4 +1,4 @@
-/** `npm run clouds -- --help` (docs/clouds.md). */
+/** `npm run clouds -- --help` (docs/design/clouds.md). */
 import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
 import { readOptions } from '../support/options'
@@ -12,7 +12,7 @@ import { seededCloud } from './world'
 async function main(): Promise<void> {
   const values = readOptions({
     name: 'clouds',
-    about: 'Lets whole jobs live in seeded small clouds, and says what broke (docs/clouds.md).',
+    about: 'Lets whole jobs live in seeded small clouds, and says what broke (docs/design/clouds.md).',
     options: {
       from: { default: 1, min: 0, means: 'the first seed' },
       count: { default: 100, means: 'how many seeds' },

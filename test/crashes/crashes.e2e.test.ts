@@ -8,7 +8,7 @@ import { nameOf, undisturbed, type CrashPlan } from './plan'
 import type { Moment } from './process'
 import type { CrashReport } from './run'
 
-/** One of each kind; `npm run chaos -- crashes` goes through all of them, and more than once (docs/chaos.md). */
+/** One of each kind; `npm run chaos -- crashes` goes through all of them, and more than once (docs/design/chaos.md). */
 const CHOSEN: [LifeName, Moment, string, number][] = [
   ['plain', 'after', 'resolveJob: PutObject record resolved', 1],
   ['paid', 'in', 'resolveJob: promise out of the month', 1],

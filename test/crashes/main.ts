@@ -15,7 +15,7 @@ import { processPlanOf, runProcesses, undisturbedProcesses } from './processes'
 import type { CrashReport } from './run'
 import { printBlackouts, printTable, tellBlackout, tellCrash } from './table'
 
-/** `npm run chaos -- crashes --help` (docs/chaos.md). */
+/** `npm run chaos -- crashes --help` (docs/design/chaos.md). */
 export async function crashes(args: string[]): Promise<void> {
   const values = readOptions(
     {
@@ -62,7 +62,7 @@ export async function crashes(args: string[]): Promise<void> {
   }
 }
 
-/** `npm run chaos -- blackouts --help` (docs/chaos.md). */
+/** `npm run chaos -- blackouts --help` (docs/design/chaos.md). */
 export async function blackouts(args: string[]): Promise<void> {
   const values = readOptions(
     {
@@ -104,7 +104,7 @@ export async function blackouts(args: string[]): Promise<void> {
   printBlackouts(reports, hourMs)
 }
 
-/** `npm run chaos -- processes --help` (docs/chaos.md). */
+/** `npm run chaos -- processes --help` (docs/design/chaos.md). */
 export async function processes(args: string[]): Promise<void> {
   const values = readOptions(
     {

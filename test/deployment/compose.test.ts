@@ -165,7 +165,7 @@ describe('docker-compose.yml', () => {
 describe("Crucible's own services", () => {
   it.each(ours)('have settings that Crucible knows, and that are right: %s', (name) => {
     const environment = environmentOf(name)
-    const documented = readFileSync(join(ROOT, 'docs', 'configuration.md'), 'utf8')
+    const documented = readFileSync(join(ROOT, 'docs', 'reference', 'configuration.md'), 'utf8')
     for (const variable of Object.keys(environment)) expect(documented).toContain(`| \`${variable}\` |`)
     const config = readWorkerConfig(environment)
     expect(config.temporal.connection.address).toBe('temporal:7233')

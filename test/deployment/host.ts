@@ -98,7 +98,7 @@ export class Host {
     await Promise.all([this.#bring('orchestrator'), this.#bring('worker-local')])
   }
 
-  /** Stops the workers, then copies the databases, the bucket and the key, as docs/deployment.md says. */
+  /** Stops the workers, then copies the databases, the bucket and the key, as docs/guides/team-deployment.md says. */
   async backUp(folder: string): Promise<Backup> {
     for (const name of ['orchestrator', 'worker-local'] as const) await this.services[name].stop()
     mkdirSync(folder)

@@ -1,4 +1,4 @@
-/** `npm run deployment -- --help` (docs/deployment.md). */
+/** `npm run deployment -- --help` (docs/guides/team-deployment.md). */
 import { readOptions } from '../support/options'
 import { drive, SERVICES } from './drive'
 import { findPrograms } from './programs'

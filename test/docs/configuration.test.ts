@@ -7,12 +7,12 @@ import { formatDuration } from '../../core/time'
 import { LOG_LEVELS, TIMING_SETTINGS } from '../../workers/config'
 
 const ROOT = join(__dirname, '..', '..')
-const PAGE = readFileSync(join(ROOT, 'docs', 'configuration.md'), 'utf8')
+const PAGE = readFileSync(join(ROOT, 'docs', 'reference', 'configuration.md'), 'utf8')
 const ROWS = PAGE.split('\n').filter((line) => line.startsWith('| `'))
 const documented = ROWS.map((row) => /^\| `([^`]+)` \|/.exec(row)![1]!)
 
 const SOURCES = ['storage', 'backends', 'workers', 'client', 'cli']
-/** What a workload is given, not a setting: docs/runner-protocol.md. */
+/** What a workload is given, not a setting: docs/reference/runner-protocol-attempt.md. */
 const OF_WORKLOADS = [
   'CRUCIBLE_MACHINE',
   'CRUCIBLE_OUTPUT_DIR',
@@ -29,7 +29,7 @@ function textsUnder(folder: string): { path: string; text: string }[] {
 
 const sources = SOURCES.flatMap(textsUnder)
 
-describe('docs/configuration.md', () => {
+describe('docs/reference/configuration.md', () => {
   it('lists every setting that the code names, once, and no other', () => {
     const named = sources.flatMap(({ text }) => text.match(/\bCRUCIBLE_[A-Z0-9_]*[A-Z0-9]\b/g) ?? [])
     const settings = new Set(named.filter((name) => !OF_WORKLOADS.includes(name)))

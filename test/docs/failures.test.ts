@@ -12,7 +12,7 @@ import { BACKOFF_MAX_MS, decide } from '../../planner/decide'
 import { REGISTRY_PAUSE_MS } from '../../planner/ending'
 import { firstColumnOf, namesIn, pageOf, tableOf } from './tables'
 
-const page = pageOf('failures.md')
+const page = pageOf('reference/failures.md')
 const HISTORIES = join(__dirname, '..', 'replay', 'histories')
 
 /** What can happen: the class that it is decided by, and the golden histories that show it. */
@@ -58,7 +58,7 @@ const PARTS: Record<Exclude<keyof RecoveryView & `${string}Ms`, 'totalMs' | 'ove
 
 const boldIn = (text = ''): string => /\*\*(.+?)\*\*/.exec(text)?.[1] ?? ''
 
-describe('docs/failures.md', () => {
+describe('docs/reference/failures.md', () => {
   it('has the quirks that are tried, in the words of the code', () => {
     const root = join(__dirname, '..', '..')
     const tried = readFileSync(join(root, 'test/backends/ec2/quirks.test.ts'), 'utf8')
@@ -66,7 +66,11 @@ describe('docs/failures.md', () => {
     const names = [...tried.matchAll(/describe\('quirk: (.+)'/g)].map(([, name]) => name)
     expect(rows.map(([name]) => name)).toEqual(names)
     const code = ['backends/ec2', 'storage']
-      .flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(root, folder, name)))
+      .flatMap((folder) =>
+        readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
+          join(root, folder, name),
+        ),
+      )
       .filter((path) => path.endsWith('.ts'))
       .map((path) => readFileSync(path, 'utf8'))
       .join()
@@ -114,13 +118,13 @@ describe('docs/failures.md', () => {
     })),
   )('says of $name what is decided', ({ name, does, counts }) => {
     const { decision, ledger } = decisionAbout(name as FailureClass, EMPTY_LEDGER)
-    expect(does.startsWith(decision.kind === 'again' ? 'goes on' : 'stops')).toBe(true)
+    expect(does.startsWith(decision.kind === 'again' ? 'tries again' : 'stops')).toBe(true)
     expect(counts).toBe(decision.kind === 'again' ? countedAs(ledger) : '')
     if (decision.kind !== 'again') return
     const [, pause] = /growing pauses up to (\w+)/.exec(does) ?? []
     expect(decision.afterMs > 0 || does.includes('asked for')).toBe(does.includes('pause'))
     if (pause !== undefined) expect(pause).toBe(formatDuration(BACKOFF_MAX_MS))
-    const [, alone] = /(?:alone|shaky) for (\w+)/.exec(does) ?? []
+    const [, alone] = /avoids the \w+ for (\w+)/.exec(does) ?? []
     expect(decision.avoid.map(({ forMs }) => formatDuration(forMs))).toEqual(
       alone === undefined ? [] : [alone],
     )

@@ -20,7 +20,7 @@ const ENDED = { SIGINT: 130, SIGTERM: 143 } as const
 async function main(): Promise<void> {
   const values = readOptions({
     name: 'habits',
-    about: 'Interrupts programs that save in many ways, and reports what they lost (docs/habits.md).',
+    about: 'Interrupts programs that save in many ways, and reports what they lost (docs/design/habits.md).',
     options: {
       from: { default: 1, min: 0, means: 'the first seed' },
       count: { default: 3, means: 'lives of each habit' },

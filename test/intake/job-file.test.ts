@@ -113,7 +113,7 @@ outputs: [weights.bin, "figures/**/*.png"]
   })
 
   it('gives a spec that the first activity takes as it stands', () => {
-    const page = readFileSync(join(__dirname, '..', '..', 'docs', 'job-file.md'), 'utf8')
+    const page = readFileSync(join(__dirname, '..', '..', 'docs', 'reference', 'job-file.md'), 'utf8')
     for (const text of ['script: train.py\n', /```yaml\n(# job\.yaml\n[^]*?)```/.exec(page)![1]!]) {
       const { spec } = parsed(text)
       expect(checkJobSpec(JSON.parse(JSON.stringify(spec)))).toEqual({ spec })

@@ -138,8 +138,8 @@ describe("the job file's JSON Schema", () => {
   })
 })
 
-describe('docs/job-file.md', () => {
-  const page = readFileSync(join(DOCS, 'job-file.md'), 'utf8')
+describe('docs/reference/job-file.md', () => {
+  const page = readFileSync(join(DOCS, 'reference/job-file.md'), 'utf8')
 
   it('has the table of fields', () => {
     const table = /<!-- fields -->\n([^]*)\n<!-- \/fields -->/.exec(page)?.[1]

@@ -1,4 +1,4 @@
-/** `npm run money -- --help` (docs/money.md). */
+/** `npm run money -- --help` (docs/guides/money.md). */
 import { readOptions } from '../support/options'
 import { formatDuration, HOUR_MS } from '../../core/time'
 import { disagreements, liveThrough, type Report, type Stopped } from './run'
@@ -10,7 +10,7 @@ async function main(): Promise<void> {
   const values = readOptions({
     name: 'money',
     about:
-      'Lets jobs spend money on random prices, with outages, and compares it with the bill (docs/money.md).',
+      'Lets jobs spend money on random prices, with outages, and compares it with the bill (docs/guides/money.md).',
     options: {
       from: { default: 1, min: 0, means: 'the first seed' },
       count: { default: 10_000, means: 'how many seeds' },

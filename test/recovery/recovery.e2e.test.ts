@@ -1,4 +1,4 @@
-/** Each of what can happen to a job (docs/failures.md), on EC2 over the wire with machines that are processes. */
+/** Each of what can happen to a job (docs/reference/failures.md), on EC2 over the wire with machines that are processes. */
 import { describe, expect, it, jest } from '@jest/globals'
 import type { JobView, RecoveryView } from '../../client/job-view'
 import type { JobSpec } from '../../core/job'

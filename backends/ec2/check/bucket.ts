@@ -67,7 +67,7 @@ async function checkPutIfAbsent(
   ]
 }
 
-/** `s3://bucket/prefix?region=...&endpoint=...` (docs/runner-protocol.md). */
+/** `s3://bucket/prefix?region=...&endpoint=...` (docs/reference/runner-protocol-store.md). */
 export function placeOf(storeUrl: string): { bucket: Bucket; prefix: string } {
   const { host: name, pathname, searchParams } = new URL(storeUrl)
   const [region, endpoint] = [searchParams.get('region'), searchParams.get('endpoint')]

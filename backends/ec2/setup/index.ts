@@ -85,7 +85,7 @@ function checked(options: SetupOptions): CheckedOptions {
   if (OTHER_PARTITION.test(region))
     throw invalid(
       `${region} belongs to a part of AWS with other names of resources, which set-up does not know`,
-      'Choose another Region, or make what docs/backends/ec2.md lists by hand.',
+      'Choose another Region, or make what docs/reference/aws-account.md lists by hand.',
     )
   if (!PREFIX.test(prefix))
     throw invalid(`"${prefix}" cannot begin names`, 'Write 2 to 32 small letters, digits and hyphens.')

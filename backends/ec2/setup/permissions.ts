@@ -36,7 +36,7 @@ const useful = (scope: Scope, ...actions: string[]): Permission[] =>
 
 /**
  * All that the verbs, the checks and the store call. The one list of it: the checks ask for these, the set-up allows a worker
- * these, and docs/backends/ec2.md prints them.
+ * these, and docs/reference/aws-account.md prints them.
  */
 export const WORKER_PERMISSIONS: readonly Permission[] = [
   ...needed(

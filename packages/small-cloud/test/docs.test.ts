@@ -9,7 +9,9 @@ import { planWorld } from '../src/world/load'
 import { makeWorld } from '../src/world/world'
 import { worldSchema, type WorldText } from '../src/world/schema'
 
-const PAGE = readFileSync(join(__dirname, '../README.md'), 'utf8')
+const PAGE = ['WORLDS.md', 'README.md']
+  .map((name) => readFileSync(join(__dirname, '..', name), 'utf8'))
+  .join('\n')
 
 /** First cells of the table below a heading, or of the first table. */
 function rowsBelow(heading: string): string[] {
@@ -28,12 +30,14 @@ describe('the page of the small cloud', () => {
   })
 
   it('tells of every field, duration, fault and door, and of no others', () => {
-    expect(rowsBelow('## World files')).toEqual(Object.keys(worldSchema.shape))
-    expect(rowsBelow('### Durations').sort()).toEqual(Object.keys(DURATIONS).sort())
-    expect(rowsBelow('### Faults').sort()).toEqual(
+    expect(rowsBelow('## Fields')).toEqual(Object.keys(worldSchema.shape))
+    expect(rowsBelow('## Durations').sort()).toEqual(Object.keys(DURATIONS).sort())
+    expect(rowsBelow('## Faults').sort()).toEqual(
       faultSchema.options.map(({ shape }) => shape.fault.value).sort(),
     )
     const doors = new Control({} as never).doors()
-    expect(rowsBelow('## The door').sort()).toEqual(doors.map((door) => door.replace(' ', ' /_sim/')).sort())
+    expect(rowsBelow('## Control endpoints').sort()).toEqual(
+      doors.map((door) => door.replace(' ', ' /_sim/')).sort(),
+    )
   })
 })

@@ -1,4 +1,4 @@
-"""What a checkpoint is, when it is complete, and how it reaches the store and comes back (docs/checkpoints.md).
+"""What a checkpoint is, when it is complete, and how it reaches the store and comes back (docs/guides/checkpoints.md).
 
 scan.py        what the directory holds
 names.py       what names tell: generations, pieces, records, unfinished files

@@ -104,7 +104,7 @@ class Overdue:
         now_ms = self._clock.mono_ms()
         cause = self._hindrance(now_ms)
         if cause is not None:
-            return "no-checkpoint", "No checkpoint is being taken: %s. See docs/checkpoints.md." % cause
+            return "no-checkpoint", "No checkpoint is being taken: %s. See docs/guides/checkpoints.md." % cause
         last_ms = self._checkpoints.complete_at_ms
         found = self._found_outside(_OUTSIDE_WRITES) if self._has_saved_nothing() else None
         if found is not None:

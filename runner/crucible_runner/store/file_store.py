@@ -1,4 +1,4 @@
-"""An object store in a folder; the rules shared with storage/file-store.ts are in docs/runner-protocol.md."""
+"""An object store in a folder; the rules shared with storage/file-store.ts are in docs/reference/runner-protocol-store.md."""
 
 import errno
 import hashlib

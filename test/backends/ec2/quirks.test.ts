@@ -1,6 +1,6 @@
 /**
  * What is odd about an account or a machine, each over the wire to a small cloud that has it: what the check says of it, and what
- * the verb says that meets it. docs/failures.md has the same sentences.
+ * the verb says that meets it. docs/reference/failures.md has the same sentences.
  */
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts'

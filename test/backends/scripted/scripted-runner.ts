@@ -58,7 +58,7 @@ interface Life {
 type Ending = Pick<RunnerResult, 'outcome' | 'reason' | 'message' | 'exitCode' | 'signal'>
 
 /**
- * A runner and its workload by the letter of docs/runner-protocol.md, without a process: it wakes when something is due,
+ * A runner and its workload by the letter of docs/reference/runner-protocol.md, without a process: it wakes when something is due,
  * works out what was done meanwhile, and does what is due. The life of one ends with `cut`, its own end, or its machine's.
  */
 export class ScriptedRunner {

@@ -1,4 +1,4 @@
-/** The first five minutes, as docs/backends/ec2.md prints them, in an account that has nothing. */
+/** The first cloud job, as docs/start/first-cloud-job.md prints it, in an account that has nothing. */
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,12 +15,10 @@ import { until } from '../../support/until'
 import { build, CommandLine } from '../process'
 
 const ROOT = join(__dirname, '../../..')
-const PAGE = readFileSync(join(ROOT, 'docs/backends/ec2.md'), 'utf8')
-const [, FIVE_MINUTES = ''] = /## Five minutes\n([^]*?)\n## /.exec(PAGE)!
+const PAGE = readFileSync(join(ROOT, 'docs/start/first-cloud-job.md'), 'utf8')
+const ACCOUNT = readFileSync(join(ROOT, 'docs/reference/aws-account.md'), 'utf8')
 /** What is to be typed, in its order. */
-const LINES = [...FIVE_MINUTES.matchAll(/```sh\n([^]*?)```/g)].flatMap(([, block]) =>
-  block!.trim().split('\n'),
-)
+const LINES = [...PAGE.matchAll(/```sh\n([^]*?)```/g)].flatMap(([, block]) => block!.trim().split('\n'))
 const [SETUP, SOURCE, DEV, DOCTOR, PLAN, SUBMIT, REMOVE] = LINES as [string, ...string[]]
 const wordsOf = (line = ''): string[] => line.split(' ').slice(1)
 
@@ -49,7 +47,7 @@ beforeAll(async () => {
   const { accessKeyId, secretAccessKey } = cloud.credentials
   const keys = `[default]\naws_access_key_id = ${accessKeyId}\naws_secret_access_key = ${secretAccessKey}\n`
   writeFileSync(join(folder, '.aws/credentials'), keys)
-  const [profile] = /\[profile crucible\][^`]*/.exec(PAGE)!
+  const [profile] = /\[profile crucible\][^`]*/.exec(ACCOUNT)!
   writeFileSync(join(folder, '.aws/config'), profile.replace('ACCOUNT', '111122223333'))
   const { client, close } = await connectTo()
   environment = {

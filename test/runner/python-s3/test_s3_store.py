@@ -3,9 +3,9 @@ from unittest import mock
 
 from server import BUCKET, HANG, LOST, PROXY, FakeClock, ServerTest, answer, steer
 
-from crucible_runner.store.base.s3 import client as s3_client
+from crucible_runner.store.s3 import client as s3_client
 
-from crucible_runner.store.base.s3 import wire as s3_wire
+from crucible_runner.store.s3 import wire as s3_wire
 from crucible_runner.clock import Clock
 from crucible_runner.store.s3.s3_store import S3Store, open_s3_store
 from crucible_runner.store.base import StoreError

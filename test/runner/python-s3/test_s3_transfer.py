@@ -7,9 +7,9 @@ from unittest import mock
 
 from server import HANG, LOST, MIB, ServerTest, answer
 
-from crucible_runner.store.base.s3 import parts as s3_transfer
+from crucible_runner.store.s3 import parts as s3_transfer
 
-from crucible_runner.store.base import transfer
+from crucible_runner.store import transfer
 from crucible_runner.documents import PART_BYTES
 from crucible_runner.store.s3.parts import S3Upload
 from crucible_runner.store.s3.sigv4 import Credentials

@@ -90,7 +90,7 @@ class OverdueTest(FolderTest):
         self.assertIsNone(self.look(19_999))
         kind, text = self.look(1)
         self.assertEqual(kind, "no-checkpoint")
-        self.assertIn("model.pt is held open for writing by pid 7. See docs/checkpoints.md.", text)
+        self.assertIn("model.pt is held open for writing by pid 7. See docs/guides/checkpoints.md.", text)
 
     def test_a_warning_is_said_once_and_taken_back(self):
         self.look(361_000)

@@ -1,4 +1,4 @@
-/** The shape of a world file. Each field says what it does to the cloud; docs/small-cloud.md tells it at length. */
+/** The shape of a world file. Each field says what it does to the cloud; packages/small-cloud/WORLDS.md tells it at length. */
 import { z } from 'zod'
 import { faultSchema } from './fault-schema'
 import { DURATIONS, duration, moment, range } from './durations'

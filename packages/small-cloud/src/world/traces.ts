@@ -66,7 +66,7 @@ function readText(path: string, text: string, excerpt: Excerpt): Recording {
   const ticks = ticksFile.safeParse(parsed(text))
   if (!ticks.success)
     throw new TraceError(
-      `${path} is not a recording that this cloud knows; docs/small-cloud.md lists the formats`,
+      `${path} is not a recording that this cloud knows; packages/small-cloud/WORLDS.md lists the formats`,
     )
   return fromTicks(ticks.data)
 }

@@ -116,8 +116,8 @@ describe('the check of EC2', () => {
     expect([...h.aws.objects].filter(() => h.aws.keepsPutIfAbsent)).toEqual([])
   })
 
-  it('asks for all permissions of docs/backends/ec2.md, and can do without those of the second group', async () => {
-    const page = readFileSync(join(__dirname, '../../../docs/backends/ec2.md'), 'utf8')
+  it('asks for all permissions of docs/reference/aws-account.md, and can do without those of the second group', async () => {
+    const page = readFileSync(join(__dirname, '../../../../docs/reference/aws-account.md'), 'utf8')
     const [needed, useful] = (
       JSON.parse(/```json\n([^]*?)```/.exec(page)![1]!) as { Action: string[] }[]
     ).map(({ Action }) => Action)

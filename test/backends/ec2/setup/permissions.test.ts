@@ -64,7 +64,7 @@ async function checked(): Promise<string[]> {
 }
 
 it('are those that the documentation prints', () => {
-  const page = readFileSync(join(__dirname, '../../../../docs/backends/ec2.md'), 'utf8')
+  const page = readFileSync(join(__dirname, '../../../../docs/reference/aws-account.md'), 'utf8')
   const [needed, useful] = JSON.parse(/```json\n([^]*?)```/.exec(page)![1]!) as { Action: string[] }[]
   const listed = (isOptional: boolean) =>
     WORKER_PERMISSIONS.filter((each) => (each.isOptional ?? false) === isOptional).map(({ action }) => action)

@@ -40,10 +40,10 @@ describe('isServerNewEnough', () => {
 
 describe('the guide', () => {
   it('names the versions, the place and the limits that the code has', () => {
-    const guide = readFileSync(join(__dirname, '../../../../docs/temporal-server.md'), 'utf8').replaceAll(
-      '\n',
-      ' ',
-    )
+    const guide = readFileSync(
+      join(__dirname, '../../../../docs/reference/temporal-server.md'),
+      'utf8',
+    ).replaceAll('\n', ' ')
     for (const text of [
       `${RELEASES_URL}/v${TEMPORAL_CLI_VERSION}/temporal_cli_${TEMPORAL_CLI_VERSION}_<os>_<arch>.tar.gz`,
       `cache/temporal/${TEMPORAL_CLI_VERSION}/temporal`,
