@@ -10,7 +10,7 @@ import { eachOf } from '../storage/parallel'
 import { readRecords } from '../storage/record'
 import type { Context } from './context'
 import { CrucibleError, toCrucibleError } from './errors'
-import { resultOf, submissionOf } from './history'
+import { submissionOf } from './history'
 import { noSuchJob } from './look'
 
 /** A file that a job left. */
@@ -20,8 +20,8 @@ export interface ArtifactView {
   sizeBytes: number
   /** Hex; null until the attempt that left it is settled, and where that attempt could not tell. */
   sha256: string | null
-  /** Which attempt left it; null for those of runners of before, which kept no attempts apart. */
-  attempt: number | null
+  /** Which attempt left it. */
+  attempt: number
   /** Earlier attempts that left another version of it, the newest first. */
   olderAttempts: number[]
 }
@@ -53,35 +53,34 @@ async function findArtifacts(
   return newestArtifacts(wanted).map(({ path, sizeBytes, attempt: by, key }) => ({
     ...{ path, sizeBytes, sha256: digests.get(keyOf(by, path)) ?? null, attempt: by, key },
     olderAttempts: wanted.flatMap((other) =>
-      other.path === path && other.attempt !== null && other.attempt !== by ? [other.attempt] : [],
+      other.path === path && other.attempt !== by ? [other.attempt] : [],
     ),
   }))
 }
 
 function noneOf(jobId: string, attempt: number, all: StoredArtifact[]): CrucibleError {
-  const others = [...new Set(all.map((version) => version.attempt ?? 'of before'))]
+  const others = [...new Set(all.map((version) => version.attempt))]
   return new CrucibleError('not-found', `Attempt ${attempt} of ${jobId} has left nothing.`, {
     hint: others.length === 0 ? 'No other attempt has either.' : `These have: ${others.join(', ')}.`,
   })
 }
 
-/** By attempt and path, as the attempts told it. */
+/** By attempt and path, as recorded when each attempt was settled. */
 function digestsOf(entries: readonly RecordEntry[]): Map<string, string> {
-  const isOver = resultOf(entries) !== undefined
-  const told = entries.flatMap(({ kind, data, attempt = null }) =>
-    kind === 'settled'
-      ? (data as Settlement).artifacts.flatMap(({ path, sha256 }): [string, string][] => [
-          [keyOf(attempt, path), sha256],
-          // Where attempts were not kept apart, the last one's is there once the job is over.
-          ...(isOver ? [[keyOf(null, path), sha256] as [string, string]] : []),
-        ])
-      : [],
+  return new Map(
+    entries.flatMap(({ kind, data, attempt }) =>
+      kind === 'settled' && attempt !== undefined
+        ? (data as Settlement).artifacts.map(({ path, sha256 }): [string, string] => [
+            keyOf(attempt, path),
+            sha256,
+          ])
+        : [],
+    ),
   )
-  return new Map(told)
 }
 
-function keyOf(attempt: number | null, path: string): string {
-  return `${attempt ?? ''}/${path}`
+function keyOf(attempt: number, path: string): string {
+  return `${attempt}/${path}`
 }
 
 export interface DownloadOptions {

@@ -214,7 +214,7 @@ function settledView(attempt: AttemptRecord): AttemptView {
     checkpointState: attempt.checkpointState ?? null,
     warning: attempt.warning ?? null,
     progress: progressView(attempt.progress),
-    // Records of before told the steps since the last checkpoint, which are not lost where the work is done.
+    // The steps since the last checkpoint are not lost where the work is done.
     stepsLost: state === 'succeeded' ? 0 : (attempt.stepsLost ?? null),
     phases: attempt.phases ?? [],
   }

@@ -241,7 +241,7 @@ export interface Settlement {
   handle: MachineHandle | null
   endedAtMs?: number
   costMicroUsd: MicroUsd
-  /** From which prices; missing where nothing was bought, and in records of before there was more than one. */
+  /** From which prices; missing where nothing was bought. */
   metering?: Metering
   restoredFrom?: Checkpoint
   /** Why that one, in one clause. */
@@ -255,7 +255,7 @@ export interface Settlement {
   stepsLost?: number | null
   artifacts: Artifact[]
   phases: Phase[]
-  /** Missing in records of before there were any. */
+  /** Missing where the runner wrote no result. */
   times?: AttemptTimes
 }
 

@@ -100,7 +100,7 @@ export interface Manifest {
   /** How long the program took to write it, as far as the runner saw. */
   saveMs?: number
   totalBytes: number
-  /** How long its files took on their way up; missing from runners of before. */
+  /** How long its files took to upload. */
   uploadMs?: number
   files: ManifestFile[]
   /** Made again after the files; missing when there are none. */
@@ -110,8 +110,8 @@ export interface Manifest {
   /** What `CRUCIBLE_RESUME_FROM` points at, relative to the checkpoint directory: the newest entry, or `.`. */
   resumePath: string
   /**
-   * Hex SHA-256 of the bytes of the document before the name of this field, the last one; missing from runners of before,
-   * whose manifests are believed without it.
+   * Hex SHA-256 of the bytes of the document before the name of this field, the last one. A manifest without it is
+   * read as it is.
    */
   sha256?: string
 }

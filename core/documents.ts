@@ -18,8 +18,6 @@ export interface Limits {
   deadlineAtMs: number | null
   /** What this attempt may cost, launch, drain and power-off included; null where nothing limits it. */
   budget: AttemptBudget | null
-  /** The same for runners of before, which jobs that began then still have: how long from `issuedAtMs` on the machine may run. */
-  runMs?: number | null
 }
 
 export interface InputFile {
@@ -179,7 +177,7 @@ export const RUNNER_PHASES = [
 ] as const
 export type RunnerPhase = (typeof RUNNER_PHASES)[number]
 
-/** Instants by the runner's wall clock that tell where the time of a recovery goes; missing from runners of before. */
+/** Instants by the runner's wall clock that tell where the time of a recovery goes. */
 export interface RunnerTimes {
   /** When the first step beyond the restored one was seen; null before, and where the workload tells no steps. */
   firstStepAtMs?: number | null
@@ -209,7 +207,7 @@ export interface Beat extends RunnerTimes, CheckpointNews {
   clockMs: number
   /** Milliseconds since the runner started, monotonic. */
   uptimeMs: number
-  /** Up to now; missing from runners of before. */
+  /** Up to now. */
   phases?: Phase[]
 }
 

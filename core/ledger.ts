@@ -34,7 +34,7 @@ export interface AttemptRecord {
   launchedAtMs?: number
   endedAtMs?: number
   costMicroUsd: MicroUsd
-  /** `dearest`: nobody told its prices, and it cost that at most. Missing until it has ended, and in attempts of before. */
+  /** `dearest`: nobody told its prices, and it cost that at most. Missing until it has ended. */
   costBasis?: Metering['basis']
   restoredFrom?: Checkpoint
   /** Why that one, in one clause. */
@@ -59,7 +59,7 @@ export interface Ledger {
   unclassified: number
   /** Launches in a row that got no machine. */
   misses: number
-  /** Machines in a row that nobody could speak to; missing in ledgers of before there was a count. */
+  /** Machines in a row that were unreachable; missing where there was none. */
   unreachable?: number
   spentMicroUsd: MicroUsd
 }

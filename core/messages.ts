@@ -148,12 +148,6 @@ export interface ExtendRequest {
   limits: Limits
 }
 
-/** Signal from an attempt of an older version to its job: the workload runs. Views ask the attempt itself. */
-export interface RunningNotice {
-  attempt: number
-  handle: MachineHandle
-}
-
 /** Signal from an attempt to its job: what the runner warns of now. */
 export interface WarningNotice {
   attempt: number
@@ -227,7 +221,6 @@ export const CANCEL_NOW_UPDATE = 'cancelNow'
 export const INTERRUPT_UPDATE = 'interrupt'
 export const DRAIN_SIGNAL = 'drain'
 export const EXTEND_SIGNAL = 'extend'
-export const RUNNING_SIGNAL = 'running'
 export const WARNING_SIGNAL = 'warning'
 /** Signal to a job and to its attempt: whatever waits before it tries again tries now. */
 export const RETRY_SIGNAL = 'retry'

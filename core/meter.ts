@@ -1,4 +1,3 @@
-import type { AttemptBudget } from './attempt-money'
 import type { MicroUsd } from './money'
 import { DAY_MS, HOUR_MS, SECOND_MS } from './time'
 
@@ -77,9 +76,4 @@ export function affordableMs(remainingMicroUsd: MicroUsd, priceMicroUsdPerHour: 
   if (priceMicroUsdPerHour <= 0) return null
   const seconds = Math.floor((Math.max(0, remainingMicroUsd) * SECONDS_PER_HOUR) / priceMicroUsdPerHour)
   return Math.min(seconds * SECOND_MS, AFFORDABLE_MAX_MS)
-}
-
-/** A budget as runners of before know it: how long their machine may run from its order on; null for as long as it likes. */
-export function runMsFor(budget: AttemptBudget | null): number | null {
-  return budget === null ? null : affordableMs(budget.microUsd, budget.priceMaxMicroUsdPerHour)
 }

@@ -10,7 +10,7 @@ export interface Progress {
   /** What is done of the epoch, or of a progress bar whose unit is unknown. */
   batch?: number
   batchesTotal?: number
-  /** Of the whole training, from 0 to 100; missing where it is not known, and from runners of before. */
+  /** Of the whole training, from 0 to 100; missing where it is not known. */
   percent?: number
   /** The runner's wall clock when it read this. */
   atMs: number

@@ -31,8 +31,7 @@ export class DocumentError extends Error {
 const limits: z.ZodType<Limits> = z.object({
   seq: whole,
   deadlineAtMs: whole.nullable(),
-  // Missing in documents of before there were budgets in them.
-  budget: z.object({ microUsd: whole, priceMaxMicroUsdPerHour: whole }).nullable().default(null),
+  budget: z.object({ microUsd: whole, priceMaxMicroUsdPerHour: whole }).nullable(),
 })
 
 const order: z.ZodType<IssuedRunnerOrder> = z.object({

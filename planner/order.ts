@@ -3,7 +3,6 @@ import type { Capabilities } from '../core/capabilities'
 import type { AttemptBudget } from '../core/attempt-money'
 import type { NoticeSource, RunnerOrder } from '../core/documents'
 import type { JobSpec } from '../core/job'
-import { runMsFor } from '../core/meter'
 import { dearestPriceOf, offerKey, type Offer } from '../core/offer'
 import type { BackendAnswer, Order, Plan } from '../core/plan'
 import { attemptIdOf } from '../core/queues'
@@ -124,7 +123,6 @@ function runnerOrder(
       seq: 0,
       deadlineAtMs: input.deadlineAtMs ?? null,
       budget,
-      runMs: runMsFor(budget),
     },
     leaseMs: timing.leaseMs,
     drainMs: timing.drainMs,

@@ -6,8 +6,7 @@ import type { ObjectStore } from './store'
 export interface StoredArtifact {
   /** As the program named it, below its output directory or its working directory. */
   path: string
-  /** Null for those of runners of before, which kept no attempts apart. */
-  attempt: number | null
+  attempt: number
   key: string
   sizeBytes: number
 }
@@ -20,14 +19,10 @@ export async function artifactVersions(store: ObjectStore, jobId: string): Promi
   const lists = await eachOf(newestFirst, (attempt) =>
     listBelow(store, layout.artifactsOf(jobId, attempt), attempt),
   )
-  return [...lists.flat(), ...(await listBelow(store, layout.artifacts(jobId), null))]
+  return lists.flat()
 }
 
-async function listBelow(
-  store: ObjectStore,
-  prefix: string,
-  attempt: number | null,
-): Promise<StoredArtifact[]> {
+async function listBelow(store: ObjectStore, prefix: string, attempt: number): Promise<StoredArtifact[]> {
   const found: StoredArtifact[] = []
   for await (const { key, sizeBytes } of store.list(prefix))
     found.push({ path: key.slice(prefix.length), attempt, key, sizeBytes })

@@ -61,8 +61,6 @@ export const layout = {
     `jobs/${jobId}/checkpoints/${checkpointId(step, attempt)}/`,
   /** What one attempt has left. */
   artifactsOf: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/artifacts/`,
-  /** Where runners of before put the artifacts of all attempts, the newest over the others. */
-  artifacts: (jobId: string) => `jobs/${jobId}/artifacts/`,
 } as const
 
 /** The name of a checkpoint's manifest under the checkpoint's folder. Each revision is put once and never changed. */

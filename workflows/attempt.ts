@@ -1,16 +1,10 @@
-import { ApplicationFailure, CancellationScope, condition, patched } from '@temporalio/workflow'
+import { ApplicationFailure, CancellationScope, condition } from '@temporalio/workflow'
 import type { Settlement, WatchOutcome } from '../core/activities'
 import type { RunnerWarning } from '../core/checkpoint'
 import type { Drain, DrainReason } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
-import {
-  ATTEMPT_FAILED,
-  RUNNING_SIGNAL,
-  WARNING_SIGNAL,
-  type AttemptInput,
-  type AttemptOutcome,
-} from '../core/messages'
+import { ATTEMPT_FAILED, type AttemptInput, type AttemptOutcome } from '../core/messages'
 import { formatDuration } from '../core/time'
 import { on, orchestrator, pressing } from './activities'
 import { AttemptPage } from './attempt-page'
@@ -18,7 +12,7 @@ import { attemptOrders, type AttemptOrders } from './attempt-orders'
 import { forever, foreverUntil, kept } from './forever'
 import { failedLaunch, launch, startRunner } from './launch'
 import { settleInWindow } from './settlement'
-import { tellJob } from './tell-job'
+import { warnJob } from './warn-job'
 
 /**
  * One placement of a job on one machine, from its order to the certainty that the machine has ended. It is never cut short:
@@ -30,7 +24,7 @@ export async function attempt(input: AttemptInput): Promise<AttemptOutcome> {
   const outcome = await CancellationScope.nonCancellable(() => live(input, page, orders))
   const { end } = outcome.settlement
   // Temporal's list shows how a workflow closed: an attempt that lost its machine must not look like a success there.
-  if (end.kind === 'failed' && patched('closes-as-failed')) {
+  if (end.kind === 'failed') {
     const { message } = end.failure
     throw ApplicationFailure.create({ message, type: ATTEMPT_FAILED, nonRetryable: true, details: [outcome] })
   }
@@ -148,14 +142,13 @@ async function follow(
       case 'running':
         isRunning = true
         page.running(handle)
-        // Views read it here and in the runner's beat: telling the job would cost it five events for each attempt.
-        if (!patched('job-not-told')) await tellJob(RUNNING_SIGNAL, { attempt: order.attempt, handle })
+        // Views read it here and in the runner's beat: a signal to the job would cost five events for each attempt.
         break
       case 'warned':
         warned = seen.warning?.kind ?? null
         warningsLeft -= 1
         page.warn(seen.warning)
-        await tellJob(WARNING_SIGNAL, { attempt: order.attempt, warning: seen.warning })
+        await warnJob({ attempt: order.attempt, warning: seen.warning })
         break
       case 'expiring':
         isExpiring = true
@@ -196,17 +189,14 @@ async function obeyDrain(
   await condition(() => orders.drain !== undefined || orders.isClosed)
   if (orders.drain === undefined) return new Promise(() => undefined)
   page.stopping(orders.drain.reason)
-  for (let seq = 1, passedMs = 0; ;) {
+  for (let seq = 1; ; seq += 1) {
     const { reason, windowMs } = orders.drain
-    // Attempts of before put the first window only, and wait here for a shorter one.
-    if (seq === 1 || patched('shorter-drains')) {
-      const beganMs = Date.now()
-      const drain = { reason, windowMs, ...(seq > 1 && { seq }) }
-      const isTold = await tellMachine(input, machine, { orders, drain })
-      if (!isTold)
-        await forever(() => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }), page)
-      passedMs = isTold ? Date.now() - beganMs : 0
-    }
+    const beganMs = Date.now()
+    const drain = { reason, windowMs, ...(seq > 1 && { seq }) }
+    const isTold = await tellMachine(input, machine, { orders, drain })
+    if (!isTold)
+      await forever(() => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }), page)
+    const passedMs = isTold ? Date.now() - beganMs : 0
     // The runner reads the order at its next look, and powers off at the end of the window.
     const allowanceMs = Math.max(0, windowMs + timing.powerOffMs + 2 * timing.beatMs - passedMs)
     const isShortened = await condition(
@@ -219,7 +209,6 @@ async function obeyDrain(
     if (orders.isClosed) return new Promise(() => undefined)
     // The job does not want it to stop: it goes on elsewhere.
     if (!isShortened) return reason === 'expired' ? { kind: 'stopped', by: 'expired' } : null
-    seq += 1
   }
 }
 
@@ -239,7 +228,6 @@ async function tellMachine(
 ): Promise<boolean> {
   const { windowMs } = drain
   if (order.runnerStart !== 'after-launch' || handle === null || windowMs === 0) return false
-  if (!patched('drain-machine')) return false
   const patienceMs = Math.min(2 * timing.beatMs + OBEYED_WITHIN_MS, windowMs / 2)
   const telling = kept(
     pressing(order.backend)

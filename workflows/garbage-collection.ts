@@ -1,4 +1,4 @@
-import { patched, proxyActivities, sleep } from '@temporalio/workflow'
+import { proxyActivities, sleep } from '@temporalio/workflow'
 import type { BackendActivities, CollectGarbageInput, OrchestratorActivities } from '../core/activities'
 import { failureFrom } from '../core/failure'
 import type { GarbageCollectionInput, GarbageCollectionResult, GarbageVerdict } from '../core/messages'
@@ -38,8 +38,7 @@ async function lookEverywhere(
   const looks = backends.map((backend) =>
     asked(backend, () => looking(backendQueue(backend), summary).collectGarbage(inputFor(backend))),
   )
-  if (patched('unfinished-uploads'))
-    looks.push(asked(STORE, () => looking(ORCHESTRATOR_QUEUE, summary).collectStoreGarbage(inputFor(STORE))))
+  looks.push(asked(STORE, () => looking(ORCHESTRATOR_QUEUE, summary).collectStoreGarbage(inputFor(STORE))))
   return (await Promise.all(looks)).flat()
 }
 

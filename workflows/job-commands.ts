@@ -11,12 +11,10 @@ import {
   EXTEND_UPDATE,
   INTERRUPT_UPDATE,
   MIGRATE_UPDATE,
-  RUNNING_SIGNAL,
   WARNING_SIGNAL,
   type ExtendUpdate,
   type InterruptUpdate,
   type MigrateUpdate,
-  type RunningNotice,
   type WarningNotice,
   type UpdateReceipt,
 } from '../core/messages'
@@ -36,7 +34,6 @@ const extendUpdate = defineUpdate<UpdateReceipt, [ExtendUpdate]>(EXTEND_UPDATE)
 const interruptUpdate = defineUpdate<UpdateReceipt, [InterruptUpdate]>(INTERRUPT_UPDATE)
 const cancelNowUpdate = defineUpdate<UpdateReceipt>(CANCEL_NOW_UPDATE)
 const warningSignal = defineSignal<[WarningNotice]>(WARNING_SIGNAL)
-const runningSignal = defineSignal<[RunningNotice]>(RUNNING_SIGNAL)
 
 /** What is left of a drain when somebody cannot wait: time for a signal handler, not for an upload. */
 const CANCEL_NOW_WINDOW_MS = 5_000
@@ -105,9 +102,6 @@ export function listen(run: JobRun): void {
   })
 
   setHandler(warningSignal, (notice) => page.warned(notice), { description: 'What the runner warns of.' })
-  setHandler(runningSignal, ({ attempt, handle }) => {
-    if (attempt === page.status.attemptsTotal) page.running(handle)
-  })
 }
 
 async function interrupt(run: JobRun, { attempt, noticeMs }: InterruptUpdate): Promise<UpdateReceipt> {

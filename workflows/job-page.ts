@@ -3,7 +3,6 @@ import type { CopyOutcome, Settlement } from '../core/activities'
 import { attemptOf, settledAttempt } from '../core/attempt-record'
 import type { DrainReason } from '../core/documents'
 import type { Failure } from '../core/failure'
-import type { MachineHandle } from '../core/handle'
 import { isFinal, JOB_TRANSITIONS, type JobReason, type JobState } from '../core/job'
 import type { AttemptRecord } from '../core/ledger'
 import {
@@ -74,9 +73,8 @@ export class JobPage {
     this.show()
   }
 
-  /** Between two attempts. A quiet one leaves the index to the next step, which mostly comes in the same task of the workflow. */
-  recovering(reason: JobReason, message: string, { isQuiet }: { isQuiet: boolean }): void {
-    if (!isQuiet) return this.move('recovering', reason, message)
+  /** Between two attempts. It leaves the index to the next step, which mostly comes in the same task of the workflow. */
+  recovering(reason: JobReason, message: string): void {
     Object.assign(this.status, { state: 'recovering', reason, message, placementReasons: [] })
     this.isBehind = true
     this.show()
@@ -122,21 +120,6 @@ export class JobPage {
   stopping(reason: DrainReason): void {
     const [jobReason, message] = STOPPING[reason]
     this.move('stopping', jobReason, message)
-  }
-
-  /** Told by attempts of older versions. */
-  running(handle: MachineHandle): void {
-    const attempt = this.lastAttempt
-    if (attempt === undefined) return
-    Object.assign(attempt, {
-      state: 'running',
-      reason: 'training',
-      realised: handle.realised,
-      launchedAtMs: handle.launchedAtMs,
-    })
-    // A job that is being stopped says so until it has.
-    if (this.status.state === 'running') this.move('running', 'training', 'Training.')
-    else this.show()
   }
 
   warned({ attempt: number, warning }: WarningNotice): void {

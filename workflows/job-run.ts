@@ -1,4 +1,3 @@
-import { patched } from '@temporalio/workflow'
 import type { Avoidance, Decision, Ledger } from '../core/ledger'
 import { EMPTY_LEDGER } from '../core/ledger'
 import type { JobCarry, JobInput, Pause, ResolvedJob } from '../core/messages'
@@ -20,10 +19,6 @@ export class JobRun {
   ledger: Ledger
   /** Counts up with every new deadline or budget. */
   limitsVersion = 0
-  /** When the present attempt's order goes out, by the workflow's clock. */
-  orderAtMs = 0
-  /** False for jobs that began before their steps were put together in fewer events. */
-  readonly isConcise = patched('concise-jobs')
   /** What the job's orders have pinned; missing before the first that pins anything. */
   pins: Record<BackendName, Pins> | undefined
   private held: Until<Pause> | undefined
@@ -90,7 +85,7 @@ export class JobRun {
       avoid.some(({ offerKey, why }) => offerKey === old.offerKey && why === old.why)
     this.avoided = [...this.avoided.filter((old) => !isRenewed(old)), ...avoid.map(until)]
     this.held = until({ forMs: afterMs, reason, message })
-    this.page.recovering(reason, message, { isQuiet: this.isConcise })
+    this.page.recovering(reason, message)
   }
 
   carry(): JobCarry {

@@ -102,8 +102,7 @@ export async function startRunner(
 /** How long a machine at the dearest price can go on until it must stop for the sake of its budget. */
 function paidForMs({ order, timing }: Pick<AttemptInput, 'order' | 'timing'>): number {
   const { budget } = order.runner.limits
-  // Orders of before there were budgets in them have none.
-  const paidMs = budget == null ? null : affordableMs(budget.microUsd, budget.priceMaxMicroUsdPerHour)
+  const paidMs = budget === null ? null : affordableMs(budget.microUsd, budget.priceMaxMicroUsdPerHour)
   return paidMs === null ? Infinity : paidMs - budgetReserveMs(timing) - CLOCK_SLACK_MS
 }
 

@@ -1,6 +1,5 @@
 import type { AttemptBudget } from '../core/attempt-money'
 import type { Limits } from '../core/documents'
-import { runMsFor } from '../core/meter'
 import type { Order } from '../core/plan'
 import type { JobRun } from './job-run'
 
@@ -16,23 +15,10 @@ export function armDeadline(run: JobRun): void {
   })
 }
 
-/**
- * Orders of before there were budgets in them: no watch tells when theirs is reached, so a durable timer of the job does, counted from
- * the order as their runner counts it.
- */
-export function armBudgetOfBefore(run: JobRun, order: Order): void {
-  if ('budget' in order.runner.limits) return
-  const runMs = runMsFor(budgetNow(run, order))
-  if (runMs === null) return
-  const { drainMs, powerOffMs } = run.resolved.timing
-  const stopAtMs = run.orderAtMs + runMs - drainMs - powerOffMs
-  run.stopRequests.arm({ wish: 'budget', inMs: stopAtMs - Date.now(), windowMs: drainMs })
-}
-
 /** The limits as they stand now, for a machine that runs. */
 export function limitsNow(run: JobRun, order: Order, seq: number): Limits {
   const budget = budgetNow(run, order)
-  return { seq, deadlineAtMs: run.page.status.deadlineAtMs ?? null, budget, runMs: runMsFor(budget) }
+  return { seq, deadlineAtMs: run.page.status.deadlineAtMs ?? null, budget }
 }
 
 /** What the machine of this order may cost: what the ended ones have left, less what moving its data costs. */

@@ -27,7 +27,7 @@ import { local, on } from './activities'
 import { attributesOf } from './attributes'
 import { kept } from './forever'
 import type { JobRun } from './job-run'
-import { armBudgetOfBefore, limitsNow } from './limits'
+import { limitsNow } from './limits'
 import { plainInMarkdown } from '../core/markdown'
 import { sentence } from './markdown'
 import type { Placed } from './next-order'
@@ -50,12 +50,9 @@ export async function runAttempt(run: JobRun, placed: Placed): Promise<Settlemen
     settleSeq: run.nextSeq(),
   }
   run.page.begin(order, words.reasons, pause)
-  run.orderAtMs = Date.now() + (pause?.forMs ?? 0)
-  armBudgetOfBefore(run, order)
   const settlement = await runChild(run, input, placed).catch((error: unknown) =>
     settleHere(run, input, endSeenFrom(error)),
   )
-  run.stopRequests.disarm('budget')
   run.page.settled(settlement)
   return settlement
 }
@@ -114,7 +111,6 @@ async function passOn(
     if (life.isOver) return
     if (run.limitsVersion > limitsSeen) {
       limitsSeen = run.limitsVersion
-      armBudgetOfBefore(run, order)
       const limits = limitsNow(run, order, seq++)
       await tell<ExtendRequest>(child, EXTEND_SIGNAL, { limits })
     }
@@ -122,19 +118,18 @@ async function passOn(
       requestsSeen = stopRequests.version
       const reason: DrainReason = stopRequests.present
       run.page.stopping(reason)
-      await askToStop(run, order, { child, request: { reason, windowMs: stopRequests.windowMs } })
+      await askToStop(order, { child, request: { reason, windowMs: stopRequests.windowMs } })
     }
   }
 }
 
 /** A local activity sends the signal, for one event; one from the workflow itself costs five, and serves where the local one fails. */
 async function askToStop(
-  { isConcise }: JobRun,
   { jobId, attempt }: Order,
   { child, request }: { child: Child; request: DrainRequest },
 ): Promise<void> {
   try {
-    if (isConcise) return await local.stopAttempt({ jobId, attempt, request })
+    return await local.stopAttempt({ jobId, attempt, request })
   } catch {
     // It may have arrived all the same: a second one changes nothing.
   }

@@ -1,4 +1,4 @@
-import { condition, patched } from '@temporalio/workflow'
+import { condition } from '@temporalio/workflow'
 import type { Settlement } from '../core/activities'
 import type { DrainRequest } from '../core/messages'
 import type { Order } from '../core/plan'
@@ -33,8 +33,7 @@ async function shorten(
   for (let grantedMs = windowMs; ;) {
     await condition(() => life.isOver || (requested()?.windowMs ?? grantedMs) < grantedMs)
     const request = requested()
-    // Older jobs and attempts let their settlement go on with its first window.
-    if (life.isOver || request === undefined || !patched('shorter-settlements')) return
+    if (life.isOver || request === undefined) return
     grantedMs = request.windowMs
     const drain = { reason: request.reason, windowMs: grantedMs }
     await foreverUntil(

@@ -36,7 +36,7 @@ export class StopRequests {
   }
 
   /** A durable timer that wants something when it fires; setting it again replaces it. */
-  arm(timer: { wish: 'deadline' | 'budget'; inMs: number; windowMs: number }): void {
+  arm(timer: { wish: 'deadline'; inMs: number; windowMs: number }): void {
     this.disarm(timer.wish)
     const scope = new CancellationScope({ cancellable: true })
     this.timers.set(timer.wish, scope)
@@ -47,7 +47,7 @@ export class StopRequests {
       .catch(() => undefined)
   }
 
-  disarm(wish: 'deadline' | 'budget'): void {
+  disarm(wish: 'deadline'): void {
     this.timers.get(wish)?.cancel()
     this.timers.delete(wish)
   }

@@ -57,8 +57,7 @@ export class BudgetWatch {
     this.documents = documents
     this.now = now
     const { limits } = input.order.runner
-    // Orders of before there were budgets in them have none.
-    this.budget = limits.budget ?? null
+    this.budget = limits.budget
     this.limitsSeq = limits.seq
   }
 

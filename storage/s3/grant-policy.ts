@@ -22,8 +22,6 @@ export function grantPolicy(
   const own = [
     at(`${layout.attempt(jobId, attempt)}*`),
     at(`${layout.checkpoints(jobId)}${ANY_STEP}-${attempt}/*`),
-    // For runners of before, which running jobs still have.
-    at(`${layout.artifacts(jobId)}*`),
   ]
   const allow = (Action: string[], Resource: string[], Condition?: object): object => ({
     ...{ Effect: 'Allow', Action, Resource },

@@ -107,7 +107,7 @@ describe('the owner of a key', () => {
   it.each<[string, object | undefined]>([
     [layout.beat('job-a', 3), { jobId: 'job-a', attempt: 3 }],
     [`${layout.checkpoint('job-a', 7, 2)}files/a/b`, { jobId: 'job-a', attempt: 2 }],
-    [`${layout.artifacts('job-a')}model`, { jobId: 'job-a' }],
+    [`${layout.artifactsOf('job-a', 4)}model`, { jobId: 'job-a', attempt: 4 }],
     [layout.record('job-a', 1), { jobId: 'job-a' }],
     [layout.runner('0'), undefined],
     [layout.deployment(), undefined],

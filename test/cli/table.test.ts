@@ -198,7 +198,7 @@ describe('the commands that read the store', () => {
       summary: `${WORDS} ${WORDS}`,
       data,
     })
-    await world.store.put(`${layout.artifacts(JOB)}${'deep/'.repeat(30)}weights.bin`, 'x')
+    await world.store.put(`${layout.artifactsOf(JOB, 1)}${'deep/'.repeat(30)}weights.bin`, 'x')
     const { out, lines } = screen()
     const cli = {
       out,

@@ -20,7 +20,7 @@ beforeEach(async () => {
   toFolder = join(world.folder, 'results')
   await world.submitted()
   for (const [path, text] of Object.entries(FILES))
-    await world.store.put(`${layout.artifacts(JOB)}${path}`, text)
+    await world.store.put(`${layout.artifactsOf(JOB, 2)}${path}`, text)
 })
 
 afterEach(() => world.remove())
@@ -49,8 +49,8 @@ async function filesThere(): Promise<string[]> {
 describe('artifacts', () => {
   it('are listed with their digests once the job is over', async () => {
     expect(await listArtifacts(world.context, JOB)).toEqual([
-      { path: 'a/deep.txt', sizeBytes: 4, sha256: null, attempt: null, olderAttempts: [] },
-      { path: 'weights.json', sizeBytes: 2, sha256: null, attempt: null, olderAttempts: [] },
+      { path: 'a/deep.txt', sizeBytes: 4, sha256: null, attempt: 2, olderAttempts: [] },
+      { path: 'weights.json', sizeBytes: 2, sha256: null, attempt: 2, olderAttempts: [] },
     ])
     await finish()
     expect((await listArtifacts(world.context, JOB))[1]).toMatchObject({ sha256: sha256('{}') })
@@ -131,8 +131,8 @@ describe('artifacts', () => {
   it('lead nowhere outside the folder, whatever a store lists', async () => {
     const { store } = world
     const list = store.list.bind(store)
-    const stray = { key: `${layout.artifacts(JOB)}../outside/escaped`, sizeBytes: 1, modifiedAtMs: NOW }
-    store.list = (prefix) => (prefix === layout.artifacts(JOB) ? listOf(stray) : list(prefix))
+    const stray = { key: `${layout.artifactsOf(JOB, 2)}../outside/escaped`, sizeBytes: 1, modifiedAtMs: NOW }
+    store.list = (prefix) => (prefix === layout.artifactsOf(JOB, 2) ? listOf(stray) : list(prefix))
     await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
       code: 'BAD_KEY',
     })
@@ -161,7 +161,7 @@ describe('artifacts of several attempts', () => {
 
   it('are one list with the newest of each path, digests of settled attempts, and what is older', async () => {
     expect(await listArtifacts(world.context, JOB)).toEqual([
-      { path: 'a/deep.txt', sizeBytes: 4, sha256: null, attempt: null, olderAttempts: [] },
+      { path: 'a/deep.txt', sizeBytes: 4, sha256: null, attempt: 2, olderAttempts: [] },
       { path: 'log.txt', sizeBytes: 5, sha256: null, attempt: 10, olderAttempts: [2, 1] },
       { path: 'only-1', sizeBytes: 1, sha256: sha256('1'), attempt: 1, olderAttempts: [] },
       { path: 'weights.json', sizeBytes: 3, sha256: sha256('new'), attempt: 2, olderAttempts: [] },
@@ -180,7 +180,7 @@ describe('artifacts of several attempts', () => {
     expect(await readFile(join(toFolder, 'log.txt'), 'utf8')).toBe('first')
     expect(await readFile(join(toFolder, 'x', 'y'), 'utf8')).toBe('deep')
     await expect(listArtifacts(world.context, JOB, 3)).rejects.toMatchObject({
-      ...{ kind: 'not-found', hint: 'These have: 10, 2, 1, of before.' },
+      ...{ kind: 'not-found', hint: 'These have: 10, 2, 1.' },
     })
   })
 })

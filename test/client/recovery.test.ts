@@ -128,7 +128,7 @@ describe('a recovery', () => {
     ])
   })
 
-  it('is unknown part by part where a runner of before wrote nothing down, or clocks disagree', () => {
+  it('is unknown part by part where a runner wrote nothing down, or clocks disagree', () => {
     const old = settled(1, { phases: phases({ running: 12_000, draining: 15_000 }) })
     const unknown = { detectMs: null, drainMs: null, acquireMs: null, totalMs: null }
     expect(recoveriesOf([old, decided(1, 'again'), next], undefined)).toMatchObject([

@@ -377,7 +377,6 @@ describe('an order', () => {
       seq: 0,
       deadlineAtMs: NOW_MS + HOUR_MS,
       budget: { microUsd: microUsd(6), priceMaxMicroUsdPerHour: microUsd(1.2) },
-      runMs: 5 * HOUR_MS,
     })
   })
 

@@ -14,7 +14,7 @@ import { SCENARIOS } from './scenarios'
 
 const ROOT = join(__dirname, '..', '..')
 /** Raised when workflows change in a way that old histories cannot follow without `patched()`. */
-const VERSION = 'v2'
+const VERSION = 'v1'
 
 async function main(): Promise<void> {
   const names = process.argv.slice(1).filter((argument) => SCENARIOS.some(({ name }) => name === argument))

@@ -56,7 +56,6 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
   it('may make a folder of what was a file in an attempt before: both are kept, and the newer one is shown', async () => {
     const world = createWorld()
     await world.store.put(`${layout.artifactsOf(JOB, 1)}model`, 'of an attempt before')
-    await world.store.put(`${layout.artifacts(JOB)}sums`, 'of a runner before')
     const machine = await world.launch({
       attempt: 2,
       run: 'cd "$CRUCIBLE_OUTPUT_DIR"; mkdir model; echo w > model/weights; echo s > sums',

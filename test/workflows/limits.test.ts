@@ -4,7 +4,7 @@ import type { Order } from '../../core/plan'
 import { HOUR_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
 import type { JobRun } from '../../workflows/job-run'
-import { armBudgetOfBefore, armDeadline, limitsNow } from '../../workflows/limits'
+import { armDeadline, limitsNow } from '../../workflows/limits'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 /** What is kept free at the end of every limit. */
@@ -36,20 +36,18 @@ describe('the limits of a machine that runs', () => {
     const budget = { microUsd: microUsd(6), priceMaxMicroUsdPerHour: microUsd(2) }
     expect(limitsNow(run, ORDER, 3)).toEqual({
       ...{ seq: 3, deadlineAtMs: NOW_MS, budget },
-      runMs: 3 * HOUR_MS,
     })
   })
 
   it('keep free what moving its data costs', () => {
     const run = runOf({ budgetMicroUsd: microUsd(10), spentMicroUsd: microUsd(4) })
-    const { budget, runMs } = limitsNow(run, { ...ORDER, transferMicroUsd: microUsd(1) }, 3)
-    expect({ budget, runMs }).toMatchObject({ budget: { microUsd: microUsd(5) }, runMs: 2.5 * HOUR_MS })
+    const { budget } = limitsNow(run, { ...ORDER, transferMicroUsd: microUsd(1) }, 3)
+    expect(budget).toMatchObject({ microUsd: microUsd(5) })
   })
 
   it('are none without a wish, and no money where more is spent than there was', () => {
     expect(limitsNow(runOf({}), ORDER, 1)).toEqual({
       ...{ seq: 1, deadlineAtMs: null, budget: null },
-      runMs: null,
     })
     const spent = runOf({ budgetMicroUsd: microUsd(10), spentMicroUsd: microUsd(11) })
     expect(limitsNow(spent, ORDER, 1).budget).toMatchObject({ microUsd: 0 })
@@ -61,20 +59,5 @@ describe('the timer of the deadline', () => {
     armDeadline(runOf({ deadlineAtMs: NOW_MS + HOUR_MS }))
     armDeadline(runOf({}))
     expect(armed).toEqual([NOW_MS + HOUR_MS - RESERVE_MS])
-  })
-})
-
-describe('the timer of a budget', () => {
-  const run = (): JobRun => runOf({ budgetMicroUsd: microUsd(10), spentMicroUsd: microUsd(4) })
-  const orderWith = (limits: object): Order => ({ ...ORDER, runner: { limits } }) as Order
-
-  it('is that of orders of before there were budgets in them, counted from the order', () => {
-    armBudgetOfBefore(run(), orderWith({ seq: 0, deadlineAtMs: null, runMs: 3 * HOUR_MS }))
-    expect(armed).toEqual([NOW_MS + 3 * HOUR_MS - RESERVE_MS])
-  })
-
-  it('is the watch of others', () => {
-    armBudgetOfBefore(run(), orderWith({ seq: 0, deadlineAtMs: null, budget: null }))
-    expect(armed).toEqual([])
   })
 })

@@ -92,7 +92,7 @@ describe('a job that is extended and told to move in one task', () => {
     const { limits } = extended!.value as { limits: Limits }
     expect({ name: extended!.name, limits }).toMatchObject({
       name: 'extend',
-      limits: { seq: 1, budget: null, runMs: null },
+      limits: { seq: 1, budget: null },
     })
     expect(asked).toEqual({ name: 'drain', value: { reason: 'migrated', windowMs: drainMs } })
     expect(attempt.inputsOf<{ limits: Limits }>('extend')).toMatchObject([{ limits }])

@@ -141,16 +141,6 @@ describe('the money of a machine that runs', () => {
     expect(await one.check(RUNNING, true)).toBeUndefined()
   })
 
-  it('lets an order of before, without a budget, go on as long as it likes', async () => {
-    const runner = { ...input.order.runner, limits: { seq: 0, deadlineAtMs: null, runMs: null } }
-    const old = { order: { ...input.order, runner } } as unknown as WatchInput
-    const one = watch(old)
-    await lookAt(one, 0)
-    expect(await lease()).toMatchObject({ seq: 1 })
-    expect(await lookAt(one, 40 * HOUR_MS)).toBeUndefined()
-    expect(await lease()).toMatchObject({ seq: 2 })
-  })
-
   it('goes on from what an earlier watch has told, should the provider be silent since', async () => {
     prices = () => Promise.reject(new Error('silent'))
     const documents = new AttemptDocuments(place.store, input.order, () => nowMs)
