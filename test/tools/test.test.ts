@@ -7,14 +7,17 @@ let checkout: FakeCheckout
 beforeEach(() => {
   checkout = new FakeCheckout()
   checkout.npm(`rm -rf node_modules
-    mkdir -p node_modules/typescript/bin node_modules/eslint/bin node_modules/prettier/bin node_modules/jest/bin
+    mkdir -p node_modules/typescript/bin node_modules/eslint/bin node_modules/prettier/bin node_modules/jest/bin node_modules/vitepress/bin
     cp tsc.js node_modules/typescript/bin/tsc
     cp eslint.js node_modules/eslint/bin/eslint.js
     cp prettier.js node_modules/prettier/bin/prettier.cjs
+    cp vitepress.js node_modules/vitepress/bin/vitepress.js
     cp jest.js node_modules/jest/bin/jest.js
     cp installed.json node_modules/.package-lock.json`)
   checkout.write('eslint.js', '')
   checkout.write('prettier.js', '')
+  checkout.write('vitepress.js', '')
+  checkout.write('tools/lint-prose.mjs', '')
   jest({ numPassedTests: 5 })
 })
 
@@ -46,9 +49,9 @@ async function run(): Promise<Outcome & { last: string }> {
 }
 
 describe('npm test', () => {
-  it('counts types, lint and format as one each, and every test', async () => {
+  it('counts types, lint, format, prose and the docs site as one each, and every test', async () => {
     const { code, last, stderr } = await run()
-    expect(last).toBe('9 passed, 0 failed, 0 skipped')
+    expect(last).toBe('11 passed, 0 failed, 0 skipped')
     expect(code).toBe(0)
     expect(stderr).toContain('jest ran')
   })
@@ -68,7 +71,7 @@ describe('npm test', () => {
       ],
     })
     const { last, stdout } = await run()
-    expect(last).toBe('6 passed, 0 failed, 1 skipped')
+    expect(last).toBe('8 passed, 0 failed, 1 skipped')
     expect(stdout).toContain('61.3 s  test/slow.test.ts\n     1.0 s  test/quick.test.ts\n')
     expect(stdout).toContain('Skipped:\n  test/quick.test.ts: a GPU runs the demo\n')
   })
@@ -85,14 +88,14 @@ describe('npm test', () => {
   it('shows what the linter says, and goes on', async () => {
     checkout.write('eslint.js', 'console.log("line 7: no"); process.exitCode = 1')
     const { code, last, stdout } = await run()
-    expect(last).toBe('8 passed, 1 failed, 0 skipped')
+    expect(last).toBe('10 passed, 1 failed, 0 skipped')
     expect(code).toBe(1)
     expect(stdout).toContain('line 7: no')
   })
 
   it('counts tests that fail and files that do not load', async () => {
     jest({ numPassedTests: 3, numFailedTests: 2, numRuntimeErrorTestSuites: 1 }, 1)
-    expect(await run()).toMatchObject({ code: 1, last: '7 passed, 3 failed, 0 skipped' })
+    expect(await run()).toMatchObject({ code: 1, last: '9 passed, 3 failed, 0 skipped' })
   })
 
   it.each([
@@ -103,7 +106,7 @@ describe('npm test', () => {
     if (script !== undefined) checkout.write('jest.js', script)
     const { code, last } = await run()
     expect(code).toBe(1)
-    expect(last).toMatch(/^\d passed, 1 failed, 0 skipped$/)
+    expect(last).toMatch(/^\d+ passed, 1 failed, 0 skipped$/)
   })
 
   it('ends with the line when the set-up already fails', async () => {
