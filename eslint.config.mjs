@@ -1,44 +1,14 @@
+import { readFileSync } from 'node:fs'
 import eslint from '@eslint/js'
 import tseslint from 'typescript-eslint'
 import { keptPromises } from './tools/kept-promises.js'
 
-/** Packages that a folder may import beside its own kind; the whole law is in ARCHITECTURE.md. */
-const LAW = {
-  core: { folders: ['core'], packages: [] },
-  intake: { folders: ['core', 'intake'], packages: ['yaml', 'zod'] },
-  planner: { folders: ['core', 'planner'], packages: [] },
-  storage: { folders: ['core', 'storage'], packages: ['node:', '@aws-sdk/', 'ignore', 'tar'] },
-  workflows: { folders: ['core', 'workflows'], packages: ['@temporalio/workflow', '@temporalio/common'] },
-  activities: {
-    folders: ['core', 'intake', 'planner', 'storage', 'activities', 'backends/backend', 'backends/errors'],
-    packages: ['node:', '@temporalio/activity', '@temporalio/client'],
-  },
-  backends: { folders: ['core', 'backends'], packages: ['node:', '@aws-sdk/'] },
-  workers: {
-    folders: ['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers'],
-    packages: ['node:', '@temporalio/', 'pino'],
-  },
-  rehearse: {
-    folders: ['core', 'intake', 'planner', 'storage', 'workers', 'backends/backend', 'rehearse'],
-    packages: ['node:'],
-  },
-  client: {
-    folders: ['core', 'intake', 'storage', 'client'],
-    packages: ['node:', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
-  },
-  cli: {
-    folders: ['core', 'client', 'workers', 'backends/registry', 'rehearse', 'cli'],
-    packages: [
-      'node:',
-      '@temporalio/client',
-      '@temporalio/envconfig',
-      'commander',
-      'cli-table3',
-      'picocolors',
-      'tar',
-    ],
-  },
-}
+const { rooms: ROOMS } = JSON.parse(readFileSync(new URL('tools/import-law.json', import.meta.url), 'utf8'))
+
+/** What each folder may import: its own files, those of other rooms, and packages. `test/architecture.test.ts` checks the same law at run time. */
+const LAW = Object.fromEntries(
+  Object.entries(ROOMS).map(([room, { rooms, packages }]) => [room, { folders: [...rooms, room], packages }]),
+)
 // The small cloud is for `crucible dev` and the demo; nothing else of the product may need it.
 LAW['cli/dev'] = { ...LAW.cli, packages: [...LAW.cli.packages, '#small-cloud'] }
 

@@ -4,76 +4,17 @@ import { describe, expect, it } from '@jest/globals'
 import * as ts from 'typescript'
 
 const ROOT = join(__dirname, '..')
-const FOLDERS = [
-  'core',
-  'intake',
-  'planner',
-  'storage',
-  'workflows',
-  'activities',
-  'backends',
-  'workers',
-  'rehearse',
-  'client',
-  'cli',
-]
+/** The one import law; ESLint draws the same in the editor, and ARCHITECTURE.md shows it. */
+const { rooms: LAW, runner: RUNNER_LAW } = JSON.parse(
+  readFileSync(join(ROOT, 'tools', 'import-law.json'), 'utf8'),
+) as {
+  /** Rooms of ours, and packages (`node:` is all of Node), that each room may import when the program runs. */
+  rooms: Record<string, { rooms: string[]; packages: string[] }>
+  /** Modules that all wings of the runner share, and the wings that each wing may import beside them. */
+  runner: { base: string[]; wings: Record<string, string[]> }
+}
+const FOLDERS = Object.keys(LAW)
 const SMALL_CLOUD = 'packages/small-cloud'
-
-/** The law in words: what a folder may import of ours, beside itself, when the program runs. */
-const LAW: Readonly<Record<string, readonly string[]>> = {
-  core: [],
-  intake: ['core'],
-  planner: ['core'],
-  storage: ['core'],
-  workflows: ['core'],
-  activities: ['core', 'intake', 'planner', 'storage', 'backends/backend', 'backends/errors'],
-  backends: ['core'],
-  workers: ['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends'],
-  // It plays the control plane and the provider for one host: a composition as the workers are, of their parts.
-  rehearse: ['core', 'intake', 'planner', 'storage', 'workers', 'backends/backend'],
-  client: ['core', 'intake', 'storage'],
-  cli: [
-    'core',
-    'intake',
-    'storage',
-    'client',
-    'workers',
-    'backends/registry',
-    'backends/backend',
-    'rehearse',
-  ],
-}
-
-/** Packages that a folder may import when the program runs; `node:` stands for all of Node. */
-const PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  core: [],
-  intake: ['yaml', 'zod'],
-  planner: [],
-  storage: [
-    'node:',
-    '@aws-sdk/client-s3',
-    '@aws-sdk/client-sts',
-    '@aws-sdk/lib-storage',
-    '@aws-sdk/s3-request-presigner',
-    'ignore',
-    'tar',
-  ],
-  workflows: ['@temporalio/workflow', '@temporalio/common'],
-  activities: ['node:', '@temporalio/activity', '@temporalio/client'],
-  backends: ['node:', '@aws-sdk'],
-  workers: ['node:', '@temporalio/worker', '@temporalio/client', '@temporalio/envconfig', 'pino'],
-  rehearse: ['node:'],
-  client: ['node:', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
-  cli: [
-    'node:',
-    '@temporalio/client',
-    '@temporalio/envconfig',
-    'commander',
-    'cli-table3',
-    'picocolors',
-    'tar',
-  ],
-}
 
 interface Source {
   /** Relative to the root, with `/`. */
@@ -146,13 +87,23 @@ describe('the import law', () => {
   function isAllowed(folder: string, target: string): boolean {
     if (isOfSmallCloud(target)) return folder === 'cli'
     if (isOurs(target))
-      return [folder, ...LAW[folder]!].some(
+      return [folder, ...LAW[folder]!.rooms].some(
         (place) => target.startsWith(`${place}/`) || target === `${place}.ts`,
       )
-    return PACKAGES[folder]!.some((name) =>
+    return LAW[folder]!.packages.some((name) =>
       name.endsWith(':') ? target.startsWith(name) : target === name || target.startsWith(`${name}/`),
     )
   }
+
+  it('is what ARCHITECTURE.md shows', () => {
+    const text = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
+    const shown = [...text.matchAll(/^\| `(\w+)\/` \|.*\| ([^|]+) \|$/gm)].map(([, room, cell]) => [
+      room,
+      cell!.replace(/;.*/, ''),
+    ])
+    const held = FOLDERS.map((room) => [room, LAW[room]!.rooms.join(', ') || 'nothing'])
+    expect(shown).toEqual(expect.arrayContaining(held))
+  })
 
   it('lets no backend import another', () => {
     const strays = SOURCES.filter(({ path }) => /^backends\/[^/]+\//.test(path)).flatMap(
@@ -186,6 +137,54 @@ describe('the import law', () => {
 
   it('keeps core without an index: a barrel would drag Node into the workflows', () => {
     expect(existsSync(join(ROOT, 'core', 'index.ts'))).toBe(false)
+  })
+})
+
+describe('the import law of the runner', () => {
+  const ROOT_OF_RUNNER = join(ROOT, 'runner', 'crucible_runner')
+  const { base, wings } = RUNNER_LAW
+  const modules = readdirSync(ROOT_OF_RUNNER, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.py'))
+    .map((entry) => relative(ROOT_OF_RUNNER, join(entry.parentPath, entry.name)))
+
+  /** The wing, or the module outside the wings, that each import of a module leads to. */
+  function importsOf(module: string): string[] {
+    const text = readFileSync(join(ROOT_OF_RUNNER, module), 'utf8')
+    const folders = module.split('/').slice(0, -1)
+    return [...text.matchAll(/^\s*from (\.+)([\w.]*) import (\(?[^\n]*)/gm)].flatMap(
+      ([, dots, name, names]) => {
+        const from = folders.slice(0, folders.length - dots!.length + 1)
+        const path = [...from, ...name!.split('.')].filter((part) => part !== '')
+        // `from .. import clock, paths` names modules.
+        return path.length > 0 ? [path[0]!] : names!.split(',').map((each) => each.trim().split(' ')[0]!)
+      },
+    )
+  }
+
+  it('has a line for every wing', () => {
+    const found = modules.filter((module) => module.includes('/')).map((module) => module.split('/')[0]!)
+    expect([...new Set(found)].sort()).toEqual(Object.keys(wings).sort())
+  })
+
+  it.each(Object.entries(wings))('holds in %s', (wing, allowed) => {
+    const own = modules.filter((module) => module.startsWith(`${wing}/`))
+    expect(own.length).toBeGreaterThan(0)
+    const all = [wing, ...allowed, ...base, 'PROGRAM']
+    const strays = own.flatMap((module) =>
+      importsOf(module)
+        .filter((target) => !all.includes(target))
+        .map((target) => `${module} imports ${target}`),
+    )
+    expect(strays).toEqual([])
+  })
+
+  it('holds in what all wings share', () => {
+    const strays = base.flatMap((name) =>
+      importsOf(`${name}.py`)
+        .filter((target) => ![...base, 'notices'].includes(target))
+        .map((target) => `${name}.py imports ${target}`),
+    )
+    expect(strays).toEqual([])
   })
 })
 

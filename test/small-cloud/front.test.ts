@@ -261,7 +261,7 @@ describe('grants', () => {
     expect([
       await put('jobs/job-a/attempts/2/beat.json'),
       await put('jobs/job-a/checkpoints/000000000007-2/files/model.pt'),
-      await put('jobs/job-a/artifacts/a'),
+      await put('jobs/job-a/attempts/2/artifacts/a'),
       await get('jobs/job-a/checkpoints/000000000001-1/manifest.json'),
       await get('runners/abc.pyz'),
     ]).toEqual(['allowed', 'allowed', 'allowed', 'allowed', 'allowed'])
@@ -274,9 +274,10 @@ describe('grants', () => {
       await put('jobs/job-a/attempts/2-1/beat.json'),
       await put('jobs/job-a-2/attempts/2/beat.json'),
       await put('jobs/job-a/record/000001.json'),
+      await put('jobs/job-a/artifacts/a'),
       await put('runners/abc.pyz'),
       await get('jobs/job-b/secret'),
-    ]).toEqual(Array(9).fill('AccessDenied'))
+    ]).toEqual(Array(10).fill('AccessDenied'))
   })
 
   it('say what to do when nobody gives any', async () => {
