@@ -10,6 +10,7 @@ import type { Role, Site } from './site'
 const NAMES: Readonly<Record<WorkerName, readonly string[]>> = {
   orchestrator: [
     ...['resolveJob', 'plan', 'planWhenAvailable', 'decide', 'drain', 'withdraw', 'extend', 'finishJob'],
+    ...['stopAttempt'],
     ...['promiseBudget', 'collectStoreGarbage'],
   ],
   verbs: ['offers', 'launch', 'find', 'start', 'drainMachine', 'settle', 'collectGarbage'],

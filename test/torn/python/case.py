@@ -16,11 +16,11 @@ from small_parts import PART_BYTES
 from support import FakeClock
 from training import WAYS, Content, Training, content_of
 
-from crucible_runner.store.base import retry
+from crucible_runner.store import retry
 
-from crucible_runner.store.base.s3 import parts as s3_transfer
+from crucible_runner.store.s3 import parts as s3_transfer
 
-from crucible_runner.store.base import transfer
+from crucible_runner.store import transfer
 from crucible_runner.checkpoint.sending import Settings
 from crucible_runner.checkpoint.uploads import Checkpoints
 from crucible_runner.checkpoint.evidence import COMPLETE, SETTLED
