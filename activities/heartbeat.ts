@@ -34,10 +34,18 @@ export async function beating<T>(
   }
 }
 
+/** The same activities, as written: the signal of `beating` comes after the input. */
+type Signalled<Activities> = {
+  [Name in keyof Activities]: Activities[Name] extends (input: infer Input) => infer Answer
+    ? (input: Input, signal: AbortSignal) => Answer
+    : never
+}
+
 /** Activities that run while beating, so that one whose worker dies is noticed within the heartbeat timeout of its workflow. */
-export function allBeating<Activities extends object>(activities: Activities): Activities {
-  const beaten = Object.entries(activities as Record<string, (input: unknown) => Promise<unknown>>).map(
-    ([name, activity]) => [name, (input: unknown) => beating(() => activity(input))] as const,
+export function allBeating<Activities extends object>(activities: Signalled<Activities>): Activities {
+  type Work = (input: unknown, signal: AbortSignal) => Promise<unknown>
+  const beaten = Object.entries(activities as Record<string, Work>).map(
+    ([name, activity]) => [name, (input: unknown) => beating((signal) => activity(input, signal))] as const,
   )
   return Object.fromEntries(beaten) as unknown as Activities
 }

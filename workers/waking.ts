@@ -20,8 +20,10 @@ export function wakeThrough(client: Client): Wake {
       namespace,
       execution,
     })
+    // Without a time for its next try it was woken already. Each reset takes about a second, and another one in that second starts anew.
     const pausing = pendingActivities?.find(
-      ({ activityType, state }) => activityType?.name === WAITING && (state as number) === SCHEDULED,
+      ({ activityType, state, nextAttemptScheduleTime }) =>
+        activityType?.name === WAITING && (state as number) === SCHEDULED && nextAttemptScheduleTime != null,
     )
     if (pausing === undefined) return
     await client.workflowService.resetActivity({ namespace, execution, identity, id: pausing.activityId! })

@@ -1,3 +1,4 @@
+import { ApplicationFailure, Context } from '@temporalio/activity'
 import type { PlanInput, PlanOutcome } from '../../core/activities'
 import type { Plan } from '../../core/plan'
 import { SECOND_MS } from '../../core/time'
@@ -30,10 +31,13 @@ export async function planInTurn(
   const { at } = admission
   try {
     const { plan, outcome, freePlaces } = await ask(line?.askerOf(input, at))
-    await line?.asked(input, at, { came: classifyOutcome({ plan, outcome }), freePlaces })
-    if (line === undefined || at === undefined || outcome.kind !== 'wait' || at.place.position === 1)
+    const came = classifyOutcome({ plan, outcome })
+    await line?.asked(input, at, { came, freePlaces })
+    if (line === undefined || at === undefined || came !== 'wait' || outcome.kind !== 'wait')
       return { plan, outcome }
-    return { plan, outcome: inLine(at.place, line.retryInMs(input, at.place.position, 1)) }
+    const { place } = at
+    if (place.position === 1) return { plan, outcome: { ...outcome, position: 1 } }
+    return { plan, outcome: inLine(place, line.retryInMs(input, place.position, 1)) }
   } catch (error) {
     await line?.asked(input, at, { came: 'wait' })
     throw error
@@ -55,15 +59,37 @@ function classifyOutcome({ plan, outcome }: Asked): Answered['came'] {
   return outcome.kind === 'wait' && isForCapacity ? 'wait' : 'aside'
 }
 
+/** Asks until there is a place while the job's turn is near; then fails, and Temporal asks again after a pause. */
+export async function untilPlaced(
+  { line, now }: { line?: WaitingLine; now: () => number },
+  input: PlanInput,
+  { signal, plan }: { signal: AbortSignal; plan: (waitedMs: number) => Promise<PlanOutcome> },
+): Promise<Exclude<PlanOutcome, Waiting>> {
+  const { attempt, scheduledTimestampMs } = Context.current().info
+  const sinceMs = now()
+  let outcome: PlanOutcome
+  do {
+    outcome = await plan(Math.max(0, now() - scheduledTimestampMs))
+    if (outcome.kind !== 'wait') return outcome
+  } while (await line?.linger(input, { position: outcome.position, sinceMs, signal }))
+  throw ApplicationFailure.create({
+    type: 'capacity',
+    message: outcome.reason,
+    nextRetryDelay: pauseMs(line, input, { outcome, attempt }),
+    details: [{ class: 'capacity', message: outcome.reason }],
+    // Waiting is no error: neither logs nor metrics should count it as one.
+    category: 'BENIGN',
+  })
+}
+
 type Waiting = Extract<PlanOutcome, { kind: 'wait' }>
 
-/** Until a job that waits looks again. */
-export function pauseMs(
+function pauseMs(
   line: WaitingLine | undefined,
   input: PlanInput,
   { outcome: { retryInMs, position }, attempt }: { outcome: Waiting; attempt: number },
 ): number {
   // A job behind others was told when to ask again; the first looks less often the longer it takes.
-  if (position !== undefined) return retryInMs
+  if (position !== undefined && position > 1) return retryInMs
   return line?.retryInMs(input, 1, attempt) ?? Math.min(retryInMs * attempt, LOOK_AGAIN_MAX_MS)
 }

@@ -1,4 +1,3 @@
-import { ApplicationFailure, Context } from '@temporalio/activity'
 import { BackendError } from '../../backends/errors'
 import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../../core/activities'
 import type { JobSpec } from '../../core/job'
@@ -24,7 +23,7 @@ import { putRecord } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import { askAll, freePlacesIn, keepOffers, letPlacesGo, sha256, type AskOffers } from './asking'
 import { allBeating } from '../heartbeat'
-import { pauseMs, planInTurn } from './in-turn'
+import { planInTurn, untilPlaced } from './in-turn'
 import { promisedFrom } from '../promising'
 import type { Treasury } from '../treasury'
 import type { WaitingLine } from './waiting-line'
@@ -69,20 +68,11 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
     },
     previewPlan: (input) => previewPlan(deps, input),
     plan: (input) => planOnRecord(deps, input, { isAskedAgain: false }),
-    planWhenAvailable: async (input) => {
-      const { attempt, scheduledTimestampMs } = Context.current().info
-      const waitedMs = Math.max(0, deps.now() - scheduledTimestampMs)
-      const outcome = await planOnRecord(deps, askedAfter(input, waitedMs), { isAskedAgain: true })
-      if (outcome.kind !== 'wait') return outcome
-      throw ApplicationFailure.create({
-        type: 'capacity',
-        message: outcome.reason,
-        nextRetryDelay: pauseMs(deps.line, input, { outcome, attempt }),
-        details: [{ class: 'capacity', message: outcome.reason }],
-        // Waiting is no error: neither logs nor metrics should count it as one.
-        category: 'BENIGN',
-      })
-    },
+    planWhenAvailable: (input, signal) =>
+      untilPlaced(deps, input, {
+        signal,
+        plan: (waitedMs) => planOnRecord(deps, askedAfter(input, waitedMs), { isAskedAgain: true }),
+      }),
   })
 }
 

@@ -16,6 +16,7 @@ import {
 import { sha256 } from './asking'
 import type { OwnerLookup } from '../garbage/garbage'
 import { wakeAll, type Wake } from '../waking'
+import { Lingering } from './lingering'
 
 export interface WaitingLineDeps {
   store: ObjectStore
@@ -62,6 +63,11 @@ const FORGET_WAITER_MS = 5 * MINUTE_MS
 const FORGET_TURN_MS = 30 * SECOND_MS
 /** Free places that were counted this long ago are counted again. */
 const FORGET_PLACES_MS = 2 * SECOND_MS
+/** So many of the next jobs for near machines wait inside their activities, each for so long before Temporal has it back. */
+const LINGER_POSITIONS = 2
+const LINGER_MS = 30 * SECOND_MS
+/** How soon a lingering job looks again, and less often the longer it lingers. */
+const LINGER_GAP = { firstMs: 400, laterMs: SECOND_MS, shareOfTime: 0.05 }
 /** Older jobs that a backend is told of at the most; who has more ahead does not ask. */
 const AHEAD_MAX = 200
 const WISH_LENGTH = 16
@@ -74,6 +80,7 @@ export class WaitingLine {
   private readonly sinceMs = new Map<string, number>()
   /** How many near places there are for a wish, as the last answer said. */
   private readonly places = new Map<string, { free: number; atMs: number }>()
+  private readonly lingering = new Lingering()
 
   constructor(private readonly deps: WaitingLineDeps) {}
 
@@ -98,7 +105,7 @@ export class WaitingLine {
 
   /** What came of asking. A turn is kept until the order has been answered (`endTurn`). */
   async asked(input: PlanInput, at: Standing | undefined, { came, ...counted }: Answered): Promise<void> {
-    const { store, now, wake } = this.deps
+    const { store, now } = this.deps
     if (at === undefined) return
     const { waiter } = at
     const placed = came === 'place' ? 1 : 0
@@ -114,11 +121,25 @@ export class WaitingLine {
       const { waiters } = await leaveLine(store, waiter.jobId, { keepsTurn })
       if (freePlaces === undefined) return
       const next = inOrder(waiters.filter(({ wish }) => wish === waiter.wish))
-      // At least one: another machine may have ended since the places were counted.
-      await wakeAll(wake, next.slice(0, Math.max(1, freePlaces - placed)))
+      // Those who linger next come forward, too: another machine may have ended since the places were counted.
+      await wakeAll(this.wake, next.slice(0, Math.max(LINGER_POSITIONS, freePlaces - placed)))
     } catch (error) {
       this.deps.onTrouble?.(error)
     }
+  }
+
+  /** Waits inside the activity if the job is one of the next for near machines; false if it should wait outside. */
+  async linger(
+    input: PlanInput,
+    { position, sinceMs, signal }: { position?: number | undefined; sinceMs: number; signal: AbortSignal },
+  ): Promise<boolean> {
+    if (position === undefined || position > LINGER_POSITIONS || !this.isNear(input)) return false
+    const lingeredMs = this.deps.now() - sinceMs
+    if (lingeredMs >= LINGER_MS || !this.lingering.hasRoom) return false
+    const { firstMs, laterMs, shareOfTime } = LINGER_GAP
+    const gapMs = Math.max(position === 1 ? firstMs : laterMs, lingeredMs * shareOfTime)
+    await this.lingering.wait(input.jobId, gapMs * this.jitter(), signal)
+    return true
   }
 
   /** When a job that waits looks again: those who are next soon, the others at leisure. */
@@ -126,7 +147,15 @@ export class WaitingLine {
     const pauseMs = this.isNear(input)
       ? Math.min(10 * SECOND_MS, position === 1 ? SECOND_MS : 2 * position * SECOND_MS)
       : Math.min(30 * SECOND_MS, (position === 1 ? 2 * tries : 5 * position) * SECOND_MS)
-    return Math.round(pauseMs * (0.75 + this.deps.random() / 2))
+    return Math.round(pauseMs * this.jitter())
+  }
+
+  private jitter(): number {
+    return 0.75 + this.deps.random() / 2
+  }
+
+  private readonly wake: Wake = async (jobId) => {
+    if (!this.lingering.wake(jobId)) await this.deps.wake?.(jobId)
   }
 
   private async admitInOrder(input: PlanInput, isWaiting: boolean): Promise<Admission> {

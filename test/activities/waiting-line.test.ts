@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { WaitingLine, type Answered } from '../../activities/plan/waiting-line'
 import { endTurn, wakeNext } from '../../activities/waking'
 import type { LaunchOutcome, PlanInput } from '../../core/activities'
@@ -114,7 +114,14 @@ describe('the line of waiting jobs', () => {
   it('wakes as many jobs as there are near places left', async () => {
     const jobs = await Promise.all([1, 2, 3, 4].map((age) => job(`job-${age}`, age, 'local')))
     for (const input of jobs) await askInVain(input)
-    await answer(jobs[0]!, { came: 'place', freePlaces: 3 })
+    await answer(jobs[0]!, { came: 'place', freePlaces: 4 })
+    expect(woken).toEqual(['job-2', 'job-3', 'job-4'])
+  })
+
+  it('wakes those who are next when the last near place is taken, so that they are there for the one after it', async () => {
+    const jobs = await Promise.all([1, 2, 3, 4].map((age) => job(`job-${age}`, age, 'local')))
+    for (const input of jobs) await askInVain(input)
+    await answer(jobs[0]!, { came: 'place', freePlaces: 1 })
     expect(woken).toEqual(['job-2', 'job-3'])
   })
 
@@ -170,5 +177,75 @@ describe('the line of waiting jobs', () => {
     expect(await line.admit(b, { isWaiting: true })).toMatchObject({ kind: 'ask' })
     store.isDown = true
     expect(await line.admit(a, { isWaiting: true })).toEqual({ kind: 'ask' })
+  })
+})
+
+describe('a job whose turn for a near machine is next', () => {
+  const linger = (input: PlanInput, position: number | undefined, sinceMs = nowMs): Promise<boolean> =>
+    line.linger(input, { position, sinceMs, signal: stop.signal })
+  let stop: AbortController
+
+  beforeEach(() => {
+    jest.useFakeTimers()
+    stop = new AbortController()
+  })
+  afterEach(() => {
+    jest.useRealTimers()
+  })
+
+  it('waits inside its activity: the first for less than half a second, the second for a second', async () => {
+    const [a, b] = [await job('a', 1, 'local'), await job('b', 2, 'local')]
+    const looks: string[] = []
+    void linger(a, 1).then((again) => looks.push(`a ${again}`))
+    void linger(b, 2).then((again) => looks.push(`b ${again}`))
+    await jest.advanceTimersByTimeAsync(399)
+    expect(looks).toEqual([])
+    await jest.advanceTimersByTimeAsync(1)
+    expect(looks).toEqual(['a true'])
+    await jest.advanceTimersByTimeAsync(600)
+    expect(looks).toEqual(['a true', 'b true'])
+  })
+
+  it('looks less often the longer it lingers, and leaves the wait to Temporal after half a minute', async () => {
+    const a = await job('a', 1, 'local')
+    const looks: boolean[] = []
+    void linger(a, 1, nowMs - 20_000).then((again) => looks.push(again))
+    await jest.advanceTimersByTimeAsync(999)
+    expect(looks).toEqual([])
+    await jest.advanceTimersByTimeAsync(1)
+    expect(looks).toEqual([true])
+    expect(await linger(a, 1, nowMs - 30_000)).toBe(false)
+  })
+
+  it('looks at once when it is woken, and the server is not asked to', async () => {
+    const [a, b] = [await job('a', 1, 'local'), await job('b', 2, 'local')]
+    for (const input of [a, b]) await askInVain(input)
+    const lingering = linger(b, 2)
+    await answer(a, { came: 'place', freePlaces: 1 })
+    expect(await lingering).toBe(true)
+    expect(woken).toEqual([])
+  })
+
+  it('does not linger as the third, for a cloud, or where it is in no line', async () => {
+    expect(await linger(await job('a', 1, 'local'), 3)).toBe(false)
+    expect(await linger(await job('a', 1, 'local'), undefined)).toBe(false)
+    expect(await linger(await job('b', 2), 1)).toBe(false)
+  })
+
+  it('leaves room for other work: twenty linger at the most', async () => {
+    const jobs = await Promise.all(Array.from({ length: 21 }, (_, age) => job(`job-${age}`, age, 'local')))
+    const lingering = jobs.map((input) => linger(input, 1))
+    expect(await lingering[20]).toBe(false)
+    await jest.advanceTimersByTimeAsync(400)
+    expect(await Promise.all(lingering.slice(0, 20))).not.toContain(false)
+    const again = linger(jobs[20]!, 1)
+    await jest.advanceTimersByTimeAsync(400)
+    expect(await again).toBe(true)
+  })
+
+  it('stops waiting when its activity is cancelled', async () => {
+    const lingering = linger(await job('a', 1, 'local'), 1)
+    stop.abort(new Error('cancelled'))
+    await expect(lingering).rejects.toThrow('cancelled')
   })
 })

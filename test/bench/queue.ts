@@ -10,7 +10,7 @@ const RATIO_MAX = 1.3
 export interface QueueSeen {
   /** From the first machine's order until the last job was over, against the programs' own time on all slots. */
   ratio: number
-  /** Jobs that got their machine after one that was submitted later. */
+  /** Jobs that still waited for a place when one that was submitted later had its machine. */
   overtaken: number
   attempts: number
   jobs: JobView[]
@@ -31,17 +31,24 @@ export async function runQueue(at: TestConnection, count: number, eachMs: number
     }
     const jobs: JobView[] = []
     for (const id of ids) jobs.push(await deployment.ended(id))
-    return seenOf(jobs, eachMs)
+    const placedAtMs = await Promise.all(ids.map((id) => placedAt(deployment, id)))
+    return seenOf(jobs, placedAtMs, eachMs)
   } finally {
     await deployment.stop()
   }
 }
 
-function seenOf(jobs: JobView[], eachMs: number): QueueSeen {
+/** When the job was given its place. Two that got theirs together may start in either order. */
+async function placedAt({ client }: CloudDeployment, jobId: string): Promise<number> {
+  const entries = await client.records(jobId)
+  return entries.find(({ kind }) => kind === 'planned')?.atMs ?? Infinity
+}
+
+function seenOf(jobs: JobView[], placedAtMs: number[], eachMs: number): QueueSeen {
   const starts = jobs.map(({ attempts }) => attempts[0]?.launchedAtMs ?? Infinity)
   const tookMs = Math.max(...jobs.map(({ endedAtMs }) => endedAtMs ?? Infinity)) - Math.min(...starts)
-  const overtaken = starts.filter((start, index) =>
-    starts.slice(index + 1).some((younger) => younger < start),
+  const overtaken = placedAtMs.filter((placed, index) =>
+    starts.slice(index + 1).some((younger) => younger < placed),
   )
   return {
     ratio: tookMs / ((jobs.length * eachMs) / SLOTS),

@@ -92,6 +92,9 @@ describe('the judge of habits', () => {
     // Every 3 s, a quarter more allowed for: due at 11.75 s.
     expect(kinds({ notes: FIRST, struck: [notice(8_000)] })).toEqual(['window'])
     expect(kinds({ notes: FIRST, struck: [notice(4_000)] })).toEqual([])
+    // At 17 s the machine is gone: a save that was over at 11.75 s has 5.25 s left to arrive.
+    expect(kinds({ notes: FIRST, struck: [{ ...notice(8_000), settleMs: 5_200 }] })).toEqual(['window'])
+    expect(kinds({ notes: FIRST, struck: [{ ...notice(8_000), settleMs: 5_300 }] })).toEqual([])
     const irregular = [...FIRST, ...attempt(1, ...save(8_250, 40))]
     expect(kinds({ notes: irregular, struck: [notice(8_000)] })).toEqual([])
     const saves = [...FIRST, ...attempt(1, ...save(11_500, 40))]

@@ -14,7 +14,7 @@ export const BREACHES = ['torn', 'failed', 'scratch', 'lost', 'deleted', 'window
  * - `lost`: a program went on from a checkpoint although two or more newer complete ones existed.
  * - `deleted`: the newest whole save that the store held, or the one that the program last went on from, is gone from it.
  * - `window`: a program that saves at regular times was told of the end of its machine, its next save was due in the first half of the
- *   window, and it was ended before it could save.
+ *   window and could have arrived before the end of it, and it was ended before it could save.
  * - `silent`: a program saves where it is not looked for, or never, and no word was said of it.
  * - `stuck`: nothing came of an attempt in a long time.
  *
@@ -145,10 +145,12 @@ function windowsWasted({ struck, isSavedElsewhere }: LifeFacts, episodes: readon
     const isRegular = gaps.length > 0 && Math.max(...gaps) < Math.min(...gaps) * PUNCTUALITY
     if (last === undefined || !isRegular || blow.atMs - last.atMs < WORTH_SAVING_MS) return []
     const dueAtMs = last.atMs + Math.max(...gaps) * PUNCTUALITY
-    const isDue = dueAtMs > blow.atMs && dueAtMs < blow.atMs + (blow.untilMs - blow.atMs) / 2
+    const windowMs = blow.untilMs - blow.atMs
+    // The runner, too, waits only for a save that can still arrive: on a busy machine that takes longer.
+    const isDue = dueAtMs > blow.atMs && dueAtMs < blow.untilMs - Math.max(windowMs / 2, blow.settleMs)
     if (!isDue || saves.length > before.length) return []
     const dueMs = Math.round(dueAtMs - blow.atMs)
-    const words = `was ended although it was to save within ${dueMs} ms of ${Math.round(blow.untilMs - blow.atMs)} ms`
+    const words = `was ended although it was to save within ${dueMs} ms of ${Math.round(windowMs)} ms`
     return [{ kind: 'window', attempt: blow.attempt, words }]
   })
 }
