@@ -71,37 +71,33 @@ function createGroup(ec2: Ec2): Action {
   })
 }
 
-function authorize(ec2: Ec2, way: 'ingress' | 'egress'): Action {
-  return action({
-    input: changes,
-    isMutating: true,
-    run({ GroupId, IpPermissions }, call) {
-      const group = groupFor(ec2, GroupId, call)
-      for (const rule of IpPermissions.map(ruleOf)) {
-        if (group[way].some((each) => isSame(each, rule)))
-          throw new ApiError('InvalidPermission.Duplicate', 'the specified rule already exists')
-        group[way].push(rule)
-      }
-      return done
-    },
+const authorize = (ec2: Ec2, way: Way): Action =>
+  onRules(ec2, way, (rules, rule) => {
+    if (rules.some((each) => isSame(each, rule)))
+      throw new ApiError('InvalidPermission.Duplicate', 'the specified rule already exists')
+    rules.push(rule)
   })
-}
 
-function revoke(ec2: Ec2, way: 'ingress' | 'egress'): Action {
+const revoke = (ec2: Ec2, way: Way): Action =>
+  onRules(ec2, way, (rules, rule) => {
+    const there = rules.find((each) => isSame(each, rule))
+    if (there === undefined)
+      throw new ApiError(
+        'InvalidPermission.NotFound',
+        'The specified rule does not exist in this security group.',
+      )
+    takeAway(rules, there)
+  })
+
+type Way = 'ingress' | 'egress'
+
+function onRules(ec2: Ec2, way: Way, apply: (rules: Rule[], rule: Rule) => void): Action {
   return action({
     input: changes,
     isMutating: true,
     run({ GroupId, IpPermissions }, call) {
       const group = groupFor(ec2, GroupId, call)
-      for (const rule of IpPermissions.map(ruleOf)) {
-        const there = group[way].find((each) => isSame(each, rule))
-        if (there === undefined)
-          throw new ApiError(
-            'InvalidPermission.NotFound',
-            'The specified rule does not exist in this security group.',
-          )
-        takeAway(group[way], there)
-      }
+      for (const rule of IpPermissions.map(ruleOf)) apply(group[way], rule)
       return done
     },
   })
