@@ -10,7 +10,13 @@ import { MINUTE_MS, SECOND_MS } from '../../../../core/time'
 
 const pool = (type: string, subnet: string) => ({ type, subnet })
 const offer = (type: string, subnet: string): Offer =>
-  ({ backend: 'ec2', capacityType: 'on-demand', type, place: `zone-of-${subnet}`, data: { subnet } }) as Offer
+  ({
+    backend: 'ec2',
+    capacityType: 'on-demand',
+    type,
+    place: `zone-of-${subnet}`,
+    data: { subnet },
+  }) as unknown as Offer
 const OFFERS = [offer('g5.xlarge', 'a'), offer('g6.xlarge', 'a'), offer('g5.xlarge', 'b')]
 const ORDER = { attemptId: 'job-a-1', offers: OFFERS } as Order
 
