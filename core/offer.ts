@@ -86,6 +86,8 @@ export interface DataTransfer {
   /** Of 10^9 bytes from the machine to the store, and from the store to the machine. */
   upMicroUsdPerGb: MicroUsd
   downMicroUsdPerGb: MicroUsd
+  /** Where both prices were read and when. */
+  priceSource?: PriceSource
   /** What one machine is expected to move. */
   bytesPerSecond: number
 }

@@ -76,11 +76,16 @@ export function transferFor(
 export function transferInWords(way: DataTransfer, transfer: TransferEstimate): string {
   const { upBytes, downBytes, costMicroUsd, isSizeUnknown, hasInputs } = transfer
   const inputs = hasInputs ? '; its inputs are not in it' : ''
-  const rate = [...new Set([way.upMicroUsdPerGb, way.downMicroUsdPerGb])]
-    .map((each) => formatUsd(each))
-    .join(' and ')
+  const rate = rateInWords(way)
   const where = `to and from the store in ${way.storeRegion}`
   if (isSizeUnknown)
-    return `moving checkpoints ${where} costs ${rate} a GB, which is not in the cost: their size is not known (\`checkpoint: { size: ... }\`)${inputs}`
-  return `of that ${formatUsd(costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate} a GB${inputs}`
+    return `moving checkpoints ${where} costs ${rate}, which is not in the cost: their size is not known (\`checkpoint: { size: ... }\`)${inputs}`
+  return `of that ${formatUsd(costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate}${inputs}`
+}
+
+/** `$0.02 and $0.09 a GB (assumed: the price list did not say)` */
+function rateInWords({ upMicroUsdPerGb, downMicroUsdPerGb, priceSource }: DataTransfer): string {
+  const prices = [...new Set([upMicroUsdPerGb, downMicroUsdPerGb])].map((each) => formatUsd(each))
+  const assumed = priceSource?.kind === 'static' ? ' (assumed: the price list did not say)' : ''
+  return `${prices.join(' and ')} a GB${assumed}`
 }

@@ -11,6 +11,7 @@ import { leftovers } from './machine/leftovers'
 import { find, list, observe } from './machine/observe'
 import { BACKEND, CAPACITY_TYPES, offers } from './market/offers'
 import { prices } from './market/prices'
+import { createTransfers } from './market/transfer'
 import { acrossRegions } from './regions'
 import type * as Sdk from './sdk/index'
 import { start } from './machine/start'
@@ -38,13 +39,15 @@ export function createBackendAcross(
   deps: Ec2Deps,
 ): Backend {
   const { region, regions, endpoint } = config
+  const clock = (): number => deps.clock()
+  const { account, market } = apiOf(region)
   return acrossRegions({
     regions,
     open: (one) => createBackendOver(apiOf(one), { ...config, region: one }, deps),
     storeRegion: createStoreRegion({
-      ...{ storeUrl: deps.storeUrl, account: apiOf(region).account, endpoint },
-      clock: () => deps.clock(),
+      ...{ storeUrl: deps.storeUrl, account, endpoint, clock },
     }),
+    transferBetween: createTransfers({ market, clock }),
   })
 }
 

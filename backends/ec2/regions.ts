@@ -1,7 +1,7 @@
 import type { FindOutcome } from '../../core/activities'
 import type { MachineHandle, OwnedResource, ResourceHandle } from '../../core/handle'
 import type { Observation } from '../../core/observation'
-import type { Offer } from '../../core/offer'
+import type { DataTransfer, Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import { formatDuration, MINUTE_MS, SECOND_MS } from '../../core/time'
 import type { Backend, CallContext, LookContext } from '../backend'
@@ -10,7 +10,7 @@ import { transient } from './errors'
 import { regionOfPlace } from './market/region-names'
 import { withoutRegion, withRegion } from './launch/region-pins'
 import type { StoreRegion } from './store-region'
-import { transferBetween } from './market/transfer'
+import type { TransferBetween } from './market/transfer'
 
 export interface RegionsOptions {
   /** Where machines are bought, the first one first; one at least. */
@@ -19,6 +19,7 @@ export interface RegionsOptions {
   open: (region: string) => Backend
   /** Where the store is, as far as that is known. */
   storeRegion: StoreRegion
+  transferBetween: TransferBetween
 }
 
 /** A plan does without a Region that has not answered after this long: callers wait for twenty seconds at most. */
@@ -30,7 +31,7 @@ const LIST_LIMIT_MS = MINUTE_MS
  * Several Regions of one account as one backend. A machine is asked for in the Region that its handle names, whether that is still listed
  * or not.
  */
-export function acrossRegions({ regions, open, storeRegion }: RegionsOptions): Backend {
+export function acrossRegions({ regions, open, storeRegion, transferBetween }: RegionsOptions): Backend {
   const opened = new Map<string, Backend>()
   const at = (region: string): Backend => {
     const known = opened.get(region) ?? open(region)
@@ -43,6 +44,10 @@ export function acrossRegions({ regions, open, storeRegion }: RegionsOptions): B
   const of = (handle: ResourceHandle): Backend => at(regionOf(handle))
   const hasSeveral = regions.length > 1
   const look = { regions, at }
+  const transferFrom = async (region: string, signal: AbortSignal): Promise<DataTransfer | undefined> => {
+    const store = await storeRegion(signal)
+    return store === undefined ? undefined : transferBetween(region, store, signal)
+  }
   return {
     ...first,
     places: regions,
@@ -56,15 +61,18 @@ export function acrossRegions({ regions, open, storeRegion }: RegionsOptions): B
           )
         : first.check(ctx),
     offers: async (request, ctx, pins) => {
-      const [store, answers] = await Promise.all([
-        storeRegion(ctx.signal),
-        inEach({ ...look, ctx, limitMs: OFFERS_LIMIT_MS }, (backend, region, within) =>
-          backend.offers(request, within, hasSeveral ? withoutRegion(pins, region, regions[0]!) : pins),
-        ),
-      ])
-      return answers.flatMap(({ region, answer }) =>
-        answer.map((offer) => inRegion(offer, { region, store, hasSeveral })),
+      const found = await inEach(
+        { ...look, ctx, limitMs: OFFERS_LIMIT_MS },
+        async (backend, region, within) => {
+          const own = hasSeveral ? withoutRegion(pins, region, regions[0]!) : pins
+          const [transfer, offers] = await Promise.all([
+            transferFrom(region, within.signal),
+            backend.offers(request, within, own),
+          ])
+          return offers.map((offer) => inRegion(offer, { region, transfer, hasSeveral }))
+        },
       )
+      return found.flatMap(({ answer }) => answer)
     },
     launch: (order, ctx) => {
       const region = regionOfOrder(order) ?? regions[0]!
@@ -199,9 +207,12 @@ function regionOfOrder({ offers }: Order): string | undefined {
 
 function inRegion(
   offer: Offer,
-  { region, store, hasSeveral }: { region: string; store: string | undefined; hasSeveral: boolean },
+  {
+    region,
+    transfer,
+    hasSeveral,
+  }: { region: string; transfer: DataTransfer | undefined; hasSeveral: boolean },
 ): Offer {
-  const transfer = store === undefined ? undefined : transferBetween(region, store)
   return {
     ...offer,
     ...(hasSeveral && { region }),

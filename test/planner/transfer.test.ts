@@ -50,6 +50,20 @@ describe('a store in another Region', () => {
     )
   })
 
+  it('says so where the price is not of the price list', () => {
+    const wayAt = (kind: 'live' | 'static') => ({ ...WAY, priceSource: { kind, observedAtMs: 0 } })
+    const words = (kind: 'live' | 'static', checkpoint = spec.checkpoint): string =>
+      plan([far({ transfer: wayAt(kind) })], { spec: { ...spec, checkpoint } }).placements[0]!.reasons.join(
+        '; ',
+      )
+    expect(words('live')).toMatch(/at \$0\.02 a GB;/)
+    expect(words('static')).toContain('at $0.02 a GB (assumed: the price list did not say)')
+    const unsized = { everyMs: HOUR_MS } as typeof spec.checkpoint
+    expect(words('static', unsized)).toContain(
+      'costs $0.02 a GB (assumed: the price list did not say), which is not in the cost',
+    )
+  })
+
   it.each([
     [[], /at \$0\.02 a GB$/],
     [[{ source: 's3://else/where', path: 'data' }], /at \$0\.02 a GB; its inputs are not in it$/],

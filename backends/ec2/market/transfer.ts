@@ -1,43 +1,92 @@
 import { microUsd } from '../../../core/money'
-import type { DataTransfer } from '../../../core/offer'
+import type { DataTransfer, PriceSource } from '../../../core/offer'
+import { HOUR_MS } from '../../../core/time'
+import { cached, type Cached } from '../calls'
+import type { MarketApi } from '../sdk/api'
+
+/** What moving data between machines of a Region and a store costs; `undefined` within one Region, where it is free. */
+export type TransferBetween = (
+  region: string,
+  storeRegion: string,
+  signal: AbortSignal,
+) => Promise<DataTransfer | undefined>
+
+/** As long as the prices of machines. */
+const FRESH_MS = 6 * HOUR_MS
+/** Beyond this a plan takes the price of the table: whoever asks waits twenty seconds at most, for all of it. */
+const PATIENCE_MS = 6_000
+/** Assumed: several connections of one machine, slowed down by the distance; within a Region it is twice as much. */
+const BYTES_PER_SECOND = 50 * 2 ** 20
+
+/** Reads the price list, and takes the table below for what cannot be read. */
+export function createTransfers({
+  market,
+  clock,
+}: {
+  market: Pick<MarketApi, 'transferUsdPerGb'>
+  clock: () => number
+}): TransferBetween {
+  const lists = new Map<string, Cached<string | undefined>>()
+  const listOf = (from: string, to: string): Cached<string | undefined> => {
+    const key = `${from} ${to}`
+    const read = (within: AbortSignal): Promise<string | undefined> =>
+      market.transferUsdPerGb({ from, to }, within)
+    const known = lists.get(key) ?? cached({ freshForMs: FRESH_MS, clock, read })
+    lists.set(key, known)
+    return known
+  }
+  const priceOf = async (from: string, to: string, signal: AbortSignal): Promise<TransferPrice> => {
+    const read = await listOf(from, to).soon(PATIENCE_MS, signal)
+    if (read?.value === undefined) return tablePrice(from, to)
+    return { usdPerGb: Number(read.value), source: { kind: 'live', observedAtMs: read.readAtMs } }
+  }
+  return async (region, storeRegion, signal) => {
+    if (region === storeRegion) return undefined
+    const [up, down] = await Promise.all([
+      priceOf(region, storeRegion, signal),
+      priceOf(storeRegion, region, signal),
+    ])
+    return {
+      storeRegion,
+      upMicroUsdPerGb: microUsd(up.usdPerGb),
+      downMicroUsdPerGb: microUsd(down.usdPerGb),
+      priceSource: up.source.kind === 'static' ? up.source : down.source,
+      bytesPerSecond: BYTES_PER_SECOND,
+    }
+  }
+}
+
+interface TransferPrice {
+  usdPerGb: number
+  source: PriceSource
+}
 
 /**
- * Dollars for a GB that leaves a Region for another one ("Amazon EC2 On-Demand Pricing", data transfer out to other Regions; Region by
- * Region, read in November 2026). What arrives costs nothing.
+ * Dollars for a GB that leaves a Region for another one; what arrives costs nothing. These are the prices of the list (service
+ * `AWSDataTransfer`, "InterRegion Outbound"), as Infracost's estimates of `aws_data_transfer` publish them Region by Region.
  */
 const USD_PER_GB: Readonly<Record<string, number>> = {
   ...ofAll(0.02, ['us-east-1', 'us-east-2', 'us-west-1', 'us-west-2', 'ca-central-1', 'ca-west-1']),
   ...ofAll(0.02, ['eu-west-1', 'eu-west-2', 'eu-west-3', 'eu-central-1', 'eu-central-2', 'eu-north-1']),
   ...ofAll(0.02, ['eu-south-1', 'eu-south-2']),
-  ...ofAll(0.08, ['ap-northeast-2']),
+  ...ofAll(0.08, ['ap-northeast-2', 'il-central-1']),
   ...ofAll(0.086, ['ap-south-1', 'ap-south-2']),
   ...ofAll(0.09, ['ap-east-1', 'ap-northeast-1', 'ap-northeast-3', 'ap-southeast-1']),
   ...ofAll(0.098, ['ap-southeast-2', 'ap-southeast-4']),
+  'me-south-1': 0.1105,
   'sa-east-1': 0.138,
 }
-/** Of a Region that is not listed: the dearest known, af-south-1, so that nothing costs more than the plan says. */
+const TABLE_SOURCE: PriceSource = { kind: 'static', observedAtMs: Date.UTC(2026, 10, 22) }
+/** Of a Region that is not in the table: the dearest known, af-south-1, so that nothing costs more than the plan says. */
 const USD_PER_GB_OTHERWISE = 0.147
 /** Between these two it costs half. */
 const NEAR: readonly string[] = ['us-east-1', 'us-east-2']
 const NEAR_USD_PER_GB = 0.01
 
-/** Assumed: several connections of one machine, slowed down by the distance; within a Region it is twice as much. */
-const BYTES_PER_SECOND = 50 * 2 ** 20
-
-/** What data between machines of a Region and a store costs; `undefined` within one Region, where it is free. */
-export function transferBetween(region: string, storeRegion: string): DataTransfer | undefined {
-  if (region === storeRegion) return undefined
-  return {
-    storeRegion,
-    upMicroUsdPerGb: microUsd(usdPerGb(region, storeRegion)),
-    downMicroUsdPerGb: microUsd(usdPerGb(storeRegion, region)),
-    bytesPerSecond: BYTES_PER_SECOND,
-  }
-}
-
-function usdPerGb(from: string, to: string): number {
-  if (NEAR.includes(from) && NEAR.includes(to)) return NEAR_USD_PER_GB
-  return USD_PER_GB[from] ?? USD_PER_GB_OTHERWISE
+function tablePrice(from: string, to: string): TransferPrice {
+  const isNear = NEAR.includes(from) && NEAR.includes(to)
+  const usdPerGb = isNear ? NEAR_USD_PER_GB : (USD_PER_GB[from] ?? USD_PER_GB_OTHERWISE)
+  return { usdPerGb, source: TABLE_SOURCE }
 }
 
 function ofAll(usdPerGbOfEach: number, regions: readonly string[]): Record<string, number> {

@@ -11,9 +11,10 @@ import {
   type NeuronDeviceInfo,
   type _InstanceType,
 } from '@aws-sdk/client-ec2'
-import { paginateGetProducts, type Filter, type PricingClient } from '@aws-sdk/client-pricing'
+import type { PricingClient } from '@aws-sdk/client-pricing'
 import type { Gpu, MachineType, MarketApi, Reservation, SpotPrice } from './api'
 import { call } from './errors'
+import { createPricesApi } from './prices'
 
 export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketApi {
   return {
@@ -42,22 +43,7 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
           zone: Location ?? '',
         }))
       }),
-    onDemandPrices: (region, signal) =>
-      call(signal, async () => {
-        const prices = new Map<string, string>()
-        for (const product of await products(pricing, { regionCode: region, ...MACHINES }, signal)) {
-          const type = product.product?.attributes?.instanceType
-          const usdPerHour = priceOf(product, 'Hrs')
-          if (type !== undefined && usdPerHour !== undefined) prices.set(type, usdPerHour)
-        }
-        return prices
-      }),
-    diskUsdPerGiBMonth: (region, signal) =>
-      call(signal, async () => {
-        const found = await products(pricing, { regionCode: region, ...DISKS }, signal)
-        // What is also sold by that name is paid for by throughput.
-        return found.map((product) => priceOf(product, 'GB-Mo')).find((price) => price !== undefined)
-      }),
+    ...createPricesApi(pricing),
     spotPrices: (types, signal) => call(signal, () => spotPrices(ec2, types, signal)),
     reservations: (signal) => call(signal, () => reservations(ec2, signal)),
     spotPriceHistory: (pool, signal) => call(signal, () => spotPriceHistory(ec2, pool, signal)),
@@ -149,58 +135,6 @@ function neuronOf({ Name, Count, MemoryInfo }: NeuronDeviceInfo): Gpu {
     ...{ name: Name ?? 'Neuron', manufacturer: 'AWS', count: Count ?? 0, part: 1 },
     memoryMiB: MemoryInfo?.SizeInMiB ?? 0,
   }
-}
-
-/** In the Region itself, not in what belongs to it. */
-const DISKS = { locationType: 'AWS Region', volumeApiName: 'gp3' }
-
-/** Linux on shared hardware, by the hour. */
-const MACHINES = {
-  operatingSystem: 'Linux',
-  tenancy: 'Shared',
-  preInstalledSw: 'NA',
-  capacitystatus: 'Used',
-  marketoption: 'OnDemand',
-}
-
-interface Product {
-  product?: { attributes?: { instanceType?: string } }
-  terms?: {
-    OnDemand?: Record<
-      string,
-      { priceDimensions?: Record<string, { unit?: string; pricePerUnit?: { USD?: string } }> }
-    >
-  }
-}
-
-async function products(
-  client: PricingClient,
-  attributes: Record<string, string>,
-  signal: AbortSignal,
-): Promise<Product[]> {
-  const Filters = Object.entries(attributes).map(([Field, Value]): Filter => ({
-    Type: 'TERM_MATCH',
-    Field,
-    Value,
-  }))
-  const pages = paginateGetProducts(
-    { client, pageSize: 100 },
-    { ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', Filters },
-    { abortSignal: signal },
-  )
-  const found: Product[] = []
-  for await (const { PriceList } of pages)
-    for (const text of PriceList ?? []) found.push(JSON.parse(String(text)) as Product)
-  return found
-}
-
-/** The one price of a product of the price list for a unit. */
-function priceOf({ terms }: Product, wanted: 'Hrs' | 'GB-Mo'): string | undefined {
-  const dimensions = Object.values(terms?.OnDemand ?? {}).flatMap(({ priceDimensions }) =>
-    Object.values(priceDimensions ?? {}),
-  )
-  return dimensions.find(({ unit, pricePerUnit }) => unit === wanted && Number(pricePerUnit?.USD) > 0)
-    ?.pricePerUnit?.USD
 }
 
 /** A history that begins and ends now has the price in force of each type and zone. */

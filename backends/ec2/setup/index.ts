@@ -162,28 +162,31 @@ async function planRemarks({ clients, signal }: Place['site']): Promise<string[]
 
 /** Zones that nearly every Region has, where nobody can be asked. */
 const USUAL_ZONES = ['a', 'b', 'c']
+const usualNetwork = (region: string): { zones: string[] } => ({
+  zones: USUAL_ZONES.map((letter) => `${region}${letter}`),
+})
 
 async function terraform(
   wish: CheckedOptions,
   place: (signal: AbortSignal) => Promise<Place>,
   signal: AbortSignal,
 ): Promise<Record<string, string>> {
-  if (wish.moreRegions !== undefined)
-    throw invalid(
-      'files for Terraform are written for one Region',
-      'Give one --region, or set up several Regions without --terraform.',
-    )
   try {
-    const { site } = await place(signal)
-    const { network } = site.choices
+    const { site, others } = await place(signal)
     const spot = describeAccount(site.choices).find(({ kind }) => kind === 'linked-role')
     const isThere = spot !== undefined && (await readPiece(spot, site)).state === 'theirs'
-    return writeTerraform({ ...site.choices, network, makesSpotRole: !isThere })
+    return writeTerraform({
+      ...{ ...site.choices, makesSpotRole: !isThere },
+      others: others.map(({ choices: { region, network } }) => ({ region, network })),
+    })
   } catch (error) {
     if (ec2Error(error).failure.class === 'invalid' || signal.aborted) throw error
-    const { region, prefix, bucket } = wish
+    const { region, moreRegions = [], prefix, bucket } = wish
     const named = bucket === undefined ? {} : { bucket }
-    const network = { zones: USUAL_ZONES.map((letter) => `${region}${letter}`) }
-    return writeTerraform({ region, prefix, ...named, network, makesSpotRole: true })
+    const others = moreRegions.map((other) => ({ region: other, network: usualNetwork(other) }))
+    return writeTerraform({
+      ...{ region, prefix, ...named, others },
+      ...{ network: usualNetwork(region), makesSpotRole: true },
+    })
   }
 }

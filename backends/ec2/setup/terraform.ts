@@ -1,52 +1,73 @@
 import type { Statement } from './permissions'
-import { describeAccount, roleName, type Choices } from './description'
-import { Expression, json, writeBlocks, type Block, type Value } from './hcl'
-import { SETUP_TAGS, type Piece, type RolePiece, type SubnetPiece } from './pieces'
+import { describeAccount, networkOf, roleName, type Choices } from './description'
+import { json, writeBlocks, type Expression, type Block, type Value } from './hcl'
+import type { Piece, RolePiece } from './pieces'
 import { settingsOf } from './settings'
+import { networkBlocks, zonesOf } from './terraform-network'
+import {
+  aliasOf,
+  FIRST_PLACE,
+  inText,
+  placeIn,
+  plain,
+  resource,
+  TAGS,
+  the,
+  variable,
+  type RegionalPlace,
+} from './terraform-terms'
 
 /** What the values of the variables are where nobody says otherwise; what is missing must be said. */
-export interface TerraformDefaults extends Omit<Choices, 'account' | 'bucket'> {
+export interface TerraformDefaults extends Omit<Choices, 'account' | 'bucket' | 'moreRegions'> {
   account?: string
   bucket?: string
+  /** The other Regions of machines. Each has a provider of its own, so that they stand in the files and are no variables. */
+  others?: readonly OtherRegion[]
 }
 
-const variable = (name: string): Expression => new Expression(`var.${name}`)
-const the = (address: string): Expression => new Expression(address)
-/** In texts of the description, and so in those that come of it. */
-const inText = (name: string): string => `\${var.${name}}`
+export type OtherRegion = Pick<Choices, 'region' | 'network'>
+
+/** A Region as the files have it. */
+interface Regional {
+  choices: Choices
+  place: RegionalPlace
+  /** What its network is by default. */
+  network: Choices['network']
+}
 
 /** The account's description in files, by name. */
 export function writeTerraform(defaults: TerraformDefaults): Record<string, string> {
-  const { network } = defaults
-  const pieces = describeAccount({
-    account: inText('account_id'),
-    region: inText('region'),
-    prefix: inText('prefix'),
-    bucket: inText('bucket'),
-    network: 'vpcId' in network ? { vpcId: inText('vpc_id') } : network,
-    makesSpotRole: defaults.makesSpotRole,
-  })
-  const subnets = pieces.filter((piece) => piece.kind === 'subnet')
-  const others = pieces.filter((piece) => piece.kind !== 'subnet')
+  const regions = regionsOf(defaults)
+  const [{ choices }] = regions
+  const ofNetwork = networkOf(choices)
+  const pieces = describeAccount(choices).filter(({ id }) => !ofNetwork.some((one) => one.id === id))
   return {
-    'main.tf': writeBlocks([...others.flatMap(blocksOf), ...subnetBlocks(subnets)]),
-    'variables.tf': writeBlocks(variables(defaults, subnets)),
-    'outputs.tf': writeBlocks(outputs(defaults)),
+    'main.tf': writeBlocks([
+      ...pieces.flatMap((piece) => blocksOf(piece as AccountPiece)),
+      ...regions.flatMap((one) => networkBlocks(one.choices, one.place)),
+    ]),
+    'variables.tf': writeBlocks(variables(defaults, regions)),
+    'outputs.tf': writeBlocks(outputs(regions)),
   }
 }
 
-// eslint-disable-next-line max-params -- in the order in which Terraform writes it
-function resource(type: string, id: string, attributes: Record<string, Value>, blocks: Block[] = []): Block {
-  return { kind: 'resource', labels: [type, id], attributes, blocks }
-}
-
-const TAGS = { [SETUP_TAGS.setup]: variable('prefix') }
-const named = (Name: string): { tags: Value } => ({ tags: { Name: plain(Name), ...TAGS } })
-
-/** A text that is nothing but one variable is that variable. */
-function plain(text: string): Value {
-  const only = /^\$\{([^}]+)\}$/.exec(text)?.[1]
-  return only === undefined ? text : the(only)
+/** All Regions, the one of the store first. */
+function regionsOf({ network, others = [], makesSpotRole }: TerraformDefaults): [Regional, ...Regional[]] {
+  const common = { account: inText('account_id'), prefix: inText('prefix'), bucket: inText('bucket') }
+  const moreRegions = others.map((other) => other.region)
+  const regional = (one: OtherRegion, place: RegionalPlace): Regional => ({
+    choices: {
+      ...{ ...common, makesSpotRole, region: one.region },
+      network: 'vpcId' in one.network ? { vpcId: inText(`vpc_id${place.suffix}`) } : one.network,
+      ...(place === FIRST_PLACE && moreRegions.length > 0 && { moreRegions }),
+    },
+    network: one.network,
+    place,
+  })
+  return [
+    regional({ region: inText('region'), network }, FIRST_PLACE),
+    ...others.map((other) => regional(other, placeIn(other.region))),
+  ]
 }
 
 function valueOf(document: unknown): Value {
@@ -61,7 +82,10 @@ function policy(statements: readonly Statement[]): Expression {
   return json({ Version: '2012-10-17', Statement: valueOf(statements) })
 }
 
-function blocksOf(piece: Exclude<Piece, SubnetPiece>): Block[] {
+/** Of the account, in no Region or in the one of the store. */
+type AccountPiece = Extract<Piece, { kind: 'linked-role' | 'bucket' | 'role' | 'profile' }>
+
+function blocksOf(piece: AccountPiece): Block[] {
   switch (piece.kind) {
     case 'linked-role':
       return [
@@ -81,39 +105,6 @@ function blocksOf(piece: Exclude<Piece, SubnetPiece>): Block[] {
           ...{ name: plain(piece.name), role: the(`aws_iam_role.${piece.needs[0]}.name`), tags: TAGS },
         }),
       ]
-    case 'vpc':
-      return [resource('aws_vpc', piece.id, { cidr_block: piece.cidr, ...named(piece.name) })]
-    case 'gateway':
-      return [
-        resource('aws_internet_gateway', piece.id, { vpc_id: the('aws_vpc.vpc.id'), ...named(piece.name) }),
-      ]
-    case 'routes': {
-      const out = { cidr_block: '0.0.0.0/0', gateway_id: the('aws_internet_gateway.gateway.id') }
-      return [
-        resource('aws_route_table', piece.id, { vpc_id: the('aws_vpc.vpc.id'), ...named(piece.name) }, [
-          { kind: 'route', attributes: out },
-        ]),
-      ]
-    }
-    case 'endpoint':
-      return [
-        resource('aws_vpc_endpoint', piece.id, {
-          vpc_id: the('aws_vpc.vpc.id'),
-          service_name: plain(piece.service),
-          route_table_ids: [the('aws_route_table.routes.id')],
-          ...named(piece.name),
-        }),
-      ]
-    case 'group': {
-      const vpc = piece.vpcId === undefined ? the('aws_vpc.vpc.id') : plain(piece.vpcId)
-      const facts = { name: plain(piece.name), description: piece.description, vpc_id: vpc }
-      const out = { from_port: 0, to_port: 0, protocol: '-1', cidr_blocks: ['0.0.0.0/0'] }
-      return [
-        resource('aws_security_group', piece.id, { ...facts, ...named(piece.name) }, [
-          { kind: 'egress', attributes: out },
-        ]),
-      ]
-    }
   }
 }
 
@@ -180,34 +171,28 @@ function roleBlocks(piece: RolePiece): Block[] {
   ]
 }
 
-function subnetBlocks(subnets: readonly SubnetPiece[]): Block[] {
-  if (subnets.length === 0) return []
-  const zones = { for_each: variable('zones') }
-  return [
-    resource('aws_subnet', 'zone', {
-      ...zones,
-      vpc_id: the('aws_vpc.vpc.id'),
-      availability_zone: the('each.key'),
-      cidr_block: the('each.value'),
-      map_public_ip_on_launch: true,
-      ...named('${var.prefix} ${each.key}'),
-    }),
-    resource('aws_route_table_association', 'zone', {
-      ...{ for_each: the('aws_subnet.zone'), subnet_id: the('each.value.id') },
-      route_table_id: the('aws_route_table.routes.id'),
-    }),
-  ]
-}
-
-function variables(defaults: TerraformDefaults, subnets: readonly SubnetPiece[]): Block[] {
-  const { account, region, prefix, bucket, network } = defaults
+function variables(defaults: TerraformDefaults, regions: readonly Regional[]): Block[] {
+  const { account, region, prefix, bucket } = defaults
   // eslint-disable-next-line max-params -- a row of a table
   const one = (name: string, description: string, value: Value | undefined, type = 'string'): Block => ({
     kind: 'variable',
     labels: [name],
     attributes: { description, type: the(type), ...(value === undefined ? {} : { default: value }) },
   })
-  const zones = Object.fromEntries(subnets.map(({ zone, cidr }) => [zone, cidr]))
+  const ofNetwork = ({ choices, network, place: { suffix } }: Regional): Block => {
+    const where = suffix === '' ? '' : ` in ${choices.region}`
+    return 'vpcId' in network
+      ? one(`vpc_id${suffix}`, `Network of the machines${where}`, network.vpcId)
+      : one(
+          `zones${suffix}`,
+          `Zones with machines${where}, and the addresses of each`,
+          zonesOf({ ...choices, network }),
+          'map(string)',
+        )
+  }
+  const provider = (attributes: Record<string, Value>): Block => ({
+    ...{ kind: 'provider', labels: ['aws'], attributes },
+  })
   return [
     {
       kind: 'terraform',
@@ -216,29 +201,37 @@ function variables(defaults: TerraformDefaults, subnets: readonly SubnetPiece[])
         { kind: 'required_providers', attributes: { aws: { source: 'hashicorp/aws', version: '>= 5.0' } } },
       ],
     },
-    { kind: 'provider', labels: ['aws'], attributes: { region: variable('region') } },
+    provider({ region: variable('region') }),
+    ...(defaults.others ?? []).map((other) =>
+      provider({ alias: aliasOf(other.region), region: other.region }),
+    ),
     one('account_id', 'The account, twelve digits', account),
-    one('region', 'Region of machines and store', region),
+    one(
+      'region',
+      regions.length === 1 ? 'Region of machines and store' : 'First Region of machines, and of the store',
+      region,
+    ),
     one('prefix', 'What all names begin with', prefix),
     one('bucket', 'Name of the store, unique in the world', bucket),
-    'vpcId' in network
-      ? one('vpc_id', 'Network of the machines', network.vpcId)
-      : one('zones', 'Zones with machines, and the addresses of each', zones, 'map(string)'),
+    ...regions.map(ofNetwork),
   ]
 }
 
 /** The same settings as after `crucible setup aws`. */
-function outputs({ network }: TerraformDefaults): Block[] {
-  const subnets = 'vpcId' in network ? {} : { subnets: ['${join(",", values(aws_subnet.zone)[*].id)}'] }
+function outputs(regions: readonly Regional[]): Block[] {
+  const ids = regions
+    .filter(({ network }) => !('vpcId' in network))
+    .map(({ place: { suffix } }) => `values(aws_subnet.zone${suffix})[*].id`)
+  // One expression, for quotes within a text are the end of it.
+  const all = ids.length === 1 ? ids[0] : `concat(${ids.join(', ')})`
+  const subnets = ids.length === 0 ? [] : [`\${join(",", ${all})}`]
+  const groups = regions.map(({ place: { suffix } }) => `\${aws_security_group.machines${suffix}.id}`)
   const settings = settingsOf({
-    ...{
-      region: inText('region'),
-      bucket: '${aws_s3_bucket.store.bucket}',
-      group: '${aws_security_group.machines.id}',
-    },
+    ...{ region: inText('region'), bucket: '${aws_s3_bucket.store.bucket}', group: groups.join(',') },
+    regions: regions.map(({ choices }) => choices.region),
     profile: roleName(inText('prefix'), 'machine'),
     grantRole: `arn:aws:iam::${inText('account_id')}:role/${roleName(inText('prefix'), 'grant')}`,
-    ...subnets,
+    subnets,
   })
   const value = Object.fromEntries(Object.entries(settings).map(([name, text]) => [name, plain(text)]))
   return [

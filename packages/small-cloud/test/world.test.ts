@@ -82,6 +82,14 @@ describe('a world file', () => {
       'stock:\n  - { region: eu-west-1, count: 1 }\n',
       /stock\.0\.region: .*no region eu-west-1; it has us-east-1/,
     ],
+    [
+      'transfers:\n  - { from: eu-west-9, usdPerGb: 1 }\n',
+      /:2:13: transfers\.0\.from: this world has no region eu-west-9; it has us-east-1/,
+    ],
+    [
+      'transfers:\n  - { to: eu-west-9, usdPerGb: 1 }\n',
+      /transfers\.0\.to: this world has no region eu-west-9/,
+    ],
     ['offered: { g9.large: [us-east-1a] }\n', /:1:\d+: offered\.g9\.large: this world has no type g9\.large/],
     ['offered: { g5.xlarge: [us-east-1f] }\n', /offered\.g5\.xlarge\.0: this world has no zone us-east-1f/],
     [

@@ -79,6 +79,7 @@ export class FakeAws {
   images = IMAGES
   prices: ReadonlyMap<string, string> | undefined = ON_DEMAND_USD
   diskUsdPerGiBMonth: string | undefined = '0.08'
+  transferUsdPerGb: string | undefined = '0.02'
   spotPrices: typeof SPOT_USD | undefined = SPOT_USD
   reservations: Reservation[] = []
   /** Into which nothing more goes, though they show free places. */
@@ -173,6 +174,7 @@ export class FakeAws {
         ),
         onDemandPrices: this.#verb('onDemandPrices', () => new Map(this.#have(this.prices))),
         diskUsdPerGiBMonth: this.#verb('diskUsdPerGiBMonth', () => this.#have(this.diskUsdPerGiBMonth)),
+        transferUsdPerGb: this.#verb('transferUsdPerGb', () => this.#have(this.transferUsdPerGb)),
         spotPrices: this.#verb('spotPrices', () => [...this.#have(this.spotPrices)]),
         reservations: this.#verb('reservations', () => this.reservations.map((one) => this.#shownOf(one))),
         spotPriceHistory: this.#verb('spotPriceHistory', (pool: { type: string; zone: string }) =>

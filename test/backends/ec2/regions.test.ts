@@ -103,19 +103,33 @@ describe('offers of several Regions', () => {
     ])
   })
 
-  it('say what data to and from a store in another Region costs', async () => {
-    h = await make()
-    const deps: Partial<Ec2Deps> = { storeUrl: `s3://jobs?region=${EAST}&endpoint=http://127.0.0.1:1` }
-    const offers = await (await h.reopen({}, deps)).offers({}, patiently())
+  const IN_EAST: Partial<Ec2Deps> = { storeUrl: `s3://jobs?region=${EAST}&endpoint=http://127.0.0.1:1` }
+
+  it('say what data to and from a store in another Region costs, each way', async () => {
+    h = await make({ transfers: [{ from: WEST, usdPerGb: 0.07 }] })
+    const backend = await h.reopen({}, IN_EAST)
+    const offers = await backend.offers({}, patiently())
     expect(
       offers.filter(({ region }) => region === EAST).every(({ transfer }) => transfer === undefined),
     ).toBe(true)
     const [there] = offers.filter(({ region }) => region === WEST)
     expect(there!.transfer).toMatchObject({
       storeRegion: EAST,
-      upMicroUsdPerGb: 20_000,
+      upMicroUsdPerGb: 70_000,
       downMicroUsdPerGb: 20_000,
+      priceSource: { kind: 'live' },
     })
+    const asked = h.cloud.journal.calls({ action: 'GetProducts' }).length
+    await backend.offers({}, patiently())
+    expect(h.cloud.journal.calls({ action: 'GetProducts' })).toHaveLength(asked)
+  })
+
+  it('assume the usual price of that where the price list cannot be reached', async () => {
+    h = await make({ transfers: [{ from: WEST, usdPerGb: 0.07 }] })
+    h.cloud.addFault({ fault: 'error', code: 'AccessDeniedException', where: { service: 'pricing' } })
+    const offers = await (await h.reopen({}, IN_EAST)).offers({}, patiently())
+    const [there] = offers.filter(({ region }) => region === WEST)
+    expect(there!.transfer).toMatchObject({ upMicroUsdPerGb: 20_000, priceSource: { kind: 'static' } })
   })
 
   it('of one Region carry none of that', async () => {

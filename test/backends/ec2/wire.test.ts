@@ -51,6 +51,7 @@ describe('over the wire', () => {
     const [listed, disk] = [await market.onDemandPrices('us-east-1', signal), 0.08]
     expect(Number(await market.diskUsdPerGiBMonth('us-east-1', signal))).toBe(disk)
     expect(await market.diskUsdPerGiBMonth('mars-north-1', signal)).toBeUndefined()
+    expect(await market.transferUsdPerGb({ from: 'us-east-1', to: 'mars-north-1' }, signal)).toBeUndefined()
     const handle = await launched(await h.order({ capacityType: 'on-demand' }))
     const { type, priceMicroUsdPerHour } = handle.realised
     const usdPerHour = Number(listed.get(type)) + (100 * disk) / 720 + 0.005

@@ -1,5 +1,4 @@
-/** The price list: what machines cost on demand, and disks. */
-import { createHash } from 'node:crypto'
+/** The price list: what machines cost on demand, disks, and data between Regions. */
 import { z } from 'zod'
 import { ApiError } from '../wire/errors'
 import { action, type Service } from '../wire/service'
@@ -7,15 +6,9 @@ import type { Market } from '../world/market'
 import type { MachineType } from '../world/types'
 import type { World } from '../world/world'
 import { DISK_USD_PER_GIB_MONTH } from './beside'
+import { locationOf, skuOf, type Product } from './products'
+import { transferProducts } from './transfer'
 
-const LOCATIONS: Readonly<Record<string, string>> = {
-  'us-east-1': 'US East (N. Virginia)',
-  'us-east-2': 'US East (Ohio)',
-  'us-west-1': 'US West (N. California)',
-  'us-west-2': 'US West (Oregon)',
-  'eu-west-1': 'EU (Ireland)',
-  'eu-central-1': 'EU (Frankfurt)',
-}
 const HOURLY = '6YS6EN2CT7'
 
 const filter = z.strictObject({
@@ -23,15 +16,6 @@ const filter = z.strictObject({
   Field: z.string(),
   Value: z.string(),
 })
-
-interface Product {
-  family: string
-  attributes: Record<string, string>
-  sku: string
-  usd: number
-  unit: 'Hrs' | 'GB-Mo'
-  words: string
-}
 
 export function pricingService(world: World, market: Market, nowMs: () => number): Service {
   return {
@@ -48,12 +32,7 @@ export function pricingService(world: World, market: Market, nowMs: () => number
           NextToken: z.string().optional(),
         }),
         run({ ServiceCode, FormatVersion, Filters, MaxResults, NextToken }) {
-          if (ServiceCode !== 'AmazonEC2')
-            throw new ApiError(
-              'InvalidParameterException',
-              `This small cloud has the prices of AmazonEC2, not of ${ServiceCode}`,
-            )
-          const found = products(world, market).filter(({ attributes }) =>
+          const found = productsOf(ServiceCode, { world, market }).filter(({ attributes }) =>
             Filters.every(({ Field, Value }) => attributes[Field]?.toLowerCase() === Value.toLowerCase()),
           )
           const from = NextToken === undefined ? 0 : Number(Buffer.from(NextToken, 'base64').toString())
@@ -64,7 +43,7 @@ export function pricingService(world: World, market: Market, nowMs: () => number
             FormatVersion,
             PriceList: found
               .slice(from, end)
-              .map((product) => JSON.stringify(listing(product, new Date(nowMs())))),
+              .map((product) => JSON.stringify(listing(product, ServiceCode, new Date(nowMs())))),
             ...(end < found.length ? { NextToken: Buffer.from(String(end)).toString('base64') } : {}),
           }
         },
@@ -73,7 +52,16 @@ export function pricingService(world: World, market: Market, nowMs: () => number
   }
 }
 
-function products(world: World, market: Market): Product[] {
+function productsOf(service: string, { world, market }: { world: World; market: Market }): Product[] {
+  if (service === 'AmazonEC2') return machinesAndDisks(world, market)
+  if (service === 'AWSDataTransfer') return transferProducts(world)
+  throw new ApiError(
+    'InvalidParameterException',
+    `This small cloud has the prices of AmazonEC2 and AWSDataTransfer, not of ${service}`,
+  )
+}
+
+function machinesAndDisks(world: World, market: Market): Product[] {
   return [...world.regions].flatMap(([region, { zones }]) => [
     diskOf(region),
     ...[...world.types.values()]
@@ -89,10 +77,6 @@ function products(world: World, market: Market): Product[] {
         }
       }),
   ])
-}
-
-function skuOf(region: string, name: string): string {
-  return createHash('sha256').update(`${region}/${name}`).digest('hex').slice(0, 16).toUpperCase()
 }
 
 function diskOf(region: string): Product {
@@ -115,7 +99,7 @@ function placeOf(region: string): Record<string, string> {
   return {
     servicecode: 'AmazonEC2',
     servicename: 'Amazon Elastic Compute Cloud',
-    location: LOCATIONS[region] ?? region,
+    location: locationOf(region),
     locationType: 'AWS Region',
     regionCode: region,
   }
@@ -150,12 +134,12 @@ function attributesOf(
 }
 
 /** One product in the form of the price list. */
-function listing({ family, attributes, sku, usd, unit, words }: Product, at: Date) {
+function listing({ family, attributes, sku, usd, unit, words }: Product, serviceCode: string, at: Date) {
   const offer = `${sku}.JRTCKXETXF`
   const rate = `${offer}.${HOURLY}`
   return {
     product: { productFamily: family, attributes, sku },
-    serviceCode: 'AmazonEC2',
+    serviceCode,
     terms: {
       OnDemand: {
         [offer]: {

@@ -33,6 +33,10 @@ export function misnomersOf(plan: WorldPlan): Misnomer[] {
     ),
     ...plan.stock.flatMap((rule, i) => unknown(known, rule, [['stock', i]])),
     ...plan.prices.flatMap((rule, i) => unknown(known, rule, [['prices', i]])),
+    ...plan.transfers.flatMap(({ from, to }, i) => [
+      ...unknown(known, { region: from }, [['transfers', i], 'from']),
+      ...unknown(known, { region: to }, [['transfers', i], 'to']),
+    ]),
     ...plan.reservations.flatMap((rule, i) => unknown(known, rule, [['reservations', i]])),
     ...Object.entries(plan.offered).flatMap(([type, places]) => [
       ...unknown(known, { type }, [['offered'], type]),

@@ -80,6 +80,13 @@ const price = z.strictObject({
   trace: trace.optional(),
 })
 
+/** What a GB costs that goes from one Region to another; of all Regions where none is named. */
+const transfer = z.strictObject({
+  from: regionName.optional(),
+  to: regionName.optional(),
+  usdPerGb: z.number().min(0),
+})
+
 /** How many machines a pool can hold: fixed, by changes `[when, count]`, or recorded. */
 const stock = z.strictObject({
   ...pool,
@@ -174,6 +181,8 @@ export const worldSchema = z.strictObject({
   offered: z.record(z.string(), z.array(zoneName)).default({}),
   prices: z.array(price.refine(ofPrice.check, ofPrice.words)).default([]),
   stock: z.array(stock.refine(ofStock.check, ofStock.words)).default([]),
+  /** The last rule that fits holds; $0.02 without one. */
+  transfers: z.array(transfer).default([]),
   /** Times count from the start of the world, or are instants. */
   reservations: z.array(reservationPlan).default([]),
   /** Service quotas by code, in vCPUs. */

@@ -187,6 +187,20 @@ describe('the check of EC2', () => {
     expect(await check()).toEqual([])
   })
 
+  it.each(['ssm', 'ssmmessages', 's3'])(
+    'wants the endpoint %s where there is no other way out',
+    async (name) => {
+      h = new Ec2Harness()
+      h.aws.defaultRoute = undefined
+      h.aws.endpoints = ['s3', 'ssm', 'ssmmessages'].filter((one) => one !== name)
+      const [problem] = await check()
+      expect(problem).toMatchObject({
+        severity: 'error',
+        remedy: expect.stringContaining(`endpoints for ${name},`),
+      })
+    },
+  )
+
   it('is content with one subnet that has a way out, and with endpoints instead of one', async () => {
     h.aws.subnets = h.aws.subnets.map((subnet, at) => ({ ...subnet, givesPublicAddress: at === 0 }))
     expect((await check()).map(({ severity }) => severity)).toEqual(['warning'])

@@ -1,9 +1,12 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { FleetRequest } from '../../../../backends/ec2/sdk/api'
+import { createBackendOver } from '../../../../backends/ec2'
+import type { FleetAnswer, FleetRequest, MachinesApi } from '../../../../backends/ec2/sdk/api'
+import { createBuyingApi } from '../../../../backends/ec2/sdk/buying'
+import type { Clients } from '../../../../backends/ec2/sdk/index'
 import { offerKey } from '../../../../core/offer'
 import type { Order } from '../../../../core/plan'
 import { patiently } from '../../harness'
-import { Ec2Harness } from '../harness'
+import { CONFIG, Ec2Harness } from '../harness'
 import { BESIDE, poolKey } from '../fake-market'
 
 describe('a launch on EC2', () => {
@@ -154,5 +157,73 @@ describe('a launch on EC2', () => {
     nowMs += 2 * 60_000
     missing()
     expect(await launch()).toMatchObject({ kind: 'refused', failure: { class: 'invalid' } })
+  })
+})
+
+describe('a fleet whose answer says nothing', () => {
+  const SILENT: FleetAnswer = { machines: [], errors: [] }
+
+  /** The fake, with other answers of some calls. */
+  async function launchedWith(machines: (h: Ec2Harness) => Partial<MachinesApi>) {
+    const h = new Ec2Harness()
+    const order = await h.order()
+    const api = h.aws.api()
+    const backend = createBackendOver({ ...api, machines: { ...api.machines, ...machines(h) } }, CONFIG, {
+      ...{ clock: Date.now, runnerUrl: async () => 'data:,' },
+    })
+    return { h, order, backend, outcome: await backend.launch(order, patiently()) }
+  }
+
+  it('is unconfirmed without an id to ask by, and marks no pool', async () => {
+    const { order, backend, outcome } = await launchedWith(() => ({ createFleet: async () => SILENT }))
+    expect(outcome).toMatchObject({ kind: 'unconfirmed' })
+    expect((await backend.find(order.attemptId, patiently())).kind).toBe('unsettled')
+    const offers = await backend.offers({}, patiently())
+    expect(offers.map(({ availability }) => availability)).not.toContain('unavailable')
+  })
+
+  it('may have bought a machine though the same order was refused before', async () => {
+    const answers: FleetAnswer[] = [
+      { machines: [], errors: [{ code: 'InsufficientInstanceCapacity', message: 'none' }] },
+      SILENT,
+    ]
+    const { order, backend, outcome } = await launchedWith(() => ({
+      createFleet: async () => answers.shift()!,
+    }))
+    expect(outcome).toMatchObject({ kind: 'refused' })
+    expect((await backend.find(order.attemptId, patiently())).kind).toBe('absent')
+    expect(await backend.launch(order, patiently())).toMatchObject({ kind: 'unconfirmed' })
+    expect((await backend.find(order.attemptId, patiently())).kind).toBe('unsettled')
+  })
+
+  it('is asked again when it is not on record at once', async () => {
+    const asked: string[] = []
+    const { h, outcome } = await launchedWith((h) => ({
+      createFleet: async () => ({ fleetId: 'fleet-1', ...SILENT }),
+      fleet: async (id) => {
+        asked.push(id)
+        if (asked.length === 1) return undefined
+        const tags = { 'crucible:attempt': 'a' }
+        const machine = h.aws.add(
+          { capacityType: 'on-demand', tags },
+          { type: 'g5.xlarge', subnet: 'subnet-a' },
+        )
+        return { fleetId: id, machines: [{ id: machine.id }], errors: [] }
+      },
+    }))
+    expect(outcome).toMatchObject({ kind: 'launched', handle: { id: [...h.aws.machines.keys()][0] } })
+    expect(asked).toEqual(['fleet-1', 'fleet-1'])
+  })
+
+  it('is one into a reservation, too, and is not known to have failed', async () => {
+    const nothing = { send: async () => ({ Instances: [] }) }
+    const api = createBuyingApi({ changing: { ec2: nothing } } as unknown as Clients)
+    const request = {
+      ...{ token: 't', templateName: 'l', pool: { type: 'g5.xlarge', subnet: 'subnet-a' }, tags: {} },
+      ...{ reservation: 'cr-1', isBlock: false },
+    }
+    await expect(api.runReserved(request, AbortSignal.timeout(5_000))).rejects.toMatchObject({
+      reach: 'unanswered',
+    })
   })
 })

@@ -114,6 +114,24 @@ describe('offers of EC2', () => {
     expect(spot[0]?.note).toMatch(/spot price cannot be had/)
   })
 
+  it('leave out a spot machine of which nobody knows what it may cost at most', async () => {
+    h.aws.prices = new Map([...h.aws.prices!].filter(([type]) => type !== 'g5.xlarge'))
+    expect(typesOf(await offers())).not.toContain('g5.xlarge')
+    expect(typesOf(await offers())).toContain('g4dn.xlarge')
+  })
+
+  it('are all allowed within minutes after the plan of the account is upgraded', async () => {
+    let nowMs = Date.now()
+    h = new Ec2Harness({}, { clock: () => nowMs })
+    h.aws.plan = 'free'
+    const denied = async () => (await offers()).some(({ availability }) => availability === 'no-quota')
+    expect(await denied()).toBe(true)
+    h.aws.plan = 'paid'
+    expect(await denied()).toBe(true)
+    nowMs += 10 * 60_000
+    expect(await denied()).toBe(false)
+  })
+
   it('are without quota where the account may not have even one', async () => {
     h.aws.quotas.set('L-DB2E81BA', 0)
     h.aws.quotas.set('L-417A185B', 95)

@@ -57,6 +57,40 @@ describe('a machine type', () => {
     expect(whyUnusable(type, SETTINGS)).toMatch(reason)
   })
 
+  it.each(['K520', 'K80', 'M60', 'P100', 'V100'])(
+    'with the old GPU %s is left out, with the reason',
+    (name) => {
+      const words = new RegExp(`^its ${name} is older than Turing.*proprietary driver`)
+      expect(whyUnusable(described('g1.large', nvidia(name)), SETTINGS)).toMatch(words)
+    },
+  )
+
+  it.each(['T4', 'T4g', 'A10G', 'L4', 'L40S', 'A100', 'H100', 'H200', 'B200', 'B300'])(
+    'with the GPU %s is offered',
+    (name) => expect(whyUnusable(described('g1.large', nvidia(name)), SETTINGS)).toBeUndefined(),
+  )
+
+  it.each(['trn1.2xlarge', 'trn2u.48xlarge', 'inf1.xlarge', 'dl1.24xlarge', 'vt1.3xlarge', 'f2.6xlarge'])(
+    '%s is told by its name where its description says nothing',
+    (name) => expect(whyUnusable(described(name), SETTINGS)).toMatch(/no GPUs of NVIDIA/),
+  )
+
+  it.each<[string, object]>([
+    ['neurons', { NeuronInfo: { NeuronDevices: [] } }],
+    ['inference', { InferenceAcceleratorInfo: { Accelerators: [{ Name: 'Qualcomm AI100', Count: 8 }] } }],
+    ['gates', { FpgaInfo: { Fpgas: [{ Name: 'VU47P', Count: 1 }] } }],
+    ['video', { MediaAcceleratorInfo: { Accelerators: [{ Name: 'U30', Count: 2 }] } }],
+  ])('with chips for %s is told by them, whatever its name', (_, chips) => {
+    expect(whyUnusable(described('m9.large', chips), SETTINGS)).toMatch(/no GPUs of NVIDIA/)
+  })
+
+  it('of bare metal is not offered for its price alone, however long it may take to start', () => {
+    const metal = described('m7i.metal-24xl', { BareMetal: true })
+    expect(whyUnusable(metal, { ...SETTINGS, registerWithinMs: 60 * MINUTE_MS })).toMatch(
+      /name it in CRUCIBLE_EC2_TYPES$/,
+    )
+  })
+
   it('is offered where the settings name it, or bring the image that it takes', () => {
     const metal = described('g4dn.metal', { ...nvidia('T4'), BareMetal: true })
     const named = { ...SETTINGS, types: ['g4dn.metal'] }
@@ -71,6 +105,16 @@ describe('a machine type', () => {
   it('with a part of a GPU has one GPU of its memory, and is no whole one', () => {
     expect(shapeOf(described('g6f.large', EIGHTH), 100)).toMatchObject({
       ...{ gpus: 1, accelerator: 'L4 (1/8)', gpuMemoryGiB: 2.79 },
+    })
+    // As much memory as a whole one of the smaller kind has.
+    const half = nvidia('A100', {
+      LogicalGpuCount: 2,
+      GpuPartitionSize: 0.5,
+      MemoryInfo: { SizeInMiB: 40960 },
+    })
+    expect(shapeOf(described('p4f.large', half), 100)).toMatchObject({
+      gpus: 2,
+      accelerator: 'A100-80GB (1/2)',
     })
   })
 })

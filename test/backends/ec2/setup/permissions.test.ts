@@ -90,6 +90,124 @@ describe('the role of machines', () => {
   })
 })
 
+describe('the least privilege of workers', () => {
+  const ACCOUNT = '111122223333'
+  const ec2 = (name: string, region = 'us-east-1') => `arn:aws:ec2:${region}:${ACCOUNT}:${name}`
+  const TAGGED = { 'aws:ResourceTag/crucible:deployment': 'team' }
+  const HERE = { 'aws:RequestedRegion': 'us-east-1' }
+  const EC2 = { 'iam:PassedToService': 'ec2.amazonaws.com' }
+  const role = (name: string) => `arn:aws:iam::${ACCOUNT}:role/${name}`
+  const SHELL = 'arn:aws:ssm:us-east-1::document/AWS-RunShellScript'
+
+  async function decision(
+    action: string,
+    resource: string,
+    context: Record<string, string>,
+  ): Promise<string> {
+    const { iam } = clientsOf(cloud.endpoint)
+    const { EvaluationResults } = await iam.send(
+      new SimulatePrincipalPolicyCommand({
+        ...{ PolicySourceArn: role(WORKER), ActionNames: [action], ResourceArns: [resource] },
+        ContextEntries: Object.entries(context).map(([ContextKeyName, value]) => ({
+          ...{ ContextKeyName, ContextKeyType: 'string' as const, ContextKeyValues: [value] },
+        })),
+      }),
+    )
+    return EvaluationResults![0]!.EvalDecision!
+  }
+
+  type Ask = [resource: string, context: Record<string, string>]
+  it.each<[string, string, Ask, Ask]>([
+    [
+      'passes its role to EC2 only',
+      'iam:PassRole',
+      [role('crucible-machine'), EC2],
+      [role('crucible-machine'), { 'iam:PassedToService': 'lambda.amazonaws.com' }],
+    ],
+    ['passes no other role', 'iam:PassRole', [role('crucible-machine'), EC2], [role('admin'), EC2]],
+    [
+      'ends machines of Crucible only',
+      'ec2:TerminateInstances',
+      [ec2('instance/i-1'), TAGGED],
+      [ec2('instance/i-1'), {}],
+    ],
+    [
+      'ends machines of its Regions only',
+      'ec2:TerminateInstances',
+      [ec2('instance/i-1'), TAGGED],
+      [ec2('instance/i-1', 'eu-west-1'), TAGGED],
+    ],
+    [
+      'deletes volumes of Crucible only',
+      'ec2:DeleteVolume',
+      [ec2('volume/vol-1'), TAGGED],
+      [ec2('volume/vol-1'), {}],
+    ],
+    [
+      'deletes templates of Crucible only',
+      'ec2:DeleteLaunchTemplate',
+      [ec2('launch-template/lt-1'), TAGGED],
+      [ec2('launch-template/lt-1'), {}],
+    ],
+    [
+      'cancels spot requests of Crucible only',
+      'ec2:CancelSpotInstanceRequests',
+      [ec2('spot-instances-request/sir-1'), TAGGED],
+      [ec2('spot-instances-request/sir-1'), {}],
+    ],
+    [
+      'sends commands to machines of Crucible only',
+      'ssm:SendCommand',
+      [ec2('instance/i-1'), { 'ssm:resourceTag/crucible:deployment': 'team' }],
+      [ec2('instance/i-1'), {}],
+    ],
+    [
+      'sends the one document',
+      'ssm:SendCommand',
+      [SHELL, {}],
+      [SHELL.replace('RunShellScript', 'RunRemoteScript'), {}],
+    ],
+    [
+      'tags what it launches only',
+      'ec2:CreateTags',
+      [ec2('instance/i-1'), { 'ec2:CreateAction': 'CreateFleet' }],
+      [ec2('instance/i-1'), {}],
+    ],
+    [
+      'launches in its Regions only',
+      'ec2:CreateFleet',
+      ['*', HERE],
+      ['*', { 'aws:RequestedRegion': 'eu-west-1' }],
+    ],
+    [
+      'reads public parameters only',
+      'ssm:GetParameter',
+      ['arn:aws:ssm:us-east-1::parameter/aws/service/x', {}],
+      [`arn:aws:ssm:us-east-1:${ACCOUNT}:parameter/secret`, {}],
+    ],
+    [
+      'reads its own profile only',
+      'iam:GetInstanceProfile',
+      [`arn:aws:iam::${ACCOUNT}:instance-profile/crucible-machine`, {}],
+      [`arn:aws:iam::${ACCOUNT}:instance-profile/other`, {}],
+    ],
+    [
+      'takes the role of grants only',
+      'sts:AssumeRole',
+      [role('crucible-grant'), {}],
+      [role('crucible-buyer'), {}],
+    ],
+  ])('%s (%s)', async (_, action, allowed, denied) => {
+    expect(await decision(action, ...allowed)).toBe('allowed')
+    expect(await decision(action, ...denied)).toBe('implicitDeny')
+  })
+
+  it.each(['ec2:PurchaseCapacityBlock', 'ec2:RequestSpotInstances', 'iam:CreateRole', 'ec2:CreateVpc'])(
+    'has no %s at all',
+    async (action) => expect(await decision(action, '*', HERE)).toBe('implicitDeny'),
+  )
+})
+
 describe('the role of workers', () => {
   it('is enough', async () => {
     expect(await checked()).toEqual([])

@@ -62,4 +62,12 @@ describe('an account on the free plan', () => {
       /^The account is on the free plan.*Upgrade the account's plan.*m7i-flex.large/,
     )
   })
+
+  it('is surveyed also by who may not read the plan', async () => {
+    const where = { service: 'freetier' } as const
+    cloud = await emptyAccount({ faults: [{ fault: 'error', code: 'AccessDeniedException', where }] })
+    const { remarks, parts } = await setupOf(cloud).survey(ignoring())
+    expect(remarks.join(' ')).not.toContain('free plan')
+    expect(parts.length).toBeGreaterThan(5)
+  })
 })

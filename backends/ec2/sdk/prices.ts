@@ -1,0 +1,94 @@
+import { paginateGetProducts, type Filter, type PricingClient } from '@aws-sdk/client-pricing'
+import type { MarketApi } from './api'
+import { call } from './errors'
+
+const EC2 = 'AmazonEC2'
+
+/** In the Region itself, not in what belongs to it. */
+const DISKS = { locationType: 'AWS Region', volumeApiName: 'gp3' }
+
+/** Linux on shared hardware, by the hour. */
+const MACHINES = {
+  operatingSystem: 'Linux',
+  tenancy: 'Shared',
+  preInstalledSw: 'NA',
+  capacitystatus: 'Used',
+  marketoption: 'OnDemand',
+}
+
+/** The calls of the price list. */
+export function createPricesApi(
+  pricing: PricingClient,
+): Pick<MarketApi, 'onDemandPrices' | 'diskUsdPerGiBMonth' | 'transferUsdPerGb'> {
+  return {
+    onDemandPrices: (region, signal) =>
+      call(signal, async () => {
+        const prices = new Map<string, string>()
+        const attributes = { regionCode: region, ...MACHINES }
+        for (const product of await products(pricing, { service: EC2, attributes }, signal)) {
+          const type = product.product?.attributes?.instanceType
+          const usdPerHour = priceOf(product, 'Hrs')
+          if (type !== undefined && usdPerHour !== undefined) prices.set(type, usdPerHour)
+        }
+        return prices
+      }),
+    diskUsdPerGiBMonth: (region, signal) =>
+      call(signal, async () => {
+        const attributes = { regionCode: region, ...DISKS }
+        const found = await products(pricing, { service: EC2, attributes }, signal)
+        // What is also sold by that name is paid for by throughput.
+        return found.map((product) => priceOf(product, 'GB-Mo')).find((price) => price !== undefined)
+      }),
+    transferUsdPerGb: ({ from, to }, signal) =>
+      call(signal, async () => {
+        const attributes = { fromRegionCode: from, toRegionCode: to, transferType: 'InterRegion Outbound' }
+        const found = await products(pricing, { service: 'AWSDataTransfer', attributes }, signal)
+        // What some services ask beside that, or instead of it, has names of its own.
+        const usual = found.filter(({ product }) =>
+          /-AWS-Out-Bytes$/.test(product?.attributes?.usagetype ?? ''),
+        )
+        const prices = usual.map((product) => priceOf(product, 'GB')).filter((price) => price !== undefined)
+        return prices.sort((a, b) => Number(b) - Number(a))[0]
+      }),
+  }
+}
+
+interface Product {
+  product?: { attributes?: { instanceType?: string; usagetype?: string } }
+  terms?: {
+    OnDemand?: Record<
+      string,
+      { priceDimensions?: Record<string, { unit?: string; pricePerUnit?: { USD?: string } }> }
+    >
+  }
+}
+
+async function products(
+  client: PricingClient,
+  { service, attributes }: { service: string; attributes: Record<string, string> },
+  signal: AbortSignal,
+): Promise<Product[]> {
+  const Filters = Object.entries(attributes).map(([Field, Value]): Filter => ({
+    Type: 'TERM_MATCH',
+    Field,
+    Value,
+  }))
+  const pages = paginateGetProducts(
+    { client, pageSize: 100 },
+    { ServiceCode: service, FormatVersion: 'aws_v1', Filters },
+    { abortSignal: signal },
+  )
+  const found: Product[] = []
+  for await (const { PriceList } of pages)
+    for (const text of PriceList ?? []) found.push(JSON.parse(String(text)) as Product)
+  return found
+}
+
+/** The one price of a product of the price list for a unit. */
+function priceOf({ terms }: Product, wanted: 'Hrs' | 'GB-Mo' | 'GB'): string | undefined {
+  const dimensions = Object.values(terms?.OnDemand ?? {}).flatMap(({ priceDimensions }) =>
+    Object.values(priceDimensions ?? {}),
+  )
+  return dimensions.find(({ unit, pricePerUnit }) => unit === wanted && Number(pricePerUnit?.USD) > 0)
+    ?.pricePerUnit?.USD
+}
