@@ -41,7 +41,7 @@ function continuationLine(status: JobStatus): string[] {
   const continuation = continuationOf(status)
   if (continuation === null) return []
   const { command, step } = continuation
-  return ['', `${step === null ? 'Start over' : `Go on from step ${step}`}: \`${command}\``]
+  return ['', `${step === null ? 'Start over' : `Resume from step ${step}`}: \`${command}\``]
 }
 
 /** A running number is no step. */

@@ -33,7 +33,7 @@ describe('a plan for people', () => {
         placed({ place: 'c', priceSource: { kind: 'configured', observedAtMs: NOW } }),
       ],
     })
-    const at = head!.indexOf('PRICE FROM')
+    const at = head!.indexOf('PRICE SOURCE')
     expect(rows.slice(0, 3).map((row) => row.slice(at).split('  ')[0])).toEqual([
       'live, 12s',
       'table, 306d',

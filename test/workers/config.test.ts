@@ -156,7 +156,7 @@ describe('a bad value', () => {
       /^TEMPORAL_ADDRESS is .*: write host:port, such as localhost:7233$/,
     ],
     [{ TEMPORAL_ADDRESS: 'a b' }, /^TEMPORAL_ADDRESS is "a b": write host:port/],
-    [{ TEMPORAL_PROFILE: 'nobody' }, /nobody.*mend the TEMPORAL_\* variables or the temporal.toml/],
+    [{ TEMPORAL_PROFILE: 'nobody' }, /nobody.*correct the TEMPORAL_\* variables or temporal.toml/],
   ])('is named, with what to write instead: %j', (over, message) => {
     const problems = problemsOf(over)
     expect(problems).toHaveLength(1)

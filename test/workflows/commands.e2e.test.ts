@@ -240,7 +240,7 @@ describe('what the owner can tell a job', () => {
         cause: { message: 'Attempt 2 does not run.' },
       })
       expect(await interrupt(1, 1_000)).toEqual({
-        message: 'The machine of attempt 1 has been told that it ends in 1s.',
+        message: 'The machine of attempt 1 got notice that it ends in 1s.',
       })
       await eventually(async () => {
         const { attempts } = await statusOf(job)

@@ -29,7 +29,7 @@ const linesOf = (status: Partial<JobStatus>): string[] => jobDetails({ ...STATUS
 describe("a job's page in the Temporal UI", () => {
   it('has the command that goes on where a job stopped, once it is over and not done', () => {
     const checkpoint = { id: '000000000040-2', step: 40, attempt: 2 }
-    const wanted = 'Go on from step 40: `crucible submit --from job-a`'
+    const wanted = 'Resume from step 40: `crucible submit --from job-a`'
     const ended = { state: 'failed', reason: 'deadline-reached', checkpoint } as const
     expect(linesOf(ended)).toContain(wanted)
     expect(linesOf({ ...ended, state: 'cancelled', reason: 'cancelled' })).toContain(wanted)
@@ -37,7 +37,7 @@ describe("a job's page in the Temporal UI", () => {
       'Start over: `crucible submit --from job-a --fresh`',
     )
     expect(linesOf({ ...ended, reason: 'budget-reached', budgetMicroUsd: microUsd(20) })).toContain(
-      "Go on from step 40: `crucible submit --from job-a --budget '$20.00'`",
+      "Resume from step 40: `crucible submit --from job-a --budget '$20.00'`",
     )
     for (const state of ['running', 'succeeded'] as const)
       expect(jobDetails({ ...STATUS, state, checkpoint })).not.toContain('--from')

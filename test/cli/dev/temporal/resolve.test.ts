@@ -82,7 +82,7 @@ describe('resolveTemporal', () => {
     expect(error).toMatchObject({ code: 'not-found' })
     const { message } = error as Error
     for (const part of [
-      'no temporal on PATH',
+      'temporal is not on PATH',
       `cache at ${home}`,
       'no network',
       'no go',
