@@ -200,7 +200,7 @@ describe('an owner', () => {
     })
     expect(await crucible.run('extend', id, '--deadline', '2020-01-01T00:00:00Z')).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('has passed already'),
+      stderr: expect.stringContaining('has already passed'),
     })
     expect((await stage.show(id)).cost.budgetMicroUsd).toBe(7_000_000)
     expect((await crucible.run('interrupt', id, '--notice', '9s')).exitCode).not.toBe(0)

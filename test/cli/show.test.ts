@@ -79,7 +79,9 @@ describe('a job for people', () => {
       ],
     })
     expect(
-      lines.slice(lines.indexOf('# | REQUESTED | MACHINE | STATE | REASON | TIME | COST | FROM | SAVED | LOST')),
+      lines.slice(
+        lines.indexOf('# | REQUESTED | MACHINE | STATE | REASON | TIME | COST | FROM | SAVED | LOST'),
+      ),
     ).toEqual([
       '# | REQUESTED | MACHINE | STATE | REASON | TIME | COST | FROM | SAVED | LOST',
       expect.stringMatching(
@@ -137,17 +139,17 @@ describe('a job for people', () => {
         }),
       ],
     })
-    expect(lines).toContain('checkpoint | step unknown, provisional, 2 are kept')
+    expect(lines).toContain('checkpoint | step unknown, provisional, 2 kept')
     expect(lines).toContain('restored | step 40 of attempt 1: newest complete checkpoint: DONE is there')
     expect(lines).toContain(`warning | ${text}`)
     expect(lines.at(-2)).toMatch(/ \| 40 \| - \| -$/)
     const proven = shown({ checkpoints: { newest: CHECKPOINT, state: 'complete', count: 1 } })
-    expect(proven).toContain('checkpoint | step 40, complete, 1 is kept')
+    expect(proven).toContain('checkpoint | step 40, complete, 1 kept')
   })
 
   it('says why it is where it is, the image that had to be replaced included', () => {
     const note = 'the image that the job had before, ami-1, is gone: ami-2 takes its place'
-    expect(shown({ placementReasons: ['$0.30/h', note] })).toContain(`why here | $0.30/h; ${note}`)
+    expect(shown({ placementReasons: ['$0.30/h', note] })).toContain(`chosen for | $0.30/h; ${note}`)
     expect(shown({ placementReasons: [note], state: 'succeeded' }).join()).not.toContain(note)
   })
 })

@@ -200,8 +200,8 @@ describe('what the owner can tell a job', () => {
           () => 'accepted',
           (error: { cause?: Error }) => error.cause?.message ?? '',
         )
-      expect(await refused('extend', {})).toMatch('Give a new deadline or a new budget')
-      expect(await refused('extend', { deadlineAtMs: Date.now() - 1_000 })).toMatch('has passed already')
+      expect(await refused('extend', {})).toMatch('Set a new deadline or a new budget')
+      expect(await refused('extend', { deadlineAtMs: Date.now() - 1_000 })).toMatch('has already passed')
       // No time would be left to save and stop.
       const { drainMs, powerOffMs } = QUICK
       expect(await refused('extend', { deadlineAtMs: Date.now() + drainMs + powerOffMs })).toMatch('too soon')

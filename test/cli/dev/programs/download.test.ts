@@ -121,7 +121,7 @@ describe('downloadRelease', () => {
     const release = { url: `${baseUrl}/strange`, sha256, file: 'temporal' }
     await expect(
       downloadRelease(release, join(into, 'temporal'), { title: 'server', progress }),
-    ).rejects.toThrow('no file "temporal"')
+    ).rejects.toThrow('does not contain a file "temporal"')
     expect(readdirSync(into)).toEqual([])
   })
 
