@@ -14,14 +14,13 @@ interface Deps {
   now: () => number
 }
 
-/** For what is of one order: it is nowhere else than where the order can have gone. */
+/** For resources of one order: they can only be where the order went. */
 export function lookFor(order: Order, signal: AbortSignal): LookContext {
   return { signal, within: placesOf(order) }
 }
 
 /**
- * The machine of an attempt. Where a provider made several of one order, all but the one that works on it are ended before
- * anybody hears of it.
+ * The machine of an attempt. If a provider made several for one order, all but the working one are ended before any is reported.
  */
 export async function findMachine(
   { backend, store, now }: Deps,
@@ -38,15 +37,15 @@ export async function findMachine(
   for (const handle of answer.handles) {
     if (handle !== kept) await endMachine(backend, handle, { everyMs: DEFAULT_TIMING.observeMs, signal })
   }
-  // The machine that claimed the attempt is gone, or not yet on the provider's list: the next look tells which.
+  // The machine that claimed the attempt is gone, or not yet on the provider's list: the next call shows which.
   if (kept === undefined) return { kind: 'unsettled', againInMs: DEFAULT_TIMING.observeMs }
   await documents.putMachine(kept)
   return { kind: 'found', handles: [kept] }
 }
 
 /**
- * The order of a launch whose answer is lost, sent once more: a provider that recognises its token answers with the machine
- * that there is, sooner than its lists do; and where the first request never arrived, this one does. Nothing when nobody knows.
+ * Repeats the order of a launch whose answer is lost: a provider that recognises its token returns the existing machine, sooner
+ * than its lists do; if the first request never arrived, this one does. `undefined` if the outcome is unknown.
  */
 async function sendAgain(
   backend: Backend,
@@ -66,8 +65,8 @@ async function sendAgain(
 }
 
 /**
- * The machine that has claimed the attempt, for no other will ever work on it; undefined when that is none of these. Of
- * several that have not come so far the attempt is claimed for the oldest, so that the others never begin.
+ * The machine that has claimed the attempt, because no other will ever work on it; undefined if it is none of these. If none has
+ * claimed it yet, the attempt is claimed for the oldest, so that the others never begin.
  */
 async function choose(
   handles: MachineHandle[],
@@ -77,14 +76,14 @@ async function choose(
   let claimant = await documents.readClaimant()
   if (claimant === undefined && oldest !== undefined && handles.length > 1) {
     await documents.putClaim(oldest.id)
-    // One of them may have been quicker.
+    // One of them may have claimed it first.
     claimant = await documents.readClaimant()
   }
   const isKnown = claimant !== undefined && !claimant.startsWith(UNNAMED_MACHINE)
   return isKnown ? handles.find(({ id }) => id === claimant) : oldest
 }
 
-/** Ends a machine, and returns when the provider says that it is gone. */
+/** Ends a machine, and returns when the provider reports it gone. */
 export async function endMachine(
   backend: Backend,
   handle: MachineHandle,

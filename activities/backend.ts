@@ -25,23 +25,23 @@ import { interruptMachine } from './interrupting'
 import { settleAttempt } from './settle/settle'
 import { endTurn, wakeNext, type Wake } from './waking'
 
-/** What a backend's worker is made of. */
+/** Dependencies of a backend's worker. */
 export interface BackendDeps {
   backend: Backend
   store: ObjectStore
   now: () => number
-  /** Seals the job's secrets anew for one attempt; does nothing for a job without any. */
+  /** Seals the job's secrets anew for one attempt; does nothing for a job without secrets. */
   handOverSecrets: (order: LaunchInput['order']) => Promise<void>
-  /** Puts `***` in the place of every value of the job's secrets. */
+  /** Replaces every value of the job's secrets by `***`. */
   maskSecrets: (jobId: string, text: string) => Promise<string>
   owners: OwnerLookup
-  /** Has a job that waits look at once, when a machine has ended; without it each looks when its pause is over. */
+  /** Wakes a waiting job when a machine has ended; without it, each job waits for the end of its pause. */
   wake?: Wake | undefined
-  /** Where the machines' credentials for the store come from; none where they have their own. */
+  /** Source of the machines' credentials for the store; missing for machines with their own. */
   grants?: GrantSource | undefined
 }
 
-/** A backend's verbs as activities. Errors are turned into failures by `failureInterceptor`. */
+/** A backend's verbs as activities. `failureInterceptor` converts errors to failures. */
 export function createBackendActivities(deps: BackendDeps): BackendActivities {
   const { backend } = deps
   return {
@@ -50,7 +50,7 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
     launch: (input) =>
       beating(async (signal) => {
         const outcome = await launch(deps, input, signal)
-        // The next in line may ask now; should this fail, its turn comes after half a minute.
+        // Lets the next job ask now; if this fails, its turn comes after half a minute.
         await endTurn(deps, input.order.jobId, outcome).catch(() => undefined)
         return outcome
       }),
@@ -91,8 +91,8 @@ async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal
     data: order,
   })
   await deps.handOverSecrets(order)
-  // A repeated activity may follow one that was sent and whose answer is lost. A provider that does not recognise the token
-  // would sell a second machine: look for the first one instead.
+  // An earlier try of this activity may have sent the order without getting an answer. A provider that does not recognise the
+  // token would sell a second machine, so search for the first one.
   if (Context.current().info.attempt > 1 && backend.capabilities.idempotency === 'tag') {
     return { kind: 'unconfirmed', findAfterMs: 0 }
   }
@@ -102,10 +102,10 @@ async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal
   return outcome
 }
 
-/** For this long an order that lost its place to another job waits for the next one; sending it again leaves nothing in the history. */
+/** How long an order that lost its place to another job waits for the next place; sending it again leaves no history event. */
 const PLACE_WAIT_MS = MINUTE_MS
 
-/** A lost race is no failed attempt: Temporal sends the order again. */
+/** A lost race is not a failed attempt: Temporal sends the order again. */
 function throwIfPlaceTaken(outcome: LaunchOutcome): void {
   if (outcome.kind !== 'refused' || outcome.failure.code !== PLACE_TAKEN) return
   const { scheduledTimestampMs, currentAttemptScheduledTimestampMs } = Context.current().info
@@ -114,8 +114,8 @@ function throwIfPlaceTaken(outcome: LaunchOutcome): void {
 }
 
 /**
- * A lease that the machine's first credentials outlive. Where nobody gives any, this is where it shows, before a machine is paid
- * for that could reach nothing.
+ * A lease that the machine's first credentials outlive. If credentials are unavailable, this fails before a machine is paid for
+ * that could not reach the store.
  */
 async function firstLeaseMs({ grants }: BackendDeps, { order }: LaunchInput): Promise<number> {
   const { runner }: { runner: RunnerOrder } = order
@@ -126,12 +126,12 @@ async function firstLeaseMs({ grants }: BackendDeps, { order }: LaunchInput): Pr
   const [grant, drain] = [holdsForMs, runner.drainMs].map(formatDuration)
   throw new BackendError({
     class: 'invalid',
-    message: `The machines' credentials for the store hold for ${grant}, and a drain alone takes ${drain}.`,
-    hint: 'Let the sessions of CRUCIBLE_GRANT_ROLE last longer, or set a shorter CRUCIBLE_DRAIN.',
+    message: `The machines' credentials for the store are valid for ${grant}, but a drain alone takes ${drain}.`,
+    hint: 'Increase the session duration of CRUCIBLE_GRANT_ROLE, or set a shorter CRUCIBLE_DRAIN.',
   })
 }
 
-/** What was settled first holds, should the activity be repeated after its answer was lost. */
+/** The first settlement on record counts, if the activity is repeated after its answer was lost. */
 async function onRecord(
   { store, now }: BackendDeps,
   { order, recordSeq }: SettleInput,
@@ -154,21 +154,21 @@ async function onRecord(
   }
 }
 
-/** The others are on record. */
+/** The record has the others. */
 const PRICES_SENT_MAX = 10
 
-/** Temporal refuses answers of more than 2 MB, and keeps this one several times over: the record has all artifacts. */
+/** Temporal refuses answers of more than 2 MB, and stores this one several times: the record has all artifacts. */
 const ARTIFACTS_BYTES_MAX = 256 * 1024
 
-/** The first artifacts, as many as may go through the server. */
+/** The first artifacts, as many as fit through the server. */
 function sendable(artifacts: Artifact[]): Artifact[] {
   let leftBytes = ARTIFACTS_BYTES_MAX
   return artifacts.filter((artifact) => (leftBytes -= Buffer.byteLength(JSON.stringify(artifact))) >= 0)
 }
 
-/** The failure's own words, which are sentences, come last. */
+/** The failure's message, which is a sentence, comes last. */
 function sentenceOf(attempt: number, { end, costMicroUsd, metering }: Settlement): string {
-  const words = metering?.basis === 'dearest' ? ' at most (nobody told its prices)' : ''
+  const words = metering?.basis === 'dearest' ? ' at most (its prices are unknown)' : ''
   const cost = `${formatUsd(costMicroUsd)}${words}`
   switch (end.kind) {
     case 'succeeded':

@@ -17,7 +17,7 @@ export function createCopyingActivities(deps: Deps): Pick<OrchestratorActivities
   return { copyCheckpoint: (input) => beating((signal) => copyOnRecord(deps, input, signal)) }
 }
 
-/** Copies the checkpoint that a job goes on from into its own place, once, and puts on record which one it was. */
+/** Copies the checkpoint from which a job resumes into the job's folder, once, and records which one it was. */
 export async function copyOnRecord(
   { store, now }: Deps,
   input: CopyCheckpointInput,
@@ -26,12 +26,12 @@ export async function copyOnRecord(
   const { jobId, recordSeq } = input
   const { copied, damaged } = await copyNewest(store, input, signal)
   const { checkpoint, source } = copied
-  const skipped = damaged.length === 0 ? '' : `; damaged and not used: ${damaged.join(', ')}`
+  const skipped = damaged.length === 0 ? '' : `; skipped as damaged: ${damaged.join(', ')}`
   const entry = await putRecord(store, jobId, {
     seq: recordSeq,
     atMs: now(),
     kind: 'copied',
-    summary: `Goes on from step ${checkpoint.step} of ${source.jobId} (${source.checkpoint})${skipped}`,
+    summary: `Resumes from step ${checkpoint.step} of ${source.jobId} (${source.checkpoint})${skipped}`,
     data: { checkpoint, source, damaged } satisfies CopyOutcome,
   })
   return entry.data as CopyOutcome
@@ -51,7 +51,7 @@ async function copyNewest(
   if (earlier !== undefined) return { copied: earlier, damaged: [] }
   const damaged: string[] = []
   for await (const good of goodCheckpoints(store, source.jobId, CHECKPOINT_PARSERS)) {
-    // What came after the submission is not what its owner was told.
+    // Ignore what came after the submission: its owner was not shown it.
     if (byNewest(good.checkpoint, source.checkpoint) < 0) continue
     const from = { ...good, jobId: source.jobId }
     const bad = await copyCheckpoint(store, { from, toJobId: jobId }, signal)
@@ -66,7 +66,7 @@ async function copyNewest(
   throw new BackendError({
     class: 'invalid',
     code: NO_CHECKPOINT,
-    message: `${source.jobId} has no checkpoint left to go on from (${why}).`,
+    message: `${source.jobId} has no usable checkpoint left (${why}).`,
     hint: `Start over with: crucible submit --from ${source.jobId} --fresh`,
   })
 }

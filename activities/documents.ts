@@ -14,7 +14,7 @@ import { ignoreBadDocument, putDocument, putDocumentIfAbsent, readDocument } fro
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 
-/** Which attempt a document belongs to. */
+/** The attempt of a document. */
 export interface AttemptKey {
   jobId: string
   attempt: number
@@ -33,7 +33,7 @@ export class AttemptDocuments {
     await putDocumentIfAbsent(this.store, layout.order(this.at.jobId, this.at.attempt), issued)
   }
 
-  /** Of our own writing. */
+  /** Written by the control plane. */
   async readOrder(): Promise<IssuedRunnerOrder | undefined> {
     const key = layout.order(this.at.jobId, this.at.attempt)
     return readDocument(this.store, key, (text) => JSON.parse(text) as IssuedRunnerOrder)
@@ -49,18 +49,18 @@ export class AttemptDocuments {
     return readDocument(this.store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
   }
 
-  /** When the runner last wrote its beat, even one that cannot be read. */
+  /** When the runner last wrote its beat, even an unreadable one. */
   async beatWrittenAtMs(): Promise<number | undefined> {
     return (await this.store.head(layout.beat(this.at.jobId, this.at.attempt)))?.modifiedAtMs
   }
 
-  /** The machine that works on the attempt; undefined while none has claimed it, or where nobody understands who has. */
+  /** The machine that works on the attempt; undefined if none has claimed it, or the claim is unreadable. */
   async readClaimant(): Promise<string | undefined> {
     const claim = await readDocument(this.store, this.claimKey, parseClaim).catch(ignoreBadDocument)
     return claim?.machine
   }
 
-  /** Claims the attempt for a machine, unless one has claimed it. */
+  /** Claims the attempt for a machine, unless another one has claimed it. */
   async putClaim(machine: string): Promise<void> {
     await putDocumentIfAbsent(this.store, this.claimKey, { machine } satisfies Claim)
   }
@@ -70,8 +70,8 @@ export class AttemptDocuments {
   }
 
   /**
-   * The first request to stop is `drain.json`; each later one, with a shorter window, has its number. Answers whether this one was put:
-   * the first of a number stays.
+   * The first request to stop is `drain.json`; each later one, with a shorter window, is numbered. Returns whether this call
+   * wrote it: the first one of a number wins.
    */
   async putDrain(drain: Omit<Drain, 'requestedAtMs'>): Promise<boolean> {
     const { jobId, attempt } = this.at
@@ -81,7 +81,7 @@ export class AttemptDocuments {
     return putDocumentIfAbsent(this.store, key, document)
   }
 
-  /** Puts a request to stop under the next free number, unless the newest one allows no more time. */
+  /** Writes a request to stop under the next free number, unless the newest one allows no more time. */
   async shortenDrain(drain: Pick<Drain, 'reason' | 'windowMs'>): Promise<void> {
     for (;;) {
       const { seq, windowMs } = await this.newestDrain()
@@ -90,7 +90,7 @@ export class AttemptDocuments {
     }
   }
 
-  /** The newest request to stop. Its number is 0 if none was made; its window is unlimited if it cannot be read. */
+  /** The newest request to stop. Its number is 0 without any; its window is unlimited if it is unreadable. */
   async newestDrain(): Promise<{ seq: number; windowMs: number }> {
     const { jobId, attempt } = this.at
     const first = { seq: 1, key: layout.drain(jobId, attempt) }
@@ -104,7 +104,7 @@ export class AttemptDocuments {
     return { seq: newest.seq, windowMs: drain?.windowMs ?? Infinity }
   }
 
-  /** The first request to stop, if there is one that anybody understands. */
+  /** The first request to stop, if it is readable. */
   async readDrain(): Promise<Drain | undefined> {
     const key = layout.drain(this.at.jobId, this.at.attempt)
     return readDocument(this.store, key, parseDrain).catch(ignoreBadDocument)
@@ -114,7 +114,7 @@ export class AttemptDocuments {
     await putDocumentIfAbsent(this.store, layout.limits(this.at.jobId, this.at.attempt, limits.seq), limits)
   }
 
-  /** The newest limits that were put after the order. */
+  /** The newest limits written after the order. */
   async readLimits(): Promise<Limits | undefined> {
     const keys: string[] = []
     for await (const { key } of this.store.list(`${layout.attempt(this.at.jobId, this.at.attempt)}limits/`))
@@ -123,7 +123,7 @@ export class AttemptDocuments {
     return newest === undefined ? undefined : readDocument(this.store, newest, parseLimits)
   }
 
-  /** The runner's last word; throws a `StoreError` when it wrote something that is none. */
+  /** The runner's result; throws a `StoreError` if it is invalid. */
   async readResult(): Promise<RunnerResult | undefined> {
     return readDocument(this.store, layout.result(this.at.jobId, this.at.attempt), parseResult)
   }
@@ -132,7 +132,7 @@ export class AttemptDocuments {
     return readDocument(this.store, layout.beat(this.at.jobId, this.at.attempt), parseBeat)
   }
 
-  /** The lease as last renewed, missing where it cannot be read, and when that was by the store's clock. */
+  /** The newest lease, missing if unreadable, and when it was written by the store's clock. */
   async readLease(): Promise<{ lease: Lease | undefined; renewedAtMs: number } | undefined> {
     const key = layout.lease(this.at.jobId, this.at.attempt)
     const [lease, head] = await Promise.all([

@@ -14,8 +14,8 @@ interface Deps {
 const LOOK_MS = 500
 
 /**
- * Puts `drain.json` and sees that the machine obeys; one that has not after its patience, or cannot have read it, is told by the
- * provider's own way. What comes of that its window tells. False where the document could not be put.
+ * Writes `drain.json` and checks that the machine obeys; a machine that does not in time, or cannot have read it, is told through
+ * the provider. The drain window bounds the outcome. False if the document could not be written.
  */
 export async function drainMachine(
   { backend, store, now }: Deps,
@@ -30,14 +30,14 @@ export async function drainMachine(
     () => false,
   )
   const untilMs = isOnRecord ? now() + patienceMs : 0
-  // A runner that drains already says nothing of a shorter window: one that still beats still reads the store.
+  // A runner that is already draining does not report a shorter window: one that still beats still reads the store.
   const isHeard = ({ seq }: Beat): boolean => (drain.seq ?? 1) === 1 || seq !== before?.seq
   while (!(await isObeyed(documents, isHeard))) {
     if (now() < untilMs) {
       await pause(LOOK_MS, signal)
       continue
     }
-    // Its machine is ended when the window is over that began with the document, whenever it was told.
+    // Its machine is ended when the window that began with the document is over, however late it was told.
     const windowMs = Math.max(0, windowEndMs - now())
     await backend
       .drain?.(handle, { ...drain, windowMs, requestedAtMs: now() }, { signal })
@@ -47,7 +47,7 @@ export async function drainMachine(
   return { isOnRecord }
 }
 
-/** As far as the store tells; one that does not answer tells nothing. */
+/** According to the store; unknown if it does not answer. */
 async function isObeyed(documents: AttemptDocuments, isHeard: (beat: Beat) => boolean): Promise<boolean> {
   const beat = await beatOf(documents)
   return (beat?.phase === 'draining' || beat?.phase === 'finishing') && isHeard(beat)

@@ -5,8 +5,8 @@ import { PERSISTENT_ACTIVITIES } from '../core/persistent-activities'
 import { StoreError } from '../storage/store'
 
 /**
- * The one place where what went wrong below becomes what Temporal carries: an `ApplicationFailure` whose type is the failure
- * class and whose first detail is the failure. An inbound interceptor of every activity worker.
+ * The only place that converts errors to what Temporal carries: an `ApplicationFailure` whose type is the failure class and whose
+ * first detail is the failure. An inbound interceptor of every activity worker.
  */
 export const failureInterceptor = {
   async execute<Input>(input: Input, next: (input: Input) => Promise<unknown>): Promise<unknown> {
@@ -23,12 +23,12 @@ export const failureInterceptor = {
 }
 
 /**
- * The classes that Temporal may try again: those that promise that nothing happened, and the unclassified, as often as the retry
- * policies of `workflows/activities.ts` allow. Of `PERSISTENT_ACTIVITIES` it may try every class again.
+ * The classes that Temporal may retry: those that guarantee that nothing happened, and the unclassified, as often as the retry
+ * policies of `workflows/activities.ts` allow. For `PERSISTENT_ACTIVITIES` it may retry every class.
  */
 const RETRIED: readonly FailureClass[] = ['throttled', 'transient', 'unclassified']
 
-/** A store that lets two writers create one key is never fit, however long one waits: nothing may be built on it. */
+/** A store that lets two writers create one key never becomes usable: nothing may rely on it. */
 const UNFIT_STORE = 'NO_PUT_IF_ABSENT'
 
 export function toApplicationFailure(
@@ -42,7 +42,7 @@ export function toApplicationFailure(
     details: [failure],
     nonRetryable: failure.code === UNFIT_STORE || (!isPersistent && !RETRIED.includes(failure.class)),
     ...(failure.retryAfterMs === undefined ? {} : { nextRetryDelay: failure.retryAfterMs }),
-    // Waiting for what takes its time is nothing to warn of.
+    // Waiting for a slow step is no reason for a warning.
     ...(failure.class === 'transient' && failure.retryAfterMs !== undefined ? { category: 'BENIGN' } : {}),
     ...(error instanceof Error ? { cause: error } : {}),
   })
@@ -50,7 +50,7 @@ export function toApplicationFailure(
 
 function classify(error: unknown): Failure {
   if (!(error instanceof StoreError)) return failureOf(error)
-  // Also where only a person can mend it, such as a store mounted read-only: that is our trouble, and never a fact about the job.
+  // Also if only a person can fix it, such as a store mounted read-only: that is our trouble, and never a fact about the job.
   return {
     class: error.code === UNFIT_STORE ? 'invalid' : 'transient',
     message: error.message,
@@ -58,7 +58,7 @@ function classify(error: unknown): Failure {
   }
 }
 
-/** Matched by name as well: where a second copy of the SDK is loaded, `instanceof` does not see the other's. */
+/** Matched by name as well: `instanceof` does not recognise errors of a second copy of the SDK. */
 function isTemporals(error: unknown): boolean {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return true
   const name = (error as { name?: unknown } | null)?.name

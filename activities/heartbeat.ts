@@ -3,22 +3,22 @@ import { ApplicationFailure, Context } from '@temporalio/activity'
 /** Four beats fit into the heartbeat timeout of 20 s that the workflows set. */
 const BEAT_EVERY_MS = 5_000
 
-/** A call to the outside must be over this long before its activity's time is, so that its answer still counts. */
+/** A call to the outside must end this long before its activity's timeout, so that its answer still counts. */
 const ANSWER_MARGIN_MS = 5_000
-/** The last try before a limit may have seconds: the most of them is for the call. */
+/** The last try before a limit may have only seconds: most of them are for the call. */
 const ANSWER_MARGIN_SHARE = 0.2
 
 /**
- * Runs an activity's work while beating from a timer, so that the server learns within seconds when this process dies. The
- * signal aborts when the activity is cancelled, when this worker shuts down, and shortly before the activity's time is up.
- * `details` is a hint for a successor, never the truth.
+ * Runs an activity's work while beating from a timer, so that the server notices within seconds when this process dies. The
+ * signal aborts when the activity is cancelled, when this worker shuts down, and shortly before the activity's timeout. `details`
+ * is a hint for a successor, never the truth.
  */
 export async function beating<T>(
   work: (signal: AbortSignal) => Promise<T>,
   details: () => unknown = () => 'alive',
 ): Promise<T> {
   const context = Context.current()
-  // A local activity has no heartbeat: its workflow task has one.
+  // A local activity has no heartbeat of its own: its workflow task does.
   const beat = (): void => void (context.info.isLocal || context.heartbeat(details()))
   const timer = setInterval(beat, BEAT_EVERY_MS)
   beat()
@@ -50,22 +50,22 @@ export function allBeating<Activities extends object>(activities: Signalled<Acti
   return Object.fromEntries(beaten) as unknown as Activities
 }
 
-/** A signal that aborts with the activity and before its time is up. */
+/** A signal that aborts with the activity and before its timeout. */
 function limitOf(context: Context): { signal: AbortSignal; timer?: NodeJS.Timeout } {
   const { startToCloseTimeoutMs } = context.info
   if (startToCloseTimeoutMs > TIMEOUT_MAX_MS) return { signal: context.cancellationSignal }
   const marginMs = Math.min(ANSWER_MARGIN_MS, startToCloseTimeoutMs * ANSWER_MARGIN_SHARE)
-  // Held by its timer: Node forgets an `AbortSignal.timeout` that only `AbortSignal.any` knows, and it never fires.
+  // Referenced by its timer: Node drops an `AbortSignal.timeout` that only `AbortSignal.any` references, and it never fires.
   const limit = new AbortController()
-  const timeIsUp = new DOMException('The time of the activity is nearly up.', 'TimeoutError')
+  const timeIsUp = new DOMException('The activity is about to time out.', 'TimeoutError')
   const timer = setTimeout(() => limit.abort(timeIsUp), startToCloseTimeoutMs - marginMs)
   return { signal: AbortSignal.any([context.cancellationSignal, limit.signal]), timer }
 }
 
-/** Longer timers do not exist (they would fire at once); an activity that may take a month needs no margin either. */
+/** Node has no longer timers (they would fire immediately); an activity that may take a month needs no margin either. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1
 
-/** Retried by Temporal on another worker: this one is going. */
+/** Temporal retries it on another worker: this one is shutting down. */
 export function handedOver(): ApplicationFailure {
   return ApplicationFailure.create({
     type: 'transient',

@@ -12,8 +12,8 @@ interface Deps {
 }
 
 /**
- * Takes the machine of a rehearsal's attempt back. A provider that cannot be asked for that is imitated: without notice the machine is
- * ended as it is; with notice its runner gets the order that a notice amounts to, and powers off.
+ * Interrupts the machine of a rehearsal's attempt. A provider without that feature is imitated: without notice, the machine is
+ * terminated; with notice, its runner gets an equivalent order, and powers off.
  */
 export async function interruptMachine(
   { backend, store, now }: Deps,

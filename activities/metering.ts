@@ -8,33 +8,33 @@ import type { Order } from '../core/plan'
 import { SECOND_MS } from '../core/time'
 import { pause } from './heartbeat'
 
-/** Prices of one machine kept on record: a change every few hours, for some weeks. */
+/** Prices recorded for one machine: a change every few hours, for some weeks. */
 const PRICES_MAX = 200
-/** Pauses between tries to learn what a machine has cost; then it counts as dear as it can have been. */
+/** Pauses between tries to get a machine's price; after the last one, the highest possible price counts. */
 const ASKED_AGAIN_MS = [SECOND_MS, 5 * SECOND_MS]
 
-/** A machine that is billed, or was. */
+/** A machine that is or was billed. */
 export interface Billed {
   handle: MachineHandle
   order: Order
   fromAtMs: number
 }
 
-/** The most that an hour of the machine can have cost. */
+/** The highest possible hourly price of the machine. */
 export function dearestOf({ handle: { realised }, order }: Pick<Billed, 'handle' | 'order'>): MicroUsd {
   const own = order.offers.find(({ type, place }) => type === realised.type && place === realised.place)
   const dearest = own === undefined ? order.priceMaxMicroUsdPerHour : dearestPriceOf(own)
   return Math.max(dearest, realised.priceMicroUsdPerHour)
 }
 
-/** How a provider is asked that may not answer at once. */
+/** How to ask a provider that may not answer immediately. */
 interface Asking {
   signal: AbortSignal
-  /** Between two tries; by the clock of this process when missing. */
+  /** Wait between two tries; real time if missing. */
   wait?: (durationMs: number) => Promise<void>
 }
 
-/** What an ended machine has cost, and from which prices that follows. */
+/** The cost of an ended machine, and the prices behind it. */
 export async function meterEnded(
   backend: Backend,
   billed: Billed & Required<PricedTime>,
@@ -43,7 +43,7 @@ export async function meterEnded(
   const path = await askedAgain(() => pricesOf(backend, billed, signal), wait)
   const prices = path?.prices ?? [dearestStep(billed)]
   const { billedAtLeastMs } = billed.handle.realised
-  // Told in whole seconds, the end of a machine that came and went may lie before its launch: it is billed all the same.
+  // In whole seconds, the end of a short-lived machine may lie before its launch: it is billed anyway.
   const toAtMs = Math.max(billed.toAtMs, billed.fromAtMs + 1)
   const usage = { ...usageOf(prices, billed), toAtMs, ...(billedAtLeastMs && { billedAtLeastMs }) }
   const basis = path === undefined ? 'dearest' : path.knownToAtMs === undefined ? 'fixed' : 'told'
@@ -53,7 +53,7 @@ export async function meterEnded(
   }
 }
 
-/** `undefined` where nobody tells in the end. */
+/** `undefined` if the prices stay unknown. */
 async function askedAgain<T>(
   ask: () => Promise<T>,
   wait: (durationMs: number) => Promise<void>,
@@ -68,18 +68,18 @@ async function askedAgain<T>(
   return undefined
 }
 
-/** What a machine that still runs has cost. */
+/** The cost of a running machine. */
 export interface SpentSoFar {
-  /** It cannot be more, whatever its provider has not told yet. */
+  /** Upper bound, whatever the provider has not reported yet. */
   atMostMicroUsd: MicroUsd
   asToldMicroUsd: MicroUsd
-  /** In force now, as far as it is told. */
+  /** The current price, as far as it is known. */
   priceMicroUsdPerHour: MicroUsd
 }
 
 /**
- * Never throws: what nobody tells counts as dear as it can be. Without the least that is billed: that is paid for by what is left, as
- * the machine goes on.
+ * Never throws: unknown prices count as the highest possible. Without the minimum billed duration, which the remaining budget
+ * pays as the machine continues.
  */
 export async function meterRunning(
   backend: Pick<Backend, 'prices'>,

@@ -11,8 +11,9 @@ interface OnlyFor {
 }
 
 /**
- * Refuses each task of another deployment before anything is read or written. Every workflow names its deployment in the stamp of each
- * of its activities, so this goes before whatever takes the stamp off. Retryable, and soon: a worker of that deployment may take it.
+ * Refuses each task of another deployment before anything is read or written. Every workflow names its deployment in the stamp of
+ * each of its activities, so this runs before the interceptor that removes the stamp. Retryable soon: a worker of that deployment
+ * may take it.
  */
 export function onlyFor({ info: { activityType } }: Pick<Context, 'info'>, deployment: string): OnlyFor {
   return {
@@ -24,7 +25,7 @@ export function onlyFor({ info: { activityType } }: Pick<Context, 'info'>, deplo
       if (named === undefined || named === deployment) return next(input)
       throw ApplicationFailure.create({
         type: 'transient',
-        message: `This worker belongs to deployment ${deployment}, and the task to ${named}. Stop this worker, or start it with the store of ${named}.`,
+        message: `This worker belongs to deployment ${deployment}, but the task to ${named}. Stop this worker, or start it with the store of ${named}.`,
         nonRetryable: false,
         nextRetryDelay: ELSEWHERE_MS,
       })
@@ -32,5 +33,5 @@ export function onlyFor({ info: { activityType } }: Pick<Context, 'info'>, deplo
   }
 }
 
-/** They compare deployments themselves, and answer in the words of their verdicts. */
+/** They compare deployments themselves, and explain it in their verdicts. */
 const JUDGES: readonly string[] = ['collectGarbage', 'collectStoreGarbage']

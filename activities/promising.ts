@@ -7,10 +7,10 @@ import type { Plan } from '../core/plan'
 import { monthOf } from '../core/treasury'
 import type { Treasury } from './treasury'
 
-/** Of what a plan expects, so much is advised: a job that is stopped a little before its end has cost as much for nothing. */
+/** Factor on the planned cost for the suggested budget: a job stopped shortly before its end has wasted its money. */
 const ADVISED_BUDGET_FACTOR = 1.5
 
-/** Has the job's budget promised, where months and owners have some: out of which month. */
+/** Reserves the job's budget, if months or owners have budgets: returns the month. */
 export async function promisedFrom(
   treasury: Pick<Treasury, 'promise'> | undefined,
   { jobId, owner }: JobInput,
@@ -31,7 +31,7 @@ function lacksBudget(plan: Plan | undefined): BackendError {
   const expected = best === undefined ? '' : `; the plan expects it to cost ${formatUsd(best.costMicroUsd)}`
   return new BackendError({
     class: 'invalid',
-    message: 'This deployment has budgets for months or owners, so every job needs one of its own.',
-    hint: `Write how much it may cost, such as budget: ${advised}${expected}.`,
+    message: 'This deployment limits spending per month or owner, so every job needs a budget.',
+    hint: `Set one, such as budget: ${advised}${expected}.`,
   })
 }

@@ -1,7 +1,7 @@
 import { ApplicationFailure, type Context } from '@temporalio/activity'
 import { activityProblem, refusalOfArguments, unstamped } from '../core/stamps'
 
-/** Until a task is offered anew: another worker may have the right key, or the right store. */
+/** Delay before a task is offered again: another worker may have the right key, or the right store. */
 export const ELSEWHERE_MS = 10_000
 
 interface Input {
@@ -13,7 +13,7 @@ interface StampCheck {
 }
 
 /**
- * An inbound interceptor of activity workers: takes the stamp off an activity's arguments and, where `isRequired`, refuses
+ * An inbound interceptor of activity workers: removes the stamp from an activity's arguments and, if `isRequired`, refuses
  * arguments that were not signed for this activity of this run.
  */
 export function stampCheck({ info }: Pick<Context, 'info'>, isRequired: boolean): StampCheck {

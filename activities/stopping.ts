@@ -3,7 +3,7 @@ import type { OrchestratorActivities } from '../core/activities'
 import { DRAIN_SIGNAL, type DrainRequest } from '../core/messages'
 import { attemptWorkflowId } from '../core/queues'
 
-/** A job speaks to its attempt through the client: that costs its history one event, where a signal of its own costs five. */
+/** A job signals its attempt through the client: that costs its history one event, while a workflow signal costs five. */
 export function createStoppingActivities({
   client,
 }: {

@@ -27,12 +27,12 @@ export interface TreasuryDeps {
 
 type Wanted = Omit<PromiseRequest, 'limits'> & { month: string }
 
-/** Money that was promised to a job which cannot say any more that it is over. */
+/** Money reserved for a job that cannot report its end any more. */
 export interface EndedPromise extends Promised {
   jobId: string
-  /** What of it counts as spent. */
+  /** The part that counts as spent. */
   spentMicroUsd: MicroUsd
-  /** When it was promised, as far as the job's record tells; else the month's begin. */
+  /** When it was reserved, according to the job's record; otherwise the start of the month. */
   sinceMs: number
 }
 
@@ -40,17 +40,17 @@ export interface EndedPromise extends Promised {
 export class Treasury {
   constructor(private readonly deps: TreasuryDeps) {}
 
-  /** Promises a job its whole budget. Throws `quota`, with the arithmetic, where that is more than there is. */
+  /** Reserves a job's whole budget. Throws `quota`, with the arithmetic, if that exceeds what is left. */
   async promise({ month, ...wanted }: Wanted): Promise<void> {
     const first = await this.ask(month, wanted)
     if (first.kind === 'promised') return
-    // Jobs that were ended by hand could not say so themselves.
+    // Jobs that were terminated by hand could not report their end.
     const isAnySettled = await this.settleEnded(month)
     const answer = isAnySettled ? await this.ask(month, wanted) : first
     if (answer.kind === 'refused') throw new BackendError({ class: 'quota', ...answer })
   }
 
-  /** A job is over. Repeating it is harmless. */
+  /** Reports the end of a job. Idempotent. */
   async settle(month: string, request: SettleRequest): Promise<void> {
     const handle = this.deps.client.workflow.getHandle(treasuryWorkflowId(month))
     try {
@@ -59,7 +59,7 @@ export class Treasury {
         updateId: `over/${request.jobId}`,
       })
     } catch (error) {
-      // Ended by hand: there is nothing left that could be wrong.
+      // Terminated by hand: there is nothing left to correct.
       if (!(error instanceof WorkflowNotFoundError)) throw error
     }
   }
@@ -71,7 +71,7 @@ export class Treasury {
       {
         workflowId: treasuryWorkflowId(month),
         workflowIdConflictPolicy: 'USE_EXISTING',
-        // One that was ended by hand knew what is promised: a new one would promise it again.
+        // One that was terminated by hand knew what is reserved: a new one would reserve it again.
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
         taskQueue: ORCHESTRATOR_QUEUE,
         args: [emptyTreasury(month)],
@@ -89,7 +89,7 @@ export class Treasury {
     }
   }
 
-  /** Takes back what was promised to jobs that were ended by hand. True when there was one. */
+  /** Releases what was reserved for jobs that were terminated by hand. True if there was one. */
   private async settleEnded(month: string): Promise<boolean> {
     const ended = await this.endedPromises(month)
     for (const { jobId, owner, spentMicroUsd } of ended)
@@ -97,7 +97,7 @@ export class Treasury {
     return ended.length > 0
   }
 
-  /** What is promised to jobs whose workflows are closed and whose attempts can cost nothing any more. */
+  /** Reservations of jobs whose workflows are closed and whose attempts cannot cost any more. */
   async endedPromises(month: string): Promise<EndedPromise[]> {
     const { owners } = this.deps
     const ended: EndedPromise[] = []
@@ -109,7 +109,7 @@ export class Treasury {
     return ended
   }
 
-  /** Nothing where the month has no treasury, or one that was ended by hand and takes nothing back. */
+  /** Nothing if the month has no treasury, or its treasury was terminated by hand and releases nothing. */
   private async promisedIn(month: string): Promise<TreasuryState['promised']> {
     const handle = this.deps.client.workflow.getHandle(treasuryWorkflowId(month))
     try {
@@ -121,7 +121,9 @@ export class Treasury {
     }
   }
 
-  /** By its record; `undefined` while one of its attempts may still cost. An attempt that nobody settled may have cost all of it. */
+  /**
+   * According to its record; `undefined` while one of its attempts may still cost. An unsettled attempt may have cost all of it.
+   */
   private async spentBy(
     jobId: string,
     promisedMicroUsd: MicroUsd,
@@ -145,13 +147,13 @@ export class Treasury {
   }
 }
 
-/** A server that does not answer is no reason for a job to fail: asked again, it promises the same once. */
+/** A server that does not answer does not fail a job: asked again, it reserves the same amount once. */
 function refusalOf(error: unknown, month: string): unknown {
   const { name, message } = error as Error
   if (name === 'WorkflowExecutionAlreadyStartedError') return ended(month)
   if (!UNANSWERED.includes(name)) return error
   return new BackendError(
-    { class: 'transient', message: `The budget of ${month} could not be asked: ${message}` },
+    { class: 'transient', message: `The budget of ${month} could not be read: ${message}` },
     { cause: error },
   )
 }
@@ -162,7 +164,7 @@ function ended(month: string): BackendError {
   const id = treasuryWorkflowId(month)
   return new BackendError({
     class: 'quota',
-    message: `The workflow ${id}, which knows what of the month's money is promised, was ended by hand.`,
-    hint: `Reset it to its last event in Temporal's Web UI, or: temporal workflow reset --workflow-id ${id} --type LastWorkflowTask --reason again.`,
+    message: `The workflow ${id}, which tracks the month's reserved money, was terminated by hand.`,
+    hint: `Reset it to its last event in Temporal's Web UI, or run: temporal workflow reset --workflow-id ${id} --type LastWorkflowTask --reason again.`,
   })
 }

@@ -4,7 +4,7 @@ import { inOrder } from '../core/waiting'
 import { leaveLine, readLine } from '../storage/waiting-line'
 import type { ObjectStore } from '../storage/store'
 
-/** Has a waiting job look now; does nothing for a job that does not wait. A wake-up that is lost costs one pause. */
+/** Wakes a waiting job; does nothing for other jobs. A lost wake-up costs one pause. */
 export type Wake = (jobId: string) => Promise<void>
 
 export interface WakingDeps {
@@ -12,7 +12,7 @@ export interface WakingDeps {
   wake?: Wake | undefined
 }
 
-/** After an order was answered its turn is over. One that was filled shows that there is capacity: the next in line looks now. */
+/** After an answered order, its turn is over. A filled order proves capacity: the next in the queue is woken. */
 export async function endTurn(
   { store, wake }: WakingDeps,
   jobId: string,
@@ -24,7 +24,7 @@ export async function endTurn(
     await wakeAll(wake, inOrder(waiters.filter(({ wish }) => wish === turn.wish)).slice(0, 1))
 }
 
-/** A machine of a backend has ended: the first of each line that wants that backend looks now. The others are left alone. */
+/** A machine of a backend has ended: wakes the first of each queue that wants that backend. The others keep waiting. */
 export async function wakeNext({ store, wake }: WakingDeps, backend: BackendName): Promise<void> {
   if (wake === undefined) return
   const { waiters } = await readLine(store)

@@ -1,63 +1,63 @@
-/** Setting up an account of a provider: what `crucible setup` shows and does, in no provider's words. */
+/** Setting up a provider account: what `crucible setup` shows and does, independent of the provider. */
 
 export interface AccountWish {
   region?: string
-  /** Which credentials, where there are several. */
+  /** Credentials profile, if there are several. */
   profile?: string
-  /** What the names of everything begin with, and what tells one set-up from another. */
+  /** Prefix of every name; distinguishes one set-up from another. */
   prefix: string
-  /** Name of the bucket; one made of account and Region when missing. */
+  /** Name of the bucket; derived from the account and Region if missing. */
   bucket?: string
-  /** A network of its own also where the account has one. */
+  /** Create a separate network even if the account has one. */
   hasOwnNetwork: boolean
 }
 
-/** One thing that the account needs. */
+/** One resource that the account needs. */
 export interface AccountPart {
   id: string
   /** `role`, `bucket`, ... */
   what: string
   name: string
-  /** The provider's own id, where there is one and it is not the name. */
+  /** The provider's own id, if it differs from the name. */
   providerId?: string
   /**
-   * `there`: as it should be. `differs`: ours, but not as it should be. `missing`. `theirs`: it is used, and belongs to somebody
-   * else. `taken`: something of that name is in the way. `unknown`: it could not be looked at.
+   * `there`: as it should be. `differs`: ours, but different from what it should be. `missing`. `theirs`: used, but owned by
+   * somebody else. `taken`: another resource has this name. `unknown`: could not be read.
    */
   state: 'there' | 'differs' | 'missing' | 'theirs' | 'taken' | 'unknown'
-  /** What differs, is in the way or could not be looked at, and what set-up leaves unchanged on purpose. */
+  /** What differs, conflicts or could not be read, and what set-up leaves unchanged on purpose. */
   remarks: string[]
 }
 
 export interface QuotaState {
   code: string
   name: string
-  /** What is allowed now, in `unit`; missing where it could not be read. */
+  /** What is allowed now, in `unit`; missing if it could not be read. */
   value?: number
   /** What a request asks for. */
   wanted: number
   unit: string
-  /** What became of the last request, in words. */
+  /** State of the last request, in words. */
   request?: string
-  /** A request may be made: it is too little, and none is open. */
+  /** A request makes sense: the quota is too small, and no request is open. */
   isAskable: boolean
 }
 
 export interface Survey {
-  /** Of whom and where: lines for people. */
+  /** Account and identity: lines for people. */
   place: Record<'account' | 'region' | 'identity' | 'prefix', string>
   parts: AccountPart[]
-  /** What it costs, what is left out and why, sentences for people. */
+  /** What it costs, what is left out and why: sentences for people. */
   remarks: string[]
   quotas: QuotaState[]
-  /** What to put into the environment of client and workers; what is not known yet is left out. */
+  /** Environment of the client and the workers; unknown values are left out. */
   settings: Record<string, string>
 }
 
 export interface Step {
   part: Pick<AccountPart, 'id' | 'what' | 'name'>
   did: 'made' | 'mended' | 'removed' | 'kept' | 'failed' | 'waits'
-  /** Why it failed, was kept or waits. */
+  /** Why the step failed, was skipped or waits. */
   reason?: string
   /** A permission that was missing. */
   permission?: string
@@ -65,7 +65,7 @@ export interface Step {
 
 export interface Work {
   signal: AbortSignal
-  /** Told of every step at once. */
+  /** Called after each step. */
   onStep: (step: Step) => void
 }
 
@@ -81,17 +81,17 @@ export interface Removal {
   obstacles: Obstacle[]
 }
 
-/** Throws a `BackendError` for what makes going on useless, such as no credentials. */
+/** Throws a `BackendError` for errors that make continuing pointless, such as missing credentials. */
 export interface AccountSetup {
-  /** What there is, differs and is missing. Changes nothing. */
+  /** What exists, differs and is missing. Changes nothing. */
   survey(signal: AbortSignal): Promise<Survey>
-  /** Makes what is missing and mends what differs. May be called again at any time, also after it was killed. */
+  /** Creates what is missing and corrects what differs. May be called again at any time, also after it was killed. */
   apply(work: Work): Promise<Step[]>
-  /** Asks once for each quota that is too small and that nobody has asked for. */
+  /** Requests each quota that is too small, unless a request is open. */
   askForQuotas(work: Pick<Work, 'signal'>): Promise<QuotaState[]>
-  /** What a removal would remove, and what stands against it. */
+  /** What a removal would remove, and what prevents it. */
   removal(signal: AbortSignal): Promise<Removal>
   remove(work: Work & { hasData: boolean }): Promise<Step[]>
-  /** The same account as files for Terraform, by name. Needs no credentials. */
+  /** The same set-up as Terraform files, by name. Needs no credentials. */
   terraform(signal: AbortSignal): Promise<Record<string, string>>
 }

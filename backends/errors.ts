@@ -1,9 +1,9 @@
 import type { Failure, FailureClass } from '../core/failure'
 
 /**
- * What every backend throws when a verb cannot answer. The class says what may be done next (`core/failure.ts`):
- * `throttled` and `transient` promise that nothing happened and that the same call may be sent again. A mutating verb whose
- * effect is unknown never throws: it answers `unconfirmed`.
+ * Thrown by every backend when a verb cannot answer. The class says what may be done next (`core/failure.ts`): `throttled` and
+ * `transient` guarantee that nothing happened and that the same call may be sent again. A mutating verb whose effect is unknown
+ * never throws: it answers `unconfirmed`.
  */
 export class BackendError extends Error {
   readonly failure: Failure
@@ -20,12 +20,12 @@ export class BackendError extends Error {
 }
 
 /**
- * Code of a `capacity` failure of a backend that counts its places exactly: another job took the place meanwhile. The order is first for
- * the next one, so it is sent again.
+ * Code of a `capacity` failure of a backend that counts its places exactly: another job took the place first. The order has
+ * priority for the next one, so it is sent again.
  */
 export const PLACE_TAKEN = 'PLACE_TAKEN'
 
-/** The failure that anything thrown below stands for; what is no `BackendError` is `unclassified`, raw text kept. */
+/** Converts any error thrown below to a failure; anything but a `BackendError` is `unclassified`, with the raw text kept. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof BackendError) return error.failure
   const { message, code } = error as { message?: unknown; code?: unknown }

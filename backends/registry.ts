@@ -17,34 +17,34 @@ export interface Setting {
   meaning: string
 }
 
-/** What a worker gives to every backend; a backend imports neither storage nor configuration of others. */
+/** What a worker gives to every backend; backends import neither storage nor the configuration of others. */
 export interface BackendDeps {
-  /** Copies the runner program of this digest to a path. */
+  /** Copies the runner program with this digest to a path. */
   fetchRunner(sha256: string, toPath: string): Promise<void>
   /** Milliseconds since 1970. */
   clock(): number
-  /** Whose machines may be found and ended; everybody's without it. */
+  /** Deployment whose machines may be found and ended; every deployment's if missing. */
   deployment?: string
-  /** A URL under which a machine anywhere can read the runner program of this digest, for a quarter of an hour at least. */
+  /** A URL from which a machine anywhere can download the runner program with this digest, for at least 15 minutes. */
   runnerUrl(sha256: string): Promise<string>
-  /** The object store as machines reach it. */
+  /** The object store, as machines reach it. */
   storeUrl?: string
   /** The attempt's key for its sealed secrets, 64 hex digits. */
   secretKeyOf?(attemptId: string): string
   /**
-   * New credentials for the store, sealed with the attempt's key: the text of a file for the runner's `--grant-file`. Missing
-   * where a store asks for none. Throws a `BackendError`.
+   * New credentials for the store, sealed with the attempt's key: the text of a file for the runner's `--grant-file`. Missing for
+   * a store without credentials. Throws a `BackendError`.
    */
   grantFile?(attempt: Pick<Order, 'jobId' | 'attempt' | 'attemptId'>): Promise<string>
 }
 
-/** Settings that were read: a backend ready to be made, or every problem with them at once. */
+/** The result of reading settings: a backend to create, or all their problems at once. */
 export type ReadSettings =
   | {
       create(deps: BackendDeps): Promise<Backend>
-      /** Whether its machines get their credentials for the store from us, having none of their own. */
+      /** Whether its machines have no credentials for the store and get them from us. */
       needsGrants: boolean
-      /** Whether it counts its free places and holds them for who asks (`OffersContext`): an older answer about them is wrong. */
+      /** Whether it counts its free places and holds them for callers (`OffersContext`): cached answers about them are wrong. */
       isNear: boolean
     }
   | { problems: string[] }
@@ -55,7 +55,7 @@ export interface RegisteredBackend {
   read(settings: Record<string, string | undefined>): ReadSettings
 }
 
-/** Every backend there is. The order is that of the documentation. */
+/** All backends, in the order of the documentation. */
 export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
   local: register({
     ...{ settings: LOCAL_SETTINGS, parse: parseLocalConfig, create: createLocalBackend },
@@ -69,16 +69,16 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
   }),
 }
 
-/** Sets up an account; `environment` says where else than at the provider's own address it is. */
+/** Sets up an account; `environment` may name another address than the provider's. */
 export type SetUpAccount = (
   wish: AccountWish,
   environment: Record<string, string | undefined>,
 ) => AccountSetup
 
-/** Accounts that `crucible setup` knows, by the name of who gives them. */
+/** Accounts that `crucible setup` supports, by provider name. */
 export const ACCOUNTS: Readonly<Record<string, SetUpAccount>> = {
   aws: (wish, environment) => {
-    // Only now: nobody else waits for its SDK.
+    // Loaded here because only set-up waits for its SDK.
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
     const { createAccountSetup } = require('./ec2/setup') as typeof ec2Setup
     return createAccountSetup(accountOptions(wish, environment))
@@ -93,7 +93,7 @@ interface Registration<Config> {
   isNear: boolean
 }
 
-/** Keeps a backend's own type of config between its parser and its factory. */
+/** Keeps a backend's own config type between its parser and its factory. */
 function register<Config>({
   settings,
   parse,

@@ -13,7 +13,7 @@ interface Wish {
   withData?: true
 }
 
-/** Shows what an account has and needs, asks, and makes it so. */
+/** Shows what an account has and lacks, asks for consent, and applies the changes. */
 export async function applyAccount(
   cli: Cli,
   setup: AccountSetup,
@@ -25,20 +25,22 @@ export async function applyAccount(
   tellSurvey(cli, survey)
   const taken = survey.parts.filter(({ state }) => state === 'taken')
   if (taken.length > 0)
-    throw new CrucibleError('usage', `Something is in the way: ${taken.map(inWords).join('; ')}.`)
+    throw new CrucibleError('usage', `Conflicting resources: ${taken.map(inWords).join('; ')}.`)
   const open = survey.parts.filter(({ state }) => !['there', 'theirs'].includes(state))
   if (dryRun === true) return out.json({ ...survey, steps: [], isComplete: open.length === 0 })
   if (open.length === 0) return conclude(cli, { survey, steps: [] }, settings)
-  const isWanted = yes ?? (await cli.confirm('\nMake it so?'))
+  const isWanted = yes ?? (await cli.confirm('\nApply these changes?'))
   if (signal.aborted) return
   if (isWanted === undefined)
     throw new CrucibleError('usage', 'Nothing was changed.', {
-      hint: 'Say --yes, or --dry-run to only look.',
+      hint: 'Pass --yes to apply the changes, or --dry-run to only show them.',
     })
   if (!isWanted) return out.line('Nothing was changed.')
   const steps = await setup.apply({ signal, onStep: (step) => tellStep(cli, step) })
   if (signal.aborted) {
-    out.note('Stopped in the middle. Run it again: it goes on from here, and makes nothing twice.')
+    out.note(
+      'Stopped before it was complete. Run it again: it continues from here and creates nothing twice.',
+    )
     return out.json({ ...survey, steps, isComplete: false })
   }
   conclude(cli, { survey: await setup.survey(signal), steps }, settings)
@@ -56,20 +58,20 @@ function missingInWords({ what, name, state, remarks }: AccountPart): string {
 
 const MARKS: Readonly<Record<AccountPart['state'], string>> = {
   there: 'there',
-  differs: 'will be mended',
-  missing: 'will be made',
-  theirs: 'is used as it is',
-  taken: 'in the way',
-  unknown: 'cannot be seen',
+  differs: 'will be corrected',
+  missing: 'will be created',
+  theirs: 'is used unchanged',
+  taken: 'conflicts',
+  unknown: 'unknown',
 }
 
 function tellSurvey(cli: Cli, { place, parts, remarks, quotas }: Survey): void {
   const { out } = cli
   out.line(`Account ${place.account}, ${place.region}, as ${place.identity}\n`)
   out.table(
-    ['WHAT', 'NAME', '', 'WHY'],
+    ['RESOURCE', 'NAME', 'ACTION', 'REASON'],
     parts.map(({ what, name, state, remarks: why }) => [what, name, MARKS[state], why.join(', ')]),
-    { flexible: 'WHY' },
+    { flexible: 'REASON' },
   )
   out.line()
   for (const remark of remarks) out.line(remark)
@@ -79,13 +81,13 @@ function tellSurvey(cli: Cli, { place, parts, remarks, quotas }: Survey): void {
 export function tellQuotas(cli: Cli, quotas: readonly QuotaState[]): void {
   const { out } = cli
   for (const { name, value, unit, request, wanted, isAskable } of quotas) {
-    const has = value === undefined ? 'not known' : `${value} ${unit}`
+    const has = value === undefined ? 'unknown' : `${value} ${unit}`
     const ask = isAskable ? `; \`crucible setup aws --quota\` asks for ${wanted}` : ''
     out.line(cli.asCalled(`Quota of ${name}: ${has}${request === undefined ? '' : `; ${request}`}${ask}`))
   }
   if (quotas.some(({ value }) => value === 0))
     out.line(
-      'New accounts may often have no GPU; most small requests are granted within a day. A job without GPUs runs at once.',
+      'New accounts often have a GPU quota of zero; most small requests are granted within a day. Jobs without GPUs can run now.',
     )
 }
 
@@ -101,7 +103,7 @@ function tellStep(cli: Cli, { part, did, reason }: Step): void {
   )
 }
 
-/** What came of it, and what to do with it. */
+/** Reports the result and the next step. */
 function conclude(cli: Cli, done: { survey: Survey; steps: Step[] }, settingsFile: string | undefined): void {
   const { out } = cli
   const { survey, steps } = done
@@ -118,7 +120,7 @@ function conclude(cli: Cli, done: { survey: Survey; steps: Step[] }, settingsFil
     const missing = survey.parts.filter(({ state }) => state !== 'there' && state !== 'theirs')
     out.line(
       cli.asCalled(
-        `The account is not complete. Missing: ${missing.map(missingInWords).join('; ')}. Run it again once that is mended, or have an administrator do the rest: \`crucible setup aws --terraform FOLDER\` writes it down for them.`,
+        `The account is not complete. Missing: ${missing.map(missingInWords).join('; ')}. Fix that and run it again, or ask an administrator to do the rest: \`crucible setup aws --terraform FOLDER\` writes the files for them.`,
       ),
     )
     return
@@ -126,13 +128,13 @@ function conclude(cli: Cli, done: { survey: Survey; steps: Step[] }, settingsFil
   const lines = Object.entries(survey.settings).map(([name, value]) => `export ${name}='${value}'`)
   if (settingsFile !== undefined) writeFileSync(settingsFile, `${lines.join('\n')}\n`)
   out.line(
-    `\nAll is there. ${settingsFile === undefined ? 'Settings for client and workers:' : `Written to ${settingsFile}:`}\n`,
+    `\nThe account is ready. ${settingsFile === undefined ? 'Settings for client and workers:' : `Written to ${settingsFile}:`}\n`,
   )
   for (const line of lines) out.line(line)
-  out.line(cli.asCalled('\nThen start everything with `crucible dev`, and look with `crucible doctor`.'))
+  out.line(cli.asCalled('\nThen start everything with `crucible dev`, and check it with `crucible doctor`.'))
 }
 
-/** Shows what would go, asks, and removes it. */
+/** Shows what would be removed, asks for consent, and removes it. */
 export async function removeAccount(
   cli: Cli,
   setup: AccountSetup,
@@ -143,24 +145,27 @@ export async function removeAccount(
   const removal = await setup.removal(signal)
   const { place, parts } = removal
   out.line(
-    `Account ${place.account}, ${place.region}, all that set-up made under the name ${place.prefix}:\n`,
+    `Account ${place.account}, ${place.region}, everything that set-up created under the prefix ${place.prefix}:\n`,
   )
   if (parts.length > 0)
     out.table(
-      ['WHAT', 'NAME', 'ID'],
+      ['RESOURCE', 'NAME', 'ID'],
       parts.map(({ what, name, id }) => [what, name, id]),
     )
   await checkObstacles(cli, removal)
   if (parts.length === 0 || dryRun === true) {
     out.json({ ...removal, steps: [], isComplete: parts.length === 0 })
-    return out.line(parts.length === 0 ? 'There is nothing of it.' : '\nNothing was removed.')
+    return out.line(parts.length === 0 ? 'No resources found.' : '\nNothing was removed.')
   }
   const isWanted =
-    yes ?? (await cli.confirm(withData === true ? '\nRemove it, with all data?' : '\nRemove it?'))
+    yes ??
+    (await cli.confirm(
+      withData === true ? '\nRemove these resources and all data?' : '\nRemove these resources?',
+    ))
   if (signal.aborted) return
   if (isWanted === undefined)
     throw new CrucibleError('usage', 'Nothing was removed.', {
-      hint: 'Say --yes, or --dry-run to only look.',
+      hint: 'Pass --yes to remove them, or --dry-run to only show them.',
     })
   if (!isWanted) return out.line('Nothing was removed.')
   const steps = await setup.remove({
@@ -171,12 +176,12 @@ export async function removeAccount(
   const left = steps.filter(({ did }) => did !== 'removed')
   const isComplete = !signal.aborted && left.length === 0
   out.json({ ...removal, steps, isComplete })
-  if (signal.aborted) return out.note('Stopped in the middle. Run it again: it goes on from here.')
+  if (signal.aborted) return out.note('Stopped before it was complete. Run it again: it continues from here.')
   if (left.some(({ did }) => did === 'failed')) cli.exitCode = EXIT_CODES.failed
   out.line(
     isComplete
-      ? '\nNothing of it is left.'
-      : `\nLeft: ${left.map(({ part }) => `${part.what} ${part.name}`).join(', ')}.`,
+      ? '\nEverything is removed.'
+      : `\nNot removed: ${left.map(({ part }) => `${part.what} ${part.name}`).join(', ')}.`,
   )
 }
 
@@ -184,7 +189,7 @@ async function checkObstacles(cli: Cli, { obstacles, parts }: Removal): Promise<
   const jobs = await openJobs(cli, parts)
   const all = [...obstacles, ...jobs]
   if (all.length === 0) return
-  throw new CrucibleError('failed', `It is in use: ${all.map(({ message }) => message).join('; ')}.`, {
+  throw new CrucibleError('failed', `Still in use: ${all.map(({ message }) => message).join('; ')}.`, {
     hint: all[0]!.remedy,
     details: { obstacles: all },
   })
@@ -192,7 +197,7 @@ async function checkObstacles(cli: Cli, { obstacles, parts }: Removal): Promise<
 
 const SHOWN_MAX = 5
 
-/** Jobs that run with this store, as far as there is a server to be asked. */
+/** Open jobs that use this store, if a server answers. */
 async function openJobs(cli: Cli, parts: readonly AccountPart[]): Promise<Removal['obstacles']> {
   const bucket = parts.find(({ what }) => what === 'bucket')?.name
   const { storeUrl } = cli.clientConfig().home
@@ -205,13 +210,13 @@ async function openJobs(cli: Cli, parts: readonly AccountPart[]): Promise<Remova
     return [
       {
         message: `${plural(jobs.length, 'job')} still ${jobs.length === 1 ? 'runs' : 'run'}: ${ids}`,
-        remedy: 'Wait for them, or `crucible cancel JOB`.',
+        remedy: 'Wait for them, or cancel them with `crucible cancel JOB`.',
       },
     ]
   } catch (error) {
     if (error instanceof CrucibleError && error.kind !== 'unavailable') throw error
     cli.out.note(
-      'No Temporal server answers, so whether jobs are open is not known; no machine of them may live.',
+      'No Temporal server answers, so open jobs are unknown. Make sure that no machine of a job is still running.',
     )
     return []
   }

@@ -1,6 +1,6 @@
 /** Words of other tools (kubectl, docker, sky, slurm, aws) for what our commands do. */
 
-/** Other names of a command, which work as it does. */
+/** Other names for a command. */
 const ALIASES: Readonly<Record<string, string>> = {
   ...{ ls: 'list', ps: 'list', jobs: 'list', queue: 'list', squeue: 'list' },
   ...{ status: 'show', describe: 'show', get: 'show', info: 'show', inspect: 'show' },
@@ -12,7 +12,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   ...{ move: 'migrate', preempt: 'interrupt', cost: 'budget', check: 'doctor' },
 }
 
-/** Commands that show one job; without a job, people mean all of them. */
+/** Commands that show one job; without a job, they mean the list. */
 const ALL_WITHOUT_JOB = ['status', 'describe', 'get', 'info']
 
 /** Words whose command depends on more than the word. */
@@ -54,7 +54,7 @@ export function withoutAliases(args: readonly string[]): string[] {
   return args.with(at, isForAll ? 'list' : ALIASES[word]!)
 }
 
-/** What to do instead, for a word that people try and that no command has. */
+/** What to do instead, for a word that people try and that is not a command. */
 export function pointerFor(word: string): string | undefined {
   return Object.hasOwn(POINTERS, word) ? POINTERS[word] : undefined
 }

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import type * as jobFile from '../client/job-file'
 import type { BackendChoice } from '../core/offer'
 
-/** Reading job files takes long to load, and an argument of this kind is seldom given. */
+/** Job files take long to load, and an argument of this kind is rare. */
 const lazily = createRequire(__filename)
 
 /** A parser of the job file for an argument of a flag. */

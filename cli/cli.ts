@@ -17,9 +17,9 @@ export interface Outside {
   stderr: Sink
   /** Where signals arrive. */
   signals: Pick<EventEmitter, 'on' | 'off'>
-  /** Ends the process at once. */
+  /** Ends the process immediately. */
   exit(code: number): void
-  /** Asks whoever sits before the terminal; missing where nobody does. */
+  /** Asks the person at the terminal; missing without one. */
   ask?: ((question: string, signal: AbortSignal) => Promise<string>) | undefined
   now(): number
 }
@@ -30,7 +30,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
 export class Cli {
   readonly out: Output
   readonly environment: Environment
-  /** What the process ends with. */
+  /** Exit code of the process. */
   exitCode = 0
   #context: Context | undefined
   #interruption: AbortController | undefined
@@ -59,7 +59,7 @@ export class Cli {
     return this.outside.now()
   }
 
-  /** Whether a person says yes; `undefined` where there is nobody to ask, or only a document is wanted. */
+  /** Whether a person agrees; `undefined` without a terminal, or when only a document is wanted. */
   async confirm(question: string): Promise<boolean | undefined> {
     if (this.out.isJson || this.outside.ask === undefined) return undefined
     const answer = await this.outside.ask(`${question} [y/N] `, this.interruption())
@@ -82,8 +82,7 @@ export class Cli {
   }
 
   /**
-   * Aborts at the first Ctrl-C, SIGTERM or hang-up. What a second one does is up to `onSecond`: it ends the process at once
-   * unless told otherwise.
+   * Aborts at the first Ctrl-C, SIGTERM or hang-up. `onSecond` handles a second one; by default it ends the process immediately.
    */
   interruption(onSecond = (): void => this.outside.exit(EXIT_CODES.interrupted)): AbortSignal {
     if (this.#interruption === undefined) {
@@ -94,7 +93,7 @@ export class Cli {
     return this.#interruption.signal
   }
 
-  /** Ends the connection and listens to signals no more. */
+  /** Closes the connection and stops listening to signals. */
   async close(): Promise<void> {
     for (const name of SIGNALS) this.outside.signals.off(name, this.#onSignal)
     await this.#context?.close()

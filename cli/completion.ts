@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
-/** What a shell must know of one command. */
+/** What a shell needs to know about one command. */
 interface Completed {
   name: string
   summary: string
@@ -14,10 +14,10 @@ interface Completed {
   words: readonly string[]
 }
 
-/** Prints ids and names of jobs, one on each line. */
+/** Prints ids and names of jobs, one per line. */
 const JOBS = 'crucible jobs-for-completion 2>/dev/null'
 
-/** The completion script of a shell, made of the tree of commands. */
+/** The completion script of a shell, generated from the command tree. */
 export function completionScript(program: Command, shell: Shell): string {
   const commands = program.commands
     .filter(({ _hidden }: Command & { _hidden?: boolean }) => _hidden !== true)
@@ -66,7 +66,7 @@ function bash(commands: Completed[]): string {
     '    *) COMPREPLY=($(compgen -W "$words" -- "$current")) ;;',
     '  esac',
     '}',
-    // Where we know nothing better, files.
+    // Complete file names by default.
     'complete -o default -F _crucible crucible',
   ].join('\n')
 }

@@ -4,12 +4,12 @@ import type { Environment } from '../client/config'
 import { replaceAws, withDevEnvironment } from '../client/environment'
 import { packageRoot } from './package'
 
-/** What the command line takes from the environment besides what client and workers read of it. */
+/** What the command line reads from the environment besides the settings of client and workers. */
 export interface CliConfig {
   environment: Environment
-  /** False for NO_COLOR (https://no-color.org) and terminals that know no colours. */
+  /** False for NO_COLOR (https://no-color.org) and terminals without colours. */
   isColourWanted: boolean
-  /** How the user calls us, for commands to try next. */
+  /** The command as the user typed it, for suggestions. */
   invocation: string
 }
 
@@ -31,7 +31,7 @@ export function readCliConfig(
 /** The program of a clone; a package does not have it. */
 const OF_CLONE = 'crucible'
 
-/** What to write in a terminal to start this program again: in a clone, by npx, or installed. */
+/** What to type to run this program again: in a clone, by npx, or installed. */
 function invocationOf({ npm_lifecycle_event: npmScript }: Environment, script: string): string {
   const root = packageRoot()
   const ofClone = join(root, OF_CLONE)
@@ -39,7 +39,7 @@ function invocationOf({ npm_lifecycle_event: npmScript }: Environment, script: s
   if (script === join(root, 'dist', 'cli', 'main.js') && npmScript !== undefined && existsSync(ofClone)) {
     return npmScript === 'crucible' ? 'npm run crucible --' : pathFromHere(ofClone)
   }
-  // Where npx keeps packages that are not installed in the project.
+  // npx keeps packages here that are not installed in the project.
   if (script.includes(`${sep}_npx${sep}`)) return 'npx crucible-ml'
   return script.endsWith(join(sep, 'node_modules', '.bin', 'crucible')) ? 'npx crucible' : 'crucible'
 }
@@ -50,7 +50,10 @@ function pathFromHere(path: string): string {
   return here.startsWith('..') ? here : `.${sep}${here}`
 }
 
-/** Makes the AWS variables of an environment those of this process, for the SDKs, which look there. Answers what undoes it. */
+/**
+ * Sets the AWS variables of this process to those of an environment, because the SDKs read them there. Returns a function that
+ * undoes it.
+ */
 export function adoptAws(environment: Environment): () => void {
   return replaceAws(environment, process.env)
 }

@@ -18,13 +18,13 @@ import { tryGrants } from '../workers/grants'
 import { makeBackend } from '../workers/make-backend'
 import { cachedPath, isCacheIntact } from './dev/temporal/cache'
 
-/** What a check found. */
+/** The result of a check. */
 export interface Finding {
   check: string
   /** `error` keeps jobs from running; a `warning` may. */
   status: 'ok' | 'warning' | 'error'
   message: string
-  /** What to do, where something is to be done. */
+  /** The fix, if something needs fixing. */
   remedy?: string
 }
 
@@ -44,7 +44,7 @@ const error = (message: string, remedy: string): Told => ({ status: 'error', mes
 interface Check {
   name: string
   run: (patient: Examined) => Promise<Told[]>
-  /** Tell nothing of their own while no server answers, or the store is unwell. */
+  /** Checks that report nothing while no server answers, or the store is down. */
   needsServer?: true
   needsStore?: true
 }
@@ -54,7 +54,7 @@ interface Examined extends Patient {
   isStoreWell: boolean
 }
 
-/** Every check, in the order of the answer; each of them alone decides what is wrong and what to do. */
+/** Every check, in the order of the report; each one decides on its own what is wrong and how to fix it. */
 const CHECKS: readonly Check[] = [
   { name: 'Node', run: checkNode },
   { name: 'Python', run: checkPython },
@@ -76,7 +76,7 @@ export async function examine(patient: Patient): Promise<Finding[]> {
     () => true,
     () => false,
   )
-  // One trouble of the store is told once, by the check of the store.
+  // A store problem is reported once, by the check of the store.
   const storeTold = await checkStore(patient).catch((thrown: unknown) => [unexpected(thrown)])
   const isStoreWell = storeTold.every(({ status }) => status !== 'error')
   const askable = CHECKS.filter(
@@ -92,7 +92,8 @@ export async function examine(patient: Patient): Promise<Finding[]> {
 }
 
 function unexpected(thrown: unknown): Told {
-  const { message, hint = 'Mend what the message says, then look again.' } = toCrucibleError(thrown)
+  const { message, hint = 'Fix the problem in the message, then run `crucible doctor` again.' } =
+    toCrucibleError(thrown)
   return error(message, hint)
 }
 
@@ -107,13 +108,15 @@ function isAtLeast(version: string, [wantedMajor, wantedMinor]: readonly [number
 async function checkNode({ nodeVersion }: Patient): Promise<Told[]> {
   if (Number.parseInt(nodeVersion) < NODE_BELOW && isAtLeast(nodeVersion, NODE_MIN)) return [ok(nodeVersion)]
   const wanted = `${NODE_MIN.join('.')} to ${NODE_BELOW - 1}`
-  return [error(`${nodeVersion}, and Crucible runs on ${wanted}`, 'Get Node 24 from https://nodejs.org.')]
+  return [
+    error(`${nodeVersion}, but Crucible requires ${wanted}`, 'Install Node 24 from https://nodejs.org.'),
+  ]
 }
 
 const PYTHON_MIN = [3, 8] as const
 
 async function checkPython({ python }: Patient): Promise<Told[]> {
-  const remedy = `Install Python ${PYTHON_MIN.join('.')} or newer, or name one in CRUCIBLE_LOCAL_PYTHON; only machines of this host need it.`
+  const remedy = `Install Python ${PYTHON_MIN.join('.')} or newer, or set CRUCIBLE_LOCAL_PYTHON to one; only machines of this host need it.`
   try {
     const program = 'import platform; print(platform.python_version())'
     const { stdout } = await promisify(execFile)(python, ['-c', program], { timeout: 10 * SECOND_MS })
@@ -136,7 +139,7 @@ async function checkHome({ config: { home } }: Patient): Promise<Told[]> {
     () => false,
   )
   if (isWritable) return [ok(directory)]
-  return [error(`${place} cannot be written`, 'Make it writable, or choose another home with CRUCIBLE_HOME.')]
+  return [error(`${place} is not writable`, 'Make it writable, or choose another home with CRUCIBLE_HOME.')]
 }
 
 const DISK_LOW_GIB = 2
@@ -150,7 +153,7 @@ async function checkDisk({ config: { home } }: Patient): Promise<Told[]> {
   return [warning(message, 'Free some space: checkpoints and logs are kept there.')]
 }
 
-/** The folder, or the nearest above it that there is. */
+/** The folder, or its nearest existing parent. */
 async function existing(folder: string): Promise<string> {
   const isThere = await access(folder).then(
     () => true,
@@ -169,22 +172,22 @@ async function checkGrants({ context: { store }, config }: Patient): Promise<Tol
   if (tried === undefined) return [ok('no machine needs one')]
   const { holdForMs } = tried
   const leaseMs = Math.floor(tried.leaseMs / SECOND_MS) * SECOND_MS
-  const message = `machines get credentials that hold for ${formatDuration(holdForMs)}`
+  const message = `machines get credentials that are valid for ${formatDuration(holdForMs)}`
   if (tried.leaseMs === config.timing.leaseMs)
-    return [ok(holdForMs === Infinity ? 'machines get keys that do not end' : message)]
-  const remedy = `Let the sessions of the role last longer (MaxSessionDuration; an hour is the most where workers have a role themselves), or set a CRUCIBLE_LEASE of ${formatDuration(leaseMs)}.`
+    return [ok(holdForMs === Infinity ? 'machines get keys that do not expire' : message)]
+  const remedy = `Increase MaxSessionDuration of the role (one hour is the limit if the workers use a role themselves), or set CRUCIBLE_LEASE=${formatDuration(leaseMs)}.`
   if (leaseMs <= 0) return [error(`${message}, which is too short for a drain`, remedy)]
-  const words = `${message}: without workers they go on for ${formatDuration(leaseMs)}, not for ${formatDuration(config.timing.leaseMs)}`
-  // An hour is the most that workers with a role of their own can give; a restart of theirs takes minutes.
+  const words = `${message}: without workers they continue for ${formatDuration(leaseMs)}, not for ${formatDuration(config.timing.leaseMs)}`
+  // Workers that use a role themselves can give an hour at most; restarting them takes minutes.
   return [leaseMs < LEASE_SHORT_MS ? warning(words, remedy) : ok(words)]
 }
 
-/** Machines that go on for less without workers are a risk. */
+/** Machines that continue for less than this without workers are a risk. */
 const LEASE_SHORT_MS = 30 * MINUTE_MS
 
 async function checkSecretKey({ context }: Patient): Promise<Told[]> {
   const path = context.config.home.secretKeyFile
-  return [ok((await hasSecretKey(context)) ? path : `${path} is made when it is first needed`)]
+  return [ok((await hasSecretKey(context)) ? path : `${path} is created at its first use`)]
 }
 
 async function checkTemporal({ context }: Patient): Promise<Told[]> {
@@ -194,20 +197,20 @@ async function checkTemporal({ context }: Patient): Promise<Told[]> {
   return [
     error(
       `${connection.address} lacks the search attributes ${missing.join(', ')}`,
-      'Start a worker, which adds them where it may; else: temporal operator search-attribute create --type Keyword --name ...',
+      'Start a worker, which adds them if it has permission; otherwise run: temporal operator search-attribute create --type Keyword --name ...',
     ),
   ]
 }
 
 async function checkDeployment({ context }: Patient): Promise<Told[]> {
   const stored = await deploymentOfStore(context)
-  if (stored === undefined) return [ok('none yet; the first worker or job makes one')]
+  if (stored === undefined) return [ok('none yet; the first worker or job creates it')]
   const held = await knownDeployment(await context.temporal())
   if (held === stored) return [ok(stored)]
   const message = `the store belongs to ${stored}, Temporal holds ${held ?? 'none'}: garbage collection is off`
   const remedy =
     held === undefined
-      ? 'Start a worker if none ever ran here; if the server was reset, run `crucible gc --adopt`.'
+      ? 'If no worker ever ran here, start one; if the server was reset, run `crucible gc --adopt`.'
       : 'Point CRUCIBLE_STORE and TEMPORAL_ADDRESS at the same deployment, or run `crucible gc --adopt` once you are sure.'
   return [warning(message, remedy)]
 }
@@ -216,7 +219,7 @@ async function checkDeployment({ context }: Patient): Promise<Told[]> {
 const COLLECTION_LATE_MS = 30 * MINUTE_MS
 
 async function checkGarbage({ context }: Patient): Promise<Told[]> {
-  // The check of the deployment says why there is none.
+  // The check of the deployment says why it is missing.
   if ((await scheduledCollection(await context.temporal())) === undefined) return []
   const last = await lastCollection(context)
   if (last === undefined) return [ok('nothing collected yet')]
@@ -232,15 +235,15 @@ async function checkGarbage({ context }: Patient): Promise<Told[]> {
   if (agoMs > COLLECTION_LATE_MS)
     told.push(
       warning(
-        `nothing was collected for ${formatDuration(agoMs)}`,
-        `Start a worker, and see that the schedule ${GARBAGE_COLLECTION_SCHEDULE_ID} is not paused.`,
+        `no collection for ${formatDuration(agoMs)}`,
+        `Start a worker, and check that the schedule ${GARBAGE_COLLECTION_SCHEDULE_ID} is not paused.`,
       ),
     )
   if (told.length > 0) return told
-  return [ok(`collected ${formatDuration(agoMs)} ago: ${ended} ended, ${verdicts.length - ended} kept`)]
+  return [ok(`collected ${formatDuration(agoMs)} ago: ${ended} removed, ${verdicts.length - ended} kept`)]
 }
 
-const SEE_GARBAGE = 'Look with `crucible gc --dry-run`.'
+const SEE_GARBAGE = 'Run `crucible gc --dry-run` for details.'
 
 function wordsOf({ backend, kind, id, place, description }: GarbageVerdict): string {
   return [backend, kind, id || place, description].filter((word) => word).join(' ')
@@ -259,7 +262,7 @@ async function checkWorkers({ context, config }: Patient): Promise<Told[]> {
       const count = await pollersOf(context, queue, type)
       if (count > 0) return ok(`${queue} is served`)
       return error(
-        `nobody polls ${queue}`,
+        `no worker polls ${queue}`,
         `Start \`crucible worker ${role}\`, or all with \`crucible dev\`.`,
       )
     }),
@@ -285,10 +288,13 @@ async function checkBackends({ context, config, isStoreWell }: Examined): Promis
 
 async function checkCache({ config: { home } }: Patient): Promise<Told[]> {
   const isIntact = await isCacheIntact(home.directory)
-  if (isIntact === undefined) return [ok('none: it is got when it is first needed')]
+  if (isIntact === undefined) return [ok('none: it is installed at its first use')]
   const path = cachedPath(home.directory)
   if (isIntact) return [ok(path)]
   return [
-    warning(`${path} is not what was installed`, `Delete ${dirname(path)}; the next start gets it again.`),
+    warning(
+      `${path} differs from what was installed`,
+      `Delete ${dirname(path)}; the next start installs it again.`,
+    ),
   ]
 }

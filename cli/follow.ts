@@ -12,14 +12,14 @@ import { continuationLines } from './continuation'
 import type { Output } from './output'
 import { attemptReason, plural, stateInColour } from './words'
 
-/** A line of a log as a person sees it. What is not the program's own word is marked. */
+/** A log line for people. Lines that the program did not write are marked. */
 export function logText({ s, m }: JobLogLine, { paint }: Pick<Output, 'paint'>): string {
   return s === 'out' || s === 'err' ? m : paint.dim(`[crucible] ${m}`)
 }
 
 /**
- * Prints a job's log as it comes, and on stderr what becomes of the job, until it is over: its end, or `undefined` after a Ctrl-C,
- * which never cancels a job.
+ * Prints a job's log as it arrives, and its state changes on stderr, until the job ends. Returns its end, or `undefined` after a
+ * Ctrl-C, which never cancels a job.
  */
 export async function follow(cli: Cli, jobId: string): Promise<JobView | undefined> {
   const signal = cli.interruption()
@@ -40,7 +40,7 @@ export async function follow(cli: Cli, jobId: string): Promise<JobView | undefin
   return view
 }
 
-/** Prints lines on stdout, or on stderr where stdout is for one document. */
+/** Prints lines on stdout, or on stderr if stdout carries one document. */
 export async function printLog(cli: Cli, jobId: string, options: LogOptions): Promise<void> {
   const { out } = cli
   for await (const line of readLogs(cli.context(), jobId, options)) {
@@ -52,7 +52,7 @@ export async function printLog(cli: Cli, jobId: string, options: LogOptions): Pr
 export function tellOnInterrupt(cli: Cli, jobId: string): void {
   cli.out.note(
     cli.asCalled(
-      `\n${jobId} goes on. Follow it with \`crucible logs -f ${jobId}\`, cancel it with \`crucible cancel ${jobId}\`.`,
+      `\n${jobId} keeps running. Follow it with \`crucible logs -f ${jobId}\`, cancel it with \`crucible cancel ${jobId}\`.`,
     ),
   )
 }
@@ -74,7 +74,7 @@ async function tellChanges(cli: Cli, jobId: string, signal: AbortSignal): Promis
       told = words
     }
   } catch {
-    // The log is what was asked for; it goes on without remarks.
+    // Only the log was requested; it continues without remarks.
   }
 }
 
@@ -100,7 +100,7 @@ const EXIT_CODE_OF_REASON: Partial<Record<JobReason, number>> = {
   auth: EXIT_CODES.permission,
 }
 
-/** What a command that waited for a job ends with. */
+/** Exit code of a command that waited for a job. */
 export function exitCodeOf({ state, reason }: Pick<JobView, 'state' | 'reason'>): number {
   return state === 'succeeded' ? 0 : (EXIT_CODE_OF_REASON[reason] ?? EXIT_CODES.failed)
 }

@@ -1,7 +1,7 @@
 import type { Colors } from 'picocolors/types'
 import { COMMANDS } from './program'
 
-/** What `crucible` alone prints. */
+/** The output of `crucible` alone. */
 export function helpText(paint: Colors): string {
   const width = Math.max(...COMMANDS.map(({ name }) => name.length))
   const groups = [...new Set(COMMANDS.map(({ group }) => group))].map((group) => {
@@ -18,8 +18,8 @@ export function helpText(paint: Colors): string {
     '',
     groups.join('\n\n'),
     '',
-    '`crucible COMMAND --help` tells more, with examples. `--json` makes any answer JSON.',
-    'A JOB is an id, the unique beginning of one, or a name.',
+    '`crucible COMMAND --help` shows details and examples. `--json` prints any answer as JSON.',
+    'JOB is an id, a unique prefix of one, or a name.',
     '',
     'First steps: `crucible demo`; or `crucible dev`, and in a second terminal',
     '`crucible submit train.py --follow`.',

@@ -8,108 +8,112 @@ import { OBJECTIVES } from '../core/job'
 interface JobFlag {
   flags: string
   meaning: string
-  /** The field that it gives. */
+  /** The field that it sets. */
   path: readonly string[]
-  /** What becomes of a flag that may be given more than once: its values replace the file's, or are added to them. */
+  /** Whether values of a repeated flag replace the file's, or are added to them. */
   repeated?: 'replaces' | 'adds'
   read?: (text: string) => unknown
 }
 
 const FLAGS: readonly JobFlag[] = [
-  { flags: '--name <name>', path: ['name'], meaning: 'what lists call the job' },
+  { flags: '--name <name>', path: ['name'], meaning: 'name of the job in lists' },
   { flags: '--gpus <count>', path: ['resources', 'gpus'], meaning: 'GPUs, such as 1 or 2..8' },
   {
     flags: '--gpu-memory <size>',
     path: ['resources', 'gpu_memory'],
-    meaning: 'of each GPU, such as 24GB..80GB',
+    meaning: 'memory of each GPU, such as 24GB..80GB',
   },
   {
     flags: '--accelerator <model>',
     path: ['resources', 'accelerators'],
-    meaning: 'a GPU model that will do; may be repeated',
+    meaning: 'acceptable GPU model; may be repeated',
     repeated: 'replaces',
   },
   { flags: '--cpus <count>', path: ['resources', 'cpus'], meaning: 'CPU cores, such as 8 or 4..16' },
-  { flags: '--memory <size>', path: ['resources', 'memory'], meaning: 'of the machine, such as 32GB' },
-  { flags: '--disk <size>', path: ['resources', 'disk'], meaning: 'room on the disk, such as 200GB' },
+  { flags: '--memory <size>', path: ['resources', 'memory'], meaning: 'memory of the machine, such as 32GB' },
+  { flags: '--disk <size>', path: ['resources', 'disk'], meaning: 'disk space, such as 200GB' },
   { flags: '--shm <size>', path: ['resources', 'shm'], meaning: 'shared memory of the container' },
   {
     flags: '--duration <duration>',
     path: ['duration'],
-    meaning: 'your estimate of the training time, such as 6h',
+    meaning: 'estimated training time, such as 6h',
   },
   {
     flags: '--checkpoint-dir <folder>',
     path: ['checkpoint', 'directory'],
-    meaning: 'where the program saves',
+    meaning: 'folder where the program saves',
   },
   {
     flags: '--checkpoint-every <duration>',
     path: ['checkpoint', 'every'],
-    meaning: 'keep one at most this often',
+    meaning: 'shortest interval between kept checkpoints',
   },
   {
     flags: '--on-rebalance <what>',
     path: ['on_rebalance'],
-    meaning: `when the provider may soon take the machine: ${REBALANCE_ANSWERS.join(', ')}`,
+    meaning: `what to do when the provider warns of an interruption: ${REBALANCE_ANSWERS.join(', ')}`,
   },
   {
     flags: '--deadline <when>',
     path: ['deadline'],
-    meaning: 'by when it must be over: 36h, or an instant with its zone',
+    meaning: 'deadline: 36h from now, or a time with its zone',
   },
-  { flags: '--budget <dollars>', path: ['budget'], meaning: 'what it may cost in all, such as 25' },
+  { flags: '--budget <dollars>', path: ['budget'], meaning: 'total cost limit, such as 25' },
   {
     flags: '--backend <backend>',
     path: ['backends'],
-    meaning: 'where it may run, such as local or ec2:spot; may be repeated',
+    meaning: 'allowed backend, such as local or ec2:spot; may be repeated',
     repeated: 'replaces',
   },
-  { flags: '--optimize <what>', path: ['optimize'], meaning: `what to prefer: ${OBJECTIVES.join(', ')}` },
+  {
+    flags: '--optimize <what>',
+    path: ['optimize'],
+    meaning: `what to optimize for: ${OBJECTIVES.join(', ')}`,
+  },
   {
     flags: '--max-failures <count>',
     path: ['retries', 'failures'],
-    meaning: 'start a failed program again so often',
+    meaning: 'restart a failed program at most this many times',
     read: count,
   },
   {
     flags: '--max-interruptions <count>',
     path: ['retries', 'interruptions'],
-    meaning: 'how often it may lose its machine',
+    meaning: 'give up after losing this many machines',
     read: count,
   },
-  { flags: '--image <image>', path: ['image'], meaning: 'a container image to run in' },
-  { flags: '--image-user <name>', path: ['image_login', 'username'], meaning: 'who logs in to its registry' },
+  { flags: '--image <image>', path: ['image'], meaning: 'container image to run in' },
+  { flags: '--image-user <name>', path: ['image_login', 'username'], meaning: 'user name for its registry' },
   {
     flags: '--image-password <name>',
     path: ['image_login', 'password'],
-    meaning: 'the variable here with the password, or the token, for its registry',
+    meaning: 'environment variable with the password or token for its registry',
   },
-  { flags: '--setup <command>', path: ['setup'], meaning: 'a command run before it on every machine' },
+  { flags: '--setup <command>', path: ['setup'], meaning: 'command to run first on every machine' },
   {
     flags: '--env <name=value>',
     path: ['env'],
-    meaning: 'a variable of the program; may be repeated',
+    meaning: 'environment variable of the program; may be repeated',
     repeated: 'adds',
     read: variable,
   },
   {
     flags: '--secret <name>',
     path: ['secrets'],
-    meaning: 'a variable whose value is taken from here and travels sealed; may be repeated',
+    meaning: 'variable whose value is read here and sent encrypted; may be repeated',
     repeated: 'adds',
   },
   {
     flags: '--input <path=source>',
     path: ['inputs'],
-    meaning: 'a file that every machine fetches first; may be repeated',
+    meaning: 'file that every machine downloads first; may be repeated',
     repeated: 'adds',
     read: input,
   },
   {
     flags: '--output <path>',
     path: ['outputs'],
-    meaning: 'a path or glob to keep; may be repeated',
+    meaning: 'path or glob of artifacts to keep; may be repeated',
     repeated: 'adds',
   },
 ]
@@ -122,7 +126,7 @@ function variable(text: string): [string, string] {
   const at = text.indexOf('=')
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
   throw new CrucibleError('usage', `--env "${text}" is not a name and a value.`, {
-    hint: 'Write --env NAME=VALUE, or --secret NAME for a value that nobody should see.',
+    hint: 'Write --env NAME=VALUE, or --secret NAME for a secret value.',
   })
 }
 
@@ -143,12 +147,12 @@ const OPTIONS = FLAGS.map((flag) => {
 export function addJobFlags(command: Command): void {
   for (const { option } of OPTIONS) command.addOption(option)
   command
-    .option('--interruptible', 'it may run on capacity that can be taken back (spot)')
-    .option('--no-interruptible', 'it may not')
-    .option('--workdir <folder>', 'the folder to send along; "none" sends nothing')
+    .option('--interruptible', 'allow capacity that can be interrupted (spot)')
+    .option('--no-interruptible', 'do not allow it')
+    .option('--workdir <folder>', 'folder to send along; "none" sends nothing')
 }
 
-/** The fields with what the flags say in place of, or beside, what stands there. */
+/** The fields with the values of the flags, which replace or extend those of the file. */
 export function withFlags(fields: JobFields, given: Readonly<Record<string, unknown>>): JobFields {
   const result: JobFields = structuredClone(fields)
   for (const { flag, option } of OPTIONS) {
@@ -177,7 +181,7 @@ function put(
   }
 }
 
-/** A flag replaces what the file puts at the same path. */
+/** A flag replaces the file's value at the same path. */
 function keptInputs(before: unknown, added: object[]): object[] {
   const paths = added.map((each) => (each as { path?: string }).path)
   return ((before ?? []) as { path: string }[]).filter(({ path }) => !paths.includes(path))

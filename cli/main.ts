@@ -4,7 +4,7 @@ import { withoutAliases } from './aliases'
 import { loadQuick } from './quick'
 import type * as start from './start'
 
-// Node 22.8 and later keep what they compiled, which makes the next start faster; only what is loaded after this gains by it.
+// Node 22.8 and later cache compiled code, which speeds up the next start; only modules loaded after this line benefit.
 const { enableCompileCache } = module as { enableCompileCache?: () => unknown }
 enableCompileCache?.()
 

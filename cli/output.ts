@@ -5,10 +5,10 @@ import type { Colors } from 'picocolors/types'
 import { plain, plainJson } from './plain'
 import { fitTable, GAP } from './table'
 
-/** Only commands that print a table load what it takes. */
+/** Loaded only by commands that print a table. */
 const lazily = createRequire(__filename)
 
-/** A stream that is written to: a terminal, a file or a pipe. */
+/** A stream to write to: a terminal, a file or a pipe. */
 export interface Sink {
   isTTY?: boolean | undefined
   columns?: number | undefined
@@ -26,20 +26,20 @@ export interface OutputOptions {
 export interface TableOptions {
   /** Columns of numbers. */
   right?: readonly string[]
-  /** Columns whose long texts are cut where the table would be wider than the screen; in a pipe only the first of them. */
+  /** Columns whose long texts are cut when the table is wider than the screen; in a pipe only the first of them. */
   flexible?: string | readonly string[]
-  /** A column, best the last one, whose long texts go on in the next line instead. */
+  /** A column, best the last one, whose long texts wrap instead. */
   wrapped?: string
-  /** Columns that are left out, in this order, where the table would be wider than the screen all the same. A note names them. */
+  /** Columns to leave out, in this order, if the table is still wider than the screen. A note names them. */
   optional?: readonly string[]
 }
 
-/** Of a file or a pipe. */
+/** Width of a file or a pipe. */
 const WIDTH_ELSEWHERE = 100
 
 /**
- * Where a command writes. What was asked for goes to stdout, as text or as JSON and never as both; remarks and progress go to
- * stderr. Colours only where a person looks.
+ * Where a command writes. Answers go to stdout, as text or as JSON and never as both; remarks and progress go to stderr. Colours
+ * are for terminals only.
  */
 export class Output {
   readonly isJson: boolean
@@ -58,38 +58,38 @@ export class Output {
     this.paintNote = createColors(isColourWanted && stderr.isTTY === true)
   }
 
-  /** True when a person looks at stdout, so that it may be drawn anew. */
+  /** True when stdout is a terminal, so that it can be redrawn. */
   get isTerminal(): boolean {
     return this.#stdout.isTTY === true && !this.isJson
   }
 
-  /** The answer as a document; nothing unless JSON was asked for. */
+  /** The answer as a document; without --json, nothing. */
   json(document: unknown): void {
     if (this.isJson) this.#stdout.write(`${plainJson(JSON.stringify(document, null, 2))}\n`)
   }
 
-  /** One document of many, each on a line of its own; nothing unless JSON was asked for. */
+  /** One document per line; without --json, nothing. */
   jsonLine(document: unknown): void {
     if (this.isJson) this.#stdout.write(`${plainJson(JSON.stringify(document))}\n`)
   }
 
-  /** A line of the answer; nothing when JSON was asked for. */
+  /** A line of the answer; with --json, nothing. */
   line(text = ''): void {
     if (!this.isJson) this.#stdout.write(`${plain(text)}\n`)
   }
 
-  /** A line as it stands, with whatever it does to a terminal; for users who ask for that. */
+  /** A line with its control sequences, for users who ask for that. */
   raw(text: string): void {
     if (!this.isJson) this.#stdout.write(`${text}\n`)
   }
 
-  /** Help, which is an answer too. */
+  /** Help, which is also an answer. */
   help(text: string): void {
     this.json({ help: text })
     this.line(text)
   }
 
-  /** A remark beside the answer. */
+  /** A remark in addition to the answer. */
   note(text: string): void {
     this.stderr.write(`${plain(text)}\n`)
   }
@@ -101,7 +101,7 @@ export class Output {
     { right = [], ...options }: TableOptions = {},
   ): void {
     if (this.isJson) return
-    // A program that reads a pipe counts on every column, and on one line for each row.
+    // A program that reads a pipe relies on every column, and on one line per row.
     const [first = []] = [options.flexible ?? []].flat()
     const fitting = this.#stdout.isTTY === true ? options : { flexible: first }
     const fitted = fitTable({ head, rows: rows.map((row) => row.map(plain)) }, this.width, fitting)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The folder of the package, with its examples. Built, this file lies one folder deeper. */
+/** The folder of the package, with its examples. In a build, this file is one folder deeper. */
 export function packageRoot(): string {
   const above = join(__dirname, '..')
   return above.endsWith('dist') ? join(above, '..') : above

@@ -1,11 +1,11 @@
 /**
- * What jobs write (log lines, names of artifacts, messages) reaches the user's terminal. Sequences that move the cursor, set the
- * title or the clipboard, hide text or reverse its direction are shown instead of obeyed; colours stay.
+ * Text from jobs (log lines, artifact names, messages) reaches the user's terminal. Sequences that move the cursor, set the title
+ * or the clipboard, hide text or reverse its direction are shown, not executed; colours stay.
  */
 
-/** Colour and weight, as `picocolors` and programs use them. Not among them: 8, which hides text. */
+/** Colour and weight, as `picocolors` and programs use them. Without 8, which hides text. */
 const HARMLESS_SGR = /^(?:|[0-79]|2[1-9]|[34][0-79]|9[0-7]|10[0-7])$/
-/** One colour of 256, or of all. */
+/** One colour of 256, or a 24-bit colour. */
 const OF_MANY_COLOURS = /(?:^|;)[34]8[;:](?:5[;:]\d+|2[;:]\d+[;:]\d+[;:]\d+)(?=;|$)/g
 
 // eslint-disable-next-line no-control-regex -- these are what is looked for
@@ -15,7 +15,7 @@ const SGR = /\u001b\[([\d;:]*)m/g
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 const RESET = '\u001b[0m'
 
-/** A text that can be printed: it changes nothing but itself. */
+/** Text that is safe to print: it affects nothing else on the terminal. */
 export function plain(text: string): string {
   let last = 0
   let isStyled = false
@@ -31,7 +31,7 @@ export function plain(text: string): string {
     result += match[0]
   }
   result += shown(text.slice(last))
-  // A style that a line does not end would colour all that comes after it.
+  // A style left open would colour everything after the line.
   return isStyled ? `${result}${RESET}` : result
 }
 
@@ -45,13 +45,13 @@ function isHarmless(parameters: string): boolean {
 function shown(text: string): string {
   return text.replace(CONTROL, (control) => {
     const code = control.charCodeAt(0)
-    // The control pictures of Unicode are one column wide, as the tables expect.
+    // The Unicode control pictures are one column wide, as tables expect.
     if (code < 0x20) return String.fromCharCode(0x2400 + code)
     return code === 0x7f ? '\u2421' : '\ufffd'
   })
 }
 
-/** JSON that a terminal shows as it stands: what `JSON.stringify` leaves unescaped is escaped, too. */
+/** JSON that is safe for a terminal: also escapes what `JSON.stringify` leaves as it is. */
 export function plainJson(json: string): string {
   return json.replace(CONTROL, (control) =>
     control < ' ' ? control : `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`,

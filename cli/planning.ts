@@ -20,7 +20,7 @@ export interface FoundPlan {
   plannedBy: 'worker' | 'here'
 }
 
-/** The ranking for a job; one without any place is told by the exit code too. */
+/** The ranking for a job; the exit code also reports that there is no place. */
 export async function findPlan(cli: Cli, submission: Submission): Promise<FoundPlan> {
   const found = await ask(cli, submission)
   if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity
@@ -42,10 +42,10 @@ async function ask(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
   }
 }
 
-/** More than anybody reads; the rest is in the JSON. */
+/** More than a person reads; the JSON has the rest. */
 const PLACEMENTS_SHOWN_MAX = 30
 
-/** The ranking as a table, with why the first one is first and why others are not there. */
+/** The ranking as a table, with why the first one is first and why others are excluded. */
 export function showPlan(
   out: Output,
   { placements, rejections, silentBackends, isDurationAssumed }: Plan,
@@ -55,31 +55,30 @@ export function showPlan(
   if (best === undefined) {
     const isNowhere = rejections.length === 0 && silentBackends.length === 0
     out.line(
-      isNowhere
-        ? 'No backend has any offer for this job, as it is written.'
-        : 'There is no place for this job now.',
+      isNowhere ? 'No backend has an offer that fits this job.' : 'There is no place for this job now.',
     )
   } else {
     out.table(
-      ['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'PER HOUR', 'PRICE FROM', 'COST', 'TIME'],
+      ['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'COST/H', 'PRICE SOURCE', 'COST', 'TIME'],
       placements
         .slice(0, PLACEMENTS_SHOWN_MAX)
         .map((placement, index) => rowOf(placement, { isChosen: index === 0, nowMs })),
-      { right: ['PER HOUR', 'COST', 'TIME'], flexible: 'MACHINE', optional: ['PRICE FROM', 'PLACE', 'TIME'] },
+      { right: ['COST/H', 'COST', 'TIME'], flexible: 'MACHINE', optional: ['PRICE SOURCE', 'PLACE', 'TIME'] },
     )
     const left = placements.length - PLACEMENTS_SHOWN_MAX
     if (left > 0) out.line(out.paint.dim(`And ${left} more; --json has them all.`))
     out.line()
     out.line(`First because: ${best.reasons.join('; ')}.`)
-    if (best.risks.length > 0) out.line(`Beware: ${best.risks.join('; ')}.`)
-    if (isDurationAssumed) out.line('Cost and time assume one hour of training; say better with --duration.')
+    if (best.risks.length > 0) out.line(`Risks: ${best.risks.join('; ')}.`)
+    if (isDurationAssumed)
+      out.line('Cost and time assume one hour of training; set --duration for a better estimate.')
   }
   const remarks = [
     ...rejectionsInWords(rejections),
     ...silentBackends.map((one) => `${silentName(one)} did not answer: ${one.reason}`),
   ]
   if (remarks.length > 0) out.line()
-  for (const remark of remarks) out.line(out.paint.dim(`Not: ${remark}`))
+  for (const remark of remarks) out.line(out.paint.dim(`Excluded: ${remark}`))
 }
 
 function rowOf(
@@ -94,7 +93,7 @@ function rowOf(
     type,
     place,
     formatShape(shape),
-    // The heading says that it is by the hour.
+    // The heading says that the price is per hour.
     priceInWords(offer).replace(/\/h$/, ''),
     priceFrom(priceSource, nowMs),
     usd(costMicroUsd),
@@ -102,7 +101,7 @@ function rowOf(
   ]
 }
 
-/** Where a price comes from, and how old it is: `live, 5s`; a table of prices came with this version. */
+/** Source and age of a price: `live, 5s`; a table of prices is part of this version. */
 function priceFrom({ kind, observedAtMs }: PriceSource, nowMs: number): string {
   if (kind === 'configured') return 'setting'
   return `${kind === 'live' ? 'live' : 'table'}, ${age(observedAtMs, nowMs)}`

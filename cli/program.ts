@@ -5,7 +5,7 @@ import type { Cli } from './cli'
 
 const lazily = createRequire(__filename)
 
-/** A command's file: says what it takes, and does it. */
+/** A command's file: defines its arguments, and runs it. */
 export interface CommandModule {
   define(command: Command, cli: Cli): void
 }
@@ -22,29 +22,29 @@ function entry(group: string, name: string, summary: string): CommandEntry {
   return { group, name, summary, load: () => lazily(`./commands/${name}`) as CommandModule }
 }
 
-/** Every command, in the order of the help. Only the one that is called is loaded. */
+/** Every command, in the order of the help. Only the requested one is loaded. */
 export const COMMANDS: readonly CommandEntry[] = [
-  entry('Begin', 'demo', 'watch a job lose two machines and finish all the same'),
+  entry('Begin', 'demo', 'watch a job lose two machines and still finish'),
   entry('Begin', 'dev', 'run everything on this machine: Temporal server, workers'),
   entry('Run jobs', 'submit', 'submit a job file or a Python script'),
   entry('Run jobs', 'plan', 'show where a job would run, and why'),
-  entry('Run jobs', 'rehearse', 'interrupt a job, here or on a backend, and see whether it survives'),
-  entry('Run jobs', 'cancel', 'let a job save and stop'),
+  entry('Run jobs', 'rehearse', 'test whether a job survives interruptions'),
+  entry('Run jobs', 'cancel', 'ask a job to save and stop'),
   entry('Run jobs', 'migrate', 'move a running job'),
   entry('Run jobs', 'extend', 'give a job a new deadline or budget'),
-  entry('Run jobs', 'retry', 'try again now instead of later'),
+  entry('Run jobs', 'retry', 'retry now instead of later'),
   entry('Look', 'list', 'list jobs'),
   entry('Look', 'show', 'show a job: progress, cost, attempts'),
   entry('Look', 'logs', 'print or follow the log of a job'),
-  entry('Look', 'events', 'tell the story of a job'),
-  entry('Look', 'artifacts', 'list or download what a job left'),
-  entry('Look', 'checkpoints', 'list or verify the checkpoints of a job'),
-  entry('Operate', 'setup', 'set up an account of a provider, or take away what that made'),
-  entry('Operate', 'worker', 'run workers until told to stop'),
-  entry('Operate', 'budget', 'what this month may cost, and what is spent of it'),
-  entry('Operate', 'gc', 'end machines that nobody owns'),
-  entry('Operate', 'interrupt', 'take a spot machine of this host back, as a provider would'),
-  entry('Operate', 'doctor', 'check that everything is in order'),
+  entry('Look', 'events', 'show what happened to a job'),
+  entry('Look', 'artifacts', 'list or download the artifacts of a job'),
+  entry('Look', 'checkpoints', 'list, verify or download the checkpoints of a job'),
+  entry('Operate', 'setup', 'set up a provider account, or remove the set-up'),
+  entry('Operate', 'worker', 'run workers until stopped'),
+  entry('Operate', 'budget', 'show the monthly budget and spending'),
+  entry('Operate', 'gc', 'remove orphaned machines, volumes and uploads'),
+  entry('Operate', 'interrupt', 'interrupt a spot machine, as a provider would'),
+  entry('Operate', 'doctor', 'check the set-up and suggest fixes'),
   entry('Operate', 'completion', 'print a completion script for bash, zsh or fish'),
 ]
 
@@ -52,9 +52,9 @@ export const COMMANDS: readonly CommandEntry[] = [
 export const HIDDEN_COMMANDS: readonly CommandEntry[] = [entry('', 'jobs-for-completion', '')]
 
 export interface ProgramOptions {
-  /** Commands that are to be defined; the others are only named. */
+  /** Commands to define; the others are only listed. */
   isWanted: (name: string) => boolean
-  /** Takes the pieces of a help text. */
+  /** Receives the pieces of a help text. */
   onHelp?: (text: string) => void
 }
 
@@ -67,7 +67,7 @@ export function makeProgram(cli: Cli, { isWanted, onHelp = () => {} }: ProgramOp
     .option('--version', 'print the version')
     .helpCommand('help [command]', 'show the help of a command')
     .exitOverride()
-    // Reported as every other error, once.
+    // Reported once, like every other error.
     .configureOutput({
       writeOut: onHelp,
       getOutHelpWidth: () => cli.out.width,

@@ -7,9 +7,9 @@ import type * as start from './start'
 const lazily = createRequire(__filename)
 
 /**
- * The commands that only look, which people and scripts call often. The build puts them into one file with the libraries that they
- * need: to find and read these one by one takes longer than all else that such a command does. A process has our code from the
- * bundle or from its own files, never from both, so these commands load nothing of `workers/`.
+ * The read-only commands that people and scripts call often. The build bundles them with their libraries into one file, because
+ * finding and reading those one by one takes longer than the rest of such a command. A process loads our code from the bundle or
+ * from its own files, never from both, so these commands load nothing of `workers/`.
  */
 export const QUICK_COMMANDS: readonly string[] = [
   'artifacts',
@@ -22,16 +22,16 @@ export const QUICK_COMMANDS: readonly string[] = [
 ]
 
 export const QUICK_BUNDLE = join(__dirname, 'quick-commands.js')
-/** What V8 made of the bundle at build time, of use to the same V8 only. */
+/** V8's code cache from build time, usable by the same V8 only. */
 export const QUICK_CODE_CACHE = `${QUICK_BUNDLE}.${process.version}-${process.arch}.cache`
 
-/** The program as the bundle has it; `undefined` for commands that are not in it, and where nothing was bundled. */
+/** The program from the bundle; `undefined` for commands outside the bundle, and without a bundle. */
 export function loadQuick(args: readonly string[]): typeof start | undefined {
   const command = args.find((arg) => !arg.startsWith('-'))
   if (command === undefined || !QUICK_COMMANDS.includes(command) || !existsSync(QUICK_BUNDLE))
     return undefined
   const script = existsSync(QUICK_CODE_CACHE) ? compileQuick(readFileSync(QUICK_CODE_CACHE)) : undefined
-  // Without a cache that fits, Node's own way: since 22.8 it keeps one by itself.
+  // Without a matching cache, Node's own one: since 22.8 it keeps one.
   const isCompiled = script !== undefined && script.cachedDataRejected !== true
   return (isCompiled ? runQuick(script) : lazily(QUICK_BUNDLE)) as typeof start
 }

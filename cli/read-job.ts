@@ -17,17 +17,17 @@ import type * as registry from '../backends/registry'
 import type { Cli } from './cli'
 import { flagOf, withFlags } from './job-flags'
 
-/** The registry loads every backend. */
+/** Loaded late, because the registry loads every backend. */
 const lazily = createRequire(__filename)
 
-/** What a person gave: a file, the script's own arguments, and flags. */
+/** User input: a file, the script's own arguments, and flags. */
 export interface JobArguments {
   file: string | undefined
   scriptArguments: string[]
   flags: Readonly<Record<string, unknown>> & { id?: string; from?: string; fresh?: boolean; workdir?: string }
 }
 
-/** A job before the flags are looked at. */
+/** A job before the flags are applied. */
 interface Base {
   fields: JobFields
   name: string
@@ -37,11 +37,11 @@ interface Base {
 
 const JOB_FILES = ['.yaml', '.yml', '.json']
 
-/** Makes a submission of what a person gave. Throws `usage` with all problems at once, each with its place or flag. */
+/** Builds a submission from user input. Throws `usage` with all problems at once, each with its position or flag. */
 export async function readJob(cli: Cli, given: JobArguments): Promise<Submission> {
   const { flags } = given
   if (flags.fresh === true && flags.from === undefined) {
-    throw new CrucibleError('usage', '--fresh is for --from: any other job starts from the beginning.')
+    throw new CrucibleError('usage', '--fresh requires --from: any other job starts from the beginning.')
   }
   const from = flags.from === undefined ? undefined : await findJob(cli.context(), flags.from)
   const nowMs = await submissionTime(cli, flags.id)
@@ -58,7 +58,7 @@ export async function readJob(cli: Cli, given: JobArguments): Promise<Submission
   }
 }
 
-/** As `readJob`, with what can be known to be wrong with the job refused, and what may be wrong noted. */
+/** As `readJob`; also refuses jobs with known errors, and notes possible ones. */
 export async function readCheckedJob(cli: Cli, given: JobArguments): Promise<Submission> {
   const submission = await readJob(cli, given)
   const { BACKENDS } = lazily('../backends/registry') as typeof registry
@@ -67,7 +67,7 @@ export async function readCheckedJob(cli: Cli, given: JobArguments): Promise<Sub
   return submission
 }
 
-/** A repeated submission counts its deadline from the first one, so that it is the same. */
+/** A repeated submission counts its deadline from the first one, so that both are the same. */
 async function submissionTime(cli: Cli, id: string | undefined): Promise<number> {
   const earlier =
     id === undefined ? undefined : await submissionWithId(cli.context(), id).catch(() => undefined)
@@ -81,7 +81,7 @@ async function baseOf(
 ): Promise<Base> {
   if (file === undefined) {
     if (from !== undefined) return baseFrom(cli, from)
-    throw new CrucibleError('usage', 'There is nothing to submit.', {
+    throw new CrucibleError('usage', 'Nothing to submit.', {
       hint: 'Name a job file (job.yaml), a script (train.py), or an earlier job (--from JOB).',
     })
   }
@@ -94,7 +94,7 @@ async function baseOf(
     })
   }
   if (scriptArguments.length > 0) {
-    throw new CrucibleError('usage', 'Arguments after -- are for a script; a job file has its own.', {
+    throw new CrucibleError('usage', 'Arguments after -- require a script; a job file contains its own.', {
       hint: 'Write them into its run or script field.',
     })
   }
@@ -107,7 +107,7 @@ async function baseOfFile(file: string, nowMs: number): Promise<Base> {
   return { fields: fieldsOf(spec, nowMs), name: spec.name, directory }
 }
 
-/** A script is run as it would be here: in this folder, which is sent along, or in its own where it lies outside. */
+/** A script runs as it would here: in this folder, which is sent along, or in its own folder if it is outside. */
 async function baseOfScript(file: string, scriptArguments: string[]): Promise<Base> {
   await readText(file)
   const path = relative(process.cwd(), file)
@@ -154,7 +154,7 @@ function accept(read: JobOrProblems): Extract<JobOrProblems, { job: unknown }>['
   })
 }
 
-/** A word as `sh` reads it back. */
+/** A word, quoted for `sh`. */
 function shellQuoted(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -38,7 +38,7 @@ const MEANINGS: Readonly<Record<ErrorKind, string>> = {
   capacity: 'no machine is available',
   permission: 'credentials, permissions or keys',
   'not-found': 'no such job, attempt or checkpoint',
-  unconfirmed: 'the request was accepted, but its outcome is not known yet',
+  unconfirmed: 'the request was accepted, but its outcome is still unknown',
   unavailable: 'the Temporal server, its workers or the object store do not answer',
   'not-survived': 'a rehearsal shows that the job does not survive an interruption',
   interrupted: 'ended by Ctrl-C or SIGTERM',
@@ -75,7 +75,7 @@ function parseHelp(text: string): Help {
   return help
 }
 
-/** Every command has these; the page of the command line says so once. */
+/** Options of every command; the page lists them once. */
 const EVERYWHERE = /^ {2}(?:--json|-h, --help) /
 
 const entriesOf = ({ lists }: Help, title: string): string[] =>
@@ -83,7 +83,7 @@ const entriesOf = ({ lists }: Help, title: string): string[] =>
 
 const nameOf = (entry: string): string => /^\s*((?:-\w, )?--[\w-]+)/.exec(entry)?.[1] ?? entry
 
-/** The options that describe a job: those of `submit` that `plan` and `rehearse` have as well. */
+/** The options that describe a job: those that `submit` shares with `plan` and `rehearse`. */
 function optionsOfJobs(helps: ReadonlyMap<string, Help>): string[] {
   const names = (command: string): string[] => entriesOf(helps.get(command)!, 'Options:').map(nameOf)
   const others = [names('plan'), names('rehearse')]
@@ -106,7 +106,7 @@ function section(name: string, help: Help, shared: readonly string[]): string {
   return [`## crucible ${name}`, escaped(text), fenced(lines)].join('\n\n')
 }
 
-/** Markdown that shows placeholders such as <job> instead of taking them for HTML. */
+/** Escapes placeholders such as <job>, so that Markdown does not read them as HTML. */
 const escaped = (text: string): string => text.replace(/<([\w-]+)>/g, '`<$1>`')
 
 const fenced = (lines: readonly string[]): string => ['```text', ...lines, '```'].join('\n')

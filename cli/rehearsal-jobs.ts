@@ -19,25 +19,25 @@ export interface RehearsalJobs {
   backend: BackendChoice
   /** For both jobs together. */
   budgetMicroUsd: number
-  /** When the jobs end by themselves, whatever becomes of this process. */
+  /** When the jobs end even if this process dies. */
   deadlineAtMs: number
   interruptions: number
-  /** How long a machine takes at most to save, to stop and to be ended. */
+  /** Longest time that a machine takes to save, stop and end. */
   endsWithinMs: number
   note: (text: string) => void
   signal: AbortSignal
 }
 
 const LOOK_MS = 500
-/** Machines that the provider itself takes back do not end the rehearsal. */
+/** Machines that the provider itself interrupts do not end the rehearsal. */
 const INTERRUPTIONS_SPARE = 10
 const NAME_LENGTH_MAX = 40
 
-/** A backend of a deployment: each part of a rehearsal is a job of it, with everything that the deployment promises of a job. */
+/** Rehearses on a backend of a deployment: each part of a rehearsal is a job there, with the same guarantees as any other job. */
 export class RehearsalJobsHost implements Host {
   readonly sight = 'store'
   readonly pace = { lookMs: LOOK_MS, listMs: SECOND_MS, goneMs: SECOND_MS }
-  /** Ids of the jobs, with what those that are over have cost. */
+  /** Ids of the jobs, with the cost of finished ones. */
   readonly jobs = new Map<string, { part: Part; costMicroUsd: number }>()
   private readonly open = new Set<string>()
 
@@ -57,11 +57,11 @@ export class RehearsalJobsHost implements Host {
   async begin(part: Part): Promise<string> {
     const { submission, budgetMicroUsd, note } = this.options
     const [unended] = this.open
-    // What it costs is not certain yet, and both share one budget.
+    // Its cost is still uncertain, and both jobs share one budget.
     if (unended !== undefined) throw new CrucibleError('failed', `${unended} has not ended in time.`)
     const spec = rehearsalSpec(part, this.options, budgetMicroUsd - this.costMicroUsd)
     const id = makeJobId(spec.name, randomInt)
-    // Before it is there: a submission whose answer is lost is ended, too.
+    // Registered before submission: a submission whose answer is lost is ended, too.
     this.jobs.set(id, { part, costMicroUsd: 0 })
     this.open.add(id)
     const { directory } = submission
@@ -70,7 +70,7 @@ export class RehearsalJobsHost implements Host {
       ...(directory === undefined ? {} : { directory }),
     })
     if (!isServed)
-      throw new CrucibleError('unavailable', 'No worker serves the jobs of this deployment.', {
+      throw new CrucibleError('unavailable', 'No worker is running for this deployment.', {
         hint: 'Start one: `crucible worker`.',
       })
     note(`Submitted ${id}.`)
@@ -107,7 +107,7 @@ export class RehearsalJobsHost implements Host {
       await interruptRehearsal(this.context, jobId, { attempt, noticeMs })
     } catch (error) {
       const { kind } = toCrucibleError(error)
-      // The machine has ended already or is about to. An unconfirmed strike shows in the machine's later state.
+      // The machine has ended already or is about to. Its later state shows whether an unconfirmed interruption happened.
       if (kind !== 'unconfirmed' && !(kind === 'failed' && (await this.isEnding(machine)))) throw error
     }
   }
@@ -141,10 +141,10 @@ export class RehearsalJobsHost implements Host {
       this.jobs.get(jobId)!.costMicroUsd = cost.spentMicroUsd
       if (isFinal(state)) return void this.open.delete(jobId)
     }
-    note(`${jobId} is still being ended; its deadline ends it at the latest. See \`crucible show ${jobId}\`.`)
+    note(`${jobId} is still stopping; its deadline stops it at the latest. See \`crucible show ${jobId}\`.`)
   }
 
-  /** Ends the jobs that are still open, each whatever becomes of the other. */
+  /** Ends the open jobs, each independently of the other. */
   async close(): Promise<void> {
     const ended = await Promise.allSettled([...this.open].map((jobId) => this.end(jobId)))
     for (const result of ended) if (result.status === 'rejected') throw result.reason
@@ -171,14 +171,14 @@ function noMachine({ id, message }: JobView): CrucibleError {
   })
 }
 
-/** The job as it is, held to the rehearsal's backend, money and time. */
+/** The job, restricted to the rehearsal's backend, money and time. */
 function rehearsalSpec(
   part: Part,
   { submission, backend, deadlineAtMs, interruptions }: RehearsalJobs,
   budgetMicroUsd: number,
 ): JobSpec {
   const spec = { ...submission.spec }
-  // An estimate for the whole training.
+  // This is an estimate for the whole training.
   delete spec.durationMs
   const suffix = `-rehearsal-${part}`
   return {

@@ -15,12 +15,12 @@ import type { RehearseOptions } from './commands/rehearse'
 import { RehearsalJobsHost } from './rehearsal-jobs'
 import { conclude, showWrapped } from './rehearsing'
 
-/** What needs a look into the machine's folders. */
+/** What only access to the machine's folders can check. */
 const NOT_SEEN = [
   'interruptions in the middle of a save',
   'files that the program writes outside its checkpoint directory',
 ]
-/** Until a provider has ended a machine that has stopped. */
+/** Time for a provider to end a machine that has stopped. */
 const END_SLACK_MS = MINUTE_MS
 
 /** Rehearses a job on a backend of the deployment, as two jobs of it. */
@@ -44,7 +44,7 @@ export async function rehearseElsewhere(
   const { drainMs, powerOffMs } = { ...DEFAULT_TIMING, ...readWorkerConfig(cli.environment).timing }
   const signal = cli.interruption()
   signal.addEventListener('abort', () =>
-    cli.out.note('Ending the jobs of the rehearsal. Ctrl-C again leaves that to their deadline.'),
+    cli.out.note('Ending the jobs of the rehearsal. Press Ctrl-C again to leave that to their deadline.'),
   )
   const beganAtMs = cli.now()
   const host = new RehearsalJobsHost(context, {
@@ -69,8 +69,8 @@ export async function rehearseElsewhere(
         notSeen: NOT_SEEN,
       },
     })
-    cli.out.line(`It has cost ${formatUsd(costMicroUsd)}.`)
-    showWrapped(cli.out, `Not looked at on another machine: ${NOT_SEEN.join('; ')}.`)
+    cli.out.line(`It cost ${formatUsd(costMicroUsd)}.`)
+    showWrapped(cli.out, `Not checked on another machine: ${NOT_SEEN.join('; ')}.`)
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
@@ -78,7 +78,7 @@ export async function rehearseElsewhere(
   }
 }
 
-/** What the rehearsal may cost; refused without a budget, with what to write. */
+/** The budget of the rehearsal; without one, refuses and shows what to write. */
 function budgetOf(
   cli: Cli,
   { spec: { name, budgetMicroUsd } }: Submission,
@@ -103,23 +103,23 @@ function budgetOf(
   if (budgetMicroUsd === undefined)
     throw new CrucibleError(
       'usage',
-      `A rehearsal on ${where} needs a budget: ${price}, and ${time} of it cost ${formatUsd(forTime)} at the dearest that it can become.`,
-      { hint: `Say what it may cost at most, such as --budget ${dollarsAbove(forTime)}.` },
+      `A rehearsal on ${where} needs a budget: ${price}, and ${time} cost at most ${formatUsd(forTime)}.`,
+      { hint: `Set a limit, such as --budget ${dollarsAbove(forTime)}.` },
     )
   cli.out.note(
-    `Rehearsing ${name} on ${where} for at most ${time}. It may cost ${formatUsd(budgetMicroUsd)} at most (its budget); ${price}.`,
+    `Rehearsing ${name} on ${where} for at most ${time}. Budget: ${formatUsd(budgetMicroUsd)}; ${price}.`,
   )
   return budgetMicroUsd
 }
 
 const MICRO_PER_CENT = 10_000
 
-/** Twice as much, in whole cents: machines start and stop beside what they do, and a budget that is left is not spent. */
+/** Twice as much, in whole cents, for the time that machines take to start and stop; unused budget is not spent. */
 function dollarsAbove(microUsd: number): string {
   return ((Math.ceil((2 * microUsd) / MICRO_PER_CENT) || 1) / 100).toFixed(2)
 }
 
-/** They are of the whole training. */
+/** These describe the whole training. */
 function withoutLimits(spec: Submission['spec']): Submission['spec'] {
   const rest = { ...spec }
   delete rest.durationMs

@@ -45,11 +45,11 @@ export async function rehearseHere(
 interface Concluded {
   spec: JobSpec
   report: Report
-  /** What else the JSON has. */
+  /** Additional fields of the JSON. */
   beside?: object
 }
 
-/** Shows what was found, and keeps what `plan` and `submit` need of it. */
+/** Prints the findings, and saves what `plan` and `submit` use of them. */
 export function conclude(cli: Cli, { spec, report, beside = {} }: Concluded): void {
   const { survives, summary, checkpoint } = report
   keepRehearsed(cli.context().config.home, spec, {
@@ -68,7 +68,7 @@ async function folderFor(keep: string | undefined): Promise<string> {
   await mkdir(folder, { recursive: true })
   if ((await readdir(folder)).length === 0) return folder
   throw new CrucibleError('usage', `The folder ${folder} is not empty.`, {
-    hint: 'Name a new one with --keep.',
+    hint: 'Choose a new folder for --keep.',
   })
 }
 
@@ -118,7 +118,7 @@ export function showWrapped(out: Cli['out'], text: string, paint = (plain: strin
   out.line(paint(wrapped(text, Math.min(out.width, TABLE_WIDTH))))
 }
 
-/** What a change is indented by, below its number. */
+/** Indent of a change, below its number. */
 const CHANGE_AT = 5
 const YAML_AT = 9
 

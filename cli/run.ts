@@ -6,7 +6,7 @@ import { helpText } from './help'
 import { version } from './package'
 import { makeProgram } from './program'
 
-/** Runs one command line, without the program's own name; answers the exit code. Never throws. */
+/** Runs one command line, without the program's own name; returns the exit code. Never throws. */
 export async function runCli(given: readonly string[], outside: Outside): Promise<number> {
   const args = withoutAliases(given)
   const cli = new Cli(outside, isJsonWanted(args))
@@ -20,7 +20,7 @@ export async function runCli(given: readonly string[], outside: Outside): Promis
   return cli.exitCode
 }
 
-/** Known before the arguments are read, so that a complaint about them is JSON too. */
+/** Set before the arguments are parsed, so that a parse error is JSON too. */
 function isJsonWanted(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return (end === -1 ? args : args.slice(0, end)).includes('--json')
@@ -28,7 +28,7 @@ function isJsonWanted(args: readonly string[]): boolean {
 
 async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
   const [first, second] = args.filter((arg) => arg !== '--json')
-  // The two that must be quick, and need nothing loaded.
+  // These two must be fast, and need no other code.
   if (first === '--version' || first === '-V') {
     cli.out.json({ version: version() })
     return cli.out.line(version())
@@ -50,7 +50,7 @@ async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
   }
 }
 
-/** Help that was asked for, which commander reports as an error. */
+/** Requested help, which commander reports as an error. */
 const SHOWN = ['commander.helpDisplayed', 'commander.help', 'commander.version']
 
 function report(cli: Cli, thrown: unknown, args: readonly string[]): void {
@@ -76,7 +76,7 @@ function usageError({ message }: Error, args: readonly string[]): CrucibleError 
     command === undefined || /unknown command/.test(what) ? 'crucible --help' : `crucible ${command} --help`
   const pointer = /unknown command/.test(what) ? pointerFor(command ?? '') : undefined
   if (pointer !== undefined)
-    return new CrucibleError('usage', `There is no command ${command}.`, { hint: pointer })
+    return new CrucibleError('usage', `Unknown command: ${command}.`, { hint: pointer })
   const meant = suggestion === undefined ? '' : `${suggestion.replace(/^\(|\)$/g, '')} `
   return new CrucibleError('usage', `${what}.`, { hint: `${meant}See \`${help}\`.` })
 }

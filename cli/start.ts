@@ -17,10 +17,10 @@ export function startProcess(): void {
   }).then(endWith)
 }
 
-/** Aborted by a signal it answers nothing. */
+/** Aborted by a signal, it returns nothing. */
 async function askTerminal(question: string, signal: AbortSignal): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr })
-  // While it reads, Ctrl-C comes here and not to the process.
+  // While it reads, Ctrl-C arrives here and not at the process.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
   try {
     return await lines.question(question, { signal })
@@ -31,7 +31,7 @@ async function askTerminal(question: string, signal: AbortSignal): Promise<strin
   }
 }
 
-/** A worker's runtime that was installed in vain would keep the process alive; what was written must be out before. */
+/** A worker's runtime that was installed but not used would keep the process alive; flush the output before exiting. */
 function endWith(exitCode: number): void {
   process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)))
 }
@@ -39,7 +39,7 @@ function endWith(exitCode: number): void {
 function endOnBrokenOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      // Whoever reads us may stop early (`crucible logs | head`).
+      // The reader may stop early (`crucible logs | head`).
       if (error.code === 'EPIPE') process.exit(0)
       if (stream === process.stdout)
         process.stderr.write(`error: The output cannot be written: ${error.message}.\n`)

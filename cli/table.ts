@@ -3,9 +3,9 @@ import { stripVTControlCharacters } from 'node:util'
 import type { TableOptions } from './output'
 import { clip } from './words'
 
-/** Between two columns. */
+/** Space between two columns. */
 export const GAP = 2
-/** A column cut to less tells nothing. */
+/** A narrower column is useless. */
 const CUT_MIN = 12
 
 export interface Table {
@@ -14,11 +14,11 @@ export interface Table {
 }
 
 export interface FittedTable extends Table {
-  /** Titles of columns for which there was no room. */
+  /** Titles of columns that did not fit. */
   leftOut: string[]
 }
 
-/** Cuts, wraps and leaves out columns, as far as needed and as the options allow, until a table is no wider than `width`. */
+/** Cuts, wraps and drops columns, as far as needed and allowed, until a table is at most `width` wide. */
 export function fitTable(
   table: Table,
   width: number,
@@ -56,7 +56,7 @@ function least(title: string, width: number): number {
   return Math.min(width, Math.max(CUT_MIN, title.length))
 }
 
-/** The widths of columns after the widest of those that may shrink have given what is needed. */
+/** Column widths after the widest shrinkable ones gave up what is needed. */
 function shrunk(table: Table, width: number, shrinking: readonly string[]): number[] {
   const widths = naturalWidths(table)
   const mayShrink = widths.map((natural, at) => {
@@ -92,7 +92,7 @@ function lengthOf(text: string): number {
   return stripVTControlCharacters(text).length
 }
 
-/** Breaks between words where it can, so that a path or a digest is broken only when it is longer than a line. */
+/** Breaks between words if possible, so that a path or a digest is broken only if it is longer than a line. */
 function wrap(text: string, width: number): string {
   if (text.length <= width) return text
   const lines: string[] = []

@@ -8,7 +8,7 @@ import { formatBytes } from '../core/resources'
 import { formatDuration } from '../core/time'
 export { formatBytes as bytes } from '../core/resources'
 
-/** Stands where nothing is known. */
+/** Shown for an unknown value. */
 export const NOTHING = '-'
 
 const COLOURS: Readonly<Record<JobState, keyof Colors>> = {
@@ -33,7 +33,7 @@ export function progressInWords(progress: ProgressView | null): string {
   return progress.percent === null ? counts : `${counts} (${percentInWords(progress.percent)})`
 }
 
-/** `artifacts: 3 of 7 files, 12 GB of 40 GB`, with what is read where that is more. */
+/** `artifacts: 3 of 7 files, 12 GB of 40 GB`, with the bytes read if those are more. */
 export function savingInWords(saving: UploadProgress): string {
   const { what, filesDone, filesTotal, bytesDone, bytesTotal, bytesRead = 0 } = saving
   const files = `${count(filesDone)} of ${plural(filesTotal, 'file')}`
@@ -46,7 +46,7 @@ function countsInWords(progress: ProgressView): string | null {
   if (step !== null) return stepsTotal === null ? `step ${count(step)}` : ofTotal(step, stepsTotal)
   const part = batch === null ? null : ofTotal(batch, batchesTotal)
   if (epoch === null) return part
-  // In a list there is room for one of them.
+  // A list has room for only one of them.
   if (epochsTotal !== null || part === null) return `epoch ${ofTotal(rounded(epoch), epochsTotal)}`
   return `epoch ${rounded(epoch)}, ${part}`
 }
@@ -59,12 +59,12 @@ function rounded(epoch: number): number {
   return Number(epoch.toFixed(2))
 }
 
-/** Never more than is done: whole, and with one decimal while it is small. */
+/** Rounded down: whole, with one decimal while it is small. */
 function percentInWords(percent: number): string {
   return `${percent < 10 ? Math.floor(percent * 10) / 10 : Math.floor(percent)} %`
 }
 
-/** With a comma for the thousands. */
+/** With commas between thousands. */
 export function count(whole: number): string {
   return whole.toLocaleString('en-US')
 }
@@ -74,7 +74,7 @@ export function lossInWords(loss: number): string {
   return String(Number(loss.toPrecision(4)))
 }
 
-/** Where a job was asked to run, and where it does when that is something else. */
+/** Where a job was requested to run, and where it runs if that differs. */
 export function placementInWords({ placement }: Pick<JobSummary, 'placement'>): string {
   if (placement === null) return NOTHING
   const { backend, capacityType, realised } = placement
@@ -98,12 +98,12 @@ export function attemptTime({ launchedAtMs, endedAtMs }: AttemptView, nowMs: num
   return launchedAtMs === null ? NOTHING : formatDuration((endedAtMs ?? nowMs) - launchedAtMs)
 }
 
-/** Why an attempt is in its state, without what the state says already. */
+/** Why an attempt is in its state, without repeating the state. */
 export function attemptReason({ state, reason }: Pick<AttemptView, 'state' | 'reason'>): string {
   return reason.startsWith(`${state}: `) ? reason.slice(state.length + 2) : reason
 }
 
-/** Cut to a width, so that one long sentence does not tear a table apart. */
+/** Cut to a width, so that one long sentence does not break a table. */
 export function clip(text: string, width: number): string {
   const line = text.replace(/\s+/g, ' ')
   return line.length > width ? `${line.slice(0, width - 1)}…` : line
@@ -113,12 +113,12 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
 }
 
-/** The state of a checkpoint for people, who need not tell the two kinds of provisional apart. */
+/** The state of a checkpoint for people, who need not know the two kinds of provisional. */
 export function checkpointState(state: CheckpointState): 'complete' | 'provisional' {
   return state === 'complete' ? state : 'provisional'
 }
 
-/** The step of a checkpoint; a running number is none. */
+/** The step of a checkpoint; a running number does not count. */
 export function knownStep(checkpoint: Checkpoint | null): number | null {
   return checkpoint === null || checkpoint.isStepKnown === false ? null : checkpoint.step
 }

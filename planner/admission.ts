@@ -6,15 +6,15 @@ import { estimate } from './price'
 import type { PlanRequest } from './request'
 import { transferFor } from './transfer'
 
-/** Why a job that has not begun is not begun: in words, and what it would cost where that is why. */
+/** Why a job may not start: the explanation, and what it would cost if that is the reason. */
 export interface Refusal {
   reason: string
   costMicroUsd?: MicroUsd
 }
 
 /**
- * A job that gives its duration is not begun where its limits cannot hold it. Only its first attempt is judged: of what comes later
- * nobody knows how much is done already.
+ * A job with a stated duration does not start if its limits cannot hold it. Only the first attempt is checked: later, the
+ * remaining work is unknown.
  */
 export function exceedsLimits(offer: Offer, request: PlanRequest): Refusal | undefined {
   if (!request.isFirst || request.spec.durationMs === undefined) return undefined
@@ -29,7 +29,7 @@ function tooLong(
   const leftMs = (deadlineAtMs ?? Infinity) - nowMs - startsInMs
   if (durationMs + reserveMs <= leftMs) return undefined
   const [needs, reserve, left] = [durationMs, reserveMs, leftMs].map(formatDuration)
-  return { reason: `it takes ${needs}, and ${reserve} to save and stop; the deadline is in ${left}` }
+  return { reason: `it needs ${needs}, plus ${reserve} to save and stop, but the deadline is in ${left}` }
 }
 
 function tooDear(offer: Offer, request: PlanRequest): Refusal | undefined {
@@ -44,10 +44,10 @@ function tooDear(offer: Offer, request: PlanRequest): Refusal | undefined {
   if (costMicroUsd <= remainingMicroUsd) return undefined
   const [needs, reserve] = [durationMs, reserveMs].map(formatDuration)
   const [price, cost, budget] = [priceMicroUsdPerHour, costMicroUsd, remainingMicroUsd].map(formatUsd)
-  const repeated = interruptions > 0 ? ' (what interruptions are expected to take is in it)' : ''
+  const repeated = interruptions > 0 ? ' (expected interruptions included)' : ''
   const moved = transfer === 0 ? '' : ` and ${formatUsd(transfer)} for moving its data`
   return {
-    reason: `${needs}${repeated} of ${offer.type} at ${price} cost ${cost} with ${reserve} to save and stop${moved}; the budget is ${budget}`,
+    reason: `${needs}${repeated} of ${offer.type} at ${price}, plus ${reserve} to save and stop${moved}, cost ${cost}; the budget is ${budget}`,
     costMicroUsd,
   }
 }

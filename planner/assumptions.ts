@@ -1,6 +1,6 @@
 import { HOUR_MS, MINUTE_MS } from '../core/time'
 
-/** A job that gives no duration is priced as if it took this long; every output says so. */
+/** Duration assumed for the price of a job that states none; every output says so. */
 export const ASSUMED_DURATION_MS = HOUR_MS
 
 /**
@@ -10,18 +10,18 @@ export const ASSUMED_DURATION_MS = HOUR_MS
 export const ASSUMED_SPOT_INTERRUPTIONS_PER_HOUR = 0.2
 
 /**
- * The same of a pool that lately took a machine of this job back: in the same traces pools are lost about once per hour in which they
- * can be had, during the two hours after they were lost (docs/decisions/0012).
+ * The same for a pool that recently interrupted this job: in the same traces, pools are lost about once per available hour during
+ * the two hours after an interruption (docs/decisions/0012).
  */
 export const SHAKY_INTERRUPTIONS_PER_HOUR = 1
 
-/** What such a pool is reckoned to cost more for that: so much dearer may the one be that is taken in its place. */
+/** Cost penalty of such a pool: an offer may be this much more expensive and still replace it. */
 export const SHAKY_COST_FACTOR_MAX = 1.5
 
 /** Time from losing a machine to training on the next: provision, boot, set up, restore (the same paper measures 12 to 18 min). */
 export const RECOVERY_MS = 12 * MINUTE_MS
 
-/** Work redone after an interruption when the job does not say how often it saves: half of this. */
+/** Work redone after an interruption if the job does not say how often it saves: half of this. */
 export const ASSUMED_CHECKPOINT_EVERY_MS = 20 * MINUTE_MS
 
 /** A placement whose budget buys less running time than this is not worth starting. */

@@ -1,7 +1,7 @@
 import type { Avoidance } from '../core/ledger'
 import { offerKey, placeKey, type Offer } from '../core/offer'
 
-/** What stands against an offer for that reason, by itself or with its whole place, if anything does. */
+/** Why an offer is avoided for that reason, on its own or with its whole place; `undefined` if it is not. */
 export function avoidanceOf(
   offer: Offer,
   avoid: readonly Avoidance[],
@@ -11,12 +11,12 @@ export function avoidanceOf(
   return avoid.find((avoidance) => avoidance.why === why && keys.includes(avoidance.offerKey))
 }
 
-/** Taken only where there is no other. */
+/** Taken only if there is no other. */
 export function isDeprioritised(offer: Offer, avoid: readonly Avoidance[]): boolean {
   return avoidanceOf(offer, avoid, 'preference') !== undefined
 }
 
-/** Reckoned to take a machine back soon, as it lately did. What is not spot is not taken back: its machines break, wherever they are. */
+/** Expected to interrupt again soon. Applies to spot only: other machines break at any place. */
 export function isShaky(offer: Offer, avoid: readonly Avoidance[]): boolean {
   return offer.capacityType === 'spot' && avoidanceOf(offer, avoid, 'interruption') !== undefined
 }

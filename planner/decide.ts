@@ -6,36 +6,36 @@ import { affordableMs } from '../core/meter'
 import { formatUsd } from '../core/money'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
 
-/** How long an offer that had no machine is left alone: stock changes within minutes. */
+/** How long an offer without capacity is avoided: stock changes within minutes. */
 export const AVOID_CAPACITY_MS = 3 * MINUTE_MS
-/** How long an offer refused for quota is left alone: a person must raise it. */
+/** How long an offer refused for quota is avoided: raising a quota takes a person. */
 export const AVOID_QUOTA_MS = HOUR_MS
-/** How long a reservation that has ended, or is about to, is left alone: what its owner buys anew has another name. */
+/** How long a reservation that has ended, or is about to, is avoided: a new one has another name. */
 export const AVOID_ENDED_MS = HOUR_MS
-/** How long a migration keeps away from where it came from, if there is anywhere else. */
+/** How long a migration avoids its origin, if there is another place. */
 export const AVOID_LEFT_MS = 10 * MINUTE_MS
 /**
- * How long a pool that took a machine back is reckoned to do it again: in the traces of 0012 it takes the next one back within the
- * hour twice in three times, and after two hours hardly more often than others do.
+ * How long a pool that interrupted a job is expected to do it again: in the traces of 0012 it interrupts the next machine within
+ * the hour in two of three cases, and after two hours barely more often than other pools.
  */
 export const SHAKY_MS = 2 * HOUR_MS
-/** How long a place whose machine nobody could speak to comes last: a network is not mended within minutes. */
+/** How long a place with an unreachable machine ranks last: networks are rarely fixed within minutes. */
 export const AVOID_UNREACHABLE_MS = HOUR_MS
-/** Machines in a row that nobody could speak to, after which it is the network, and not the machine. */
+/** Unreachable machines in a row after which the network is at fault, and not the machine. */
 export const UNREACHABLE_MAX = 1
-/** For so long at the dearest price what is left of a budget must do to be worth another machine, which takes minutes until it works. */
+/** A remaining budget must last this long at the highest price to justify another machine, which needs minutes until it works. */
 export const WORTH_ANOTHER_MS = 10 * MINUTE_MS
-/** A machine that its budget stops has used more of it than this: prices vary by less. */
+/** A machine that its budget stops has used more than this share of it: prices vary by less. */
 const USED_LEAST_PART = 1 / 20
-/** First pause before trying again after trouble; doubled each time in a row. */
+/** First pause before a retry after trouble; doubled each time in a row. */
 export const BACKOFF_FIRST_MS = 2 * SECOND_MS
 export const BACKOFF_MAX_MS = 5 * MINUTE_MS
 
 type Facts = Pick<DecideInput, 'end' | 'wish' | 'offerKeys' | 'machine' | 'ledger' | 'policy' | 'budget'>
 
 /**
- * What happens after an attempt: the whole policy of recovery, as a pure function of how the attempt ended, what the owner
- * wants meanwhile, what the job has been through, and what it may go through. docs/reference/failures.md has a line per class.
+ * What happens after an attempt: the whole recovery policy, as a pure function of how the attempt ended, what the owner requested
+ * meanwhile, the job's history and its limits. docs/reference/failures.md has a line per class.
  */
 export function decide(facts: Facts): Verdict {
   const ledger = { ...facts.ledger, attempts: facts.ledger.attempts + 1 }
@@ -55,15 +55,15 @@ export function decide(facts: Facts): Verdict {
 }
 
 /**
- * A few of these in a row, then the job stops: what nobody has classed, and what a machine that is paid for waited for in vain (a
- * registry that does not answer).
+ * A few of these in a row stop the job: unclassified failures, and failures that wasted a paid machine (such as a registry that
+ * does not answer).
  */
 function isCounted(end: AttemptEnd): boolean {
   if (end.kind !== 'failed') return false
   return end.failure.class === 'unclassified' || (end.failure.class === 'transient' && end.isLaunched)
 }
 
-/** How a job ends that has been told to, whatever its last attempt did short of succeeding. */
+/** How a job ends after a request to stop, unless its last attempt succeeded. */
 export function decideWish(wish: Exclude<Wish, 'migrated'>): Extract<Decision, { kind: 'finish' }> {
   switch (wish) {
     case 'cancelled':
@@ -72,10 +72,10 @@ export function decideWish(wish: Exclude<Wish, 'migrated'>): Extract<Decision, {
       return finish(
         'failed',
         'deadline-reached',
-        'The deadline came before the job was done. Extend it with a new job from this one.',
+        'The deadline passed before the job finished. Continue it as a new job from this one.',
       )
     case 'budget':
-      return finish('failed', 'budget-reached', 'The budget was used up before the job was done.')
+      return finish('failed', 'budget-reached', 'The budget was used up before the job finished.')
   }
 }
 
@@ -93,17 +93,17 @@ function afterStop(
     case 'budget':
       return afterBudget(facts, ledger)
     case 'migrated':
-      return again('migrating', 'Moving, as its owner asked.', { avoid: left })
+      return again('migrating', 'Moving, as its owner requested.', { avoid: left })
     case 'superseded':
       return again(
         'attempt-ended-by-hand',
-        'The attempt was ended by hand; the job goes on from its checkpoint.',
+        'The attempt was terminated by hand; the job resumes from its checkpoint.',
         {},
       )
     case 'expired':
       return again(
         'reservation-ended',
-        'The reservation of its machine ended; the job goes on from its checkpoint.',
+        'The reservation of its machine ended; the job resumes from its checkpoint.',
         {
           avoid: avoidAll(concerned(facts), 'capacity', AVOID_ENDED_MS),
         },
@@ -111,27 +111,27 @@ function afterStop(
     case 'lease':
       return again(
         'lease-lapsed',
-        'The machine saved and stopped because it had not heard from us; the job goes on.',
+        'The machine saved and stopped because its lease expired; the job resumes.',
         {},
       )
   }
 }
 
-/** The machine stops at the dearest price that it may have had: what it did not cost is there for another. */
+/** The machine stops at the highest price it may have had: the unused rest is available for another. */
 function afterBudget({ budget, policy, ledger: before }: Facts, ledger: Ledger): Decision {
   if (budget === undefined) return decideWish('budget')
   const { leftMicroUsd, priceMaxMicroUsdPerHour, costMicroUsd } = budget
   const leftMs = affordableMs(leftMicroUsd, priceMaxMicroUsdPerHour)
   if (leftMs !== null && leftMs < WORTH_ANOTHER_MS) return decideWish('budget')
   if (costMicroUsd !== undefined && costMicroUsd < (leftMicroUsd + costMicroUsd) * USED_LEAST_PART) {
-    const message = `The machine was stopped for its budget when it had cost ${formatUsd(costMicroUsd)} of ${formatUsd(leftMicroUsd + costMicroUsd)}: a clock is wrong. crucible doctor says whose.`
+    const message = `The machine stopped at ${formatUsd(costMicroUsd)} of its ${formatUsd(leftMicroUsd + costMicroUsd)} budget, which suggests clock skew. Run \`crucible doctor\`.`
     ledger.unclassified = before.unclassified + 1
     if (ledger.unclassified > policy.unclassifiedMax) return finish('failed', 'budget-reached', message)
     return again('budget-reached', message, { afterMs: backoff(ledger.unclassified) })
   }
   return again(
     'budget-reached',
-    `The machine stopped before it could cost more than it may. It has cost less, and ${formatUsd(leftMicroUsd)} are left: the job goes on.`,
+    `The machine stopped before it could exceed the budget. ${formatUsd(leftMicroUsd)} are left, so the job continues.`,
     {},
   )
 }
@@ -190,14 +190,14 @@ function afterFailure(
   }
 }
 
-/** A machine was paid for, and waited in vain for something that may be there again soon. */
+/** A machine was paid for, but something it needed was temporarily unavailable. */
 function afterVain(failure: Failure, { unclassifiedMax }: Policy, ledger: Ledger): Decision {
   ledger.unclassified += 1
   if (ledger.unclassified > unclassifiedMax) return finish('failed', 'unreachable', explain(failure))
   return again('unreachable', explain(failure), { afterMs: pauseAfter(failure, ledger.unclassified) })
 }
 
-/** The offer that the machine came of; before there was one, what was ordered first. */
+/** The offer of the machine; without a machine, the first one ordered. */
 function concerned({ machine, offerKeys }: Facts): string[] {
   return machine === undefined ? offerKeys.slice(0, 1) : [machine.offerKey]
 }
@@ -221,7 +221,7 @@ function backoff(times: number): number {
   return Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.max(0, times - 1))
 }
 
-/** What the other side asked for, or longer where the same has failed often. */
+/** The wait that the other side requested, or longer after repeated failures. */
 function pauseAfter({ retryAfterMs = 0 }: Failure, times: number): number {
   return Math.max(retryAfterMs, backoff(times))
 }

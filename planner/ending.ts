@@ -4,7 +4,7 @@ import type { AttemptEnd } from '../core/ledger'
 import type { Observation } from '../core/observation'
 import { MINUTE_MS } from '../core/time'
 
-/** How an attempt ended, from what its runner wrote. */
+/** How an attempt ended, according to its runner. */
 export function endFromResult(result: RunnerResult): AttemptEnd {
   if (result.outcome === 'succeeded') return { kind: 'succeeded' }
   switch (result.reason) {
@@ -34,9 +34,9 @@ export function endFromResult(result: RunnerResult): AttemptEnd {
 }
 
 const LOGIN_HINT =
-  'Correct the name under image, or give image_login a user and a token that may read it; Amazon ECR is asked with the role of the machine, which needs AmazonEC2ContainerRegistryReadOnly.'
-const REGISTRY_HINT = 'Look whether it answers, and whether the machines have a way to it.'
-/** A machine has waited for the registry already; the next one is paid for again. */
+  'Correct the name under image, or set image_login to a user and a token with read access; for Amazon ECR, give the role of the machine the policy AmazonEC2ContainerRegistryReadOnly.'
+const REGISTRY_HINT = 'Check that it answers, and that the machines can reach it.'
+/** A machine has already waited for the registry; the next one costs money again. */
 export const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
 
 type Failing = Exclude<
@@ -54,7 +54,7 @@ function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
     case 'setup':
       return { class: 'workload', message, code: reason }
     case 'disk-full':
-      return { class: 'workload', message, code: reason, hint: 'Ask for more with resources.disk.' }
+      return { class: 'workload', message, code: reason, hint: 'Increase resources.disk.' }
     case 'image':
       return { class: 'invalid', message, code: reason, hint: 'Correct the name and the tag under image.' }
     case 'image-login':
@@ -78,18 +78,18 @@ function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
 }
 
 /**
- * How an attempt ended whose machine is gone and left no result. A provider may say the same of a machine that never came up as of
- * one whose hardware broke: a machine whose runner has spoken had started.
+ * How an attempt ended whose machine is gone and left no result. Providers may report the same for a machine that never started
+ * as for broken hardware; a machine whose runner has reported had started.
  */
 export function endFromLoss(observation: Observation, { hasSpoken }: { hasSpoken: boolean }): AttemptEnd {
   const detail = observation.detail === undefined ? '' : ` (${observation.detail})`
   const failed = (failure: Failure): AttemptEnd => ({ kind: 'failed', isLaunched: true, failure })
   const cause = observation.cause ?? 'unknown'
   if (cause === 'failed-to-start' && hasSpoken)
-    return failed({ class: 'interrupted', message: `The machine broke down${detail}.` })
+    return failed({ class: 'interrupted', message: `The machine failed${detail}.` })
   switch (cause) {
     case 'interrupted':
-      return failed({ class: 'interrupted', message: `The machine was taken back${detail}.` })
+      return failed({ class: 'interrupted', message: `The machine was interrupted${detail}.` })
     case 'failed-to-start':
       return failed({
         ...(observation.failure ?? { class: 'capacity' }),

@@ -8,7 +8,7 @@ import { formatDuration, formatInstant, HOUR_MS } from '../core/time'
 import type { Estimate } from './price'
 import { transferInWords, type TransferEstimate } from './transfer'
 
-/** A static price older than this is said to be old. */
+/** A static price older than this is reported as old. */
 const PRICE_AGE_NOTED_MS = 24 * HOUR_MS
 
 /** Why an offer suits the job, best reason first. */
@@ -31,14 +31,14 @@ export function reasonsFor(
 
 function moneyOf(offer: Offer, expected: Estimate): string {
   const { priceMicroUsdPerHour: price, besideMicroUsdPerHour: beside = 0, reservation } = offer
-  if (price === 0) return reservation === undefined ? 'costs nothing' : 'paid up front: costs nothing more'
+  if (price === 0) return reservation === undefined ? 'costs nothing' : 'paid up front: no further cost'
   const cost = `about ${formatUsd(expected.costMicroUsd)} in ${formatDuration(expected.durationMs)}`
   if (reservation !== undefined && price === beside)
-    return `paid up front, but for ${formatUsd(beside)}/h for disk and address, ${cost}`
+    return `paid up front, except ${formatUsd(beside)}/h for disk and address, ${cost}`
   const part = beside === 0 ? '' : ` (with ${formatUsd(beside)} for disk and address)`
   const bill = `${formatUsd(price)}/h${part}, ${cost}`
   const idle = reservation?.idleMicroUsdPerHour ?? 0
-  return idle === 0 ? bill : `${bill}, paid for either way: idle it costs ${formatUsd(idle)}/h`
+  return idle === 0 ? bill : `${bill}, billed even when idle: ${formatUsd(idle)}/h`
 }
 
 function howBought({ capacityType, reservation }: Offer): string {
@@ -47,8 +47,8 @@ function howBought({ capacityType, reservation }: Offer): string {
 }
 
 const HOW_BOUGHT: Readonly<Record<Offer['capacityType'], string>> = {
-  'on-demand': 'stays until the job is done',
-  spot: 'cheaper, and can be taken back at any time',
+  'on-demand': 'not interruptible',
+  spot: 'cheaper, but can be interrupted at any time',
   reserved: 'already reserved',
 }
 
@@ -61,8 +61,8 @@ export function risksOf(
   const risks: string[] = []
   if (offer.capacityType === 'spot') {
     const count = at.expected.interruptions
-    risks.push(`${interruptionsInWords(count)}; work since the last checkpoint is done again`)
-    if (at.isShaky) risks.push('this job lately lost a machine there, which counts as likely to happen again')
+    risks.push(`${interruptionsInWords(count)}; work since the last checkpoint is repeated`)
+    if (at.isShaky) risks.push('this job recently lost a machine there, so another interruption is likely')
     const loss = at.saving && lossDespiteNotice(at.saving, spec.checkpoint.everyMs)
     if (loss !== undefined) risks.push(loss)
     if (spec.checkpoint.everyMs === undefined) risks.push('the job does not say how often it saves')
@@ -70,12 +70,12 @@ export function risksOf(
   if (offer.usableUntilMs !== undefined) {
     const left = formatDuration(offer.usableUntilMs - at.nowMs)
     risks.push(
-      `its reservation can be used until ${formatInstant(offer.usableUntilMs)}, ${left} more; what is not done by then goes on elsewhere from its checkpoint`,
+      `its reservation ends at ${formatInstant(offer.usableUntilMs)}, in ${left}; unfinished work then resumes elsewhere from its checkpoint`,
     )
   }
-  // Of a reservation the free places are told.
+  // For a reservation, the free places are reported.
   if (offer.availability === 'unknown' && offer.reservation === undefined)
-    risks.push('whether there is one now only a launch tells')
+    risks.push('availability is unknown until launch')
   const ageMs = at.nowMs - offer.priceSource.observedAtMs
   if (offer.priceSource.kind === 'static' && ageMs > PRICE_AGE_NOTED_MS) {
     risks.push(`the price is ${formatDuration(ageMs)} old`)

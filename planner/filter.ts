@@ -16,7 +16,7 @@ import { estimate } from './price'
 import type { PlanRequest } from './request'
 import { transferFor } from './transfer'
 
-/** Why an offer cannot run the job, or `undefined` when it can. The first reason that can never change comes first. */
+/** Why an offer cannot run the job, or `undefined` if it can. Permanent reasons come first. */
 export function reject(
   offer: Offer,
   capabilities: Capabilities,
@@ -25,7 +25,8 @@ export function reject(
   const key = offerKey(offer)
   const unfit = notWanted(offer, request) ?? notFitting(offer, request.spec.resources)
   const dear = notAffordable(offer, request)
-  const unusable = offer.availability === 'unusable' ? (offer.note ?? 'the backend cannot use it') : undefined
+  const unusable =
+    offer.availability === 'unusable' ? (offer.note ?? 'the backend does not support it') : undefined
   const reasons: [Rejection['why'], string | undefined][] = [
     ['unfit', unfit],
     ['unfit', unusable],
@@ -40,7 +41,7 @@ export function reject(
     ['unavailable', avoided(offer, request, 'capacity')],
   ]
   const found = reasons.find(([, reason]) => reason !== undefined)
-  // What the whole job would cost says more than how little of it the budget buys, and is said once for all.
+  // The cost of the whole job says more than how little the budget buys, and is reported once for all offers.
   const isEndAsked = found?.[0] !== 'unfit' || found[1] === dear
   const refusal = isEndAsked ? exceedsLimits(offer, request) : undefined
   if (refusal !== undefined) return { offerKey: key, why: 'unfit', ...refusal }
@@ -57,21 +58,21 @@ export function covers(choice: BackendChoice, offer: Offer): boolean {
 
 function notWanted(offer: Offer, { spec, target }: PlanRequest): string | undefined {
   if (target !== undefined && !covers(target, offer)) {
-    return `the migration asked for ${formatBackendChoice(target)}`
+    return `the migration requested ${formatBackendChoice(target)}`
   }
   if (spec.backends.length > 0 && !spec.backends.some((choice) => covers(choice, offer))) {
     return `the job allows only ${spec.backends.map(formatBackendChoice).join(', ')}`
   }
   if (offer.capacityType === 'spot' && !spec.isInterruptible) {
-    return 'it can be taken back, and the job is not marked interruptible'
+    return 'it is interruptible, but the job is not marked interruptible'
   }
   if (isKeptForGpus(offer, spec)) {
-    return `its GPUs are kept for jobs that ask for some; \`backends: [${offer.backend}:reserved]\` takes it all the same`
+    return `its GPUs are kept for GPU jobs; \`backends: [${offer.backend}:reserved]\` overrides this`
   }
   return undefined
 }
 
-/** Paid for either way it would come first for everything, and a job that has no use for its GPUs keep others from them. */
+/** Since it is billed either way, it would always rank first, and a job without GPUs would block its GPUs. */
 function isKeptForGpus({ backend, capacityType, shape }: Offer, { resources, backends }: JobSpec): boolean {
   const isNamed = backends.some((one) => one.backend === backend && one.capacityType === 'reserved')
   return capacityType === 'reserved' && shape.gpus > 0 && !wantsGpu(resources) && !isNamed
@@ -83,7 +84,7 @@ function notFitting(offer: Offer, resources: ResourceRequest): string | undefine
     ['cpus', shape.cpus, resources.cpus, ''],
     ['memory', shape.memoryGiB, resources.memoryGiB, ' GiB'],
     ['GPUs', shape.gpus, resources.gpus ?? (wantsGpu(resources) ? { min: 1 } : undefined), ''],
-    // A provider that states no disk gives what is asked.
+    // A provider that states no disk size supplies what is requested.
     [
       'disk',
       shape.diskGiB ?? Infinity,
@@ -93,17 +94,17 @@ function notFitting(offer: Offer, resources: ResourceRequest): string | undefine
   ]
   for (const [name, has, wanted, unit] of measures) {
     if (!isWithin(has, wanted))
-      return `${name}: has ${round1(has)}${unit}, wanted ${formatRange(wanted!, unit)}`
+      return `${name}: has ${round1(has)}${unit}, requested ${formatRange(wanted!, unit)}`
   }
   if (!fitsGpuMemory(shape, resources)) return `GPU memory: ${gpuMemoryInWords(shape, resources)}`
   const wanted = resources.accelerators ?? []
   if (wanted.length > 0 && !wanted.some((name) => isSameAccelerator(name, shape.accelerator))) {
-    return `accelerator: has ${shape.accelerator ?? 'none'}, wanted ${wanted.join(' or ')}`
+    return `accelerator: has ${shape.accelerator ?? 'none'}, requested ${wanted.join(' or ')}`
   }
   return undefined
 }
 
-/** Disks are sold in sizes; a larger one is no reason against an offer. */
+/** Disks are sold in fixed sizes; a larger one does not exclude an offer. */
 function atLeast(range: Range): Range {
   return { min: range.min ?? 0 }
 }
@@ -136,11 +137,11 @@ function notUsableLongEnough(
   const parts: [number, string][] = [
     [USEFUL_RUN_MS, 'of work'],
     [drainMs + powerOffMs, 'to save and stop'],
-    [CLOCK_SLACK_MS, 'by which clocks may differ'],
+    [CLOCK_SLACK_MS, 'of clock slack'],
   ]
   if (leftMs >= parts.reduce((sum, [ms]) => sum + ms, 0)) return undefined
   const words = parts.map(([ms, what]) => `${formatDuration(ms)} ${what}`).join(', ')
-  return `its reservation can be used for ${formatDuration(leftMs)} more, which is less than ${words}`
+  return `its reservation ends in ${formatDuration(leftMs)}, but the job needs ${words}`
 }
 
 function notAffordable(offer: Offer, request: PlanRequest): string | undefined {
@@ -153,14 +154,14 @@ function notAffordable(offer: Offer, request: PlanRequest): string | undefined {
   if (runMs === null || runMs >= leastMs) return undefined
   const moving =
     transfer === undefined ? '' : `, after ${formatUsd(transfer.costMicroUsd)} for moving its data,`
-  return `the ${formatUsd(remainingMicroUsd)} left of the budget${moving} buys ${formatDuration(runMs)} of it`
+  return `the remaining budget of ${formatUsd(remainingMicroUsd)}${moving} only pays for ${formatDuration(runMs)}`
 }
 
 function avoided(offer: Offer, { avoid }: PlanRequest, why: 'quota' | 'capacity'): string | undefined {
   const avoidance = avoidanceOf(offer, avoid, why)
   if (avoidance === undefined) return undefined
-  const what = why === 'quota' ? 'refused for want of quota' : 'had no machine'
-  return `${what} a moment ago; left alone for ${formatDuration(avoidance.forMs)}`
+  const what = why === 'quota' ? 'refused for missing quota' : 'had no capacity'
+  return `${what} recently; avoided for ${formatDuration(avoidance.forMs)}`
 }
 
 function round1(value: number): number {

@@ -2,14 +2,14 @@ import type { Timing } from '../core/timing'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../core/time'
 
 /**
- * What a watch knows of one machine. Instants are of the watching process's clock, which also wrote `renewedAtMs` (or another
- * control-plane process did, within the slack of two clocks).
+ * What a watch knows about one machine. Times are of the watching process's clock, which also wrote `renewedAtMs` (or another
+ * control-plane process did, within the clock slack).
  */
 export interface Evidence {
   timing: Timing
-  /** When this watch began: silence is counted only while somebody listened. */
+  /** When this watch began: silence counts only while it was watching. */
   watchedSinceMs: number
-  /** When the lease was last renewed, or the machine was ordered if it never was. */
+  /** When the lease was last renewed; before the first renewal, when the machine was ordered. */
   renewedAtMs: number
   /** True until a lease was renewed: the first one runs from the runner's start, which may be late. */
   isLeaseFirst: boolean
@@ -18,21 +18,21 @@ export interface Evidence {
   /** The last time each of the two did not answer. */
   providerFailedAtMs?: number
   storeFailedAtMs?: number
-  /** When the first of the unbroken looks was that found the machine gone. */
+  /** When the first of the consecutive observations was made that found the machine gone. */
   goneSinceMs?: number
 }
 
 export type Liveness =
   | { kind: 'alive' }
-  /** Said twice by the provider, far enough apart. */
+  /** Reported twice by the provider, far enough apart. */
   | { kind: 'gone' }
-  /** Whatever runs there has stopped by itself by now. */
+  /** Everything on the machine has stopped by now. */
   | { kind: 'fenced' }
   | { kind: 'silent'; silentMs: number }
 
 /**
- * Whether an attempt can still be alive. Silence is not death: nothing here follows from a missing beat alone before the
- * lease has certainly run out, or a long silence during which provider and store answered all the while.
+ * Whether an attempt can still be alive. Silence is not death: a missing beat proves nothing before the lease has certainly
+ * expired, or after a long silence during which provider and store kept answering.
  */
 export function judge(evidence: Evidence, nowMs: number): Liveness {
   const { timing } = evidence
@@ -50,7 +50,7 @@ export function judge(evidence: Evidence, nowMs: number): Liveness {
   return silentMs >= timing.silenceMs ? { kind: 'silent', silentMs } : { kind: 'alive' }
 }
 
-/** The longest lease, up to the usual one, after whose end a drain still fits into what credentials hold for. */
+/** The longest lease, up to the usual one, that leaves time for a drain before the credentials expire. */
 export function leaseMsWithin(
   { leaseMs, drainMs, powerOffMs }: Pick<Timing, 'leaseMs' | 'drainMs' | 'powerOffMs'>,
   credentialsMs: number,
@@ -59,9 +59,9 @@ export function leaseMsWithin(
 }
 
 /**
- * When a lease has certainly run out, drain and power-off included. A renewal answers a beat sent before it, and the runner
- * counts from that beat, so renewal + ttl is late enough; a first lease runs from a start that may come `startWithinMs` after
- * the order.
+ * When a lease has certainly expired, drain and power-off included. A renewal answers a beat sent before it, and the runner
+ * counts from that beat, so renewal + ttl is late enough; a first lease runs from a start that may come `startWithinMs` after the
+ * order.
  */
 export function leaseOverAtMs({
   timing,
@@ -73,8 +73,8 @@ export function leaseOverAtMs({
 }
 
 /**
- * How long a machine may still be used whose runner should have begun to drain because its reservation ends; undefined while it is
- * too early to wonder. Beats are given time to tell of a drain that has begun.
+ * Remaining time of a machine whose runner should have begun to drain because its reservation ends; undefined before that. Beats
+ * get time to report a drain that has begun.
  */
 export function expiringInMs(
   { drainMs, powerOffMs, beatMs }: Pick<Timing, 'drainMs' | 'powerOffMs' | 'beatMs'>,
@@ -86,5 +86,5 @@ export function expiringInMs(
   return leftMs > drainMs - graceMs ? undefined : Math.max(0, leftMs)
 }
 
-/** From a beat being sent until it is read, over a slow line. */
+/** Time until a beat is read, over a slow line. */
 const TOLD_WITHIN_MS = 5 * SECOND_MS

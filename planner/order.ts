@@ -10,12 +10,12 @@ import { INTERCHANGEABLE_COST_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions
 import { isShaky, isDeprioritised } from './avoidance'
 import { estimate } from './price'
 
-/** The best placement of a plan as an order: with the offers that would do as well, and everything the machine must know. */
+/** The best placement of a plan as an order: with equivalent offers, and everything the machine must know. */
 export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]): Order {
   const [best] = plan.placements
   const capabilities = answers.find(({ backend }) => backend === best?.offer.backend)?.capabilities
   if (best === undefined || capabilities === undefined) throw new Error('an order needs a placement')
-  // What stands against the best makes nothing else cheaper.
+  // Compare with the best offer's unpenalised cost.
   const { transferMicroUsd = 0 } = best
   const machineMicroUsd = estimate(best.offer, input.resolved.spec).costMicroUsd
   const costMaxMicroUsd = (machineMicroUsd + transferMicroUsd) * INTERCHANGEABLE_COST_FACTOR
@@ -29,7 +29,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     )
     .slice(0, OFFERS_PER_ORDER_MAX)
   const offers = placements.map(({ offer }) => offer)
-  // Any of them may be launched, and one that is interrupted more often restores more often.
+  // Any of them may be launched, and one with more interruptions restores more often.
   const transferMaxMicroUsd = Math.max(...placements.map(({ transferMicroUsd: each = 0 }) => each))
   const attemptId = attemptIdOf(input.jobId, input.attempt)
   const priceMax = Math.max(...offers.map(dearestPriceOf))
@@ -64,17 +64,17 @@ function isInterchangeable(offer: Offer, best: Offer): boolean {
     // An order goes to one part of its provider.
     offer.region === best.region &&
     offer.capacityType === best.capacityType &&
-    // A reservation is one thing; another one is another order.
+    // Each reservation needs a separate order.
     (offer.reservationId === undefined || offerKey(offer) === offerKey(best))
   )
 }
 
-/** What others are taken in the place of must not slip into the order for those. */
+/** A placement that replaces an avoided pool must not be grouped with that pool. */
 function isAsWelcome(offer: Offer, best: Offer, { avoid }: PlanInput): boolean {
   return [isDeprioritised, isShaky].every((is) => is(best, avoid) || !is(offer, avoid))
 }
 
-/** Only what can be taken back is told so. */
+/** Only interruptible machines get this. */
 function noticeOf({ capacityType }: Offer, { notice }: Capabilities): NoticeSource {
   return capacityType === 'on-demand' || notice === undefined ? { kind: 'none' } : notice
 }
@@ -95,7 +95,7 @@ function runnerOrder(
 ): RunnerOrder {
   const { spec, timing } = input.resolved
   const left = remaining(input)
-  // The machine must not spend what its data is going to cost.
+  // The machine must not spend the money for its data transfer.
   const budget = budgetOf(left === undefined ? undefined : left - transferMicroUsd, priceMax)
   return {
     version: 1,
@@ -137,7 +137,7 @@ function runnerOrder(
   }
 }
 
-/** What the job says of its checkpoints, as the order has it. */
+/** The job's checkpoint settings, for the order. */
 function checkpointRules({ complete, include, exclude, signal, keep }: JobSpec['checkpoint']) {
   return {
     ...(complete === undefined ? {} : { complete }),
@@ -148,7 +148,7 @@ function checkpointRules({ complete, include, exclude, signal, keep }: JobSpec['
   }
 }
 
-/** What is left of the budget, when there is one. */
+/** The remaining budget, if there is one. */
 export function remaining(input: Pick<PlanInput, 'budgetMicroUsd' | 'ledger'>): number | undefined {
   return input.budgetMicroUsd === undefined ? undefined : input.budgetMicroUsd - input.ledger.spentMicroUsd
 }

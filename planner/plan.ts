@@ -9,7 +9,7 @@ import { rank } from './rank'
 import type { PlanRequest } from './request'
 import { transferFor } from './transfer'
 
-/** The one ranking: every offer that can run the job, best first, and why each other one cannot. Pure. */
+/** The ranking: every offer that can run the job, best first, and why each other one cannot. Pure. */
 export function makePlan(request: PlanRequest, offersSha256: string): Plan {
   const placements: Placement[] = []
   const rejections: Rejection[] = []
@@ -49,7 +49,7 @@ function place(offer: Offer, request: PlanRequest): Placement {
   }
 }
 
-/** The first says whose place it has: what costs no more by the hour, and lately took a machine back. */
+/** Says which offers the first one replaces: those that cost no more per hour, but recently interrupted a machine. */
 function toldOfPassedOver(ranked: Placement[], { avoid }: PlanRequest): Placement[] {
   const [best, ...others] = ranked
   if (best === undefined || isShaky(best.offer, avoid)) return ranked
@@ -57,11 +57,11 @@ function toldOfPassedOver(ranked: Placement[], { avoid }: PlanRequest): Placemen
     .map(({ offer }) => offer)
     .filter((offer) => isShaky(offer, avoid) && offer.priceMicroUsdPerHour <= best.offer.priceMicroUsdPerHour)
   if (passedOver.length === 0) return ranked
-  const reason = `passed over ${nameSome(passedOver.map(offerKey))}, where this job lately lost a machine`
+  const reason = `skipped ${nameSome(passedOver.map(offerKey))}, where this job recently lost a machine`
   return [{ ...best, reasons: [...best.reasons, reason] }, ...others]
 }
 
-/** Whether a plan without placements is worth asking again, or what stands in the way for good. */
+/** Whether a plan without placements is worth retrying, or the permanent obstacle. */
 export function outlook(plan: Plan): 'wait' | 'quota' | 'never' {
   if (plan.silentBackends.length > 0 || plan.rejections.some(({ why }) => why === 'unavailable'))
     return 'wait'

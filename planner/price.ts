@@ -12,19 +12,19 @@ import {
 } from './assumptions'
 import type { TransferEstimate } from './transfer'
 
-/** What running the whole job on an offer is expected to take. */
+/** Expected duration of the whole job on an offer. */
 export interface Estimate {
   durationMs: number
   costMicroUsd: number
-  /** Of that, what is not paid for whether the job runs there or not; missing where it is all of it. */
+  /** The part of it that is not billed either way; missing if that is all of it. */
   extraCostMicroUsd?: number
   /** Expected number of interruptions until the job is done. */
   interruptions: number
 }
 
 /**
- * Expected time and money of a job on an offer: its duration, and for every interruption to be expected the recovery and
- * half a checkpoint interval of work done twice. More interruptions are expected of a pool that is shaky, within a bound.
+ * Expected time and money of a job on an offer: its duration, plus recovery and half a checkpoint interval of repeated work for
+ * every expected interruption. A shaky pool is expected to interrupt more often, within a bound.
  */
 export function estimate(
   offer: Offer,
@@ -40,7 +40,9 @@ export function estimate(
   return shaky.durationMs <= mostMs ? shaky : { ...shaky, ...timeAndMoney(mostMs, offer) }
 }
 
-/** The same with moving data to and from a store elsewhere: its price, and the time in which the machine waits for what it reads. */
+/**
+ * The same including data transfer to and from a store in another Region: its price, and the time that the machine waits for it.
+ */
 export function withTransfer(
   expected: Estimate,
   { priceMicroUsdPerHour, reservation }: Pick<Offer, 'priceMicroUsdPerHour' | 'reservation'>,

@@ -2,12 +2,12 @@ import type { Objective } from '../core/job'
 import { offerKey, type CapacityType } from '../core/offer'
 import type { Placement } from '../core/plan'
 
-/** What can least be taken away comes first. */
+/** The most durable capacity comes first. */
 const BY_RELIABILITY: Readonly<Record<CapacityType, number>> = { reserved: 0, 'on-demand': 1, spot: 2 }
 
 /**
- * Orders placements by the job's objective, the others breaking ties, and last by name, so that the order is total and the
- * same every time. `isLast` marks placements that are taken only when there is no other.
+ * Sorts placements by the job's objective, with the others as tie-breakers and finally by name, so that the order is total and
+ * stable. `isLast` marks placements used only if there is no other.
  */
 export function rank(
   placements: Placement[],
@@ -36,7 +36,7 @@ function measuresOf(a: Placement, b: Placement, objective: Objective): number[] 
   }
 }
 
-/** What is paid for either way is no reason to run elsewhere. */
+/** Money that is billed either way is no reason to run elsewhere. */
 function extraCost({ costMicroUsd, extraCostMicroUsd = costMicroUsd }: Placement): number {
   return extraCostMicroUsd
 }

@@ -6,25 +6,25 @@ import type { BackendAnswer, SilentBackend } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import type { Timing } from '../core/timing'
 
-/** Everything that a plan depends on. The same request gives the same plan, on any day. */
+/** Everything that a plan depends on. The same request always gives the same plan. */
 export interface PlanRequest {
   spec: JobSpec
   /** The newest checkpoint of the job, or of one of its name. */
   savedBefore?: SavedBefore
-  /** Of the code that each machine reads, packed. */
+  /** Size of the packed code that each machine reads. */
   bundleBytes?: number
   timing: Timing
   answers: BackendAnswer[]
   silentBackends: SilentBackend[]
   avoid: Avoidance[]
-  /** Where a migration wants to go; nothing else will do. */
+  /** The only allowed target of a migration. */
   target?: BackendChoice
   deadlineAtMs?: number
-  /** What is left of the budget; missing without one. */
+  /** The remaining budget; missing without one. */
   remainingMicroUsd?: MicroUsd
   nowMs: number
-  /** Nothing of the job is done yet. */
+  /** Whether no work of the job is done yet. */
   isFirst?: boolean
-  /** The order goes out only after so long. */
+  /** Delay before the order goes out. */
   startsInMs?: number
 }

@@ -10,32 +10,32 @@ import type { PlanRequest } from './request'
 /** Providers bill by 10^9 bytes. */
 const BYTES_PER_GB = 1e9
 
-/** What of a job goes between its machines and the store. */
+/** Data that a job transfers between its machines and the store. */
 export interface Traffic {
-  /** Code and, once known, files that come with it; read by each machine. */
+  /** Code and, once known, files sent with it; read by each machine. */
   bundleBytes?: number
   /** The newest checkpoint of the job, or of one of its name. */
   savedBefore?: SavedBefore
-  /** The first machine begins by restoring a checkpoint. */
+  /** The first machine starts by restoring a checkpoint. */
   isResumed: boolean
 }
 
-/** What moving a job's data to and from a store in another Region takes. */
+/** Time and money for transferring a job's data to and from a store in another Region. */
 export interface TransferEstimate {
   upBytes: number
   downBytes: number
   costMicroUsd: MicroUsd
-  /** What the machine waits for: what it reads. It saves beside its work. */
+  /** Time that the machine waits for reads. It saves while it works. */
   durationMs: number
-  /** The size of its checkpoints is not known, so that they are not in it. */
+  /** The size of its checkpoints is unknown, so they are not included. */
   isSizeUnknown: boolean
-  /** It downloads inputs, which are not in it. */
+  /** It downloads inputs, which are not included. */
   hasInputs: boolean
 }
 
 /**
- * Each machine reads the bundle, all but a fresh first one a checkpoint; a checkpoint is saved at every interval and at the end. Inputs that
- * are downloaded from elsewhere are not in it: how big they are nobody knows before.
+ * Each machine reads the bundle, and all but a fresh first one a checkpoint; a checkpoint is saved at every interval and at the
+ * end. Inputs downloaded from elsewhere are not included, because their size is unknown beforehand.
  */
 export function transferOf(
   way: DataTransfer,
@@ -56,7 +56,7 @@ export function transferOf(
   return { upBytes, downBytes, costMicroUsd, durationMs, isSizeUnknown: sizeBytes === undefined, hasInputs }
 }
 
-/** The same for an offer of a plan; nothing where the store is at the machine's side. */
+/** The same for an offer of a plan; `undefined` if the store is in the machine's Region. */
 export function transferFor(
   { transfer: way }: Pick<Offer, 'transfer'>,
   { spec, savedBefore, bundleBytes, isFirst = false }: PlanRequest,
@@ -72,20 +72,20 @@ export function transferFor(
   return transferOf(way, spec, { traffic, workMs, interruptions })
 }
 
-/** `of that $0.24 for about 12 GB to and from the store in us-east-1, at $0.02 a GB` */
+/** `including $0.24 for about 12 GB to and from the store in us-east-1, at $0.02 per GB` */
 export function transferInWords(way: DataTransfer, transfer: TransferEstimate): string {
   const { upBytes, downBytes, costMicroUsd, isSizeUnknown, hasInputs } = transfer
-  const inputs = hasInputs ? '; its inputs are not in it' : ''
+  const inputs = hasInputs ? '; inputs not included' : ''
   const rate = rateInWords(way)
   const where = `to and from the store in ${way.storeRegion}`
   if (isSizeUnknown)
-    return `moving checkpoints ${where} costs ${rate}, which is not in the cost: their size is not known (\`checkpoint: { size: ... }\`)${inputs}`
-  return `of that ${formatUsd(costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate}${inputs}`
+    return `moving checkpoints ${where} costs ${rate}, not included because their size is unknown (set \`checkpoint: { size: ... }\`)${inputs}`
+  return `including ${formatUsd(costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate}${inputs}`
 }
 
-/** `$0.02 and $0.09 a GB (assumed: the price list did not say)` */
+/** `$0.02 and $0.09 per GB (assumed: the price list has none)` */
 function rateInWords({ upMicroUsdPerGb, downMicroUsdPerGb, priceSource }: DataTransfer): string {
   const prices = [...new Set([upMicroUsdPerGb, downMicroUsdPerGb])].map((each) => formatUsd(each))
-  const assumed = priceSource?.kind === 'static' ? ' (assumed: the price list did not say)' : ''
-  return `${prices.join(' and ')} a GB${assumed}`
+  const assumed = priceSource?.kind === 'static' ? ' (assumed: the price list has none)' : ''
+  return `${prices.join(' and ')} per GB${assumed}`
 }

@@ -10,14 +10,11 @@ import { sealedBundle } from './bundle'
 
 type Bundle = NonNullable<WorkerOptions['workflowBundle']>
 
-/**
- * Who may tell a worker what to do: those who have the deployment's key. Without a key everything is taken as it comes, which is
- * for tests that look at something else.
- */
+/** Who may command a worker: holders of the deployment's key. Without a key everything is accepted, for tests of other things. */
 export class Authentication {
   constructor(private readonly key?: Buffer) {}
 
-  /** What all workers of a deployment have in common; with its id they refuse the tasks of others. */
+  /** Common to all workers of a deployment; with its id they refuse the tasks of others. */
   workerOptions(deployment?: string): Pick<WorkerOptions, 'interceptors' | 'dataConverter'> {
     const isRequired = this.key !== undefined
     return {
@@ -34,12 +31,12 @@ export class Authentication {
     }
   }
 
-  /** The workflows, with the check of what they are sent. */
+  /** The workflows, with the check of their input. */
   async guard(bundle: Bundle): Promise<Bundle> {
     return this.key === undefined ? bundle : sealedBundle(bundle)
   }
 
-  /** A client whose requests the workers accept, and which accepts their answers only. */
+  /** A client whose requests the workers accept, and which accepts only their answers. */
   client(connection: ConnectionLike, namespace: string, deployment?: string): Client {
     return new Client({
       connection,

@@ -16,24 +16,24 @@ import type { SecretIssuer } from './secrets'
 export interface BackendWorkerDeps {
   connection: NativeConnection
   namespace: string
-  /** Whose tasks these workers take; any task where it is missing. */
+  /** Deployment whose tasks these workers accept; any task if missing. */
   deployment?: string
   client: Client
   store: ObjectStore
   backend: Backend
   secrets: Pick<SecretIssuer, 'handOver' | 'mask'>
-  /** Missing where the store asks for no credentials, or the machines have their own. */
+  /** Missing if the store needs no credentials, or the machines have their own. */
   grants?: GrantSource | undefined
-  /** Missing in tests that look at something else: then whatever comes is done. */
+  /** Missing in tests of other things: then every request is accepted. */
   authentication?: Authentication | undefined
-  /** Told when the provider does not answer about machines at work, which no job says. */
+  /** Called when the provider does not answer about running machines, which no job reports. */
   logger?: Pick<Logger, 'warn' | 'info'>
 }
 
-/** Watches at once in one process: an entry in a set each, looked at together. */
+/** Concurrent watches in one process: an entry in a set each, observed together. */
 const WATCHES_MAX = 10_000
 
-/** The two workers of one backend: its verbs, and apart from them its watches, so that these never starve a terminate. */
+/** The two workers of one backend: one for its verbs, and one for its watches, so that watches never starve a terminate. */
 export async function createBackendWorkers(deps: BackendWorkerDeps): Promise<Worker[]> {
   return Promise.all([createVerbsWorker(deps), createWatchWorker(deps)])
 }
@@ -56,7 +56,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
       grants,
     }),
     ...authentication.workerOptions(deployment),
-    // A launch under way is given time to answer; a settlement is taken up by another worker.
+    // A launch in progress gets time to answer; another worker takes over a settlement.
     shutdownGraceTime: '5 seconds',
   })
 }
@@ -75,7 +75,7 @@ export function createWatchWorker({
   loop.grants = grants
   loop.onProviderTrouble = (trouble) => {
     if (trouble === undefined) logger?.info(`${backend.name} answers about its machines again`)
-    else logger?.warn({ trouble }, `${backend.name} does not answer about its machines, which go on`)
+    else logger?.warn({ trouble }, `${backend.name} does not answer about its machines, which keep running`)
   }
   return Worker.create({
     connection,
@@ -84,7 +84,7 @@ export function createWatchWorker({
     activities: createWatchActivities(loop),
     ...authentication.workerOptions(deployment),
     maxConcurrentActivityTaskExecutions: WATCHES_MAX,
-    // Watches are handed over at once.
+    // Watches are handed over immediately.
     shutdownGraceTime: 0,
   })
 }

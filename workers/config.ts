@@ -8,54 +8,58 @@ import type { MonthlyLimits } from '../core/treasury'
 import { parseDuration, parseSizeGiB, parseMoney, UnitError } from '../intake/units'
 import { homeOf, readDevNote, type Environment, type Home } from '../storage/home'
 
-/** Everything that a worker needs to know, read once and whole. */
+/** The complete settings of a worker, read once. */
 export interface WorkerConfig {
   home: Home
   temporal: { connection: ClientConnectConfig['connectionOptions']; namespace: string }
   timing: Timing
-  /** Where machines without credentials of their own get theirs for the store. */
+  /** Source of store credentials for machines without their own. */
   grants: GrantSettings
-  /** The backends of the deployment, each ready to be made. */
+  /** The backends of the deployment, each ready to be created. */
   backends: ReadonlyMap<BackendName, Extract<ReadSettings, { create: unknown }>>
   logLevel: LogLevel
-  /** What may be spent in a month. */
+  /** Monthly spending limits. */
   monthly: MonthlyLimits
 }
 
 export interface GrantSettings {
-  /** The role that they take on; the keys of this process are narrowed where there is none. */
+  /** The role to assume; without one, the keys of this process are narrowed. */
   roleArn?: string
-  /** Keys that were made for them, for a server without a token service. */
+  /** Keys created for the machines, for a server without a token service. */
   keys?: { keyId: string; secret: string }
 }
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** Settings of durations: what they set, and what they mean, for the documentation. */
+/** Settings of durations: the field they set, and their meaning for the documentation. */
 export const TIMING_SETTINGS: readonly {
   name: string
   key: keyof Omit<Timing, 'artifactGiBMax'>
   meaning: string
 }[] = [
-  { name: 'CRUCIBLE_LEASE', key: 'leaseMs', meaning: 'how long a machine goes on without hearing from us' },
-  { name: 'CRUCIBLE_DRAIN', key: 'drainMs', meaning: 'time that a workload has to save when it must stop' },
+  {
+    name: 'CRUCIBLE_LEASE',
+    key: 'leaseMs',
+    meaning: 'how long a machine continues without contact to the control plane',
+  },
+  { name: 'CRUCIBLE_DRAIN', key: 'drainMs', meaning: 'time for a workload to save when it must stop' },
   {
     name: 'CRUCIBLE_POWER_OFF',
     key: 'powerOffMs',
-    meaning: 'kept free at the end of every limit for the power-off',
+    meaning: 'reserved at the end of every limit for the power-off',
   },
-  { name: 'CRUCIBLE_BEAT', key: 'beatMs', meaning: 'pace of the signs of life' },
-  { name: 'CRUCIBLE_OBSERVE', key: 'observeMs', meaning: 'pace at which machines are looked at' },
+  { name: 'CRUCIBLE_BEAT', key: 'beatMs', meaning: 'interval between beats' },
+  { name: 'CRUCIBLE_OBSERVE', key: 'observeMs', meaning: 'interval between observations of a machine' },
   {
     name: 'CRUCIBLE_SILENCE',
     key: 'silenceMs',
-    meaning: 'silence of a living machine after which it is given up',
+    meaning: 'silence of a running machine after which it is given up',
   },
   {
     name: 'CRUCIBLE_REGISTRY_WITHIN',
     key: 'registryMs',
-    meaning: 'a registry of which nothing of the image comes for this long is given up',
+    meaning: 'an image download without progress for this long is given up',
   },
   {
     name: 'CRUCIBLE_START_WITHIN',
@@ -65,16 +69,16 @@ export const TIMING_SETTINGS: readonly {
   {
     name: 'CRUCIBLE_CHECKPOINT_QUIET',
     key: 'checkpointQuietMs',
-    meaning: 'a checkpoint unchanged for this long is complete',
+    meaning: 'a checkpoint that is unchanged for this long is complete',
   },
   {
     name: 'CRUCIBLE_GONE_CONFIRM',
     key: 'goneConfirmMs',
-    meaning: 'time between two looks that must find a machine gone',
+    meaning: 'time between the two observations that confirm that a machine is gone',
   },
 ]
 
-/** The settings cannot be used; the message names every problem and what to write instead. */
+/** Invalid settings; the message names every problem and the correction. */
 export class ConfigError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(problems.join('\n'))
@@ -107,11 +111,14 @@ export function readWorkerConfig(env: Environment = process.env): WorkerConfig {
   return config
 }
 
-/** The server that the environment or `temporal.toml` names, else the one of a running `crucible dev`, else Temporal's default. */
+/**
+ * The server that the environment or `temporal.toml` names, otherwise that of a running `crucible dev`, otherwise Temporal's
+ * default.
+ */
 function readTemporal(env: Environment, home: Home): WorkerConfig['temporal'] {
   const { connectionOptions, namespace } = connectionFrom(env, readDevNote(home)?.address ?? 'localhost:7233')
   const { address } = connectionOptions
-  // Workers wait for a server however long it takes to come: one that never can must be told now.
+  // Workers wait for a server indefinitely, so an address that can never work must be refused now.
   if (!ADDRESS_PATTERN.test(address ?? ''))
     throw new ConfigError([`TEMPORAL_ADDRESS is "${address}": write host:port, such as localhost:7233`])
   return { connection: connectionOptions, namespace: namespace ?? 'default' }
@@ -123,7 +130,7 @@ function connectionFrom(env: Environment, otherwise: string): ReturnType<typeof 
     profile.address ??= otherwise
     return toClientOptions(profile)
   } catch (error) {
-    const advice = 'mend the TEMPORAL_* variables or the temporal.toml that they name'
+    const advice = 'correct the TEMPORAL_* variables or temporal.toml'
     throw new ConfigError([
       `The Temporal configuration cannot be read (${(error as Error).message}): ${advice}`,
     ])
@@ -160,7 +167,7 @@ function readTiming(env: Environment, { storeUrl }: Home): Timing {
   return timing
 }
 
-/** Whole GiB, rounded up; `undefined` for what is no size, or nothing. */
+/** Whole GiB, rounded up; `undefined` if it is not a positive size. */
 function sizeGiB(text: string): number | undefined {
   try {
     const gib = Math.ceil(parseSizeGiB(text))
@@ -170,7 +177,7 @@ function sizeGiB(text: string): number | undefined {
   }
 }
 
-/** What to write instead, where the text is no duration that anything can take. */
+/** What to write instead of an unusable duration. */
 function setDuration(
   timing: Timing,
   key: keyof Omit<Timing, 'artifactGiBMax'>,
@@ -181,7 +188,7 @@ function setDuration(
   } catch (error) {
     return error instanceof UnitError ? error.remedy : (error as Error).message
   }
-  return timing[key] > 0 ? undefined : 'write more than nothing, such as 5s'
+  return timing[key] > 0 ? undefined : 'write a positive duration, such as 5s'
 }
 
 function readMonthly(env: Environment): MonthlyLimits {
@@ -217,7 +224,7 @@ function readMonthly(env: Environment): MonthlyLimits {
   }
 }
 
-/** As token services have them: those that are not of AWS leave parts of it empty. */
+/** ARNs of token services: those outside AWS leave some parts empty. */
 const ROLE_ARN_PATTERN = /^arn:[\w-]*:iam:[\w-]*:\w*:role\/[\w+=,.@/-]+$/
 
 function readGrants(env: Environment): GrantSettings {
@@ -237,7 +244,7 @@ function readGrants(env: Environment): GrantSettings {
   if (keyId === undefined && secret === undefined) return roleArn === undefined ? {} : { roleArn }
   if (roleArn !== undefined)
     throw new ConfigError([
-      'CRUCIBLE_GRANT_ROLE and CRUCIBLE_GRANT_ACCESS_KEY_ID are both set: keep the keys only where there is no token service',
+      'CRUCIBLE_GRANT_ROLE and CRUCIBLE_GRANT_ACCESS_KEY_ID are both set: keep the keys only if the server has no token service',
     ])
   if (keyId === undefined || secret === undefined)
     throw new ConfigError([
@@ -281,11 +288,11 @@ function readBackends(env: Environment, { directory }: Home): WorkerConfig['back
   for (const name of names) {
     const read = BACKENDS[name]?.read(settings)
     if (read === undefined)
-      problems.push(`CRUCIBLE_BACKENDS names "${name}": there are ${Object.keys(BACKENDS).join(', ')}`)
+      problems.push(`CRUCIBLE_BACKENDS names "${name}": choose from ${Object.keys(BACKENDS).join(', ')}`)
     else if ('problems' in read) problems.push(...read.problems)
     else backends.set(name, read)
   }
-  if (names.length === 0) problems.push('CRUCIBLE_BACKENDS is empty: name at least one, such as local')
+  if (names.length === 0) problems.push('CRUCIBLE_BACKENDS is empty: list at least one, such as local')
   if (problems.length > 0) throw new ConfigError(problems)
   return backends
 }

@@ -5,7 +5,7 @@ import type { WorkerConfig } from './config'
 
 const RETRY_FIRST_MS = 250
 const RETRY_MAX_MS = 10_000
-/** Said again after this long, so that a log does not fill up while a server is down for a night. */
+/** Repeated after this long, so that a log does not fill up while a server is down for a night. */
 const SAID_AGAIN_MS = 60_000
 
 interface Patience {
@@ -13,7 +13,7 @@ interface Patience {
   signal: AbortSignal
 }
 
-/** Connects to Temporal however long that takes; a worker that starts before its server waits for it. */
+/** Connects to Temporal without a time limit; a worker that starts before its server waits for it. */
 export async function connect(
   { connection }: WorkerConfig['temporal'],
   { logger, signal }: Patience,
@@ -22,7 +22,7 @@ export async function connect(
   return tryOn(() => NativeConnection.connect(connection), { ...patience, isWorthIt: () => true })
 }
 
-/** Does what needs the server's answer, again and again while it gives none: it may go away between connecting and polling. */
+/** Retries a call until the server answers: it may disappear between connecting and polling. */
 export async function untilAnswered<T>(work: () => Promise<T>, patience: Patience): Promise<T> {
   return tryOn(work, { ...patience, isWorthIt: isUnanswered })
 }
@@ -41,7 +41,7 @@ async function tryOn<T>(
       if (!isWorthIt(error)) throw error
       if (performance.now() - saidAtMs > SAID_AGAIN_MS) {
         saidAtMs = performance.now()
-        logger.warn({ error: (error as Error).message }, 'no answer of a Temporal server yet; trying on')
+        logger.warn({ error: (error as Error).message }, 'the Temporal server does not answer yet; retrying')
       }
     }
     await sleep(waitMs, undefined, { signal })
@@ -52,7 +52,7 @@ async function tryOn<T>(
 /** gRPC's `DEADLINE_EXCEEDED` and `UNAVAILABLE`. */
 const UNANSWERED_CODES: readonly unknown[] = [4, 14]
 
-/** The client's errors carry a gRPC code; those of a worker that is made only have words. */
+/** The client's errors carry a gRPC code; those of a new worker only have a message. */
 function isUnanswered(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code, cause } = error as { code?: unknown; cause?: unknown }

@@ -21,16 +21,16 @@ import { SealError } from '../storage/payload-seal'
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 
-/** How long something must have been unowned before it is ended: longer than any list of a provider is stale. */
+/** How long a resource must be unowned before it is ended: longer than any provider's list is stale. */
 export const GARBAGE_GRACE_MS = 5 * 60_000
 const SWEEP_EVERY = '10 minutes'
 
-/** Whose store this is; the first process to ask makes it somebody's. */
+/** The deployment of this store; the first process that asks creates it. */
 export function deploymentOf(store: ObjectStore): Promise<string> {
   return ensureDeployment(store, () => makeDeploymentId(randomInt))
 }
 
-/** The search attributes, on servers that were not started with them. */
+/** Adds the search attributes on servers that were started without them. */
 export async function ensureSearchAttributes(client: Client, namespace: string): Promise<void> {
   const { operatorService } = client.connection as unknown as { operatorService: OperatorService }
   const { customAttributes } = await operatorService.listSearchAttributes({ namespace })
@@ -45,7 +45,7 @@ export async function ensureSearchAttributes(client: Client, namespace: string):
 /** `temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD` */
 const KEYWORD = 2
 
-/** The two calls used, which every kind of connection has. */
+/** The two calls used, which every kind of connection supports. */
 interface OperatorService {
   listSearchAttributes(request: { namespace: string }): Promise<{ customAttributes: Record<string, unknown> }>
   addSearchAttributes(request: {
@@ -55,9 +55,9 @@ interface OperatorService {
 }
 
 /**
- * The schedule of garbage collection, which is also where Temporal keeps the deployment's id. It is made once, while the store is
- * still empty. Where the store already has jobs and Temporal does not know the deployment, a server was reset or the wrong one is
- * meant: then nothing is made, so that nothing is ever ended by mistake.
+ * The schedule of garbage collection, which is also where Temporal stores the deployment's id. Created once, while the store is
+ * still empty. If the store already has jobs but Temporal does not know the deployment, the server was reset or is the wrong one:
+ * then nothing is created, so that nothing is ended by mistake.
  */
 export async function ensureGarbageCollection(
   client: Client,
@@ -67,8 +67,8 @@ export async function ensureGarbageCollection(
   const known = await scheduleOf(client)
   if (known?.deployment === deployment) {
     if (known.isSigned) return addBackends(client, at.backends)
-    // Ours, but changed by somebody without the key. What is signed is made anew, from what this worker knows.
-    logger.warn('the schedule of garbage collection was not signed by this deployment: making it anew')
+    // Ours, but changed without the key. It is rebuilt with signed content from this worker's settings.
+    logger.warn('the schedule of garbage collection was not signed by this deployment: rebuilding it')
     return adoptDeployment(client, at)
   }
   if (known !== undefined) {
@@ -81,7 +81,7 @@ export async function ensureGarbageCollection(
   if ((await store.listFolders(layout.jobs())).length > 0) {
     logger.warn(
       { deployment },
-      'this Temporal server does not know the deployment, though it has jobs: garbage collection is off until `crucible gc --adopt`',
+      'this Temporal server does not know this deployment, which already has jobs: garbage collection is off until `crucible gc --adopt`',
     )
     return
   }
@@ -89,8 +89,8 @@ export async function ensureGarbageCollection(
 }
 
 /**
- * From now on looks at these backends, too. One that is configured no longer stays on the list: something of it may be left, and
- * that nobody looks is told at every look.
+ * Adds these backends to the schedule. A backend that is no longer configured stays on the list: resources may remain, and every
+ * run reports that it is not scanned.
  */
 async function addBackends(client: Client, backends: BackendName[]): Promise<void> {
   const handle = client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID)
@@ -106,12 +106,12 @@ async function addBackends(client: Client, backends: BackendName[]): Promise<voi
   })
 }
 
-/** The deployment that Temporal holds; `undefined` when it holds none. */
+/** The deployment that Temporal holds; `undefined` without one. */
 export async function knownDeployment(client: Client): Promise<string | undefined> {
   return (await scheduleOf(client))?.deployment
 }
 
-/** What the schedule says, and whether this deployment has signed it. */
+/** Content of the schedule, and whether this deployment signed it. */
 async function scheduleOf(client: Client): Promise<{ deployment?: string; isSigned: boolean } | undefined> {
   try {
     const { action } = await client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).describe()
@@ -140,7 +140,7 @@ export async function createGarbageCollection(
         workflowId: WORKFLOW_TYPES.garbageCollection,
         taskQueue: ORCHESTRATOR_QUEUE,
         args: [input],
-        staticSummary: 'ends what nobody owns',
+        staticSummary: 'removes orphaned resources',
       },
     })
   } catch (error) {
@@ -148,7 +148,7 @@ export async function createGarbageCollection(
   }
 }
 
-/** Makes a deployment the server's own, whichever it held before. */
+/** Binds the server to a deployment, whichever it held before. */
 export async function adoptDeployment(
   client: Client,
   at: { deployment: string; backends: BackendName[] },

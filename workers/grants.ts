@@ -12,10 +12,13 @@ import { StoreError, type ObjectStore } from '../storage/store'
 import type { WorkerConfig } from './config'
 import type { SecretIssuer } from './secrets'
 
-/** After a refusal nobody is asked for this part of what a grant holds: hundreds of tries fit, and none of them holds up a watch. */
+/**
+ * After a refusal, no request is sent for this share of a grant's validity: hundreds of tries fit, and none of them delays a
+ * watch.
+ */
 const ASK_AGAIN_PART = 1 / 200
 const ASK_AGAIN_MS_MAX = 10 * SECOND_MS
-/** Of what a grant holds, this part at most is given away for clocks that differ and for the way to the machine. */
+/** At most this share of a grant's validity is reserved for clock skew and for delivery to the machine. */
 const SLACK_PART = 1 / 10
 
 export interface GrantsDeps {
@@ -28,7 +31,7 @@ export interface GrantsDeps {
 
 /** The credentials of machines for the store, from the granter to each attempt, sealed with its key. */
 export class GrantIssuer implements GrantSource {
-  /** As the token service last had it. */
+  /** The token service's last answer. */
   #heldForMs: number | undefined
   #trouble: BackendError | undefined
   #askAgainAtMs = -Infinity
@@ -50,7 +53,7 @@ export class GrantIssuer implements GrantSource {
     return { sealed: sealGrant(this.#keyOf(grantee), grant), endsAtMs: this.#endOf(grant) }
   }
 
-  /** The text of the file that a machine begins with. */
+  /** The text of the file that a machine starts with. */
   async grantFile(grantee: Grantee): Promise<string> {
     return `${JSON.stringify((await this.grant(grantee)).sealed)}\n`
   }
@@ -75,7 +78,7 @@ export class GrantIssuer implements GrantSource {
       if (this.#trouble?.message !== trouble.message)
         logger.warn(
           { error: trouble.message },
-          'machines get no new credentials for the store; they go on with what they have',
+          'machines get no new credentials for the store; they continue with their current ones',
         )
       throw (this.#trouble = trouble)
     }
@@ -92,7 +95,7 @@ export class GrantIssuer implements GrantSource {
   }
 }
 
-/** Twice what a machine may go on for by itself: at half of it, when a grant is renewed, a whole lease still fits. */
+/** Twice the time that a machine may continue alone: when a grant is renewed halfway, a whole lease still fits. */
 function wishMs({ leaseMs, drainMs, powerOffMs }: Timing): number {
   return 2 * (leaseMs + drainMs + powerOffMs + CLOCK_SLACK_MS)
 }
@@ -107,17 +110,17 @@ function troubleOf(error: unknown): BackendError {
   return new BackendError({ class: isTransient ? 'transient' : 'auth', message }, { cause: error })
 }
 
-/** Whoever gives the machines of a backend their credentials; nobody where the store asks for none, or the machines have their own. */
+/** Source of the credentials of a backend's machines; undefined if the store needs none, or the machines have their own. */
 export function granterFor(config: WorkerConfig, name: BackendName, store: ObjectStore): Granter | undefined {
   return config.backends.get(name)?.needsGrants === true ? openGranter(store, config.grants) : undefined
 }
 
-/** Names nobody's job. */
+/** An id that belongs to no job. */
 const PROBE = { jobId: 'job-probe', attempt: 1 }
 
 /**
- * Gets credentials as a machine would get them and looks at the store with them: for how long they can be counted on, and the
- * lease that leaves. Nothing where no machine of the deployment needs any. Throws a `StoreError`.
+ * Gets credentials as a machine would and reads the store with them: how long they are valid, and the lease that this allows.
+ * Undefined if no machine of the deployment needs any. Throws a `StoreError`.
  */
 export async function tryGrants(
   config: WorkerConfig,

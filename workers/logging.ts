@@ -11,7 +11,7 @@ const LEVELS: Readonly<Record<TemporalLevel, LogLevel>> = {
   ERROR: 'error',
 }
 
-/** One JSON object a line, on standard error; `pretty` for people at a terminal. */
+/** One JSON object per line, on standard error; `pretty` for people at a terminal. */
 export function createLogger(options: { level: LogLevel; isPretty: boolean }): PinoLogger {
   if (!options.isPretty) return pino({ level: options.level }, pino.destination(2))
   const target = 'pino-pretty'
@@ -21,22 +21,22 @@ export function createLogger(options: { level: LogLevel; isPretty: boolean }): P
   })
 }
 
-/** Once per process, before any worker: Temporal's own logs, native ones too, go where ours go. */
+/** Once per process, before any worker: Temporal's own logs, native ones included, go to the same place as ours. */
 export function installRuntime(logger: PinoLogger): void {
   Runtime.install({
     logger: temporalLogger(logger),
     telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
-    // Workers stop when we tell them; the CLI has its own idea of Ctrl-C.
+    // We stop workers ourselves; the CLI handles Ctrl-C.
     shutdownSignals: [],
   })
 }
 
-/** What the SDK warns of at every start of a backend's workers, which do activities only. */
+/** The SDK logs this warning at every start of a backend's workers, which only run activities. */
 const AS_INTENDED = 'No workflows registered'
 
 /**
- * One line for a workflow that closed as failed, instead of the SDK's stack trace: a person wants to know which job and why. That an
- * attempt lost its machine is routine. `undefined` for workflows that never fail as intended.
+ * One line for a workflow that closed as failed, instead of the SDK's stack trace: a person wants to know which job and why.
+ * Routine for an attempt that lost its machine. `undefined` for workflows that never fail on purpose.
  */
 function failedWorkflow(meta: LogMetadata = {}): { level: LogLevel; line: string } | undefined {
   const { workflowType, workflowId, error } = meta as Record<string, unknown>
@@ -66,7 +66,7 @@ export function temporalLogger(logger: PinoLogger): Logger {
   }
 }
 
-/** Nanoseconds come as bigint, which JSON does not know. */
+/** Nanoseconds are bigint, which JSON does not support. */
 function plain(meta: LogMetadata | undefined): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(meta ?? {}).map(([key, value]) => [

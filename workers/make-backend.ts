@@ -8,7 +8,7 @@ import type { GrantIssuer } from './grants'
 import { runnerFetcher, runnerLinker } from './runner-program'
 import type { SecretIssuer } from './secrets'
 
-/** One backend of the configuration, made ready. */
+/** One backend of the configuration, ready to use. */
 export async function makeBackend(
   config: WorkerConfig,
   name: BackendName,
@@ -17,7 +17,7 @@ export async function makeBackend(
     deployment: string
     secrets?: SecretIssuer
     grants?: GrantIssuer | undefined
-    /** The store is known to be unwell: the backend's check need not say so again. */
+    /** The store is known to be down: the backend's check need not repeat it. */
     isStoreUnwell?: boolean
   },
 ): Promise<Backend> {

@@ -7,14 +7,14 @@ import { backendQueue } from '../core/queues'
 import { BackendError } from '../backends/errors'
 import { failureFrom } from '../core/failure'
 
-/** Answers this fresh serve all jobs that ask the same; stock read a second ago is as good as stock read now. */
+/** Answers this fresh serve all jobs that ask the same; stock from a second ago is as good as current stock. */
 const FRESH_MS = 1_000
-/** Answers kept, so that a worker asked for a thousand different shapes does not keep them all. */
+/** Limit on cached answers, so that a thousand different requests do not fill the memory. */
 const KEPT_MAX = 100
 
 /**
- * Asks a backend for offers through its own worker, which holds its credentials and its rate limits, by an activity of its own
- * outside any workflow: it leaves nothing in the job's history. Answers are shared for a moment, but for those of `near` backends.
+ * Asks a backend for offers through its own worker, which holds its credentials and its rate limits, by an activity outside any
+ * workflow: it leaves nothing in the job's history. Answers are shared briefly, except those of `near` backends.
  */
 export function offersThroughWorkers(
   client: Client,
@@ -39,17 +39,17 @@ export function offersThroughWorkers(
   return (backend, request, more) =>
     near.includes(backend)
       ? askAnew(backend, request, more)
-      : // Nothing is held for a job where places are not counted.
+      : // Without counted places, nothing is held for a job.
         askShared(backend, request, { pins: more?.pins })
 }
 
 function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFrom> {
   const failure = failureFrom(error)
   if (failure.class !== 'unclassified' || !/timeout|timed out/i.test(failure.message)) return failure
-  return { class: 'capacity', message: `nobody serves it (start one: crucible worker ${backend})` }
+  return { class: 'capacity', message: `no worker is running for it (start one: crucible worker ${backend})` }
 }
 
-/** One question at a time for the same thing, and its answer for all who ask within a moment. */
+/** One request at a time for the same question; its answer serves all callers within a moment. */
 function shared(now: () => number, ask: AskOffers): AskOffers {
   const kept = new Map<string, { answer: Promise<BackendAnswer>; askedAtMs: number }>()
   return (backend, request, more) => {

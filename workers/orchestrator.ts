@@ -25,12 +25,12 @@ export interface OrchestratorDeps {
   store: ObjectStore
   askOffers: AskOffers
   client: Client
-  /** Whose tasks it takes. */
+  /** Deployment whose tasks it accepts. */
   deployment: string
   authentication: Authentication
 }
 
-/** Workflows that a process keeps in memory; beyond that the oldest are dropped and replayed when they are needed again. */
+/** Workflows cached in memory; beyond that, the oldest are dropped and replayed when needed. */
 const CACHED_WORKFLOWS_MAX = 5_000
 
 /** Workflows, planning, decisions and documents, on `ORCHESTRATOR_QUEUE`. */
@@ -38,7 +38,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
   const { config, connection, store, askOffers, client, authentication } = deps
   const now = Date.now
   const limits = config.monthly
-  // Whoever has no limits starts nothing under any, but settles what others have promised.
+  // Without limits, it starts no treasury, but settles reservations made by others.
   const treasury = new Treasury({ client, store, owners: ownersThrough(client), limits })
   const activities: OrchestratorActivities = {
     ...createPlanningActivities({

@@ -2,7 +2,7 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import type { OwnerLookup } from '../activities/garbage/garbage'
 import { attemptWorkflowId, jobWorkflowId } from '../core/queues'
 
-/** Looks owners up by workflow id: a list of open workflows may lag behind, a description never does. */
+/** Looks up owners by workflow id: a list of open workflows may lag behind, a description never does. */
 export function ownersThrough(client: Client): OwnerLookup {
   return async ({ jobId, attempt }) => {
     const workflowId = attempt === undefined ? jobWorkflowId(jobId) : attemptWorkflowId(jobId, attempt)

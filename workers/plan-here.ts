@@ -9,10 +9,10 @@ import { readWorkerConfig } from './config'
 import { deploymentOf } from './deployment'
 import { makeBackend } from './make-backend'
 
-/** As long as a backend's worker is given for the same question. */
+/** The same time that a backend's worker gets for the question. */
 const ANSWER_LIMIT_MS = 20_000
 
-/** The ranking for a job, by the code of the orchestrator's own activity, with the backends asked in this process. */
+/** The ranking for a job, by the orchestrator's own activity code, with the backends asked in this process. */
 export async function planHere(
   environment: Environment,
   spec: JobSpec,

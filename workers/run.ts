@@ -18,7 +18,7 @@ import { createOrchestrator } from './orchestrator'
 import { checkSameDeployment } from './same-deployment'
 import { SecretIssuer } from './secrets'
 
-/** What a process does: `orchestrator`, or the name of a backend. */
+/** Role of a process: `orchestrator`, or the name of a backend. */
 export type Role = string
 
 export const ORCHESTRATOR_ROLE: Role = 'orchestrator'
@@ -32,13 +32,13 @@ export interface RunOptions {
   config: WorkerConfig
   roles: readonly Role[]
   logger: Logger
-  /** Ends the workers in good order: no new tasks, those under way finished or handed over. */
+  /** Stops the workers gracefully: no new tasks; tasks in progress are finished or handed over. */
   signal: AbortSignal
   /** All workers poll. */
   onReady?: () => void
 }
 
-/** Runs workers of some roles in this process until the signal aborts. Throws when one of them cannot go on. */
+/** Runs workers of some roles in this process until the signal aborts. Throws when one of them cannot continue. */
 export async function runWorkers(options: RunOptions): Promise<void> {
   const { config, logger, signal } = options
   closeHome(config.home, process.getuid?.())
@@ -51,7 +51,7 @@ export async function runWorkers(options: RunOptions): Promise<void> {
     try {
       return { connection, workers: await makeWorkers({ ...options, store, deployment, key, connection }) }
     } catch (error) {
-      // Workers that were made hold on to it and to their queues: whatever is made next needs another one.
+      // Existing workers hold on to it and to their queues: anything created next needs another one.
       await connection.close().catch(ignoreHeldConnection)
       throw error
     }
@@ -124,7 +124,7 @@ async function runUntil(signal: AbortSignal, workers: Worker[], onReady?: () => 
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
   }
   signal.addEventListener('abort', stop, { once: true })
-  // One that fails takes the others along: a process that does half of its work helps nobody.
+  // One that fails stops the others: a process that does half of its work helps no one.
   const running = workers.map((worker) =>
     worker.run().catch((error: unknown) => {
       stop()

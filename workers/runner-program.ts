@@ -5,10 +5,10 @@ import { MINUTE_MS } from '../core/time'
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 
-/** The runner as it came with this version, beside the code. */
+/** The runner of this version, shipped with the code. */
 const PROGRAM = join(__dirname, '..', 'runner', 'crucible-runner.pyz')
 
-/** The runner program of this version: puts it into the store once and answers its digest. */
+/** The runner program of this version: uploads it to the store once and returns its digest. */
 export function runnerPublisher(store: ObjectStore, program = PROGRAM): () => Promise<string> {
   let published: Promise<string> | undefined
   const publish = async (): Promise<string> => {
@@ -19,7 +19,7 @@ export function runnerPublisher(store: ObjectStore, program = PROGRAM): () => Pr
   }
   return () => {
     published ??= publish().catch((error: unknown) => {
-      // The next job tries again: a full disk may have been emptied meanwhile.
+      // The next job retries: a full disk may have been freed meanwhile.
       published = undefined
       throw error
     })
@@ -27,7 +27,7 @@ export function runnerPublisher(store: ObjectStore, program = PROGRAM): () => Pr
   }
 }
 
-/** Brings a runner program of any version from the store to a machine's directory. */
+/** Copies a runner program of any version from the store to a machine's directory. */
 export function runnerFetcher(store: ObjectStore): (sha256: string, toPath: string) => Promise<void> {
   return async (sha256, toPath) => {
     if (await store.getFile(layout.runner(sha256), toPath)) return
@@ -35,10 +35,10 @@ export function runnerFetcher(store: ObjectStore): (sha256: string, toPath: stri
   }
 }
 
-/** A machine that was told where its runner is fetches it at once, or is told again. */
+/** A machine downloads its runner immediately after it gets the address, or gets the address again. */
 const READABLE_MS = 15 * MINUTE_MS
 
-/** Where a machine can read a runner program of any version. */
+/** Where a machine can download a runner program of any version. */
 export function runnerLinker(store: ObjectStore): (sha256: string) => Promise<string> {
   return (sha256) => store.readUrl(layout.runner(sha256), READABLE_MS)
 }

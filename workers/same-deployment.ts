@@ -6,15 +6,17 @@ import { knownDeployment } from './deployment'
 export class ForeignDeploymentError extends Error {
   constructor(at: { address: string; known: string; store: ObjectStore; deployment: string }) {
     super(
-      `The Temporal server at ${at.address} belongs to deployment ${at.known}, the store ${at.store.url} to ${at.deployment}. ` +
-        'Name the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE). ' +
-        'If the server was reset or is to change hands: crucible gc --adopt.',
+      `The Temporal server at ${at.address} belongs to deployment ${at.known}, but the store ${at.store.url} to ${at.deployment}. ` +
+        'Use the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE). ' +
+        'If the server was reset or should change deployments, run: crucible gc --adopt.',
     )
     this.name = 'ForeignDeploymentError'
   }
 }
 
-/** Throws `ForeignDeploymentError` before a worker takes its first task, where the server is known to be another deployment's. */
+/**
+ * Throws `ForeignDeploymentError` before a worker takes its first task, if the server is known to belong to another deployment.
+ */
 export async function checkSameDeployment(
   client: Client,
   at: { address: string; store: ObjectStore; deployment: string },

@@ -33,7 +33,7 @@ export class SecretIssuer {
     await this.store.put(layout.attemptSecrets(jobId, attempt), again)
   }
 
-  /** A text about a job's machine, `***` in the place of whatever is a secret of the job. */
+  /** A text about a job's machine, with every secret of the job replaced by `***`. */
   async mask(jobId: string, text: string): Promise<string> {
     const sealed = await this.store.get(layout.secrets(jobId))
     if (sealed === undefined) return text
@@ -43,7 +43,7 @@ export class SecretIssuer {
       .reduce((masked, value) => masked.replaceAll(value, '***'), text)
   }
 
-  /** What the machine of an attempt opens its secrets with, as the text of a key file. */
+  /** The key with which the machine of an attempt opens its secrets, as the text of a key file. */
   keyOf(attemptId: string): string {
     return formatKey(attemptKey(this.key, attemptId)).trim()
   }
@@ -52,13 +52,13 @@ export class SecretIssuer {
     try {
       return openSecrets(key, sealed.toString('utf8'))
     } catch (error) {
-      const message = 'The secrets of the job cannot be opened: client and worker have different keys.'
-      const hint = `Give both the same CRUCIBLE_SECRET_KEY_FILE (here: ${this.keyFile}).`
+      const message = 'The secrets of the job cannot be decrypted: client and worker have different keys.'
+      const hint = `Set both to the same CRUCIBLE_SECRET_KEY_FILE (here: ${this.keyFile}).`
       throw new BackendError({ class: 'auth', message, hint }, { cause: error })
     }
   }
 }
 
 const NONCE_BYTES = 16
-/** As the runner has it: what is shorter would hide half of every text. */
+/** The runner's limit: shorter values would hide half of every text. */
 const MASKED_CHARS_MIN = 4

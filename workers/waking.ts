@@ -2,15 +2,15 @@ import type { Client } from '@temporalio/client'
 import type { Wake } from '../activities/waking'
 import { jobWorkflowId } from '../core/queues'
 
-/** The activity by which a job waits (`core/activities.ts`). */
+/** The activity with which a job waits (`core/activities.ts`). */
 const WAITING = 'planWhenAvailable'
 /** `temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED` */
 const SCHEDULED = 1
 
 /**
- * Ends the pause between two tries of the activity by which a job waits. Temporal does that outside the workflow: no event in its
- * history, no workflow task, and no input that a workflow would have to trust. A server that does not know the call leaves the job to
- * its pause, and so does a job that asks at this moment: Temporal drops the answer of a try that is reset while it runs.
+ * Ends the pause between two tries of the activity with which a job waits. Temporal does that outside the workflow: no event in
+ * its history, no workflow task, and no input that a workflow would have to trust. On a server without the call, the job waits
+ * for its pause; so does a job that asks at this moment, because Temporal drops the answer of a try that is reset while it runs.
  */
 export function wakeThrough(client: Client): Wake {
   const { namespace, identity } = client.options

@@ -9,20 +9,20 @@ import {
   type ExtendRequest,
 } from '../core/messages'
 
-/** What an attempt is told while it runs. */
+/** Orders that an attempt receives while it runs. */
 export interface AttemptOrders {
   /** The first reason counts; a later order can only shorten the window. */
   readonly drain: DrainRequest | undefined
   /** Extensions not yet passed on. */
   readonly limits: Limits[]
   readonly isClosed: boolean
-  /** What the owner wants, as far as the attempt was told. */
+  /** The owner's request, as far as the attempt knows it. */
   wish(): Wish | null
-  /** The machine's reservation ends: the same as an order to save and stop within so long. */
+  /** The machine's reservation ends: equivalent to an order to save and stop within this time. */
   expire(windowMs: number): void
-  /** The budget is reached: the same as an order to save and stop. */
+  /** The budget is reached: equivalent to an order to save and stop. */
   reachBudget(): void
-  /** Nothing more is obeyed: the attempt is over. */
+  /** The attempt is over and obeys no more orders. */
   close(): void
 }
 
@@ -53,7 +53,7 @@ export function attemptOrders({ timing }: AttemptInput): AttemptOrders {
   setHandler(extendSignal, ({ limits }) => void orders.limits.push(limits), {
     description: 'New deadline or budget.',
   })
-  // Cancelled from outside, by hand or with its job: the same as an order to save and stop.
+  // An external cancellation, by hand or with its job, is equivalent to an order to save and stop.
   CancellationScope.current().cancelRequested.catch(() => {
     obey({ reason: 'superseded', windowMs: timing.drainMs })
   })

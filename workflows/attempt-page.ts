@@ -13,7 +13,7 @@ import { headline, money, sentence, warningLines } from './markdown'
 
 const statusQuery = defineQuery<AttemptStatus>(STATUS_QUERY)
 
-/** What an attempt shows of itself: a query, search attributes, and its page in the Temporal UI. */
+/** What an attempt shows about itself: a query, search attributes, and its page in the Temporal UI. */
 export class AttemptPage {
   readonly retries = new Retries()
   private readonly status: AttemptStatus = { state: 'provisioning', reason: 'launching', handle: null }
@@ -84,11 +84,11 @@ export class AttemptPage {
     const { state, reason, handle } = this.status
     const realised = handle?.realised
     const facts = [
-      `asked for: ${order.backend} ${order.capacityType}, at most ${money(order.priceMaxMicroUsdPerHour)} an hour`,
+      `requested: ${order.backend} ${order.capacityType}, at most ${money(order.priceMaxMicroUsdPerHour)} per hour`,
       ...(realised === undefined
         ? []
         : [
-            `got: ${nameInMarkdown(`${realised.capacityType} ${realised.type} ${realised.place}`)}, ${money(realised.priceMicroUsdPerHour)} an hour (\`${handle!.id}\`)`,
+            `machine: ${nameInMarkdown(`${realised.capacityType} ${realised.type} ${realised.place}`)}, ${money(realised.priceMicroUsdPerHour)} per hour (\`${handle!.id}\`)`,
           ]),
       ...(this.costMicroUsd === undefined ? [] : [`cost: ${money(this.costMicroUsd)}`]),
     ]

@@ -15,15 +15,15 @@ import { settleInWindow } from './settlement'
 import { warnJob } from './warn-job'
 
 /**
- * One placement of a job on one machine, from its order to the certainty that the machine has ended. It is never cut short:
- * a cancellation, from whoever, becomes a drain, and everything here runs where cancellation does not reach.
+ * One placement of a job on one machine, from its order until the machine has certainly ended. It is never cut short: every
+ * cancellation becomes a drain, and everything here runs in scopes that cancellation does not reach.
  */
 export async function attempt(input: AttemptInput): Promise<AttemptOutcome> {
   const page = new AttemptPage(input)
   const orders = attemptOrders(input)
   const outcome = await CancellationScope.nonCancellable(() => live(input, page, orders))
   const { end } = outcome.settlement
-  // Temporal's list shows how a workflow closed: an attempt that lost its machine must not look like a success there.
+  // Temporal's list shows how a workflow closed: an attempt that lost its machine must not look successful there.
   if (end.kind === 'failed') {
     const { message } = end.failure
     throw ApplicationFailure.create({ message, type: ATTEMPT_FAILED, nonRetryable: true, details: [outcome] })
@@ -55,7 +55,7 @@ async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrder
   return page.over({ settlement })
 }
 
-/** The pause before the order goes out, cut short when the attempt is told to stop, or to try now. */
+/** The pause before the order goes out, ended early when the attempt is told to stop, or to retry now. */
 async function holdBack({ pause }: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<void> {
   if (pause === undefined) return
   await page.retries.pause(pause.forMs, {
@@ -86,7 +86,7 @@ function settle(
   { orders, handle, end }: { orders: AttemptOrders; handle: MachineHandle | null; end: AttemptEnd | null },
 ): Promise<Settlement> {
   const { order, timing, settleSeq } = input
-  // A drain has had its window; whatever else ends an attempt leaves a machine nothing to wait for, or no runner.
+  // A drain has had its window; any other end of an attempt leaves nothing to wait for on the machine, or no runner.
   const windowMs = end === null || orders.drain !== undefined ? 0 : timing.drainMs
   return settleInWindow({
     ...{ order, windowMs, page },
@@ -101,7 +101,7 @@ function settle(
   })
 }
 
-/** Follows the machine until there is nothing more to follow: how its attempt ended. */
+/** Follows the machine until its attempt ends: how it ended. */
 async function follow(
   input: AttemptInput,
   page: AttemptPage,
@@ -113,7 +113,7 @@ async function follow(
   let isBudgetReached = false
   let warned: RunnerWarning['kind'] | null = null
   let warningsLeft = WARNINGS_TOLD_MAX
-  // Once more should the runner never speak: harmless where it runs, and mends it where it never did.
+  // Repeated if the runner never reports: harmless if it runs, and a fix if it never did.
   let startsLeft = order.runnerStart === 'with-launch' ? 0 : 2
   const start = async (): Promise<AttemptEnd | null> => {
     const answer = await startRunner(input, handle)
@@ -142,7 +142,7 @@ async function follow(
       case 'running':
         isRunning = true
         page.running(handle)
-        // Views read it here and in the runner's beat: a signal to the job would cost five events for each attempt.
+        // Views read it here and in the runner's beat: a signal to the job would cost five events per attempt.
         break
       case 'warned':
         warned = seen.warning?.kind ?? null
@@ -168,17 +168,17 @@ async function follow(
   }
 }
 
-/** Changes of warnings that the pages show: each costs some events, and a runner may change its mind all the time. */
+/** Limit on the changes of warnings shown: each costs some events, and a runner may change its warning often. */
 const WARNINGS_TOLD_MAX = 6
 
 function silence(silentMs: number): AttemptEnd {
-  const message = `The machine runs, but its runner has said nothing for ${formatDuration(silentMs)} while provider and store answered.`
+  const message = `The machine runs, but its runner has been silent for ${formatDuration(silentMs)} while the provider and the store answered.`
   return { kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message, code: 'silent' } }
 }
 
 /**
  * Waits for the order to save and stop, passes it on, and resolves when its window is over without an end of the attempt: the
- * machine is then ended as it is.
+ * machine is then terminated without further waiting.
  */
 async function obeyDrain(
   input: AttemptInput,
@@ -197,7 +197,7 @@ async function obeyDrain(
     if (!isTold)
       await forever(() => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }), page)
     const passedMs = isTold ? Date.now() - beganMs : 0
-    // The runner reads the order at its next look, and powers off at the end of the window.
+    // The runner reads the order at its next poll, and powers off at the end of the window.
     const allowanceMs = Math.max(0, windowMs + timing.powerOffMs + 2 * timing.beatMs - passedMs)
     const isShortened = await condition(
       () => orders.isClosed || (orders.drain?.windowMs ?? 0) < windowMs,
@@ -207,7 +207,7 @@ async function obeyDrain(
       },
     )
     if (orders.isClosed) return new Promise(() => undefined)
-    // The job does not want it to stop: it goes on elsewhere.
+    // The job does not want it to stop: it continues elsewhere.
     if (!isShortened) return reason === 'expired' ? { kind: 'stopped', by: 'expired' } : null
   }
 }
@@ -218,8 +218,8 @@ interface Machine {
 }
 
 /**
- * Where we started the runner by a call we can reach it by one, should it not obey. False where its order to drain has yet to be put:
- * nobody serves the backend, the store did not answer, or there is no time for more.
+ * If we started the runner by a call, we can also reach it by one if it does not obey. False if its order to drain still has to
+ * be written: the backend has no worker, the store did not answer, or no time is left.
  */
 async function tellMachine(
   { order, timing }: AttemptInput,
@@ -239,10 +239,10 @@ async function tellMachine(
   return told.isOnRecord
 }
 
-/** From reading the order to the beat that tells, over a slow line. */
+/** Time from reading the order to the beat that confirms it, over a slow line. */
 const OBEYED_WITHIN_MS = 5_000
 
-/** Puts each new limit where the runner reads it; a limit that could not be put is of no use once the attempt is settled. */
+/** Writes each new limit for the runner; a limit that could not be written is useless once the attempt is settled. */
 async function obeyExtensions(
   input: AttemptInput,
   page: AttemptPage,

@@ -13,12 +13,12 @@ function pairs(attributes: Attributes): { key: (typeof KEYS)[AttributeName]; val
   return Object.entries(attributes).map(([name, value]) => ({ key: KEYS[name as AttributeName], value }))
 }
 
-/** One event, however many attributes. */
+/** One event for any number of attributes. */
 export function setAttributes(attributes: Attributes): void {
   upsertSearchAttributes(pairs(attributes))
 }
 
-/** For the start of a child. */
+/** For starting a child. */
 export function attributesOf(attributes: Attributes): TypedSearchAttributes {
   return new TypedSearchAttributes(pairs(attributes))
 }

@@ -10,8 +10,8 @@ import { mustStop } from './next-order'
 type Finish = Extract<Decision, { kind: 'finish' }>
 
 /**
- * Copies the checkpoint that the job goes on from into its own place, before its first attempt. Trouble with the store is waited
- * out; only where no checkpoint is left does the job end here. A job that is told to stop does not wait for the copy.
+ * Copies the checkpoint from which the job resumes into the job's folder, before its first attempt. Waits while the store has
+ * trouble; the job ends here only if no checkpoint is left. A job that is told to stop does not wait for the copy.
  */
 export async function copyCheckpoint(run: JobRun): Promise<Finish | undefined> {
   const { jobId, source, carry } = run.input
@@ -44,7 +44,7 @@ export async function copyCheckpoint(run: JobRun): Promise<Finish | undefined> {
   await copy.catch((error: unknown) => {
     if (!scope.consideredCancelled) throw error
   })
-  // Trouble with a copy that the job no longer waits for.
+  // An error of a copy that the job no longer waits for.
   run.page.trouble(undefined)
   return end
 }

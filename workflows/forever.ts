@@ -3,10 +3,10 @@ import { failureFrom, type Failure } from '../core/failure'
 import { RETRY_SIGNAL } from '../core/messages'
 import { MINUTE_MS } from '../core/time'
 
-/** Pauses between tries of something that must be done in any case: soon at first, then seldom enough to cost little history. */
+/** Pauses between tries of a step that must happen: soon at first, then rarely enough to need little history. */
 const PAUSES_MS = [10_000, MINUTE_MS, 10 * MINUTE_MS]
 
-/** Where trouble is shown while something is tried again. */
+/** Shows trouble while a step is retried. */
 export interface TroublePage {
   /** Missing once the trouble is over. */
   trouble(failure: Failure | undefined): void
@@ -15,15 +15,15 @@ export interface TroublePage {
 
 const retrySignal = defineSignal(RETRY_SIGNAL)
 
-/** How often somebody asked the workflow to try again at once, instead of after a pause. */
+/** Counts requests to retry immediately instead of after a pause. */
 export class Retries {
   asked = 0
 
   constructor() {
-    setHandler(retrySignal, () => void (this.asked += 1), { description: 'Cut the present pause short.' })
+    setHandler(retrySignal, () => void (this.asked += 1), { description: 'Skip the current pause.' })
   }
 
-  /** Waits, until somebody asks for a retry or `isOver` says that there is nothing left to wait for. */
+  /** Waits until a retry is requested or `isOver` says that there is nothing left to wait for. */
   async pause(forMs: number, { summary, isOver = () => false }: PauseOptions): Promise<void> {
     const { asked } = this
     await condition(() => this.asked > asked || isOver(), forMs, { summary })
@@ -36,8 +36,8 @@ interface PauseOptions {
 }
 
 /**
- * A promise that is awaited later. A rejection that comes before would be an unhandled one: it fails the workflow task, and every replay
- * meets it again, so that the workflow never goes on.
+ * A promise that is awaited later. An earlier rejection would be unhandled: it fails the workflow task, and every replay repeats
+ * it, so that the workflow could never continue.
  */
 export function kept<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined)
@@ -45,8 +45,8 @@ export function kept<T>(promise: Promise<T>): Promise<T> {
 }
 
 /**
- * Does what must not be given up, such as making sure that a machine has ended, until it is done. Temporal retries the activity
- * for as long as its trouble lasts; what reaches this loop is rare, such as an activity for which no worker came for a day.
+ * Does a step that must not be given up, such as making sure that a machine has ended, until it succeeds. Temporal retries the
+ * activity while its trouble lasts; errors that reach this loop are rare, such as an activity without a worker for a day.
  */
 export async function forever<T>(work: () => Promise<T>, page: TroublePage): Promise<T> {
   for (let tries = 0; ; tries++) {
@@ -59,11 +59,11 @@ export async function forever<T>(work: () => Promise<T>, page: TroublePage): Pro
       page.trouble(failureFrom(error))
     }
     const pauseMs = PAUSES_MS[Math.min(tries, PAUSES_MS.length - 1)]!
-    await page.retries.pause(pauseMs, { summary: 'trouble: trying again' })
+    await page.retries.pause(pauseMs, { summary: 'trouble: retrying' })
   }
 }
 
-/** The same, given up once `isOver` says that it is of no use any more. */
+/** The same, given up once `isOver` says that it is no longer useful. */
 export async function foreverUntil(
   isOver: () => boolean,
   work: () => Promise<void>,
@@ -79,8 +79,8 @@ export async function foreverUntil(
 }
 
 /**
- * A step as a local activity, which costs one event. Should that fail, as an ordinary activity: a local one that is retried keeps the
- * workflow from hearing signals and adds events for as long as it lasts.
+ * A step as a local activity, which costs one event. If that fails, as an ordinary activity: a local one that is retried keeps
+ * the workflow from receiving signals and adds events while it lasts.
  */
 export async function localThenOrdinary<T>(
   { local, ordinary }: { local: () => Promise<T>; ordinary: () => Promise<T> },

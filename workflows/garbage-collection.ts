@@ -5,25 +5,25 @@ import type { GarbageCollectionInput, GarbageCollectionResult, GarbageVerdict } 
 import { backendQueue, ORCHESTRATOR_QUEUE } from '../core/queues'
 
 /**
- * Ends what nobody owns: one look at every backend and at the store, a grace, and a second look that ends what was unowned both
- * times. Runs on a Temporal Schedule, and by hand.
+ * Ends orphaned resources: a scan of every backend and of the store, a grace period, and a second scan that ends what was
+ * orphaned both times. Runs on a Temporal Schedule, and by hand.
  */
 export async function garbageCollection(input: GarbageCollectionInput): Promise<GarbageCollectionResult> {
-  const first = await lookEverywhere(input, { summary: 'look for what nobody owns', candidatesOf: () => [] })
+  const first = await lookEverywhere(input, { summary: 'find orphaned resources', candidatesOf: () => [] })
   const candidates = first.filter(({ action }) => action === 'would-end')
   if (input.isDryRun || candidates.length === 0) return { verdicts: first }
-  await sleep(input.graceMs, { summary: 'grace before anything is ended' })
+  await sleep(input.graceMs, { summary: 'grace period before anything is removed' })
   const candidatesOf = (backend: string): string[] =>
     candidates.filter((each) => each.backend === backend).map(({ id }) => id)
-  const look = { summary: 'end what still nobody owns', candidatesOf, youngMs: input.graceMs }
+  const look = { summary: 'remove what is still orphaned', candidatesOf, youngMs: input.graceMs }
   return { verdicts: await lookEverywhere(input, look) }
 }
 
 interface Look {
   summary: string
-  /** Ids found unowned the last time, by backend. */
+  /** Ids found unowned by the last scan, by backend. */
   candidatesOf: (backend: string) => string[]
-  /** By the provider's clock as well, nothing is ended sooner. */
+  /** Nothing younger than this by the provider's clock is ended either. */
   youngMs?: number
 }
 
@@ -42,7 +42,7 @@ async function lookEverywhere(
   return (await Promise.all(looks)).flat()
 }
 
-/** Stands in the place of a backend's name. */
+/** Used in place of a backend's name. */
 const STORE = 'store'
 
 type Looks = Pick<BackendActivities, 'collectGarbage'> & Pick<OrchestratorActivities, 'collectStoreGarbage'>
@@ -59,7 +59,7 @@ function looking(taskQueue: string, summary: string): Looks {
   })
 }
 
-/** One that cannot be asked must not keep the others from being swept. */
+/** A backend that does not answer must not keep the others from being swept. */
 async function asked(backend: string, look: () => Promise<GarbageVerdict[]>): Promise<GarbageVerdict[]> {
   try {
     return await look()
@@ -75,7 +75,7 @@ function unasked(backend: string, reason: string): GarbageVerdict {
     kind: 'backend',
     id: '',
     owner: '',
-    description: 'could not be asked',
+    description: 'did not answer',
     action: 'failed',
     reason,
   }

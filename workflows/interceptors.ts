@@ -20,8 +20,8 @@ import {
 import { kept } from './forever'
 
 /**
- * Whether the worker has the deployment's key, and so refuses what was not signed with it. Put before the bundle by
- * `workers/bundle.ts`; missing where histories are replayed without a server.
+ * Whether the worker has the deployment's key, and so refuses input that was not signed with it. `workers/bundle.ts` puts it in
+ * front of the bundle; missing when histories are replayed without a server.
  */
 declare const crucibleRequiresSeals: boolean | undefined
 
@@ -81,9 +81,9 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
     next({ ...input, args })
   },
 
-  // Not async: one more tick of promises would change the order of commands that running jobs have on record.
+  // Not async: one more promise tick would change the order of commands in the histories of running jobs.
   handleUpdate(input, next) {
-    // An update without a validator gets here unchecked.
+    // An update without a validator arrives here unchecked.
     const { args, problem } = openedUpdate(input)
     if (problem === undefined) return next({ ...input, args })
     return Promise.reject(refuse(`the update ${input.name}`, problem))
@@ -96,7 +96,7 @@ function openedUpdate(input: { args: unknown[]; name: string; updateId: string }
   return opened(input.args, (stamp) => updateProblem(stamp, { name, updateId, runStartedAtMs }))
 }
 
-/** A result that no worker of this deployment has given. */
+/** A result that no worker of this deployment produced. */
 function checkResult<T>(of: string, value: T): T {
   const problem = refusalOf(value)
   if (problem === undefined) return value
@@ -121,7 +121,7 @@ const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({
     const stamp: Stamp = { kind: 'child', name, run: workflowInfo().runId }
     const args = stamped(options.args ?? [], stamp)
     const [started, result] = await next({ ...input, options: { ...options, args } })
-    // Whoever started the child may never ask for its result.
+    // The parent may never ask for the child's result.
     const checked = kept(result.then((value) => checkResult(name, value)))
     return [started, checked]
   },

@@ -35,12 +35,12 @@ const interruptUpdate = defineUpdate<UpdateReceipt, [InterruptUpdate]>(INTERRUPT
 const cancelNowUpdate = defineUpdate<UpdateReceipt>(CANCEL_NOW_UPDATE)
 const warningSignal = defineSignal<[WarningNotice]>(WARNING_SIGNAL)
 
-/** What is left of a drain when somebody cannot wait: time for a signal handler, not for an upload. */
+/** Drain window for an impatient owner: enough for a signal handler, not for an upload. */
 const CANCEL_NOW_WINDOW_MS = 5_000
-/** The same for a workload that was asked to save before. */
+/** The same for a workload that was already told to save. */
 const ASKED_BEFORE_WINDOW_MS = 2_000
 
-/** Everything that a job can be told. Validators run before anything is accepted, so a refused command leaves no trace. */
+/** The commands of a job. Validators run before anything is accepted, so a refused command leaves no trace. */
 export function listen(run: JobRun): void {
   const { page, stopRequests } = run
   const drainMs = (): number => (run.isResolved ? run.resolved.timing : DEFAULT_TIMING).drainMs
@@ -98,7 +98,7 @@ export function listen(run: JobRun): void {
 
   setHandler(interruptUpdate, (update) => interrupt(run, update), {
     validator: (update: InterruptUpdate) => refuseInterruption(run, update),
-    description: 'Take the machine of a rehearsal back, as its provider would.',
+    description: 'Interrupt the machine of a rehearsal, as its provider would.',
   })
 
   setHandler(warningSignal, (notice) => page.warned(notice), { description: 'What the runner warns of.' })
@@ -116,7 +116,7 @@ async function interrupt(run: JobRun, { attempt, noticeMs }: InterruptUpdate): P
   return { message: `The machine of attempt ${attempt} ${interruptionInWords(noticeMs)}.` }
 }
 
-/** Where months and owners have budgets, the money comes from there first. */
+/** If months and owners have budgets, reserve the money there first. */
 async function havePromised(run: JobRun, microUsd: number): Promise<void> {
   const { jobId, owner } = run.input
   await condition(() => run.isResolved || run.page.isOver)
@@ -127,7 +127,7 @@ async function havePromised(run: JobRun, microUsd: number): Promise<void> {
     CancellationScope.nonCancellable(() => orchestrator.promiseBudget({ jobId, owner, month, microUsd })),
   )
   await promised.catch((error: unknown) => refuse(failureFrom(error).message))
-  // It may have ended meanwhile, and its money gone back.
+  // The job may have ended meanwhile and released its money.
   refuseWhenOver(run)
 }
 
@@ -139,12 +139,12 @@ function refuseWhenOver({ page }: JobRun): void {
   if (page.isOver) refuse(`The job is over (${page.status.state}).`)
 }
 
-/** Nothing takes the machine of a job away that somebody counts on. */
+/** Never interrupts a machine that someone relies on. */
 function refuseInterruption({ input, page }: JobRun, { attempt, noticeMs }: InterruptUpdate): void {
-  if (input.isRehearsal !== true) refuse('Only a job of `crucible rehearse` can be interrupted so.')
+  if (input.isRehearsal !== true) refuse('Only a job of `crucible rehearse` can be interrupted this way.')
   if (page.isOver) refuse(`The job is over (${page.status.state}).`)
   const last = page.status.attempts.at(-1)
-  if (last?.number !== attempt || last.endedAtMs !== undefined) refuse(`Attempt ${attempt} does not run.`)
+  if (last?.number !== attempt || last.endedAtMs !== undefined) refuse(`Attempt ${attempt} is not running.`)
   if (noticeMs !== null && !(Number.isSafeInteger(noticeMs) && noticeMs >= 0))
     refuse('The notice must be whole milliseconds, or null for none.')
 }
@@ -154,36 +154,35 @@ function refuseMove(run: JobRun): void {
   const { present } = run.stopRequests
   if (present !== null && present !== 'migrated') refuse('The job is being stopped and cannot be moved.')
   const { state } = run.page.status
-  if (state !== 'running' && state !== 'provisioning')
-    refuse(`There is nothing to move: the job is ${state}.`)
+  if (state !== 'running' && state !== 'provisioning') refuse(`Nothing to move: the job is ${state}.`)
 }
 
 function refuseExtension(run: JobRun, { deadlineAtMs, budgetMicroUsd }: ExtendUpdate): void {
   refuseWhenOver(run)
   if (run.stopRequests.present !== null && run.stopRequests.present !== 'migrated') {
-    refuse('The job is being stopped; submit a new one from it (crucible submit --from).')
+    refuse('The job is being stopped; continue it as a new job (crucible submit --from).')
   }
   if (deadlineAtMs === undefined && budgetMicroUsd === undefined)
-    refuse('Give a new deadline or a new budget.')
+    refuse('Set a new deadline or a new budget.')
   if (deadlineAtMs !== undefined && !(deadlineAtMs > Date.now())) {
-    refuse(`The deadline ${formatInstant(deadlineAtMs)} has passed already.`)
+    refuse(`The deadline ${formatInstant(deadlineAtMs)} has already passed.`)
   }
   if (deadlineAtMs !== undefined) refuseTooSoon(run, deadlineAtMs)
   const { spentMicroUsd } = run.page.status
   if (budgetMicroUsd !== undefined && !(budgetMicroUsd > spentMicroUsd)) {
     refuse(
-      `The budget ${formatUsd(budgetMicroUsd)} is not above the ${formatUsd(spentMicroUsd)} spent already.`,
+      `The budget ${formatUsd(budgetMicroUsd)} is not more than the ${formatUsd(spentMicroUsd)} already spent.`,
     )
   }
 }
 
-/** A machine must save and power off before the deadline; a deadline sooner than that would stop the job at once. */
+/** A machine must save and power off before the deadline; an earlier deadline would stop the job immediately. */
 function refuseTooSoon(run: JobRun, deadlineAtMs: number): void {
   const { drainMs, powerOffMs } = run.isResolved ? run.resolved.timing : DEFAULT_TIMING
   const neededMs = drainMs + powerOffMs
   if (deadlineAtMs - Date.now() > neededMs) return
   refuse(
-    `The deadline ${formatInstant(deadlineAtMs)} is too soon: saving and stopping take up to ${formatDuration(neededMs)}. Give a later one, or cancel the job.`,
+    `The deadline ${formatInstant(deadlineAtMs)} is too soon: saving and stopping take up to ${formatDuration(neededMs)}. Set a later one, or cancel the job.`,
   )
 }
 

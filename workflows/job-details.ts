@@ -7,10 +7,10 @@ import { nameInMarkdown } from '../core/markdown'
 import { formatDuration, formatInstant } from '../core/time'
 import { headline, isSaidBy, money, sentence, warningLines } from './markdown'
 
-/** Attempts on the page; the server keeps 20,000 bytes of details. */
+/** Attempts shown; the server keeps 20,000 bytes of details. */
 const ATTEMPTS_ON_PAGE_MAX = 12
 
-/** The job's page in the Temporal UI, in markdown. Nothing in it changes between two events of the workflow. */
+/** The job's page in the Temporal UI, in Markdown. Its content only changes with an event of the workflow. */
 export function jobDetails(status: JobStatus): string {
   const { state, reason, message, attempts, checkpoint } = status
   const facts = [
@@ -28,7 +28,7 @@ export function jobDetails(status: JobStatus): string {
     ...facts.map((fact) => `- ${fact}`),
     ...(isFinal(state) || status.placementReasons.length === 0
       ? []
-      : ['', `**Why here:** ${sentence(status.placementReasons.join('; '))}`]),
+      : ['', `**Chosen because:** ${sentence(status.placementReasons.join('; '))}`]),
     ...warningOf(attempts.at(-1)),
     ...(attempts.length === 0 ? [] : ['', '**Attempts**', '', ...listOf(attempts)]),
     ...continuationLine(status),
@@ -41,15 +41,15 @@ function continuationLine(status: JobStatus): string[] {
   const continuation = continuationOf(status)
   if (continuation === null) return []
   const { command, step } = continuation
-  return ['', `${step === null ? 'Start over' : `Go on from step ${step}`}: \`${command}\``]
+  return ['', `${step === null ? 'Start over' : `Resume from step ${step}`}: \`${command}\``]
 }
 
-/** A running number is no step. */
+/** A running number is not a step. */
 function stepOf({ id, step, isStepKnown }: Checkpoint): string {
   return isStepKnown === false ? id : `step ${step}`
 }
 
-/** What the runner of the newest attempt warned of last. */
+/** The last warning of the newest attempt's runner. */
 function warningOf(last: AttemptRecord | undefined): string[] {
   return last?.warning === undefined ? [] : warningLines(last.warning.text, ` (attempt ${last.number})`)
 }
@@ -66,16 +66,16 @@ function lineOf(attempt: AttemptRecord): string {
       : nameInMarkdown(`${backend} ${realised.capacityType} ${realised.type}`),
     ...(realised === undefined || realised.capacityType === capacityType
       ? []
-      : [`asked for ${capacityType}`]),
+      : [`requested ${capacityType}`]),
     ...(launchedAtMs === undefined || endedAtMs === undefined
       ? []
       : [formatDuration(endedAtMs - launchedAtMs), money(attempt.costMicroUsd)]),
     ...(stepsLost ? [`${stepsLost} steps lost`] : []),
   ]
-  // The job is not told how far an attempt has come before it is over: the attempt's own page says that.
+  // The job does not know an attempt's progress before its end: the attempt's own page shows it.
   if (state === 'provisioning')
-    return `**under way** on ${facts.join(', ')}${attempt.reason === 'launching' ? '' : `: ${sentence(attempt.reason)}`}`
-  // A reason that begins with the state's own word says it once.
+    return `**in progress** on ${facts.join(', ')}${attempt.reason === 'launching' ? '' : `: ${sentence(attempt.reason)}`}`
+  // A reason that starts with the state's name says it once.
   const why = attempt.reason.replace(`${state}: `, '')
   return `**${state}** on ${facts.join(', ')}${isSaidBy(state, why) ? '' : `: ${sentence(why)}`}`
 }

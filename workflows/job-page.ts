@@ -20,11 +20,11 @@ import { jobDetails } from './job-details'
 
 const statusQuery = defineQuery<JobStatus>(STATUS_QUERY)
 
-/** A job's one state: the query, the search attributes and the page in the Temporal UI show it. */
+/** The one state of a job: the query, the search attributes and the page in the Temporal UI show it. */
 export class JobPage {
   readonly status: JobStatus
   readonly retries = new Retries()
-  /** The index does not have the newest state yet. */
+  /** The search attributes do not have the newest state yet. */
   private isBehind = false
 
   constructor(input: JobInput) {
@@ -50,7 +50,7 @@ export class JobPage {
     this.show()
   }
 
-  /** For the record: trouble of the moment is none of the job's end. */
+  /** For the record: temporary trouble is not part of a job's end. */
   get settledStatus(): JobStatus {
     const status = { ...this.status }
     delete status.trouble
@@ -61,47 +61,47 @@ export class JobPage {
     return isFinal(this.status.state)
   }
 
-  /** One change of state, one event. A state already there changes only in its words. */
+  /** One event per change of state. The same state again only updates the words. */
   move(state: JobState, reason: JobReason, message: string): void {
     const { status } = this
     if (status.state !== state && !JOB_TRANSITIONS[status.state].includes(state)) return
     const isNews = status.state !== state || status.reason !== reason || this.isBehind
     Object.assign(status, { state, reason, message })
-    // Nowhere, for the moment.
+    // Currently on no backend.
     if (state === 'recovering') status.placementReasons = []
     if (isNews) this.publish({ state, reason })
     this.show()
   }
 
-  /** Between two attempts. It leaves the index to the next step, which mostly comes in the same task of the workflow. */
+  /** Between two attempts. Leaves the search attributes to the next step, which usually comes in the same workflow task. */
   recovering(reason: JobReason, message: string): void {
     Object.assign(this.status, { state: 'recovering', reason, message, placementReasons: [] })
     this.isBehind = true
     this.show()
   }
 
-  /** Words only: for what needs no event of its own. */
+  /** Updates only the words, without an event. */
   say(reason: JobReason, message: string): void {
     Object.assign(this.status, { reason, message })
     this.show()
   }
 
-  /** The checkpoint that the job goes on from is among its own now. */
+  /** The checkpoint to resume from is now among the job's own. */
   copied({ checkpoint }: CopyOutcome): void {
     this.status.checkpoint = checkpoint
     this.say('planning', 'Looking for a place.')
   }
 
   /**
-   * An attempt is placed; whether its machine is there and its workload runs is on the attempt's own page, and views join it. With a pause
-   * before its order goes out the reason is that of the pause.
+   * An attempt is placed; the attempt's own page shows whether its machine exists and its workload runs, and views combine both.
+   * During a pause before its order, the reason is that of the pause.
    */
   begin(order: Order, reasons: string[], pause?: Pause): void {
     const { status } = this
     const attempt = attemptOf(order, pause && Date.now() + pause.forMs)
     const words: Pick<JobStatus, 'reason' | 'message'> =
       pause === undefined
-        ? { reason: 'under-way', message: `Attempt ${order.attempt} is under way.` }
+        ? { reason: 'under-way', message: `Attempt ${order.attempt} is in progress.` }
         : {
             reason: pause.reason,
             message: `${pause.message} Attempt ${order.attempt} ${attempt.reason}.`,
@@ -143,7 +143,7 @@ export class JobPage {
   trouble(failure: Failure | undefined): void {
     if (failure === undefined) delete this.status.trouble
     else this.status.trouble = failure.message
-    // Trouble may last, and the index is to be right meanwhile.
+    // Trouble may last, and the search attributes must be right meanwhile.
     const { state, reason } = this.status
     if (this.isBehind) this.publish({ state, reason })
     this.show()
@@ -169,5 +169,5 @@ const STOPPING: Readonly<Record<DrainReason, [JobReason, string]>> = {
   deadline: ['deadline-reached', 'The deadline is near: the workload saves and stops.'],
   budget: ['budget-reached', 'The budget is nearly used up: the workload saves and stops.'],
   expired: ['reservation-ended', 'The reservation of its machine ends: the workload saves first.'],
-  superseded: ['attempt-ended-by-hand', 'The attempt was ended by hand.'],
+  superseded: ['attempt-ended-by-hand', 'The attempt was terminated by hand.'],
 }

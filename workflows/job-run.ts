@@ -9,7 +9,7 @@ import { StopRequests } from './stop-requests'
 /** Record numbers 0 and 1 are the submission and the resolved spec. */
 const FIRST_FREE_SEQ = 2
 
-/** Something for a while, with the workflow's own instant at which it ends. */
+/** A temporary value, with the workflow time at which it ends. */
 type Until<T> = T & { untilMs: number }
 
 /** Everything that a job carries from one step to the next. */
@@ -17,9 +17,9 @@ export class JobRun {
   readonly page: JobPage
   readonly stopRequests = new StopRequests()
   ledger: Ledger
-  /** Counts up with every new deadline or budget. */
+  /** Incremented with every new deadline or budget. */
   limitsVersion = 0
-  /** What the job's orders have pinned; missing before the first that pins anything. */
+  /** What the job's orders have pinned; missing before the first pin. */
   pins: Record<BackendName, Pins> | undefined
   private held: Until<Pause> | undefined
   private avoided: Until<Avoidance>[]
@@ -54,19 +54,19 @@ export class JobRun {
     return this.page.status.attemptsTotal + 1
   }
 
-  /** Hands out the numbers of the record; a repeated activity gets the same one from history. */
+  /** Assigns the numbers of the record; a retried activity gets the same one from history. */
   nextSeq(): number {
     return this.recordSeq++
   }
 
-  /** What is still to be avoided, with the time that is left of it. */
+  /** What to avoid, with the remaining time. */
   avoid(): Avoidance[] {
     const nowMs = Date.now()
     this.avoided = this.avoided.filter(({ untilMs }) => untilMs > nowMs)
     return this.avoided.map(({ untilMs, offerKey, why }) => ({ offerKey, why, forMs: untilMs - nowMs }))
   }
 
-  /** What is left of the pause before the next order. */
+  /** The remaining pause before the next order. */
   get pause(): Pause | undefined {
     if (this.held === undefined) return undefined
     const { untilMs, reason, message } = this.held
@@ -74,7 +74,7 @@ export class JobRun {
     return forMs > 0 ? { forMs, reason, message } : undefined
   }
 
-  /** The first order that pins something pins it for good, unless a later one had to do without. */
+  /** The first order that pins something pins it permanently, unless a later order had to replace it. */
   pin({ backend, offers: [offer] }: Order): void {
     if (offer?.pins !== undefined)
       this.pins = { ...this.pins, [backend]: { ...this.pins?.[backend], ...offer.pins } }

@@ -26,8 +26,8 @@ import { nextOrder } from './next-order'
 type Finish = Extract<Decision, { kind: 'finish' }>
 
 /**
- * A job from its submission to its end: resolve, then plan, attempt, settle, decide, until it is finished. Cancellation is a
- * wish like the others: it lets the running attempt save and stop first.
+ * A job from submission to end: resolve, then plan, attempt, settle, decide, until it is finished. Cancellation is a request like
+ * the others: it lets the running attempt save and stop first.
  */
 export async function job(input: JobInput): Promise<JobResult> {
   const run = new JobRun(input)
@@ -38,7 +38,7 @@ export async function job(input: JobInput): Promise<JobResult> {
   })
 }
 
-/** How a job ends, and its last attempt's settlement where there was one. */
+/** How a job ends, and the settlement of its last attempt if there was one. */
 interface Ending {
   end: Finish
   settlement?: Settlement
@@ -62,8 +62,8 @@ async function live(run: JobRun): Promise<Ending> {
 }
 
 /**
- * Whatever would close the workflow without a word finishes the job instead: its record is completed, its secrets are deleted and its
- * promised money is released. An error of our own code does not close a workflow: a worker with mended code goes on.
+ * Errors that would close the workflow silently finish the job instead: its record is completed, its secrets are deleted and its
+ * reserved money is released. A bug in our code does not close a workflow: a worker with corrected code continues it.
  */
 function lastWord(error: unknown): Ending {
   if (!(error instanceof TemporalFailure)) throw error
@@ -74,7 +74,7 @@ function lastWord(error: unknown): Ending {
   }
 }
 
-/** The spec checked by a worker, unless an earlier run has done it. Answers why the job cannot run, if it cannot. */
+/** Has a worker check the spec, unless an earlier run has done it. Returns why the job cannot run, if it cannot. */
 async function resolve(run: JobRun): Promise<Finish | undefined> {
   if (run.isResolved) return undefined
   return forever(async () => {
@@ -128,7 +128,7 @@ function keysOf(offer: Parameters<typeof offerKey>[0]): NonNullable<DecideInput[
   return { offerKey: offerKey(offer), placeKey: placeKey(offer) }
 }
 
-/** A long life of many attempts starts a fresh history between two of them. */
+/** After many attempts, the job starts a fresh history between two of them. */
 async function continueFresh(run: JobRun): Promise<void> {
   if (!workflowInfo().continueAsNewSuggested || run.stopRequests.present !== null) return
   await condition(allHandlersFinished)

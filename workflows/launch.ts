@@ -9,17 +9,17 @@ import { CLOCK_SLACK_MS } from '../core/time'
 import { budgetReserveMs } from '../core/timing'
 import { on, orchestrator, starting } from './activities'
 
-/** What became of an order. */
+/** The outcome of an order. */
 export type Launched =
   | { kind: 'machine'; handle: MachineHandle }
-  /** No machine, as far as anybody knows; the settlement makes sure. */
+  /** No known machine; the settlement makes sure. */
   | { kind: 'nothing'; handle: null; end: AttemptEnd }
-  /** The order never reached anybody: settled already. */
+  /** The order was never sent: settled already. */
   | { kind: 'untouched'; settlement: Settlement }
 
 type Answer = { kind: 'machine'; handle: MachineHandle } | { kind: 'nothing'; handle: null; end: AttemptEnd }
 
-/** Sends the order and settles what came of it. Nothing here judges; an effect whose outcome is unknown is looked for. */
+/** Sends the order and determines its outcome. No policy here; an effect with an unknown outcome is looked up. */
 export async function launch(input: AttemptInput): Promise<Launched> {
   const { order, launchSeq } = input
   let outcome: LaunchOutcome
@@ -35,7 +35,7 @@ export async function launch(input: AttemptInput): Promise<Launched> {
   return outcome.kind === 'unconfirmed' ? look(input, outcome.findAfterMs) : answerOf(outcome)
 }
 
-/** Whatever went wrong on the way: the settlement finds out what it left. */
+/** After any error on the way, the settlement finds leftovers. */
 export function failedLaunch(error: unknown): Launched {
   return nothing(failureFrom(error))
 }
@@ -48,29 +48,29 @@ function nothing(failure: Failure): Answer {
   return { kind: 'nothing', handle: null, end: { kind: 'failed', isLaunched: false, failure } }
 }
 
-/** Looks for the machine of an order whose answer is lost. Duplicates are ended by the settlement. */
+/** Finds the machine of an order whose answer is lost. The settlement ends duplicates. */
 async function look({ order }: AttemptInput, findAfterMs: number): Promise<Answer> {
   let waitMs = findAfterMs
   for (;;) {
-    if (waitMs > 0) await sleep(waitMs, { summary: 'until the launch can be looked for' })
+    if (waitMs > 0) await sleep(waitMs, { summary: 'until the launch can be looked up' })
     const found = await on(order.backend).verbs.find({ order })
     switch (found.kind) {
       case 'found':
         return { kind: 'machine', handle: found.handles[0]! }
       case 'absent':
-        return nothing({ class: 'transient', message: 'The launch was sent, and came to nothing.' })
+        return nothing({ class: 'transient', message: 'The launch was sent, but produced no machine.' })
       case 'unsettled':
         waitMs = found.againInMs
     }
   }
 }
 
-/** Nobody serves the backend: no capacity, as far as the job is concerned. */
+/** The backend has no worker: for the job, that is missing capacity. */
 async function unserved({ order, settleSeq: recordSeq }: AttemptInput): Promise<Launched> {
   const failure: Failure = {
     class: 'capacity',
-    message: `No worker serves ${order.backend}.`,
-    hint: `Start one: crucible worker ${order.backend}.`,
+    message: `No worker is running for ${order.backend}.`,
+    hint: `Start one: \`crucible worker ${order.backend}\`.`,
   }
   const end: AttemptEnd = { kind: 'failed', isLaunched: false, failure }
   const { settlement } = await orchestrator.withdraw({ order, end, recordSeq })
@@ -78,8 +78,8 @@ async function unserved({ order, settleSeq: recordSeq }: AttemptInput): Promise<
 }
 
 /**
- * Asks a machine that was launched without its runner to start it, for as long as a runner may start at all. Unanswered is not
- * refused: it may have started all the same, and the watch tells.
+ * Asks a machine that was launched without its runner to start it, while a runner may still start. No answer is not a refusal: it
+ * may have started anyway, and the watch shows.
  */
 export async function startRunner(
   { order, timing }: AttemptInput,
@@ -87,7 +87,7 @@ export async function startRunner(
 ): Promise<'started' | 'unanswered' | AttemptEnd> {
   const sinceMs = Date.now() - handle.launchedAtMs
   const usefulMs = Math.max(timing.startWithinMs - sinceMs, timing.silenceMs)
-  // Of a machine without a runner the watch tells when its money is used up.
+  // For a machine without a runner, the watch reports when its money is used up.
   const withinMs = Math.min(usefulMs, paidForMs({ order, timing }) - sinceMs)
   if (withinMs <= 0) return 'unanswered'
   try {
@@ -99,7 +99,7 @@ export async function startRunner(
   }
 }
 
-/** How long a machine at the dearest price can go on until it must stop for the sake of its budget. */
+/** How long a machine at the highest price can run until its budget stops it. */
 function paidForMs({ order, timing }: Pick<AttemptInput, 'order' | 'timing'>): number {
   const { budget } = order.runner.limits
   const paidMs = budget === null ? null : affordableMs(budget.microUsd, budget.priceMaxMicroUsdPerHour)

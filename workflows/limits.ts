@@ -3,7 +3,7 @@ import type { Limits } from '../core/documents'
 import type { Order } from '../core/plan'
 import type { JobRun } from './job-run'
 
-/** The job's deadline as a durable timer, early enough to save and stop by then. */
+/** The job's deadline as a durable timer, early enough to save and stop before it. */
 export function armDeadline(run: JobRun): void {
   const { deadlineAtMs } = run.page.status
   if (deadlineAtMs === undefined) return
@@ -15,13 +15,13 @@ export function armDeadline(run: JobRun): void {
   })
 }
 
-/** The limits as they stand now, for a machine that runs. */
+/** The current limits, for a running machine. */
 export function limitsNow(run: JobRun, order: Order, seq: number): Limits {
   const budget = budgetNow(run, order)
   return { seq, deadlineAtMs: run.page.status.deadlineAtMs ?? null, budget }
 }
 
-/** What the machine of this order may cost: what the ended ones have left, less what moving its data costs. */
+/** What the machine of this order may cost: what earlier machines have left, less the cost of moving its data. */
 function budgetNow(
   { page: { status } }: JobRun,
   { priceMaxMicroUsdPerHour, transferMicroUsd = 0 }: Order,

@@ -1,4 +1,4 @@
-/** The markdown of the Temporal UI: it reads two dollar signs on a page as a formula, and knows no tables. */
+/** Markdown for the Temporal UI, which reads two dollar signs on a page as a formula and does not support tables. */
 import { plainInMarkdown } from '../core/markdown'
 import { formatUsd, type MicroUsd } from '../core/money'
 
@@ -7,7 +7,7 @@ export function money(amount: MicroUsd): string {
   return `\`${formatUsd(amount)}\``
 }
 
-/** Sentences from elsewhere, which may hold anything, with their amounts as code. */
+/** Sentences from outside, which may contain anything, with their amounts as code. */
 export function sentence(text: string): string {
   return plainInMarkdown(
     text.replace(/(`[^`]+`)|-?\$\d+(?:\.\d+)?/g, (found, code?: string) => code ?? `\`${found}\``),
@@ -20,17 +20,17 @@ export function headline({ state, reason, text }: { state: string; reason: strin
   return `**${state}**${why}${text === '' ? '' : `: ${sentence(text)}`}`
 }
 
-/** True when a reason only says the state again. */
+/** True if a reason only repeats the state. */
 export function isSaidBy(state: string, reason: string): boolean {
   return reason === state || reason === USUAL_REASON[state]
 }
 
 const USUAL_REASON: Readonly<Record<string, string>> = { running: 'training', succeeded: 'completed' }
 
-/** A runner's words; ours are far shorter. */
+/** Limit for a runner's text; ours are far shorter. */
 const WARNING_LENGTH_MAX = 1_000
 
-/** What a runner warns of, on a page; nothing where it does not. */
+/** A runner's warning, for a page; empty without one. */
 export function warningLines(text: string, of = ''): string[] {
   return text === '' ? [] : ['', `**Warning${of}:** ${sentence(text.slice(0, WARNING_LENGTH_MAX))}`]
 }

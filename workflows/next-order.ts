@@ -8,7 +8,7 @@ import type { JobRun } from './job-run'
 
 export interface Placed {
   kind: 'order'
-  /** Of the oldest limits that it may have been planned with; newer ones are passed on to its attempt. */
+  /** The oldest limits that it may have been planned with; newer ones are passed on to its attempt. */
   limitsVersion: number
   order: Order
   words: PlanWords
@@ -16,7 +16,7 @@ export interface Placed {
 
 type Finish = Extract<Decision, { kind: 'finish' }>
 
-/** The next placement, however long it takes to find one; or why there will be none. */
+/** The next placement, however long it takes to find one, or why there will be none. */
 export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
   if (mustStop(run)) return stopped(run)
   let { limitsVersion } = run
@@ -31,7 +31,7 @@ export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
   return { kind: 'finish', state: 'failed', reason: outcome.reason, message: sentence }
 }
 
-/** Answers `undefined` when something else came up while it waited. */
+/** Returns `undefined` if something else came up while it waited. */
 async function planOrWait(
   run: JobRun,
   onInput: () => void,
@@ -40,7 +40,7 @@ async function planOrWait(
   let input = planInput(run)
   let outcome = await plan(run.page, input)
   if (outcome.kind !== 'place' && input.target !== undefined) {
-    // There is no moving where the owner wanted; the job goes on wherever it can.
+    // The requested target is unavailable; the job continues wherever it can.
     run.stopRequests.forgetMove()
     input = planInput(run)
     outcome = await plan(run.page, input)
@@ -50,12 +50,12 @@ async function planOrWait(
   return wait(run, onInput)
 }
 
-/** Asks until there is an answer, unless the job is to stop; asks anew once its limits have changed. */
+/** Asks until there is an answer, unless the job must stop; asks again once its limits have changed. */
 async function wait(
   run: JobRun,
   onInput: () => void,
 ): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
-  // One place on record for all questions: should two of them be answered, the first answer holds.
+  // One record number for all questions: if two of them are answered, the first answer counts.
   const recordSeq = run.nextSeq()
   onInput()
   for (;;) {
@@ -101,16 +101,16 @@ function planInput(run: JobRun, recordSeq = run.nextSeq()): PlanInput {
   }
 }
 
-/** A move needs no stop while there is nothing to move from. */
+/** A move needs no stop if nothing runs. */
 export function mustStop({ stopRequests }: JobRun): boolean {
   return stopRequests.present !== null && stopRequests.present !== 'migrated'
 }
 
-/** What to do about a wish while no attempt runs: the policy's word, as after an attempt that stopped for it. */
+/** What to do about a request while no attempt runs: the policy's answer, as after an attempt that stopped for it. */
 async function stopped(run: JobRun): Promise<Finish> {
   const { stopRequests, input } = run
   if (stopRequests.present === null || stopRequests.present === 'migrated')
-    throw new Error('nothing asked the job to stop')
+    throw new Error('no request to stop')
   const { decision } = await decide(run.page, {
     jobId: input.jobId,
     recordSeq: run.nextSeq(),

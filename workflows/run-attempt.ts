@@ -36,7 +36,7 @@ import { settleInWindow } from './settlement'
 type Child = ChildWorkflowHandle<typeof attempt>
 
 /**
- * Runs one attempt as a child and answers what is certain about it. A child that ends without having settled (ended by hand,
+ * Runs one attempt as a child and returns what is certain about it. A child that ends without settling (terminated by hand,
  * failed) is settled here: the next attempt starts only when nothing of this one runs.
  */
 export async function runAttempt(run: JobRun, placed: Placed): Promise<Settlement> {
@@ -68,7 +68,7 @@ async function runChild(
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
     taskQueue: ORCHESTRATOR_QUEUE,
     args: [input],
-    // Closed by whatever means, the job leaves no attempt without its clean-up.
+    // However the job closes, it leaves no attempt without its clean-up.
     parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     typedSearchAttributes: attributesOf({
@@ -92,7 +92,7 @@ async function runChild(
   return outcome.settlement
 }
 
-/** Passes the owner's wishes and new limits on to the attempt while it lives. */
+/** Passes the owner's requests and new limits on to the attempt while it lives. */
 async function passOn(
   run: JobRun,
   order: Order,
@@ -123,7 +123,7 @@ async function passOn(
   }
 }
 
-/** A local activity sends the signal, for one event; one from the workflow itself costs five, and serves where the local one fails. */
+/** A local activity sends the signal, for one event; a workflow signal costs five, and is used if the local activity fails. */
 async function askToStop(
   { jobId, attempt }: Order,
   { child, request }: { child: Child; request: DrainRequest },
@@ -131,12 +131,12 @@ async function askToStop(
   try {
     return await local.stopAttempt({ jobId, attempt, request })
   } catch {
-    // It may have arrived all the same: a second one changes nothing.
+    // It may have arrived anyway: a second one changes nothing.
   }
   await tell<DrainRequest>(child, DRAIN_SIGNAL, request)
 }
 
-/** An attempt that has just ended need not be told. */
+/** An attempt that has just ended needs no signal. */
 async function tell<T>(child: Child, signal: string, request: T): Promise<void> {
   try {
     await child.signal<[T]>(signal, request)
@@ -145,7 +145,7 @@ async function tell<T>(child: Child, signal: string, request: T): Promise<void> 
   }
 }
 
-/** What a child came to that closed as failed; throws the error of one that ended without having settled. */
+/** The outcome of a child that closed as failed; throws the error of a child that ended without settling. */
 function outcomeOf(error: unknown): AttemptOutcome {
   if (error instanceof ChildWorkflowFailure && error.cause instanceof ApplicationFailure) {
     const { type, details } = error.cause
@@ -154,7 +154,7 @@ function outcomeOf(error: unknown): AttemptOutcome {
   throw error
 }
 
-/** What a child's failure tells of how the attempt ended; nothing when it was ended by hand. */
+/** What a child's failure says about the end of the attempt; undefined if it was terminated by hand. */
 function endSeenFrom(error: unknown): AttemptEnd | null {
   if (error instanceof ChildWorkflowFailure && error.cause instanceof TerminatedFailure) return null
   const failure = failureFrom(error)

@@ -5,7 +5,7 @@ import type { Order } from '../core/plan'
 import { orchestrator } from './activities'
 import { forever, foreverUntil, kept, type TroublePage } from './forever'
 
-/** A settlement, and who may cut its window short. */
+/** A settlement whose window can be shortened. */
 export interface WindowedSettlement {
   order: Order
   settle: () => Promise<Settlement>
@@ -16,7 +16,7 @@ export interface WindowedSettlement {
   page: TroublePage
 }
 
-/** Settles an attempt, and has its machine hear of a window that becomes shorter meanwhile. */
+/** Settles an attempt, and tells its machine about a window that is shortened meanwhile. */
 export async function settleInWindow(settlement: WindowedSettlement): Promise<Settlement> {
   const life = { isOver: false }
   const settling = kept(forever(settlement.settle, settlement.page).finally(() => (life.isOver = true)))
@@ -24,7 +24,7 @@ export async function settleInWindow(settlement: WindowedSettlement): Promise<Se
   return settled
 }
 
-/** Puts each window shorter than that of the settlement where the runner and the settlement read it. */
+/** Writes each window shorter than that of the settlement for the runner and the settlement. */
 async function shorten(
   { order, windowMs, requested, page }: WindowedSettlement,
   life: { isOver: boolean },

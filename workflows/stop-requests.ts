@@ -2,16 +2,16 @@ import { CancellationScope, sleep } from '@temporalio/workflow'
 import type { Wish } from '../core/activities'
 import type { BackendChoice } from '../core/offer'
 
-/** What weighs more stays: a cancelled job is not migrated, a job past its deadline may still be cancelled. */
+/** The stronger request wins: a cancelled job is not migrated, but a job past its deadline may still be cancelled. */
 const RANK: Readonly<Record<Wish, number>> = { migrated: 0, budget: 1, deadline: 1, cancelled: 2 }
 
-/** What a job's owner, or its limits, want of it that is not yet done. */
+/** Open requests of a job's owner or its limits. */
 export class StopRequests {
   present: Wish | null = null
-  /** Time that the workload has to save; the least that was ever granted for the present wish. */
+  /** Time for the workload to save; the shortest that was granted for the current request. */
   windowMs = 0
   target: BackendChoice | undefined
-  /** Counts up with every change, so that whoever passes wishes on sees that there is news. */
+  /** Incremented with every change, so that a forwarder notices it. */
   version = 0
   private readonly timers = new Map<Wish, CancellationScope>()
 
@@ -29,13 +29,13 @@ export class StopRequests {
     this.version += 1
   }
 
-  /** The move is under way, or the job goes on without it. */
+  /** The move is in progress, or the job continues without it. */
   forgetMove(): void {
     if (this.present === 'migrated') this.present = null
     this.target = undefined
   }
 
-  /** A durable timer that wants something when it fires; setting it again replaces it. */
+  /** A durable timer that makes a request when it fires; setting it again replaces it. */
   arm(timer: { wish: 'deadline'; inMs: number; windowMs: number }): void {
     this.disarm(timer.wish)
     const scope = new CancellationScope({ cancellable: true })

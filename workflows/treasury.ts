@@ -27,8 +27,8 @@ const settleUpdate = defineUpdate<void, [SettleRequest]>(SETTLE_UPDATE)
 const stateQuery = defineQuery<TreasuryState>(TREASURY_QUERY)
 
 /**
- * The money of one month. It stays open, for jobs of the month may run into the next; one update after another, it is the one place
- * where a deployment's money is promised.
+ * The money of one month. It stays open, because jobs of the month may run into the next; it handles one update after another,
+ * and is the only place where a deployment's money is reserved.
  */
 export async function treasury(input: TreasuryState): Promise<void> {
   let state = input
@@ -36,7 +36,7 @@ export async function treasury(input: TreasuryState): Promise<void> {
     state = next
     setCurrentDetails(detailsOf(state))
   }
-  setHandler(stateQuery, () => state, { description: 'What is promised, and what is spent.' })
+  setHandler(stateQuery, () => state, { description: 'What is reserved, and what is spent.' })
   setHandler(
     promiseUpdate,
     (request) => {
@@ -44,10 +44,10 @@ export async function treasury(input: TreasuryState): Promise<void> {
       move(next)
       return answer
     },
-    { description: 'Promise a job its budget.' },
+    { description: 'Reserve the budget of a job.' },
   )
   setHandler(settleUpdate, (request) => move(settle(state, request)), {
-    description: 'A job is over: what it did not spend comes back.',
+    description: 'Report the end of a job, which releases its unspent money.',
   })
   move(state)
   await condition(() => workflowInfo().continueAsNewSuggested)
@@ -62,12 +62,12 @@ function detailsOf(state: TreasuryState): string {
     '',
     ...owners.map(({ owner, ...account }) => `- ${nameInMarkdown(owner)}: ${inWords(account)}`),
     '',
-    `${jobs.length} jobs are not over.`,
+    `${jobs.length} open jobs.`,
   ].join('\n')
 }
 
 function inWords({ limitMicroUsd, spentMicroUsd, promisedMicroUsd, leftMicroUsd }: Account): string {
-  const words = `${money(spentMicroUsd)} spent, ${money(promisedMicroUsd)} promised`
+  const words = `${money(spentMicroUsd)} spent, ${money(promisedMicroUsd)} reserved`
   return limitMicroUsd === null
     ? words
     : `${words}, ${money(leftMicroUsd ?? 0)} left of ${money(limitMicroUsd)}`

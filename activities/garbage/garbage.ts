@@ -9,30 +9,33 @@ import { readDeployment } from '../../storage/deployment'
 import { placesOnceUsed } from '../../storage/places'
 import type { ObjectStore } from '../../storage/store'
 
-/** Whether a workflow is open, by its id: `absent` when the server does not know it (any more). Throws when it does not answer. */
+/**
+ * Whether a workflow is open, by its id: `absent` if the server does not know it (any more). Throws if the server does not
+ * answer.
+ */
 export type OwnerLookup = (workflowId: {
   jobId: string
   attempt?: number
 }) => Promise<'open' | 'closed' | 'absent'>
 
-/** Who can say what is whose. */
+/** Answers who owns a resource. */
 export interface Registry {
   store: ObjectStore
   owners: OwnerLookup
   now: () => number
 }
 
-/** Something that lies somewhere, and how it is ended. */
+/** A resource, and how to end it. */
 export interface Found {
   facts: Omit<GarbageVerdict, 'action' | 'reason'> & { sinceMs: number }
-  /** By whose life it is judged, or why it is needed or not. */
+  /** The job that decides its fate, or why it is needed or not. */
   claim: { jobId: string; attempt?: number } | { isNeeded: boolean; reason: string }
   end: () => Promise<void>
 }
 
 /**
- * One look: the provider's list first, then the owner of each thing on it, described by its id; so that whatever is bought
- * between the two is not on the list. Only what was unowned a grace ago as well is ended.
+ * One scan: the provider's list first, then the owner of each resource, described by its id; a resource bought between the two is
+ * therefore not on the list. Only resources that were also unowned a grace period ago are ended.
  */
 export async function collectGarbage(
   deps: Registry & { backend: Backend },
@@ -45,13 +48,13 @@ export async function collectGarbage(
   const resources = await backend.list(input.deployment, { signal, ...places.look })
   const { leftovers, hidden } = await leftoversOf(backend, input.deployment, { signal, ...places.look })
   const found = [...resources, ...leftovers]
-    // The provider's filter is trusted for nothing that ends in a termination.
+    // The provider's filter is not trusted for terminations.
     .filter(({ owner }) => owner.deployment === input.deployment)
     .map((resource) => foundOf(backend, resource, signal))
   return [...(await judgeAll(deps, input, found)), ...hidden, ...places.hidden()]
 }
 
-/** What costs nothing keeps nothing else from being judged. */
+/** A failure to list free resources must not keep others from being judged. */
 async function leftoversOf(
   backend: Backend,
   deployment: string,
@@ -71,8 +74,8 @@ async function leftoversOf(
 }
 
 /**
- * Where to look: at the places of the settings, and at those of earlier settings, where machines may have been left. What did not answer is
- * told, once for each place.
+ * Places to scan: those of the settings, and those of earlier settings, where machines may remain. A place that does not answer
+ * is reported once.
  */
 async function placesAt(
   store: ObjectStore,
@@ -91,15 +94,15 @@ async function placesAt(
       const advice =
         key === undefined
           ? ''
-          : ` Earlier settings bought machines there: once nothing of this deployment is left in ${place}, delete ${key} from the store.`
+          : ` Earlier settings used this place: once ${place} holds no resources of this deployment, delete ${key} from the store.`
       return unseen({ backend: name, kind: 'place', place, reason: `${tellingOf(error)}${advice}` })
     })
   return { look, hidden }
 }
 
-/** What is not looked at, and what to do about that. */
+/** What is not scanned, and what to do about it. */
 export function unseen(facts: Pick<GarbageVerdict, 'backend' | 'kind' | 'place' | 'reason'>): GarbageVerdict {
-  return { id: '', owner: '', description: 'is not looked at', action: 'unseen', ...facts }
+  return { id: '', owner: '', description: 'is not scanned', action: 'unseen', ...facts }
 }
 
 function foundOf(backend: Backend, resource: OwnedResource, signal: AbortSignal): Found {
@@ -116,7 +119,7 @@ function foundOf(backend: Backend, resource: OwnedResource, signal: AbortSignal)
   }
 }
 
-/** A store and a server that do not belong together must never lead to the end of anything. */
+/** A store and a server of different deployments must never end anything. */
 export async function checkDeployment(store: ObjectStore, deployment: string): Promise<void> {
   const stored = await readDeployment(store)
   if (stored === deployment) return
@@ -127,7 +130,10 @@ export async function checkDeployment(store: ObjectStore, deployment: string): P
   })
 }
 
-/** A verdict on each thing, one after the other; what is unowned, was so a grace ago and is not young comes to its end. */
+/**
+ * A verdict on each resource, one after the other; a resource that is unowned, was unowned a grace period ago and is not young is
+ * ended.
+ */
 export async function judgeAll(
   registry: Registry,
   input: CollectStoreGarbageInput,
@@ -146,10 +152,13 @@ async function judge(
   const { isNeeded, reason } = 'isNeeded' in claim ? claim : await whyOwned(owners, claim)
   if (isNeeded) return { action: 'kept', reason }
   if (now() - facts.sinceMs < youngMs)
-    return { action: 'kept', reason: `${reason}; but it was made within the last ${formatDuration(youngMs)}` }
+    return {
+      action: 'kept',
+      reason: `${reason}; but it was created within the last ${formatDuration(youngMs)}`,
+    }
   if (isDryRun) return { action: 'would-end', reason }
   if (!candidates.includes(facts.id))
-    return { action: 'would-end', reason: `${reason}; waiting out the grace` }
+    return { action: 'would-end', reason: `${reason}; waiting for the grace period` }
   try {
     await end()
     return { action: 'ended', reason }
@@ -166,15 +175,15 @@ async function whyOwned(
     return { isNeeded: true, reason: `attempt ${attempt} of job ${jobId} is running` }
   }
   const job = await owners({ jobId })
-  if (job === 'absent') return { isNeeded: false, reason: `no job ${jobId} is known` }
+  if (job === 'absent') return { isNeeded: false, reason: `job ${jobId} is unknown` }
   if (job === 'closed') return { isNeeded: false, reason: `job ${jobId} is over` }
   if (attempt === undefined) return { isNeeded: true, reason: `job ${jobId} is open` }
   const later = await owners({ jobId, attempt: attempt + 1 })
   if (later === 'absent') return { isNeeded: true, reason: `job ${jobId} is open and on this attempt` }
-  return { isNeeded: false, reason: `job ${jobId} has gone on to a later attempt` }
+  return { isNeeded: false, reason: `job ${jobId} is on a later attempt` }
 }
 
-/** What went wrong, and what to do about it. */
+/** The error, and what to do about it. */
 export function tellingOf(error: unknown): string {
   const { message, hint } = failureOf(error)
   return hint === undefined ? message : `${message} ${hint}`

@@ -5,13 +5,13 @@ import { monthOf } from '../../core/treasury'
 import { judgeAll, tellingOf, unseen, type Found, type Registry } from './garbage'
 import type { EndedPromise, Treasury } from '../treasury'
 
-/** What takes back money that was promised to jobs which cannot say any more that they are over. */
+/** Releases money reserved for jobs that cannot report their end any more. */
 export type Promises = Pick<Treasury, 'endedPromises' | 'settle'>
 
-/** As in `store-garbage.ts`: the grace of a look is kept by this name. */
+/** As in `store.ts`: the grace period of a scan is tracked under this name. */
 const STORE = 'store'
 
-/** One look at the money of this month and of the one before, in which jobs of today may have begun. */
+/** Scans the money of this month and of the previous one, in which today's jobs may have begun. */
 export async function collectPromises(
   registry: Registry,
   treasury: Promises,
@@ -43,11 +43,11 @@ function foundOf(treasury: Promises, month: string, promise: EndedPromise): Foun
   return {
     facts: {
       ...{ backend: STORE, kind: 'promise', id: jobId, owner: jobId, place: month, sinceMs },
-      description: `${formatUsd(microUsd)} of ${month} promised to a job of ${owner}`,
+      description: `${formatUsd(microUsd)} of ${month} reserved for a job of ${owner}`,
     },
     claim: {
       isNeeded: false,
-      reason: `job ${jobId} was ended by hand; ${formatUsd(spentMicroUsd)} count as spent`,
+      reason: `job ${jobId} was terminated by hand; ${formatUsd(spentMicroUsd)} count as spent`,
     },
     end: () => treasury.settle(month, { jobId, owner, spentMicroUsd }),
   }

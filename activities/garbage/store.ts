@@ -9,16 +9,16 @@ import { checkDeployment, judgeAll, unseen, type Found, type Registry } from './
 import { beating } from '../heartbeat'
 import { collectPromises, type Promises } from './promises'
 
-/** Stands in the place of a backend's name. */
+/** Used in place of a backend's name. */
 const STORE = 'store'
 
-/** A bundle goes up before its job is known, and a machine that is cut off from us may still write its last checkpoint. */
+/** A bundle is uploaded before its job is known, and a machine cut off from us may still write its last checkpoint. */
 const YOUNG_MS = DAY_MS
-/** No part of an upload that still goes on is this late. */
+/** Parts of an active upload never come this late. */
 const NOBODYS_AFTER_MS = 3 * DAY_MS
 
 interface Deps extends Registry {
-  /** Missing where nothing limits what a month may cost. */
+  /** Missing if no budget limits the month. */
   treasury?: Promises | undefined
 }
 
@@ -26,7 +26,7 @@ export function createStoreActivities(deps: Deps): Pick<OrchestratorActivities, 
   return { collectStoreGarbage: (input) => beating(() => collectStoreGarbage(deps, input)) }
 }
 
-/** One look at what the deployment keeps for jobs beside machines: by the same rules as what a provider has. */
+/** One scan of what the deployment stores for jobs in addition to machines: by the same rules as a provider's resources. */
 export async function collectStoreGarbage(
   { treasury, ...registry }: Deps,
   input: CollectStoreGarbageInput,
@@ -38,7 +38,7 @@ export async function collectStoreGarbage(
     : [...uploads, ...(await collectPromises(registry, treasury, input))]
 }
 
-/** What was begun to be written into the store. */
+/** Unfinished uploads to the store. */
 async function collectUploads(
   registry: Registry,
   input: CollectStoreGarbageInput,
@@ -48,9 +48,9 @@ async function collectUploads(
   try {
     uploads = (await store.unfinished?.()) ?? []
   } catch (error) {
-    // A right that one can do without (docs/reference/s3.md).
+    // An optional permission (docs/reference/s3.md).
     if (!(error instanceof StoreError) || error.isTransient) throw error
-    const reason = `${error.message} A rule of the bucket for unfinished uploads ends them as well.`
+    const reason = `${error.message} A lifecycle rule of the bucket for unfinished uploads also removes them.`
     return [unseen({ backend: STORE, kind: 'upload', place: store.url, reason })]
   }
   const rules = { ...input, youngMs: Math.max(input.youngMs ?? 0, YOUNG_MS) }
@@ -79,6 +79,6 @@ function foundOf(store: Registry['store'], upload: UnfinishedUpload, nowMs: numb
 function nobodys(ageMs: number): Found['claim'] {
   const limit = formatDuration(NOBODYS_AFTER_MS)
   return ageMs < NOBODYS_AFTER_MS
-    ? { isNeeded: true, reason: `it is no job's, and younger than ${limit}` }
-    : { isNeeded: false, reason: `it is no job's, and older than ${limit}` }
+    ? { isNeeded: true, reason: `it belongs to no job, but is younger than ${limit}` }
+    : { isNeeded: false, reason: `it belongs to no job, and is older than ${limit}` }
 }

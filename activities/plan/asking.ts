@@ -18,7 +18,7 @@ export type AskOffers = (
   more?: { pins?: Pins | undefined; asker?: Asker | undefined },
 ) => Promise<BackendAnswer>
 
-/** Asks every backend that the job may run on, at once; one that does not answer is named, with its reason. */
+/** Asks every backend that the job may use, in parallel; a backend that does not answer is listed with the reason. */
 export async function askAll(
   { backends, askOffers }: { backends: readonly BackendName[]; askOffers: AskOffers },
   { resolved: { spec }, target, pins }: PlanInput,
@@ -45,15 +45,15 @@ export async function askAll(
   return { answers, silentBackends }
 }
 
-/** The most places that a backend counts for a job; `undefined` where none counts. */
+/** The number of places that a backend counts for a job; `undefined` if none counts. */
 export function freePlacesIn(answers: readonly BackendAnswer[]): number | undefined {
   const counts = answers.flatMap(({ offers }) => offers.flatMap(({ freePlaces }) => freePlaces ?? []))
   return counts.length === 0 ? undefined : Math.max(...counts)
 }
 
 /**
- * Lets backends forget the place that they held for a job, but for the one that gets its order. Should a message be lost, the place
- * is held for half a minute.
+ * Releases the places that backends held for a job, except at the one that gets its order. If a message is lost, the place is
+ * held for half a minute.
  */
 export function letPlacesGo(
   askOffers: AskOffers,
@@ -77,7 +77,7 @@ interface HeldPlaces {
 const hasPlace = ({ offers }: BackendAnswer): boolean =>
   offers.some(({ freePlaces, availability }) => freePlaces !== undefined && availability === 'available')
 
-/** The offers of a backend, with the parts of its provider that gave none because they did not answer. */
+/** The offers of a backend, with the parts of its provider that did not answer. */
 export async function answerOf(
   backend: Backend,
   { request, pins, asker }: { request: ResourceRequest; pins?: Pins | undefined; asker?: Asker | undefined },
@@ -92,14 +92,14 @@ export async function answerOf(
   return { backend: name, capabilities, offers, ...(silentPlaces.length > 0 && { silentPlaces }) }
 }
 
-/** What went wrong, and what to do about it: the job says it while it waits. */
+/** The error, and what to do about it: the job shows it while it waits. */
 function reasonOf(error: unknown): string {
   const { message, hint } = failureOf(error)
   const sentences = hint === undefined || message.includes(hint) ? [message] : [message, hint]
   return sentences.map((sentence) => sentence.replace(/[.\s]+$/, '')).join('. ')
 }
 
-/** `market/`: the offers as they were seen, under their digest, so that a decision can be looked at again later. */
+/** `market/`: the offers as seen, under their digest, so that a decision can be checked later. */
 export async function keepOffers(store: ObjectStore, answer: BackendAnswer): Promise<string> {
   const digest = sha256(JSON.stringify(answer))
   await putDocumentIfAbsent(store, layout.market(answer.backend, digest), answer)

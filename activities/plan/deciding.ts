@@ -24,7 +24,7 @@ import type { Treasury } from '../treasury'
 interface Deps {
   store: ObjectStore
   now: () => number
-  /** The money of months and owners; missing where there are no such budgets. */
+  /** The budgets of months and owners; missing without such budgets. */
   treasury?: Pick<Treasury, 'promise' | 'settle'> | undefined
 }
 
@@ -44,7 +44,7 @@ export function createDecidingActivities(deps: Deps): DecidingActivities {
     },
     withdraw: (input) => withdraw(deps, input, documentsOf(input.order)),
     extend: async ({ limits, ...at }) => documentsOf(at).putLimits(limits),
-    // A limit that is set no longer holds no job back.
+    // A limit that is no longer set blocks no job.
     promiseBudget: async (input) => deps.treasury?.promise(input),
     finishJob: (input) => finishJob(deps, input),
   })
@@ -59,7 +59,7 @@ async function decideOnRecord({ store, now }: Deps, input: DecideInput): Promise
     kind: 'decided',
     attempt,
     summary:
-      verdict.decision.kind === 'again' ? `Go on: ${verdict.decision.message}` : verdict.decision.message,
+      verdict.decision.kind === 'again' ? `Continue: ${verdict.decision.message}` : verdict.decision.message,
     data: { facts, verdict },
   })
   return (entry.data as { verdict: Verdict }).verdict

@@ -5,13 +5,13 @@ import { SECOND_MS } from '../../core/time'
 import { lineInWords, type Asker, type LinePlace } from '../../core/waiting'
 import type { Admission, Answered, WaitingLine } from './waiting-line'
 
-/** A job that waits may do so for weeks: it looks again soon at first, then at leisure. */
+/** A job may wait for weeks: it asks often at first, then rarely. */
 const LOOK_AGAIN_MAX_MS = 30 * SECOND_MS
 
 export interface Asked {
   plan: Plan
   outcome: PlanOutcome
-  /** The most places that a backend counts for the job; missing where none counts. */
+  /** The number of places that a backend counts for the job; missing if none counts. */
   freePlaces?: number | undefined
 }
 
@@ -20,7 +20,7 @@ interface Question {
   ask: (asker: Asker | undefined) => Promise<Asked>
 }
 
-/** Plans once no older job with the same wish is ahead; until then it returns no plan and does not ask the provider. */
+/** Plans once no older job with the same request is ahead; until then it returns no plan and does not ask the provider. */
 export async function planInTurn(
   line: WaitingLine | undefined,
   input: PlanInput,
@@ -45,11 +45,11 @@ export async function planInTurn(
 }
 
 function inLine(place: LinePlace, retryInMs: number): PlanOutcome {
-  const reason = `In line: ${lineInWords(place)}. Older jobs with equal wishes go first.`
+  const reason = `Queue: ${lineInWords(place)}. Older jobs with equal requests go first.`
   return { kind: 'wait', reason, retryInMs, silentBackends: [], position: place.position }
 }
 
-/** What only stands against this one job, such as its budget, must not hold up others in its line. */
+/** Obstacles of this job alone, such as its budget, must not block others in its queue. */
 function classifyOutcome({ plan, outcome }: Asked): Answered['came'] {
   if (outcome.kind === 'place') return 'place'
   const isScarce = plan.rejections.some(
@@ -84,12 +84,13 @@ export async function untilPlaced(
 
 type Waiting = Extract<PlanOutcome, { kind: 'wait' }>
 
+/** Time until a waiting job asks again. */
 function pauseMs(
   line: WaitingLine | undefined,
   input: PlanInput,
   { outcome: { retryInMs, position }, attempt }: { outcome: Waiting; attempt: number },
 ): number {
-  // A job behind others was told when to ask again; the first looks less often the longer it takes.
+  // A job behind others was told when to ask again; the first one asks less often over time.
   if (position !== undefined && position > 1) return retryInMs
   return line?.retryInMs(input, 1, attempt) ?? Math.min(retryInMs * attempt, LOOK_AGAIN_MAX_MS)
 }

@@ -35,17 +35,17 @@ export interface PlanningDeps {
   askOffers: AskOffers
   now: () => number
   timing: Timing
-  /** The money of months and owners; missing where there are no such budgets. */
+  /** The budgets of months and owners; missing without such budgets. */
   treasury?: Pick<Treasury, 'promise'> | undefined
-  /** Keeps the order of jobs that wait; without it each asks on its own. */
+  /** Keeps the order of waiting jobs; without it, each asks independently. */
   line?: WaitingLine
-  /** Puts the runner program into the store, if it is not there, and answers its digest. */
+  /** Uploads the runner program to the store if it is missing, and returns its digest. */
   publishRunner: () => Promise<string>
 }
 
-/** Unclassified failures in a row after which a job stops: three tell a habit from an accident. */
+/** Unclassified failures in a row after which a job stops: three distinguish a pattern from an accident. */
 const UNCLASSIFIED_MAX = 3
-/** How soon a job that finds no free machine looks again at first. */
+/** First pause of a job that finds no free machine. */
 const LOOK_AGAIN_FIRST_MS = 2 * SECOND_MS
 
 type PlanningActivities = Pick<
@@ -62,7 +62,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
     }))
   return allBeating<PlanningActivities>({
     resolveJob: async (input) => {
-      // Once for each process, before anything is built on it.
+      // Once per process, before anything depends on it.
       await prove()
       return resolveJob(deps, input)
     },
@@ -76,7 +76,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
   })
 }
 
-/** The question is asked with the same input for as long as it takes; what it says of time has meanwhile passed. */
+/** The question is repeated with the same input as long as necessary; its times have meanwhile passed. */
 function askedAfter(input: PlanInput, waitedMs: number): PlanInput {
   const { avoid, startsInMs = 0 } = input
   return { ...input, avoid: stillAvoided(avoid, waitedMs), startsInMs: Math.max(0, startsInMs - waitedMs) }
@@ -93,7 +93,7 @@ async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<Resolved
   const spec = checked(input.spec)
   const runnerSha256 = await deps.publishRunner()
   const preview = (): Promise<Plan> => previewPlan(deps, { spec })
-  // Last of what may fail: money is promised to nobody who does not begin.
+  // Last of the steps that may fail: no money is reserved for a job that does not start.
   const month = await promisedFrom(deps.treasury, input, { spec, preview })
   const resolved: ResolvedJob = {
     spec,
@@ -113,13 +113,13 @@ async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<Resolved
   return entry.data as ResolvedJob
 }
 
-/** A job that reached the wrong server: its code and its checkpoints are elsewhere. */
+/** The job reached the wrong server: its code and its checkpoints are elsewhere. */
 async function checkDeployment(store: ObjectStore, { deployment }: JobInput): Promise<void> {
   const stored = await readDeployment(store)
   if (stored === undefined || stored === deployment) return
   throw new BackendError({
     class: 'invalid',
-    message: `The job was submitted to deployment ${deployment}, and the workers of this server are of ${stored}.`,
+    message: `The job was submitted to deployment ${deployment}, but this server's workers belong to ${stored}.`,
     hint: 'Submit it with TEMPORAL_ADDRESS and CRUCIBLE_STORE of one deployment.',
   })
 }
@@ -128,7 +128,7 @@ function checked(written: JobSpec): JobSpec {
   const read = checkJobSpec(written)
   if ('spec' in read) return read.spec
   const message = read.problems.map(formatProblem).join(' ')
-  throw new BackendError({ class: 'invalid', message: `The job cannot run as it is written: ${message}` })
+  throw new BackendError({ class: 'invalid', message: `The job is invalid: ${message}` })
 }
 
 function policyOf({ retries }: JobSpec): Policy {
@@ -143,15 +143,15 @@ function policyOf({ retries }: JobSpec): Policy {
 export const RESOLVED_SEQ = 1
 
 /**
- * The plan, on record; what a repeated question was answered first holds. A job that waits says so once: neither is asking again
- * news, nor that there is nothing where it was asked to move to.
+ * The plan, on record; for a repeated question, the first answer counts. A waiting job is recorded once: neither asking again is
+ * news, nor a missing target of a migration.
  */
 async function planOnRecord(
   deps: PlanningDeps,
   given: PlanInput,
   { isAskedAgain }: { isAskedAgain: boolean },
 ): Promise<PlanOutcome> {
-  // A server of the store may have moved since the job was resolved.
+  // The store's server may have moved since the job was resolved.
   const input = { ...given, resolved: { ...given.resolved, storeUrl: deps.store.url } }
   const { plan, outcome } = await planInTurn(deps.line, input, {
     isWaiting: isAskedAgain,
@@ -190,7 +190,7 @@ function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {
   }
 }
 
-/** The ranking for a job that there is not yet, as its first attempt would find it. */
+/** The ranking for a job before its submission, as its first attempt would find it. */
 export async function previewPlan(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing'>,
   { spec: written, savedBefore }: Parameters<OrchestratorActivities['previewPlan']>[0],
@@ -236,7 +236,7 @@ export async function planJob(
     timing,
     answers,
     silentBackends,
-    // As things will be when the order goes out.
+    // The situation at the time of the order.
     avoid: stillAvoided(avoid, startsInMs),
     startsInMs,
     nowMs: deps.now(),
@@ -251,7 +251,7 @@ export async function planJob(
   return { plan: makePlan(request, sha256(digests.join('\n'))), request }
 }
 
-/** Who was asked, where nobody had so much as an offer to reject. */
+/** The backends that were asked, if none had an offer to reject. */
 function whyNoOffer({ spec, target, answers, silentBackends }: PlanRequest): string | undefined {
   if (silentBackends.length > 0 || answers.some(({ offers }) => offers.length > 0)) return undefined
   if (answers.length > 0) return `no offer came from ${answers.map(({ backend }) => backend).join(', ')}`
@@ -269,7 +269,7 @@ function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutc
       words: { summary: summaryOf(best), reasons: [...best.reasons, ...best.risks] },
     }
   }
-  const message = `No place for this job: ${whyNoOffer(request) ?? whyNone(plan)}.`
+  const message = `No offer fits this job: ${whyNoOffer(request) ?? whyNone(plan)}.`
   switch (outlook(plan)) {
     case 'wait':
       return {
@@ -282,7 +282,7 @@ function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutc
       return {
         kind: 'never',
         reason: 'quota',
-        failure: { class: 'quota', message, hint: 'Have the limit raised, or allow another backend.' },
+        failure: { class: 'quota', message, hint: 'Request a higher quota, or allow another backend.' },
       }
     case 'never':
       return { kind: 'never', reason: 'no-placement', failure: { class: 'invalid', message } }

@@ -24,22 +24,22 @@ export interface WaitingLineDeps {
   now: () => number
   /** The backends of this deployment. */
   backends: readonly BackendName[]
-  /** Those that count their free places and hold them for who asks: as many jobs may ask at once as there are places. */
+  /** Those that count their free places and hold them for callers: as many jobs may ask at once as there are places. */
   near: readonly BackendName[]
   /** From 0 to 1. */
   random: () => number
-  /** Has a job look at once; without it each looks when its pause is over. */
+  /** Wakes a job; without it, each job waits for the end of its pause. */
   wake?: Wake | undefined
-  /** Told why the order could not be kept; the job asks on its own then. */
+  /** Called with the reason if the order could not be kept; the job then asks independently. */
   onTrouble?: (error: unknown) => void
 }
 
 /** Whether a job may ask the provider now. */
 export type Admission =
-  /** `at` is missing where no order is kept. */
+  /** `at` is missing if no order is kept. */
   { kind: 'ask'; at?: Standing } | { kind: 'wait'; place: LinePlace; retryInMs: number }
 
-/** Where a job that asks stands. */
+/** Position of a job that asks. */
 export interface Standing {
   waiter: Waiter
   place: LinePlace
@@ -47,44 +47,44 @@ export interface Standing {
   ahead: readonly string[]
 }
 
-/** What came of asking. */
+/** Result of asking. */
 export interface Answered {
-  /** `aside`: what stands against this one job must not hold up others. */
+  /** `aside`: an obstacle of this job alone must not block others. */
   came: 'place' | 'wait' | 'aside'
-  /** Places for jobs of this wish before this one got its own; missing where they are not counted. */
+  /** Places for jobs with this request before this one got its own; missing if they are not counted. */
   freePlaces?: number | undefined
 }
 
-/** The first in line is checked on when it has not been heard of for this long: it may have been terminated. */
+/** The first in the queue is checked after this long without a sign of life: it may have been terminated. */
 const CHECK_AFTER_MS = 5 * SECOND_MS
-/** A job whose workflow is open and that has not asked for this long does something else. */
+/** A job with an open workflow that has not asked for this long is busy with something else. */
 const FORGET_WAITER_MS = 5 * MINUTE_MS
-/** A launch answers within this long, or no longer holds up the others. */
+/** A launch answers within this long, or no longer blocks the others. */
 const FORGET_TURN_MS = 30 * SECOND_MS
-/** Free places that were counted this long ago are counted again. */
+/** Free places counted this long ago are counted again. */
 const FORGET_PLACES_MS = 2 * SECOND_MS
-/** So many of the next jobs for near machines wait inside their activities, each for so long before Temporal has it back. */
+/** How many of the next jobs for a near backend wait inside their activities, and for how long before Temporal takes over. */
 const LINGER_POSITIONS = 2
 const LINGER_MS = 30 * SECOND_MS
-/** How soon a lingering job looks again, and less often the longer it lingers. */
+/** How soon a lingering job asks again; it asks less often over time. */
 const LINGER_GAP = { firstMs: 400, laterMs: SECOND_MS, shareOfTime: 0.05 }
-/** Older jobs that a backend is told of at the most; who has more ahead does not ask. */
+/** Upper bound on the older jobs reported to a backend; a job with more ahead does not ask. */
 const AHEAD_MAX = 200
 const WISH_LENGTH = 16
 
 /**
- * The order in which jobs with equal wishes ask for machines: oldest first. It is a few small documents in the store, so there is no
- * process that could be missing; where it cannot be read, a job asks on its own. docs/reference/waiting.md.
+ * The order in which jobs with equal requests ask for machines: oldest first. It is a few small documents in the store, without a
+ * process that could fail; if it cannot be read, a job asks independently. docs/reference/waiting.md.
  */
 export class WaitingLine {
   private readonly sinceMs = new Map<string, number>()
-  /** How many near places there are for a wish, as the last answer said. */
+  /** The number of places for a request at a near backend, from its last answer. */
   private readonly places = new Map<string, { free: number; atMs: number }>()
   private readonly lingering = new Lingering()
 
   constructor(private readonly deps: WaitingLineDeps) {}
 
-  /** A job that asks for the first time joins a line only if others stand in it already, or if its machines are near. */
+  /** A job that asks for the first time joins a queue only if others already wait, or if its machines are near. */
   async admit(input: PlanInput, { isWaiting }: { isWaiting: boolean }): Promise<Admission> {
     // A migration goes to one place or nowhere, and waits for none.
     if (input.target !== undefined) return { kind: 'ask' }
@@ -96,14 +96,14 @@ export class WaitingLine {
     }
   }
 
-  /** For whom a place is held while its order is on its way; `undefined` for a job that orders later. */
+  /** The job for which a place is held while its order is on its way; `undefined` for a job that orders later. */
   askerOf({ startsInMs = 0 }: PlanInput, at: Standing | undefined): Asker | undefined {
     if (at === undefined || startsInMs > 0) return undefined
     const { jobId, sinceMs } = at.waiter
     return { jobId, sinceMs, ahead: at.ahead }
   }
 
-  /** What came of asking. A turn is kept until the order has been answered (`endTurn`). */
+  /** Records the result of asking. A turn lasts until the order has been answered (`endTurn`). */
   async asked(input: PlanInput, at: Standing | undefined, { came, ...counted }: Answered): Promise<void> {
     const { store, now } = this.deps
     if (at === undefined) return
@@ -128,7 +128,7 @@ export class WaitingLine {
     }
   }
 
-  /** Waits inside the activity if the job is one of the next for near machines; false if it should wait outside. */
+  /** Waits inside the activity if the job is one of the next for near machines; returns false if it should wait outside. */
   async linger(
     input: PlanInput,
     { position, sinceMs, signal }: { position?: number | undefined; sinceMs: number; signal: AbortSignal },
@@ -142,7 +142,7 @@ export class WaitingLine {
     return true
   }
 
-  /** When a job that waits looks again: those who are next soon, the others at leisure. */
+  /** When a waiting job asks again: the next ones soon, the others later. */
   retryInMs(input: PlanInput, position: number, tries: number): number {
     const pauseMs = this.isNear(input)
       ? Math.min(10 * SECOND_MS, position === 1 ? SECOND_MS : 2 * position * SECOND_MS)
@@ -175,14 +175,14 @@ export class WaitingLine {
     return { kind: 'wait', place, retryInMs: this.retryInMs(input, position, 1) }
   }
 
-  /** The first asks in any case; its answer tells how many of the next ones may. */
+  /** The first always asks; its answer says how many of the next ones may. */
   private hasPlace({ wish }: Waiter, ahead: number): boolean {
     const known = this.places.get(wish)
     if (ahead === 0 || known === undefined) return ahead === 0
     return ahead < known.free && ahead <= AHEAD_MAX && this.deps.now() - known.atMs <= FORGET_PLACES_MS
   }
 
-  /** Drops the first in line while it has vanished; one look per question is enough for the others. */
+  /** Drops the first in the queue if it has vanished; one check per question is enough for the others. */
   private async alive(ahead: SeenWaiter[], line: Line, self: Waiter): Promise<SeenWaiter[]> {
     const nowMs = this.storeNowMs(line, self)
     for (let first = 0; first < ahead.length; first++) {
@@ -206,7 +206,7 @@ export class WaitingLine {
     return takeTurn(store, self)
   }
 
-  /** The store's own clock, as the newest document tells it: ours may differ. */
+  /** The store's clock, taken from the newest document: ours may differ. */
   private storeNowMs({ waiters }: Line, { jobId }: Waiter): number {
     const own = waiters.find((waiter) => waiter.jobId === jobId)
     return own?.seenAtMs ?? Math.max(0, ...waiters.map(({ seenAtMs }) => seenAtMs))

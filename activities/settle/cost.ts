@@ -6,7 +6,7 @@ import type { Observation } from '../../core/observation'
 import type { AttemptDocuments } from '../documents'
 import { meterEnded } from '../metering'
 
-/** The machines of an attempt that has ended, and what the provider last said of each. */
+/** The machines of an ended attempt, and the provider's last report on each. */
 interface Ended {
   machines: MachineHandle[]
   lasts: Observation[]
@@ -15,8 +15,8 @@ interface Ended {
 }
 
 /**
- * A machine that came, worked and went before anybody knew of it, its launch's answer lost, was paid for all the same: at most
- * from its order to its runner's last word, at the highest price that the order allows.
+ * A machine that came, worked and ended while the launch's answer was lost is billed too: at most from its order to its runner's
+ * last report, at the highest price that the order allows.
  */
 export async function costOfUnseen(
   { order, timing }: SettleInput,
@@ -35,7 +35,7 @@ export async function costOfUnseen(
   return spend(usage, toAtMs)
 }
 
-/** Duplicates too: they are on the bill, whoever worked. */
+/** Duplicates too: they are billed even if they did no work. */
 export async function costOfAll(
   backend: Backend,
   { order }: SettleInput,

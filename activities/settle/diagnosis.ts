@@ -12,23 +12,23 @@ export interface DiagnosisDeps {
   backend: Backend
   store: ObjectStore
   now: () => number
-  /** Puts `***` in the place of every value of the job's secrets. */
+  /** Replaces every value of the job's secrets by `***`. */
   maskSecrets: (jobId: string, text: string) => Promise<string>
 }
 
-/** A machine that nobody can speak to is not kept for the sake of its last words. */
+/** An unreachable machine is not kept running for its diagnosis. */
 const LIMIT_MS = 25 * SECOND_MS
 const TEXT_CHARS_MAX = 32_000
 const LAST_WORDS_CHARS_MAX = 300
-/** Colours, and all else by which a text commands a terminal. */
+/** Colours and other control sequences. */
 // eslint-disable-next-line no-control-regex -- these are the ones that are meant
 const CONTROLS = /\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]/g
-/** Rather nothing than a secret. */
-const WITHHELD = 'withheld: the secrets of the job, which may be in it, cannot be opened here'
+/** Withhold the text if it might contain a secret. */
+const WITHHELD = 'withheld: it may contain secrets of the job, which cannot be decrypted here'
 
 /**
- * Puts on record, once, what can be learned of a machine whose runner left no result: before it is ended, for then nobody can ask it
- * any more. Whatever goes wrong is part of the diagnosis.
+ * Records once what can be learned about a machine whose runner left no result: before the machine is ended, because afterwards
+ * it cannot be asked. Errors become part of the diagnosis.
  */
 export async function diagnose(
   { backend, store, now, maskSecrets }: DiagnosisDeps,
@@ -37,14 +37,14 @@ export async function diagnose(
 ): Promise<Diagnosis | undefined> {
   if (backend.logs === undefined) return undefined
   const key = layout.diagnosis(jobId, attempt)
-  // Of our own writing.
+  // Written by the control plane.
   const earlier = await readDocument(store, key, (text) => JSON.parse(text) as Diagnosis)
   if (earlier !== undefined) return earlier
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(), LIMIT_MS)
   const page = await backend
     .logs(handle, undefined, { signal: AbortSignal.any([signal, limit.signal]) })
-    .catch((error: unknown) => ({ text: `Nothing could be learned: ${(error as Error).message}` }))
+    .catch((error: unknown) => ({ text: `No diagnosis: ${(error as Error).message}` }))
     .finally(() => clearTimeout(timer))
   if (page.text === '') return undefined
   const masked = async (text: string, charsMax: number): Promise<string> => {
@@ -61,9 +61,9 @@ export async function diagnose(
   return diagnosis
 }
 
-/** The failure with what its machine said last. */
+/** The failure with the machine's last output. */
 export function withLastWords(failure: Failure, diagnosis: Diagnosis | undefined): Failure {
   if (diagnosis?.lastWords === undefined) return failure
-  const words = `Its machine said last: "${diagnosis.lastWords}" (more: crucible events).`
+  const words = `Last output of the machine: "${diagnosis.lastWords}" (more: crucible events).`
   return { ...failure, hint: failure.hint === undefined ? words : `${failure.hint} ${words}` }
 }

@@ -8,14 +8,14 @@ import { diagnose, type DiagnosisDeps } from './diagnosis'
 import type { AttemptDocuments } from '../documents'
 import { pause } from '../heartbeat'
 
-/** The first machine is the one that the attempt knew; others are duplicates that a provider made. */
+/** The first machine is the one that the attempt knew; others are duplicates of the provider. */
 function knownFirst(known: MachineHandle | null, found: MachineHandle[]): MachineHandle[] {
   return known === null ? found : [known, ...found.filter(({ id }) => id !== known.id)]
 }
 
-/** Looking for and ending the machines of one attempt. */
+/** Finds and ends the machines of one attempt. */
 export class Ending {
-  /** Of the first of them, where its runner left no result. */
+  /** For the first of them, if its runner left no result. */
   diagnosis: Diagnosis | undefined
 
   constructor(
@@ -25,8 +25,8 @@ export class Ending {
   ) {}
 
   /**
-   * Every machine of the attempt that exists, once the provider's lists can be trusted. If the attempt knew of none, also those that
-   * came and went meanwhile: they were paid for.
+   * Every machine of the attempt, once the provider's lists can be trusted. If the attempt knew none, also those that came and
+   * went meanwhile: they were billed.
    */
   async find(known: MachineHandle | null): Promise<{ machines: MachineHandle[]; isUnseen: boolean }> {
     for (;;) {
@@ -51,8 +51,8 @@ export class Ending {
   }
 
   /**
-   * Waits for a living runner to save and stop, then ends the machines and waits until the provider says that they are gone.
-   * Answers of each machine the last observation before our own end of it.
+   * Waits for a living runner to save and stop, then ends the machines and waits until the provider reports them gone. Returns
+   * the last observation of each machine before we ended it.
    */
   async endAll(machines: MachineHandle[]): Promise<Observation[]> {
     if (machines.length === 0) {
@@ -64,10 +64,10 @@ export class Ending {
     const ends = before.map(({ endedAtMs }) => endedAtMs)
     for (;;) {
       const looks = await this.observe(machines)
-      // What was told first: nothing is billed while a machine shuts down, and an end by us later moves nothing.
+      // The first report counts: a machine is not billed while it shuts down, and our ending it later changes nothing.
       looks.forEach(({ endedAtMs }, index) => (ends[index] ??= endedAtMs))
       const living = machines.filter((_, index) => looks[index]?.state !== 'gone')
-      // Ended ones too: what a machine leaves (a directory, a volume) goes with its end.
+      // Ended ones too: terminating them removes what they left (a directory, a volume).
       for (const machine of living.length > 0 ? living : machines) {
         await this.deps.backend.terminate(machine, { signal: this.at.signal })
       }
@@ -94,7 +94,7 @@ export class Ending {
       const isOver =
         looks.every(({ state }) => state === 'gone') || (await readResult(this.at.documents)) !== undefined
       if (isOver || this.deps.now() >= untilMs) return looks
-      // Its job may shorten the window meanwhile; the runner reads that at its next look.
+      // The job may shorten the window meanwhile; the runner reads that at its next poll.
       const newest = await this.at.documents.newestDrain().catch(() => undefined)
       if (newest !== undefined && newest.windowMs < windowMs) {
         windowMs = newest.windowMs
@@ -104,15 +104,15 @@ export class Ending {
     }
   }
 
-  /** False for a machine that could not be reached and has never sent a beat: nothing on it could save. */
+  /** False for a machine that was never reachable and never sent a beat: it has nothing to save. */
   private async hasRunner(): Promise<boolean> {
     const { end } = this.input
     if (end?.kind !== 'failed' || end.failure.class !== 'unreachable') return true
-    // What cannot be read was written by one, or may have been.
+    // An unreadable document was probably written by one.
     return (await this.at.documents.readBeat().catch(() => null)) !== undefined
   }
 
-  /** Whether the reason of its end is unknown: its runner left no result, and its owner did not ask for it. */
+  /** Whether the reason of its end is unknown: its runner left no result, and its owner did not request the end. */
   private async isPuzzling(): Promise<boolean> {
     const { end, wish } = this.input
     return (end !== null || wish === null) && (await readResult(this.at.documents)) === undefined

@@ -19,8 +19,8 @@ import { costOfAll, costOfUnseen } from './cost'
 type Deps = DiagnosisDeps
 
 /**
- * Makes sure that nothing of an attempt runs any more, however it ended and whoever has already tried, and works out what is
- * certain about it. Only after it may the job go on: never two live attempts. Repeating it is harmless.
+ * Makes sure that nothing of an attempt runs any more, however it ended, and computes what is certain about it. The job may
+ * continue only afterwards: never two live attempts. Idempotent.
  */
 export async function settleAttempt(
   deps: Deps,
@@ -35,12 +35,12 @@ export async function settleAttempt(
     const ending = new Ending(deps, input, { documents, signal })
     const { machines, isUnseen } = await ending.find(known)
     const lasts = await ending.endAll(machines)
-    // Who ordered it saw nothing of it; the provider tells what became of it.
+    // The order's process never saw the machine; the provider reports what happened to it.
     const asked = isUnseen ? { ...input, end: null } : input
     return await conclude(deps, asked, { documents, signal, machines, lasts, diagnosis: ending.diagnosis })
   } catch (error) {
-    // The provider does not answer. A machine whose lease has certainly run out has stopped by itself: the job may go on, and
-    // garbage collection ends what is left of it.
+    // The provider does not answer. A machine whose lease has certainly expired has stopped: the job may continue, and garbage
+    // collection removes the rest.
     if (!(error instanceof BackendError) || known === null) throw error
     const fencedAtMs = await fencedSince(documents, input, known)
     if (deps.now() <= fencedAtMs) throw error
@@ -50,11 +50,11 @@ export async function settleAttempt(
   }
 }
 
-/** An attempt that was lost while its machine drained may have asked for it with a longer window than its job grants now. */
+/** An attempt that was lost while its machine drained may have requested a longer window than its job grants now. */
 async function askToStop(documents: AttemptDocuments, input: SettleInput): Promise<void> {
   const { windowMs } = input
   const drain = { reason: drainReason(input), windowMs }
-  // No window: a machine that drained has had it, and is ended by its provider.
+  // No window: a drained machine has had its window, and its provider ends it.
   if (windowMs === 0) await documents.putDrain(drain)
   else await documents.shortenDrain(drain)
 }
@@ -130,7 +130,7 @@ function newsOf(
   }
 }
 
-/** What the runner said last counts: a machine that was lost has left no result, and its last beat tells. */
+/** The runner's last report counts: a lost machine has left no result, but its last beat has the data. */
 function timesOf(
   result: RunnerResult | undefined,
   beat: Beat | undefined,
@@ -149,7 +149,7 @@ function told(end: AttemptEnd, diagnosis: Diagnosis | undefined): AttemptEnd {
   return end.kind === 'failed' ? { ...end, failure: withLastWords(end.failure, diagnosis) } : end
 }
 
-/** The runner's result counts most, then what the attempt saw, then what the provider says of the machine. */
+/** The runner's result counts most, then what the attempt saw, then the provider's report on the machine. */
 function endOf(
   input: SettleInput,
   {
@@ -166,7 +166,7 @@ function endOf(
 ): AttemptEnd {
   if (result?.result !== undefined) {
     const end = endFromResult(result.result)
-    // A runner that stops because we ended its attempt does not know why we did.
+    // A runner that stops because we ended its attempt does not know the reason.
     const isOurs = end.kind === 'stopped' && end.by === 'superseded'
     return isOurs && input.end !== null ? input.end : end
   }

@@ -10,14 +10,14 @@ import { ignoreBadDocument } from '../../storage/json'
 import type { AttemptDocuments } from '../documents'
 import { dearestOf, meterRunning } from '../metering'
 
-/** What has been spent is looked at again when this part of what is left has passed: the nearer the end, the oftener. */
+/** Spending is recomputed after this share of the remaining time: the nearer the end, the more often. */
 const RECHECK_PART = 1 / 4
-/** By so much of what is left the stop must move to be worth a document. */
+/** The stop must move by this share of the remaining budget to be worth a document. */
 const REPORT_PART = 1 / 20
-/** What nobody tells within this long is worked out without it. */
+/** Compute without live prices if they take longer than this. */
 const PRICES_LIMIT_MS = 10 * SECOND_MS
 
-/** What a lease tells of money. */
+/** What a lease says about money. */
 export type SpendReport = Required<Pick<Lease, 'spentMicroUsd'>> & { metered: Metered }
 
 interface BudgetWatchDeps {
@@ -26,15 +26,15 @@ interface BudgetWatchDeps {
   now: () => number
 }
 
-/** At an instant of the watching process's clock, at most so much was spent. */
+/** Upper bound on the spending at a time of the watching process's clock. */
 interface Known {
   atMs: number
   spentMicroUsd: number
 }
 
 /**
- * The money of one attempt while its machine runs: what it has cost, and when it must stop by that. From what is known the rest is
- * counted at the dearest price, as its runner counts it; the runner knows only what it was told last.
+ * The money of one attempt while its machine runs: its cost so far, and when it must stop. The rest is counted at the highest
+ * price, as the runner does; the runner only knows the last published value.
  */
 export class BudgetWatch {
   private readonly backend: BudgetWatchDeps['backend']
@@ -46,7 +46,7 @@ export class BudgetWatch {
   private limitsSeq: number
   private checkedAtMs: number | undefined
   private orderedAtMs: number | undefined
-  /** By what the runner knows. */
+  /** As far as the runner knows. */
   private reportedStopMs = -Infinity
 
   constructor(
@@ -61,7 +61,7 @@ export class BudgetWatch {
     this.limitsSeq = limits.seq
   }
 
-  /** What an earlier watch has told; its instant is by the store's clock. */
+  /** Published by an earlier watch; its time is by the store's clock. */
   restore({ lease, renewedAtMs }: { lease: Lease; renewedAtMs: number }): void {
     if (lease.spentMicroUsd === undefined) return
     this.keep({
@@ -71,13 +71,13 @@ export class BudgetWatch {
     this.reportedStopMs = this.stopAtMs
   }
 
-  /** Whatever the runner obeys is there to be read. */
+  /** Everything that the runner obeys is published. */
   async followLimits(limitsSeq: number): Promise<void> {
-    // Limits that nobody can read are no reason to let the lease run out.
+    // Unreadable limits must not let the lease expire.
     if (limitsSeq > this.limitsSeq) await this.readLimits().catch(ignoreBadDocument)
   }
 
-  /** What is worth a lease of its own; nothing where the runner would not stop much later for it. */
+  /** Worth a lease of its own; undefined if the runner would stop barely later. */
   async newReport(): Promise<SpendReport | undefined> {
     const nowMs = this.now()
     const { checkedAtMs, stopAtMs } = this
@@ -89,26 +89,26 @@ export class BudgetWatch {
     return gainMs > Math.max(0, (this.stopAtMs - nowMs) * REPORT_PART) ? report : undefined
   }
 
-  /** What any lease tells. */
+  /** What every lease says. */
   async report(): Promise<SpendReport> {
     const { atMs, spentMicroUsd } = await this.measure()
     const metered = this.metered ?? { toAtMs: atMs, costMicroUsd: spentMicroUsd, priceMicroUsdPerHour: 0 }
     return { spentMicroUsd, metered }
   }
 
-  /** The runner reads what was told last. */
+  /** The runner reads the newest one. */
   markReported(): void {
     this.reportedStopMs = this.stopAtMs
   }
 
-  /** Whether what is left is needed to save and stop, for a machine that does not do so by itself. */
+  /** Whether the remaining budget only covers saving and stopping, for a machine that does not do so on its own. */
   async isReached(): Promise<boolean> {
     if (this.budget === null) return false
     const reserveMs = budgetReserveMs(this.input.timing)
     if (this.known === undefined) await this.measure()
     if (this.now() < this.stopAtMs - reserveMs) return false
-    // New limits may be on their way to a machine that does not say that it has read them. A store that does not answer leaves it open
-    // how much there is: the machine has a stop of its own, and could not be told either.
+    // New limits may be on their way to a machine that has not confirmed them. If the store does not answer, the amount stays
+    // unknown: the machine has its own hard stop, and could not be told either.
     if (!(await this.isLimitsKnown())) return false
     await this.measure()
     return this.now() >= this.stopAtMs - reserveMs
@@ -157,20 +157,20 @@ export class BudgetWatch {
     return this.keep({ atMs: nowMs, spentMicroUsd: spent.atMostMicroUsd })
   }
 
-  /** Of two that are both certain the better one, as of the later instant: nobody may tell any more what was told before. */
+  /** Of two certain bounds the better one, at the later time: older data may no longer be available. */
   private keep(next: Known): Known {
     const { known, input } = this
     const carried =
       known === undefined
         ? Infinity
-        : // A clock that was set back takes nothing back.
+        : // A clock that was set back does not reduce spending.
           known.spentMicroUsd + spendOver(Math.max(0, next.atMs - known.atMs), dearestOf(input))
     return (this.known = { ...next, spentMicroUsd: Math.min(next.spentMicroUsd, carried) })
   }
 
   /**
-   * From when the machine can have been billed, by our own clock: not before it was ordered, and hardly before the provider says,
-   * whose clock is another.
+   * Earliest possible start of billing on our clock: the order time, or the provider's launch time minus clock slack, whichever
+   * is later.
    */
   private async fromAtMs(): Promise<number> {
     this.orderedAtMs ??= (await this.documents.readOrder().catch(() => undefined))?.issuedAtMs

@@ -1,29 +1,29 @@
 import type { Sealed } from '../../core/grants'
 import type { Order } from '../../core/plan'
 
-/** Whom credentials are for. */
+/** The recipient of credentials. */
 export type Grantee = Pick<Order, 'jobId' | 'attempt' | 'attemptId'>
 
 /** Credentials for one machine, sealed with the key of its attempt. */
 export interface SealedGrant {
   sealed: Sealed
-  /** Until when they can be counted on; `Infinity` for those that do not end. */
+  /** Guaranteed validity; `Infinity` for credentials that do not expire. */
   endsAtMs: number
 }
 
-/** Where the credentials come from of machines that have none of their own, for a store that asks for some. */
+/** Source of credentials for machines without their own, for a store that requires some. */
 export interface GrantSource {
-  /** For how long a new grant can be counted on, as far as it is known. */
+  /** Expected validity of a new grant, if it is known. */
   readonly holdsForMs: number
-  /** The same, asked for where it is not known yet. Throws a `BackendError`. */
+  /** The same, requested if unknown. Throws a `BackendError`. */
   learnHoldsForMs(grantee: Grantee): Promise<number>
-  /** New credentials. Throws a `BackendError`, and tells the log; soon after that it throws without asking. */
+  /** New credentials. Throws a `BackendError`, and logs it; soon after that it throws without a request. */
   grant(grantee: Grantee): Promise<SealedGrant>
-  /** What `grant` gave some time ago, perhaps to another process. Throws a `SecretsError`. */
+  /** Reads what `grant` returned earlier, perhaps in another process. Throws a `SecretsError`. */
   recall(grantee: Grantee, sealed: Sealed): SealedGrant
 }
 
-/** The credentials that the leases of one machine carry. */
+/** The credentials in the leases of one machine. */
 export class LeaseGrants {
   #present: SealedGrant | undefined
   #hasOwnRole = false
@@ -34,30 +34,30 @@ export class LeaseGrants {
     private readonly now: () => number,
   ) {}
 
-  /** Goes on from the lease that an earlier watch left. */
+  /** Continues from the lease of an earlier watch. */
   takeUp(sealed: Sealed | undefined): void {
-    // Each lease of a machine that needs grants has one: this machine was started with a role that may use the store.
+    // Each lease of a machine that needs grants has one: this machine was started with a role that can use the store.
     if (sealed === undefined) {
       this.#hasOwnRole = true
       return
     }
     try {
       const found = this.source.recall(this.grantee, sealed)
-      // Those that do not end may have been exchanged since; they cost nothing to ask for.
+      // Permanent ones may have been replaced since; asking costs nothing.
       if (found.endsAtMs !== Infinity) this.#present = found
     } catch {
-      // With another key nobody can tell how long they hold: as good as none.
+      // With another key, their validity is unknown: treat them as missing.
     }
   }
 
-  /** The machine was started without a grant, by a deployment that did not give any: it can do without. */
+  /** The machine was started without a grant, by a deployment that gave none: it needs none. */
   get isOptional(): boolean {
     return this.#hasOwnRole && this.#present === undefined
   }
 
   /**
-   * What the next lease carries: a new grant once half of the present one is over, and the old one for as long as there is no new
-   * one. `undefined` while it is not known how long the machine's own first one holds. Never throws.
+   * The grant for the next lease: a new one once half of the current one is over, and the old one until a new one is available.
+   * `undefined` while the validity of the machine's own first one is unknown. Never throws.
    */
   async next(): Promise<(SealedGrant & { isNew: boolean }) | undefined> {
     const present = this.#present
@@ -65,7 +65,7 @@ export class LeaseGrants {
     try {
       if (isDue) return { ...(this.#present = await this.source.grant(this.grantee)), isNew: true }
     } catch {
-      // The source has told the log. The machine goes on with what it has, as far as that reaches.
+      // The source has logged it. The machine continues with its current grant while that is valid.
     }
     return present && { ...present, isNew: false }
   }

@@ -8,16 +8,16 @@ import type { GrantSource } from './grants'
 import { pause } from '../heartbeat'
 import { MachineWatch } from './machine'
 
-/** Documents read at once; more only queue up inside the store's client. */
+/** Documents read in parallel; more would only queue inside the store's client. */
 const READS_AT_ONCE = 16
 
-/** Document reads per second that a loop may cost: a large loop is read more slowly, its machines' states are not. */
+/** Limit on document reads per second of a loop: beats of a large loop are read less often, machine states are not. */
 const READS_PER_SECOND_MAX = 200
 
-/** All watches of a worker wait for one answer of the provider; one that takes longer than this is none. */
+/** All watches of a worker share one provider call; a call that takes longer than this counts as no answer. */
 const OBSERVE_LIMIT_MS = 60_000
 
-/** A look at one machine holds up the others for so long at most. */
+/** Upper bound on how long one machine delays the others. */
 const CHECK_LIMIT_MS = 30_000
 
 interface WatchEntry {
@@ -29,24 +29,27 @@ interface WatchEntry {
 }
 
 /**
- * All the machines that a worker watches, looked at together: one call to the provider for the whole loop, and beats read
- * at a pace that follows its size, so that a thousand jobs cost about what ten do.
+ * Observes all machines that a worker watches together: one call to the provider for the whole loop, and beats read at a rate
+ * that depends on its size, so that a thousand jobs cost about as much as ten.
  */
 export class WatchLoop {
-  /** How long the provider may take for an answer about all machines. */
+  /** Timeout of the provider's answer about all machines. */
   observeLimitMs = OBSERVE_LIMIT_MS
-  /** How long the store may take about one machine before the others are looked at without waiting for it. */
+  /** How long the loop waits for the store about one machine before it moves on. */
   checkLimitMs = CHECK_LIMIT_MS
-  /** Where the machines' credentials for the store come from; none where they have their own. */
+  /** Source of the machines' credentials for the store; missing for machines with their own. */
   grants: GrantSource | undefined
-  /** Told when the provider begins not to answer about its machines, why when that changes, and nothing when it answers again. */
+  /**
+   * Called with the error when the provider stops answering about its machines, again when the error changes, and with undefined
+   * when it answers again.
+   */
   onProviderTrouble: ((trouble: Failure | undefined) => void) | undefined
   private trouble: Failure | undefined
   private readonly entries = new Set<WatchEntry>()
-  /** Those whose last look is not over. */
+  /** Machines with an observation in progress. */
   private readonly held = new Set<WatchEntry>()
   private isActive = false
-  /** Cuts the pause between two looks short when a machine is added. */
+  /** Ends the pause between two observations early when a machine is added. */
   private wake: AbortController = new AbortController()
 
   constructor(
@@ -55,14 +58,14 @@ export class WatchLoop {
     readonly now: () => number,
   ) {}
 
-  /** Resolves when something must be done about the machine; rejects when the signal aborts. */
+  /** Resolves when the machine needs action; rejects when the signal aborts. */
   watch(input: WatchInput, signal: AbortSignal): Promise<WatchOutcome> {
     return new Promise<WatchOutcome>((resolve, reject) => {
       const machine = new MachineWatch(this, input)
       const entry: WatchEntry = { input, machine, resolve, reject, readDueAtMs: 0 }
       const leave = (): void => {
         this.entries.delete(entry)
-        // Nobody is left to pause for.
+        // No machine is left to wait for.
         if (this.entries.size === 0) this.wake.abort()
         reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
       }
@@ -115,7 +118,7 @@ export class WatchLoop {
         }),
       )
       const failed = asked.find((one) => one.status === 'rejected')
-      // Not an answer about any machine: each machine notes that the provider did not answer.
+      // This says nothing about any machine: each machine notes that the provider did not answer.
       this.note(failed && failureOf(failed.reason))
       return observations
     } finally {
@@ -123,7 +126,7 @@ export class WatchLoop {
     }
   }
 
-  /** Those whose machines one part of the provider answers for. */
+  /** Machines by the part of the provider that answers for them. */
   private groups(entries: WatchEntry[]): WatchEntry[][] {
     const groups = new Map<string, WatchEntry[]>()
     for (const entry of entries) {
@@ -139,7 +142,7 @@ export class WatchLoop {
     if (!isSame) this.onProviderTrouble?.(trouble)
   }
 
-  /** Resolves when the look is over, or takes too long to wait for. */
+  /** Resolves when the observation is over, or takes too long. */
   private async checkWithinLimit(entry: WatchEntry, observation: Observation | undefined): Promise<void> {
     this.held.add(entry)
     const look = this.check(entry, observation).finally(() => this.held.delete(entry))

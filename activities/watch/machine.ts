@@ -14,20 +14,20 @@ import { AttemptDocuments } from '../documents'
 import { LeaseGrants, type GrantSource } from './grants'
 import { BudgetWatch } from './budget'
 
-/** A lease is renewed when this part of it has passed: an outage then finds nearly the whole of it left. */
+/** A lease is renewed after this share of it: an outage then finds most of it left. */
 const RENEWED_AFTER_PART = 1 / 12
 
 export interface MachineWatchDeps {
   store: ObjectStore
   now: () => number
   backend: Pick<Backend, 'prices'>
-  /** Where the machine's credentials for the store come from; none where it has its own. */
+  /** Source of the machine's credentials for the store; missing if it has its own. */
   grants?: GrantSource | undefined
 }
 
 /**
- * Watches one machine: takes what the provider says and what the runner writes, renews the lease after a fresh beat and only
- * then, and tells when something must be done. Holds no timers of its own; the loop calls `look`.
+ * Watches one machine: combines the provider's observations with the runner's documents, renews the lease after a fresh beat and
+ * only then, and reports when something must be done. Has no timers; the loop drives it.
  */
 export class MachineWatch {
   private readonly documents: AttemptDocuments
@@ -38,14 +38,14 @@ export class MachineWatch {
   private ttlMs: number
   private checkedAtMs = 0
   private thinnedAtId: string | undefined
-  /** When the newest beat was written that could not be read. */
+  /** When the newest unreadable beat was written. */
   private unreadAtMs: number | undefined
   private isRunning: boolean
-  /** The machine's cut-off as the runner has been told, and as the provider says now. */
+  /** The machine's cut-off as told to the runner, and as the provider reports it now. */
   private reportedUntilMs: number | undefined
   private observedUntilMs: number | undefined
   private isBudgetReached: boolean
-  /** What an earlier watch has told the machine is known: only then can its money be judged. */
+  /** What an earlier watch has published is known: only then can its money be judged. */
   private hasReadLease = false
   private readonly grants: LeaseGrants | undefined
   private readonly budget: BudgetWatch
@@ -69,7 +69,7 @@ export class MachineWatch {
     this.isBudgetReached = input.isBudgetReached === true
   }
 
-  /** One look. `undefined` while there is nothing to do. `observation` is missing when the provider did not answer. */
+  /** One observation. `undefined` while there is nothing to do. `observation` is missing if the provider did not answer. */
   async check(observation: Observation | undefined, isReadDue: boolean): Promise<WatchOutcome | undefined> {
     this.checkedAtMs = this.now()
     const evidence = (this.evidence ??= this.firstEvidence())
@@ -92,14 +92,14 @@ export class MachineWatch {
     }
   }
 
-  /** The result may have come after the last read and before the end; without an answer of the store nothing is known. */
+  /** The result may have come after the last read and before the end; without an answer of the store, this is unknown. */
   private async conclude(evidence: Evidence, endWithout: AttemptEnd): Promise<WatchOutcome | undefined> {
     const over = await this.readResult(evidence)
     if (over !== undefined) return over
     return evidence.storeFailedAtMs === this.checkedAtMs ? undefined : { kind: 'over', end: endWithout }
   }
 
-  /** The runner drains by itself in time; one that does not is to be told. */
+  /** The runner normally drains in time; one that does not must be told. */
   private expiring(): WatchOutcome | undefined {
     const untilMs = this.usableUntilMs
     if (untilMs === undefined || this.input.isExpiring === true || this.isDraining) return undefined
@@ -115,7 +115,7 @@ export class MachineWatch {
     return this.beat?.phase === 'draining' || this.beat?.phase === 'finishing'
   }
 
-  /** Told once: from then on the attempt is being stopped. */
+  /** Reported once: from then on the attempt is being stopped. */
   private async watchBudget(): Promise<WatchOutcome | undefined> {
     if (this.isBudgetReached || !this.hasReadLease || !(await this.budget.isReached())) return undefined
     this.isBudgetReached = true
@@ -142,7 +142,7 @@ export class MachineWatch {
     else delete evidence.goneSinceMs
   }
 
-  /** Reads what the runner wrote; renews the lease. A store that does not answer is no newReport of the machine. */
+  /** Reads the runner's documents; renews the lease. A store that does not answer says nothing about the machine. */
   private async read(evidence: Evidence): Promise<WatchOutcome | undefined> {
     try {
       if (this.leaseSeq === 0) await this.takeUpLease(evidence)
@@ -154,10 +154,10 @@ export class MachineWatch {
         evidence.beatSeenAtMs = this.now()
         await this.budget.followLimits(beat.limitsSeq)
         await this.renew(evidence, beat)
-        // Checkpoints that cannot be read keep no lease from being renewed.
+        // Unreadable checkpoints do not block the renewal of a lease.
         await this.thinOut(beat).catch(ignoreBadDocument)
       }
-      // The result is worth a read when the runner is about to write it, or has stopped to beat.
+      // The result is worth a read when the runner is about to write it, or has stopped beating.
       if (!isFresh || this.isDraining) {
         const over = await this.readResult(evidence)
         if (over !== undefined) return over
@@ -193,14 +193,14 @@ export class MachineWatch {
     return (warning?.kind ?? null) === warned ? undefined : { kind: 'warned', warning }
   }
 
-  /** Goes on from the lease that an earlier watch left. */
+  /** Continues from the lease of an earlier watch. */
   private async takeUpLease(evidence: Evidence): Promise<void> {
     const found = await this.documents.readLease()
     this.hasReadLease = true
     if (found === undefined) return
     const { lease, renewedAtMs } = found
     evidence.renewedAtMs = renewedAtMs
-    // One that cannot be read is renewed after the next beat, as the first one is: unknown is not silent.
+    // An unreadable one is renewed after the next beat, like the first one: unknown is not silent.
     evidence.isLeaseFirst = lease === undefined
     if (lease === undefined) return
     this.leaseSeq = lease.seq
@@ -210,7 +210,7 @@ export class MachineWatch {
     this.budget.restore({ lease, renewedAtMs })
   }
 
-  /** A beat that cannot be read is a sign of life whenever it is written anew; it renews no lease. */
+  /** An unreadable beat is a sign of life whenever it is rewritten; it renews no lease. */
   private async hearUnread(evidence: Evidence): Promise<void> {
     const writtenAtMs = await this.documents.beatWrittenAtMs()
     if (writtenAtMs !== undefined && writtenAtMs !== this.unreadAtMs) evidence.beatSeenAtMs = this.now()
@@ -231,10 +231,10 @@ export class MachineWatch {
     const isNew = evidence.isLeaseFirst || grant?.isNew === true || isMoved || newReport !== undefined
     if (!isDue && !isNew) return
     const report = newReport ?? (await this.budget.report())
-    // Noted before the write: should its answer be lost, the lease counts as renewed, which only makes us wait longer.
+    // Noted before the write: if its answer is lost, the lease counts as renewed, which only makes us wait longer.
     evidence.renewedAtMs = nowMs
     evidence.isLeaseFirst = false
-    // Higher than any that the runner has obeyed, also where that could not be read.
+    // Higher than any that the runner has obeyed, even if that one was unreadable.
     this.leaseSeq = Math.max(this.leaseSeq, beat.leaseSeq) + 1
     this.ttlMs = Math.max(0, ttlMs)
     const usableUntilMs = this.usableUntilMs
@@ -249,7 +249,7 @@ export class MachineWatch {
     this.budget.markReported()
   }
 
-  /** After each new checkpoint the oldest go, but for what this attempt was restored from. */
+  /** After each new checkpoint the oldest are removed, except the one from which this attempt was restored. */
   private async thinOut({ checkpoint, restoredFrom }: Beat): Promise<void> {
     if (checkpoint === null || checkpoint.id === this.thinnedAtId) return
     const { jobId, attempt, runner } = this.input.order

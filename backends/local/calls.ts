@@ -2,7 +2,7 @@ import type { CallContext } from '../backend'
 import { BackendError } from '../errors'
 import { localError } from './errors'
 
-/** Runs a verb: not at all when the caller has already left, and with nothing but `BackendError` coming out. */
+/** Runs a verb, unless the caller has already aborted, and converts every error to a `BackendError`. */
 export async function verb<T>(ctx: CallContext, task: () => Promise<T>): Promise<T> {
   throwIfAborted(ctx.signal)
   try {
@@ -20,7 +20,7 @@ export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw callerLeft()
 }
 
-/** The promise's answer, or an error as soon as the caller leaves; what the promise does afterwards is nobody's business. */
+/** The promise's answer, or an error as soon as the caller aborts; the promise's later outcome is ignored. */
 export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   throwIfAborted(signal)
   promise.catch(() => undefined)
@@ -39,7 +39,7 @@ export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>)
 
 export type Exclusive = <T>(key: string, signal: AbortSignal, task: () => Promise<T>) => Promise<T>
 
-/** Runs tasks of the same key one after the other, within this process. */
+/** Runs tasks with the same key one after the other, within this process. */
 export function createExclusive(): Exclusive {
   const tails = new Map<string, Promise<void>>()
   return async (key, signal, task) => {

@@ -9,10 +9,10 @@ import { diskOf } from './offers'
 import { PYTHON_REMEDY, whyPythonWontDo } from './python'
 import { namesIn, readMachine, type Paths } from './records'
 
-/** Below this a bundle, a checkpoint and its copy for the upload may not fit. */
+/** Below this, a bundle, a checkpoint and its copy for the upload may not fit. */
 const DISK_LOW_GIB = 2
 
-/** What stands in the way of machines on this host, worst first. Makes and changes nothing. */
+/** Problems of machines on this host, worst first. Read-only. */
 export async function check(host: Host, ctx: CallContext): Promise<Problem[]> {
   const problems = await Promise.all([
     checkPython(host, ctx),
@@ -36,14 +36,19 @@ async function checkRoot({ paths }: Host): Promise<Problem[]> {
     return [...lowDisk(paths.root, freeGiB), ...(await damagedMachines(paths))]
   } catch (error) {
     const { class: failure, message, hint } = localError(error).failure
-    const remedy = hint ?? 'Set CRUCIBLE_LOCAL_ROOT to a directory that this user may write to.'
+    const remedy = hint ?? 'Set CRUCIBLE_LOCAL_ROOT to a directory that this user can write to.'
     return [
-      { severity: 'error', message: `machines cannot be made in ${paths.root}: ${message}`, remedy, failure },
+      {
+        severity: 'error',
+        message: `machines cannot be created in ${paths.root}: ${message}`,
+        remedy,
+        failure,
+      },
     ]
   }
 }
 
-/** A directory that does not exist yet can be made if the nearest one that does may be written to. */
+/** A missing directory can be created if its nearest existing parent is writable. */
 async function assertWritable(directory: string): Promise<void> {
   try {
     if (!(await stat(directory)).isDirectory()) {
@@ -74,11 +79,11 @@ async function damagedMachines(paths: Paths): Promise<Problem[]> {
     try {
       const isMachine = (await readMachine(paths, id)) !== undefined
       if (isMachine) return []
-      const message = `${join(paths.machines, id)} is no machine's directory`
-      return [{ severity: 'warning', message, remedy: 'Look what it holds, then remove it.' }]
+      const message = `${join(paths.machines, id)} is not a machine's directory`
+      return [{ severity: 'warning', message, remedy: 'Check its contents, then delete it.' }]
     } catch (error) {
       const { message, hint } = localError(error).failure
-      return [{ severity: 'warning', message, remedy: hint ?? 'Look what it holds, then remove it.' }]
+      return [{ severity: 'warning', message, remedy: hint ?? 'Check its contents, then delete it.' }]
     }
   })
   return (await Promise.all(problems)).flat()
@@ -87,11 +92,11 @@ async function damagedMachines(paths: Paths): Promise<Problem[]> {
 async function checkUsers(host: Host, ctx: CallContext): Promise<Problem[]> {
   const users = await host.jobUsers(ctx.signal)
   if (users.kind === 'refused') {
-    const message = `jobs cannot run as users of their own: ${users.why}`
+    const message = `jobs cannot run as separate users: ${users.why}`
     return [{ severity: 'error', message, remedy: USERS_REMEDY, failure: 'invalid' }]
   }
   if (users.kind === 'on' || users.why === undefined) return []
-  const message = `jobs without an image run as root, and can read what workers can: ${users.why}`
+  const message = `jobs without an image run as root and can read everything that workers can: ${users.why}`
   return [{ severity: 'warning', message, remedy: USERS_REMEDY }]
 }
 
@@ -99,6 +104,6 @@ async function checkGpus(host: Host, ctx: CallContext): Promise<Problem[]> {
   const { trouble } = await host.gpus(ctx.signal)
   if (trouble === undefined) return []
   const remedy =
-    'Mend the driver until `nvidia-smi` lists every GPU; until then jobs get only those that it does list.'
+    'Fix the driver so that `nvidia-smi` lists every GPU; until then jobs only get the listed ones.'
   return [{ severity: 'warning', message: trouble, remedy }]
 }

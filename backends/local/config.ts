@@ -3,32 +3,37 @@ import { join, resolve } from 'node:path'
 import { microUsd, type MicroUsd } from '../../core/money'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 
-/** How this machine is divided into machines for jobs. */
+/** How this host is divided into machines for jobs. */
 export interface LocalConfig {
-  /** Directory that holds the machines' directories; made when missing. One per host, shared by all who use the backend. */
+  /**
+   * Directory with the machines' directories; created if missing. One per host, shared by every process that uses the backend.
+   */
   root: string
-  /** How many cpus all jobs together may take. Default: the cores of this machine. */
+  /** CPUs that all jobs may use in total. Default: the cores of this machine. */
   slots?: number
-  /** Whether machines that can be taken back (`crucible interrupt`) are offered beside on-demand ones. */
+  /** Whether interruptible machines (`crucible interrupt`) are offered in addition to on-demand ones. */
   hasSpot: boolean
-  /** Price of an on-demand machine; 0 for a machine that costs nothing. */
+  /** Price of an on-demand machine; 0 for free. */
   priceMicroUsdPerHour: MicroUsd
   spotPriceMicroUsdPerHour: MicroUsd
-  /** How long before a spot machine is taken back its notice is given, unless the interruption says otherwise. Default: two minutes. */
+  /**
+   * How long before the interruption of a spot machine its notice is given, unless the interruption sets another time. Default:
+   * two minutes.
+   */
   noticeMs?: number
   /** Python 3.8 or newer, as a command or a path. Default: `python3`. */
   python?: string
-  /** Users for the commands of jobs, where the worker is root. Default: they run as the worker does. */
+  /** Users for the commands of jobs, if the worker is root. Default: the worker's user. */
   uids?: UidRange
-  /** All that a machine sees of our environment. Default: `machineEnvironment()`. */
+  /** The complete environment of a machine. Default: `machineEnvironment()`. */
   environment?: Record<string, string>
 }
 
-/** Numbers of users, and of groups, that nobody else has. */
+/** Ids of users and groups reserved for jobs. */
 export interface UidRange {
   first: number
   last: number
-  /** Whether somebody has set it: then jobs never run without. */
+  /** Whether the setting is explicit: then jobs never run without it. */
   isWanted: boolean
 }
 
@@ -38,12 +43,12 @@ export const LOCAL_SETTINGS = [
   {
     name: 'CRUCIBLE_LOCAL_SLOTS',
     default: 'the number of cores',
-    meaning: 'cpus that all jobs together may take',
+    meaning: 'CPUs that all jobs may use in total',
   },
   {
     name: 'CRUCIBLE_LOCAL_SPOT',
     default: 'no',
-    meaning: '`yes` also offers machines that can be taken back',
+    meaning: '`yes` also offers interruptible machines',
   },
   { name: 'CRUCIBLE_LOCAL_PRICE', default: '0', meaning: 'dollars per hour of an on-demand machine' },
   {
@@ -54,17 +59,17 @@ export const LOCAL_SETTINGS = [
   {
     name: 'CRUCIBLE_LOCAL_NOTICE',
     default: '120s',
-    meaning: 'how long before a spot machine is taken back its notice is given',
+    meaning: 'how long before the interruption of a spot machine its notice is given',
   },
   { name: 'CRUCIBLE_LOCAL_PYTHON', default: 'python3', meaning: 'Python 3.8 or newer, command or path' },
   {
     name: 'CRUCIBLE_LOCAL_UIDS',
-    default: '1900000000-1900065535, where the worker is root',
-    meaning: 'users that jobs without an image run as; `no` runs them as the worker',
+    default: '1900000000-1900065535, if the worker is root',
+    meaning: 'users for jobs without an image; `no` runs them as the user of the worker',
   },
 ]
 
-/** Beyond what systems give to people, to services and to containers (`/etc/subuid`, systemd). */
+/** Above the ids that systems give to people, services and containers (`/etc/subuid`, systemd). */
 export const UIDS_DEFAULT: UidRange = { first: 1_900_000_000, last: 1_900_065_535, isWanted: false }
 
 export const NOTICE_DEFAULT_MS = 2 * MINUTE_MS
@@ -72,7 +77,7 @@ export const PYTHON_DEFAULT = 'python3'
 
 export type ParsedLocalConfig = { config: LocalConfig } | { problems: string[] }
 
-/** Reads the settings of `LOCAL_SETTINGS` from an environment; either a whole config or every problem at once. */
+/** Reads the settings of `LOCAL_SETTINGS` from an environment; either a complete config or every problem at once. */
 export function parseLocalConfig(settings: Record<string, string | undefined>): ParsedLocalConfig {
   const problems: string[] = []
   const read = <T>(name: string, fallback: T, parse: Parser<T>): T => {
@@ -102,7 +107,7 @@ export function parseLocalConfig(settings: Record<string, string | undefined>): 
 const PASSED_ON =
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|TZ|TMPDIR|LD_LIBRARY_PATH|VIRTUAL_ENV|DOCKER_HOST|LC_.*|CUDA_.*|NVIDIA_.*|CONDA_.*|.*_proxy|.*_PROXY)$/
 
-/** What a machine may see of an environment: enough to find programs and the network, and nobody's credentials. */
+/** The part of an environment that a machine may see: enough to find programs and the network, without credentials. */
 export function machineEnvironment(
   from: Record<string, string | undefined> = process.env,
 ): Record<string, string> {
@@ -125,7 +130,7 @@ const parseText: Parser<string> = (text) => text
 const parsePath: Parser<string> = (text) =>
   text === '~' || text.startsWith('~/') ? join(homedir(), text.slice(1)) : text
 
-/** More than any machine has; a larger number is a slip of the keyboard. */
+/** More than any machine has; a larger number is a typo. */
 const SLOTS_MAX = 4096
 
 const parseSlots: Parser<number> = (text) => {
@@ -141,11 +146,11 @@ const parseYesNo: Parser<string> = (text) => {
   return new Complaint('write yes or no')
 }
 
-/** Below it are the users of the system, on every usual one. */
+/** System users are below it on every common system. */
 const UID_MIN = 1000
-/** Some programs take larger ones for negative. */
+/** Some programs read larger ones as negative. */
 const UID_MAX = 2 ** 31 - 1
-/** `nobody`, and -1 in 16 bits, which stands for no user. */
+/** The uid of the user nobody, and -1 in 16 bits, which means no user. */
 const UIDS_RESERVED = [65_534, 65_535]
 
 function parseUids(text: string, slots: number): UidRange | undefined | Complaint {
@@ -154,13 +159,13 @@ function parseUids(text: string, slots: number): UidRange | undefined | Complain
   const example = `such as ${UIDS_DEFAULT.first}-${UIDS_DEFAULT.last}`
   if (match === null) return new Complaint(`write the first and the last uid with a dash, ${example}, or no`)
   const [first, last] = [Number(match[1]), Number(match[2])]
-  if (first > last) return new Complaint(`the first uid is above the last: write ${last}-${first}`)
+  if (first > last) return new Complaint(`the first uid is greater than the last: write ${last}-${first}`)
   if (first < UID_MIN || last > UID_MAX) {
     return new Complaint(`uids of jobs must be from ${UID_MIN} to ${UID_MAX}, ${example}`)
   }
   const reserved = UIDS_RESERVED.find((uid) => uid >= first && uid <= last)
   if (reserved !== undefined)
-    return new Complaint(`it includes ${reserved}, which systems use: write a range without it`)
+    return new Complaint(`it includes ${reserved}, which the system reserves: write a range without it`)
   return last - first + 1 < slots
     ? new Complaint(`it has ${last - first + 1} uids for ${slots} slots: write a larger range, ${example}`)
     : { first, last, isWanted: true }

@@ -2,17 +2,17 @@ import type { Failure } from '../../core/failure'
 import { BackendError } from '../errors'
 import { runProgram } from './programs'
 
-/** The label by which a machine's container is found; its value is the attempt's id (docs/reference/runner-protocol.md). */
+/** The label that identifies a machine's container; its value is the attempt's id (docs/reference/runner-protocol.md). */
 export const CONTAINER_LABEL = 'crucible.machine'
-const ENGINE_REMEDY = 'Start Docker and let this user talk to it (`docker version` shows a server then).'
+const ENGINE_REMEDY = 'Start Docker and give this user access to it, so that `docker version` shows a server.'
 
 const ANSWER_TIMEOUT_MS = 5_000
-/** Ending a container waits for the kernel to take its processes and mounts down. */
+/** Ending a container waits until the kernel has removed its processes and mounts. */
 const REMOVE_TIMEOUT_MS = 30_000
 
 type Environment = Record<string, string>
 
-/** Why no container can be run: the client alone, without a server that answers, is not enough. `undefined` when one can. */
+/** Why containers cannot run, or `undefined` if they can: a client is not enough without a server that answers. */
 export async function whyNoContainers(env: Environment, signal?: AbortSignal): Promise<Failure | undefined> {
   const args = ['version', '--format', '{{.Server.Version}}']
   const options = { env, timeoutMs: ANSWER_TIMEOUT_MS, ...(signal && { signal }) }
@@ -22,12 +22,12 @@ export async function whyNoContainers(env: Environment, signal?: AbortSignal): P
   const why = answer.kind === 'answered' ? 'has no server' : answer.message
   return {
     class: failureClass,
-    message: `no container can be run on this host: docker ${why}`,
+    message: `containers cannot run on this host: docker ${why}`,
     hint: ENGINE_REMEDY,
   }
 }
 
-/** Ends and removes a machine's containers: their processes belong to the engine and cannot be found from here. */
+/** Ends and removes a machine's containers: their processes belong to the engine and cannot be found here. */
 export async function endContainers(env: Environment, machine: string): Promise<void> {
   const ids = (await docker(env, ['ps', '-aq', '--filter', `label=${CONTAINER_LABEL}=${machine}`]))
     .split(/\s+/)
@@ -40,7 +40,7 @@ async function docker(env: Environment, args: string[]): Promise<string> {
   if (answer.kind === 'answered') return answer.output
   throw new BackendError({
     class: 'transient',
-    message: `a container cannot be ended: docker ${answer.message}`,
+    message: `a container cannot be removed: docker ${answer.message}`,
     hint: ENGINE_REMEDY,
   })
 }

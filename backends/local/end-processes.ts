@@ -7,15 +7,15 @@ import { hasCode } from './errors'
 import type { Host } from './host'
 import { readMachine, type MachineRecord } from './records'
 
-/** A killed process is gone in milliseconds, or hangs in the kernel for as long as its disk does: 25 rounds are about 4 s. */
+/** A killed process is gone in milliseconds, or hangs in the kernel until its disk answers: 25 rounds are about 4 s. */
 const ROUNDS_MAX = 25
 const PAUSE_MAX_MS = 200
-/** Where the runner writes down its control group, in the machine's directory (`Paths.group` of the runner). */
+/** File in the machine's directory with the control group of the runner (`Paths.group` of the runner). */
 const GROUP_RECORD = 'cgroup'
 
 /**
- * Ends everything that a machine ever started, at once, and returns when nothing of it runs. Throws `transient`, naming
- * the processes, when some of them do not go.
+ * Kills everything that a machine ever started, and returns when no process is left. Throws `transient` with the process ids if
+ * some remain.
  */
 export async function endProcesses(host: Host, machine: MachineRecord): Promise<void> {
   const id = machine.owner.attemptId
@@ -25,7 +25,7 @@ export async function endProcesses(host: Host, machine: MachineRecord): Promise<
   if (machine.image !== null) await endContainers(host.config.environment, id)
   let pids = await living()
   for (let round = 0; pids.length > 0 && round < ROUNDS_MAX; round++) {
-    // Stopped processes start no others: whoever was born during the first look is seen by the second, then all are killed.
+    // Stopped processes start no others: the second scan sees processes born during the first, then all are killed.
     signalAll(pids, 'SIGSTOP')
     signalAll([...pids, ...(await living())], 'SIGKILL')
     await pause(Math.min(5 * 2 ** round, PAUSE_MAX_MS))
@@ -35,15 +35,15 @@ export async function endProcesses(host: Host, machine: MachineRecord): Promise<
   throw new BackendError({
     class: 'transient',
     message: `machine ${id} does not end: still running after SIGKILL: ${pids.join(', ')}`,
-    hint: 'Processes that hang in the kernel go when their disk or device answers; those of another user must be ended by that user.',
+    hint: 'Processes that hang in the kernel end when their disk or device answers; end those of another user as that user.',
   })
 }
 
-/** The runner's guard removes its control group unless it was killed. An empty one costs nothing, so a failure is no error. */
+/** The runner's guard removes its control group unless it was killed. An empty one costs nothing, so a failure is ignored. */
 async function removeGroup(host: Host, id: string): Promise<void> {
   const record = await readFile(join(host.paths.machine(id), GROUP_RECORD), 'utf8').catch(() => '')
   const group = normalize(record)
-  // The job may have written to the record.
+  // The job may have changed the file.
   if (!group.startsWith('/sys/fs/cgroup/') || basename(group) !== `crucible-${id}`) return
   // The kernel counts a killed process as a member for some milliseconds after it has left /proc.
   for (let round = 0; round < ROUNDS_MAX; round++) {
@@ -58,7 +58,7 @@ function signalAll(pids: number[], signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal)
     } catch (error) {
-      // Already gone, or not ours to end: the next look tells which.
+      // Already gone, or not ours to end: the next scan shows which.
       if (!hasCode(error, 'ESRCH', 'EPERM')) throw error
     }
   }

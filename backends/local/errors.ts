@@ -3,7 +3,7 @@ import { BackendError } from '../errors'
 
 interface Meaning {
   class: FailureClass
-  /** What the code means here, before the system's own words. */
+  /** What the code means here, printed before the system's message. */
   words: string
   hint: string
 }
@@ -15,21 +15,21 @@ const FULL: Meaning = {
 }
 const FORBIDDEN: Meaning = {
   class: 'auth',
-  words: 'this user may not do that',
-  hint: 'Give this user the right to write there, or set CRUCIBLE_LOCAL_ROOT to a directory of its own.',
+  words: 'permission denied for this user',
+  hint: 'Give this user write permission there, or set CRUCIBLE_LOCAL_ROOT to a directory of this user.',
 }
 const MISPLACED: Meaning = {
   class: 'invalid',
-  words: 'that is no place for machines',
-  hint: 'Set CRUCIBLE_LOCAL_ROOT to a directory that exists or can be made.',
+  words: 'the directory cannot be used for machines',
+  hint: 'Set CRUCIBLE_LOCAL_ROOT to a directory that exists or can be created.',
 }
 const EXHAUSTED: Meaning = {
   class: 'transient',
-  words: 'this host has run out of something',
-  hint: 'Look for what takes its processes, memory or open files.',
+  words: 'this host has run out of processes, memory or open files',
+  hint: 'Find out which program uses them up.',
 }
 
-/** What the operating system's codes allow to be done next. Not exhaustive: a code that is missing is `unclassified`. */
+/** What may be done next, by the operating system's error code. Not exhaustive: a missing code is `unclassified`. */
 const MEANINGS: Record<string, Meaning> = {
   ENOSPC: FULL,
   EDQUOT: FULL,

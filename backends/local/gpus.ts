@@ -2,16 +2,16 @@ import { findAccelerator } from '../../core/accelerators'
 import { runProgram, type ProgramAnswer } from './programs'
 
 export interface Gpu {
-  /** The driver's number, in the order of the PCI bus. */
+  /** The driver's index, in PCI bus order. */
   index: number
-  /** Canonical where it is known, else as the driver says it. */
+  /** The canonical name if known, otherwise the driver's. */
   accelerator: string
   memoryGiB: number
 }
 
 export interface GpuInventory {
   gpus: Gpu[]
-  /** Why there may be GPUs that cannot be used, as a sentence. */
+  /** Why some GPUs may be unusable, as a sentence. */
   trouble?: string
 }
 
@@ -19,7 +19,9 @@ export interface GpuInventory {
 const SMI_TIMEOUT_MS = 20_000
 const QUERY = ['--query-gpu=index,uuid,name,memory.total', '--format=csv,noheader,nounits']
 
-/** The GPUs that `nvidia-smi` reports and that `CUDA_VISIBLE_DEVICES`, when set for us, leaves. None without `nvidia-smi`. */
+/**
+ * The GPUs that `nvidia-smi` reports and that `CUDA_VISIBLE_DEVICES` of this process, if set, allows. Empty without `nvidia-smi`.
+ */
 export async function readGpus(env: Record<string, string>, signal: AbortSignal): Promise<GpuInventory> {
   return inventoryOf(
     await runProgram('nvidia-smi', QUERY, { env, timeoutMs: SMI_TIMEOUT_MS, signal }),
@@ -43,10 +45,10 @@ export function inventoryOf(answer: ProgramAnswer, visible?: string): GpuInvento
       shown.some((name) => name === String(gpu.index) || (name !== '' && uuid.startsWith(name)))
     return isShown ? [gpu] : []
   })
-  return broken === undefined ? { gpus } : { gpus, trouble: `nvidia-smi says of a GPU: ${broken.trim()}` }
+  return broken === undefined ? { gpus } : { gpus, trouble: `nvidia-smi reports for a GPU: ${broken.trim()}` }
 }
 
-/** `0, GPU-6f2b..., Tesla V100-SXM2-16GB, 16160`; a name may hold commas, and a lost GPU has words where numbers should be. */
+/** `0, GPU-6f2b..., Tesla V100-SXM2-16GB, 16160`; a name may contain commas, and a lost GPU has words instead of numbers. */
 function parseRow(line: string): (Gpu & { uuid: string }) | undefined {
   const match = /^\s*(\d+)\s*,\s*(\S+)\s*,\s*(.+?)\s*,\s*(\d+)(?:\s*MiB)?\s*$/.exec(line)
   if (match === null) return undefined

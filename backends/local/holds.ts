@@ -4,11 +4,11 @@ import type { Asker } from '../../core/waiting'
 import type { Gpu } from './gpus'
 import { chooseKind, needsOf, type Taken } from './slots'
 
-/** An order that has not arrived after this long does not come any more. */
+/** An order that has not arrived after this long is given up. */
 const HOLD_MS = 30 * SECOND_MS
-/** A job that waits asks again at least this often. */
+/** A waiting job asks again at least this often. */
 const ASKS_AGAIN_WITHIN_MS = 15 * SECOND_MS
-/** For this long jobs with smaller wishes may go ahead of one that needs more than is free at once. */
+/** How long jobs with smaller requests may overtake a job that needs more places than are free at once. */
 const PASSED_BY_MS = 2 * MINUTE_MS
 
 type Lack = 'slots' | 'gpus'
@@ -19,20 +19,20 @@ interface Hold {
   untilMs: number
 }
 
-/** A job that found too little free. */
+/** A job that found too few free places. */
 interface Shortage {
   sinceMs: number
   request: ResourceRequest
   lacks: Lack
-  /** From when on nobody may go ahead of it. */
+  /** From this time on, no job may overtake it. */
   firstFromMs: number
   askedAtMs: number
 }
 
 /**
- * What is free, and yet not for everybody: places held for jobs whose order is on its way, and places that are kept free for an older
- * job that needs several at once. In memory of the one process that launches here: without it, at worst, a launch finds its place
- * taken and is sent again.
+ * Free places that are not available to every job: places held for jobs whose order is on its way, and places kept free for an
+ * older job that needs several at once. Kept in the memory of the only process that launches here; if lost, the worst case is a
+ * launch that finds its place taken and is sent again.
  */
 export class Holds {
   private readonly held = new Map<string, Hold>()
@@ -40,7 +40,7 @@ export class Holds {
 
   constructor(private readonly now: () => number) {}
 
-  /** What is taken as this job sees it; `undefined` for one who only looks. */
+  /** Places that this job sees as taken; `undefined` for read-only queries. */
   seenBy(job: Pick<Asker, 'jobId' | 'sinceMs'> | undefined, taken: Taken, gpus: Gpu[]): Taken {
     const seen = { ...taken, gpus: new Set(taken.gpus) }
     this.forgetOld()
@@ -61,7 +61,7 @@ export class Holds {
     return seen
   }
 
-  /** Of the older jobs in line, those that have neither a machine here nor a place that is held for them. */
+  /** Of the older jobs in the queue, those with neither a machine here nor a held place. */
   withoutPlace(asker: Asker | undefined, { jobIds }: Taken): number {
     return asker?.ahead.filter((jobId) => !this.held.has(jobId) && !jobIds.has(jobId)).length ?? 0
   }
@@ -71,7 +71,7 @@ export class Holds {
     this.held.set(jobId, { ...place, untilMs: this.now() + HOLD_MS })
   }
 
-  /** The job found too little of something free, and asks again. One whose order is here already is passed by nobody. */
+  /** The job found too few free places, and asks again. No job overtakes one whose order has already arrived. */
   noteShortage(
     { jobId, sinceMs }: Pick<Asker, 'jobId' | 'sinceMs'>,
     {
@@ -88,7 +88,7 @@ export class Holds {
     this.short.set(jobId, { sinceMs, request, lacks, firstFromMs, askedAtMs })
   }
 
-  /** The job has its machine, or wants none here. */
+  /** The job has its machine, or no longer wants one here. */
   forget(jobId: string): void {
     this.held.delete(jobId)
     this.short.delete(jobId)

@@ -11,41 +11,44 @@ import { createLinuxReader } from './processes-linux'
 import { createPsReader } from './processes-ps'
 import { createPaths, type Paths } from './records'
 
-/** What the backend needs from whoever composes it. */
+/** Dependencies that the caller provides. */
 export interface LocalDeps {
-  /** Copies the runner program of this digest to a path; the backend checks the digest itself. */
+  /** Copies the runner program with this digest to a path; the backend verifies the digest. */
   fetchRunner(sha256: string, toPath: string): Promise<void>
   /** Milliseconds since 1970. */
   clock(): number
-  /** Whose machines may be found and ended; everybody's without it. */
+  /** Deployment whose machines may be found and ended; every deployment's if missing. */
   deployment?: string
-  /** The attempt's key for its sealed secrets, 64 hex digits; missing where there are no secrets. */
+  /** The attempt's key for its sealed secrets, 64 hex digits; missing without secrets. */
   secretKeyOf?(attemptId: string): string
-  /** Credentials for the store, as the text of a file for the runner; missing where the store asks for none. */
+  /** Credentials for the store, as the text of a file for the runner; missing for a store without credentials. */
   grantFile?(order: Order): Promise<string>
 }
 
-/** This host as the verbs see it. */
+/** This host, for the verbs. */
 export interface Host {
   config: Required<Omit<LocalConfig, 'uids'>> & Pick<LocalConfig, 'uids'>
   deps: LocalDeps
   paths: Paths
-  /** Name of the host, the place of its offers. */
+  /** Name of the host, used as the place of its offers. */
   place: string
   exclusive: Exclusive
   holds: Holds
-  /** Makes the folders under the root, once: should they vanish later, their disk has, and with it what is known of machines. */
+  /**
+   * Creates the folders under the root, once: if they vanish later, their disk has vanished, and the knowledge of machines with
+   * it.
+   */
   makeFolders(): Promise<void>
-  /** When the root was last cleared of old remains. */
+  /** When the root was last cleared of leftovers. */
   sweptAtMs: number
   processes(): ProcessLook
   gpus(signal: AbortSignal): Promise<GpuInventory>
   jobUsers(signal: AbortSignal): Promise<JobUsers>
 }
 
-/** A GPU does not come or go while a plan is made, and waking the driver takes seconds. */
+/** GPUs do not come or go during planning, and waking the driver takes seconds. */
 const GPUS_FRESH_MS = 30_000
-/** What can be run by whom is looked at with some processes. */
+/** Finding out which user can run what takes some processes. */
 const USERS_FRESH_MS = 60_000
 
 export function createHost(config: LocalConfig, deps: LocalDeps): Host {

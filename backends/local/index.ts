@@ -11,13 +11,13 @@ import { capacityTypesOf, offers } from './offers'
 import { interrupt, terminate } from './terminate'
 
 /**
- * Machines on this host: each is a group of processes with a directory of its own. Whatever is known of them stands in
- * their directories, so any number of processes, one after the other or at once, may use the same root; only the counting
- * of slots trusts that one process launches at a time.
+ * Machines on this host: each is a group of processes with its own directory. Everything known about them is in their
+ * directories, so any number of processes may use the same root, concurrently or one after the other; only the slot count assumes
+ * that one process launches at a time.
  */
 export async function createLocalBackend(config: LocalConfig, deps: LocalDeps): Promise<Backend> {
   const host = createHost(config, deps)
-  // Where they cannot be made, `check` says why and every launch tries again.
+  // If they cannot be created, `check` says why and every launch tries again.
   await host.makeFolders().catch(() => undefined)
   return {
     name: 'local',

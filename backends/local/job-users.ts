@@ -8,7 +8,7 @@ import type { Host } from './host'
 import { runProgram } from './programs'
 import { namesIn } from './records'
 
-/** The user that a machine's commands run as, and the directory for what they may reach. */
+/** The user for a machine's commands, and the directory with the files that this user may reach. */
 export interface JobUser {
   /** Of user and group. */
   uid: number
@@ -16,8 +16,8 @@ export interface JobUser {
 }
 
 /**
- * Whether jobs get users of their own. `off`: they run as the worker does; `why` is missing where nothing else was to be expected.
- * `refused`: they must have such users and cannot.
+ * Whether jobs get separate users. `off`: they run as the worker's user; `why` is missing if that is as expected. `refused`:
+ * separate users are required but impossible.
  */
 export type JobUsers =
   | { kind: 'on'; range: UidRange; folder: string }
@@ -25,16 +25,16 @@ export type JobUsers =
   | { kind: 'refused'; why: string }
 
 export const USERS_REMEDY =
-  'Put what jobs need where every user may read it (not below /root), or set CRUCIBLE_LOCAL_UIDS=no to run jobs as root.'
+  'Put what jobs need in a place that every user can read (not below /root), or set CRUCIBLE_LOCAL_UIDS=no to run jobs as root.'
 
-/** For the directories of jobs where other users cannot get through to the root, which is in a closed home most of the time. */
+/** For the directories of jobs if other users cannot enter the root, which is usually in a closed home. */
 const ELSEWHERE = '/var/lib/crucible/jobs'
 const PROBE_TIMEOUT_MS = 15_000
 const OTHERS_PASS = 0o001
 
 /**
- * Prints what `python3` and `python` are, where their packages are, and whether there are packages of the user. `$1` is a folder
- * that must be reachable.
+ * Prints the paths of `python3` and `python`, their package folders, and whether the user has packages. `$1` is a folder that
+ * must be reachable.
  */
 const PROBE = `cd "$1" || exit 3
 for name in python3 python; do
@@ -46,13 +46,13 @@ print(sys.executable, sys.prefix, "with packages in " + own if has_own else "")'
 done
 exit 0`
 
-/** Looks at what is configured and what this host allows. */
+/** Checks the configuration and what this host allows. */
 export async function readJobUsers(host: Host, signal: AbortSignal): Promise<JobUsers> {
   const range = host.config.uids
   if (range === undefined) return { kind: 'off' }
   const not = (why: string): JobUsers => ({ kind: range.isWanted ? 'refused' : 'off', why })
   if (process.platform !== 'linux' || process.getuid?.() !== 0) {
-    return range.isWanted ? not('only a worker that is root, on Linux, can change the user') : { kind: 'off' }
+    return range.isWanted ? not('only a root worker on Linux can change the user') : { kind: 'off' }
   }
   try {
     const folder = await jobsFolder(host.paths.root)
@@ -60,11 +60,11 @@ export async function readJobUsers(host: Host, signal: AbortSignal): Promise<Job
     return why === undefined ? { kind: 'on', range, folder } : not(why)
   } catch (error) {
     if (error instanceof BackendError) throw error
-    return not(`their directories cannot be made: ${messageOf(error)}`)
+    return not(`their directories cannot be created: ${messageOf(error)}`)
   }
 }
 
-/** The folder of jobs' directories, made where missing: others get through it, and cannot list it. */
+/** The folder of jobs' directories, created if missing: others can pass through it, but not list it. */
 async function jobsFolder(root: string): Promise<string> {
   const isOpen = await everyonePasses(dirname(root))
   if (isOpen) await chmod(root, (await stat(root)).mode | OTHERS_PASS)
@@ -82,7 +82,7 @@ async function everyonePasses(folder: string): Promise<boolean> {
   }
 }
 
-/** What a job would find other than root does, or `undefined` when it finds the same. */
+/** How the programs of a job differ from those of root; `undefined` if they are the same. */
 async function whyUnlike(
   host: Host,
   { uid, folder, signal }: { uid: number; folder: string; signal: AbortSignal },
@@ -96,7 +96,7 @@ async function whyUnlike(
     run({ user: uid }, { ...environment, HOME: folder }),
   ])
   if (ours.kind === 'unanswered' || theirs.kind === 'unanswered') {
-    throw new BackendError({ class: 'transient', message: 'looking for the programs of jobs took too long' })
+    throw new BackendError({ class: 'transient', message: 'finding the programs of jobs took too long' })
   }
   if (theirs.kind !== 'answered') return `a process of uid ${uid} ${theirs.message}`
   if (ours.kind !== 'answered' || ours.output === theirs.output) return undefined
@@ -105,16 +105,16 @@ async function whyUnlike(
   return `the Python of root is not that of other users: root has ${differing?.trim()}, others have ${first(theirs.output)}`
 }
 
-/** The directory of one machine's job; roots that share a folder do not share names. */
+/** The directory of one machine's job; names are distinct among roots that share a folder. */
 export function folderOf(folder: string, root: string, attemptId: string): string {
   return join(folder, `${attemptId}-${createHash('sha256').update(root).digest('hex').slice(0, 8)}`)
 }
 
-/** A uid of the range that no machine and no process has: files that an earlier job left are not the next one's. */
+/** A uid of the range without a machine and without a process: files of an earlier job must not become the next one's. */
 export async function chooseUid(range: UidRange, attemptId: string, taken: Set<number>): Promise<number> {
   const running = await uidsRunning()
   const size = range.last - range.first + 1
-  // Deployments that share this host begin at different places.
+  // Deployments that share this host start at different offsets.
   const start = createHash('sha256').update(attemptId).digest().readUInt32BE() % size
   for (let step = 0; step < size; step++) {
     const uid = range.first + ((start + step) % size)

@@ -18,16 +18,16 @@ import { SLOTS } from './slots'
 import { startRunner } from './spawn'
 
 /**
- * A machine is made in a nameless directory with all that it needs, record included, and gets its name by one rename, which
- * fails when the name is taken. Only then is its runner started. So a launch that dies on the way has left nothing, or a
- * whole machine which the same order, sent again, starts.
+ * Creates a machine in a temporary directory with all its files, record included, and names it by one rename, which fails if the
+ * name is taken. Only then its runner starts. A launch that dies halfway therefore leaves nothing, or a complete machine that the
+ * same order, sent again, starts.
  */
 export async function launch(host: Host, order: Order, ctx: CallContext): Promise<LaunchOutcome> {
   try {
     return await host.exclusive(order.attemptId, ctx.signal, () => launchAlone(host, order, ctx.signal))
   } catch (error) {
     const { failure } = localError(error)
-    // Temporal sends the order again for these; for the rest it is certain that no process was started.
+    // Temporal sends the order again for these; all others guarantee that no process was started.
     if (failure.class === 'transient' || failure.class === 'throttled') throw error
     return { kind: 'refused', failure }
   }
@@ -36,7 +36,7 @@ export async function launch(host: Host, order: Order, ctx: CallContext): Promis
 async function launchAlone(host: Host, order: Order, signal: AbortSignal): Promise<LaunchOutcome> {
   const id = order.attemptId
   if (!isMachineId(id))
-    throw invalid(`"${id}" cannot be a machine's name`, 'Use at most 63 of a-z, 0-9 and dashes.')
+    throw invalid(`"${id}" is not a valid machine name`, 'Use at most 63 characters of a-z, 0-9 and dashes.')
   await host.makeFolders()
   const view = (await look(host, [id]))[0] ?? (await make(host, order, signal))
   assertOwned(view.machine, order.deployment)
@@ -46,7 +46,7 @@ async function launchAlone(host: Host, order: Order, signal: AbortSignal): Promi
 
 async function make(host: Host, order: Order, signal: AbortSignal): Promise<MachineView> {
   const offer = await assertPossible(host, order, signal)
-  // What others left must not stand in the way of a new machine: the next sweep tries again.
+  // Leftovers must not block a new machine: the next sweep tries again.
   await sweep(host).catch(() => undefined)
   const staged = join(host.paths.staging, `${order.attemptId}.${randomUUID()}`)
   try {
@@ -57,13 +57,13 @@ async function make(host: Host, order: Order, signal: AbortSignal): Promise<Mach
     const grant = await host.deps.grantFile?.(order)
     if (grant !== undefined) await writeFile(join(staged, FILES.grant), grant, { mode: 0o600 })
     await writeFile(join(staged, FILES.machineId), order.attemptId)
-    // Two launches must not both find the same slot free.
+    // Two launches must not find the same slot free.
     return await host.exclusive(SLOTS, signal, async () => {
       const machine = await recordFor(host, { order, offer, runner: join(staged, FILES.runner), signal })
       await writeJson(join(staged, FILES.machine), machine)
       throwIfAborted(signal)
       const view = await name(host, staged, machine)
-      // From here on the machine itself takes the place.
+      // From here on, the machine itself occupies the place.
       host.holds.forget(order.jobId)
       return view
     })
@@ -72,7 +72,7 @@ async function make(host: Host, order: Order, signal: AbortSignal): Promise<Mach
   }
 }
 
-/** Gives a staged machine its name, or answers the machine that another process gave it to first. */
+/** Names a staged machine, or returns the machine that another process named first. */
 async function name(host: Host, staged: string, machine: MachineRecord): Promise<MachineView> {
   const { attemptId } = machine.owner
   try {
@@ -83,13 +83,13 @@ async function name(host: Host, staged: string, machine: MachineRecord): Promise
     const [view] = await look(host, [attemptId])
     if (view !== undefined) return view
     throw invalid(
-      `${host.paths.machine(attemptId)} is there and is no machine's directory`,
-      'Look what it holds, then remove it.',
+      `${host.paths.machine(attemptId)} exists and is not a machine's directory`,
+      'Check its contents, then delete it.',
     )
   }
 }
 
-/** Starts a machine that has never run. One that cannot be started is taken away again: nothing is left of a refused order. */
+/** Starts a machine that has never run. One that cannot start is removed: a refused order leaves nothing behind. */
 async function start(host: Host, machine: MachineRecord): Promise<void> {
   const { attemptId } = machine.owner
   const [failure] = await startRunner(host, machine).then(
@@ -98,16 +98,16 @@ async function start(host: Host, machine: MachineRecord): Promise<void> {
   )
   try {
     const [view] = await look(host, [attemptId])
-    // Another process ended the machine between our last look and the start.
+    // Another process ended the machine between our last scan and the start.
     if (view?.state === 'stopping' || view?.hasDirectory === false) await endProcesses(host, machine)
-    // Where it was started, and only the record of its process could not be written, it is found without.
+    // If it was started and only writing its process record failed, it is still found without the record.
     if (failure === undefined || (view !== undefined && view.state !== 'unstarted')) return
     await removeDirectory(host, machine)
   } catch (error) {
-    const message = `whether the runner was started is not known: ${messageOf(error)}`
+    const message = `it is unknown whether the runner was started: ${messageOf(error)}`
     throw new BackendError({ class: 'transient', message }, { cause: error })
   }
   throw hasCode(failure, 'ENOENT')
-    ? invalid(`the runner cannot be started: ${messageOf(failure)}`, PYTHON_REMEDY)
+    ? invalid(`the runner cannot start: ${messageOf(failure)}`, PYTHON_REMEDY)
     : localError(failure)
 }

@@ -8,11 +8,11 @@ import { FILES, isMachineId } from './records'
 
 const PAGE_BYTES = 64 * 1024
 
-/** What the runner itself printed; the cursor is a byte offset. Empty when the machine's directory is gone. */
+/** The runner's own output; the cursor is a byte offset. Empty when the machine's directory is gone. */
 export async function logs(host: Host, { id }: MachineHandle, cursor: string | undefined): Promise<LogPage> {
   const offset = Number(cursor ?? '0')
   if (!Number.isSafeInteger(offset) || offset < 0) {
-    throw invalid(`"${cursor}" is no cursor of these logs`, 'Begin without a cursor.')
+    throw invalid(`"${cursor}" is not a cursor of these logs`, 'Start without a cursor.')
   }
   if (!isMachineId(id)) return { text: '' }
   try {

@@ -17,25 +17,25 @@ import {
 } from './records'
 
 /**
- * Where a machine is. `unstarted`: it has its directory, but whoever was launching it has not got as far as starting its
- * runner, or died before; the same order sent again goes on from there.
+ * State of a machine. `unstarted`: its directory exists, but its launch has not started the runner yet, or died before; the same
+ * order, sent again, continues from there.
  */
 export interface MachineView {
   machine: MachineRecord
   state: 'unstarted' | 'running' | 'stopping' | 'gone'
   hasDirectory: boolean
   noticeAtMs?: number
-  /** Where `gone`. */
+  /** Set for `gone`. */
   ended?: EndedRecord
 }
 
-/** One view per id, in order; `undefined` for what was never here, or so long ago that it is forgotten. */
+/** One view per id, in order; `undefined` for an unknown id, or one that was forgotten long ago. */
 export function look(host: Host, ids: string[]): Promise<(MachineView | undefined)[]> {
   const processes = host.processes()
   return inTurn(ids, async (id) => (isMachineId(id) ? viewOf(host, id, processes) : undefined))
 }
 
-/** As `look`, with `damaged` for a machine whose record cannot be read, which must not hide all others. */
+/** As `look`, with `damaged` for a machine whose record is unreadable, so that it does not hide all others. */
 export function lookLeniently(host: Host, ids: string[]): Promise<(MachineView | 'damaged' | undefined)[]> {
   const processes = host.processes()
   return inTurn(ids, async (id) => {
@@ -48,7 +48,7 @@ export function lookLeniently(host: Host, ids: string[]): Promise<(MachineView |
   })
 }
 
-/** Every machine that has a directory and a record; `check` reports the others. */
+/** Every machine with a directory and a record; `check` reports the others. */
 export async function lookAtAll(host: Host): Promise<MachineView[]> {
   const ids = await namesIn(host.paths.machines)
   if (ids.length === 0) await assertFolders(host)
@@ -58,7 +58,7 @@ export async function lookAtAll(host: Host): Promise<MachineView[]> {
   )
 }
 
-/** Machines read at a time: each has some files open, of which systems allow as few as 256. */
+/** Machines read at a time: each needs some open files, and systems allow as few as 256. */
 const AT_A_TIME = 32
 
 async function inTurn<T>(ids: string[], read: (id: string) => Promise<T>): Promise<T[]> {
@@ -86,16 +86,16 @@ async function viewOf(host: Host, id: string, processes: ProcessLook): Promise<M
   if (await hasProcesses(files, processes)) {
     return { ...view, state: files.ending === undefined ? 'running' : 'stopping' }
   }
-  // Files that were missing may have gone with the whole directory while they were read.
+  // Missing files may have vanished with the whole directory during the read.
   const buried = await buriedView(host, id)
   if (buried !== undefined) return buried
   if (files.process === undefined && files.ending === undefined) return { ...view, state: 'unstarted' }
-  // What is written down now stands for ever, and this look's picture of the processes may be older than the machine.
+  // This write is permanent, and this scan's list of processes may be older than the machine.
   if (await hasProcesses(files, host.processes())) return { ...view, state: 'running' }
   return { ...view, state: 'gone', ended: await recordEnd(host, id, files) }
 }
 
-/** Absence means nothing where the whole folder is missing: its disk is not there, and healthy machines may well be. */
+/** If the whole folder is missing, absence proves nothing: its disk may be unmounted while healthy machines run. */
 async function assertFolders({ paths }: Host): Promise<void> {
   try {
     await access(paths.machines)
@@ -103,8 +103,8 @@ async function assertFolders({ paths }: Host): Promise<void> {
     if (!hasCode(error, 'ENOENT')) throw error
     throw new BackendError({
       class: 'transient',
-      message: `${paths.machines} is missing, so nothing can be said of machines`,
-      hint: 'Mount its disk, or start the worker again to begin with an empty folder.',
+      message: `${paths.machines} is missing, so the state of machines is unknown`,
+      hint: 'Mount its disk, or restart the worker to begin with an empty folder.',
     })
   }
 }
@@ -114,15 +114,15 @@ async function buriedView(host: Host, id: string): Promise<MachineView | undefin
   return tombstone && { ...tombstone, state: 'gone', hasDirectory: false }
 }
 
-/** By the first process where it lives, which costs one small read; else by looking at everybody. */
+/** Checks the first process if it lives, which costs one small read; otherwise scans all processes. */
 async function hasProcesses({ machine, process }: MachineFiles, processes: ProcessLook): Promise<boolean> {
   if (process !== undefined && (await processes.isAlive(process))) return true
   return (await processes.ofMachine(machine.owner.attemptId, process)).length > 0
 }
 
 /**
- * Writes down, once, that nothing of a machine runs any more, and answers what stands written. The instant is that of the
- * first look: nobody notes a process's end, so where no one was looking the true one is earlier.
+ * Records once that nothing of a machine runs any more, and returns what is on record. The time is that of the first scan:
+ * process ends are not observed, so the true time is earlier if nothing scanned then.
  */
 export async function recordEnd(host: Host, id: string, files: MachineFiles): Promise<EndedRecord> {
   const ended: EndedRecord = { cause: causeOf(files), endedAtMs: host.deps.clock() }
@@ -130,14 +130,14 @@ export async function recordEnd(host: Host, id: string, files: MachineFiles): Pr
   try {
     if (await writeJsonOnce(path, ended)) return ended
   } catch (error) {
-    // Its directory was removed meanwhile, or the disk is full: what was seen is true all the same.
+    // Its directory was removed meanwhile, or the disk is full: the observation is still true.
     if (hasCode(error, 'ENOENT', 'ENOSPC', 'EDQUOT')) return ended
     throw error
   }
   return (await readMachine(host.paths, id))?.ended ?? ended
 }
 
-/** A machine that had its notice was taken back even if it left earlier by itself, unless we ended it before that. */
+/** A machine that got its notice counts as interrupted even if it ended earlier, unless we ended it first. */
 function causeOf({ ending, notice }: MachineFiles): EndedRecord['cause'] {
   if (ending !== undefined) return ending.cause
   return notice === undefined ? 'ended' : 'interrupted'

@@ -6,7 +6,7 @@ import type { Host } from './host'
 import { look, lookAtAll, lookLeniently, type MachineView } from './look'
 import { handleOf } from './records'
 
-/** A launch that has not started its runner after this long died on the way; its order, sent again, still starts it. */
+/** A launch that has not started its runner after this long has died; its order, sent again, still starts it. */
 const START_WITHIN_MS = MINUTE_MS
 
 export async function observe(host: Host, handles: MachineHandle[]): Promise<Observation[]> {
@@ -16,7 +16,7 @@ export async function observe(host: Host, handles: MachineHandle[]): Promise<Obs
 }
 
 function observationOf(view: MachineView | 'damaged' | undefined, nowMs: number): Observation {
-  // Silence is not death: it is the runner that tells, through the store, how such a machine fares.
+  // Silence is not death: the runner reports the state of such a machine through the store.
   if (view === 'damaged') return { state: 'running', detail: 'its record is damaged; see `check`' }
   if (view === undefined) return { state: 'gone', cause: 'unknown', detail: 'no such machine on this host' }
   const notice = view.noticeAtMs === undefined ? {} : { noticeAtMs: view.noticeAtMs }
@@ -33,13 +33,13 @@ function observationOf(view: MachineView | 'damaged' | undefined, nowMs: number)
         state: 'gone',
         cause: 'failed-to-start',
         endedAtMs: launchedAtMs,
-        detail: 'its launch was cut short',
+        detail: 'its launch was interrupted',
       }
     }
   }
 }
 
-/** A directory is a machine, also before its runner was started: it takes its slots. One that ended does not count. */
+/** A directory is a machine even before its runner starts: it occupies its slots. An ended one does not count. */
 export async function find(host: Host, attemptId: string): Promise<FindOutcome> {
   const [view] = await look(host, [attemptId])
   const { deployment } = host.deps
@@ -48,7 +48,7 @@ export async function find(host: Host, attemptId: string): Promise<FindOutcome> 
   return { kind: 'found', handles: [handleOf(view.machine)] }
 }
 
-/** Every machine of a deployment that has a directory, ended or not: a directory takes room until it is removed. */
+/** Every machine of a deployment with a directory, ended or not: a directory occupies space until it is removed. */
 export async function list(host: Host, deployment: string): Promise<OwnedResource[]> {
   const views = await lookAtAll(host)
   return views

@@ -14,8 +14,8 @@ export const MACHINE_TYPE = 'process'
 const GIB = 1024 ** 3
 
 /**
- * One offer for each capacity type, whether or not this host can hold the request. For a job that asks, a place is held; the count and
- * the hold are one step, so that two jobs never see the same place.
+ * One offer per capacity type, whether or not this host can hold the request. A job that asks gets a place held; counting and
+ * holding are one step, so that two jobs never see the same place.
  */
 export async function offers(host: Host, request: ResourceRequest, ctx: OffersContext): Promise<Offer[]> {
   const { asker, signal } = ctx
@@ -34,7 +34,7 @@ async function offersNow(host: Host, request: ResourceRequest, ctx: OffersContex
   ])
   const taken = host.holds.seenBy(job, inUse, gpus)
   const disk = await diskOf(users.kind === 'on' ? users.folder : host.paths.root)
-  // Where no GPU is what was asked for, the others are shown all the same: the planner says what they lack.
+  // If no GPU matches, the others are still offered: the planner says what they lack.
   const kind = chooseKind(gpus, request, taken) ?? chooseKind(gpus, {}, taken)
   const needs = needsOf(request)
   const whole = shapeOf(host, disk.totalGiB, kind)
@@ -62,9 +62,9 @@ async function offersNow(host: Host, request: ResourceRequest, ctx: OffersContex
   }))
 }
 
-/** Why a place that is free is not for this job. */
+/** Why a free place is not for this job. */
 function whyForOthers(freePlaces: number, ahead: number): string | undefined {
-  return freePlaces > ahead ? undefined : `${freePlaces} free, for the ${ahead} older jobs that wait`
+  return freePlaces > ahead ? undefined : `${freePlaces} free, kept for ${ahead} older waiting jobs`
 }
 
 export function capacityTypesOf(host: Host): CapacityType[] {
@@ -82,7 +82,7 @@ function shapeOf(host: Host, diskGiB: number, kind: GpuKind | undefined): Machin
     : { ...shape, accelerator: kind.accelerator, gpuMemoryGiB: kind.memoryGiB }
 }
 
-/** A machine is cut to size: of what there is in all, never more than the most that is asked for. */
+/** A machine is cut to size: out of the total, never more than the requested maximum. */
 function cutTo({ cpus, gpus, memoryGiB }: ResourceRequest, whole: MachineShape): MachineShape {
   return {
     ...whole,
@@ -92,7 +92,7 @@ function cutTo({ cpus, gpus, memoryGiB }: ResourceRequest, whole: MachineShape):
   }
 }
 
-/** The machine's memory, or what a control group leaves of it. */
+/** The machine's memory, or the limit of a control group. */
 function hostMemoryGiB(): number {
   const limit = process.constrainedMemory()
   return Math.min(totalmem(), limit > 0 ? limit : Infinity) / GIB
@@ -103,7 +103,7 @@ export interface Disk {
   freeGiB: number
 }
 
-/** The disk that a directory is on, or will be on once it is made. */
+/** The disk of a directory, which may not exist yet. */
 export async function diskOf(directory: string): Promise<Disk> {
   try {
     const { blocks, bavail, bsize } = await statfs(directory)

@@ -15,13 +15,13 @@ import { whyPythonWontDo } from './python'
 import type { MachineRecord } from './records'
 import { chooseKind, lackOf, needsOf, takenOn, whyFull, type Taken } from './slots'
 
-/** The offer of this host that an order takes; throws `invalid` for an order that this host can never carry out. */
+/** The offer of this host that matches an order; throws `invalid` for an order that this host can never fulfil. */
 export async function assertPossible(host: Host, order: Order, signal: AbortSignal): Promise<Offer> {
   const offer = order.offers.find(
     (one) => one.capacityType === order.capacityType && one.place === host.place,
   )
   if (offer === undefined) {
-    throw invalid(`none of the order's offers is of this host, ${host.place}`, 'Plan the job again.')
+    throw invalid(`none of the order's offers is from this host, ${host.place}`, 'Plan the job again.')
   }
   if (order.capacityType === 'reserved' || (order.capacityType === 'spot' && !host.config.hasSpot)) {
     throw invalid(
@@ -36,12 +36,12 @@ export async function assertPossible(host: Host, order: Order, signal: AbortSign
   if (whyNot !== undefined) throw new BackendError(whyNot)
   const users = await host.jobUsers(signal)
   if (users.kind === 'refused' && order.runner.image === null) {
-    throw invalid(`jobs cannot run as users of their own: ${users.why}`, USERS_REMEDY)
+    throw invalid(`jobs cannot run as separate users: ${users.why}`, USERS_REMEDY)
   }
   return offer
 }
 
-/** Puts the runner program at a path; throws when it is not exactly what the order names. */
+/** Writes the runner program to a path; throws if its digest differs from the order. */
 export async function fetchRunner(
   { deps }: Host,
   { order, path, signal }: { order: Order; path: string; signal: AbortSignal },
@@ -51,7 +51,7 @@ export async function fetchRunner(
   } catch (error) {
     const { failure } = localError(error)
     if (failure.class !== 'unclassified') throw error
-    const message = `the runner program cannot be fetched: ${messageOf(error)}`
+    const message = `the runner program cannot be downloaded: ${messageOf(error)}`
     throw new BackendError({ ...failure, class: 'transient', message }, { cause: error })
   }
   const hash = createHash('sha256')
@@ -59,16 +59,16 @@ export async function fetchRunner(
   const digest = hash.digest('hex')
   if (digest !== order.runnerSha256) {
     throw invalid(
-      `the runner program in the store has the digest ${digest} and should have ${order.runnerSha256}`,
-      'Remove it from `runners/` in the object store; the next worker that starts puts it there again.',
+      `the runner program in the store has the digest ${digest} instead of ${order.runnerSha256}`,
+      'Remove it from `runners/` in the object store; the next worker to start uploads it again.',
     )
   }
 }
 
-/** Slots are counted exactly each time, so that a job that lost a race for one soon looks again. */
+/** Slots are counted exactly each time, so a job that lost a race for one can soon ask again. */
 const FREE_AGAIN_MS = SECOND_MS
 
-/** What an order takes of this host, written down; throws `capacity` when that is not free now. */
+/** What an order uses of this host, recorded; throws `capacity` if that is not free now. */
 export async function recordFor(
   host: Host,
   { order, offer, runner, signal }: { order: Order; offer: Offer; runner: string; signal: AbortSignal },
@@ -77,7 +77,7 @@ export async function recordFor(
   const request = order.resources
   const needs = needsOf(request)
   const [{ gpus }, inUse] = await Promise.all([host.gpus(signal), takenOn(host)])
-  // An order is never younger than a job that still waits.
+  // An order is never younger than a waiting job.
   const taken = host.holds.seenBy({ jobId, sinceMs: 0 }, inUse, gpus)
   const kind = chooseKind(gpus, request, taken)
   const why = whyFull(host, needs, { taken, kind })
@@ -106,12 +106,12 @@ export async function recordFor(
   }
 }
 
-/** Jobs that began before an upgrade keep the runner of then, which would refuse to start. Names in an archive are not packed. */
+/** Jobs from before an upgrade keep the runner of that time, which would refuse to start. Names in an archive are not packed. */
 async function knowsUsers(runner: string): Promise<boolean> {
   return (await readFile(runner)).includes('crucible_runner/process/user.py')
 }
 
-/** A container has walls of its own, and is started by root. */
+/** A container has its own isolation, and is started by root. */
 async function userFor(
   host: Host,
   { attemptId, taken, signal }: { attemptId: string; taken: Taken; signal: AbortSignal },

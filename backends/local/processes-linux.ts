@@ -8,8 +8,8 @@ const GROUP_PREFIX = 'crucible-'
 const MARK = Buffer.from(`\0${MARKER}=`)
 
 /**
- * Reads `/proc` directly. Synchronously: these files are memory, and a hop through the thread pool costs ten times what
- * the reading does (300 processes are read in about 5 ms).
+ * Reads `/proc` directly. Synchronous: these files are memory, and a hop through the thread pool costs ten times the read itself
+ * (300 processes take about 5 ms).
  */
 export function createLinuxReader(): ProcessReader {
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
@@ -30,12 +30,12 @@ export function createLinuxReader(): ProcessReader {
   }
 }
 
-/** proc_pid_stat(5): the name in brackets may hold anything, so the fields are counted from the last bracket. */
+/** proc_pid_stat(5): the name in parentheses may hold anything, so fields are counted from the last parenthesis. */
 function readStat(pid: number, boot: string): ProcessInfo | undefined {
   const text = read(`/proc/${pid}/stat`)?.toString('latin1')
   if (text === undefined) return undefined
   const [state, parent, , session, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  // Field 22 is the start in clock ticks since boot; the boot's id makes it unique for ever.
+  // Field 22 is the start in clock ticks since boot; the boot id makes it globally unique.
   const started = `${boot}/${rest[15]}`
   return {
     pid,
@@ -46,13 +46,13 @@ function readStat(pid: number, boot: string): ProcessInfo | undefined {
   }
 }
 
-/** cgroups(7): a line for each hierarchy. Another user's may be read, and a process cannot change it as it can its environment. */
+/** cgroups(7): one line per hierarchy. Readable for other users, and a process cannot change it, unlike its environment. */
 function readGroup(pid: number): string | undefined {
   const text = read(`/proc/${pid}/cgroup`)?.toString('utf8')
   return text === undefined ? undefined : machineOfGroup(text)
 }
 
-/** The machine whose control group is the innermost in a text as of `/proc/PID/cgroup`. */
+/** The machine of the innermost control group in a text such as `/proc/PID/cgroup`. */
 export function machineOfGroup(text: string): string | undefined {
   const names = text.split(/[/\n]/).filter((name) => name.startsWith(GROUP_PREFIX))
   return names.at(-1)?.slice(GROUP_PREFIX.length)
@@ -68,7 +68,7 @@ function readMark(pid: number): string | undefined {
   return padded.toString('utf8', at + MARK.length, end === -1 ? undefined : end)
 }
 
-/** A process may end while it is read, and another user's environment may not be read; anything else says nothing of it. */
+/** A process may end while it is read, and another user's environment may be unreadable; no other error is expected. */
 function read(path: string): Buffer | undefined {
   try {
     return readFileSync(path)

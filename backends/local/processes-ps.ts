@@ -11,7 +11,7 @@ export function createPsReader(platform: NodeJS.Platform): ProcessReader {
   const selection = SELECTION[platform] ?? ['axwwe']
   const all = async (): Promise<ProcessInfo[]> => {
     const answer = await runProgram('ps', [...selection, '-o', COLUMNS], {
-      // A start time is compared as text, so it must not move with the time zone or the language.
+      // Start times are compared as text, so they must not change with the time zone or the language.
       env: { PATH: '/bin:/usr/bin', LC_ALL: 'C', TZ: 'UTC' },
       timeoutMs: PS_TIMEOUT_MS,
     })
@@ -24,7 +24,7 @@ export function createPsReader(platform: NodeJS.Platform): ProcessReader {
 const LINE = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s(.*)$/
 const MARK = new RegExp(`(?:^|\\s)${MARKER}=(\\S+)`)
 
-/** Lines of `ps -o pid=,ppid=,pgid=,stat=,lstart=,command=`; what is no such line is passed over. */
+/** Lines of `ps -o pid=,ppid=,pgid=,stat=,lstart=,command=`; other lines are skipped. */
 export function parsePs(output: string): ProcessInfo[] {
   return output.split('\n').flatMap((line) => {
     const match = LINE.exec(line)

@@ -1,7 +1,7 @@
-/** The environment variable that every process of a machine carries; its value is the attempt's id. */
+/** Environment variable of every process of a machine; its value is the attempt's id. */
 export const MARKER = 'CRUCIBLE_MACHINE'
 
-/** A process for good: its number, which the system gives out again, with when it started, which it does not. */
+/** A process, identified permanently: its id, which the system reuses, with its start time. */
 export interface ProcessIdentity {
   pid: number
   started: string
@@ -9,13 +9,13 @@ export interface ProcessIdentity {
 
 export interface ProcessInfo extends ProcessIdentity {
   parent: number
-  /** Session, or process group where sessions cannot be seen: a machine's first process begins one of its own. */
+  /** Session, or process group on systems without visible sessions: a machine's first process starts a new one. */
   group: number
-  /** Dead, and only waiting for its parent to notice. */
+  /** A zombie that waits for its parent. */
   isDefunct: boolean
-  /** Value of the marker in its environment, where that may be read. */
+  /** Value of the marker in its environment, if readable. */
   machine?: string
-  /** The machine whose control group it is in, where the runner could make one. */
+  /** The machine whose control group contains it, if the runner could create one. */
   groupOf?: string
 }
 
@@ -24,11 +24,11 @@ export interface ProcessReader {
   all(): Promise<ProcessInfo[]>
 }
 
-/** One look at this host's processes, which reads all of them at most once. */
+/** One scan of this host's processes, which reads all of them at most once. */
 export interface ProcessLook {
   identify(pid: number): Promise<ProcessIdentity | undefined>
   isAlive(identity: ProcessIdentity): Promise<boolean>
-  /** Every living process of a machine; `first` is the one that it was started with, if that is known. */
+  /** Every living process of a machine; `first` is the one it was started with, if known. */
   ofMachine(machine: string, first?: ProcessIdentity): Promise<ProcessInfo[]>
 }
 
@@ -46,8 +46,8 @@ function isSame(process: ProcessInfo | undefined, identity: ProcessIdentity): bo
 }
 
 /**
- * The processes that carry the machine's mark, are in its control group or are its first one, then, until no more are found, their children and
- * whoever shares a session with them: a process that wiped its environment has one of the two. Never this process.
+ * The processes that carry the machine's marker, are in its control group or are its first one, then, repeatedly, their children
+ * and the members of their sessions: a process that cleared its environment has one of the two. Never this process.
  */
 export function membersOf(all: ProcessInfo[], machine: string, first?: ProcessIdentity): ProcessInfo[] {
   const living = all.filter((one) => !one.isDefunct && one.pid !== process.pid)

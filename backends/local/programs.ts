@@ -11,16 +11,16 @@ export interface ProgramOptions {
 }
 
 /**
- * `missing`: there is none that we may run. `broken`: it ended badly. `unanswered`: it took too long, or this host could
- * start no more programs, which may pass. `message` completes "the program ...".
+ * `missing`: no executable program. `broken`: it failed. `unanswered`: it took too long, or this host could start no more
+ * programs, which may be temporary. `message` completes "the program ...".
  */
 export type ProgramAnswer =
   { kind: 'answered'; output: string } | { kind: 'missing' | 'broken' | 'unanswered'; message: string }
 
-/** Lists of processes with their environments run to megabytes. */
+/** A list of processes with their environments can be megabytes. */
 const OUTPUT_MAX_BYTES = 256 * 1024 * 1024
 
-/** Runs a helper program to its end and takes what it prints. Rejects only when the caller has left. */
+/** Runs a helper program to its end and returns its output. Rejects only when the caller aborts. */
 export function runProgram(file: string, args: string[], options: ProgramOptions): Promise<ProgramAnswer> {
   const { env, timeoutMs: timeout, signal, user, cwd } = options
   const settings = {
@@ -48,10 +48,10 @@ function failureOf(
   if (error.killed) return { kind: 'unanswered', message: `did not answer within ${timeout / 1000} s` }
   switch (String(error.code)) {
     case 'ENOENT':
-      return { kind: 'missing', message: 'is not there' }
-    // Also what the system says of a program that is nowhere when some folder of the path is closed to this user.
+      return { kind: 'missing', message: 'was not found' }
+    // Also the system's error for a missing program if some folder of the path is closed to this user.
     case 'EACCES':
-      return { kind: 'missing', message: 'may not be run by this user' }
+      return { kind: 'missing', message: 'is not executable for this user' }
     case 'EAGAIN':
     case 'ENOMEM':
     case 'EMFILE':

@@ -7,47 +7,47 @@ import { hasCode, invalid } from './errors'
 import type { JobUser } from './job-users'
 import type { ProcessIdentity } from './processes'
 
-/** `machine.json`: what a machine is and whose. Lies in the directory before the directory has its name. */
+/** `machine.json`: identity and owner of a machine. Written before its directory gets its name. */
 export interface MachineRecord {
   owner: OwnerTags
   realised: RealisedOffer
   launchedAtMs: number
-  /** What it takes of this host. */
+  /** What it uses of this host. */
   slots: number
   gpus: number[]
-  /** The container image of its workload: ending the machine then also ends its container. */
+  /** The container image of its workload: ending the machine also ends its container. */
   image: string | null
   attempt: number
   storeUrl: string
   runnerSha256: string
-  /** What its commands run as; missing where that is the worker's user. */
+  /** The user of its commands; missing for the worker's user. */
   user?: JobUser
 }
 
-/** `ending.json`: somebody is ending the machine, put before the first process is killed. The first one counts. */
+/** `ending.json`: the machine is being ended; written before the first process is killed. The first one counts. */
 export interface EndingRecord {
   cause: 'interrupted' | 'ended'
   requestedAtMs: number
 }
 
-/** `ended.json`: nothing of the machine runs any more; the first who saw it wrote it. */
+/** `ended.json`: nothing of the machine runs any more; written by the first process that saw it. */
 export interface EndedRecord {
   cause: 'interrupted' | 'ended'
   endedAtMs: number
 }
 
-/** `notice.json`: when the machine will be taken back; also what the runner reads. */
+/** `notice.json`: when the machine will be interrupted; the runner reads it too. */
 export interface NoticeRecord {
   terminateAtMs: number
 }
 
-/** What is kept of a machine whose directory is gone, so that its order, sent again, does not start it again. */
+/** What remains of a machine whose directory is gone, so that its order, sent again, does not start it again. */
 export interface Tombstone {
   machine: MachineRecord
   ended: EndedRecord
 }
 
-/** Files of a machine's directory beside the runner's own. */
+/** Files in a machine's directory in addition to the runner's. */
 export const FILES = {
   machine: 'machine.json',
   process: 'process.json',
@@ -57,7 +57,7 @@ export const FILES = {
   runner: 'runner.pyz',
   secretKey: 'secret.key',
   grant: 'grant.json',
-  /** Read by the runner, which claims the attempt by what stands there. */
+  /** The runner reads it and claims the attempt with its content. */
   machineId: 'machine-id',
   console: 'console.log',
 } as const
@@ -84,7 +84,7 @@ export function createPaths(root: string): Paths {
   }
 }
 
-/** True for what can be a machine's name: an id from elsewhere must never lead out of the root. */
+/** True for a valid machine name: an id from outside must never lead out of the root. */
 export function isMachineId(id: string): boolean {
   return /^[a-z0-9][a-z0-9-]{0,62}$/.test(id)
 }
@@ -94,7 +94,7 @@ export function handleOf({ owner, realised, launchedAtMs }: MachineRecord): Mach
   return { backend: 'local', kind: 'machine', id: attemptId, attemptId, realised, launchedAtMs }
 }
 
-/** Everything that is written down about one machine that has a directory. */
+/** All records of one machine with a directory. */
 export interface MachineFiles {
   machine: MachineRecord
   process?: ProcessIdentity
@@ -103,7 +103,7 @@ export interface MachineFiles {
   notice?: NoticeRecord
 }
 
-/** `undefined` when there is no such machine. */
+/** `undefined` without such a machine. */
 export async function readMachine(paths: Paths, id: string): Promise<MachineFiles | undefined> {
   const at = (name: string): string => join(paths.machine(id), name)
   const machine = await readJson<MachineRecord>(at(FILES.machine))
@@ -127,7 +127,7 @@ export function readTombstone(paths: Paths, id: string): Promise<Tombstone | und
   return readJson<Tombstone>(paths.tombstone(id))
 }
 
-/** Names in a folder; none when it does not exist. */
+/** Names in a folder; empty if it does not exist. */
 export async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder)
@@ -137,7 +137,10 @@ export async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** Throws `invalid` for a file that is no JSON: all are renamed or linked into place whole, so a person or a broken disk did it. */
+/**
+ * Throws `invalid` for a file that is not JSON: files are renamed or linked into place complete, so a person or a broken disk
+ * changed it.
+ */
 async function readJson<T extends object>(path: string): Promise<T | undefined> {
   let text: string
   try {
@@ -151,17 +154,17 @@ async function readJson<T extends object>(path: string): Promise<T | undefined> 
   } catch {
     throw invalid(
       `${path} is damaged`,
-      'End what still runs there by hand, then remove that file or its directory.',
+      'End its remaining processes by hand, then remove that file or its directory.',
     )
   }
 }
 
-/** Writes a file whole, or not at all, and through to the disk: what stands here must outlive a power cut. */
+/** Writes a file completely or not at all, and flushes it to disk: it must survive a power failure. */
 export async function writeJson(path: string, value: object): Promise<void> {
   await rename(await writeTemporary(path, value), path)
 }
 
-/** As `writeJson`, unless the file exists. False, and nothing changed, when it does. */
+/** As `writeJson`, unless the file exists. Returns false, with nothing changed, if it does. */
 export async function writeJsonOnce(path: string, value: object): Promise<boolean> {
   const temporary = await writeTemporary(path, value)
   try {
@@ -190,12 +193,12 @@ async function writeTemporary(path: string, value: object): Promise<string> {
   }
 }
 
-/** Refuses to touch what another deployment made. */
+/** Refuses to touch what another deployment created. */
 export function assertOwned(machine: MachineRecord, deployment: string | undefined): void {
   if (deployment === undefined || machine.owner.deployment === deployment) return
   throw new BackendError({
     class: 'invalid',
     message: `machine ${machine.owner.attemptId} belongs to deployment ${machine.owner.deployment}, not to ${deployment}`,
-    hint: 'Give each deployment a root of its own (CRUCIBLE_LOCAL_ROOT).',
+    hint: 'Give each deployment a separate root (CRUCIBLE_LOCAL_ROOT).',
   })
 }

@@ -6,13 +6,13 @@ import { hasCode } from './errors'
 import type { Host } from './host'
 import { FILES, namesIn, type MachineRecord } from './records'
 
-/** Long after the last repetition of an order, which Temporal and its job's deadline bound. */
+/** Long after the last repetition of an order, which Temporal and the job's deadline limit. */
 const TOMBSTONE_KEPT_MS = 30 * DAY_MS
-/** A launch that takes longer than this to fetch its runner is dead. */
+/** A launch that needs longer than this to download its runner is dead. */
 const STAGING_KEPT_MS = HOUR_MS
 const SWEEP_EVERY_MS = HOUR_MS
 
-/** Removes a machine's directory. It loses its name first and at once, so that nobody ever sees half of it. */
+/** Removes a machine's directory. It is renamed first, so that no reader sees half of it. */
 export async function removeDirectory(host: Host, { owner, user }: MachineRecord): Promise<void> {
   const { paths } = host
   const { attemptId } = owner
@@ -26,7 +26,7 @@ export async function removeDirectory(host: Host, { owner, user }: MachineRecord
   for (const name of remains) await removeTree(join(paths.staging, name))
 }
 
-/** Removes what the runner and its workload left in a machine's directory; our own few files stay. */
+/** Removes the files of the runner and its workload from a machine's directory; our own few files stay. */
 export async function emptyDirectory(host: Host, { owner, user }: MachineRecord): Promise<void> {
   const directory = host.paths.machine(owner.attemptId)
   if (user !== undefined) await removeTree(user.folder)
@@ -36,7 +36,7 @@ export async function emptyDirectory(host: Host, { owner, user }: MachineRecord)
   }
 }
 
-/** Removes, at most once an hour, what launches that died have left and the tombstones that nobody will ask for any more. */
+/** At most once an hour, removes leftovers of failed launches and tombstones that are no longer needed. */
 export async function sweep(host: Host): Promise<void> {
   const nowMs = host.deps.clock()
   if (nowMs - host.sweptAtMs < SWEEP_EVERY_MS) return
@@ -60,7 +60,7 @@ async function olderThan(folder: string, beforeMs: number): Promise<string[]> {
   return paths.filter((_, at) => isOld[at])
 }
 
-/** `rm -r`, also through folders that a workload made read-only, as package caches are. */
+/** `rm -r`, also through folders that a workload made read-only, such as package caches. */
 async function removeTree(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true })

@@ -4,10 +4,10 @@ import type { Gpu } from './gpus'
 import type { Host } from './host'
 import { lookAtAll } from './look'
 
-/** Key of the counting of slots; no machine can have this name. */
+/** Key of the slot count; not a valid machine name. */
 export const SLOTS = '/slots'
 
-/** What a job takes of this host. */
+/** What a job uses of this host. */
 export interface Needs {
   slots: number
   gpus: number
@@ -20,11 +20,11 @@ export function needsOf(request: ResourceRequest): Needs {
   }
 }
 
-/** What the machines that are not gone have taken; one that was never started keeps what it took. */
+/** What the existing machines use; one that was never started keeps its share. */
 export interface Taken {
   slots: number
   gpus: Set<number>
-  /** Whose they are. */
+  /** Their owners. */
   jobIds: Set<string>
   uids: Set<number>
 }
@@ -39,7 +39,7 @@ export async function takenOn(host: Host): Promise<Taken> {
   }
 }
 
-/** Equal GPUs of which a job can have several: a job never gets two kinds. */
+/** Identical GPUs, several of which can go to one job: a job never gets two kinds. */
 export interface GpuKind {
   accelerator: string
   memoryGiB: number
@@ -47,7 +47,7 @@ export interface GpuKind {
   free: Gpu[]
 }
 
-/** The kind of GPU that a request is best served with: one with enough free ones if there is such, else the most numerous. */
+/** The best kind of GPU for a request: one with enough free GPUs if possible, otherwise the most numerous. */
 export function chooseKind(gpus: Gpu[], request: ResourceRequest, taken: Taken): GpuKind | undefined {
   const needed = needsOf(request).gpus
   const fitting = gpus.filter(
@@ -55,7 +55,7 @@ export function chooseKind(gpus: Gpu[], request: ResourceRequest, taken: Taken):
       (request.accelerators === undefined ||
         request.accelerators.length === 0 ||
         request.accelerators.includes(gpu.accelerator)) &&
-      // A larger one is a fit, so only the lower bound holds here.
+      // A larger one fits, so only the lower bound applies here.
       reachesGpuMemory({ accelerator: gpu.accelerator, gpuMemoryGiB: gpu.memoryGiB }, request),
   )
   const kinds = new Map<string, GpuKind>()
@@ -71,7 +71,10 @@ export function chooseKind(gpus: Gpu[], request: ResourceRequest, taken: Taken):
   return [...kinds.values()].sort((a, b) => rank(b) - rank(a))[0]
 }
 
-/** What a job could have, but for others that have it now; `undefined` when it lacks nothing, or what this host does not have at all. */
+/**
+ * What a job could have if other jobs did not use it now; `undefined` if it lacks nothing, or something that this host does not
+ * have at all.
+ */
 export function lackOf(
   host: Host,
   { slots, gpus }: Needs,
@@ -82,7 +85,7 @@ export function lackOf(
   return gpus > (kind?.free.length ?? 0) ? 'gpus' : undefined
 }
 
-/** How many jobs of these needs the free part of this host holds. */
+/** How many jobs with these needs fit into the free part of this host. */
 export function placesFor(
   host: Host,
   needs: Needs,
@@ -92,7 +95,7 @@ export function placesFor(
   return needs.gpus === 0 ? bySlots : Math.min(bySlots, Math.floor((kind?.free.length ?? 0) / needs.gpus))
 }
 
-/** Why the free part of this host does not hold a job now, as a sentence, or `undefined` when it does. */
+/** Why the free part of this host cannot hold a job now, as a sentence, or `undefined` if it can. */
 export function whyFull(
   host: Host,
   { slots, gpus }: Needs,

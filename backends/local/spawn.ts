@@ -7,8 +7,8 @@ import { MARKER } from './processes'
 import { FILES, writeJson, type MachineRecord } from './records'
 
 /**
- * Starts the runner in a session of its own, with nothing of ours: it outlives this process, hears none of its signals and
- * sees of its environment what the configuration passes on.
+ * Starts the runner in a separate session, with nothing inherited: it outlives this process, receives none of its signals and
+ * sees only the environment that the configuration passes on.
  */
 export async function startRunner(host: Host, machine: MachineRecord): Promise<void> {
   const directory = host.paths.machine(machine.owner.attemptId)
@@ -23,7 +23,7 @@ export async function startRunner(host: Host, machine: MachineRecord): Promise<v
     await once(child, 'spawn')
     child.unref()
     const pid = child.pid!
-    // One that has ended already has no start time, and no process will ever be taken for it.
+    // A process that has already ended has no start time, so no other process can match it.
     const started = (await host.processes().identify(pid))?.started ?? ''
     await writeJson(join(directory, FILES.process), { pid, started })
   } finally {
@@ -44,7 +44,7 @@ function runnerArguments(directory: string, machine: MachineRecord, deps: LocalD
   ]
 }
 
-/** The driver numbers GPUs along the PCI bus, CUDA by speed unless told otherwise. A job that was given none sees none. */
+/** The driver numbers GPUs along the PCI bus, CUDA by speed by default. A job without GPUs sees none. */
 function environmentOf(host: Host, { owner, gpus }: MachineRecord): Record<string, string> {
   const visible = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID', CUDA_VISIBLE_DEVICES: gpus.join(',') }
   return { ...host.config.environment, ...visible, [MARKER]: owner.attemptId }

@@ -16,7 +16,7 @@ import {
 } from './records'
 import { emptyDirectory, removeDirectory } from './remove'
 
-/** Ends a machine with everything that runs on it, and removes its directory. A tombstone of it stays for a month. */
+/** Ends a machine with everything that runs on it, and removes its directory. A tombstone remains for a month. */
 export async function terminate(host: Host, { kind, id }: ResourceHandle, ctx: CallContext): Promise<void> {
   if (kind !== 'machine') return
   await host
@@ -26,24 +26,24 @@ export async function terminate(host: Host, { kind, id }: ResourceHandle, ctx: C
       assertOwned(view.machine, host.deps.deployment)
       if (view.hasDirectory) {
         const ended = await end(host, view, 'ended')
-        // First, because the tombstone must find room even where the job filled the disk.
+        // First, because the tombstone must fit even if the job filled the disk.
         await emptyDirectory(host, view.machine)
         await writeJsonOnce(host.paths.tombstone(id), { machine: view.machine, ended })
       }
-      // Also where there is a tombstone: an earlier call may have died between the two.
+      // Even if a tombstone exists: an earlier call may have died between the two.
       await removeDirectory(host, view.machine)
     })
     .catch(delayed)
 }
 
-/** A full disk refuses a new machine; the end of one it only delays. */
+/** A full disk refuses a new machine, but only delays the end of one. */
 function delayed(error: unknown): never {
   const { failure } = localError(error)
   if (failure.class !== 'capacity') throw error
   throw new BackendError({ ...failure, class: 'transient' }, { cause: error })
 }
 
-/** Takes a spot machine back: now, or when its notice has run out, which the machine's own guard sees to. */
+/** Interrupts a spot machine: now, or when its notice expires, which the machine's own guard enforces. */
 export async function interrupt(
   host: Host,
   { handle, noticeMs }: { handle: MachineHandle; noticeMs: number | null },
@@ -57,7 +57,7 @@ export async function interrupt(
     if (view.machine.realised.capacityType !== 'spot') {
       throw invalid(
         `machine ${id} is ${view.machine.realised.capacityType}`,
-        'Only spot machines are taken back.',
+        'Only spot machines can be interrupted.',
       )
     }
     if (noticeMs === null) {
@@ -69,7 +69,9 @@ export async function interrupt(
   })
 }
 
-/** Ends what runs of a machine. Why goes on record first: it tells a launch in another process to leave it alone. */
+/**
+ * Ends the processes of a machine. The reason is recorded first: it tells a launch in another process to leave the machine alone.
+ */
 async function end(
   host: Host,
   { machine, ...view }: MachineView,
@@ -86,7 +88,7 @@ async function end(
   return recordEnd(host, id, files ?? { machine })
 }
 
-/** A machine on a full disk must be endable: that is what frees the disk. */
+/** A machine on a full disk must be endable, because that frees the disk. */
 function unlessFull(error: unknown): void {
   if (!hasCode(error, 'ENOSPC', 'EDQUOT')) throw error
 }

@@ -8,7 +8,7 @@ import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { bytes, NOTHING, plural } from '../words'
 
-/** No job has more attempts. */
+/** Upper bound on the number of attempts of a job. */
 const ATTEMPT_MAX = 1_000_000
 
 interface Options {
@@ -20,18 +20,18 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'List what a job left, or copy it into a folder: of each file what the newest attempt left. Versions of earlier attempts are kept.',
+      'List the artifacts of a job, or download them into a folder: the newest version of each file. Versions of earlier attempts are kept.',
     )
     .argument('<job>', 'id, beginning of an id, or name')
-    .option('--attempt <number>', 'only what this attempt left', countArgument(ATTEMPT_MAX))
-    .option('--download <folder>', 'copy everything there; other files of the same names are left alone')
-    .option('--force', 'replace them')
+    .option('--attempt <number>', 'only the artifacts of this attempt', countArgument(ATTEMPT_MAX))
+    .option('--download <folder>', 'download everything there; existing files with other content are kept')
+    .option('--force', 'replace existing files')
     .addHelpText(
       'after',
       examples(
         ['crucible artifacts char-lm', 'list them'],
-        ['crucible artifacts job-3f --download results', 'copy them to results/'],
-        ['crucible artifacts job-3f --attempt 2', 'what the second attempt left'],
+        ['crucible artifacts job-3f --download results', 'download them to results/'],
+        ['crucible artifacts job-3f --attempt 2', 'those of the second attempt'],
       ),
     )
     .action((job: string, options: Options) => artifacts(cli, job, options))
@@ -48,9 +48,9 @@ const NAMED_MAX = 3
 async function artifacts(cli: Cli, meant: string, { download, force, attempt }: Options): Promise<void> {
   const { out } = cli
   if (force === true && download === undefined) {
-    throw new CrucibleError('usage', '--force is for --download.')
+    throw new CrucibleError('usage', '--force requires --download.')
   }
-  if (download === '') throw new CrucibleError('usage', '--download names no folder.')
+  if (download === '') throw new CrucibleError('usage', '--download requires a folder.')
   const context = cli.context()
   const id = await findJob(context, meant)
   const target = download === undefined ? undefined : resolve(download)
@@ -62,7 +62,7 @@ async function artifacts(cli: Cli, meant: string, { download, force, attempt }: 
           ...(attempt === undefined ? {} : { attempt }),
         })
   out.json({ id, artifacts: found, ...(target === undefined ? {} : { folder: target }) })
-  if (found.length === 0) return out.line(`${id} has left nothing so far.`)
+  if (found.length === 0) return out.line(`${id} has no artifacts yet.`)
   out.table(
     ['PATH', 'SIZE', 'SHA-256', 'ATTEMPT', 'OLDER'],
     found.map(({ path, sizeBytes, sha256, attempt: by, olderAttempts }) => [
@@ -74,5 +74,5 @@ async function artifacts(cli: Cli, meant: string, { download, force, attempt }: 
     ]),
     { right: ['SIZE', 'ATTEMPT'], wrapped: 'PATH', optional: ['SHA-256'] },
   )
-  if (target !== undefined) out.line(`${plural(found.length, 'file')} copied to ${target} and compared.`)
+  if (target !== undefined) out.line(`${plural(found.length, 'file')} downloaded to ${target} and verified.`)
 }

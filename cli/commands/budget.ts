@@ -9,15 +9,15 @@ import { NOTHING, plural } from '../words'
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'What a month may cost, what is spent of it, and what is promised to jobs that are not over: of all owners, and of each ' +
+      'Show the budget of a month, what is spent, and what is reserved for open jobs: in total and for each owner ' +
         '(CRUCIBLE_BUDGET_MONTH, CRUCIBLE_BUDGET_OWNER and CRUCIBLE_BUDGET_OWNERS of the workers).',
     )
-    .option('--month <month>', 'another month than this one, such as 2026-10 (UTC)')
+    .option('--month <month>', 'a month such as 2026-10 (UTC; default: this month)')
     .addHelpText(
       'after',
       examples(
         ['crucible budget', 'this month'],
-        ['crucible budget --month 2026-10 --json', 'another, for a script'],
+        ['crucible budget --month 2026-10 --json', 'another month, for a script'],
       ),
     )
     .action((options: { month?: string }) => show(cli, options.month ?? monthOf(cli.now())))
@@ -29,7 +29,7 @@ async function show(cli: Cli, month: string): Promise<void> {
   out.json(view)
   if (view.owners.length === 0) {
     out.line(
-      `No job has asked for money in ${month}: there are no budgets of months or owners (CRUCIBLE_BUDGET_MONTH, CRUCIBLE_BUDGET_OWNER), or no jobs.`,
+      `No job has used a budget in ${month}: no monthly or owner budget is set (CRUCIBLE_BUDGET_MONTH, CRUCIBLE_BUDGET_OWNER), or no job ran.`,
     )
     return
   }
@@ -37,7 +37,7 @@ async function show(cli: Cli, month: string): Promise<void> {
     ['OWNER', 'LIMIT', 'SPENT', 'PROMISED', 'LEFT'],
     [
       ...view.owners.map(({ owner, ...account }) => [owner, ...amounts(account)]),
-      [out.paint.bold(`all of ${month}`), ...amounts(view.total)],
+      [out.paint.bold(`total ${month}`), ...amounts(view.total)],
     ],
     { right: ['LIMIT', 'SPENT', 'PROMISED', 'LEFT'], flexible: 'OWNER' },
   )

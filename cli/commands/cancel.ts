@@ -7,10 +7,10 @@ import { examples } from '../examples'
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Let a job save and stop; its machine ends with it. Its checkpoints stay: `submit --from` goes on with a new job.',
+      'Ask a job to save and stop, then end its machine. Its checkpoints are kept: `submit --from` resumes them in a new job.',
     )
     .argument('<job>', 'id, beginning of an id, or name')
-    .option('--now', 'leave it seconds instead of minutes')
+    .option('--now', 'allow seconds instead of minutes for saving')
     .addHelpText(
       'after',
       examples(

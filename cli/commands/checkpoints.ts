@@ -9,25 +9,28 @@ import { age, bytes, checkpointState, knownStep, NOTHING, plural } from '../word
 import type * as downloading from '../../client/download-checkpoint'
 import type * as clientCheckpoints from '../../client/checkpoints'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'List the checkpoints of a job, newest first, with what proves them complete; compare them with their digests; or download one.',
+      'List the checkpoints of a job, newest first, with the evidence that they are complete; verify their digests; or download one.',
     )
     .usage('[options] <job> [verify [checkpoint]]')
     .argument('<job>', 'id, beginning of an id, or name')
-    .argument('[verify]', 'the word "verify": read every file and compare it')
-    .argument('[checkpoint]', 'id of one checkpoint; else all of them')
-    .option('--download [step]', 'copy the newest good checkpoint, or that of a step, into a new folder')
-    .option('--to <folder>', 'the folder to make for --download (default: JOB-checkpoint, or JOB-step-STEP)')
+    .argument('[verify]', 'the word "verify": read every file and compare its digest')
+    .argument('[checkpoint]', 'id of one checkpoint (default: all)')
+    .option('--download [step]', 'download the newest good checkpoint, or that of a step, into a new folder')
+    .option(
+      '--to <folder>',
+      'the folder to create for --download (default: JOB-checkpoint, or JOB-step-STEP)',
+    )
     .addHelpText(
       'after',
       examples(
         ['crucible checkpoints char-lm', 'list them'],
-        ['crucible checkpoints job-3f verify', 'ends with 1 when one is damaged'],
+        ['crucible checkpoints job-3f verify', 'exits with 1 if one is damaged'],
         ['crucible checkpoints job-3f verify 000000000400-2', 'one of them'],
         ['crucible checkpoints job-3f --download --to model', 'the newest good one, as the program wrote it'],
         ['crucible checkpoints job-3f --download 400', 'that of step 400'],
@@ -57,14 +60,14 @@ async function checkpoints(
   { verb, checkpoint, download: wanted, to }: Given,
 ): Promise<void> {
   if (verb !== undefined && verb !== 'verify') {
-    throw new CrucibleError('usage', `"${verb}" is nothing that can be done with checkpoints.`, {
-      hint: 'Write `crucible checkpoints JOB verify`, or leave it out to list them.',
+    throw new CrucibleError('usage', `"${verb}" is not an action on checkpoints.`, {
+      hint: 'Write `crucible checkpoints JOB verify`, or \`crucible checkpoints JOB\` to list them.',
     })
   }
-  if (to !== undefined && wanted === undefined) throw new CrucibleError('usage', '--to is for --download.')
+  if (to !== undefined && wanted === undefined) throw new CrucibleError('usage', '--to requires --download.')
   if (verb !== undefined && wanted !== undefined) {
-    throw new CrucibleError('usage', 'Either verify or --download, not both.', {
-      hint: 'A download is compared with its digests in any case.',
+    throw new CrucibleError('usage', 'verify and --download exclude each other.', {
+      hint: 'A download always verifies the digests.',
     })
   }
   const id = await findJob(cli.context(), meant)
@@ -77,7 +80,7 @@ async function list(cli: Cli, id: string): Promise<void> {
   const { checkpointsOf } = lazily('../../client/checkpoints') as typeof clientCheckpoints
   const found = await checkpointsOf(cli.context(), id)
   out.json({ id, checkpoints: found })
-  if (found.length === 0) return out.line(`${id} has no checkpoint so far.`)
+  if (found.length === 0) return out.line(`${id} has no checkpoint yet.`)
   const nowMs = cli.now()
   const hasEpochs = found.some(({ epoch }) => epoch !== null)
   const rows = found.map((checkpoint) => row(checkpoint, { nowMs, hasEpochs }))
@@ -85,7 +88,7 @@ async function list(cli: Cli, id: string): Promise<void> {
   out.table(['CHECKPOINT', 'STATE', ...right, 'EVIDENCE'], rows, { right, flexible: 'EVIDENCE' })
   if (found.every(({ state }) => state !== 'complete'))
     out.note(
-      'None is proven complete: name a file that the program writes last as checkpoint.complete in the job file.',
+      'No checkpoint is proven complete. In the job file, set checkpoint.complete to a file that the program writes last.',
     )
 }
 
@@ -121,10 +124,10 @@ async function download(
   out.json({ id, ...got })
   for (const { checkpoint: other, badFiles } of damaged)
     out.note(
-      `Passed over step ${other.step} (${other.id}), which is damaged: ${badFiles[0]!.path} ${badFiles[0]!.reason}.`,
+      `Skipped step ${other.step} (${other.id}), which is damaged: ${badFiles[0]!.path} ${badFiles[0]!.reason}.`,
     )
   const what = `step ${checkpoint.step} (${checkpoint.id}): ${plural(files, 'file')}, ${bytes(sizeBytes)}`
-  out.line(`Downloaded ${what}, compared with its digests.`)
+  out.line(`Downloaded ${what} and verified its digests.`)
   out.line(`  folder       ${folder}`)
   if (resumePath !== '.') out.line(`  resume from  ${resumePath}`)
 }
@@ -134,13 +137,13 @@ async function verify(cli: Cli, id: string, checkpoint: string | undefined): Pro
   const { verifyCheckpoints } = lazily('../../client/checkpoints') as typeof clientCheckpoints
   const verdicts = await verifyCheckpoints(cli.context(), id, checkpoint)
   out.json({ id, isGood: verdicts.every(({ isGood }) => isGood), checkpoints: verdicts })
-  if (verdicts.length === 0) return out.line(`${id} has no checkpoint so far.`)
+  if (verdicts.length === 0) return out.line(`${id} has no checkpoint yet.`)
   for (const { id: name, isGood, badFiles } of verdicts) {
     out.line(`${name}  ${isGood ? out.paint.green('good') : out.paint.red('damaged')}`)
     for (const { path, reason } of badFiles) out.line(`  ${path} ${reason}`)
   }
   if (verdicts.some(({ isGood }) => !isGood)) {
     cli.exitCode = EXIT_CODES.failed
-    out.note('A job never resumes from a damaged checkpoint: it takes the one before.')
+    out.note('A job never resumes from a damaged checkpoint: it uses the previous one.')
   }
 }

@@ -6,7 +6,7 @@ import { makeProgram } from '../program'
 
 export function define(command: Command, cli: Cli): void {
   command
-    .description('Print a completion script: commands, flags, and ids and names of jobs.')
+    .description('Print a completion script for commands, flags, job ids and job names.')
     .addArgument(new Argument('<shell>', 'for which shell').choices(SHELLS))
     .addHelpText(
       'after',

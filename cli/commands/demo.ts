@@ -14,7 +14,7 @@ import { attemptReason, attemptTime, bytes, NOTHING, usd } from '../words'
 import type * as stages from '../demo/stage'
 import type * as stories from '../demo/story'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 interface Options {
@@ -25,29 +25,29 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Watch a training job lose its machine twice, once with notice and once without, and end with the very same weights as ' +
-        'undisturbed. It runs on spot machines of a small cloud, in two zones; everything happens on this machine, in a ' +
-        'temporary folder, and nobody pays.',
+      'Watch a training job lose its machine twice, once with notice and once without, and finish with exactly the weights of an ' +
+        'undisturbed run. It runs on spot machines in two zones of a small cloud; everything happens on this machine, in a ' +
+        'temporary folder, without cloud charges.',
     )
-    .option('--local', 'without the small cloud: on machines that are processes of this host')
-    .option('--keep', 'leave everything up to look at, until Ctrl-C')
+    .option('--local', 'use processes of this host as machines instead of the small cloud')
+    .option('--keep', 'keep everything running for inspection, until Ctrl-C')
     .addHelpText(
       'after',
       examples(
-        ['crucible demo', 'takes under a minute'],
-        ['crucible demo --keep', 'then look at the job with the commands that it prints'],
+        ['crucible demo', 'under a minute'],
+        ['crucible demo --keep', 'then inspect the job with the commands that it prints'],
       ),
     )
     .action((options: Options) => demo(cli, options))
 }
 
-/** From when on people ask what the time went to. */
+/** Set-up longer than this is reported. */
 const SET_UP_TOLD_MS = 5 * SECOND_MS
 
 async function demo(cli: Cli, { keep: isKept = false, local: isLocal = false }: Options): Promise<void> {
   const startedAtMs = cli.now()
   const progress = progressOn(cli.out.stderr, () => cli.now())
-  const signal = cli.interruption(() => progress.note('Still cleaning up; nothing is to be left behind.'))
+  const signal = cli.interruption(() => progress.note('Still cleaning up.'))
   let stage: Stage | undefined
   let told: Told | undefined
   let left: string[]
@@ -72,31 +72,31 @@ async function demo(cli: Cli, { keep: isKept = false, local: isLocal = false }: 
   conclude(cli, told, { left, isKept })
 }
 
-/** What happened, how long it took, and how long it took before that to set up what was missing. */
+/** Reports what happened, how long it took, and how long the set-up before it took. */
 type Told = Story & { tookMs: number; setUpMs: number }
 
 function tell({ out }: Cli, told: Told): void {
   const { moved, undisturbed, weights, tookMs, setUpMs } = told
   const rows = [moved, undisturbed].flatMap((view) => attemptRows(view))
   out.line()
-  out.table(['JOB', '#', 'MACHINE', 'WHY IT ENDED', 'STEPS LOST', 'TIME', 'COST'], rows, {
+  out.table(['JOB', '#', 'MACHINE', 'END REASON', 'STEPS LOST', 'TIME', 'COST'], rows, {
     right: ['#', 'STEPS LOST', 'TIME', 'COST'],
-    flexible: 'WHY IT ENDED',
+    flexible: 'END REASON',
   })
   out.line()
-  out.table(['', 'JOB TOOK', 'MACHINES', 'COST'], billRows(told), { right: ['JOB TOOK', 'MACHINES', 'COST'] })
-  const before = setUpMs < SET_UP_TOLD_MS ? '' : `, and ${formatDuration(setUpMs)} of setting up before`
-  out.line(out.paint.dim(`Nobody pays. The demo took ${formatDuration(tookMs)}${before}.`))
+  out.table(['', 'DURATION', 'MACHINES', 'COST'], billRows(told), { right: ['DURATION', 'MACHINES', 'COST'] })
+  const before = setUpMs < SET_UP_TOLD_MS ? '' : `, after ${formatDuration(setUpMs)} of set-up`
+  out.line(out.paint.dim(`No cloud charges. The demo took ${formatDuration(tookMs)}${before}.`))
   out.line()
   const { path, sizeBytes, sha256, isIdentical } = weights
   out.line(
     isIdentical
-      ? `${out.paint.green('The same weights')}, byte by byte: ${path} of both jobs (${bytes(sizeBytes)}, SHA-256 ${sha256.slice(0, 12)}...).`
+      ? `${out.paint.green('The same weights')}, byte for byte: ${path} of both jobs (${bytes(sizeBytes)}, SHA-256 ${sha256.slice(0, 12)}...).`
       : out.paint.red(`Different weights: the two jobs left different files ${path}.`),
   )
 }
 
-/** Money and time on spot machines against the same work, undisturbed, on demand. */
+/** Money and time on spot machines compared with the same work on demand, without interruption. */
 function billRows({ spot, onDemand }: Story): string[][] {
   const row = (name: string, { tookMs, machineMs, costMicroUsd }: Bill): string[] => [
     name,
@@ -108,7 +108,7 @@ function billRows({ spot, onDemand }: Story): string[][] {
   return [
     row('spot, two machines lost', spot),
     row('on demand, undisturbed', onDemand),
-    ['spot, of what it is on demand', ...parts, part(spot.costMicroUsd, onDemand.costMicroUsd)],
+    ['spot, relative to on demand', ...parts, part(spot.costMicroUsd, onDemand.costMicroUsd)],
   ]
 }
 
@@ -140,12 +140,12 @@ async function keep(cli: Cli, { home, broken }: Stage, told: Told): Promise<void
   const signal = cli.interruption()
   out.jsonLine(documentOf(told, { home }))
   out.line()
-  out.line(`Everything is still up. The job in Temporal's Web UI: ${told.moved.uiUrl}`)
-  out.line('Look at it from another terminal:')
+  out.line(`Everything is still running. The job in Temporal's Web UI: ${told.moved.uiUrl}`)
+  out.line('Inspect it from another terminal:')
   for (const command of [`show ${told.moved.id}`, `events ${told.moved.id}`, `logs ${told.moved.id}`]) {
     out.line(`  CRUCIBLE_HOME=${home} ${invocation} ${command}`)
   }
-  out.line('Ctrl-C ends it all.')
+  out.line('Ctrl-C stops everything.')
   const ended = new Promise<void>((resolve) =>
     signal.addEventListener('abort', () => resolve(), { once: true }),
   )
@@ -178,22 +178,23 @@ function conclude(
 ): void {
   const { out, invocation } = cli
   if (left.length > 0) {
-    out.note(`These processes are still there:\n${left.join('\n')}`)
+    out.note(`These processes are still running:\n${left.join('\n')}`)
     cli.exitCode = EXIT_CODES.failed
   }
   if (told === undefined) return
   if (!told.weights.isIdentical) cli.exitCode = EXIT_CODES.failed
   if (isKept) return
   out.json(documentOf(told, { left }))
-  if (left.length === 0) out.line('Server, workers and machines are ended; no process and no folder is left.')
+  if (left.length === 0)
+    out.line('Stopped the server, the workers and the machines; no process or folder remains.')
   const job = relative(process.cwd(), join(packageRoot(), 'examples', 'char-lm', 'job.yaml'))
   out.line()
   out.line('Next:')
   const next: [string, string][] = [
-    ['demo --keep', 'the same, and then look at the job'],
+    ['demo --keep', 'the same, and inspect the job afterwards'],
     ['dev', 'run Crucible in this terminal, then in another'],
     [`submit ${job} --follow`, 'your first job'],
-    ['list', 'what there is'],
+    ['list', 'all commands'],
   ]
   const width = Math.max(...next.map(([command]) => command.length))
   for (const [command, meaning] of next) out.line(`  ${invocation} ${command.padEnd(width)}  ${meaning}`)

@@ -27,7 +27,7 @@ import type * as logging from '../../workers/logging'
 import type * as running from '../../workers/run'
 import type * as devWorkers from '../dev/workers'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 const PORT_MAX = 65_535
@@ -42,23 +42,23 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Run everything on this machine in the foreground: the Temporal server, unless the environment names one, and all workers. ' +
-        'Its state is kept between runs. Ctrl-C stops it; jobs go on on their machines and are taken up again at the next start.',
+      'Run everything on this machine in the foreground: all workers, and a Temporal server unless the environment names one. ' +
+        'State is kept between runs. Ctrl-C stops it; jobs keep running on their machines and are picked up at the next start.',
     )
     .option(
       '--port <port>',
-      "port of Temporal's gRPC service (usually 7233, or a free one)",
+      "port of Temporal's gRPC service (default: 7233, or a free one)",
       countArgument(PORT_MAX),
     )
     .option(
       '--ui-port <port>',
-      "port of Temporal's Web UI (usually 8233, or a free one)",
+      "port of Temporal's Web UI (default: 8233, or a free one)",
       countArgument(PORT_MAX),
     )
     .option(
       '--sim [world]',
-      'with a small cloud of its own, as real for Crucible as AWS: EC2 machines, on demand and spot, and a store in S3; ' +
-        'WORLD is a file that says what it is like and what goes wrong in it',
+      'also run a small cloud that answers as AWS does: on-demand and spot EC2 machines, and an S3 store; ' +
+        'WORLD is a file with its prices, capacity and faults',
     )
     .addHelpText(
       'after',
@@ -66,7 +66,7 @@ export function define(command: Command, cli: Cli): void {
         ['crucible dev', 'in a terminal of its own'],
         ['CRUCIBLE_LOCAL_SPOT=yes crucible dev', 'with spot machines, to try interruptions'],
         ['crucible dev --sim', 'jobs run on EC2 machines of a small cloud'],
-        ['crucible dev --sim world.yaml', 'of which a file says what it is like'],
+        ['crucible dev --sim world.yaml', 'a small cloud described by a file'],
         ['TEMPORAL_ADDRESS=host:7233 crucible dev', 'workers only, for a server that runs elsewhere'],
       ),
     )
@@ -95,7 +95,7 @@ async function dev(cli: Cli, options: Options): Promise<void> {
   }
 }
 
-/** Settings of the user's that hold in a small cloud, too. */
+/** Settings of the user that also apply in a small cloud. */
 function withoutAccount(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('AWS_')))
 }
@@ -119,13 +119,13 @@ async function takeHome(home: Home, signal: AbortSignal): Promise<Lock<DevInfo>>
   const pid = processes[0]!.pid
   const where =
     info.address === undefined
-      ? 'it is just starting'
-      : `Temporal at ${info.address}${info.uiUrl ? `, its Web UI at ${info.uiUrl}` : ''}`
+      ? 'it is still starting'
+      : `Temporal at ${info.address}${info.uiUrl ? `, Web UI at ${info.uiUrl}` : ''}`
   throw new CrucibleError(
     'failed',
-    `A crucible dev (process ${pid}) runs already for ${directory}: ${where}.`,
+    `crucible dev (process ${pid}) is already running for ${directory}: ${where}.`,
     {
-      hint: `Use that one, stop it (kill ${pid}), or choose another home with CRUCIBLE_HOME.`,
+      hint: `Use it, stop it (kill ${pid}), or choose another home with CRUCIBLE_HOME.`,
       details: { pid, ...info },
     },
   )
@@ -134,15 +134,15 @@ async function takeHome(home: Home, signal: AbortSignal): Promise<Lock<DevInfo>>
 function unusable(directory: string, error: unknown): CrucibleError {
   const { kind, message } = toCrucibleError(error)
   return new CrucibleError(kind, `${directory} cannot be used as Crucible's home: ${message}.`, {
-    hint: 'Make it writable, make room, or choose another home with CRUCIBLE_HOME.',
+    hint: 'Make it writable, free some space, or choose another home with CRUCIBLE_HOME.',
     cause: error,
   })
 }
 
-/** Where the small cloud of a home keeps what outlives it. */
+/** Folder for what outlives the small cloud of a home. */
 const placeOfCloud = ({ directory }: Home): string => join(directory, 'dev', 'sim')
 
-/** Where it and its store listen, unless something else does. */
+/** Preferred ports of the small cloud and its store. */
 const CLOUD_PORTS = { port: 4566, storePort: 4567 }
 
 async function cloudFor(
@@ -152,8 +152,8 @@ async function cloudFor(
 ): Promise<DevCloud | undefined> {
   if (sim === undefined) return undefined
   if ((cli.environment.CRUCIBLE_STORE ?? '') !== '') {
-    throw new CrucibleError('usage', 'CRUCIBLE_STORE is set, and --sim brings a store of its own.', {
-      hint: 'Unset CRUCIBLE_STORE, or leave --sim out.',
+    throw new CrucibleError('usage', 'CRUCIBLE_STORE is set, but --sim starts its own store.', {
+      hint: 'Unset CRUCIBLE_STORE, or leave out --sim.',
     })
   }
   const { startDevCloud } = lazily('../dev/cloud') as typeof devCloud
@@ -225,11 +225,11 @@ async function runWith(
     tellReady(cli, config, { server, cloud })
     const ends = [aborted(signal), workers.ended, server.ended]
     const reason = await Promise.race(cloud === undefined ? ends : [...ends, cloud.cloud.storeEnded])
-    if (!signal.aborted) throw new CrucibleError('unavailable', reason ?? 'The workers have ended.')
+    if (!signal.aborted) throw new CrucibleError('unavailable', reason ?? 'The workers stopped unexpectedly.')
     const meanwhile = cloud
-      ? 'the machines of the small cloud end, and their jobs go on at the next start'
-      : 'jobs go on on their machines'
-    cli.out.note(`Stopping; ${meanwhile}. Once more to end at once.`)
+      ? 'the machines of the small cloud end, and their jobs resume at the next start'
+      : 'jobs keep running on their machines'
+    cli.out.note(`Stopping; ${meanwhile}. Press Ctrl-C again to stop immediately.`)
     // This is how it is meant to end.
     cli.exitCode = 0
   } finally {
@@ -238,7 +238,7 @@ async function runWith(
   }
 }
 
-/** What a client needs, as it is in effect here. */
+/** Settings for a client of this deployment. */
 function settingsOf({ environment }: DevCloud, effective: Environment = {}): Record<string, string> {
   const entries = Object.entries(environment).map(([name, value]) => [name, effective[name] ?? value])
   return Object.fromEntries(entries) as Record<string, string>

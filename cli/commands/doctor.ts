@@ -8,16 +8,19 @@ import { plural } from '../words'
 import type * as workerConfig from '../../workers/config'
 import type * as doctors from '../doctor'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Check that everything is in order: programs, home, store, keys, Temporal server, workers, backends. ' +
-        'Each problem comes with what to do. Ends with 1 when something keeps jobs from running.',
+      'Check programs, home, store, keys, Temporal server, workers and backends. ' +
+        'Each problem comes with a fix. Exits with 1 if something keeps jobs from running.',
     )
-    .addHelpText('after', examples(['crucible doctor', 'before the first job, and when something is odd']))
+    .addHelpText(
+      'after',
+      examples(['crucible doctor', 'before the first job, and when something looks wrong']),
+    )
     .action(() => doctor(cli))
 }
 
@@ -39,7 +42,9 @@ async function doctor(cli: Cli): Promise<void> {
   for (const finding of findings) out.line(lineOf(cli, finding))
   out.line()
   out.line(
-    errors + warnings === 0 ? 'All is well.' : `${plural(errors, 'error')}, ${plural(warnings, 'warning')}.`,
+    errors + warnings === 0
+      ? 'No problems found.'
+      : `${plural(errors, 'error')}, ${plural(warnings, 'warning')}.`,
   )
 }
 

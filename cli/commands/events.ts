@@ -10,21 +10,21 @@ import { examples } from '../examples'
 import { NOTHING } from '../words'
 import type * as clientEvents from '../../client/events'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Tell the story of a job: every decision on its record, and what its machines told, in the order of time.',
+      'Show what happened to a job, in order: every recorded decision, and what its machines reported.',
     )
     .argument('<job>', 'id, beginning of an id, or name')
     .option('--record', 'with --json: the whole record, each decision with its inputs')
     .addHelpText(
       'after',
       examples(
-        ['crucible events char-lm', 'its story'],
-        ['crucible events job-3f --record --json', 'every decision with what it rested on'],
+        ['crucible events char-lm', 'its events'],
+        ['crucible events job-3f --record --json', 'every decision with its inputs'],
       ),
     )
     .action((job: string, options: { record?: boolean }) => events(cli, job, options.record === true))
@@ -32,8 +32,8 @@ export function define(command: Command, cli: Cli): void {
 
 async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> {
   if (isWhole && !cli.out.isJson) {
-    throw new CrucibleError('usage', 'The whole record is for programs.', {
-      hint: 'Give --json with --record.',
+    throw new CrucibleError('usage', '--record prints JSON only.', {
+      hint: 'Add --json.',
     })
   }
   const { eventsOf, recordOf } = lazily('../../client/events') as typeof clientEvents
@@ -62,7 +62,7 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
   for (const { attempt, detail } of story) {
     if (detail === undefined) continue
     cli.out.line()
-    cli.out.line(`What the machine of attempt ${attempt} knew:`)
+    cli.out.line(`Last messages from the machine of attempt ${attempt}:`)
     for (const line of detail.split('\n')) cli.out.line(`  ${line}`.trimEnd())
   }
 }

@@ -9,7 +9,7 @@ import type { Cli } from '../cli'
 import { examples } from '../examples'
 import type * as jobFile from '../../client/job-file'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 interface Options {
@@ -20,16 +20,16 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Give a job a new deadline, a new budget, or both. A running machine learns of it within seconds.',
+      'Give a job a new deadline, a new budget, or both. A running machine applies it within seconds.',
     )
     .argument('<job>', 'id, beginning of an id, or name')
-    .option('--deadline <when>', 'by when it must be over: 36h from now, or an instant with its zone')
-    .option('--budget <dollars>', 'what it may cost in all, with what is spent already')
+    .option('--deadline <when>', 'deadline: 36h from now, or a time with its zone')
+    .option('--budget <dollars>', 'total cost limit, including what is already spent')
     .addHelpText(
       'after',
       examples(
         ['crucible extend char-lm --deadline 12h', 'twelve hours from now'],
-        ['crucible extend job-3f --budget 40', 'up to $40 in all'],
+        ['crucible extend job-3f --budget 40', 'up to $40 in total'],
       ),
     )
     .action((job: string, options: Options) => run(cli, job, options))
@@ -46,8 +46,8 @@ async function run(cli: Cli, meant: string, options: Options): Promise<void> {
 
 function updateOf({ deadline, budget }: Options, nowMs: number): ExtendUpdate {
   if (deadline === undefined && budget === undefined) {
-    throw new CrucibleError('usage', 'There is nothing to extend.', {
-      hint: 'Give --deadline, --budget, or both.',
+    throw new CrucibleError('usage', 'Nothing to extend.', {
+      hint: 'Pass --deadline, --budget, or both.',
     })
   }
   const { parseDeadline, parseMoney } = lazily('../../client/job-file') as typeof jobFile

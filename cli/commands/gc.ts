@@ -12,7 +12,7 @@ import { age, NOTHING, plural, usd } from '../words'
 import type * as workerConfig from '../../workers/config'
 import type * as deployments from '../../workers/deployment'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 interface Options {
@@ -25,23 +25,20 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'End what no open job owns, as the schedule does every ten minutes: machines, volumes, launch templates, spot requests, ' +
-        'unfinished uploads that are unowned now and still are after a grace. What this deployment did not make is never touched.',
+      'Remove resources that no open job owns, as the schedule does every ten minutes: machines, volumes, launch templates, ' +
+        'spot requests and unfinished uploads that are still orphaned after a grace period. Resources of other deployments are never touched.',
     )
-    .option('--dry-run', 'end nothing, only say what would be ended')
-    .option('--last', 'look at nothing, only say what the schedule found and did last')
-    .option('--grace <duration>', 'wait so long between the two looks (usually 5m)', durationArgument)
-    .option(
-      '--adopt',
-      'tell the Temporal server that it serves this deployment, after it was reset or replaced',
-    )
+    .option('--dry-run', 'remove nothing, only list what would be removed')
+    .option('--last', 'scan nothing, only show the result of the last scheduled run')
+    .option('--grace <duration>', 'wait between the two scans (default: 5m)', durationArgument)
+    .option('--adopt', 'bind the Temporal server to this deployment, after it was reset or replaced')
     .addHelpText(
       'after',
       examples(
-        ['crucible gc --dry-run', 'what is there, whose, since when, and what it costs a day'],
-        ['crucible gc --last', 'what the schedule did last'],
-        ['crucible gc', 'end what nobody owns'],
-        ['crucible gc --adopt', 'once you are sure that store and server belong together'],
+        ['crucible gc --dry-run', 'list orphaned resources: owner, age, cost per day'],
+        ['crucible gc --last', 'result of the last scheduled run'],
+        ['crucible gc', 'remove orphaned resources'],
+        ['crucible gc --adopt', 'once you are sure that the store and the server belong together'],
       ),
     )
     .action((options: Options) => {
@@ -61,8 +58,8 @@ async function collect(cli: Cli, { dryRun, grace }: Options): Promise<void> {
     ...(grace === undefined ? {} : { graceMs: grace }),
   })
   out.note(
-    `${plural(unowned.length, 'thing')} without an owner; ended if that is still so in ${formatDuration(run.graceMs)}. ` +
-      `Ctrl-C does not stop it (workflow ${run.workflowId}).`,
+    `${plural(unowned.length, 'orphaned resource')}; removed if still orphaned in ${formatDuration(run.graceMs)}. ` +
+      `Ctrl-C does not stop the collection (workflow ${run.workflowId}).`,
   )
   const verdicts = await resultOrInterruption(cli, run)
   if (verdicts !== undefined) tell(cli, verdicts)
@@ -87,7 +84,7 @@ async function tellLast(cli: Cli): Promise<void> {
   cli.out.json({ verdicts: [], last: last ?? null })
   cli.out.line(
     last === undefined
-      ? 'The schedule has finished none yet, or none that the server still knows.'
+      ? 'No scheduled run has finished yet, or the server no longer keeps it.'
       : `${formatInstant(last.startedAtMs)}: failed: ${last.problem ?? ''}`,
   )
 }
@@ -96,7 +93,7 @@ function tell(cli: Cli, verdicts: GarbageVerdict[], last?: Omit<LastCollection, 
   const { out } = cli
   out.json({ verdicts, ...(last === undefined ? {} : { last }) })
   if (verdicts.some(({ action }) => action === 'failed')) cli.exitCode = EXIT_CODES.failed
-  if (verdicts.length === 0) return out.line('Nothing of this deployment is anywhere.')
+  if (verdicts.length === 0) return out.line('No resources found for this deployment.')
   out.table(
     HEAD,
     verdicts.map((verdict) => rowOf(verdict, cli.now())),
@@ -105,15 +102,26 @@ function tell(cli: Cli, verdicts: GarbageVerdict[], last?: Omit<LastCollection, 
   const wasted = verdicts
     .filter(({ action }) => action === 'would-end' || action === 'failed')
     .reduce((sum, { costMicroUsdPerDay = 0 }) => sum + costMicroUsdPerDay, 0)
-  if (wasted > 0) out.line(`What nobody owns costs about ${usd(wasted)} a day.`)
+  if (wasted > 0) out.line(`Orphaned resources cost about ${usd(wasted)} per day.`)
 }
 
-/** With its options, for a test of what fits. */
-export const HEAD = ['', 'BACKEND', 'WHAT', 'ID', 'WHERE', 'OWNER', 'SINCE', 'A DAY', 'WHY', 'IT']
+/** Exported with its options to test how the table fits a screen. */
+export const HEAD = [
+  'ACTION',
+  'BACKEND',
+  'KIND',
+  'ID',
+  'PLACE',
+  'OWNER',
+  'AGE',
+  'COST/DAY',
+  'REASON',
+  'RESOURCE',
+]
 export const FIT: TableOptions = {
-  right: ['A DAY'],
-  flexible: ['IT', 'WHY', 'OWNER'],
-  optional: ['SINCE', 'WHERE', 'BACKEND', 'IT', 'OWNER'],
+  right: ['COST/DAY'],
+  flexible: ['RESOURCE', 'REASON', 'OWNER'],
+  optional: ['AGE', 'PLACE', 'BACKEND', 'RESOURCE', 'OWNER'],
 }
 
 function rowOf(verdict: GarbageVerdict, nowMs: number): string[] {
@@ -140,7 +148,7 @@ async function adopt(cli: Cli): Promise<void> {
   cli.out.json({ deployment, before: before ?? null })
   cli.out.line(
     before === deployment
-      ? `The server serves ${deployment} already.`
+      ? `The server already serves ${deployment}.`
       : `The server now serves ${deployment}${before === undefined ? '' : ` instead of ${before}`}; garbage collection is on.`,
   )
 }

@@ -16,7 +16,7 @@ import type * as workerConfig from '../../workers/config'
 import type * as deployments from '../../workers/deployment'
 import type * as backendMaking from '../../workers/make-backend'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 /** Long enough to save a small checkpoint, short enough to watch. */
@@ -33,21 +33,21 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Take the spot machine of a running job back, as a provider would, to live through it without a cloud. ' +
-        'Only spot machines of the small cloud (crucible dev --sim) and of this host (CRUCIBLE_LOCAL_SPOT=yes) can be taken back so.',
+      'Interrupt the spot machine of a running job, as a provider would, to test recovery without a cloud. ' +
+        'Works for spot machines of the small cloud (crucible dev --sim) and of this host (CRUCIBLE_LOCAL_SPOT=yes) only.',
     )
     .argument('<job>', 'id, beginning of an id, or name')
     .option(
       '--notice <duration>',
-      `time between the notice and the end (default: ${formatDuration(NOTICE_DEFAULT_MS)})`,
+      `time between the notice and the end of the machine (default: ${formatDuration(NOTICE_DEFAULT_MS)})`,
       durationArgument,
     )
-    .option('--without-notice', 'end it at once, without a word')
+    .option('--without-notice', 'end it immediately, without notice')
     .addHelpText(
       'after',
       examples(
         ['crucible interrupt char-lm', 'with half a minute to save'],
-        ['crucible interrupt job-3f --without-notice', 'as if the plug were pulled'],
+        ['crucible interrupt job-3f --without-notice', 'as in a power failure'],
       ),
     )
     .action((job: string, options: Options) => interrupt(cli, job, options))
@@ -66,9 +66,7 @@ async function interrupt(cli: Cli, meant: string, { notice, withoutNotice }: Opt
   else await takeBack(cli, machine, noticeMs)
   cli.out.json({ id, attemptId: machine.attemptId, noticeMs })
   const how =
-    noticeMs === null
-      ? 'was ended without a word'
-      : `has been told that it ends in ${formatDuration(noticeMs)}`
+    noticeMs === null ? 'was ended without notice' : `got notice that it ends in ${formatDuration(noticeMs)}`
   cli.out.line(
     cli.asCalled(`The machine ${machine.id} ${how}. Watch the job move: \`crucible show ${id} --watch\`.`),
   )
@@ -84,19 +82,19 @@ async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
       last === undefined || isAttemptOver(last)
         ? undefined
         : await readMachine(cli.context().store, id, last.number)
-    // Taken before its program runs, a machine shows nothing.
+    // A machine that is taken back before its program runs has nothing to show.
     if (machine !== undefined && last!.state === 'running') return machine
     if (isFinal(state)) throw new CrucibleError('failed', `${id} has no machine now: it is ${state}.`)
     if (!isNoted) cli.out.note(`${id} is ${state}; waiting until it runs on a machine.`)
     isNoted = true
   }
   const waited = formatDuration(MACHINE_LIMIT_MS)
-  throw new CrucibleError('failed', `${id} has had no machine on which it runs for ${waited}.`, {
+  throw new CrucibleError('failed', `${id} did not run on any machine within ${waited}.`, {
     hint: `See why: \`crucible show ${id}\`.`,
   })
 }
 
-/** The small cloud has a door for those who run it (docs/design/small-cloud.md). */
+/** The small cloud serves a control address for its operator (docs/design/small-cloud.md). */
 async function askCloud(cloudUrl: string, { id }: MachineHandle, noticeMs: number | null): Promise<void> {
   const wish = { instance: id, ...(noticeMs === null ? { isSilent: true } : { notice: noticeMs }) }
   const answer = await fetch(`${cloudUrl}/_sim/interrupt`, {
@@ -118,13 +116,9 @@ async function takeBack(cli: Cli, machine: MachineHandle, noticeMs: number | nul
   const config = readWorkerConfig(cli.environment)
   const backend = await makeBackend(config, machine.backend, { store, deployment: await deploymentOf(store) })
   if (backend.interrupt === undefined) {
-    throw new CrucibleError(
-      'usage',
-      `${machine.backend} takes its machines back when it likes, not when we do.`,
-      {
-        hint: 'Interruptions can be tried with spot machines of a small cloud: `crucible dev --sim`.',
-      },
-    )
+    throw new CrucibleError('usage', `${machine.backend} does not interrupt machines on request.`, {
+      hint: 'Test interruptions on spot machines of a small cloud: `crucible dev --sim`.',
+    })
   }
   await backend.interrupt(machine, { noticeMs }, { signal: AbortSignal.timeout(CALL_LIMIT_MS) })
 }

@@ -2,10 +2,10 @@ import type { Command } from 'commander'
 import { knownJobs } from '../../client/find-job'
 import type { Cli } from '../cli'
 
-/** More than a person reads through. */
+/** More than a person reads. */
 const SHOWN_MAX = 100
 
-/** Ids and names of jobs, one on each line, quickly: from the store alone, and nothing rather than a complaint. */
+/** Ids and names of jobs, one per line, quickly: from the store alone, and no output instead of an error. */
 export function define(command: Command, cli: Cli): void {
   command.action(async () => {
     const jobs = await knownJobs(cli.context()).catch(() => [])

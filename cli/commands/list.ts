@@ -9,7 +9,7 @@ import { examples } from '../examples'
 import type { TableOptions } from '../output'
 import { age, placementInWords, plural, progressInWords, stateInColour, usd } from '../words'
 
-/** A server answers no more at once. */
+/** The server returns at most this many at a time. */
 const LIMIT_MAX = 1_000
 
 interface Options {
@@ -25,19 +25,19 @@ export function define(command: Command, cli: Cli): void {
   command
     .option(
       '--state <states>',
-      `only jobs in these states, with commas: ${JOB_STATES.join(', ')}`,
+      `only jobs in these states, separated by commas: ${JOB_STATES.join(', ')}`,
       parseStates,
     )
     .option('--owner <owner>', 'only jobs of this owner')
-    .option('--mine', 'only jobs of mine')
+    .option('--mine', 'only your own jobs')
     .option('--name <name>', 'only jobs of this name')
     .option('--backend <backend>', 'only jobs placed there last, such as local or local:spot')
-    .option('--limit <count>', 'at most so many', countArgument(LIMIT_MAX), LIST_LIMIT)
+    .option('--limit <count>', 'at most this many', countArgument(LIMIT_MAX), LIST_LIMIT)
     .addHelpText(
       'after',
       examples(
         ['crucible list', 'the newest jobs'],
-        ['crucible list --mine --state running,recovering', 'mine that run'],
+        ['crucible list --mine --state running,recovering', 'your running jobs'],
         ['crucible list --json | jq -r ".jobs[].id"', 'their ids'],
       ),
     )
@@ -59,9 +59,7 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
   if (jobs.length === 0) {
     const isFiltered = state !== undefined || (filter.owner ?? name ?? backend) !== undefined
     return cli.out.line(
-      isFiltered
-        ? 'No job matches.'
-        : cli.asCalled('There are no jobs yet. Begin with `crucible submit train.py`.'),
+      isFiltered ? 'No job matches.' : cli.asCalled('No jobs yet. Start with `crucible submit train.py`.'),
     )
   }
   const nowMs = cli.now()
@@ -84,18 +82,18 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
         `! ${plural(warned.length, 'job has', 'jobs have')} a warning: \`crucible show ${warned[0]!.id}\`.`,
       ),
     )
-  if (jobs.length === limit) cli.out.note(`The first ${plural(limit, 'job')}; see more with --limit.`)
+  if (jobs.length === limit) cli.out.note(`Only the first ${plural(limit, 'job')}; see more with --limit.`)
 }
 
-/** With its options, for a test of what fits. */
-export const HEAD = ['JOB', 'NAME', 'STATE', 'WHY', 'WHERE', 'PROGRESS', 'COST', 'TO GO', 'AGE']
+/** Exported with its options to test how the table fits a screen. */
+export const HEAD = ['JOB', 'NAME', 'STATE', 'REASON', 'BACKEND', 'PROGRESS', 'COST', 'EST. LEFT', 'AGE']
 export const FIT: TableOptions = {
-  right: ['COST', 'TO GO', 'AGE'],
-  flexible: ['NAME', 'WHY'],
-  optional: ['NAME', 'WHERE', 'TO GO', 'WHY', 'COST', 'PROGRESS'],
+  right: ['COST', 'EST. LEFT', 'AGE'],
+  flexible: ['NAME', 'REASON'],
+  optional: ['NAME', 'BACKEND', 'EST. LEFT', 'REASON', 'COST', 'PROGRESS'],
 }
 
-/** A row has room for this much of what went wrong; `show` tells the rest. */
+/** Characters of an error that fit into a row; `show` prints all of it. */
 const TROUBLE_SHOWN_MAX = 40
 
 function whyThere({ trouble, waiting, reason }: JobSummary): string {

@@ -11,7 +11,7 @@ import { examples } from '../examples'
 import type * as clientLogs from '../../client/logs'
 import type * as following from '../follow'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 const NUMBER_MAX = 1e9
@@ -27,20 +27,20 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Print the log of a job across all its attempts, each line once and in order. Lines that were lost are marked.',
+      'Print the log of a job across all its attempts, each line once and in order. Gaps are marked.',
     )
     .argument('<job>', 'id, beginning of an id, or name')
-    .option('-f, --follow', 'go on until the job is over; Ctrl-C leaves the job running')
+    .option('-f, --follow', 'follow until the job ends; Ctrl-C leaves the job running')
     .option('--attempt <number>', 'only this attempt', countArgument(NUMBER_MAX))
-    .option('--tail <count>', 'begin with the last so many lines', countArgument(NUMBER_MAX))
-    .option('-t, --timestamps', 'with the attempt and the time of each line')
-    .option('--raw', 'print terminal control sequences as the job wrote them; only for jobs that you trust')
+    .option('--tail <count>', 'start with the last COUNT lines', countArgument(NUMBER_MAX))
+    .option('-t, --timestamps', 'prefix each line with its attempt and time')
+    .option('--raw', 'print terminal control sequences unescaped; only for jobs that you trust')
     .addHelpText(
       'after',
       examples(
-        ['crucible logs char-lm', 'all of it'],
-        ['crucible logs -f --tail 20 job-3f', 'the last lines, and what comes'],
-        ['crucible logs job-3f --json | jq -r .lines[].m', 'the texts; with -f one JSON line for each'],
+        ['crucible logs char-lm', 'the whole log'],
+        ['crucible logs -f --tail 20 job-3f', 'the last lines, then new ones'],
+        ['crucible logs job-3f --json | jq -r .lines[].m', 'the texts; with -f one JSON document per line'],
       ),
     )
     .action((job: string, options: Options) => logs(cli, job, options))
@@ -76,7 +76,7 @@ async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
   if (!isFollowing) out.json({ lines })
   if (count === 0) {
     const { state, message } = await lookAt(context, jobId)
-    out.note(`There is no line yet: ${state}. ${message}`)
+    out.note(`No lines yet: ${state}. ${message}`)
   }
 }
 

@@ -8,11 +8,11 @@ import { examples } from '../examples'
 
 export function define(command: Command, cli: Cli): void {
   command
-    .description('Move a running job: it saves, stops, and goes on from its checkpoint elsewhere.')
+    .description('Move a running job: it saves, stops, and resumes from its checkpoint on another machine.')
     .argument('<job>', 'id, beginning of an id, or name')
     .option(
       '--to <backend>',
-      'where to, such as local or local:on-demand; else the best other place',
+      'target backend, such as local or local:on-demand (default: the best other place)',
       backendArgument,
     )
     .addHelpText(

@@ -8,7 +8,7 @@ import type { JobArguments } from '../read-job'
 import type * as jobReading from '../read-job'
 import type * as planning from '../planning'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 type Options = JobArguments['flags']
@@ -16,19 +16,19 @@ type Options = JobArguments['flags']
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Show where a job would run now, best first, and why not elsewhere. Starts nothing. Ends with 3 when there is no place.',
+      'Rank the places where a job could run now, and explain why others are excluded. Starts nothing. Exits with 3 if there is no place.',
     )
     .argument('[file]', 'job file (.yaml) or script (.py)')
     .argument('[arguments...]', 'arguments of the script, after --')
   addJobFlags(command)
   command
-    .option('--from <job>', 'plan an earlier job again')
+    .option('--from <job>', 'plan an earlier job')
     .addHelpText(
       'after',
       examples(
-        ['crucible plan job.yaml', 'for a job file'],
-        ['crucible plan train.py --gpus 1 --gpu-memory 24GB', 'for a script'],
-        ['crucible plan job.yaml --optimize time', 'the soonest rather than the cheapest'],
+        ['crucible plan job.yaml', 'a job file'],
+        ['crucible plan train.py --gpus 1 --gpu-memory 24GB', 'a script'],
+        ['crucible plan job.yaml --optimize time', 'soonest instead of cheapest'],
       ),
     )
   command.action((file: string | undefined, scriptArguments: string[], flags: Options) =>

@@ -12,16 +12,16 @@ import type * as jobReading from '../read-job'
 import type * as rehearsing from '../rehearsing'
 import type * as rehearsingElsewhere from '../rehearsing-elsewhere'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 const FOR_DEFAULT_MS = 5 * MINUTE_MS
-/** Without `--for`, a program that saves seldom gets up to this much for one resume. */
+/** Without `--for`, a program that rarely saves gets up to this much for one resume. */
 const MOST_DEFAULT_MS = 30 * MINUTE_MS
 const INTERRUPTIONS_MAX = 50
 
 export interface RehearseOptions {
-  /** How long at most; see `RehearsalOptions`. */
+  /** Upper bound on the duration; see `RehearsalOptions`. */
   for: number
   most: number
   interruptions?: number
@@ -35,30 +35,30 @@ interface Options extends Readonly<Record<string, unknown>>, Partial<RehearseOpt
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      "Run a job's real command for a short while, interrupt it at moments chosen to hurt, and say whether it survives and what to " +
-        'change. On this machine that needs no server; with --backend it runs as two jobs on that backend, within a budget. Ends with 8 ' +
-        'when the job does not survive.',
+      "Run a job's real command briefly, interrupt it at the worst moments, and report whether it survives and what to " +
+        'change. On this machine it needs no server; with --backend it runs as two jobs on that backend, within a budget. Exits with 8 ' +
+        'if the job does not survive.',
     )
     .argument('[file]', 'job file (.yaml) or script (.py)')
     .argument('[arguments...]', 'arguments of the script, after --')
   addJobFlags(command)
   command
-    .option('--for <duration>', 'how long at most (default: 5m here, 30m with --backend)', durationArgument)
+    .option('--for <duration>', 'time limit (default: 5m here, 30m with --backend)', durationArgument)
     .option(
       '--interruptions <count>',
-      'how many (default: 5 here, 3 with --backend)',
+      'number of interruptions (default: 5 here, 3 with --backend)',
       countArgument(INTERRUPTIONS_MAX),
     )
     .option(
       '--keep <folder>',
-      'a new folder for the checkpoints, logs and documents of a rehearsal on this machine',
+      'new folder for the checkpoints, logs and documents of a rehearsal on this machine',
     )
     .addHelpText(
       'after',
       examples(
         ['crucible rehearse job.yaml', 'five interruptions in at most five minutes'],
         ['crucible rehearse train.py --checkpoint-dir checkpoints', 'a script'],
-        ['crucible rehearse job.yaml --for 1h', 'a program that saves every ten minutes'],
+        ['crucible rehearse job.yaml --for 1h', 'for a program that saves every ten minutes'],
         ['crucible rehearse job.yaml --backend ec2:spot --budget 2', 'on spot machines of EC2'],
         ['crucible rehearse job.yaml --json', 'for CI: the exit code is 0 or 8'],
       ),
@@ -84,8 +84,8 @@ async function rehearse(cli: Cli, given: JobArguments, options: Options): Promis
     return
   }
   if (keep !== undefined) {
-    throw new CrucibleError('usage', '--keep is for a rehearsal on this machine.', {
-      hint: 'What a rehearsal elsewhere leaves is that of two jobs: see `crucible checkpoints` and `crucible logs`.',
+    throw new CrucibleError('usage', '--keep requires a rehearsal on this machine.', {
+      hint: 'A rehearsal on a backend leaves two jobs: inspect them with `crucible checkpoints` and `crucible logs`.',
     })
   }
   const { rehearseElsewhere } = lazily('../rehearsing-elsewhere') as typeof rehearsingElsewhere
@@ -100,7 +100,7 @@ async function rehearse(cli: Cli, given: JobArguments, options: Options): Promis
 function backendOf({ backend: texts = [] }: Options): BackendChoice | undefined {
   const choices = texts.map(backendArgument)
   if (choices.length > 1) {
-    throw new CrucibleError('usage', 'A rehearsal runs on one backend.', { hint: 'Give --backend once.' })
+    throw new CrucibleError('usage', 'A rehearsal runs on one backend.', { hint: 'Pass --backend once.' })
   }
   const [choice] = choices
   return choice === undefined || choice.backend === 'local' ? undefined : choice

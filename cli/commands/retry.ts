@@ -7,7 +7,7 @@ import { examples } from '../examples'
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Let a job try again now what it would try again later: after trouble (`show` tells of it), before its next attempt, or while it waits for a machine.',
+      'Retry immediately instead of later: after trouble (see `show`), before the next attempt, or while a job waits for a machine.',
     )
     .argument('<job>', 'id, beginning of an id, or name')
     .addHelpText('after', examples(['crucible retry char-lm', 'once the store is writable again']))

@@ -10,7 +10,7 @@ import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { applyAccount, removeAccount, tellQuotas } from '../account'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 interface Options {
@@ -32,30 +32,33 @@ export function define(command: Command, cli: Cli): void {
   const { ACCOUNTS } = lazily('../../backends/registry') as typeof registry
   command
     .description(
-      'Show what an account of a provider needs for jobs, and make it once you say yes. Run it again at any time: it shows what is ' +
-        'there, makes what is missing and mends what differs. Everything it makes is tagged, and --remove takes exactly that away.',
+      'Show what a provider account needs for jobs, and create it after you confirm. It can run again at any time: it shows what ' +
+        'exists, creates what is missing and corrects what differs. Everything it creates is tagged, and --remove removes exactly that.',
     )
-    .addArgument(new Argument('<provider>', 'whose account').choices(Object.keys(ACCOUNTS)))
-    .option('--region <name>', 'Region of machines and store; of several (a,b) the first has the store')
-    .option('--profile <name>', 'which of your credentials')
-    .option('--prefix <name>', 'what all names begin with; another one is another set-up', 'crucible')
-    .option('--bucket <name>', 'name of the store (usually PREFIX-ACCOUNT-REGION)')
-    .option('--own-network', 'a network of its own, also where there is a default one')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'change nothing, only show')
-    .option('--settings <file>', 'write the settings into a file that shells read')
-    .option('--terraform <folder>', 'write the same as files for Terraform, and do nothing else')
-    .option('--quota', 'ask for machines with GPUs where the account may have none, and show the answer')
-    .option('--remove', 'remove what set-up has made; a bucket with data stays')
-    .option('--with-data', 'with --remove: the bucket with all jobs and checkpoints, too')
+    .addArgument(new Argument('<provider>', 'the provider').choices(Object.keys(ACCOUNTS)))
+    .option(
+      '--region <name>',
+      'region of the machines and the store; with several (a,b), the first has the store',
+    )
+    .option('--profile <name>', 'credentials profile to use')
+    .option('--prefix <name>', 'prefix of all names; each prefix is a separate set-up', 'crucible')
+    .option('--bucket <name>', 'name of the store (default: PREFIX-ACCOUNT-REGION)')
+    .option('--own-network', 'create a separate network even if the account has a default one')
+    .option('--yes', 'apply without asking')
+    .option('--dry-run', 'only show what would change')
+    .option('--settings <file>', 'write the settings into a shell file')
+    .option('--terraform <folder>', 'only write the same set-up as Terraform files')
+    .option('--quota', 'request GPU quota if the account has none, and show the state of the request')
+    .option('--remove', 'remove what set-up created; a bucket with data is kept')
+    .option('--with-data', 'with --remove: also remove the bucket with all jobs and checkpoints')
     .addHelpText(
       'after',
       examples(
-        ['crucible setup aws --region us-east-1', 'shows, asks, makes'],
-        ['crucible setup aws --yes --settings crucible.env', 'without asking; then: . ./crucible.env'],
-        ['crucible setup aws --quota', 'ask for machines with GPUs, or see what became of that'],
-        ['crucible setup aws --terraform infra', 'for those who may not, and for those who may'],
-        ['crucible setup aws --remove', 'takes away what it made'],
+        ['crucible setup aws --region us-east-1', 'show, ask, create'],
+        ['crucible setup aws --yes --settings crucible.env', 'apply without asking; then: . ./crucible.env'],
+        ['crucible setup aws --quota', 'request GPU quota, or show the state of the request'],
+        ['crucible setup aws --terraform infra', 'Terraform files for an administrator'],
+        ['crucible setup aws --remove', 'remove what it created'],
       ),
     )
     .action((provider: string, options: Options) => setUp(cli, ACCOUNTS[provider]!, options))
@@ -63,7 +66,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function setUp(cli: Cli, open: registry.SetUpAccount, options: Options): Promise<void> {
   if (options.withData === true && options.remove !== true)
-    throw new CrucibleError('usage', '--with-data goes with --remove only.')
+    throw new CrucibleError('usage', '--with-data requires --remove.')
   const setup = open(wishOf(options), cli.environment)
   const signal = cli.interruption()
   if (options.terraform !== undefined)
@@ -89,7 +92,7 @@ function writeTerraform(cli: Cli, folder: string, files: Record<string, string>)
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   cli.out.json({ files: paths })
   for (const path of paths) cli.out.line(path)
-  cli.out.line(`\nLook at ${join(folder, 'variables.tf')}, then: terraform init && terraform apply`)
+  cli.out.line(`\nReview ${join(folder, 'variables.tf')}, then run: terraform init && terraform apply`)
 }
 
 async function quota(cli: Cli, setup: AccountSetup, { yes, dryRun }: Options): Promise<void> {
@@ -97,10 +100,10 @@ async function quota(cli: Cli, setup: AccountSetup, { yes, dryRun }: Options): P
   const { quotas } = await setup.survey(signal)
   const isAskable = quotas.some((each) => each.isAskable)
   tellQuotas(cli, quotas)
-  const isWanted = isAskable && dryRun !== true && (yes ?? (await cli.confirm('Ask for them?')))
+  const isWanted = isAskable && dryRun !== true && (yes ?? (await cli.confirm('Request it?')))
   if (isAskable && dryRun !== true && isWanted === undefined)
-    throw new CrucibleError('usage', 'Nothing was asked for.', {
-      hint: 'Say --yes, or --dry-run to only look.',
+    throw new CrucibleError('usage', 'Nothing was requested.', {
+      hint: 'Pass --yes to send the request, or --dry-run to only show it.',
     })
   const now = isWanted === true ? await setup.askForQuotas({ signal }) : quotas
   cli.out.json({ quotas: now })

@@ -31,12 +31,12 @@ import {
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<job>', 'id, beginning of an id, or name')
-    .option('-w, --watch', 'show it again each time something changes, until the job is over')
+    .option('-w, --watch', 'refresh on every change, until the job ends')
     .addHelpText(
       'after',
       examples(
         ['crucible show char-lm', 'the job of that name'],
-        ['crucible show job-3f --watch', 'the job whose id begins so, live'],
+        ['crucible show job-3f --watch', 'the job with this id prefix, live'],
         ['crucible show job-3f --json | jq .state', 'its state'],
       ),
     )
@@ -80,12 +80,10 @@ export function render(out: Output, view: JobView, nowMs: number): void {
   const { paint } = out
   out.line(`${paint.bold(view.name)}  ${view.id}  ${stateInColour(view.state, paint)} (${view.reason})`)
   out.line(view.message)
-  if (view.waiting !== null) out.line(`In line: ${lineInWords(view.waiting)}.`)
+  if (view.waiting !== null) out.line(`Queue: ${lineInWords(view.waiting)}.`)
   if (view.trouble !== null) out.line(paint.yellow(troubleInWords(view.trouble, nowMs)))
   if (!view.isLive) {
-    out.line(
-      paint.yellow('Nobody answers for it now: this is what its record and its last signs of life tell.'),
-    )
+    out.line(paint.yellow('The workflow is not responding; showing the last recorded state.'))
   }
   out.line()
   for (const [name, value] of facts(view, { nowMs, paint }))
@@ -93,12 +91,12 @@ export function render(out: Output, view: JobView, nowMs: number): void {
   if (view.attempts.length > 0) {
     out.line()
     out.table(
-      ['#', 'ASKED FOR', 'GOT', 'STATE', 'WHY', 'TIME', 'COST', 'FROM', 'SAVED', 'LOST'],
+      ['#', 'REQUESTED', 'MACHINE', 'STATE', 'REASON', 'TIME', 'COST', 'FROM', 'SAVED', 'LOST'],
       view.attempts.map((attempt) => attemptRow(attempt, nowMs)),
       {
         right: ['TIME', 'COST', 'FROM', 'SAVED', 'LOST'],
-        flexible: ['WHY', 'GOT'],
-        optional: ['FROM', 'SAVED', 'ASKED FOR'],
+        flexible: ['REASON', 'MACHINE'],
+        optional: ['FROM', 'SAVED', 'REQUESTED'],
       },
     )
   }
@@ -106,13 +104,13 @@ export function render(out: Output, view: JobView, nowMs: number): void {
     out.line()
     out.table(['RECOVERY', 'AFTER', ...PARTS], view.recoveries.map(recoveryRow), {
       right: PARTS,
-      optional: ['BUT BOOT', 'DETECT', 'RESTORE', 'DRAIN'],
+      optional: ['EXCL. BOOT', 'DETECT', 'RESTORE', 'DRAIN'],
     })
   }
 }
 
-/** Where the time of a recovery went, in order, then all of it, and all but the boot. */
-const PARTS = ['DETECT', 'DRAIN', 'ACQUIRE', 'BOOT', 'RESTORE', 'FIRST STEP', 'ALL', 'BUT BOOT']
+/** Parts of a recovery in order, then the total, and the total without the boot. */
+const PARTS = ['DETECT', 'DRAIN', 'ACQUIRE', 'BOOT', 'RESTORE', 'FIRST STEP', 'TOTAL', 'EXCL. BOOT']
 
 function recoveryRow(recovery: RecoveryView): string[] {
   const { from, to, cause, detectMs, drainMs, acquireMs, bootMs, restoreMs, firstStepMs } = recovery
@@ -129,7 +127,7 @@ function recoveryRow(recovery: RecoveryView): string[] {
 function troubleInWords({ message, tries, nextTryAtMs }: TroubleView, nowMs: number): string {
   const next =
     nextTryAtMs === null || nextTryAtMs <= nowMs ? '' : `; next try in ${formatDuration(nextTryAtMs - nowMs)}`
-  return `Trouble (tried ${plural(tries, 'time')}${next}; \`crucible retry\` tries now): ${message}`
+  return `Trouble (tried ${plural(tries, 'time')}${next}; \`crucible retry\` retries now): ${message}`
 }
 
 function facts(
@@ -143,11 +141,11 @@ function facts(
   const toGo =
     cost.estimatedRemainingMicroUsd === null
       ? ''
-      : `, about ${formatUsd(cost.estimatedRemainingMicroUsd)} to go`
+      : `, about ${formatUsd(cost.estimatedRemainingMicroUsd)} left`
   const budget = cost.budgetMicroUsd === null ? '' : `, budget ${formatUsd(cost.budgetMicroUsd)}`
   const all: [string, string | undefined][] = [
     ['owner', view.owner],
-    ['rehearsal', view.isRehearsal ? 'its machines are taken back on purpose' : undefined],
+    ['rehearsal', view.isRehearsal ? 'its machines are interrupted on purpose' : undefined],
     ['submitted', `${formatInstant(view.submittedAtMs)} (${age(view.submittedAtMs, nowMs)} ago)`],
     ['ended', view.endedAtMs === null ? undefined : formatInstant(view.endedAtMs)],
     ['took', view.endedAtMs === null ? undefined : formatDuration(view.endedAtMs - view.submittedAtMs)],
@@ -162,9 +160,9 @@ function facts(
       'warning',
       leaveSinceMs === null
         ? undefined
-        : `the provider may take this machine back soon; it says so since ${formatInstant(leaveSinceMs)}`,
+        : `the provider may interrupt this machine soon; warned since ${formatInstant(leaveSinceMs)}`,
     ],
-    ['why here', isFinal(view.state) ? undefined : view.placementReasons.join('; ') || undefined],
+    ['chosen for', isFinal(view.state) ? undefined : view.placementReasons.join('; ') || undefined],
     ['Temporal', view.uiUrl ?? undefined],
   ]
   return all.filter((fact): fact is [string, string] => fact[1] !== undefined)
@@ -189,7 +187,7 @@ function attemptRow(attempt: AttemptView, nowMs: number): string[] {
 function checkpointInWords({ newest, state, count }: JobView['checkpoints']): string | undefined {
   if (newest === null) return undefined
   const proof = state === null ? '' : `, ${checkpointState(state)}`
-  return `${stepInWords(newest)}${proof}, ${plural(count, 'is', 'are')} kept`
+  return `${stepInWords(newest)}${proof}, ${count} kept`
 }
 
 function restoredInWords(last: AttemptView | undefined): string | undefined {

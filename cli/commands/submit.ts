@@ -14,7 +14,7 @@ import type * as submitting from '../../client/submit'
 import type * as following from '../follow'
 import type * as planning from '../planning'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 interface Options extends Readonly<Record<string, unknown>> {
@@ -29,27 +29,30 @@ interface Options extends Readonly<Record<string, unknown>> {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Submit a job file or a Python script. Flags override what the file says. A folder is sent along: that of the job file, ' +
+      'Submit a job file or a Python script. Flags override the file. A folder is sent along: that of the job file, ' +
         'or for a script the current one.',
     )
     .argument('[file]', 'job file (.yaml) or script (.py)')
     .argument('[arguments...]', 'arguments of the script, after --')
   addJobFlags(command)
   command
-    .option('--id <id>', 'id of the job; the same submission with the same id is made only once')
-    .option('--from <job>', 'go on from the newest good checkpoint of an earlier job, with its spec and code')
-    .option('--fresh', 'with --from: the same job from the start, without a checkpoint')
-    .option('-f, --follow', "print the job's log and end with its outcome; Ctrl-C leaves the job running")
+    .option('--id <id>', 'id of the job; submitting it again with the same id has no effect')
+    .option(
+      '--from <job>',
+      'resume from the newest good checkpoint of an earlier job, with its spec and code',
+    )
+    .option('--fresh', 'with --from: start over, without a checkpoint')
+    .option('-f, --follow', "print the job's log and exit with its outcome; Ctrl-C leaves the job running")
     .option('--dry-run', 'show what would be submitted and where it would run')
     .addHelpText(
       'after',
       examples(
         ['crucible submit job.yaml', 'a job file'],
         ['crucible submit train.py --gpus 1 -- --lr 3e-4', 'a script with its own arguments'],
-        ['crucible submit job.yaml --budget 25 --deadline 36h -f', 'with limits, and follow it'],
-        ['crucible submit --from job-3f --budget 50', 'go on where a job stopped, with more money'],
-        ['crucible submit job.yaml --from job-3f', 'a new job file that begins with its checkpoint'],
-        ['crucible submit --from job-3f --fresh', 'the same job from the start'],
+        ['crucible submit job.yaml --budget 25 --deadline 36h -f', 'with limits; follow its log'],
+        ['crucible submit --from job-3f --budget 50', 'resume a stopped job with a larger budget'],
+        ['crucible submit job.yaml --from job-3f', 'a new job file, starting from an earlier checkpoint'],
+        ['crucible submit --from job-3f --fresh', 'start the same job over'],
       ),
     )
     .action((file: string | undefined, scriptArguments: string[], flags: Options) =>
@@ -87,7 +90,7 @@ async function dryRun(cli: Cli, submission: Submission): Promise<void> {
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)
   const code = from !== undefined && directory === undefined ? `the code of ${from}` : directory
   cli.out.line(code == null ? 'Nothing is sent along.' : `Sent along: ${code}`)
-  if (source !== null) cli.out.line(`Goes on from ${sourceInWords(source)}`)
+  if (source !== null) cli.out.line(`Resumes from ${sourceInWords(source)}`)
   cli.out.line()
   showPlan(cli.out, plan, cli.now())
   for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
@@ -103,18 +106,18 @@ function tell(
   isFollowed: boolean,
 ): void {
   const { out } = cli
-  // The log is the answer then; what leads to it is a remark.
+  // The log is the answer then; the rest goes to stderr.
   const say = isFollowed ? (text: string): void => out.note(text) : (text: string): void => out.line(text)
   say(
     isNew
       ? `Submitted ${out.paint.bold(id)}`
-      : `${out.paint.bold(id)} was submitted before; nothing was started again.`,
+      : `${out.paint.bold(id)} was already submitted; nothing new was started.`,
   )
   if (source !== null) say(`  from      ${sourceInWords(source)}`)
   if (uiUrl !== null) say(`  Temporal  ${uiUrl}`)
   if (!isFollowed) {
     say(`  follow    ${cli.invocation} logs -f ${id}`)
-    say(`  look      ${cli.invocation} show ${id}`)
+    say(`  status     ${cli.invocation} show ${id}`)
     say(`  cancel    ${cli.invocation} cancel ${id}`)
   }
   for (const warning of warnings) out.note(out.paintNote.yellow(warning))
@@ -122,7 +125,7 @@ function tell(
     out.note(
       out.paintNote.yellow(
         cli.asCalled(
-          'No worker runs: the job waits until one does. Start one with `crucible dev` or `crucible worker`.',
+          'No worker is running, so the job waits. Start one with `crucible dev` or `crucible worker`.',
         ),
       ),
     )

@@ -8,14 +8,14 @@ import type * as logging from '../../workers/logging'
 import type * as running from '../../workers/run'
 import type * as devWorkers from '../dev/workers'
 
-/** Loaded by who runs the command: help and completion need none of it. */
+/** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Run workers until told to stop: the orchestrator, and one for each backend. Without roles, all of them. ' +
-        'SIGTERM or Ctrl-C stops them in good order, a second one at once. Waits for a Temporal server that is not there yet.',
+      'Run workers until stopped: the orchestrator, and one for each backend. Without roles, all of them. ' +
+        'SIGTERM or Ctrl-C stops them gracefully, a second one immediately. Waits for the Temporal server if it is not up yet.',
     )
     .argument('[roles...]', 'orchestrator, or names of backends, such as local')
     .addHelpText(
@@ -39,8 +39,8 @@ async function work(cli: Cli, wanted: string[]): Promise<void> {
   const known = rolesOf(config)
   const unknown = wanted.filter((role) => !known.includes(role))
   if (unknown.length > 0) {
-    throw new CrucibleError('usage', `There is no role ${unknown.join(', ')}.`, {
-      hint: `Choose from ${known.join(', ')}; more backends are named in CRUCIBLE_BACKENDS.`,
+    throw new CrucibleError('usage', `Unknown role: ${unknown.join(', ')}.`, {
+      hint: `Choose from ${known.join(', ')}; add backends with CRUCIBLE_BACKENDS.`,
     })
   }
   const roles = wanted.length === 0 ? known : [...new Set(wanted)]

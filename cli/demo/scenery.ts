@@ -10,26 +10,26 @@ import { deploymentOf } from '../../workers/deployment'
 import { makeBackend } from '../../workers/make-backend'
 import { startDevCloud, type DevCloudOptions, type WorldText } from '../dev/cloud'
 
-/** Whose machines the demo runs on, and plays the provider of. */
+/** The machines of the demo, and the provider that the demo plays. */
 export interface Scenery {
-  /** Settings that lead to it. */
+  /** Settings that select this provider. */
   environment: Environment
-  /** Takes a spot machine back, after a notice or, with null, without one. */
+  /** Interrupts a spot machine, with a notice or, for null, without one. */
   interrupt: (machine: MachineHandle, noticeMs: number | null, signal: AbortSignal) => Promise<void>
-  /** Resolves with what happened when a server of it is down for good. */
+  /** Resolves with the cause when one of its servers is permanently down. */
   ended: Promise<string | undefined>
-  /** Ends every machine. Called when nobody launches any more. */
+  /** Ends every machine. Called when nothing launches machines any more. */
   close(): Promise<void>
 }
 
 const CALL_LIMIT_MS = 30 * SECOND_MS
 
-/** One on which disk and address, which cost the same on demand as on spot, are a small part of the price. */
+/** A type whose disk and address, which cost the same on demand and on spot, are a small part of the price. */
 const TYPE = 'c7i.2xlarge'
 
 /**
- * Two zones. The cheaper one has a single spot machine: once that is taken back somebody else has it, and the way leads to the
- * other. What the machines cost on demand stands in the small cloud's price list.
+ * Two zones. The cheaper one has a single spot machine: once that is taken back, its capacity is gone and the job moves to the
+ * other zone. On-demand prices come from the small cloud's price list.
  */
 const WORLD: WorldText = {
   regions: { 'us-east-1': { zones: ['us-east-1a', 'us-east-1b'], groups: ['crucible-machine'] } },
@@ -63,24 +63,24 @@ export async function smallCloud(home: string, server: DevCloudOptions['server']
   }
 }
 
-/** What cannot be had for the small cloud, with the way to a demo without it. */
+/** The error for a small cloud that cannot start, with the way to a demo without it. */
 export async function orWithout<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return work.catch((error: unknown) => {
     signal.throwIfAborted()
     const { kind, message } = toCrucibleError(error)
     throw new CrucibleError(kind, message, {
-      hint: 'Without the small cloud, on machines that are processes of this host: `crucible demo --local`.',
+      hint: 'To use processes of this host instead of the small cloud: `crucible demo --local`.',
       cause: error,
     })
   })
 }
 
-/** Machines of this host at prices that nobody pays, as a cloud might ask for a small one. */
+/** Machines of this host at made-up prices, as a cloud might charge for a small one. */
 const LOCAL: Environment = {
   CRUCIBLE_LOCAL_SPOT: 'yes',
   CRUCIBLE_LOCAL_PRICE: '0.40',
   CRUCIBLE_LOCAL_SPOT_PRICE: '0.12',
-  // Two jobs are shown, of one cpu each.
+  // Two jobs run, with one CPU each.
   CRUCIBLE_LOCAL_SLOTS: '2',
 }
 
@@ -92,7 +92,7 @@ export async function thisHost(settings: Environment, signal: AbortSignal): Prom
   const deployment = await deploymentOf(store)
   const backend = await makeBackend(config, 'local', { store, deployment })
   const limited = (): AbortSignal => AbortSignal.timeout(CALL_LIMIT_MS)
-  // Before anything is started: a machine without Python cannot show anything.
+  // Checked first: a machine without Python cannot show anything.
   const problems = await backend.check({ signal: AbortSignal.any([signal, limited()]) })
   const problem = problems.find(({ severity }) => severity === 'error')
   if (problem !== undefined) {

@@ -16,33 +16,33 @@ import { resolveExecutable } from '../dev/temporal/resolve'
 import { startWorkers, type RunningWorkers } from '../dev/workers'
 import { orWithout, smallCloud, thisHost, type Scenery } from './scenery'
 
-/** A whole Crucible of its own in a temporary folder: nothing of the user's is touched. */
+/** A complete Crucible in a temporary folder; nothing of the user's is touched. */
 export interface Stage {
   home: string
   context: Context
-  /** Of the provider, which the demo plays. */
+  /** The provider, which the demo plays. */
   interrupt: Scenery['interrupt']
-  /** How long it took to get the programs of the servers, which is long only once. */
+  /** Time to get the servers' programs, which is long only once. */
   setUpMs: number
-  /** Rejects when server or workers cannot go on. */
+  /** Rejects when the server or the workers cannot continue. */
   broken: Promise<never>
-  /** Ends everything. Answers what is left all the same, for which there is no reason. */
+  /** Ends everything. Returns what unexpectedly remains. */
   close(): Promise<string[]>
 }
 
 export interface StageOptions {
   progress: Progress
   signal: AbortSignal
-  /** On machines of this host instead of those of a small cloud. */
+  /** Machines of this host instead of those of a small cloud. */
   isLocal: boolean
 }
 
 const OWNER = 'demo'
 
-/** Builds the stage; when that fails, or the signal aborts before it is done, nothing of it is left. */
+/** Builds the stage; if that fails, or the signal aborts first, nothing remains. */
 export async function setStage(cli: Cli, options: StageOptions): Promise<Stage> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'crucible-demo-')))
-  // Machines of root run as somebody else.
+  // A root user's machines run as another user.
   await chmod(home, 0o711)
   const parts: Parts = { home }
   try {
@@ -53,7 +53,7 @@ export async function setStage(cli: Cli, options: StageOptions): Promise<Stage> 
   }
 }
 
-/** What there is so far, to be taken down in the opposite order. */
+/** What exists so far, taken down in reverse order. */
 interface Parts {
   home: string
   scenery?: Scenery
@@ -66,7 +66,7 @@ interface Parts {
 
 async function build(cli: Cli, parts: Parts, { progress, signal, isLocal }: StageOptions): Promise<Stage> {
   const { home } = parts
-  // The programs come from the user's own cache, so that they are got once.
+  // The programs come from the user's cache, so that they are downloaded once.
   const seeking = { home: homeOf(cli.environment).directory, env: { ...cli.environment }, progress, signal }
   const own = environmentOf(cli.environment, home)
   const soughtAtMs = cli.now()
@@ -96,15 +96,15 @@ async function build(cli: Cli, parts: Parts, { progress, signal, isLocal }: Stag
     ...(uiUrl === null ? {} : { temporalUiUrl: uiUrl }),
   }))
   const broken = Promise.race([parts.workers.ended, server.ended, scenery.ended]).then((reason) => {
-    throw new Error(reason ?? 'The workers have ended.')
+    throw new Error(reason ?? 'The workers stopped unexpectedly.')
   })
-  // Heard where it is raced against; after the end nobody listens any more.
+  // Handled where it is raced against; after the end, nothing listens any more.
   broken.catch(() => undefined)
   const { interrupt } = scenery
   return { home, context, interrupt, setUpMs, broken, close: () => takeDown(parts) }
 }
 
-/** The user's environment without anything that leads to a Crucible, a Temporal or an account of the user's. */
+/** The user's environment without anything that leads to another Crucible, Temporal server or account. */
 function environmentOf(environment: Environment, home: string): Environment {
   const kept = Object.entries(environment).filter(
     ([name]) => !/^(?:CRUCIBLE|TEMPORAL|AWS)_/.test(name) || name === 'CRUCIBLE_LOCAL_PYTHON',
@@ -115,7 +115,7 @@ function environmentOf(environment: Environment, home: string): Environment {
 async function takeDown({ home, scenery, server, config, workers, context, note }: Parts): Promise<string[]> {
   if (config !== undefined && note !== undefined) removeDevNote(config.home, note)
   await workers?.stop().catch(() => undefined)
-  // Nobody launches any more: what is there now is all.
+  // Nothing launches machines any more, so this list is complete.
   await scenery?.close()
   await context?.close()
   await server?.stop()
@@ -124,7 +124,7 @@ async function takeDown({ home, scenery, server, config, workers, context, note 
   return left
 }
 
-/** Processes that were started by this one, or with a path of the folder. */
+/** Processes that this one started, or whose arguments contain a path of the folder. */
 async function processesOf(folder: string): Promise<string[]> {
   const listing = promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,args='], {
     maxBuffer: 64 * 1024 * 1024,

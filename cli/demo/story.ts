@@ -16,11 +16,11 @@ import type { Progress } from '../dev/temporal/progress'
 import { lossInWords, progressInWords } from '../words'
 import type { Stage } from './stage'
 
-/** Parts of the training after which a machine is lost, and how. */
+/** Fractions of the training after which a machine is lost, and how. */
 const FIRST_LOSS = { afterPart: 0.3, noticeMs: 10 * SECOND_MS }
 const SECOND_LOSS = { afterPart: 0.65, noticeMs: null }
 
-/** The file that must come out the same. */
+/** The file that must be identical. */
 const WEIGHTS = 'weights.json'
 
 export interface Story {
@@ -31,9 +31,9 @@ export interface Story {
   onDemand: Bill
 }
 
-/** What a job took and cost. */
+/** Duration and cost of a job. */
 export interface Bill {
-  /** From its submission to its end. */
+  /** From submission to end. */
   tookMs: number
   /** Of all its machines together. */
   machineMs: number
@@ -49,19 +49,19 @@ export interface StoryTelling {
   signal: AbortSignal
 }
 
-/** The job that loses two machines, the same one undisturbed, and the comparison of what they left. */
+/** The job that loses two machines, the same job undisturbed, and the comparison of their results. */
 export async function playStory(telling: StoryTelling): Promise<Story> {
   const { stage, progress } = telling
   const spec = await specOf(telling)
   const moved = await start(telling, spec)
   progress.note(`Submitted ${spec.name} as ${moved}: a language model in plain Python, on a spot machine.`)
   const { uiUrl } = await lookAt(stage.context, moved)
-  if (uiUrl !== null) progress.note(`Its page in the Temporal Web UI, while this runs: ${uiUrl}`)
+  if (uiUrl !== null) progress.note(`Its page in the Temporal Web UI, while the demo runs: ${uiUrl}`)
   await lose(telling, { id: moved, attempt: 1, ...FIRST_LOSS })
   await tellStart(telling, moved, 2)
-  // Beside the other one, to save the time of whoever watches.
+  // Runs in parallel to save the viewer's time.
   const undisturbed = await start(telling, { ...spec, name: `${spec.name}-calm`, isInterruptible: false })
-  progress.note(`Beside it, undisturbed on a machine on demand, the same job as ${undisturbed}.`)
+  progress.note(`In parallel, undisturbed on an on-demand machine, the same job as ${undisturbed}.`)
   await lose(telling, { id: moved, attempt: 2, ...SECOND_LOSS })
   await tellStart(telling, moved, 3)
   const [first, second] = [await end(telling, moved), await end(telling, undisturbed)]
@@ -103,7 +103,7 @@ async function lose(telling: StoryTelling, { noticeMs, ...at }: Loss): Promise<v
   const step = await untilStep(telling, at)
   const { machine } = await readAttempt(stage.context.store, at.id, at.attempt)
   if (machine === undefined)
-    throw new CrucibleError('failed', `The machine of attempt ${at.attempt} is not known.`)
+    throw new CrucibleError('failed', `The machine of attempt ${at.attempt} is unknown.`)
   await stage.interrupt(machine, noticeMs, signal)
   progress.note(
     noticeMs === null
@@ -112,17 +112,17 @@ async function lose(telling: StoryTelling, { noticeMs, ...at }: Loss): Promise<v
   )
 }
 
-/** From where an attempt goes on, as soon as its workload has told a step. */
+/** The step from which an attempt resumes, once its workload has reported one. */
 async function tellStart(telling: StoryTelling, id: string, attempt: number): Promise<void> {
   await untilStep(telling, { id, attempt, afterPart: 0 })
   const { beat, machine } = await readAttempt(telling.stage.context.store, id, attempt)
   const step = beat?.restoredFrom?.isStepKnown === false ? undefined : beat?.restoredFrom?.step
   telling.progress.note(
-    `Machine ${attempt}${where(machine)} goes on from ${step === undefined ? 'the start' : `step ${step}`}.`,
+    `Machine ${attempt}${where(machine)} resumes from ${step === undefined ? 'the start' : `step ${step}`}.`,
   )
 }
 
-/** ` in us-east-1a`; nothing where there is only one place. */
+/** ` in us-east-1a`; empty if there is only one place. */
 function where(machine: MachineHandle | undefined): string {
   const place = machine?.realised.place ?? ''
   return place === '' ? '' : ` in ${place}`
@@ -130,7 +130,7 @@ function where(machine: MachineHandle | undefined): string {
 
 const LOOK_EVERY_MS = 100
 
-/** Waits until an attempt has done a part of the training; answers the step. */
+/** Waits until an attempt has done a fraction of the training; returns the step. */
 async function untilStep(
   { stage, progress, signal }: StoryTelling,
   { id, attempt, afterPart }: { id: string; attempt: number; afterPart: number },
@@ -145,7 +145,7 @@ async function untilStep(
       )
       if (step >= stepsTotal * afterPart) return step
     }
-    // Only now and then: it asks the workflow.
+    // Only now and then, because it asks the workflow.
     if (looks % 20 === 0) await checkOn(stage, id)
     await sleep(LOOK_EVERY_MS, undefined, { signal })
   }
@@ -189,5 +189,5 @@ async function compare(
 async function readWeights({ context }: Stage, id: string): Promise<Buffer> {
   const body = await readArtifact(context.store, id, WEIGHTS)
   if (body !== undefined) return body
-  throw new CrucibleError('failed', `${id} has left no ${WEIGHTS}.`)
+  throw new CrucibleError('failed', `${id} has no artifact ${WEIGHTS}.`)
 }

@@ -19,18 +19,18 @@ import { resolveVersitygw } from './versitygw/resolve'
 export type { WorldText } from '#small-cloud'
 
 export interface DevCloudOptions extends Pick<CloudOptions, 'world' | 'port' | 'storePort'> {
-  /** Where the objects of its store are kept, which outlive the cloud. */
+  /** Where its store keeps objects, which outlive the cloud. */
   storeDirectory: string
-  /** Folder of its machines' disks, which it removes at its end. A temporary one when missing, and then a link leads there. */
+  /** Folder for its machines' disks, removed at its end. If missing, a temporary one with a link to it. */
   machines: { directory: string } | { link: string }
   /** How the store's server is found. */
   server: Omit<ObtainOptions, 'variable'>
 }
 
-/** A small cloud, and a deployment's place in it. */
+/** A small cloud with the environment of its deployment. */
 export interface DevCloud {
   cloud: Cloud
-  /** What client and workers of the deployment find in their environment, as they would of a real account. */
+  /** The environment that client and workers of the deployment read, as for a real account. */
   environment: Record<string, string>
   /** Ends its machines and its store. */
   stop: () => Promise<void>
@@ -38,7 +38,7 @@ export interface DevCloud {
 
 const BUCKET = 'crucible'
 
-/** All of it is on this machine: looking often costs nothing, what has happened is seen at once, and machines come up in seconds. */
+/** Everything is on this machine: polling often costs nothing, shows changes immediately, and machines start within seconds. */
 const PACE = {
   CRUCIBLE_BEAT: '1s',
   CRUCIBLE_OBSERVE: '0.5s',
@@ -50,8 +50,8 @@ const PACE = {
 }
 
 /**
- * Starts a small cloud with a store in it, and makes its keys and addresses those by which this process reaches AWS, until it is
- * stopped. Throws a `CrucibleError` where the world is none, or there is no server for the store.
+ * Starts a small cloud with a store, and makes its keys and addresses the ones with which this process reaches AWS, until it is
+ * stopped. Throws a `CrucibleError` if the world is invalid or the store has no server.
  */
 export async function startDevCloud(options: DevCloudOptions): Promise<DevCloud> {
   const { storeDirectory, machines, server, ...rest } = options
@@ -81,15 +81,15 @@ export async function startDevCloud(options: DevCloudOptions): Promise<DevCloud>
     await remove()
     if (!(error instanceof WorldError)) throw error
     throw new CrucibleError('usage', error.message, {
-      hint: 'Every field of a world file is in packages/small-cloud/README.md.',
+      hint: 'packages/small-cloud/README.md lists every field of a world file.',
       cause: error,
     })
   }
 }
 
 /**
- * A home may lie where the user of machines cannot go, when that is another one. What a cloud that was killed has left there is
- * removed.
+ * The user of the machines may be unable to enter the home, if that is another user. Removes leftovers of a cloud that was
+ * killed.
  */
 async function temporaryBehind(link: string): Promise<string> {
   const left = await readlink(link).catch(() => undefined)
@@ -101,7 +101,7 @@ async function temporaryBehind(link: string): Promise<string> {
   return directory
 }
 
-/** The store's server is got when everything else is known to be well. */
+/** Gets the store's server last, after everything else is validated. */
 function storeFront({
   directory,
   server,
@@ -117,7 +117,7 @@ function storeFront({
   }
 }
 
-/** The program of the store's server, found or got. Throws a `CrucibleError` with every way that was tried. */
+/** The program of the store's server, found or installed. Throws a `CrucibleError` with every way that was tried. */
 export async function storeServer(options: DevCloudOptions['server']): Promise<string> {
   return resolveVersitygw(options).catch((error: unknown) => {
     options.signal?.throwIfAborted()
@@ -140,7 +140,7 @@ function environmentIn({
     AWS_DEFAULT_REGION: region,
     AWS_ACCESS_KEY_ID: credentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
-    // No account of the user's is meant.
+    // Never use the user's account.
     AWS_CONFIG_FILE: '/dev/null',
     AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
     AWS_EC2_METADATA_DISABLED: 'true',

@@ -4,16 +4,16 @@ import { choosePorts, type WantedPorts } from './temporal/ports'
 import { noteRestart, type Progress } from './temporal/progress'
 import type { TemporalExecutable } from './temporal/resolve'
 
-/** The Temporal server of a development set-up: our own, or one that somebody else runs. */
+/** The Temporal server of a development set-up: our own, or an external one. */
 export interface Server {
   address: string
   namespace: string
-  /** Null where nobody told it. */
+  /** Null if unknown. */
   uiUrl: string | null
   connection: TemporalAddress['connectionOptions']
-  /** Number of the process, where it is ours. */
+  /** Its process id, if it is ours. */
   pid(): number | null
-  /** Resolves with what happened when ours is down for good. */
+  /** Resolves with the cause when our server is permanently down. */
   ended: Promise<string | undefined>
   stop(): Promise<void>
 }
@@ -25,7 +25,7 @@ export interface ServerOptions {
   progress: Progress
   signal: AbortSignal
   ports: WantedPorts
-  /** Without it the state is in memory. */
+  /** Without it, the state is kept in memory. */
   dataFile?: string
 }
 
@@ -67,7 +67,7 @@ function ours(server: DevServer): Server {
   }
 }
 
-/** The usual ports unless others were asked for; where one of them is taken, any free one, with a remark. */
+/** The default ports unless others were requested; if one is taken, any free port, with a remark. */
 export async function devPorts(asked: WantedPorts, progress: Progress): Promise<WantedPorts> {
   const [grpc, ui] = await Promise.all([
     asked.grpc ?? usual('grpc', progress),
@@ -76,7 +76,7 @@ export async function devPorts(asked: WantedPorts, progress: Progress): Promise<
   return { grpc, ui }
 }
 
-/** The port, or none, with a remark, where it is taken. */
+/** The port, or `undefined` with a remark if it is taken. */
 export async function portOrFree(port: number, progress: Progress, choose = ''): Promise<number | undefined> {
   try {
     await choosePorts({ grpc: port })

@@ -1,4 +1,4 @@
-/** The small cloud by itself, with its object store: `npm run --silent sim`. */
+/** The small cloud on its own, with its object store: `npm run --silent sim`. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { noteRestart, progressOn } from './temporal/progress'
 import { storeFrontOver } from './versitygw/front'
 import { resolveVersitygw } from './versitygw/resolve'
 
-/** Gets the store's server where it is missing, and keeps its objects for as long as the cloud runs. */
+/** Gets the store's server if it is missing, and keeps its objects while the cloud runs. */
 const startFront: StartFront = async (options) => {
   const { environment } = readCliConfig()
   const progress = progressOn(process.stderr, Date.now)

@@ -2,13 +2,13 @@ import { runWorkers, type RunOptions } from '../../workers/run'
 
 /** Workers that poll, in this process. */
 export interface RunningWorkers {
-  /** Rejects when one of them cannot go on; resolves after `stop`. */
+  /** Rejects when one of them cannot continue; resolves after `stop`. */
   ended: Promise<void>
-  /** In good order: what is under way is finished or handed over. May be called more than once. */
+  /** Stops gracefully: work in progress is finished or handed over. May be called more than once. */
   stop(): Promise<void>
 }
 
-/** Starts workers and resolves when all of them poll. Rejects when one cannot be started, or when `signal` aborts before. */
+/** Starts workers and resolves when all of them poll. Rejects if one cannot start, or when `signal` aborts first. */
 export async function startWorkers(options: Omit<RunOptions, 'onReady'>): Promise<RunningWorkers> {
   const stopping = new AbortController()
   const { signal, ...rest } = options
@@ -19,7 +19,7 @@ export async function startWorkers(options: Omit<RunOptions, 'onReady'>): Promis
     signal: stopping.signal,
     onReady: isReady,
   }).catch((error: unknown) => {
-    // Told to stop while it was still connecting.
+    // Stopped while it was still connecting.
     if (!stopping.signal.aborted) throw error
   })
   const stop = async (): Promise<void> => {

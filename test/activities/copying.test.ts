@@ -48,7 +48,7 @@ describe('copyCheckpoint', () => {
     expect(await readRecords(store, NEW)).toEqual([
       expect.objectContaining({
         ...{ seq: 2, kind: 'copied', data: outcome },
-        summary: 'Goes on from step 400 of job-old (000000000400-1)',
+        summary: 'Resumes from step 400 of job-old (000000000400-1)',
       }),
     ])
   })

@@ -83,13 +83,13 @@ describe('a machine that nobody owns', () => {
     [
       'of an attempt that its job has left behind',
       { 'job-a': 'open', 'job-a/1': 'closed', 'job-a/2': 'open' },
-      'job job-a has gone on to a later attempt',
+      'job job-a is on a later attempt',
     ],
   ])('is ended after its grace, and not before: %s', async (_name, known, reason) => {
     fates = known
     machine('job-a')
     expect(await collect()).toMatchObject([
-      { action: 'would-end', reason: `${reason}; waiting out the grace` },
+      { action: 'would-end', reason: `${reason}; waiting for the grace period` },
     ])
     expect(place.lives()).toEqual(['alive'])
     expect(await sweep()).toMatchObject([{ action: 'ended', reason, owner: 'job-a-1' }])
@@ -127,7 +127,7 @@ describe('what is unowned, and young', () => {
     const { id } = machine('job-a')
     const candidates = [id]
     expect(await collect({ candidates, youngMs: 600_000 })).toMatchObject([
-      { action: 'kept', reason: 'no job job-a is known; but it was made within the last 10m' },
+      { action: 'kept', reason: 'job job-a is unknown; but it was created within the last 10m' },
     ])
     // A provider whose clock is ahead of ours makes it younger still.
     place.aheadMs = -300_000
@@ -156,7 +156,7 @@ describe('what serves many jobs', () => {
     place.backend.terminate = async ({ id }) => void ended.push(id)
     expect(await collect()).toMatchObject([
       { id: 'a', action: 'kept', reason: 'a machine uses it', costMicroUsdPerDay: 0 },
-      { id: 'b', action: 'would-end', reason: 'no machine uses it; waiting out the grace' },
+      { id: 'b', action: 'would-end', reason: 'no machine uses it; waiting for the grace period' },
     ])
     expect(await sweep()).toMatchObject([{ action: 'kept' }, { id: 'b', action: 'ended' }])
     expect(ended).toEqual(['b'])

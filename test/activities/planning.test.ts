@@ -30,7 +30,7 @@ afterEach(() => place.dispose())
 
 const ask: AskOffers = (backend, request) => {
   if (backend !== 'scripted')
-    return Promise.reject(new BackendError({ class: 'capacity', message: 'nobody serves it' }))
+    return Promise.reject(new BackendError({ class: 'capacity', message: 'no worker is running for it' }))
   return perform(place.verbs(), 'offers', { request })
 }
 
@@ -173,8 +173,8 @@ describe('plan', () => {
     const none = planning({ backends: ['elsewhere'] })
     expect(await perform(none, 'plan', input({ recordSeq: 3 }))).toMatchObject({
       kind: 'wait',
-      reason: expect.stringContaining('elsewhere: nobody serves it'),
-      silentBackends: [{ backend: 'elsewhere', reason: 'nobody serves it' }],
+      reason: expect.stringContaining('elsewhere: no worker is running for it'),
+      silentBackends: [{ backend: 'elsewhere', reason: 'no worker is running for it' }],
     })
   })
 
@@ -186,7 +186,7 @@ describe('plan', () => {
     })
     const records = await readRecords(place.store, 'job-a')
     expect(records).toMatchObject([{ seq: 2, kind: 'waiting', attempt: 1, data: { outcome } }])
-    expect(records[0]!.summary).toMatch(/^Waiting for a machine\. No place for this job: .*out of stock/)
+    expect(records[0]!.summary).toMatch(/^Waiting for a machine\. No offer fits this job: .*out of stock/)
     // Asked once more because its answer was lost, when there is a machine after all: what is on record holds.
     place.world.setStock(SPOT, 1)
     expect(await perform(planning(), 'plan', input())).toEqual(outcome)
@@ -232,15 +232,15 @@ describe('plan', () => {
     let seq = 2
     const askOffers: AskOffers = async (backend) => ({ ...(await ask('scripted', {})), backend })
     expect(await sentence({ askOffers, backends: ['scripted', 'other'] })).toBe(
-      'No place for this job: no offer came from scripted, other.',
+      'No offer fits this job: no offer came from scripted, other.',
     )
     expect(await sentence({}, {}, { backends: [{ backend: 'a' }, { backend: 'b' }, { backend: 'a' }] })).toBe(
-      'No place for this job: this deployment has no backend a or b.',
+      'No offer fits this job: this deployment has no backend a or b.',
     )
     expect(await sentence({}, { target: { backend: 'c' } })).toBe(
-      'No place for this job: this deployment has no backend c.',
+      'No offer fits this job: this deployment has no backend c.',
     )
-    expect(await sentence({ backends: [] })).toBe('No place for this job: this deployment has no backend.')
+    expect(await sentence({ backends: [] })).toBe('No offer fits this job: this deployment has no backend.')
   })
 
   it('gives the machine a hard stop for the money that is left, not for the whole budget', async () => {

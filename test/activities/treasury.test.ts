@@ -27,7 +27,7 @@ describe('the money of months', () => {
     await expect(treasury.promise(wanted)).rejects.toMatchObject({
       failure: {
         class: 'transient',
-        message: expect.stringContaining('The budget of 2026-11 could not be asked') as unknown,
+        message: expect.stringContaining('The budget of 2026-11 could not be read') as unknown,
       },
     })
     await connection.close()

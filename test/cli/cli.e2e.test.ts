@@ -116,7 +116,7 @@ describe('a job that loses two machines while somebody follows it', () => {
     const { jobs } = await crucible.json<{ jobs: JobView[] }>('list', '--name', 'moved')
     expect(jobs).toMatchObject([{ id, state: 'succeeded', cost: view.cost }])
     const text = (await crucible.run('show', 'moved')).stdout
-    expect(text).toMatch(/60\/60 \(100 %\)[^]*ASKED FOR +GOT/)
+    expect(text).toMatch(/60\/60 \(100 %\)[^]*REQUESTED +MACHINE/)
     for (const line of text.split('\n'))
       if (!line.includes('http')) expect(line.length).toBeLessThanOrEqual(100)
   })
@@ -178,7 +178,7 @@ describe('an owner', () => {
     follower.child.kill('SIGINT')
     expect(await follower.ended).toMatchObject({
       exitCode: 130,
-      stderr: expect.stringMatching(/goes on\. Follow it with/),
+      stderr: expect.stringMatching(/keeps running\. Follow it with/),
     })
     const { id } = await stage.untilShown('long', hasSaved(1))
 
@@ -200,7 +200,7 @@ describe('an owner', () => {
     })
     expect(await crucible.run('extend', id, '--deadline', '2020-01-01T00:00:00Z')).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('has passed already'),
+      stderr: expect.stringContaining('has already passed'),
     })
     expect((await stage.show(id)).cost.budgetMicroUsd).toBe(7_000_000)
     expect((await crucible.run('interrupt', id, '--notice', '9s')).exitCode).not.toBe(0)
@@ -307,7 +307,7 @@ describe('crucible dev', () => {
   it('runs once for each home', async () => {
     const { exitCode, stderr } = await crucible.run('dev')
     expect(exitCode).toBe(1)
-    expect(stderr).toContain(`(process ${String(stage.dev.document['pid'])}) runs already`)
+    expect(stderr).toContain(`(process ${String(stage.dev.document['pid'])}) is already running`)
     expect(stderr).toContain(String(stage.dev.document['address']))
   })
 

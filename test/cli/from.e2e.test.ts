@@ -25,7 +25,7 @@ describe('a job that was cancelled', () => {
     expect(continuation).toEqual({ command: `crucible submit --from ${id}`, step: 10 })
     for (const command of ['show', 'events'])
       expect((await stage.crucible.run(command, id)).stdout).toContain(
-        `Go on from step 10: crucible submit --from ${id}\n`,
+        `Resume from step 10: crucible submit --from ${id}\n`,
       )
   }, 120_000)
 

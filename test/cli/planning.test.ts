@@ -33,7 +33,7 @@ describe('a plan for people', () => {
         placed({ place: 'c', priceSource: { kind: 'configured', observedAtMs: NOW } }),
       ],
     })
-    const at = head!.indexOf('PRICE FROM')
+    const at = head!.indexOf('PRICE SOURCE')
     expect(rows.slice(0, 3).map((row) => row.slice(at).split('  ')[0])).toEqual([
       'live, 12s',
       'table, 306d',
@@ -51,9 +51,9 @@ describe('a plan for people', () => {
   it('names a few of the offers that a reason holds for', () => {
     const keys = ['a', 'b', 'c', 'd', 'e'].map((place) => offerKey({ ...OFFER, place }))
     const rejections = keys.map((key) => ({ offerKey: key, why: 'quota' as const, reason: 'no quota' }))
-    expect(shown({ rejections }).at(-1)).toBe(`Not: ${keys.slice(0, 3).join(', ')} and 2 more: no quota`)
+    expect(shown({ rejections }).at(-1)).toBe(`Excluded: ${keys.slice(0, 3).join(', ')} and 2 more: no quota`)
     expect(shown({ rejections: rejections.slice(2) }).at(-1)).toBe(
-      `Not: ${keys.slice(2).join(', ')}: no quota`,
+      `Excluded: ${keys.slice(2).join(', ')}: no quota`,
     )
   })
 })

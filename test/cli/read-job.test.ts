@@ -222,10 +222,10 @@ describe('a job file with an earlier job', () => {
 
 describe('what is no job', () => {
   it.each([
-    ['nothing', [], /There is nothing to submit/],
+    ['nothing', [], /Nothing to submit/],
     ['a file that is not there', ['job.yaml'], /There is no file job.yaml here/],
     ['another kind of file', ['HOME/notes.txt'], /neither a job file/],
-    ['arguments for a job file', ['HOME/job.yaml', '--', 'x'], /for a script/],
+    ['arguments for a job file', ['HOME/job.yaml', '--', 'x'], /require a script/],
     ['a folder', ['HOME'], /is a folder/],
     ['a variable without a value', ['HOME/job.yaml', '--env', 'X'], /not a name and a value/],
   ])('%s', async (_what, args, complaint) => {

@@ -125,7 +125,7 @@ describe('a rehearsal on EC2 of the small cloud', () => {
 
   it('shows that a good program survives, says what it has cost, and leaves no machine', async () => {
     const { exitCode, stdout, stderr } = await started('good', ...LIMITS).ended
-    expect(stderr).toMatch(/It may cost \$0\.50 at most \(its budget\)/)
+    expect(stderr).toMatch(/Budget: \$0\.50;/)
     const report = JSON.parse(stdout) as Document
     expect({ exitCode, summary: report.summary, checks: report.checks }).toMatchObject({
       exitCode: 0,

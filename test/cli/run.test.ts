@@ -167,7 +167,7 @@ describe('crucible', () => {
   ])('points to the right word when asked to %s', async (word, command) => {
     const { exitCode, stderr } = await world.run(word, 'job-1')
     expect(exitCode).toBe(2)
-    expect(stderr).toContain(`There is no command ${word}.`)
+    expect(stderr).toContain(`Unknown command: ${word}.`)
     expect(stderr).toContain(command)
   })
 
@@ -191,13 +191,13 @@ describe('crucible', () => {
     [['list', '--state', 'asleep'], /one or more of pending, .*cancelled\.$/m],
     [['logs', 'x', '--tail', '-1'], /whole number/],
     [['migrate', 'x', '--to', 'local:cheap'], /"cheap" is not a capacity type.*local:spot/],
-    [['extend', 'x'], /There is nothing to extend\.\nGive --deadline/],
+    [['extend', 'x'], /Nothing to extend\.\nPass --deadline/],
     [['extend', 'x', '--deadline', 'soon'], /neither an instant nor a duration\.\nWrite a date/],
     [['extend', 'x', '--budget', '-3'], /not an amount of US dollars\.\nWrite \$25/],
     [['interrupt', 'x', '--notice', '5s', '--without-notice'], /exclude each other/],
-    [['artifacts', 'x', '--force'], /for --download/],
+    [['artifacts', 'x', '--force'], /requires --download/],
     [['events', 'x', '--record'], /--json/],
-    [['checkpoints', 'x', 'check'], /"check" is nothing/],
+    [['checkpoints', 'x', 'check'], /"check" is not an action/],
     [['completion', 'tcsh'], /bash, zsh, fish/],
     [['dev', '--port', '99999'], /whole number from 1 to 65535/],
     [['gc', '--grace', 'never'], /not a duration/],

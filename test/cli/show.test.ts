@@ -79,9 +79,11 @@ describe('a job for people', () => {
       ],
     })
     expect(
-      lines.slice(lines.indexOf('# | ASKED FOR | GOT | STATE | WHY | TIME | COST | FROM | SAVED | LOST')),
+      lines.slice(
+        lines.indexOf('# | REQUESTED | MACHINE | STATE | REASON | TIME | COST | FROM | SAVED | LOST'),
+      ),
     ).toEqual([
-      '# | ASKED FOR | GOT | STATE | WHY | TIME | COST | FROM | SAVED | LOST',
+      '# | REQUESTED | MACHINE | STATE | REASON | TIME | COST | FROM | SAVED | LOST',
       expect.stringMatching(
         /^1 \| ec2 spot \| spot g5\.xlarge \| interrupted \| The provider .*… \| 1m \| \$0\.005 \| - \| 40 \| 3$/,
       ),
@@ -90,25 +92,25 @@ describe('a job for people', () => {
     ])
   })
 
-  it('has the parts of each recovery, and nothing for what is not known yet', () => {
+  it('shows the parts of each recovery, and a dash for unknown ones', () => {
     expect(shown({ recoveries: [RECOVERY, { ...RECOVERY, to: null, acquireMs: null }] }).slice(-4)).toEqual([
-      'RECOVERY | AFTER | DETECT | DRAIN | ACQUIRE | BOOT | RESTORE | FIRST STEP | ALL | BUT BOOT',
+      'RECOVERY | AFTER | DETECT | DRAIN | ACQUIRE | BOOT | RESTORE | FIRST STEP | TOTAL | EXCL. BOOT',
       '1 to 2 | interrupted | 0.7s | 0s | 14s | 1m 35s | 1.2s | - | - | -',
       '1 to - | interrupted | 0.7s | 0s | - | 1m 35s | 1.2s | - | - | -',
       '',
     ])
   })
 
-  it('warns as long as the provider may soon take the machine', () => {
+  it('warns while the provider may interrupt the machine', () => {
     const warned = (rebalanceAtMs: number | null): string[] =>
       shown({ attempts: [attempt({ rebalanceAtMs })] }).filter((line) => line.startsWith('warning'))
     expect(warned(null)).toEqual([])
     expect(warned(NOW)).toEqual([
-      'warning | the provider may take this machine back soon; it says so since 2026-11-21T12:00:00Z',
+      'warning | the provider may interrupt this machine soon; warned since 2026-11-21T12:00:00Z',
     ])
   })
 
-  it('says how far the runner is with saving, and how much of it is read so far', () => {
+  it('shows the progress of saving, and how much is read so far', () => {
     const GB = 1_000_000_000
     const saving = { what: 'artifacts' as const, filesDone: 3, filesTotal: 7, bytesTotal: 40 * GB }
     const said = (more: { bytesDone: number; bytesRead?: number }): string[] =>
@@ -137,17 +139,17 @@ describe('a job for people', () => {
         }),
       ],
     })
-    expect(lines).toContain('checkpoint | step unknown, provisional, 2 are kept')
+    expect(lines).toContain('checkpoint | step unknown, provisional, 2 kept')
     expect(lines).toContain('restored | step 40 of attempt 1: newest complete checkpoint: DONE is there')
     expect(lines).toContain(`warning | ${text}`)
     expect(lines.at(-2)).toMatch(/ \| 40 \| - \| -$/)
     const proven = shown({ checkpoints: { newest: CHECKPOINT, state: 'complete', count: 1 } })
-    expect(proven).toContain('checkpoint | step 40, complete, 1 is kept')
+    expect(proven).toContain('checkpoint | step 40, complete, 1 kept')
   })
 
   it('says why it is where it is, the image that had to be replaced included', () => {
     const note = 'the image that the job had before, ami-1, is gone: ami-2 takes its place'
-    expect(shown({ placementReasons: ['$0.30/h', note] })).toContain(`why here | $0.30/h; ${note}`)
+    expect(shown({ placementReasons: ['$0.30/h', note] })).toContain(`chosen for | $0.30/h; ${note}`)
     expect(shown({ placementReasons: [note], state: 'succeeded' }).join()).not.toContain(note)
   })
 })
@@ -213,8 +215,8 @@ describe('crucible events', () => {
     const { stdout, exitCode } = await events()
     expect(exitCode).toBe(0)
     expect(stdout).toContain('was asked what it knows (machine-1): out of memory\n')
-    expect(stdout.slice(stdout.indexOf('What the machine'))).toBe(
-      'What the machine of attempt 1 knew:\n  # The agent (SSM)\n  has lost its connection\n\n  # The console\n  out of memory\n',
+    expect(stdout.slice(stdout.indexOf('Last messages'))).toBe(
+      'Last messages from the machine of attempt 1:\n  # The agent (SSM)\n  has lost its connection\n\n  # The console\n  out of memory\n',
     )
     const { events: told } = JSON.parse((await events('--json')).stdout) as { events: { detail?: string }[] }
     expect(told.map(({ detail }) => detail).filter(Boolean)).toEqual([diagnosis.text])

@@ -72,7 +72,7 @@ describe('a look at a job', () => {
 
   it('knows from the record that a job waits for a machine, or for its pause to be over', async () => {
     await world.submitted()
-    const outcome = { kind: 'wait', reason: 'No place for this job: out of stock.' }
+    const outcome = { kind: 'wait', reason: 'No offer fits this job: out of stock.' }
     await world.record('waiting', { outcome }, 1)
     expect(await lookAt(world.context, JOB)).toMatchObject({
       ...{ state: 'pending', reason: 'waiting-for-capacity', message: outcome.reason },

@@ -40,7 +40,7 @@ export interface LifeFacts {
 
 export interface Judgement {
   breaches: Breach[]
-  /** The most complete checkpoints that were passed over in one resume. */
+  /** The most complete checkpoints that were skipped in one resume. */
   savesLostMax: number
   resumes: number
 }

@@ -33,7 +33,7 @@ describe('a job that gives its duration', () => {
 
   it('is not begun where it cannot be done by its deadline', () => {
     expect(rejection(cheap, { ...first, deadlineAtMs: NOW_MS + 8 * HOUR_MS + 119_000 })?.reason).toBe(
-      'it takes 8h, and 2m to save and stop; the deadline is in 8h 1m',
+      'it needs 8h, plus 2m to save and stop, but the deadline is in 8h 1m',
     )
     expect(rejection(cheap, { ...first, deadlineAtMs: NOW_MS + 8 * HOUR_MS + 120_000 })).toBeUndefined()
   })

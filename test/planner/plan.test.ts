@@ -63,14 +63,14 @@ describe('what a plan leaves out, and why', () => {
       offer({ capacityType: 'spot' }),
       spec({ isInterruptible: false }),
       'unfit',
-      'it can be taken back, and the job is not marked interruptible',
+      'it is interruptible, but the job is not marked interruptible',
     ],
     [
       'a migration elsewhere',
       offer(),
       { target: { backend: 'there' } },
       'unfit',
-      'the migration asked for there',
+      'the migration requested there',
     ],
     ['an ended reservation', offer({ usableUntilMs: NOW_MS }), {}, 'unfit', 'its reservation has ended'],
     [
@@ -85,7 +85,7 @@ describe('what a plan leaves out, and why', () => {
       offer({ usableUntilMs: NOW_MS + 3 * MINUTE_MS }),
       {},
       'unfit',
-      'its reservation can be used for 3m more, which is less than 1m of work, 2m to save and stop, 30s by which clocks may differ',
+      'its reservation ends in 3m, but the job needs 1m of work, 2m to save and stop, 30s of clock slack',
     ],
     [
       'a deadline too near',
@@ -99,7 +99,7 @@ describe('what a plan leaves out, and why', () => {
       offer(),
       { remainingMicroUsd: microUsd(0.01) },
       'unfit',
-      'the $0.01 left of the budget buys 36s of it',
+      'the remaining budget of $0.01 only pays for 36s',
     ],
     ['no quota', offer({ availability: 'no-quota' }), {}, 'quota', 'the account has no quota for it'],
     [
@@ -114,7 +114,7 @@ describe('what a plan leaves out, and why', () => {
       offer(),
       { avoid: [{ offerKey: offerKey(offer()), forMs: HOUR_MS, why: 'quota' }] },
       'quota',
-      'refused for want of quota a moment ago; left alone for 1h',
+      'refused for missing quota recently; avoided for 1h',
     ],
     ['out of stock', offer({ availability: 'unavailable' }), {}, 'unavailable', 'out of stock'],
     [
@@ -129,7 +129,7 @@ describe('what a plan leaves out, and why', () => {
       offer(),
       { avoid: [{ offerKey: offerKey(offer()), forMs: MINUTE_MS, why: 'capacity' }] },
       'unavailable',
-      'had no machine a moment ago; left alone for 1m',
+      'had no capacity recently; avoided for 1m',
     ],
   ])('%s', (_name, one, changes, why, reason) => {
     expect(rejection(one, changes)).toEqual({ offerKey: offerKey(one), why, reason })
@@ -167,7 +167,7 @@ describe('what a plan leaves out, and why', () => {
     expect(outlook(plan([unfit, noQuota], needy))).toBe('quota')
     expect(outlook(plan([unfit], needy))).toBe('never')
     expect(outlook(plan([]))).toBe('never')
-    expect(outlook(plan([], { silentBackends: [{ backend: 'here', reason: 'nobody serves it' }] }))).toBe(
+    expect(outlook(plan([], { silentBackends: [{ backend: 'here', reason: 'no worker is running for it' }] }))).toBe(
       'wait',
     )
   })
@@ -278,12 +278,12 @@ describe('the ranking', () => {
 
     it('says whose place the first has, and what is reckoned with of the other', () => {
       const [first, second] = plan([lost, spotAt('b', 1), spotAt('c', 0.9)], { avoid }).placements
-      expect(first?.reasons.join('; ')).not.toContain('passed over')
+      expect(first?.reasons.join('; ')).not.toContain('skipped')
       const told = plan([lost, spotAt('b', 1)], { avoid }).placements
       expect(told[0]?.reasons.at(-1)).toBe(
-        `passed over ${offerKey(lost)}, where this job lately lost a machine`,
+        `skipped ${offerKey(lost)}, where this job recently lost a machine`,
       )
-      expect(told[1]?.risks.join('; ')).toMatch(/about 1 interruption;.*lately lost a machine there/)
+      expect(told[1]?.risks.join('; ')).toMatch(/about 1 interruption;.*recently lost a machine there/)
       expect(second?.risks.join('; ')).not.toContain('lately')
     })
   })

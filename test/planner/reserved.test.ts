@@ -78,17 +78,17 @@ describe('what is reserved', () => {
   it('says that it is paid for either way, and how much of it is free', () => {
     const [first] = plan([HELD]).placements
     expect(first!.reasons.join('; ')).toMatch(
-      /^\$5\.00\/h, about \$5\.00 in 1h, paid for either way: idle it costs \$5\.00\/h; .*already reserved, 2 of 4 free/,
+      /^\$5\.00\/h, about \$5\.00 in 1h, billed even when idle: \$5\.00\/h; .*already reserved, 2 of 4 free/,
     )
     expect(first!.risks).toEqual([])
   })
 
   it('says of a block that it was paid for, and until when it can be used', () => {
     const [first] = plan([BLOCK]).placements
-    expect(first!.reasons[0]).toBe('paid up front: costs nothing more')
+    expect(first!.reasons[0]).toBe('paid up front: no further cost')
     expect(summaryOf(first!)).toBe('here reserved, block in a, paid')
     expect(first!.risks).toEqual([
-      'its reservation can be used until 2026-11-21T10:00:00Z, 10h more; what is not done by then goes on elsewhere from its checkpoint',
+      'its reservation ends at 2026-11-21T10:00:00Z, in 10h; unfinished work then resumes elsewhere from its checkpoint',
     ])
   })
 
@@ -96,7 +96,7 @@ describe('what is reserved', () => {
     const beside = { priceMicroUsdPerHour: microUsd(0.02), besideMicroUsdPerHour: microUsd(0.02) }
     const [first] = plan([{ ...BLOCK, ...beside }, CHEAP]).placements
     expect(first).toMatchObject({ offer: { type: 'block' }, costMicroUsd: 20_000, extraCostMicroUsd: 20_000 })
-    expect(first!.reasons[0]).toBe('paid up front, but for $0.02/h for disk and address, about $0.02 in 1h')
+    expect(first!.reasons[0]).toBe('paid up front, except $0.02/h for disk and address, about $0.02 in 1h')
     expect(summaryOf(first!)).toBe('here reserved, block in a, paid, $0.02/h')
   })
 

@@ -46,7 +46,7 @@ describe('a store in another Region', () => {
     // Four at their intervals and one at the end: 50 GB at $0.02.
     expect(placements[0]).toMatchObject({ transferMicroUsd: microUsd(1), costMicroUsd: microUsd(3) })
     expect(placements[0]!.reasons.join('; ')).toContain(
-      'of that $1.00 for about 50 GB to and from the store in us-east-1, at $0.02 a GB',
+      'including $1.00 for about 50 GB to and from the store in us-east-1, at $0.02 per GB',
     )
   })
 
@@ -57,16 +57,16 @@ describe('a store in another Region', () => {
         '; ',
       )
     expect(words('live')).toMatch(/at \$0\.02 a GB;/)
-    expect(words('static')).toContain('at $0.02 a GB (assumed: the price list did not say)')
+    expect(words('static')).toContain('at $0.02 per GB (assumed: the price list has none)')
     const unsized = { everyMs: HOUR_MS } as typeof spec.checkpoint
     expect(words('static', unsized)).toContain(
-      'costs $0.02 a GB (assumed: the price list did not say), which is not in the cost',
+      'costs $0.02 per GB (assumed: the price list has none), not included',
     )
   })
 
   it.each([
-    [[], /at \$0\.02 a GB$/],
-    [[{ source: 's3://else/where', path: 'data' }], /at \$0\.02 a GB; its inputs are not in it$/],
+    [[], /at \$0\.02 per GB$/],
+    [[{ source: 's3://else/where', path: 'data' }], /at \$0\.02 per GB; inputs not included$/],
   ])('says of inputs %j that they are not in it', (inputs, words) => {
     const { reasons } = plan([far()], { spec: { ...spec, inputs } }).placements[0]!
     expect(reasons.find((reason) => reason.includes('to and from the store'))).toMatch(words)
@@ -97,7 +97,7 @@ describe('a store in another Region', () => {
     const unknown = { ...spec, checkpoint: { everyMs: HOUR_MS } }
     const [best] = plan([far()], { spec: unknown }).placements
     expect(best!.transferMicroUsd).toBe(0)
-    expect(best!.reasons.join('; ')).toContain('costs $0.02 a GB, which is not in the cost')
+    expect(best!.reasons.join('; ')).toContain('costs $0.02 per GB, not included because their size is unknown')
   })
 
   it('takes its share of the budget before the machine gets the rest', () => {

@@ -92,7 +92,7 @@ describe('an image in a registry that asks for a login', () => {
   test('ends the job where the secret is wrong, and the words say what to do', async () => {
     await submit('job-wrong', `${REGISTRY}/team/train:1`, loginWith('WRONG_TOKEN'))
     const view = await d.ended('job-wrong')
-    await expectEnd(view, 'auth', /unauthorized.*give image_login a user and a token that may read it/s)
+    await expectEnd(view, 'auth', /unauthorized.*set image_login to a user and a token with read access/s)
     expect(JSON.stringify([view, await d.client.records('job-wrong')])).not.toContain('sesame')
   })
 
@@ -128,7 +128,7 @@ describe('an image', () => {
     const paused = await d.see(id, ({ attempts }) => attempts.length === 2)
     expect(paused).toMatchObject({ state: 'provisioning', reason: 'unreachable' })
     expect(paused.message).toMatch(
-      /the registry of open\.example\.com\/train:1 does not give it.*refused.*Look whether it answers/s,
+      /the registry of open\.example\.com\/train:1 does not give it.*refused.*Check that it answers/s,
     )
     expect(paused.attempts[0]!.reason).toMatch(/^transient: /)
     expect(d.machinesOf(id).map(({ state }) => state)).not.toContain('running')

@@ -110,7 +110,7 @@ describe('a whole job', () => {
       const id = await d.submit({ id: 'job-quota', isInterruptible: false })
       expect(await d.ended(id)).toMatchObject({
         ...{ state: 'failed', reason: 'quota' },
-        message: expect.stringMatching(/quota L-1216C47A.*Have the limit raised/),
+        message: expect.stringMatching(/quota L-1216C47A.*Request a higher quota/),
       })
       expect(d.machinesOf(id)).toEqual([])
     })

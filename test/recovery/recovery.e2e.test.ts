@@ -207,7 +207,7 @@ describe('a machine', () => {
       const view = await d.ended(id)
       expect(view).toMatchObject({ state: 'failed', reason: 'auth', attemptsTotal: 1 })
       expect(view.message).toMatch(
-        /not authorized to perform: ecr:GetAuthorizationToken.*the role of the machine, which needs AmazonEC2ContainerRegistryReadOnly/s,
+        /not authorized to perform: ecr:GetAuthorizationToken.*AmazonEC2ContainerRegistryReadOnly/s,
       )
     },
   )

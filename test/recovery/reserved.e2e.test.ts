@@ -45,7 +45,7 @@ describe('a job in a Capacity Block', () => {
       capacityType: 'reserved',
       realised: { capacityType: 'reserved', reservationId: block.id, priceMicroUsdPerHour: BESIDE },
     })
-    expect(running.placementReasons.join()).toMatch(/paid up front.*1 of 1 free.*can be used until/)
+    expect(running.placementReasons.join()).toMatch(/paid up front.*1 of 1 free.*reservation ends at/)
     const view = await d.ended(id)
     expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
     const [first, second] = view.attempts

@@ -119,13 +119,13 @@ describe('a bad value', () => {
   it.each<[Environment, RegExp]>([
     [{ CRUCIBLE_LEASE: '90' }, /^CRUCIBLE_LEASE is "90": add its unit: 90s, 90m, 90h or 90d$/],
     [{ CRUCIBLE_DRAIN: 'soon' }, /^CRUCIBLE_DRAIN is "soon": write days, hours, minutes and seconds .*90s/],
-    [{ CRUCIBLE_BEAT: '0s' }, /^CRUCIBLE_BEAT is "0s": write more than nothing, such as 5s$/],
+    [{ CRUCIBLE_BEAT: '0s' }, /^CRUCIBLE_BEAT is "0s": write a positive duration, such as 5s$/],
     [
       { CRUCIBLE_BEAT: '2m', CRUCIBLE_LEASE: '6m' },
       /^CRUCIBLE_LEASE must be more than three times CRUCIBLE_BEAT/,
     ],
     [{ CRUCIBLE_BACKENDS: 'moon' }, /^CRUCIBLE_BACKENDS names "moon": there are local, ec2$/],
-    [{ CRUCIBLE_BACKENDS: ' , ' }, /^CRUCIBLE_BACKENDS is empty: name at least one, such as local$/],
+    [{ CRUCIBLE_BACKENDS: ' , ' }, /^CRUCIBLE_BACKENDS is empty: list at least one, such as local$/],
     [
       { CRUCIBLE_GRANT_ROLE: 'crucible-grant' },
       /^CRUCIBLE_GRANT_ROLE is "crucible-grant": write the ARN of a role, such as arn:aws:iam::/,
@@ -139,7 +139,7 @@ describe('a bad value', () => {
         ...{ CRUCIBLE_GRANT_ROLE: ROLE, CRUCIBLE_GRANT_ACCESS_KEY_ID: 'AKIA' },
         CRUCIBLE_GRANT_SECRET_ACCESS_KEY: 's',
       },
-      /^CRUCIBLE_GRANT_ROLE and CRUCIBLE_GRANT_ACCESS_KEY_ID are both set: keep the keys only where/,
+      /^CRUCIBLE_GRANT_ROLE and CRUCIBLE_GRANT_ACCESS_KEY_ID are both set: keep the keys only if/,
     ],
     [
       { CRUCIBLE_GRANT_CREDENTIALS_FILE: '/nowhere/credentials' },
@@ -156,7 +156,7 @@ describe('a bad value', () => {
       /^TEMPORAL_ADDRESS is .*: write host:port, such as localhost:7233$/,
     ],
     [{ TEMPORAL_ADDRESS: 'a b' }, /^TEMPORAL_ADDRESS is "a b": write host:port/],
-    [{ TEMPORAL_PROFILE: 'nobody' }, /nobody.*mend the TEMPORAL_\* variables or the temporal.toml/],
+    [{ TEMPORAL_PROFILE: 'nobody' }, /nobody.*correct the TEMPORAL_\* variables or temporal.toml/],
   ])('is named, with what to write instead: %j', (over, message) => {
     const problems = problemsOf(over)
     expect(problems).toHaveLength(1)

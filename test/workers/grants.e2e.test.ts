@@ -150,7 +150,7 @@ describe('a job whose machine gets its credentials from us', () => {
     const deployment = await Deployment.start('local', { CRUCIBLE_GRANT_ROLE: role })
     try {
       expect((await deployment.crucible.run('doctor')).stdout).toMatch(
-        /warning +grants +machines get credentials that hold for 3\ds: without workers they go on for 2\ds, not for 10m/,
+        /warning +grants +machines get credentials that are valid for 3\ds: without workers they continue for 2\ds, not for 10m/,
       )
       await outlivesItsGrants(deployment, 'job-on-grants')
     } finally {

@@ -32,11 +32,11 @@ describe('the log of workers', () => {
   it('has an attempt that lost its machine only where everything is wanted', () => {
     const meta = {
       ...{ workflowType: 'attempt', workflowId: 'job/char-lm-xm8n27/2' },
-      error: failure('The machine was taken back.', 'attempt-failed'),
+      error: failure('The machine was interrupted.', 'attempt-failed'),
     }
     expect(logged('warn', meta)).toEqual([])
     expect(logged('info', meta)).toMatchObject([
-      { msg: 'Attempt char-lm-xm8n27/2 failed: The machine was taken back.' },
+      { msg: 'Attempt char-lm-xm8n27/2 failed: The machine was interrupted.' },
     ])
   })
 

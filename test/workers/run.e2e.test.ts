@@ -106,7 +106,7 @@ describe('the workers of a process', () => {
         retry: { maximumAttempts: 1 },
       })
       await expect(answer).rejects.toMatchObject({
-        cause: { message: expect.stringMatching(/deployment dep-\S+, and the task to dep-other/) },
+        cause: { message: expect.stringMatching(/deployment dep-\S+, but the task to dep-other/) },
       })
     }
     stop.abort()
@@ -182,7 +182,7 @@ describe('the first connection', () => {
     }
     // Said once, not at every try.
     expect(warned).toMatchObject([
-      { msg: 'no answer of a Temporal server yet; trying on', address: first.address },
+      { msg: 'the Temporal server does not answer yet; retrying', address: first.address },
     ])
   })
 

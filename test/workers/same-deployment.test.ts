@@ -42,7 +42,7 @@ describe('a worker', () => {
     const next = async (): Promise<void> => void (isRun = true)
     const refusal = await executed(args, next)
     expect(refusal).toMatchObject({ type: 'transient', nonRetryable: false, nextRetryDelay: 10_000 })
-    expect((refusal as Error).message).toMatch(/belongs to deployment dep-mine, and the task to dep-other/)
+    expect((refusal as Error).message).toMatch(/belongs to deployment dep-mine, but the task to dep-other/)
     expect(isRun).toBe(false)
   })
 

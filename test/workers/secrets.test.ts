@@ -98,7 +98,7 @@ describe("a job's secrets", () => {
     const error = await desk.handOver(ORDER).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(BackendError)
     expect(error).toMatchObject({
-      failure: { class: 'auth', hint: `Give both the same CRUCIBLE_SECRET_KEY_FILE (here: ${keyFile}).` },
+      failure: { class: 'auth', hint: `Set both to the same CRUCIBLE_SECRET_KEY_FILE (here: ${keyFile}).` },
     })
     expect(await sealedOf(2)).toBeUndefined()
   })

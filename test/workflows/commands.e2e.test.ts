@@ -200,8 +200,8 @@ describe('what the owner can tell a job', () => {
           () => 'accepted',
           (error: { cause?: Error }) => error.cause?.message ?? '',
         )
-      expect(await refused('extend', {})).toMatch('Give a new deadline or a new budget')
-      expect(await refused('extend', { deadlineAtMs: Date.now() - 1_000 })).toMatch('has passed already')
+      expect(await refused('extend', {})).toMatch('Set a new deadline or a new budget')
+      expect(await refused('extend', { deadlineAtMs: Date.now() - 1_000 })).toMatch('has already passed')
       // No time would be left to save and stop.
       const { drainMs, powerOffMs } = QUICK
       expect(await refused('extend', { deadlineAtMs: Date.now() + drainMs + powerOffMs })).toMatch('too soon')
@@ -240,7 +240,7 @@ describe('what the owner can tell a job', () => {
         cause: { message: 'Attempt 2 does not run.' },
       })
       expect(await interrupt(1, 1_000)).toEqual({
-        message: 'The machine of attempt 1 has been told that it ends in 1s.',
+        message: 'The machine of attempt 1 got notice that it ends in 1s.',
       })
       await eventually(async () => {
         const { attempts } = await statusOf(job)

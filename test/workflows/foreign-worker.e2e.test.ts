@@ -24,7 +24,7 @@ function strayWorkers({ namespace, world }: Deployment): { workers: ControlPlane
   return { workers: new ControlPlane(at, namespace, { ...ground, deployment: 'dep-stray' }), store }
 }
 
-const REFUSED = new RegExp(`belongs to deployment dep-stray, and the task to ${DEPLOYMENT_ID}`)
+const REFUSED = new RegExp(`belongs to deployment dep-stray, but the task to ${DEPLOYMENT_ID}`)
 
 async function isRefused({ client }: Deployment, workflowId: string): Promise<boolean> {
   const found = await client.workflow.getHandle(workflowId).describe()

@@ -128,8 +128,8 @@ describe("the job's page in the Temporal UI", () => {
       const status = await statusOf(job)
       expect(page.currentDetails).toContain('**running** (under-way): Attempt 1 is under way.')
       const reasons = status.placementReasons.join('; ').replace(/\$[\d.]+/g, (amount) => `\`${amount}\``)
-      expect(page.currentDetails).toContain(`**Why here:** ${reasons}`)
-      expect(page.currentDetails).toContain('\n1. **under way** on scripted spot\n')
+      expect(page.currentDetails).toContain(`**Chosen because:** ${reasons}`)
+      expect(page.currentDetails).toContain('\n1. **in progress** on scripted spot\n')
       const ofAttempt = await attemptPage(job)
       expect(ofAttempt).toMatch(/^\*\*running\*\*/)
       expect(ofAttempt).toContain('- got: spot v100 a')
@@ -200,7 +200,7 @@ describe('a command at the wrong moment', () => {
     inWorld({ wares: [{ ...SPOT, stock: 0 }] }, async (deployment) => {
       const job = await deployment.submit()
       await forReason(job, 'waiting-for-capacity')
-      expect(await refusal(job, 'migrate')).toBe('There is nothing to move: the job is pending.')
+      expect(await refusal(job, 'migrate')).toBe('Nothing to move: the job is pending.')
     }),
   )
 
@@ -215,7 +215,7 @@ describe('a command at the wrong moment', () => {
         await inState(job, 'stopping')
         expect(await refusal(job, 'migrate')).toBe('The job is being stopped and cannot be moved.')
         const later = { deadlineAtMs: Date.now() + 600_000 }
-        expect(await refusal(job, 'extend', later)).toContain('submit a new one from it')
+        expect(await refusal(job, 'extend', later)).toContain('continue it as a new job')
         // In a hurry it may still be.
         expect(await refusal(job, 'cancelNow')).toBe('accepted')
         await expect(job.result()).rejects.toThrow()

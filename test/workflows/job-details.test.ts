@@ -29,7 +29,7 @@ const linesOf = (status: Partial<JobStatus>): string[] => jobDetails({ ...STATUS
 describe("a job's page in the Temporal UI", () => {
   it('has the command that goes on where a job stopped, once it is over and not done', () => {
     const checkpoint = { id: '000000000040-2', step: 40, attempt: 2 }
-    const wanted = 'Go on from step 40: `crucible submit --from job-a`'
+    const wanted = 'Resume from step 40: `crucible submit --from job-a`'
     const ended = { state: 'failed', reason: 'deadline-reached', checkpoint } as const
     expect(linesOf(ended)).toContain(wanted)
     expect(linesOf({ ...ended, state: 'cancelled', reason: 'cancelled' })).toContain(wanted)
@@ -37,7 +37,7 @@ describe("a job's page in the Temporal UI", () => {
       'Start over: `crucible submit --from job-a --fresh`',
     )
     expect(linesOf({ ...ended, reason: 'budget-reached', budgetMicroUsd: microUsd(20) })).toContain(
-      "Go on from step 40: `crucible submit --from job-a --budget '$20.00'`",
+      "Resume from step 40: `crucible submit --from job-a --budget '$20.00'`",
     )
     for (const state of ['running', 'succeeded'] as const)
       expect(jobDetails({ ...STATUS, state, checkpoint })).not.toContain('--from')
@@ -46,7 +46,7 @@ describe("a job's page in the Temporal UI", () => {
   it('has every amount as code: what stands between two dollar signs would be a formula', () => {
     const page = jobDetails({
       ...STATUS,
-      message: 'The budget $2.00 is not above the $2.50 spent already.',
+      message: 'The budget $2.00 is not more than the $2.50 already spent.',
       placementReasons: ['$0.12/h, about $0.000734 in 21s'],
       budgetMicroUsd: microUsd(2),
       spentMicroUsd: microUsd(2.5),
@@ -70,7 +70,7 @@ describe("a job's page in the Temporal UI", () => {
   })
 
   it('lists the attempts by their numbers, since the UI knows no tables', () => {
-    const lost = { state: 'interrupted', reason: 'interrupted: The machine was taken back.' } as const
+    const lost = { state: 'interrupted', reason: 'interrupted: The machine was interrupted.' } as const
     const lines = linesOf({
       attempts: [
         attemptOf(1, { ...ENDED, ...lost, stepsLost: 5 }),
@@ -80,10 +80,10 @@ describe("a job's page in the Temporal UI", () => {
       ],
     })
     expect(lines.filter((line) => /^\d+\. /.test(line))).toEqual([
-      '1. **interrupted** on scripted spot v100, 1m 30s, `$0.01`, 5 steps lost: The machine was taken back.',
+      '1. **interrupted** on scripted spot v100, 1m 30s, `$0.01`, 5 steps lost: The machine was interrupted.',
       '2. **stopped** on scripted spot v100, 1m 30s, `$0.01`: migrated',
       '3. **succeeded** on scripted spot v100, asked for on-demand, 1m 30s, `$0.01`',
-      '4. **under way** on scripted spot',
+      '4. **in progress** on scripted spot',
     ])
     expect(lines.join('\n')).not.toContain('|')
   })
@@ -96,7 +96,7 @@ describe("a job's page in the Temporal UI", () => {
 
   it('says why it is where it is, for as long as it is anywhere', () => {
     const placementReasons = ['costs nothing', '8 cpus']
-    const why = '**Why here:** costs nothing; 8 cpus'
+    const why = '**Chosen because:** costs nothing; 8 cpus'
     expect(linesOf({ placementReasons })).toContain(why)
     expect(linesOf({ placementReasons, state: 'succeeded', reason: 'completed' })).not.toContain(why)
   })

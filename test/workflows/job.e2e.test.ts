@@ -109,7 +109,7 @@ describe('a job that loses its machine', () => {
         deployment.world.machineOf('job-test-1')!.interrupt(0)
         await atStep(deployment, 1, 2)
         expect((await statusOf(job)).placementReasons).toContainEqual(
-          'passed over scripted/spot/v100/a, where this job lately lost a machine',
+          'skipped scripted/spot/v100/a, where this job recently lost a machine',
         )
         deployment.world.machineOf('job-test-2')!.interrupt(0)
         expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 3 })
@@ -161,7 +161,7 @@ describe('a job that loses its machine', () => {
       const job = await deployment.submit()
       expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 2 })
       const [first, second] = (await statusOf(job)).attempts
-      expect(first).toMatchObject({ state: 'interrupted', reason: expect.stringContaining('said nothing') })
+      expect(first).toMatchObject({ state: 'interrupted', reason: expect.stringContaining('has been silent') })
       expect(second!.restoredFrom?.step).toBe(30)
       const [old, fresh] = deployment.world.machines
       expect(old!.endedAtMs!).toBeLessThanOrEqual(fresh!.handle.launchedAtMs)

@@ -85,7 +85,7 @@ describe('a launch', () => {
     expect(await launch(INPUT)).toEqual({ kind: 'untouched', settlement })
     expect(told).toMatchObject({
       recordSeq: INPUT.settleSeq,
-      end: { failure: { class: 'capacity', hint: 'Start one: crucible worker here.' } },
+      end: { failure: { class: 'capacity', hint: 'Start one: `crucible worker here`.' } },
     })
     expect(asked).toEqual(['launch', 'withdraw'])
   })

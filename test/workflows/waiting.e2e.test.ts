@@ -17,7 +17,7 @@ const inWorld = worldsOn(() => at)
 
 const ONE = { wares: [{ ...SPOT, stock: 1 }] }
 
-describe('jobs with equal wishes', () => {
+describe('jobs with equal requests', () => {
   it('take the slots of this machine oldest first, and lose no attempt to a race', async () => {
     const { jobs, overtaken, attempts } = await runQueue(at, 12, 1_000)
     expect(jobs.map(({ state }) => state)).toEqual(jobs.map(() => 'succeeded'))

@@ -6,16 +6,16 @@ import { formatDuration } from '../../../core/time'
 import type { Progress } from '../temporal/progress'
 import type { GoBuild } from './program'
 
-/** The first Go that fetches by itself the newer one which the module asks for. */
+/** The first Go version that downloads the newer toolchain that a module requires. */
 const MIN_GO = '1.21'
 
-/** Six minutes on two cores from nothing; a slow machine with a slow network gets five times that. */
+/** A clean build takes six minutes on two cores; a slow machine with a slow network gets five times that. */
 const BUILD_LIMIT_MS = 30 * 60_000
 const UPDATE_EVERY_MS = 1_000
 const KEPT_LINES = 15
 
 export interface BuildOptions {
-  /** The `go` to use, and what it needs to know: PATH, HOME, its caches and proxies. */
+  /** The `go` to use, and the environment it needs: PATH, HOME, its caches and proxies. */
   env: NodeJS.ProcessEnv
   progress: Progress
   signal?: AbortSignal | undefined
@@ -37,7 +37,7 @@ export async function buildFromModule(
   options: BuildOptions,
 ): Promise<void> {
   await checkGo(options)
-  // Go writes beside go.mod now and then, and the package may be installed where nothing can be written.
+  // Go sometimes writes next to go.mod, and the package may be installed in a read-only folder.
   const copy = mkdtempSync(join(tmpdir(), 'crucible-build-'))
   try {
     cpSync(folder, copy, { recursive: true })
@@ -61,7 +61,7 @@ async function checkGo(options: BuildOptions): Promise<void> {
   }
 }
 
-/** Runs `go` to its end and answers what it printed; throws with its last lines when it fails. */
+/** Runs `go` to its end and returns what it printed; throws with the last lines if it fails. */
 function runGo(
   args: readonly string[],
   cwd: string,
@@ -71,7 +71,7 @@ function runGo(
   return new Promise((resolve, reject) => {
     const go = spawn('go', args, {
       cwd,
-      // The user's own flags and workspace belong to the user's own modules.
+      // The user's own flags and workspace are for the user's own modules.
       env: { ...env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' },
       stdio: ['ignore', 'pipe', 'pipe'],
       signal: AbortSignal.any([
@@ -95,7 +95,7 @@ function runGo(
     go.on('error', (error) => {
       clearInterval(tell)
       const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
-      reject(isMissing ? new Error('there is no go on PATH') : error)
+      reject(isMissing ? new Error('go is not on PATH') : error)
     })
     go.on('close', (code) => {
       clearInterval(tell)

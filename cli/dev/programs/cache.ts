@@ -19,7 +19,7 @@ import type { Program } from './program'
 /** How an executable came into the cache. */
 export type CacheOrigin = 'release' | 'go-build'
 
-/** `<name>.json` beside the executable: what was installed, so that a damaged or exchanged file is noticed. */
+/** `<name>.json` next to the executable: what was installed, to detect a damaged or replaced file. */
 interface CacheRecord {
   origin: CacheOrigin
   sha256: string
@@ -32,10 +32,10 @@ interface Versioned {
   version: string
 }
 
-/** Longer than the longest build: who waits for another's build must not give up first. */
+/** Longer than the longest build, so that a process does not give up while another one builds. */
 const INSTALL_WAIT_MS = 40 * 60_000
 
-/** Where Crucible keeps one program, of one version, for all checkouts of a user. */
+/** The cache of one version of one program, shared by all checkouts of a user. */
 export class ProgramCache<Version extends Versioned> {
   readonly #program: Program<Version>
   readonly #root: string
@@ -46,7 +46,7 @@ export class ProgramCache<Version extends Versioned> {
     this.#root = join(home, 'cache', program.name)
   }
 
-  /** Where the pinned version lies once it is installed. */
+  /** Path of the pinned version once it is installed. */
   get path(): string {
     return join(this.#root, this.#program.version, this.#program.name)
   }
@@ -57,7 +57,7 @@ export class ProgramCache<Version extends Versioned> {
 
   /**
    * The installed executable of the pinned version. Each start compares its digest with the record: times change when a home is
-   * copied or restored, and a file may be exchanged within one. What differs counts as absent and is said in `remark`.
+   * copied or restored, and a file may be replaced without changing them. A different file counts as absent; `remark` says so.
    */
   find(): { executable?: Cached<Version>; remark?: string } {
     const { path } = this
@@ -65,33 +65,33 @@ export class ProgramCache<Version extends Versioned> {
     try {
       const record = this.#readRecord()
       if (statSync(path).size !== record.sizeBytes || sha256OfFile(path) !== record.sha256) {
-        return { remark: `${path} is not what was installed there; it will be replaced` }
+        return { remark: `${path} differs from what was installed; it will be replaced` }
       }
       const told: Partial<CacheRecord> & Versioned & { modifiedAtMs?: number } = { ...record }
-      // Records of earlier versions have a time as well.
+      // Older records also hold a time.
       for (const name of ['sha256', 'sizeBytes', 'modifiedAtMs'] as const) delete told[name]
-      // What is left of the record is what the program said of itself, and its origin.
+      // The remaining fields are the program's own version data and its origin.
       return { executable: { ...(told as Cached<Version>), path } }
     } catch {
-      return { remark: `${path} has no readable record of what was installed; it will be replaced` }
+      return { remark: `${path} has no readable install record; it will be replaced` }
     }
   }
 
-  /** Whether the executable is what was installed, or `undefined` when none is. */
+  /** Whether the executable is what was installed; `undefined` without one. */
   isIntact(): boolean | undefined {
     return existsSync(this.path) ? this.find().executable !== undefined : undefined
   }
 
   /**
-   * Installs the pinned version: `produce` puts the executable at the path it is given, and gives its origin. It comes into the
-   * cache whole or not at all; of several processes one installs and the others wait for it.
+   * Installs the pinned version: `produce` writes the executable to a path and returns its origin. The executable enters the
+   * cache completely or not at all; of several processes, one installs and the others wait.
    */
   async install(
     produce: (path: string) => Promise<CacheOrigin>,
     { progress, signal }: { progress: Progress; signal?: AbortSignal | undefined },
   ): Promise<Cached<Version>> {
     const lock = await this.#lock(progress, signal)
-    // One name for all: what an interrupted installation left there is taken away by the next.
+    // One fixed name, so that the next installation removes the leftovers of an interrupted one.
     const staging = join(this.#root, 'installing')
     try {
       const present = this.find().executable
@@ -139,7 +139,7 @@ function describe(path: string, origin: CacheOrigin): CacheRecord {
 
 const BLOCK_BYTES = 4 * 2 ** 20
 
-/** In blocks, because an executable is too large for memory, and at once, because nothing goes on without it. */
+/** In blocks, because an executable is too large for memory, and synchronously, because nothing can continue without it. */
 function sha256OfFile(path: string): string {
   const hash = createHash('sha256')
   const block = Buffer.allocUnsafe(BLOCK_BYTES)

@@ -8,7 +8,7 @@ import { extract } from 'tar'
 import type { Progress } from '../temporal/progress'
 import type { Release } from './program'
 
-/** A connection that gives nothing for so long is dead; one that trickles is given up after the whole time. */
+/** A connection without data for this long is dead; a very slow one is given up after the total limit. */
 const STALL_MS = 30_000
 const WHOLE_MS = 20 * 60_000
 
@@ -17,11 +17,13 @@ export interface DownloadOptions {
   title: string
   progress: Progress
   signal?: AbortSignal | undefined
-  /** How long the connection may give nothing. */
+  /** Longest time without data. */
   stallMs?: number
 }
 
-/** Downloads a release, checks its digest, and puts its executable at `path`. Throws, leaving nothing, when any of it fails. */
+/**
+ * Downloads a release, checks its digest, and puts its executable at `path`. Throws if any step fails, and leaves nothing behind.
+ */
 export async function downloadRelease(
   release: Release,
   path: string,
@@ -33,12 +35,12 @@ export async function downloadRelease(
     const sha256 = await fetchTo(archive, release.url, options)
     if (sha256 !== release.sha256) {
       throw new Error(
-        `${release.url} has SHA-256 ${sha256}, but the release has ${release.sha256}; it was not installed`,
+        `${release.url} has SHA-256 ${sha256}, but ${release.sha256} was expected; it was not installed`,
       )
     }
     await extract({ file: archive, cwd: directory, filter: (name) => name === release.file, strict: true })
     const executable = join(directory, release.file)
-    if (!existsSync(executable)) throw new Error(`${release.url} holds no file "${release.file}"`)
+    if (!existsSync(executable)) throw new Error(`${release.url} does not contain a file "${release.file}"`)
     await chmod(executable, 0o755)
     await rename(executable, path)
   } finally {
@@ -46,7 +48,7 @@ export async function downloadRelease(
   }
 }
 
-/** Writes what the URL gives to a file and answers its SHA-256. */
+/** Writes the response to a file and returns its SHA-256. */
 async function fetchTo(
   path: string,
   url: string,
@@ -54,7 +56,7 @@ async function fetchTo(
 ): Promise<string> {
   const stall = new AbortController()
   const timer = setTimeout(
-    () => stall.abort(new Error(`${url} gave nothing for too long`)),
+    () => stall.abort(new Error(`${url} sent no data for too long`)),
     stallMs ?? STALL_MS,
   )
   const signals = [stall.signal, AbortSignal.timeout(WHOLE_MS), ...(signal === undefined ? [] : [signal])]

@@ -10,9 +10,9 @@ import type { Program } from './program'
 export interface ObtainOptions {
   /** Crucible's home directory; executables are cached below it. */
   home: string
-  /** PATH, and what `go` needs. */
+  /** PATH, and the variables that `go` needs. */
   env: NodeJS.ProcessEnv
-  /** The variable that names an executable to use and no other. */
+  /** The variable that names the only executable to use. */
   variable: string
   progress: Progress
   signal?: AbortSignal | undefined
@@ -20,7 +20,7 @@ export interface ObtainOptions {
 
 /**
  * An executable of the program: named by the variable, on PATH, in our cache, the official release, or built from its Go module.
- * What the variable names is used or an error. Throws, with every way that was tried, when none leads to one.
+ * An unusable executable in the variable is an error. Throws with every way that was tried if none works.
  */
 export async function obtain<Version extends { version: string }>(
   program: Program<Version>,
@@ -32,7 +32,7 @@ export async function obtain<Version extends { version: string }>(
     const path = resolve(named)
     await program.askVersion(path).catch((error: unknown) => {
       throw new Error(
-        `${variable} names ${path}, which cannot be used: ${messageOf(error)}. Correct it, or unset it to let Crucible get one.`,
+        `${variable} names ${path}, which cannot be used: ${messageOf(error)}. Correct it, or unset it so that Crucible installs one.`,
         { cause: error },
       )
     })
@@ -43,16 +43,16 @@ export async function obtain<Version extends { version: string }>(
     try {
       const { version } = await program.askVersion(path)
       if (isAtLeast(version, program.version)) return path
-      tried.push(`${path} is ${version}, and ${program.version} or newer is needed`)
+      tried.push(`${path} is ${version}, but ${program.version} or newer is required`)
     } catch (error) {
       tried.push(`${path} cannot be used: ${messageOf(error)}`)
     }
   }
-  if (tried.length === 0) tried.push(`there is no ${program.name} on PATH`)
+  if (tried.length === 0) tried.push(`${program.name} is not on PATH`)
   const cache = new ProgramCache(program, options.home)
   const { executable, remark } = cache.find()
   if (executable !== undefined) return executable.path
-  tried.push(remark ?? `there is none in the cache at ${cache.path}`)
+  tried.push(remark ?? `the cache at ${cache.path} is empty`)
   try {
     return (await cache.install((path) => produce(program, path, { ...options, tried }), options)).path
   } catch (error) {
@@ -88,7 +88,7 @@ async function produce<Version extends { version: string }>(
   return 'go-build'
 }
 
-/** By the numbers of two versions; what follows them (`-rc.1`) does not count. */
+/** Compares the numbers of two versions and ignores suffixes (`-rc.1`). */
 function isAtLeast(version: string, wanted: string): boolean {
   const [have, need] = [version, wanted].map((text) =>
     text.split('.').map((part) => Number.parseInt(part, 10)),
@@ -109,6 +109,6 @@ function notFound<Version extends { version: string }>(
     '  - go online and run this again: the release is downloaded once and kept',
     `  - put ${name} ${version} or newer on PATH, or name it in ${variable}`,
     '  - install Go 1.21 or newer (https://go.dev/dl): it is then built here',
-    `  - if ${home} cannot be written, set CRUCIBLE_HOME to a directory that can`,
+    `  - if ${home} is not writable, set CRUCIBLE_HOME to a writable directory`,
   ].join('\n')
 }

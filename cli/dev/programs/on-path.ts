@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
 
-/** The files of a name that PATH offers for execution, in its order. */
+/** The executable files with a name on PATH, in its order. */
 export function onPath(name: string, env: NodeJS.ProcessEnv): string[] {
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
   return [...new Set(folders)].map((folder) => resolve(folder, name)).filter(isExecutableFile)

@@ -1,14 +1,14 @@
-/** A program that Crucible needs on a developer's machine and gets there by itself: what it is, and where to have it from. */
+/** A program that Crucible needs on a developer's machine and installs if necessary: what it is, and its sources. */
 export interface Program<Version extends { version: string }> {
   /** The executable's name, and that of its folder in the cache and in `tools/`. */
   name: string
   /** For people: `Temporal server`. */
   title: string
-  /** The version that is installed when none is found; `tools/<name>/go.mod` names the same. */
+  /** The version to install when none is found; `tools/<name>/go.mod` names the same. */
   version: string
-  /** Asks an executable what it is. Throws when it cannot be run or is something else. */
+  /** Asks an executable for its version. Throws if it cannot run or is something else. */
   askVersion(path: string): Promise<Version>
-  /** The official release for a platform in the words of `process.platform` and `process.arch`, where there is one. */
+  /** The official release for a platform, as `process.platform` and `process.arch` name it; `undefined` without one. */
   releaseFor(platform: string, arch: string): Release | undefined
   /** How it is built from the Go module in `tools/<name>`. */
   build: GoBuild
@@ -18,12 +18,12 @@ export interface Release {
   url: string
   /** Of the archive, as published with the release. */
   sha256: string
-  /** Where in the archive the executable is. */
+  /** Path of the executable in the archive. */
   file: string
 }
 
 export interface GoBuild {
   package: string
-  /** For Go's linker, beside `-s -w`. */
+  /** For Go's linker, in addition to `-s -w`. */
   linkerFlags: string
 }

@@ -2,22 +2,22 @@ import { Connection } from '@temporalio/client'
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
 import { messageOf, TemporalServerError } from './errors'
 
-/** A Temporal server that somebody else runs. */
+/** An external Temporal server. */
 export interface TemporalAddress {
   kind: 'address'
   /** `host:port` */
   address: string
   namespace: string
-  /** Address, TLS, API key and metadata as every Temporal SDK takes them. */
+  /** Address, TLS, API key and metadata in the form of every Temporal SDK. */
   connectionOptions: ClientConnectConfig['connectionOptions']
 }
 
-/** A server across the world answers within this; one that does not is not there. */
+/** A server on the other side of the world answers within this time; a slower one counts as down. */
 const ANSWER_TIMEOUT_MS = 3_000
 
 /**
- * The server that the environment names, by `TEMPORAL_ADDRESS` or by a profile of `temporal.toml`, exactly as Temporal's own
- * tools read them; `undefined` when it names none.
+ * The server that the environment names, by `TEMPORAL_ADDRESS` or by a profile of `temporal.toml`, read exactly as Temporal's own
+ * tools do; `undefined` if it names none.
  */
 export function addressFrom(env: NodeJS.ProcessEnv): TemporalAddress | undefined {
   try {
@@ -29,13 +29,13 @@ export function addressFrom(env: NodeJS.ProcessEnv): TemporalAddress | undefined
     throw new TemporalServerError(
       'configuration',
       `The Temporal configuration of the environment cannot be read: ${messageOf(error)}. ` +
-        'Mend the TEMPORAL_* variables or the temporal.toml they name, or unset them to use a server on this machine.',
+        'Correct the TEMPORAL_* variables or temporal.toml, or unset them to use a server on this machine.',
       { cause: error },
     )
   }
 }
 
-/** Throws unless a Temporal server answers there. */
+/** Throws unless a Temporal server answers at the address. */
 export async function checkAnswers({ address, connectionOptions }: TemporalAddress): Promise<void> {
   try {
     const { tls, apiKey, metadata } = connectionOptions

@@ -6,22 +6,22 @@ import type { TemporalVersion } from './version'
 export type { CacheOrigin } from '../programs/cache'
 export type CachedExecutable = Cached<TemporalVersion>
 
-/** Where the pinned version lies once it is installed. */
+/** Path of the pinned version once it is installed. */
 export function cachedPath(home: string): string {
   return new ProgramCache(TEMPORAL, home).path
 }
 
-/** The installed executable; what is not as it was installed counts as absent and is said in `remark`. */
+/** The installed executable; one that differs from what was installed counts as absent, and `remark` says so. */
 export function findCached(home: string): { executable?: CachedExecutable; remark?: string } {
   return new ProgramCache(TEMPORAL, home).find()
 }
 
-/** Whether the whole executable is as it was installed; `undefined` when none is. */
+/** Whether the whole executable is unchanged since installation; `undefined` without one. */
 export async function isCacheIntact(home: string): Promise<boolean | undefined> {
   return new ProgramCache(TEMPORAL, home).isIntact()
 }
 
-/** Installs what `produce` puts at the path it is given. */
+/** Installs what `produce` writes to the path it is given. */
 export async function installIntoCache(
   home: string,
   produce: (path: string) => Promise<CacheOrigin>,

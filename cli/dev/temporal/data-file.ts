@@ -6,7 +6,7 @@ import { acquireLock, type Lock, type LockEntry } from './lock'
 import { isAlive } from './process-identity'
 import { versionNumbers, type TemporalVersion } from './version'
 
-/** What the owner of a data file tells those who come later; nothing as long as it does not know its ports. */
+/** What the owner of a data file publishes for later processes; empty until it knows its ports. */
 export interface DataFileInfo {
   address?: string
   uiUrl?: string
@@ -14,14 +14,14 @@ export interface DataFileInfo {
 
 export type DataFileLock = Lock<DataFileInfo>
 
-/** The server of a dead owner ends within its grace; a few seconds more for a busy machine. */
+/** The server of a dead owner ends within its grace period; a few seconds more for a busy machine. */
 const ORPHAN_WAIT_MS = (GRACE_SECONDS + 5) * 1_000
 
 function versionPath(path: string): string {
   return `${path}.version.json`
 }
 
-/** Takes the data file for one dev server, or throws `in-use` naming the one that has it. */
+/** Takes the data file for one dev server, or throws `in-use` with the current owner. */
 export async function lockDataFile(path: string, signal?: AbortSignal): Promise<DataFileLock> {
   const acquire = (waitMs: number): ReturnType<typeof acquireLock<DataFileInfo>> =>
     acquireLock<DataFileInfo>(`${path}.lock`, { info: {}, waitMs, signal }).catch((error: unknown) => {
@@ -40,7 +40,7 @@ function notWritable(path: string, error: unknown): unknown {
   return new TemporalServerError(
     'data-file',
     `The Temporal server cannot keep its data in ${dirname(path)}: ${messageOf(error)}. ` +
-      'Make that directory writable, make room, or choose another home with CRUCIBLE_HOME.',
+      'Make that directory writable, free some space, or choose another home with CRUCIBLE_HOME.',
     { cause: error },
   )
 }
@@ -49,10 +49,10 @@ function inUse(path: string, { processes, info }: LockEntry<DataFileInfo>): Temp
   const { pid } = processes.find(isAlive) ?? processes[0]!
   const [where, use] =
     info.address === undefined
-      ? ['it is just starting', 'Wait for it']
+      ? ['it is still starting', 'Wait for it']
       : [
           `it answers at ${info.address}, its Web UI is ${info.uiUrl}`,
-          `Use that one (TEMPORAL_ADDRESS=${info.address})`,
+          `Use it (TEMPORAL_ADDRESS=${info.address})`,
         ]
   return new TemporalServerError(
     'in-use',
@@ -62,8 +62,8 @@ function inUse(path: string, { processes, info }: LockEntry<DataFileInfo>): Temp
 }
 
 /**
- * Throws `data-file` when the file was written by a server of another minor version: a dev server never migrates its file, and
- * does not notice the difference by itself.
+ * Throws `data-file` when a server of another minor version wrote the file: a dev server neither migrates its file nor notices
+ * the difference.
  */
 export function checkDataFileVersion(path: string, current: TemporalVersion): void {
   const wrote = existsSync(path) ? readVersion(path) : undefined
@@ -74,20 +74,20 @@ export function checkDataFileVersion(path: string, current: TemporalVersion): vo
   throw new TemporalServerError(
     'data-file',
     `${path} was written by Temporal server ${wrote.serverVersion} (CLI ${wrote.version}); this one is ${current.serverVersion} ` +
-      `(CLI ${current.version}), and a dev server cannot take over the file of another version. To go on with it, name a CLI ` +
+      `(CLI ${current.version}), and a dev server cannot take over the file of another version. To keep using it, name a CLI ` +
       `with server ${major}.${minor} in CRUCIBLE_TEMPORAL_CLI. ${startAfresh(path)}`,
   )
 }
 
-/** What to do when a data file is of no use, and what that costs. */
+/** How to replace an unusable data file, and what that costs. */
 export function startAfresh(path: string): string {
   return (
-    `To start afresh, move ${path} and the files beside it that begin with its name elsewhere: jobs that run lose their ` +
-    'workflow; records, logs, checkpoints and artifacts are in the object store and stay.'
+    `To start over, move ${path} and the files that share its prefix elsewhere: running jobs lose their ` +
+    'workflow; records, logs, checkpoints and artifacts stay in the object store.'
   )
 }
 
-/** Notes which version wrote the file, once it has been of use. */
+/** Records which version wrote the file, after its first successful use. */
 export function recordDataFileVersion(path: string, { version, serverVersion }: TemporalVersion): void {
   writeFileSync(versionPath(path), `${JSON.stringify({ version, serverVersion })}\n`)
 }

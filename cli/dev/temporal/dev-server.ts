@@ -6,16 +6,16 @@ import { endingNamed, type LeashedProcess } from './leash'
 import { choosePorts, LOOPBACK, type Ports, type WantedPorts } from './ports'
 import { hiddenHost, openUiDoor, type UiDoor } from './ui-door'
 
-/** Free ports are free when looked for; another program may take one before the server does. */
+/** A free port may be taken by another program before the server opens it. */
 const PORT_TRIES = 3
 
 export interface DevServerOptions extends LaunchOptions {
   /** Fixed ports, or any free ones. */
   ports?: WantedPorts
-  /** The server ended by itself and is being started again; `reason` says how it ended. */
+  /** The server ended unexpectedly and is being restarted; `reason` says how it ended. */
   onRestart?: (reason: string) => void
   restarts?: RestartPolicy
-  /** Gives up a start that has not finished. A running server is ended by `stop`. */
+  /** Aborts a start in progress. `stop` ends a running server. */
   signal?: AbortSignal
 }
 
@@ -29,8 +29,8 @@ export interface DevServer extends Omit<KeptServer, 'whenUp'> {
 }
 
 /**
- * Starts a Temporal dev server on this machine and keeps it up. Resolves when it answers for its namespace with Crucible's
- * search attributes. The server dies with this process, however this process dies.
+ * Starts a Temporal dev server on this machine and keeps it up. Resolves when it answers for its namespace with Crucible's search
+ * attributes. The server dies with this process, even if this process is killed.
  */
 export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
   const { dataFile, signal } = options
@@ -77,7 +77,7 @@ async function startOnPorts(options: DevServerOptions, lock: DataFileLock | unde
   }
 }
 
-/** The Web UI listens at a hidden place; what the user's port leads to is its door. */
+/** The Web UI listens at an internal address; a proxy serves the user's port. */
 async function choosePlaces(wanted: WantedPorts): Promise<{ ports: Ports; door: UiDoor }> {
   const { grpc, ui } = await choosePorts({ grpc: wanted.grpc })
   const uiHost = hiddenHost(process.platform)

@@ -3,9 +3,9 @@ export type TemporalServerErrorCode =
   | 'configuration'
   /** The server that the environment names does not answer. */
   | 'no-answer'
-  /** No way of finding or getting an executable worked. */
+  /** Every way to find or install an executable failed. */
   | 'not-found'
-  /** A wanted port is in use. */
+  /** A requested port is in use. */
   | 'port-taken'
   /** Another dev server has the same data file open. */
   | 'in-use'
@@ -14,7 +14,7 @@ export type TemporalServerErrorCode =
   /** The server ended, or never answered, before it was ready. */
   | 'start-failed'
 
-/** What every function here throws for what a person can mend; the message says what happened, why, and what to do. */
+/** Thrown by every function here for problems that a person can fix; the message says what happened, why, and what to do. */
 export class TemporalServerError extends Error {
   readonly code: TemporalServerErrorCode
 
@@ -25,7 +25,7 @@ export class TemporalServerError extends Error {
   }
 }
 
-/** The text of anything thrown; `fetch` hides what happened in its cause. */
+/** The message of anything thrown; `fetch` hides the real error in its cause. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message

@@ -3,38 +3,38 @@ import { messageOf } from './errors'
 import type { LeashedProcess } from './leash'
 
 export interface RestartPolicy {
-  /** So many within the window are tried; one more end and the server stays down. */
+  /** Restarts allowed within the window; after one more failure the server stays down. */
   limit: number
   windowMs: number
-  /** Waited before each restart. */
+  /** Wait before each restart. */
   delayMs: number
 }
 
-/** Survives a server that is killed now and then; one that cannot stay up is not restarted for ever. */
+/** Tolerates a server that is killed occasionally; a server that cannot stay up is not restarted forever. */
 const DEFAULT_RESTARTS: RestartPolicy = { limit: 5, windowMs: 10 * 60_000, delayMs: 500 }
 
 export interface Upkeep {
-  /** Starts the server anew, with the same ports and data. Rejects, with nothing left, when the signal aborts. */
+  /** Restarts the server with the same ports and data. Rejects when the signal aborts, with no process left. */
   launch: (signal: AbortSignal) => Promise<LeashedProcess>
-  /** How a server ended by itself. */
+  /** How a server ended unexpectedly. */
   endingOf: (server: LeashedProcess) => Promise<string>
-  /** The server ended by itself and is being started again; `reason` says how it ended. */
+  /** The server ended unexpectedly and is being restarted; `reason` says how it ended. */
   onRestart?: ((reason: string) => void) | undefined
   restarts?: RestartPolicy | undefined
 }
 
 export interface KeptServer {
-  /** Of the process now running; another after a restart. */
+  /** Process id of the current process; changes with a restart. */
   readonly pid: number
-  /** Resolves at once while it runs, and else when it runs again or is down for good. */
+  /** Resolves immediately while the server runs, otherwise when it runs again or is permanently down. */
   whenUp(): Promise<void>
-  /** Resolves when the server is down for good: without a text after `stop`, else with what happened. */
+  /** Resolves when the server is permanently down: without a text after `stop`, otherwise with the cause. */
   readonly ended: Promise<string | undefined>
   /** May be called more than once, and at any time. */
   stop(): Promise<void>
 }
 
-/** A server that is started again each time it ends by itself, until it is stopped. */
+/** A server that is restarted whenever it ends, until it is stopped. */
 export function keepUp(first: LeashedProcess, { launch, endingOf, onRestart, restarts }: Upkeep): KeptServer {
   const { limit, windowMs, delayMs } = restarts ?? DEFAULT_RESTARTS
   const stopping = new AbortController()
@@ -45,7 +45,7 @@ export function keepUp(first: LeashedProcess, { launch, endingOf, onRestart, res
     try {
       await sleep(delayMs, undefined, { signal: stopping.signal })
       server = await launch(stopping.signal)
-      // It may have become ready in the moment in which it was not wanted any more.
+      // It may have become ready just as it was stopped.
       if (stopping.signal.aborted) await server.stop()
       isUp()
       return await endingOf(server)
@@ -60,7 +60,7 @@ export function keepUp(first: LeashedProcess, { launch, endingOf, onRestart, res
       const nowMs = performance.now()
       endedAtMs = [...endedAtMs.filter((atMs) => nowMs - atMs < windowMs), nowMs]
       if (endedAtMs.length > limit) {
-        return `${reason}\nIt has ended ${endedAtMs.length} times in a short time and is not started again.`
+        return `${reason}\nIt ended ${endedAtMs.length} times within a short time and will not be restarted.`
       }
       const wakeThoseOfBefore = isUp
       up = new Promise((resolve) => {

@@ -8,7 +8,7 @@ import type { TemporalVersion } from './version'
 
 export const DEV_NAMESPACE = 'default'
 
-/** A server is up in a second; on a machine that is busy with everything else it may take this long. */
+/** A server is up within a second; a busy machine may take this long. */
 const READY_LIMIT_MS = 60_000
 
 export interface LaunchOptions {
@@ -17,7 +17,7 @@ export interface LaunchOptions {
   dataFile?: string | undefined
   /** For tests: lets a workflow's own clock skip the waits. */
   isTimeSkippingEnabled?: boolean | undefined
-  /** Each line that the server writes: errors, mostly. */
+  /** Receives each line that the server prints: mostly errors. */
   onOutput?: ((line: string) => void) | undefined
 }
 
@@ -26,9 +26,10 @@ export function serverArguments(
   ports: Ports,
   { dataFile, isTimeSkippingEnabled }: Omit<LaunchOptions, 'executable'>,
 ): string[] {
-  // Readers do not wait for the writer, and a commit not for the disk: after a power cut the file is sound, and a moment old.
+  // Readers do not wait for the writer, and commits do not wait for the disk: after a power failure the file is sound, but
+  // slightly old.
   const pragmas = dataFile === undefined ? [] : ['journal_mode=WAL', 'synchronous=NORMAL']
-  // The second name is that of later servers; each ignores the other's.
+  // Later servers use the second name; each server ignores the other's.
   const timeSkipping = [
     'frontend.WorkflowTimeSkippingEnabled=true',
     'system.workflowTimeSkippingEnabled=true',
@@ -37,9 +38,9 @@ export function serverArguments(
     ...['server', 'start-dev', '--ip', LOOPBACK, '--log-level', 'error'],
     ...['--port', String(ports.grpc), '--ui-port', String(ports.ui)],
     ...repeat('--ui-ip', ports.uiHost === undefined ? [] : [ports.uiHost]),
-    // The HTTP API cannot be switched off. It takes requests of web pages from any origin, so it is closed to every host.
+    // The HTTP API cannot be disabled. It accepts requests of web pages from any origin, so it is closed to every host.
     ...['--dynamic-config-value', 'frontend.httpAllowedHosts=["closed.invalid"]'],
-    // The Web UI would otherwise call out for news.
+    // The Web UI would otherwise contact a news service.
     '--ui-disable-news-fetch',
     ...repeat(
       '--search-attribute',
@@ -56,8 +57,8 @@ function repeat(flag: string, values: readonly string[]): string[] {
 }
 
 /**
- * Starts one server process. `onStarted` has its number at once; the promise resolves when the server answers for its
- * namespace, and otherwise rejects when the process has ended, with what happened.
+ * Starts one server process. `onStarted` receives its process id immediately; the promise resolves when the server answers for
+ * its namespace, and rejects with the cause when the process ends first.
  */
 export async function launchServer(
   ports: Ports,

@@ -2,16 +2,17 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Socket } from 'node:net'
 
-/** From the request to stop until a process is killed. A dev server takes about a second to close its database. */
+/** Time from the request to stop until a process is killed. A dev server takes about a second to close its database. */
 export const GRACE_SECONDS = 10
 
-/** Lines of output kept to tell why a process ended. */
+/** Lines of output kept to explain why a process ended. */
 const KEPT_LINES = 20
 
 /**
- * The shell becomes the process; a small watcher stays behind it that waits on a pipe whose other end only we hold. A word on
- * it says that the process has ended; when it closes without a word we are dead, however we died, and the watcher ends the
- * process. This needs nothing but POSIX `sh`, and the process keeps the number and the exit code that its parent sees.
+ * The shell becomes the process and leaves a small watcher behind. The watcher reads from a pipe whose other end only this
+ * process holds. A line on the pipe means that the child has ended; a pipe that closes without one means that this process died,
+ * and the watcher ends the child. This needs only POSIX `sh`, and the child keeps the process id and exit code that its parent
+ * sees.
  */
 const SCRIPT = `(
   exec >/dev/null 2>&1
@@ -29,13 +30,13 @@ export interface Exit {
   signal: NodeJS.Signals | null
 }
 
-/** A process that does not outlive us, and that a Ctrl-C at our terminal does not reach. */
+/** A child process that cannot outlive this one, and that a Ctrl-C at our terminal does not reach. */
 export interface LeashedProcess {
   pid: number
   exited: Promise<Exit>
   /** The last lines of its output. */
   output(): string
-  /** Asks it to end, and kills it after the grace; resolves when it has ended. May be called more than once. */
+  /** Asks it to end, and kills it after the grace period; resolves when it has ended. May be called more than once. */
   stop(): Promise<Exit>
 }
 
@@ -45,14 +46,17 @@ export interface LeashOptions {
   graceSeconds?: number
 }
 
-/** Starts a process on a leash. Its environment is empty but for the system's own PATH: nothing of the user's changes it. */
+/**
+ * Starts a process on a leash. Its environment holds only the system's default PATH, so that nothing in the user's environment
+ * changes it.
+ */
 export function startLeashed(
   executable: string,
   args: readonly string[],
   { onOutput, graceSeconds = GRACE_SECONDS }: LeashOptions = {},
 ): LeashedProcess {
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', String(graceSeconds), executable, ...args], {
-    // Its own session: the terminal's Ctrl-C is for us, who then stop things in their order.
+    // A separate session: the terminal's Ctrl-C reaches only this process, which then stops everything in order.
     detached: true,
     env: { PATH: '/usr/bin:/bin' },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
@@ -69,7 +73,7 @@ export function startLeashed(
   }
   const exited = new Promise<Exit>((resolve) => {
     child.once('exit', () => leash.end('ended\n'))
-    // After the last of its output, so that the reason of its end is complete.
+    // Waits for the last output, so that the reason is complete.
     child.once('close', (code, signal) => resolve({ code, signal }))
     child.once('error', (error) => {
       lines.push(error.message)
@@ -88,7 +92,7 @@ export function startLeashed(
   }
 }
 
-/** How a process ended by itself, with its last words; `name` is what it is in a sentence. */
+/** How a process ended unexpectedly, with its last output; `name` is its subject in the sentence. */
 export function endingNamed(name: string): (process: LeashedProcess) => Promise<string> {
   return async (process) => `${name} ${withOutput(describeExit(await process.exited), process.output())}`
 }
@@ -98,5 +102,5 @@ export function describeExit({ code, signal }: Exit): string {
 }
 
 export function withOutput(what: string, output: string): string {
-  return output === '' ? `${what}.` : `${what}; its last words:\n${output}`
+  return output === '' ? `${what}.` : `${what}; last output:\n${output}`
 }

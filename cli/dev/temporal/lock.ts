@@ -3,38 +3,38 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { identify, isAlive, type ProcessIdentity } from './process-identity'
 
-/** What an owner of a lock says about itself. */
+/** What the owner of a lock publishes about itself. */
 export interface LockEntry<Info> {
-  /** The lock is held as long as any of these lives. The first is the owner. */
+  /** The lock is held while any of these processes lives. The first is the owner. */
   processes: ProcessIdentity[]
   info: Info
 }
 
 export interface Lock<Info> {
-  /** Says something else about the owner, and names a process that keeps the lock held even when the owner is gone. */
+  /** Updates what the owner publishes, and adds a process that keeps the lock held after the owner is gone. */
   update(info: Info, sharedWithPid?: number): void
   release(): void
 }
 
 export interface LockOptions<Info> {
   info: Info
-  /** How long to wait for the holder; 0 answers at once, but for a short while in which two that came together part. */
+  /** How long to wait for the holder. With 0, it only waits the short time that two simultaneous claims need to separate. */
   waitMs: number
   onWait?: (holder: LockEntry<Info>) => void
   signal?: AbortSignal | undefined
 }
 
-/** Two that came together both step back; they must be given time to miss each other the next time. */
+/** After two simultaneous claims both back off, they wait random times to avoid colliding again. */
 const PARTING_MS = 1_000
 const LOOK_EVERY_MS = 50
 
-/** Tells the tries of one process apart; processes are told apart by their numbers. */
+/** Distinguishes the claims of one process; processes are distinguished by their ids. */
 let tries = 0
 
 /**
- * A lock among processes of one machine, as a directory with one file for each that wants it. Whoever sees another's living
- * file after writing its own steps back; so never two hold it, and a dead owner's file can be removed by anyone without the
- * danger of removing a living one's. Gives the holder when it was not to be had.
+ * A lock among processes of one machine: a directory with one file per claim. A claimant that sees another's live file after
+ * writing its own backs off. Two therefore never hold it, and anyone can remove a dead owner's file without the risk of removing
+ * a live one. Returns the holder if the lock is taken.
  */
 export async function acquireLock<Info>(
   directory: string,
@@ -53,7 +53,7 @@ export async function acquireLock<Info>(
     const waitedMs = performance.now() - started
     if (waitedMs >= Math.max(options.waitMs, PARTING_MS)) return { heldBy: holder }
     if (waitedMs >= PARTING_MS) options.onWait?.(holder)
-    // Unequal steps, or two that came together would meet for ever.
+    // Random intervals, because two simultaneous claims would otherwise collide forever.
     await sleep(LOOK_EVERY_MS * (1 + (process.pid % 17) / 17), undefined, { signal: options.signal })
   }
 }
@@ -85,13 +85,13 @@ function otherHolder<Info>(directory: string, own: string): LockEntry<Info> | un
   return undefined
 }
 
-/** Written aside and renamed, so that nobody reads half of it. */
+/** Written to a temporary file and renamed, so that a reader never sees half of it. */
 function write(path: string, entry: LockEntry<unknown>): void {
   writeFileSync(`${path}.new`, JSON.stringify(entry))
   renameSync(`${path}.new`, path)
 }
 
-/** The entry, or `undefined` when its owner took it away meanwhile or a power cut left it empty. */
+/** The entry, or `undefined` if its owner removed it meanwhile or a power failure left it empty. */
 function read<Info>(path: string): LockEntry<Info> | undefined {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as LockEntry<Info>

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net'
 import { TemporalServerError } from './errors'
 
-/** Only this machine reaches a dev server, which asks no caller for credentials. */
+/** A dev server asks no caller for credentials, so only this machine reaches it. */
 export const LOOPBACK = '127.0.0.1'
 
 /** The first port is for gRPC, the second for the Web UI; `undefined` takes any free one. */
@@ -13,13 +13,13 @@ export interface WantedPorts {
 export interface Ports {
   grpc: number
   ui: number
-  /** Where the Web UI listens, if not at `LOOPBACK`. */
+  /** Address of the Web UI, if not `LOOPBACK`. */
   uiHost?: string
 }
 
-/** Fixes the ports; throws `port-taken` when a wanted one is in use. */
+/** Fixes the ports; throws `port-taken` when a requested one is in use. */
 export async function choosePorts(wanted: WantedPorts): Promise<Ports> {
-  // Both stay open until both are known, or the same free one might be given twice.
+  // Both stay open until both are known; otherwise the same free port could be returned twice.
   const servers: Server[] = []
   try {
     const grpc = await listen(servers, wanted.grpc, 'gRPC')
@@ -45,8 +45,8 @@ function listen(servers: Server[], port: number | undefined, purpose: string): P
 function notUsable(port: number, purpose: string, error: NodeJS.ErrnoException): TemporalServerError {
   const message =
     error.code === 'EADDRINUSE'
-      ? `Port ${port}, wanted for Temporal's ${purpose}, is in use by another program (lsof -i :${port} tells which). ` +
-        'Stop that program or choose another port; if it is a Temporal server to be used, set TEMPORAL_ADDRESS to it.'
-      : `Port ${port}, wanted for Temporal's ${purpose}, cannot be opened: ${error.message}. Choose another port.`
+      ? `Port ${port} for Temporal's ${purpose} is in use by another program (find it with lsof -i :${port}). ` +
+        'Stop that program or choose another port; to use it as the Temporal server, set TEMPORAL_ADDRESS to it.'
+      : `Port ${port} for Temporal's ${purpose} cannot be opened: ${error.message}. Choose another port.`
   return new TemporalServerError('port-taken', message, { cause: error })
 }

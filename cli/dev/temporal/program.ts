@@ -12,7 +12,7 @@ const RELEASE_SHA256: Readonly<Record<string, string>> = {
   linux_arm64: '6c57c352d52fc3df34412376fd9ba6f74b7e3ace8e426e6cba8600156d36a145',
 }
 
-/** The Temporal CLI, which has the server in it. */
+/** The Temporal CLI, which contains the server. */
 export const TEMPORAL: Program<TemporalVersion> = {
   name: 'temporal',
   title: 'Temporal server',
@@ -25,7 +25,7 @@ export const TEMPORAL: Program<TemporalVersion> = {
   },
 }
 
-/** The release archive for a platform, in the words of `process.platform` and `process.arch`; `undefined` where there is none. */
+/** The release archive for a platform, as `process.platform` and `process.arch` name it; `undefined` without one. */
 export function releaseFor(platform: string, arch: string): Release | undefined {
   const name = `${platform}_${arch === 'x64' ? 'amd64' : arch}`
   const sha256 = RELEASE_SHA256[name]

@@ -1,12 +1,12 @@
-/** Where long steps tell how far they are. */
+/** Reports the progress of long steps. */
 export interface Progress {
-  /** A line that stays: a step began, ended, or was passed over. */
+  /** A permanent line: a step began, ended, or was skipped. */
   note(line: string): void
-  /** How far the present step is; replaced by the next one. */
+  /** Progress of the current step; replaced by the next update. */
   update(line: string): void
 }
 
-/** Without a terminal an update becomes a line of its own, so it comes only this often. */
+/** Without a terminal an update becomes a separate line, so updates are limited to one per interval. */
 const PLAIN_UPDATE_EVERY_MS = 15_000
 
 interface Output {
@@ -15,7 +15,7 @@ interface Output {
   write(text: string): unknown
 }
 
-/** Progress on a stream: one rewritten line at a terminal, now and then a plain line elsewhere. `now` is in milliseconds. */
+/** Progress on a stream: one rewritten line at a terminal, occasional plain lines elsewhere. `now` is in milliseconds. */
 export function progressOn(output: Output, now: () => number): Progress {
   let isLineOpen = false
   let updatedAtMs = now()
@@ -37,7 +37,7 @@ export function progressOn(output: Output, now: () => number): Progress {
   }
 }
 
-/** What is told when a server has ended by itself and is being started again. */
+/** The message for a server that ended unexpectedly and is being restarted. */
 export function noteRestart(progress: Progress): (reason: string) => void {
-  return (reason) => progress.note(`${reason}\nStarting it again.`)
+  return (reason) => progress.note(`${reason}\nRestarting it.`)
 }

@@ -19,14 +19,14 @@ export interface ReadyOptions {
 }
 
 /**
- * Waits until the server answers for the namespace; rejects only when `signal` aborts. A data file made by an earlier version
- * of Crucible may lack a search attribute: it is added.
+ * Waits until the server answers for the namespace; rejects only when `signal` aborts. Adds search attributes that the data file
+ * of an older version of Crucible lacks.
  */
 export async function waitUntilReady(options: ReadyOptions): Promise<void> {
   const { port, signal } = options
   for (;;) {
     signal.throwIfAborted()
-    // Asked first because a gRPC connection to a closed port takes its whole timeout to say so.
+    // Checked first because a gRPC connection to a closed port needs its whole timeout to fail.
     if ((await isOpen(port)) && (await isServing(options))) return
     await sleep(LOOK_EVERY_MS, undefined, { signal })
   }
@@ -43,14 +43,14 @@ function isOpen(port: number): Promise<boolean> {
   })
 }
 
-/** The server's own choice is a day. What is in the store outlives either. */
+/** The server's default is a day. The store outlives either. */
 const RETENTION_SECONDS = (30 * DAY_MS) / SECOND_MS
 
-/** Has the namespace keep the histories of jobs that are over for a month, also where an earlier version has made it. */
+/** Sets the retention of finished workflows to a month, also for a namespace that an older version created. */
 async function keepHistories({ workflowService }: Connection, namespace: string): Promise<void> {
   const { config } = await workflowService.describeNamespace({ namespace })
   if (Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) === RETENTION_SECONDS) return
-  // The type wants a Long; a number is encoded as one.
+  // The type is a Long, but a number is encoded correctly.
   const seconds = RETENTION_SECONDS as never
   await workflowService.updateNamespace({
     namespace,
@@ -65,7 +65,7 @@ async function isServing({ port, namespace, searchAttributes }: ReadyOptions): P
       address: `${LOOPBACK}:${port}`,
       connectTimeout: CONNECT_TIMEOUT_MS,
     })
-    // Answered only once the namespace is known to the frontend, which is a moment after the port opens.
+    // Answers only once the frontend knows the namespace, shortly after the port opens.
     await connection.workflowService.countWorkflowExecutions({ namespace, query: '' })
     const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace })
     const missing = searchAttributes.filter((name) => !(name in (customAttributes ?? {})))

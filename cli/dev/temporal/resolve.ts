@@ -15,11 +15,11 @@ import {
   type TemporalVersion,
 } from './version'
 
-/** An executable of the Temporal CLI that can be started as a dev server. */
+/** An executable of the Temporal CLI that can start a dev server. */
 export interface TemporalExecutable extends TemporalVersion {
   kind: 'executable'
   path: string
-  /** `environment`: named by CRUCIBLE_TEMPORAL_CLI. `download` and `build` have just come into the cache. */
+  /** `environment`: named by CRUCIBLE_TEMPORAL_CLI. `download` and `build` were just added to the cache. */
   source: 'environment' | 'path' | 'cache' | 'download' | 'build'
 }
 
@@ -33,11 +33,11 @@ export interface ResolveOptions {
   probes?: Partial<Probes>
 }
 
-/** The ways in which the world is asked and changed, each replaceable. A way that fails throws, saying why. */
+/** Effects on the outside, each replaceable. A failed one throws the reason. */
 export interface Probes {
   address(env: NodeJS.ProcessEnv): TemporalAddress | undefined
   checkAnswers(address: TemporalAddress): Promise<void>
-  /** The files named `temporal` that PATH offers for execution, in its order. */
+  /** The executable files named `temporal` on PATH, in its order. */
   onPath(env: NodeJS.ProcessEnv): string[]
   version(path: string): Promise<TemporalVersion>
   cached(home: string): { executable?: CachedExecutable; remark?: string }
@@ -75,7 +75,7 @@ const PROBES: Probes = {
 
 /**
  * The Temporal server to use: an address in the environment, an executable named by the environment, `temporal` on PATH, our
- * cache, the official release, a build from its Go module. What the environment names is used or an error, never passed over.
+ * cache, the official release, or a build from its Go module. A setting in the environment that cannot be used is an error.
  */
 export async function resolveTemporal(
   options: ResolveOptions,
@@ -87,7 +87,7 @@ export async function resolveTemporal(
   return address
 }
 
-/** As `resolveTemporal` for who needs a server of its own. Only the last two ways use the network. */
+/** As `resolveTemporal`, for callers that need a separate server. Only the last two ways use the network. */
 export async function resolveExecutable(options: ResolveOptions): Promise<TemporalExecutable> {
   const probes = { ...PROBES, ...options.probes }
   const tried: string[] = []
@@ -110,18 +110,18 @@ export async function resolveExecutable(options: ResolveOptions): Promise<Tempor
 
 interface Search {
   probes: Probes
-  /** A way that leads nowhere, as on most machines: told only if none does. */
+  /** A source that is missing, as on most machines: reported only if every source fails. */
   absent: (remark: string) => void
-  /** A way that should have led somewhere: told at once. */
+  /** A source that should have worked: reported immediately. */
   passOver: (remark: string) => void
 }
 
 async function named(env: NodeJS.ProcessEnv, probes: Probes): Promise<TemporalExecutable | undefined> {
   const value = env['CRUCIBLE_TEMPORAL_CLI']
   if (value === undefined || value === '') return undefined
-  // The server is started with another PATH, so what is relative is fixed here.
+  // The server starts with a different PATH, so relative paths are resolved here.
   const path = resolve(value)
-  const remedy = 'Correct CRUCIBLE_TEMPORAL_CLI, or unset it to let Crucible find or get one.'
+  const remedy = 'Correct CRUCIBLE_TEMPORAL_CLI, or unset it so that Crucible finds or installs one.'
   let version: TemporalVersion
   try {
     version = await probes.version(path)
@@ -140,7 +140,7 @@ async function fromPath(
   { probes, absent, passOver }: Search,
 ): Promise<TemporalExecutable | undefined> {
   const paths = probes.onPath(env)
-  if (paths.length === 0) absent('there is no temporal on PATH')
+  if (paths.length === 0) absent('temporal is not on PATH')
   for (const path of paths) {
     try {
       const version = await probes.version(path)
@@ -157,7 +157,7 @@ async function fromPath(
 function fromCache(home: string, { probes, absent, passOver }: Search): TemporalExecutable | undefined {
   const { executable, remark } = probes.cached(home)
   if (executable !== undefined) return asExecutable(executable, 'cache')
-  if (remark === undefined) absent(`there is none in the cache at ${cachedPath(home)}`)
+  if (remark === undefined) absent(`the cache at ${cachedPath(home)} is empty`)
   else passOver(remark)
   return undefined
 }
@@ -199,7 +199,7 @@ function asExecutable(
 }
 
 function tooOld({ version, serverVersion }: TemporalVersion): string {
-  return `its server is ${serverVersion} (CLI ${version}), and ${MIN_SERVER_VERSION} or newer is needed`
+  return `its server is ${serverVersion} (CLI ${version}), but ${MIN_SERVER_VERSION} or newer is required`
 }
 
 function notFound(home: string, tried: readonly string[]): string {
@@ -212,6 +212,6 @@ function notFound(home: string, tried: readonly string[]): string {
     '    https://github.com/temporalio/cli/releases), or name it in CRUCIBLE_TEMPORAL_CLI',
     '  - install Go 1.21 or newer (https://go.dev/dl): it is then built here',
     '  - set TEMPORAL_ADDRESS to a Temporal server that already runs',
-    `  - if ${home} cannot be written, set CRUCIBLE_HOME to a directory that can`,
+    `  - if ${home} is not writable, set CRUCIBLE_HOME to a writable directory`,
   ].join('\n')
 }

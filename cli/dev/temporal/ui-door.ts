@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { TemporalServerError } from './errors'
 import { LOOPBACK } from './ports'
 
-/** The Web UI's front door, which answers this machine's own names only. */
+/** A proxy for the Web UI that answers only to this machine's own names. */
 export interface UiDoor {
   readonly port: number
   close(): Promise<void>
@@ -16,9 +16,8 @@ export interface Place {
 }
 
 /**
- * Serves the Web UI behind it to requests that name a loopback host. The UI answers any `Host` header, so that a web page whose
- * name is made to lead to 127.0.0.1 (DNS rebinding) could use its API; and it would take requests that other pages send across
- * origins.
+ * Serves the Web UI to requests that name a loopback host. The UI itself answers any `Host` header, so a web page whose name
+ * resolves to 127.0.0.1 (DNS rebinding) could use its API; and it would accept cross-origin requests from other pages.
  *
  * @param port undefined takes any free one
  */
@@ -42,7 +41,7 @@ export async function openUiDoor(port: number | undefined, behind: Place): Promi
   }
 }
 
-/** An address that a web page cannot guess: Linux has all of 127/8, other systems only its first. */
+/** An address that a web page cannot guess: Linux has all of 127/8, other systems only its first address. */
 export function hiddenHost(platform: NodeJS.Platform): string {
   if (platform !== 'linux') return LOOPBACK
   return `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(1, 255)}`
@@ -82,6 +81,6 @@ function passOn(incoming: IncomingMessage, outgoing: ServerResponse, { host, por
 }
 
 function notOpened(port: number | undefined, error: NodeJS.ErrnoException): Error {
-  const message = `Port ${port ?? 'any'}, wanted for Temporal's Web UI, cannot be opened: ${error.message}. Choose another port.`
+  const message = `Port ${port ?? 'any'} for Temporal's Web UI cannot be opened: ${error.message}. Choose another port.`
   return new TemporalServerError('port-taken', message, { cause: error })
 }

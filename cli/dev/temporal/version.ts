@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** The Temporal CLI that is downloaded or built when none is found; `tools/temporal/go.mod` names the same. */
+/** The Temporal CLI to download or build when none is found; `tools/temporal/go.mod` names the same. */
 export const TEMPORAL_CLI_VERSION = '1.9.1'
 
 /**
@@ -10,7 +10,7 @@ export const TEMPORAL_CLI_VERSION = '1.9.1'
  */
 export const MIN_SERVER_VERSION = '1.32.0'
 
-/** A start from a cold disk reads 150 MB. */
+/** A cold start reads 150 MB from disk. */
 const VERSION_TIMEOUT_MS = 20_000
 
 /** A CLI's own version and that of the server inside it. */
@@ -19,13 +19,13 @@ export interface TemporalVersion {
   serverVersion: string
 }
 
-/** Reads what `temporal --version` prints, or `undefined` when it is not that. */
+/** Parses the output of `temporal --version`; `undefined` if it is something else. */
 export function parseTemporalVersion(text: string): TemporalVersion | undefined {
   const match = /^temporal version (\S+) \(Server (\d+\.\d+\.\d+[^,\s)]*)/m.exec(text)
   return match === null ? undefined : { version: match[1]!, serverVersion: match[2]! }
 }
 
-/** Major, minor and patch of a version; what follows them (`-rc.1`) is left out. */
+/** Major, minor and patch of a version, without suffixes (`-rc.1`). */
 export function versionNumbers(version: string): [major: number, minor: number, patch: number] {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map((part) => Number.parseInt(part, 10))
   return [major, minor, patch]
@@ -37,7 +37,7 @@ export function isServerNewEnough(serverVersion: string): boolean {
   return differs === -1 || have[differs]! > need[differs]!
 }
 
-/** Asks an executable for its version. Throws when it cannot be run or answers something else. */
+/** Asks an executable for its version. Throws if it cannot run or answers something else. */
 export async function askVersion(path: string): Promise<TemporalVersion> {
   const { stdout } = await promisify(execFile)(path, ['--version'], { timeout: VERSION_TIMEOUT_MS })
   const version = parseTemporalVersion(stdout)

@@ -9,24 +9,24 @@ import { launchVersitygw } from './launch'
 
 export interface StoreFrontPlace {
   executable: string
-  /** Where the objects are kept. */
+  /** Folder of the objects. */
   directory: string
-  /** Buckets that are there from the first; made when they are missing. */
+  /** Buckets created at the start if they are missing. */
   buckets?: readonly string[]
-  /** The server ended by itself and is being started again; `reason` says how it ended. */
+  /** The server ended unexpectedly and is being restarted; `reason` says how it ended. */
   onRestart?: (reason: string) => void
 }
 
 /**
- * The small cloud's object store: its front, with a real server of its own behind it that nobody else has keys for and that is
- * started again when it dies; until then requests wait.
+ * The small cloud's object store: its front, with a real private server behind it that is restarted when it dies; requests wait
+ * meanwhile.
  */
 export function storeFrontOver(place: StoreFrontPlace): StartFront {
   const { executable, directory, buckets = [], onRestart } = place
   return async (options) => {
     const keys = { keyId: 'behind-the-front', secret: randomBytes(16).toString('hex') }
     const { region } = options
-    // The server takes every folder there for a bucket.
+    // The server treats every folder here as a bucket.
     for (const bucket of buckets) await mkdir(join(directory, 'buckets', bucket), { recursive: true })
     const settings = { executable, directory, region, ...keys }
     const { url, port, process } = await launchVersitygw(settings)

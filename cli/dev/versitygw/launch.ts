@@ -5,22 +5,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startLeashed, type LeashedProcess } from '../temporal/leash'
 import { LOOPBACK } from '../temporal/ports'
 
-/** A server is up in a tenth of a second; on a machine that is busy with everything else it may take this long. */
+/** A server is up in a tenth of a second; a busy machine may take this long. */
 const READY_LIMIT_MS = 30_000
 const LOOK_EVERY_MS = 20
 
 export interface VersitygwOptions {
   executable: string
-  /** Buckets are folders of `<directory>/buckets`; what files cannot hold is in `<directory>/metadata`. */
+  /** Buckets are folders of `<directory>/buckets`; metadata that files cannot hold is in `<directory>/metadata`. */
   directory: string
-  /** A free one when missing. */
+  /** Any free port if missing. */
   port?: number
-  /** The one account, which may do everything. */
+  /** The only account, with full access. */
   keyId: string
   secret: string
   region: string
   onOutput?: ((line: string) => void) | undefined
-  /** Gives up a start that has not finished. */
+  /** Aborts a start in progress. */
   signal?: AbortSignal
 }
 
@@ -31,7 +31,7 @@ export interface Versitygw {
   process: LeashedProcess
 }
 
-/** Starts a real S3 server over a folder, which ends with this process. Throws, with its last words, when it does not start. */
+/** Starts a real S3 server over a folder, which ends with this process. Throws with its last output if it does not start. */
 export async function launchVersitygw(options: VersitygwOptions): Promise<Versitygw> {
   const folders = ['buckets', 'metadata'].map((name) => join(options.directory, name))
   for (const folder of folders) await mkdir(folder, { recursive: true })
@@ -42,7 +42,7 @@ export async function launchVersitygw(options: VersitygwOptions): Promise<Versit
     [
       ...['--port', `${LOOPBACK}:${port}`, '--region', options.region, '--quiet', '--keep-alive'],
       ...['--access', options.keyId, '--secret', options.secret],
-      // Extended attributes are not to be had everywhere.
+      // Extended attributes are not available everywhere.
       ...['posix', '--sidecar', metadata, buckets],
     ],
     { onOutput: options.onOutput },
@@ -55,7 +55,7 @@ export async function launchVersitygw(options: VersitygwOptions): Promise<Versit
     if (!hasEnded && !isGivenUp && performance.now() - waiting < READY_LIMIT_MS) continue
     await process.stop()
     throw new Error(
-      `The S3 server ${options.executable} did not start on port ${port}; its last words:\n${process.output()}`,
+      `The S3 server ${options.executable} did not start on port ${port}; last output:\n${process.output()}`,
     )
   }
   return { url: `http://${LOOPBACK}:${port}`, port, process }

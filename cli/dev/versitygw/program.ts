@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Program, Release } from '../programs/program'
 
-/** The S3 server that is downloaded or built when none is found; `tools/versitygw/go.mod` names the same. */
+/** The S3 server to download or build when none is found; `tools/versitygw/go.mod` names the same. */
 const VERSITYGW_VERSION = '1.8.0'
 const RELEASES_URL = 'https://github.com/versity/versitygw/releases/download'
 

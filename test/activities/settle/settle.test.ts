@@ -52,7 +52,7 @@ describe('a machine that came and went before anybody knew of it', () => {
       find: async () => ({ kind: 'absent', ended }),
       observe: async () => [{ state: 'gone', cause: 'interrupted', endedAtMs: handle.launchedAtMs + 3_000 }],
     }
-    const failure = { class: 'transient', message: 'The launch was sent, and came to nothing.' } as const
+    const failure = { class: 'transient', message: 'The launch was sent, but produced no machine.' } as const
     const end = { kind: 'failed', isLaunched: false, failure } as const
     const input = { ...inputOf({ order, handle }), handle: null, end }
     const settlement: Settlement = await perform(place.verbs({ backend }), 'settle', input)
@@ -106,7 +106,7 @@ describe('a machine whose runner left no result', () => {
     const refused = () => Promise.reject(new BackendError({ class: 'auth', message: 'no permission' }))
     const { settlement } = await settled(input, refused)
     expect(settlement.end).toEqual(silent)
-    expect(await diagnosisOf(input)).toMatchObject({ text: 'Nothing could be learned: no permission' })
+    expect(await diagnosisOf(input)).toMatchObject({ text: 'No diagnosis: no permission' })
     const other = { ...inputOf(place.launched(place.order({ jobId: 'job-b' }))), end: silent }
     await settled(other, async () => ({ text: 'x'.repeat(100_000) }))
     expect((await diagnosisOf(other))?.text.length).toBe(32_000)

@@ -92,7 +92,7 @@ describe('offers of what is reserved', () => {
     ['not paid for', { state: 'payment-failed' }],
     ['for another system', { platform: 'Windows' }],
     ['for hosts of its own', { tenancy: 'dedicated' }],
-    ['taken back at any time', { isInterruptible: true }],
+    ['can be interrupted at any time', { isInterruptible: true }],
     ['of a type that is not offered', { type: 'trn1.2xlarge' }],
   ])('are none where it is %s', async (_what, more) => {
     change(BLOCK, more)

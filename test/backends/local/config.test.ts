@@ -57,7 +57,7 @@ describe('parseLocalConfig', () => {
   it.each([
     ['yes', 'write the first and the last uid with a dash'],
     ['200000', 'write the first and the last uid with a dash'],
-    ['300000-200000', 'the first uid is above the last: write 200000-300000'],
+    ['300000-200000', 'the first uid is greater than the last: write 200000-300000'],
     ['0-99', 'uids of jobs must be from 1000 to 2147483647'],
     ['3000000000-3000000999', 'uids of jobs must be from 1000 to 2147483647'],
     ['60000-70000', 'it includes 65534, which systems use'],

@@ -128,7 +128,7 @@ describe('GPUs', () => {
     expect(indexes('GPU-aa')).toEqual([0])
     expect(indexes('')).toEqual([])
     expect(inventoryOf({ kind: 'answered', output: 'No devices were found\n' })).toEqual({ gpus: [] })
-    expect(inventoryOf({ kind: 'missing', message: 'is not there' })).toEqual({ gpus: [] })
+    expect(inventoryOf({ kind: 'missing', message: 'was not found' })).toEqual({ gpus: [] })
   })
 })
 
@@ -136,8 +136,11 @@ describe('Python', () => {
   it('that is missing or too old stands in the way, and says so before anything is made', async () => {
     await install('python-old', 'echo 3.7')
     const cases = [
-      { python: 'python-old', message: 'the runner needs Python 3.8 or newer, and `python-old` is 3.7' },
-      { python: 'no-python', message: 'the runner needs Python 3.8 or newer, and `no-python` is not there' },
+      { python: 'python-old', message: 'the runner requires Python 3.8 or newer, but `python-old` is 3.7' },
+      {
+        python: 'no-python',
+        message: 'the runner requires Python 3.8 or newer, but `no-python` was not found',
+      },
     ]
     for (const { python, message } of cases) {
       const backend = await h.reopen({ python, environment: environment() })
@@ -158,7 +161,7 @@ describe('Python', () => {
     await install('python-once', 'rm "$0"; echo 3.12')
     const backend = await h.reopen({ python: 'python-once', environment: environment() })
     const order = await h.order({ resources: { cpus: { min: 4 } } })
-    const failure = { class: 'invalid', message: expect.stringContaining('cannot be started') }
+    const failure = { class: 'invalid', message: expect.stringContaining('cannot start') }
     expect(await backend.launch(order, patiently())).toMatchObject({ kind: 'refused', failure })
     expect(await backend.list('test', patiently())).toEqual([])
     expect(await h.backend.launch(order, patiently())).toMatchObject({ kind: 'launched' })
@@ -265,7 +268,7 @@ describe('the root', () => {
     await expect(h.backend.terminate(handles[0]!, patiently())).rejects.toMatchObject({ class: 'invalid' })
     await rm(join(folder, 'machine.json'))
     expect(await h.backend.check(patiently())).toContainEqual(
-      expect.objectContaining({ message: `${folder} is no machine's directory` }),
+      expect.objectContaining({ message: `${folder} is not a machine's directory` }),
     )
   })
 })

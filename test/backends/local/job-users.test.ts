@@ -282,7 +282,7 @@ describe('a Python that only root may run', () => {
       kind: 'refused',
       failure: {
         class: 'invalid',
-        message: expect.stringMatching(/users of their own: .*venv\/python3/),
+        message: expect.stringMatching(/separate users: .*venv\/python3/),
         hint: expect.stringContaining('CRUCIBLE_LOCAL_UIDS=no'),
       },
     })

@@ -66,7 +66,7 @@ function fileOf(path: string, body: Buffer): ManifestFile {
   return { path, sizeBytes: body.length, parts: [part.toString('hex')], digest, mode: 0o644 }
 }
 
-/** The newest checkpoint of a job whose files all have the right digests; damaged ones are passed over. */
+/** The newest checkpoint of a job whose files all have the right digests; damaged ones are skipped. */
 export async function restoreNewest(
   store: ObjectStore,
   jobId: string,

@@ -172,7 +172,7 @@ describe('a dev server', () => {
     process.kill(first, 'SIGKILL')
     await until(() => server.pid !== first && identify(server.pid) !== undefined)
     process.kill(server.pid, 'SIGKILL')
-    expect(await server.ended).toMatch(/SIGKILL[^]*not started again/)
+    expect(await server.ended).toMatch(/SIGKILL[^]*will not be restarted/)
   })
 
   it('stops while it is being started again', async () => {

@@ -67,7 +67,7 @@ describe('buildFromModule', () => {
   })
 
   it('says so when there is no go', async () => {
-    await expect(build(undefined)).rejects.toThrow('there is no go on PATH')
+    await expect(build(undefined)).rejects.toThrow('go is not on PATH')
   })
 
   it('says so when go is too old to fetch the one it needs', async () => {

@@ -112,7 +112,7 @@ describe('downloadRelease', () => {
     const release = { url: `${baseUrl}/good`, sha256: '0'.repeat(64), file: 'temporal' }
     await expect(
       downloadRelease(release, join(into, 'temporal'), { title: 'server', progress }),
-    ).rejects.toThrow(/has SHA-256 [0-9a-f]{64}, but the release has 0{64}; it was not installed/)
+    ).rejects.toThrow(/has SHA-256 [0-9a-f]{64}, but 0{64} was expected; it was not installed/)
     expect(readdirSync(into)).toEqual([])
   })
 
@@ -121,12 +121,12 @@ describe('downloadRelease', () => {
     const release = { url: `${baseUrl}/strange`, sha256, file: 'temporal' }
     await expect(
       downloadRelease(release, join(into, 'temporal'), { title: 'server', progress }),
-    ).rejects.toThrow('no file "temporal"')
+    ).rejects.toThrow('does not contain a file "temporal"')
     expect(readdirSync(into)).toEqual([])
   })
 
-  it('gives up on a connection that gives nothing', async () => {
-    await expect(download('/silent', { stallMs: 100 })).rejects.toThrow('gave nothing for too long')
+  it('gives up on a connection that sends no data', async () => {
+    await expect(download('/silent', { stallMs: 100 })).rejects.toThrow('sent no data for too long')
     expect(readdirSync(into)).toEqual([])
   })
 

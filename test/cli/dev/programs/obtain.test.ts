@@ -72,7 +72,7 @@ describe('a program that is needed', () => {
     writeGo(undefined)
     const failing = get()
     await expect(failing).rejects.toThrow(/No S3 server was found, and none could be installed/)
-    await expect(failing).rejects.toThrow(/there is no versitygw on PATH/)
+    await expect(failing).rejects.toThrow(/versitygw is not on PATH/)
     await expect(failing).rejects.toThrow(/the download failed: there is no release/)
     await expect(failing).rejects.toThrow(/no network/)
     await expect(failing).rejects.toThrow(/name it in CRUCIBLE_VERSITYGW/)

@@ -50,7 +50,7 @@ describe('addressFrom', () => {
     ['a temporal.toml that is none', 'address: yaml', {}],
   ])('complains of %s and says what to do', (_what, toml, variables) => {
     const read = (): unknown => addressFrom(environment(toml, variables))
-    expect(read).toThrow(/The Temporal configuration of the environment cannot be read: .*Mend/s)
+    expect(read).toThrow(/The Temporal configuration of the environment cannot be read: .*Correct/s)
     expect(read).toThrow(expect.objectContaining({ code: 'configuration' }))
   })
 })

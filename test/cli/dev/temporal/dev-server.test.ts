@@ -27,14 +27,14 @@ function failure(script: string, options: { dataFile?: string } = {}): Promise<u
 }
 
 describe('startDevServer', () => {
-  it('tells the last words of a server that ends at once', async () => {
+  it('reports the last output of a server that ends immediately', async () => {
     expect(await failure('echo "Error: no such flag" >&2; exit 3')).toMatchObject({
       code: 'start-failed',
-      message: expect.stringMatching(/temporal ended with exit code 3; its last words:\nError: no such flag/),
+      message: expect.stringMatching(/temporal ended with exit code 3; last output:\nError: no such flag/),
     })
   })
 
-  it('tries other free ports when the server finds its own taken, but not for ever', async () => {
+  it('tries other free ports when the server finds its own taken, but not forever', async () => {
     const tries = join(folder, 'tries')
     const error = await failure(`echo "$*" >>'${tries}'; echo 'bind: address already in use' >&2; exit 1`)
     expect(error).toMatchObject({ code: 'port-taken' })
@@ -48,7 +48,7 @@ describe('startDevServer', () => {
       const dataFile = join(folder, 'data', 'temporal.db')
       expect(await failure(`echo 'Error: ${words}' >&2; exit 1`, { dataFile })).toMatchObject({
         code: 'data-file',
-        message: expect.stringMatching(/temporal\.db cannot be used\. To start afresh, move .*temporal\.db/),
+        message: expect.stringMatching(/temporal\.db cannot be used\. To start over, move .*temporal\.db/),
       })
       expect(readdirSync(`${dataFile}.lock`)).toEqual([])
     },

@@ -82,7 +82,7 @@ describe('resolveTemporal', () => {
     expect(error).toMatchObject({ code: 'not-found' })
     const { message } = error as Error
     for (const part of [
-      'no temporal on PATH',
+      'temporal is not on PATH',
       `cache at ${home}`,
       'no network',
       'no go',
@@ -117,7 +117,7 @@ describe('resolveExecutable', () => {
 
   it.each([
     ['is too old', () => Promise.resolve(old), /too old: its server is 1\.31\.2 .*unset/],
-    ['is not there', () => Promise.reject(new Error('ENOENT')), /cannot be used: ENOENT.*unset/],
+    ['was not found', () => Promise.reject(new Error('ENOENT')), /cannot be used: ENOENT.*unset/],
   ])('does not fall back from CRUCIBLE_TEMPORAL_CLI that %s', async (_what, version, message) => {
     const { options } = world(['environment', 'cache'])
     options.probes.version = version
