@@ -103,6 +103,14 @@ export default tseslint.config(
         'error',
         { object: 'process', property: 'env', message: 'Read in config.ts files only.' },
       ],
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: "BinaryExpression[left.property.name='name'][right.value=/Error$/]",
+          message:
+            'Errors are known by their codes: see isCoded in core/errors.ts, and isTemporals in client/errors.ts.',
+        },
+      ],
     },
   },
   {

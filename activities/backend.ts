@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity'
+import { CODES } from '../core/errors'
 import type { Backend } from '../backends/backend'
-import { BackendError, PLACE_TAKEN } from '../backends/errors'
+import { BackendError } from '../backends/errors'
 import type {
   BackendActivities,
   LaunchInput,
@@ -107,7 +108,7 @@ const PLACE_WAIT_MS = MINUTE_MS
 
 /** A lost race is not a failed attempt: Temporal sends the order again. */
 function throwIfPlaceTaken(outcome: LaunchOutcome): void {
-  if (outcome.kind !== 'refused' || outcome.failure.code !== PLACE_TAKEN) return
+  if (outcome.kind !== 'refused' || outcome.failure.code !== CODES.placeTaken) return
   const { scheduledTimestampMs, currentAttemptScheduledTimestampMs } = Context.current().info
   if (currentAttemptScheduledTimestampMs - scheduledTimestampMs < PLACE_WAIT_MS)
     throw new BackendError({ ...outcome.failure, class: 'transient' })

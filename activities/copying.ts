@@ -1,6 +1,7 @@
+import { CODES } from '../core/errors'
 import { BackendError } from '../backends/errors'
 import type { CopyCheckpointInput, CopyOutcome, OrchestratorActivities } from '../core/activities'
-import { byNewest, NO_CHECKPOINT, type Checkpoint, type CheckpointSource } from '../core/checkpoint'
+import { byNewest, type Checkpoint, type CheckpointSource } from '../core/checkpoint'
 import { CHECKPOINT_PARSERS, parseManifest } from '../intake/documents'
 import { goodCheckpoints } from '../storage/checkpoints'
 import { copyCheckpoint, readCopied } from '../storage/copy-checkpoint'
@@ -65,7 +66,7 @@ async function copyNewest(
   const why = damaged.length === 0 ? 'they were removed' : `damaged: ${damaged.join(', ')}`
   throw new BackendError({
     class: 'invalid',
-    code: NO_CHECKPOINT,
+    code: CODES.noCheckpoint,
     message: `${source.jobId} has no usable checkpoint left (${why}).`,
     hint: `Start over with: crucible submit --from ${source.jobId} --fresh`,
   })

@@ -1,4 +1,5 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
+import { carrying } from '../core/failure'
 
 /** Four beats fit into the heartbeat timeout of 20 s that the workflows set. */
 const BEAT_EVERY_MS = 5_000
@@ -68,8 +69,10 @@ const TIMEOUT_MAX_MS = 2 ** 31 - 1
 /** Temporal retries it on another worker: this one is shutting down. */
 export function handedOver(): ApplicationFailure {
   return ApplicationFailure.create({
-    type: 'transient',
-    message: 'The worker is shutting down; another one takes over.',
+    ...carrying({
+      class: 'transient',
+      message: 'The worker is shutting down; another one takes over.',
+    }),
     category: 'BENIGN',
   })
 }

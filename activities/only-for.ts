@@ -1,4 +1,5 @@
 import { ApplicationFailure, type Context } from '@temporalio/activity'
+import { carrying } from '../core/failure'
 import { deploymentOf, unstamped } from '../core/stamps'
 import { ELSEWHERE_MS } from './stamp-check'
 
@@ -24,10 +25,12 @@ export function onlyFor({ info: { activityType } }: Pick<Context, 'info'>, deplo
       const named = JUDGES.includes(activityType) ? undefined : (told ?? deploymentOf(args[0]))
       if (named === undefined || named === deployment) return next(input)
       throw ApplicationFailure.create({
-        type: 'transient',
-        message: `This worker belongs to deployment ${deployment}, but the task to ${named}. Stop this worker, or start it with the store of ${named}.`,
+        ...carrying({
+          class: 'transient',
+          message: `This worker belongs to deployment ${deployment}, but the task to ${named}. Stop this worker, or start it with the store of ${named}.`,
+          retryAfterMs: ELSEWHERE_MS,
+        }),
         nonRetryable: false,
-        nextRetryDelay: ELSEWHERE_MS,
       })
     },
   }

@@ -1,4 +1,5 @@
 import { ApplicationFailure, type Context } from '@temporalio/activity'
+import { carrying } from '../core/failure'
 import { activityProblem, refusalOfArguments, unstamped } from '../core/stamps'
 
 /** Delay before a task is offered again: another worker may have the right key, or the right store. */
@@ -38,6 +39,5 @@ function refusal(
   retry: { nonRetryable: true } | { nextRetryDelay: number },
 ): ApplicationFailure {
   const message = `This worker refused ${activityType}: ${problem}. Clients and workers of one deployment share one key file (CRUCIBLE_SECRET_KEY_FILE).`
-  const failure = { class: 'auth', message } as const
-  return ApplicationFailure.create({ type: failure.class, message, details: [failure], ...retry })
+  return ApplicationFailure.create({ ...carrying({ class: 'auth', message }), ...retry })
 }

@@ -1,4 +1,11 @@
-import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client'
+import {
+  ServiceError,
+  WithStartWorkflowOperation,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+  type Client,
+} from '@temporalio/client'
 import { BackendError } from '../backends/errors'
 import type { Settlement } from '../core/activities'
 import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../core/messages'
@@ -149,16 +156,14 @@ export class Treasury {
 
 /** A server that does not answer does not fail a job: asked again, it reserves the same amount once. */
 function refusalOf(error: unknown, month: string): unknown {
-  const { name, message } = error as Error
-  if (name === 'WorkflowExecutionAlreadyStartedError') return ended(month)
-  if (!UNANSWERED.includes(name)) return error
+  if (error instanceof WorkflowExecutionAlreadyStartedError) return ended(month)
+  if (!(error instanceof ServiceError || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError))
+    return error
   return new BackendError(
-    { class: 'transient', message: `The budget of ${month} could not be read: ${message}` },
+    { class: 'transient', message: `The budget of ${month} could not be read: ${error.message}` },
     { cause: error },
   )
 }
-
-const UNANSWERED = ['ServiceError', 'WorkflowUpdateRPCTimeoutOrCancelledError']
 
 function ended(month: string): BackendError {
   const id = treasuryWorkflowId(month)

@@ -1,3 +1,4 @@
+import { CodedError } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
 
 /**
@@ -5,12 +6,11 @@ import type { Failure, FailureClass } from '../core/failure'
  * `transient` guarantee that nothing happened and that the same call may be sent again. A mutating verb whose effect is unknown
  * never throws: it answers `unconfirmed`.
  */
-export class BackendError extends Error {
+export class BackendError extends CodedError<'backend'> {
   readonly failure: Failure
 
   constructor(failure: Failure, options?: { cause?: unknown }) {
-    super(failure.message, options)
-    this.name = 'BackendError'
+    super('backend', failure.message, options)
     this.failure = failure
   }
 
@@ -18,12 +18,6 @@ export class BackendError extends Error {
     return this.failure.class
   }
 }
-
-/**
- * Code of a `capacity` failure of a backend that counts its places exactly: another job took the place first. The order has
- * priority for the next one, so it is sent again.
- */
-export const PLACE_TAKEN = 'PLACE_TAKEN'
 
 /** Converts any error thrown below to a failure; anything but a `BackendError` is `unclassified`, with the raw text kept. */
 export function failureOf(error: unknown): Failure {

@@ -1,3 +1,4 @@
+import { isCoded } from '../core/errors'
 import { pointerFor, withoutAliases } from './aliases'
 import { CrucibleError, toCrucibleError, type ErrorKind } from '../client/errors'
 import { Cli, type Outside } from './cli'
@@ -93,7 +94,7 @@ const KIND_OF_SERVER_ERROR: Readonly<Record<TemporalServerErrorCode, ErrorKind>>
 
 /** Errors of the libraries below that the client does not know. */
 function asOurs(thrown: unknown): CrucibleError {
-  const { name, code, message } = thrown as { name?: unknown; code?: unknown; message: string }
-  if (name !== 'TemporalServerError') return toCrucibleError(thrown)
+  if (!isCoded(thrown, 'temporal')) return toCrucibleError(thrown)
+  const { code, message } = thrown
   return new CrucibleError(KIND_OF_SERVER_ERROR[code as TemporalServerErrorCode], message, { cause: thrown })
 }

@@ -3,7 +3,7 @@ import { treasuryWorkflowId } from '../core/queues'
 import { emptyTreasury, viewOf, type TreasuryState, type TreasuryView } from '../core/treasury'
 import type { Context } from './context'
 import { checkSameDeployment } from './deployment'
-import { CrucibleError, isNamed } from './errors'
+import { CrucibleError, isTemporals } from './errors'
 
 /** How the money of a month stands (`2026-11`); of a month in which no job was given any, nothing. */
 export async function budgetOf(context: Context, month: string): Promise<TreasuryView> {
@@ -15,7 +15,7 @@ export async function budgetOf(context: Context, month: string): Promise<Treasur
     const handle = client.workflow.getHandle(treasuryWorkflowId(month))
     return viewOf(await handle.query<TreasuryState>(TREASURY_QUERY))
   } catch (error) {
-    if (isNamed(error, 'WorkflowNotFoundError')) return viewOf(emptyTreasury(month))
+    if (isTemporals(error, 'WorkflowNotFoundError')) return viewOf(emptyTreasury(month))
     throw error
   }
 }

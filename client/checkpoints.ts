@@ -1,12 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ignoreBadDocument } from '../storage/json'
 import type { Checkpoint, CheckpointState, Evidence, Manifest } from '../core/checkpoint'
 import { parseManifest } from '../intake/documents'
 import { listCheckpoints, readManifest, verifyCheckpoint, type BadFile } from '../storage/checkpoints'
 import { eachOf } from '../storage/parallel'
 import type { Context } from './context'
-import { CrucibleError, isNamed } from './errors'
+import { CrucibleError } from './errors'
 import { submissionWithId } from './find-job'
 import { noSuchJob } from './look'
 
@@ -99,8 +100,6 @@ async function manifestOf(
   try {
     return await readManifest(store, { jobId, checkpoint }, parseManifest)
   } catch (error) {
-    if (isNamed(error, 'StoreError') && (error as { code?: unknown }).code === 'BAD_DOCUMENT')
-      return undefined
-    throw error
+    return ignoreBadDocument(error)
   }
 }

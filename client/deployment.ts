@@ -4,7 +4,7 @@ import { GARBAGE_COLLECTION_SCHEDULE_ID } from '../core/queues'
 import { readDeployment } from '../storage/deployment'
 import { SealError } from '../storage/payload-seal'
 import type { Context } from './context'
-import { CrucibleError, isNamed, SAME_DEPLOYMENT_HINT } from './errors'
+import { CrucibleError, isTemporals, SAME_DEPLOYMENT_HINT } from './errors'
 
 /**
  * What the schedule of garbage collection runs with: the deployment that Temporal holds, and its backends. Throws a `SealError`
@@ -16,7 +16,7 @@ export async function scheduledCollection(client: Client): Promise<GarbageCollec
     const [input] = (action.args ?? []) as [GarbageCollectionInput?]
     return input
   } catch (error) {
-    if (isNamed(error, 'ScheduleNotFoundError')) return undefined
+    if (isTemporals(error, 'ScheduleNotFoundError')) return undefined
     throw error
   }
 }

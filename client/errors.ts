@@ -1,4 +1,7 @@
+import type * as temporal from '@temporalio/client'
+import { CODES, isCoded } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
+import type { StoreError } from '../storage/store'
 
 /** What went wrong, by what the caller can do about it; each kind has one exit code of the command line. */
 export const EXIT_CODES = {
@@ -53,9 +56,12 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Errors are told by name: their classes belong to libraries that need not be loaded to recognise them. */
-export function isNamed(error: unknown, ...names: string[]): boolean {
-  return error instanceof Error && names.includes(error.name)
+/** Errors that the SDK's client exports. */
+type TemporalErrorName = Extract<keyof typeof temporal, `${string}Error`>
+
+/** Whether an error is one of the SDK's, without loading the SDK, which takes longer than most commands. */
+export function isTemporals(error: unknown, name: TemporalErrorName): boolean {
+  return error instanceof Error && error.name === name
 }
 
 /** The number that gRPC gives to how a call ended, wherever in a chain of causes it is. */
@@ -109,21 +115,19 @@ export function toCrucibleError(error: unknown): CrucibleError {
   if (error instanceof CrucibleError) return error
   const message = messageOf(error)
   const { code } = error as { code?: unknown }
-  if (isNamed(error, 'BundleError', 'ConfigError'))
+  if (isCoded(error, 'bundle') || isCoded(error, 'config'))
     return new CrucibleError('usage', message, { cause: error })
-  if (isNamed(error, 'SecretsError') || (typeof code === 'string' && DENIED_CODES.includes(code))) {
+  if (isCoded(error, 'secrets') || (typeof code === 'string' && DENIED_CODES.includes(code))) {
     return new CrucibleError('permission', message, { cause: error })
   }
-  if (isNamed(error, 'SealError')) {
+  if (isCoded(error, 'seal')) {
     return new CrucibleError('permission', `What the Temporal server answers was refused: ${message}.`, {
       hint: 'Clients and workers of one deployment share one key file: CRUCIBLE_SECRET_KEY_FILE.',
       cause: error,
     })
   }
-  if (isNamed(error, 'StoreError'))
-    return storeError(error as Error & { isTransient: boolean; code?: string })
-  if (isNamed(error, 'BackendError'))
-    return errorFromFailure((error as Error & { failure: Failure }).failure, error)
+  if (isCoded(error, 'store')) return storeError(error)
+  if (isCoded(error, 'backend')) return errorFromFailure(error.failure, error)
   const grpcCode = grpcCodeOf(error)
   if (grpcCode === GRPC.permissionDenied || grpcCode === GRPC.unauthenticated) {
     return new CrucibleError('permission', `The Temporal server refuses: ${message}`, {
@@ -139,8 +143,8 @@ export function toCrucibleError(error: unknown): CrucibleError {
   return new CrucibleError('failed', message, { cause: error })
 }
 
-function storeError(error: Error & { isTransient: boolean; code?: string }): CrucibleError {
+function storeError(error: StoreError): CrucibleError {
   // It says itself what to write instead.
-  if (error.code === 'BAD_URL') return new CrucibleError('usage', error.message, { cause: error })
+  if (error.code === CODES.badUrl) return new CrucibleError('usage', error.message, { cause: error })
   return new CrucibleError(error.isTransient ? 'unavailable' : 'failed', error.message, { cause: error })
 }

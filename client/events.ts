@@ -4,7 +4,7 @@ import { formatUsd } from '../core/money'
 import type { RecordEntry } from '../core/record'
 import { formatDuration, formatInstant } from '../core/time'
 import { parseBeat, parseDrain, parseLimits, parseRestores } from '../intake/documents'
-import { readDocument } from '../storage/json'
+import { ignoreBadDocument, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import { eachOf } from '../storage/parallel'
 import { readRecords } from '../storage/record'
@@ -12,7 +12,7 @@ import type { ObjectStore } from '../storage/store'
 import type { Context } from './context'
 import { submissionOf } from './history'
 import { attemptsOf } from './logs'
-import { ignoreBadDocument, noSuchJob, readMachine } from './look'
+import { noSuchJob, readMachine } from './look'
 
 /** Something that happened to a job. */
 export interface JobEvent {

@@ -4,7 +4,7 @@ import type { GarbageCollectionInput, GarbageCollectionResult, GarbageVerdict } 
 import { GARBAGE_COLLECTION_SCHEDULE_ID, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
 import type { Context } from './context'
 import { checkSameDeployment, scheduledCollection } from './deployment'
-import { CrucibleError, isNamed } from './errors'
+import { CrucibleError, isTemporals } from './errors'
 
 export interface GarbageOptions {
   /** Ends nothing; says what would be ended. */
@@ -70,8 +70,8 @@ export async function lastCollection(context: Context): Promise<LastCollection |
       const { verdicts } = (await handle.result()) as GarbageCollectionResult
       return { ...told, verdicts }
     } catch (error) {
-      if (isNamed(error, 'WorkflowNotFoundError')) continue
-      if (!isNamed(error, 'WorkflowFailedError')) throw error
+      if (isTemporals(error, 'WorkflowNotFoundError')) continue
+      if (!isTemporals(error, 'WorkflowFailedError')) throw error
       return { ...told, problem: failureFrom(error).message }
     }
   }

@@ -5,7 +5,7 @@ import { CHECKPOINT_PARSERS } from '../intake/documents'
 import { newestGoodCheckpoint } from '../storage/checkpoints'
 import { readRecords } from '../storage/record'
 import type { Context } from './context'
-import { CrucibleError, isNamed } from './errors'
+import { CrucibleError, isTemporals } from './errors'
 import { resultOf, submissionOf } from './history'
 import { noSuchJob } from './look'
 
@@ -38,7 +38,7 @@ async function isOpen(context: Context, jobId: string): Promise<boolean> {
     const { status } = await client.workflow.getHandle(jobWorkflowId(jobId)).describe()
     return OPEN.includes(status.name)
   } catch (error) {
-    if (isNamed(error, 'WorkflowNotFoundError')) return false
+    if (isTemporals(error, 'WorkflowNotFoundError')) return false
     throw error
   }
 }

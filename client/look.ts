@@ -6,13 +6,13 @@ import { jobWorkflowId, WORKFLOW_TYPES } from '../core/queues'
 import type { RecordEntry } from '../core/record'
 import type * as documents from '../intake/documents'
 import { listCheckpoints } from '../storage/checkpoints'
-import { readDocument } from '../storage/json'
+import { ignoreBadDocument, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import { readRecords } from '../storage/record'
 import { readLine } from '../storage/waiting-line'
 import type { ObjectStore } from '../storage/store'
 import type { Context } from './context'
-import { CrucibleError, isNamed } from './errors'
+import { CrucibleError } from './errors'
 import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobView } from './job-view'
 import { recoveriesOf } from './recovery'
@@ -132,12 +132,6 @@ export async function readMachine(
 ): Promise<MachineHandle | undefined> {
   const key = layout.machine(jobId, attempt)
   return readDocument(store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
-}
-
-/** What cannot be read tells as little as what is not there. */
-export function ignoreBadDocument(error: unknown): undefined {
-  if (isNamed(error, 'StoreError') && (error as { code?: unknown }).code === 'BAD_DOCUMENT') return undefined
-  throw error
 }
 
 export function noSuchJob({ config }: Context, job: string): CrucibleError {

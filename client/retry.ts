@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client'
 import { RETRY_SIGNAL, type UpdateReceipt } from '../core/messages'
 import { attemptWorkflowId, jobWorkflowId } from '../core/queues'
 import type { Context } from './context'
-import { CrucibleError, isNamed } from './errors'
+import { CrucibleError, isTemporals } from './errors'
 import { lookAt } from './look'
 import { waitingForRetry } from './workflow-state'
 
@@ -28,7 +28,7 @@ async function tryAgain(client: Client, workflowId: string): Promise<string[] | 
   try {
     await handle.signal(RETRY_SIGNAL)
   } catch (error) {
-    if (isNamed(error, 'WorkflowNotFoundError')) return undefined
+    if (isTemporals(error, 'WorkflowNotFoundError')) return undefined
     throw error
   }
   const pending = waitingForRetry(await handle.describe())

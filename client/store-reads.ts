@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isCoded } from '../core/errors'
 import { formatDuration } from '../core/time'
-import { isNamed } from './errors'
 
 /** Reads of a store that may be slow or away, for something that can do without: together they wait for it so long at most. */
 export class StoreReads {
@@ -28,8 +28,8 @@ export class StoreReads {
       this.trouble ??= `no answer within ${formatDuration(this.limitMs)}`
       return undefined
     } catch (error) {
-      if (!isNamed(error, 'StoreError')) throw error
-      this.trouble ??= (error as Error).message
+      if (!isCoded(error, 'store')) throw error
+      this.trouble ??= error.message
       return undefined
     } finally {
       stop.abort()

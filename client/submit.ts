@@ -15,7 +15,7 @@ import { codeFrom, codeOf, NO_CODE, type Code } from './bundle'
 import { checkpointAdvice } from './checkpoint-advice'
 import type { Context } from './context'
 import { checkSameDeployment } from './deployment'
-import { CrucibleError, GRPC, grpcCodeOf, isNamed, messageOf } from './errors'
+import { CrucibleError, GRPC, grpcCodeOf, isTemporals, messageOf } from './errors'
 import { sourceOf } from './go-on'
 import { submissionOf } from './history'
 import { uiUrlOf } from './look'
@@ -179,7 +179,7 @@ async function start(context: Context, input: JobInput): Promise<string | undefi
     })
     return firstExecutionRunId
   } catch (error) {
-    if (isNamed(error, 'WorkflowExecutionAlreadyStartedError')) return undefined
+    if (isTemporals(error, 'WorkflowExecutionAlreadyStartedError')) return undefined
     if (grpcCodeOf(error) !== GRPC.invalidArgument || !/search attribute/i.test(causesOf(error))) throw error
     throw new CrucibleError('unavailable', 'This Temporal server has never met a Crucible worker.', {
       hint: 'Start one, which makes the server ready (`crucible worker`), then submit again.',

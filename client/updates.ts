@@ -15,7 +15,7 @@ import { jobWorkflowId } from '../core/queues'
 import { SECOND_MS } from '../core/time'
 import { formatBackendChoice, type BackendChoice } from '../core/offer'
 import type { Context } from './context'
-import { CrucibleError, isNamed, toCrucibleError } from './errors'
+import { CrucibleError, isTemporals, toCrucibleError } from './errors'
 import { submissionWithId } from './find-job'
 import { lookAt, noSuchJob } from './look'
 import { planThroughWorkers } from './plan'
@@ -94,7 +94,7 @@ export async function cancel(
   try {
     await client.workflow.getHandle(jobWorkflowId(jobId)).cancel()
   } catch (error) {
-    throw isNamed(error, 'WorkflowNotFoundError') ? gone(jobId) : error
+    throw isTemporals(error, 'WorkflowNotFoundError') ? gone(jobId) : error
   }
   return { message: 'Cancelling; the workload is given time to save.' }
 }
@@ -112,11 +112,11 @@ async function tell(
       handle.executeUpdate<UpdateReceipt, [object]>(name, { updateId: randomUUID(), args: args as [object] }),
     )
   } catch (error) {
-    if (isNamed(error, 'WorkflowUpdateFailedError')) {
+    if (isTemporals(error, 'WorkflowUpdateFailedError')) {
       throw new CrucibleError('failed', failureFrom(error).message, { cause: error })
     }
-    if (isNamed(error, 'WorkflowUpdateRPCTimeoutOrCancelledError')) throw unconfirmed(jobId, error)
-    if (isNamed(error, 'WorkflowNotFoundError')) throw await whyUnknown(context, jobId)
+    if (isTemporals(error, 'WorkflowUpdateRPCTimeoutOrCancelledError')) throw unconfirmed(jobId, error)
+    if (isTemporals(error, 'WorkflowNotFoundError')) throw await whyUnknown(context, jobId)
     throw error
   }
 }

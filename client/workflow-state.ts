@@ -5,7 +5,7 @@ import { STATUS_QUERY, type JobStatus } from '../core/messages'
 import { attemptWorkflowId, jobWorkflowId } from '../core/queues'
 import { MINUTE_MS, SECOND_MS } from '../core/time'
 import type { Context } from './context'
-import { isNamed } from './errors'
+import { isTemporals } from './errors'
 import type { TroubleView } from './job-view'
 
 /** How long the server, and a worker behind it, have to answer before record and beats must do. */
@@ -42,7 +42,7 @@ export async function askWorkflow(
     ])
     return { ...seen, status }
   } catch (error) {
-    return isNamed(error, 'WorkflowNotFoundError') ? FORGOTTEN : undefined
+    return isTemporals(error, 'WorkflowNotFoundError') ? FORGOTTEN : undefined
   }
 }
 
@@ -61,7 +61,7 @@ export async function isForgotten(client: Client, jobId: string): Promise<boolea
     await ask(client, () => client.workflow.getHandle(jobWorkflowId(jobId)).describe())
     return false
   } catch (error) {
-    if (isNamed(error, 'WorkflowNotFoundError')) return true
+    if (isTemporals(error, 'WorkflowNotFoundError')) return true
     throw error
   }
 }
@@ -80,7 +80,7 @@ export async function describeJob(
     attempt === 0
       ? undefined
       : describe(attemptWorkflowId(jobId, attempt)).catch((error: unknown) => {
-          isChildForgotten = isNamed(error, 'WorkflowNotFoundError')
+          isChildForgotten = isTemporals(error, 'WorkflowNotFoundError')
         }),
   ])
   const isOpen = OPEN.includes(job.status.name)

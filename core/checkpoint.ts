@@ -198,9 +198,6 @@ export function parseCheckpointId(id: string): Checkpoint | undefined {
   return match === null ? undefined : { id, step: Number(match[1]), attempt: Number(match[2]) }
 }
 
-/** Code of the failure of a job whose source has no checkpoint left that is good. */
-export const NO_CHECKPOINT = 'NO_CHECKPOINT'
-
 /**
  * Newest first: highest step, then highest attempt. A copy from another job comes after everything that the job saved itself, also
  * when its step is higher: a job that fine-tunes may count its steps from 0 again.

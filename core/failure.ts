@@ -44,6 +44,18 @@ export function isFailureClass(value: unknown): value is FailureClass {
   return (FAILURE_CLASSES as readonly unknown[]).includes(value)
 }
 
+/** What `ApplicationFailure.create` needs to carry a failure across Temporal; `failureFrom` reads it. */
+export function carrying(failure: Failure): {
+  type: FailureClass
+  message: string
+  details: [Failure]
+  nextRetryDelay?: number
+} {
+  const { class: type, message, retryAfterMs } = failure
+  const delay = retryAfterMs === undefined ? {} : { nextRetryDelay: retryAfterMs }
+  return { type, message, details: [failure], ...delay }
+}
+
 /** The parts of Temporal's ApplicationFailure that carry a failure across; matched by shape because classes do not cross. */
 interface FailureCarrier {
   type?: unknown

@@ -1,5 +1,6 @@
 /** The schemas of the documents between the control plane and the runner (docs/reference/runner-protocol.md); unknown fields are dropped. */
 import { z } from 'zod'
+import { CodedError } from '../core/errors'
 import { SAVE_SIGNALS, type Manifest, type Restores } from '../core/checkpoint'
 import {
   DRAIN_REASONS,
@@ -21,10 +22,9 @@ import { fromOne, innerPath, sha256, whole } from './document-fields'
 import { formatPath } from './problem'
 
 /** A text that is not the document it should be; the message names each field that is wrong. */
-export class DocumentError extends Error {
+export class DocumentError extends CodedError<'document'> {
   constructor(kind: string, faults: string, options?: { cause?: unknown }) {
-    super(`not a valid ${kind}: ${faults}`, options)
-    this.name = 'DocumentError'
+    super('document', `not a valid ${kind}: ${faults}`, options)
   }
 }
 

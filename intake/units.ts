@@ -1,16 +1,16 @@
 /** Durations, sizes, ranges, money and instants as people write them. */
+import { CodedError } from '../core/errors'
 import { LABEL_FLOOR } from '../core/gpu-memory'
 import { microUsd, type MicroUsd } from '../core/money'
 import type { Range } from '../core/resources'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
 
 /** A text that cannot be read; the message completes "<field> ..." and the remedy is in the imperative. */
-export class UnitError extends Error {
+export class UnitError extends CodedError<'unit'> {
   readonly remedy: string
 
   constructor(message: string, remedy: string) {
-    super(message)
-    this.name = 'UnitError'
+    super('unit', message)
     this.remedy = remedy
   }
 }

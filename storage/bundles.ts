@@ -2,6 +2,7 @@
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { CodedError } from '../core/errors'
 import type { BundleRef } from '../core/job'
 import { OWN_IGNORE } from './bundle-rules'
 import { SECRET_BYTES_MAX, secretReason } from './bundle-secrets'
@@ -28,10 +29,9 @@ const LOOKED_AT_MAX = 10
 const NAMED_MAX = 10
 
 /** The folder cannot be packed as it is; the message names the files and says what to do. */
-export class BundleError extends Error {
+export class BundleError extends CodedError<'bundle'> {
   constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options)
-    this.name = 'BundleError'
+    super('bundle', message, options)
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { CODES } from '../core/errors'
 import {
   byNewest,
   checkpointId,
@@ -261,7 +262,7 @@ export async function verifyCheckpoint(
       const reason = (await store.getFile(key, copy)) ? await faultOf(copy, file) : 'is missing'
       if (reason !== undefined) bad.push({ path: file.path, reason })
     } catch (error) {
-      if (!(error instanceof StoreError) || error.code !== 'BAD_KEY') throw error
+      if (!(error instanceof StoreError) || error.code !== CODES.badKey) throw error
       bad.push({ path: file.path, reason: 'has a path that no checkpoint may have' })
     } finally {
       await rm(copy, { force: true })

@@ -15,6 +15,7 @@ import {
 } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { CODES } from '../core/errors'
 import { DAY_MS } from '../core/time'
 import { hasCode, storeErrorOf } from './file-errors'
 import { readFolder, splitPrefix, statOf, TEMPORARY_FOLDER, walk } from './file-walk'
@@ -183,7 +184,7 @@ export class FileStore implements ObjectStore {
         `The key ${JSON.stringify(key)} is in ${TEMPORARY_FOLDER}/, which the store keeps for itself.`,
         {
           isTransient: false,
-          code: 'BAD_KEY',
+          code: CODES.badKey,
         },
       )
     }

@@ -1,3 +1,4 @@
+import { CODES } from '../core/errors'
 import { StoreError, type ObjectStore } from './store'
 
 /** Reads the text of a document; throws when it is not one. `intake/documents.ts` has one for each kind. */
@@ -23,7 +24,7 @@ export async function readDocument<T>(
 
 /** For `catch`: what cannot be read tells as little as what is not there. */
 export function ignoreBadDocument(error: unknown): undefined {
-  if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return undefined
+  if (error instanceof StoreError && error.code === CODES.badDocument) return undefined
   throw error
 }
 
@@ -40,7 +41,7 @@ function badDocument(key: string, cause: unknown): StoreError {
   const why = cause instanceof Error ? cause.message : String(cause)
   return new StoreError(`The document ${key} cannot be read: ${why}`, {
     isTransient: false,
-    code: 'BAD_DOCUMENT',
+    code: CODES.badDocument,
     cause,
   })
 }

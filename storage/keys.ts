@@ -1,3 +1,4 @@
+import { CODES } from '../core/errors'
 import { StoreError } from './store'
 
 /** S3's limit for a key; every store keeps to it, so that a job can change stores. */
@@ -30,7 +31,7 @@ function badKey(what: string, text: string, fault: string): StoreError {
     `The ${what} ${JSON.stringify(text)} ${fault}; keys are relative paths such as "jobs/a/b".`,
     {
       isTransient: false,
-      code: 'BAD_KEY',
+      code: CODES.badKey,
     },
   )
 }

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { CODES } from '../core/errors'
 import { FileStore } from './file-store'
 import type * as s3 from './s3/open'
 import { StoreError, type ObjectStore } from './store'
@@ -59,6 +60,6 @@ function openBucket(url: URL): ObjectStore {
 function badUrl(url: string, why: string): StoreError {
   return new StoreError(`CRUCIBLE_STORE is ${JSON.stringify(url)}: ${why}.`, {
     isTransient: false,
-    code: 'BAD_URL',
+    code: CODES.badUrl,
   })
 }

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { CodedError } from '../core/errors'
 import { refused } from '../core/stamps'
 
 /** A value as Temporal carries it; the SDK's type has the same shape. */
@@ -13,14 +14,13 @@ export type SealContext =
   | { type: 'activity'; namespace: string; workflowId?: string; activityId?: string; isLocal: boolean }
 
 /** A payload that another deployment, or somebody without the key, has sent. */
-export class SealError extends Error {
+export class SealError extends CodedError<'seal'> {
   /** @param unverified what the first payload says; only for telling a person whose it is */
   constructor(
     message: string,
     readonly unverified: unknown,
   ) {
-    super(message)
-    this.name = 'SealError'
+    super('seal', message)
   }
 }
 

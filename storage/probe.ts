@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { CODES } from '../core/errors'
 import { StoreError, type ObjectStore } from './store'
 
 /**
@@ -16,6 +17,6 @@ export async function provePutIfAbsent(store: ObjectStore): Promise<void> {
   throw new StoreError(
     `${store.url} does not keep "put if absent": of two writers of one key not exactly the second was told. ` +
       'Use a store that honours If-None-Match on PUT, as S3 does.',
-    { isTransient: false, code: 'NO_PUT_IF_ABSENT' },
+    { isTransient: false, code: CODES.noPutIfAbsent },
   )
 }

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { mkdir, open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { CodedError } from '../core/errors'
 import type { Sealed } from '../core/grants'
 import { storeErrorOf } from './file-errors'
 import { statOf } from './file-walk'
@@ -14,10 +15,9 @@ const NONCE_BYTES = 16
 const KEY_PATTERN = /^[0-9a-f]{64}\n?$/
 
 /** Something is wrong with sealed secrets or with a key; the message never has any of their content. */
-export class SecretsError extends Error {
+export class SecretsError extends CodedError<'secrets'> {
   constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options)
-    this.name = 'SecretsError'
+    super('secrets', message, options)
   }
 }
 

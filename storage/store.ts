@@ -1,3 +1,4 @@
+import { CodedError } from '../core/errors'
 import type { UnfinishedUpload } from './unfinished'
 
 /**
@@ -64,13 +65,12 @@ export interface StoredObject {
 }
 
 /** Thrown by every store; `isTransient` tells trouble that may pass from a request that can never work. */
-export class StoreError extends Error {
+export class StoreError extends CodedError<'store'> {
   readonly isTransient: boolean
   readonly code: string | undefined
 
   constructor(message: string, options: { isTransient: boolean; code?: string; cause?: unknown }) {
-    super(message, { cause: options.cause })
-    this.name = 'StoreError'
+    super('store', message, { cause: options.cause })
     this.isTransient = options.isTransient
     this.code = options.code
   }

@@ -52,7 +52,7 @@ function refuseBeat(parseBeat) {
   try {
     parseBeat('{}')
   } catch (error) {
-    if (error.name === 'DocumentError') return
+    if (error.errorCode === 'document') return
     throw error
   }
   throw new Error('The bundle takes {} for a beat')

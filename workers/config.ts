@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
+import { CodedError } from '../core/errors'
 import { BACKENDS, type ReadSettings } from '../backends/registry'
 import type { MicroUsd } from '../core/money'
 import type { BackendName } from '../core/offer'
@@ -79,10 +80,9 @@ export const TIMING_SETTINGS: readonly {
 ]
 
 /** Invalid settings; the message names every problem and the correction. */
-export class ConfigError extends Error {
+export class ConfigError extends CodedError<'config'> {
   constructor(readonly problems: readonly string[]) {
-    super(problems.join('\n'))
-    this.name = 'ConfigError'
+    super('config', problems.join('\n'))
   }
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { NativeConnection } from '@temporalio/worker'
+import { TransportError, NativeConnection } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import type { WorkerConfig } from './config'
 
@@ -56,6 +56,6 @@ const UNANSWERED_CODES: readonly unknown[] = [4, 14]
 function isUnanswered(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code, cause } = error as { code?: unknown; cause?: unknown }
-  if (UNANSWERED_CODES.includes(code) || error.name === 'TransportError') return true
+  if (UNANSWERED_CODES.includes(code) || error instanceof TransportError) return true
   return /\bUnavailable\b|connect error|transport error/.test(error.message) || isUnanswered(cause)
 }

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client'
-import type { NativeConnection, Worker } from '@temporalio/worker'
+import { IllegalStateError, type NativeConnection, type Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { closeHome } from '../storage/home'
 import { openStore } from '../storage/open-store'
@@ -76,7 +76,7 @@ async function makeWorkers(at: Composition): Promise<Worker[]> {
 }
 
 function ignoreHeldConnection(error: unknown): void {
-  if (!(error instanceof Error && error.name === 'IllegalStateError')) throw error
+  if (!(error instanceof IllegalStateError)) throw error
 }
 
 type Composition = RunOptions & {

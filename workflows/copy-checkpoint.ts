@@ -1,5 +1,5 @@
 import { CancellationScope, condition } from '@temporalio/workflow'
-import { NO_CHECKPOINT } from '../core/checkpoint'
+import { CODES } from '../core/errors'
 import { failureFrom } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import { copying } from './activities'
@@ -28,7 +28,7 @@ export async function copyCheckpoint(run: JobRun): Promise<Finish | undefined> {
           return undefined
         } catch (error) {
           const { code, message, hint = '' } = failureFrom(error)
-          if (code !== NO_CHECKPOINT) throw error
+          if (code !== CODES.noCheckpoint) throw error
           return {
             kind: 'finish',
             state: 'failed',

@@ -6,6 +6,7 @@ import {
   type WorkflowInterceptorsFactory,
   type WorkflowOutboundCallsInterceptor,
 } from '@temporalio/workflow'
+import { carrying } from '../core/failure'
 import {
   deploymentOf,
   refusalOf,
@@ -39,10 +40,8 @@ function opened(
 }
 
 function refuse(what: string, problem: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(
-    `Refused ${what}: ${problem}. Clients and workers of one deployment share one key file (CRUCIBLE_SECRET_KEY_FILE).`,
-    'auth',
-  )
+  const message = `Refused ${what}: ${problem}. Clients and workers of one deployment share one key file (CRUCIBLE_SECRET_KEY_FILE).`
+  return ApplicationFailure.create({ ...carrying({ class: 'auth', message }), nonRetryable: true })
 }
 
 /** What a workflow's interceptors learn from its input, for the stamps of its activities. */
@@ -100,7 +99,8 @@ function openedUpdate(input: { args: unknown[]; name: string; updateId: string }
 function checkResult<T>(of: string, value: T): T {
   const problem = refusalOf(value)
   if (problem === undefined) return value
-  throw ApplicationFailure.nonRetryable(`Refused the result of ${of}: ${problem}.`, 'unclassified')
+  const message = `Refused the result of ${of}: ${problem}.`
+  throw ApplicationFailure.create({ ...carrying({ class: 'unclassified', message }), nonRetryable: true })
 }
 
 const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({

@@ -23,7 +23,7 @@ import { formatUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
 import { formatDuration, formatInstant } from '../core/time'
 import { DEFAULT_TIMING } from '../core/timing'
-import { failureFrom } from '../core/failure'
+import { carrying, failureFrom } from '../core/failure'
 import { interrupting, orchestrator } from './activities'
 import { kept } from './forever'
 import type { JobRun } from './job-run'
@@ -132,7 +132,7 @@ async function havePromised(run: JobRun, microUsd: number): Promise<void> {
 }
 
 function refuse(message: string): never {
-  throw ApplicationFailure.nonRetryable(message, 'invalid')
+  throw ApplicationFailure.create({ ...carrying({ class: 'invalid', message }), nonRetryable: true })
 }
 
 function refuseWhenOver({ page }: JobRun): void {

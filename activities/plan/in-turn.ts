@@ -1,4 +1,5 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
+import { carrying } from '../../core/failure'
 import type { PlanInput, PlanOutcome } from '../../core/activities'
 import type { Plan } from '../../core/plan'
 import { SECOND_MS } from '../../core/time'
@@ -73,10 +74,11 @@ export async function untilPlaced(
     if (outcome.kind !== 'wait') return outcome
   } while (await line?.linger(input, { position: outcome.position, sinceMs, signal }))
   throw ApplicationFailure.create({
-    type: 'capacity',
-    message: outcome.reason,
-    nextRetryDelay: pauseMs(line, input, { outcome, attempt }),
-    details: [{ class: 'capacity', message: outcome.reason }],
+    ...carrying({
+      class: 'capacity',
+      message: outcome.reason,
+      retryAfterMs: pauseMs(line, input, { outcome, attempt }),
+    }),
     // Waiting is no error: neither logs nor metrics should count it as one.
     category: 'BENIGN',
   })

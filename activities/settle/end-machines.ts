@@ -1,3 +1,4 @@
+import { CODES } from '../../core/errors'
 import type { SettleInput } from '../../core/activities'
 import type { Diagnosis, RunnerResult } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
@@ -138,7 +139,7 @@ export async function readResult(documents: AttemptDocuments): Promise<ReadResul
     const result = await documents.readResult()
     return result === undefined ? undefined : { result }
   } catch (error) {
-    if (error instanceof StoreError && error.code === 'BAD_DOCUMENT') return { complaint: error.message }
+    if (error instanceof StoreError && error.code === CODES.badDocument) return { complaint: error.message }
     throw error
   }
 }

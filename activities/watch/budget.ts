@@ -1,3 +1,4 @@
+import { CODES } from '../../core/errors'
 import type { Backend } from '../../backends/backend'
 import type { WatchInput } from '../../core/activities'
 import type { AttemptBudget, Metered } from '../../core/attempt-money'
@@ -129,7 +130,7 @@ export class BudgetWatch {
       return true
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      return error.code === 'BAD_DOCUMENT'
+      return error.code === CODES.badDocument
     }
   }
 

@@ -1,3 +1,4 @@
+import { CODES } from '../../core/errors'
 import type { Backend } from '../../backends/backend'
 import type { WatchInput, WatchOutcome } from '../../core/activities'
 import { CHECKPOINTS_KEPT } from '../../core/checkpoint'
@@ -268,8 +269,8 @@ export class MachineWatch {
       return result === undefined ? undefined : { kind: 'over', end: endFromResult(result) }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      if (error.code === 'BAD_DOCUMENT') {
-        const failure = { class: 'unclassified' as const, message: error.message, code: 'BAD_DOCUMENT' }
+      if (error.code === CODES.badDocument) {
+        const failure = { class: 'unclassified' as const, message: error.message, code: CODES.badDocument }
         return { kind: 'over', end: { kind: 'failed', isLaunched: true, failure } }
       }
       evidence.storeFailedAtMs = this.checkedAtMs

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
+import { CODES } from '../../core/errors'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import { SECOND_MS } from '../../core/time'
-import { BackendError, PLACE_TAKEN } from '../errors'
+import { BackendError } from '../errors'
 import { unlessAborted } from './calls'
 import { whyNoContainers } from './containers'
 import { invalid, localError, messageOf } from './errors'
@@ -87,7 +88,12 @@ export async function recordFor(
       { request, lacks: lackOf(host, needs, { taken, kind }), isOrder: true },
     )
     const message = `this host is full: ${why}`
-    throw new BackendError({ class: 'capacity', code: PLACE_TAKEN, message, retryAfterMs: FREE_AGAIN_MS })
+    throw new BackendError({
+      class: 'capacity',
+      code: CODES.placeTaken,
+      message,
+      retryAfterMs: FREE_AGAIN_MS,
+    })
   }
   const mayHaveUser = order.runner.image === null && (await knowsUsers(runner))
   const user = mayHaveUser ? await userFor(host, { attemptId, taken, signal }) : undefined

@@ -1,14 +1,13 @@
 import { createRequire } from 'node:module'
 import type { Command } from 'commander'
-import { CrucibleError, isNamed } from '../../client/errors'
+import { isCoded } from '../../core/errors'
+import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
-import type { UnitError } from '../../client/job-file'
 import { extend } from '../../client/updates'
 import type { ExtendUpdate } from '../../core/messages'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import type * as jobFile from '../../client/job-file'
-
 /** Loaded when the command runs: help and completion do not need it. */
 const lazily = createRequire(__filename)
 
@@ -62,8 +61,8 @@ function read<T>(flag: string, parse: () => T): T {
   try {
     return parse()
   } catch (error) {
-    if (!isNamed(error, 'UnitError')) throw error
-    const { message, remedy } = error as UnitError
+    if (!isCoded(error, 'unit')) throw error
+    const { message, remedy } = error
     throw new CrucibleError('usage', `${flag} ${message}.`, {
       hint: `${remedy.charAt(0).toUpperCase()}${remedy.slice(1)}.`,
     })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
+import { StoreError } from '../store'
 import { storeErrorOf } from '../file-errors'
 import { eachOf } from '../parallel'
 import type { Bucket } from './s3-store'
@@ -65,7 +66,7 @@ async function fetchPart(
       if (at < end) throw new Error(`the connection ended after ${at - begin} of ${end - begin} bytes`)
     } catch (error) {
       vainTries = at > before ? 0 : vainTries + 1
-      if (vainTries > VAIN_TRIES_MAX || (error as { name?: string }).name === 'StoreError') throw error
+      if (vainTries > VAIN_TRIES_MAX || error instanceof StoreError) throw error
     }
   }
 }

@@ -1,3 +1,4 @@
+import { CODES } from '../../core/errors'
 import { StoreError } from '../store'
 
 /** What the URL of a store in S3 says: `s3://bucket/prefix?endpoint=http://host:port&region=eu-west-1`. */
@@ -22,7 +23,7 @@ export function parsePlace(url: URL): S3Place {
   const complain = (why: string): StoreError =>
     new StoreError(`Cannot open the object store ${shown(url)}: ${why}; write ${SHAPE}.`, {
       isTransient: false,
-      code: 'BAD_URL',
+      code: CODES.badUrl,
     })
   const bucket = decodeURIComponent(url.host)
   if (url.username !== '' || url.password !== '')

@@ -1,5 +1,6 @@
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
+import type * as common from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { failureInterceptor, toApplicationFailure } from '../../activities/failures'
 import { BackendError } from '../../backends/errors'
@@ -88,11 +89,17 @@ describe('what went wrong below', () => {
 })
 
 describe("what is Temporal's own", () => {
+  const copy = secondCopyOfSdk()
+
+  it('is recognised although its class is another', () => {
+    expect(copy.ApplicationFailure).not.toBe(ApplicationFailure)
+  })
+
   it.each([
     ['a failure', ApplicationFailure.retryable('later', 'capacity')],
     ['a cancellation', new CancelledFailure('CANCELLED')],
-    ['a failure of another copy of the SDK', Object.assign(new Error(), { name: 'ApplicationFailure' })],
-    ['a cancellation of another copy', Object.assign(new Error(), { name: 'CancelledFailure' })],
+    ['a failure of another copy of the SDK', copy.ApplicationFailure.retryable('later', 'capacity')],
+    ['a cancellation of another copy', new copy.CancelledFailure('CANCELLED')],
   ])('passes as it is: %s', async (_name, thrown) => {
     expect(await passedOn(thrown)).toBe(thrown)
   })
@@ -102,3 +109,9 @@ describe("what is Temporal's own", () => {
     expect(await new MockActivityEnvironment().run(add)).toBe(2)
   })
 })
+
+function secondCopyOfSdk(): typeof common {
+  let copy: typeof common | undefined
+  jest.isolateModules(() => (copy = jest.requireActual<typeof common>('@temporalio/common')))
+  return copy!
+}

@@ -1,3 +1,5 @@
+import { CodedError } from '../../../core/errors'
+
 export type TemporalServerErrorCode =
   /** The environment names a server or an executable that cannot be used. */
   | 'configuration'
@@ -15,12 +17,11 @@ export type TemporalServerErrorCode =
   | 'start-failed'
 
 /** Thrown by every function here for problems that a person can fix; the message says what happened, why, and what to do. */
-export class TemporalServerError extends Error {
+export class TemporalServerError extends CodedError<'temporal'> {
   readonly code: TemporalServerErrorCode
 
   constructor(code: TemporalServerErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options)
-    this.name = 'TemporalServerError'
+    super('temporal', message, options)
     this.code = code
   }
 }

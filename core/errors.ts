@@ -1,0 +1,65 @@
+import type { Failure } from './failure'
+
+/** What the errors of our own carry, by their code: the room that catches one may have no way to its class. */
+interface CodedErrors {
+  /** A verb of a backend that cannot answer. */
+  backend: { readonly failure: Failure }
+  /** A folder that cannot be packed. */
+  bundle: object
+  /** Settings that cannot be used. */
+  config: object
+  /** A text that is not the document it should be. */
+  document: object
+  /** Sealed secrets or a key that cannot be used. */
+  secrets: object
+  /** A payload that was not signed by this deployment. */
+  seal: { readonly unverified: unknown }
+  /** The object store. */
+  store: { readonly isTransient: boolean; readonly code: string | undefined }
+  /** The development server of Temporal. */
+  temporal: { readonly code: string }
+  /** A quantity that cannot be read; the remedy is in the imperative. */
+  unit: { readonly remedy: string }
+}
+export type ErrorCode = keyof CodedErrors
+
+/**
+ * An error that other rooms recognise, by its code and never by its class: import laws, late loading and the bundle of the quick commands
+ * keep classes out of reach. `isCoded` reads the code.
+ */
+export abstract class CodedError<Code extends ErrorCode> extends Error {
+  constructor(
+    readonly errorCode: Code,
+    message: string,
+    options?: { cause?: unknown },
+  ) {
+    super(message, options)
+    this.name = new.target.name
+  }
+}
+
+export function isCoded<Code extends ErrorCode>(
+  error: unknown,
+  code: Code,
+): error is CodedError<Code> & CodedErrors[Code] {
+  return (error as { errorCode?: unknown } | null | undefined)?.errorCode === code
+}
+
+/** Our own values of the `code` of a store's error or a failure; the other values are a provider's or the operating system's, verbatim. */
+export const CODES = {
+  /** What is stored under a key is not such a document. */
+  badDocument: 'BAD_DOCUMENT',
+  /** A name that cannot be a key of the store. */
+  badKey: 'BAD_KEY',
+  /** The URL of a store cannot be used; the message says what to write. */
+  badUrl: 'BAD_URL',
+  /** A job's source has no good checkpoint left. */
+  noCheckpoint: 'NO_CHECKPOINT',
+  /** A store lets two writers create one key: nothing may be built on it. */
+  noPutIfAbsent: 'NO_PUT_IF_ABSENT',
+  /**
+   * Code of a `capacity` failure of a backend that counts its places exactly: another job took the place first. The order has
+   * priority for the next one, so it is sent again.
+   */
+  placeTaken: 'PLACE_TAKEN',
+} as const
