@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs'
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
-import { CodedError } from '../core/errors'
 import { BACKENDS, type ReadSettings } from '../backends/registry'
 import type { MicroUsd } from '../core/money'
 import type { BackendName } from '../core/offer'
@@ -8,6 +6,8 @@ import { DEFAULT_TIMING, FILE_STORE_PACE, type Timing } from '../core/timing'
 import type { MonthlyLimits } from '../core/treasury'
 import { parseDuration, parseSizeGiB, parseMoney, UnitError } from '../intake/units'
 import { homeOf, readDevNote, type Environment, type Home } from '../storage/home'
+import { ConfigError } from './config-error'
+import { readGrants, type GrantSettings } from './grant-settings'
 
 /** The complete settings of a worker, read once. */
 export interface WorkerConfig {
@@ -21,13 +21,6 @@ export interface WorkerConfig {
   logLevel: LogLevel
   /** Monthly spending limits. */
   monthly: MonthlyLimits
-}
-
-export interface GrantSettings {
-  /** The role to assume; without one, the keys of this process are narrowed. */
-  roleArn?: string
-  /** Keys created for the machines, for a server without a token service. */
-  keys?: { keyId: string; secret: string }
 }
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
@@ -78,13 +71,6 @@ export const TIMING_SETTINGS: readonly {
     meaning: 'time between the two observations that confirm that a machine is gone',
   },
 ]
-
-/** Invalid settings; the message names every problem and the correction. */
-export class ConfigError extends CodedError<'config'> {
-  constructor(readonly problems: readonly string[]) {
-    super('config', problems.join('\n'))
-  }
-}
 
 /** Reads the configuration of a worker; throws a `ConfigError` with all problems at once. */
 export function readWorkerConfig(env: Environment = process.env): WorkerConfig {
@@ -222,54 +208,6 @@ function readMonthly(env: Environment): MonthlyLimits {
     ...(owner === undefined ? {} : { ownerMicroUsd: owner }),
     owners,
   }
-}
-
-/** ARNs of token services: those outside AWS leave some parts empty. */
-const ROLE_ARN_PATTERN = /^arn:[\w-]*:iam:[\w-]*:\w*:role\/[\w+=,.@/-]+$/
-
-function readGrants(env: Environment): GrantSettings {
-  const told = (name: string): string | undefined => env[name]?.trim() || undefined
-  const roleArn = told('CRUCIBLE_GRANT_ROLE')
-  const file = told('CRUCIBLE_GRANT_CREDENTIALS_FILE')
-  let [keyId, secret] = [told('CRUCIBLE_GRANT_ACCESS_KEY_ID'), told('CRUCIBLE_GRANT_SECRET_ACCESS_KEY')]
-  if (file !== undefined && (keyId ?? secret ?? roleArn) !== undefined)
-    throw new ConfigError([
-      'CRUCIBLE_GRANT_CREDENTIALS_FILE is set together with another CRUCIBLE_GRANT_ variable: keep one of them',
-    ])
-  if (file !== undefined) ({ keyId, secret } = readGrantKeys(file))
-  if (roleArn !== undefined && !ROLE_ARN_PATTERN.test(roleArn))
-    throw new ConfigError([
-      `CRUCIBLE_GRANT_ROLE is "${roleArn}": write the ARN of a role, such as arn:aws:iam::123456789012:role/crucible-grant`,
-    ])
-  if (keyId === undefined && secret === undefined) return roleArn === undefined ? {} : { roleArn }
-  if (roleArn !== undefined)
-    throw new ConfigError([
-      'CRUCIBLE_GRANT_ROLE and CRUCIBLE_GRANT_ACCESS_KEY_ID are both set: keep the keys only if the server has no token service',
-    ])
-  if (keyId === undefined || secret === undefined)
-    throw new ConfigError([
-      'CRUCIBLE_GRANT_ACCESS_KEY_ID and CRUCIBLE_GRANT_SECRET_ACCESS_KEY belong together: set both, or neither',
-    ])
-  return { keys: { keyId, secret } }
-}
-
-/** The keys of a file in the format of `~/.aws/credentials`, from its only profile. Throws a `ConfigError`. */
-function readGrantKeys(file: string): { keyId: string; secret: string } {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new ConfigError([
-      `CRUCIBLE_GRANT_CREDENTIALS_FILE is "${file}", which cannot be read (${(error as Error).message}): name a readable file`,
-    ])
-  }
-  const valuesOf = (key: string): string[] =>
-    [...text.matchAll(new RegExp(`^\\s*${key}\\s*=\\s*(\\S+)\\s*$`, 'gim'))].map(([, value]) => value!)
-  const [keyIds, secrets] = [valuesOf('aws_access_key_id'), valuesOf('aws_secret_access_key')]
-  if (keyIds.length === 1 && secrets.length === 1) return { keyId: keyIds[0]!, secret: secrets[0]! }
-  throw new ConfigError([
-    `CRUCIBLE_GRANT_CREDENTIALS_FILE is "${file}": write one profile with aws_access_key_id = ... and aws_secret_access_key = ...`,
-  ])
 }
 
 /** The backends whose free places are counted. */

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DEFAULT_TIMING, FILE_STORE_PACE } from '../../core/timing'
 import { writeDevNote, type Environment } from '../../storage/home'
-import { ConfigError, readWorkerConfig, TIMING_SETTINGS } from '../../workers/config'
+import { readWorkerConfig, TIMING_SETTINGS } from '../../workers/config'
+import { ConfigError } from '../../workers/config-error'
 
 const ROLE = 'arn:aws:iam::123456789012:role/crucible-grant'
 let home: string
