@@ -146,7 +146,7 @@ async function onRecord(
     summary: sentenceOf(order.attempt, settlement),
     data: settlement,
   })
-  const settled = entry.data as Settlement
+  const settled = entry.data
   const { metering, artifacts } = settled
   return {
     ...settled,

@@ -33,9 +33,9 @@ export async function copyOnRecord(
     atMs: now(),
     kind: 'copied',
     summary: `Resumes from step ${checkpoint.step} of ${source.jobId} (${source.checkpoint})${skipped}`,
-    data: { checkpoint, source, damaged } satisfies CopyOutcome,
+    data: { checkpoint, source, damaged },
   })
-  return entry.data as CopyOutcome
+  return entry.data
 }
 
 interface Copied {

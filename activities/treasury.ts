@@ -7,7 +7,6 @@ import {
   type Client,
 } from '@temporalio/client'
 import { BackendError } from '../backends/errors'
-import type { Settlement } from '../core/activities'
 import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import { ORCHESTRATOR_QUEUE, treasuryWorkflowId, WORKFLOW_TYPES } from '../core/queues'
@@ -141,7 +140,7 @@ export class Treasury {
     for (const { kind, attempt, data } of records) {
       if (attempt === undefined) continue
       if (kind === 'launched') launched.add(attempt)
-      if (kind === 'settled') settled.set(attempt, (data as Settlement).costMicroUsd)
+      if (kind === 'settled') settled.set(attempt, data.costMicroUsd)
     }
     const [first] = records
     const since = first === undefined ? {} : { sinceMs: first.atMs }

@@ -2,7 +2,6 @@ import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat, mkdir, mkdtemp, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Settlement } from '../core/activities'
 import type { RecordEntry } from '../core/record'
 import { artifactVersions, newestArtifacts, type StoredArtifact } from '../storage/artifacts'
 import { checkKey } from '../storage/keys'
@@ -70,10 +69,7 @@ function digestsOf(entries: readonly RecordEntry[]): Map<string, string> {
   return new Map(
     entries.flatMap(({ kind, data, attempt }) =>
       kind === 'settled' && attempt !== undefined
-        ? (data as Settlement).artifacts.map(({ path, sha256 }): [string, string] => [
-            keyOf(attempt, path),
-            sha256,
-          ])
+        ? data.artifacts.map(({ path, sha256 }): [string, string] => [keyOf(attempt, path), sha256])
         : [],
     ),
   )

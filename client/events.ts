@@ -1,5 +1,4 @@
 import type { Diagnosis, Phase } from '../core/documents'
-import type { Settlement } from '../core/activities'
 import { formatUsd } from '../core/money'
 import type { RecordEntry } from '../core/record'
 import { formatDuration, formatInstant } from '../core/time'
@@ -58,8 +57,8 @@ export function recordOf({ store }: Context, jobId: string): Promise<RecordEntry
 function recordEvents(entry: RecordEntry): JobEvent[] {
   const { atMs, kind, attempt = null, summary } = entry
   const event: JobEvent = { atMs, attempt, kind, text: summary }
-  if (kind !== 'settled') return [event]
-  return [...(entry.data as Settlement).phases.map((phase) => phaseEvent(attempt, phase)), event]
+  if (entry.kind !== 'settled') return [event]
+  return [...entry.data.phases.map((phase) => phaseEvent(attempt, phase)), event]
 }
 
 function phaseEvent(attempt: number | null, { name, startedAtMs, durationMs }: Phase): JobEvent {

@@ -1,18 +1,17 @@
-import type { CopyOutcome, PlanInput, PlanOutcome, Settlement } from '../core/activities'
+import type { Settlement } from '../core/activities'
 import { attemptOf, settledAttempt } from '../core/attempt-record'
 import type { Verdict } from '../core/ledger'
 import { ATTEMPTS_SHOWN_MAX, type JobInput, type JobResult, type JobStatus } from '../core/messages'
-import type { RecordEntry } from '../core/record'
+import type { RecordEntry, RecordEntryOf } from '../core/record'
 
 /** What stands in the record's first entry: the whole input of the job's workflow. */
 export function submissionOf(entries: readonly RecordEntry[]): JobInput | undefined {
-  return entries.find(({ kind }) => kind === 'submitted')?.data as JobInput | undefined
+  return entries.find((entry) => entry.kind === 'submitted')?.data
 }
 
 /** The result of a job that is over, as the record has it. */
 export function resultOf(entries: readonly RecordEntry[]): JobResult | undefined {
-  const last = entries.find(({ kind }) => kind === 'finished')
-  return (last?.data as { result: JobResult } | undefined)?.result
+  return entries.find((entry) => entry.kind === 'finished')?.data.result
 }
 
 /** Entries of one attempt, with the plan that it began with and the wait before: so many of the last ones tell where a job is. */
@@ -56,24 +55,21 @@ function after(status: JobStatus, { atMs, kind, attempt, data }: RecordEntry): J
     case 'resolved':
       return { ...status, reason: 'planning', message: 'Looking for a place.' }
     case 'copied':
-      return { ...status, checkpoint: (data as CopyOutcome).checkpoint }
+      return { ...status, checkpoint: data.checkpoint }
     case 'waiting':
-      return afterWaiting(status, data as Planned)
+      return afterWaiting(status, data)
     case 'planned':
-      return afterPlan(status, data as Planned, atMs)
+      return afterPlan(status, data, atMs)
     case 'settled':
-      return afterSettlement(status, attempt, data as Settlement)
+      return afterSettlement(status, attempt, data)
     case 'decided':
-      return afterDecision(status, (data as { verdict: Verdict }).verdict)
+      return afterDecision(status, data.verdict)
     case 'finished':
-      return (data as { status: JobStatus }).status
+      return data.status
   }
 }
 
-interface Planned {
-  inputs: Pick<PlanInput, 'ledger' | 'startsInMs'>
-  outcome: PlanOutcome
-}
+type Planned = RecordEntryOf<'planned'>['data']
 
 function afterWaiting(status: JobStatus, { outcome }: Planned): JobStatus {
   if (outcome.kind !== 'wait') return status

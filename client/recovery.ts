@@ -1,6 +1,6 @@
 import type { Settlement } from '../core/activities'
 import type { Phase, RunnerPhase } from '../core/documents'
-import type { AttemptEnd, Verdict } from '../core/ledger'
+import type { AttemptEnd } from '../core/ledger'
 import { ATTEMPTS_SHOWN_MAX } from '../core/messages'
 import type { RecordEntry } from '../core/record'
 import type { RecoveryView } from './job-view'
@@ -35,7 +35,7 @@ export function recoveriesOf(
   const lives = livesOf(entries, newest)
   return entries
     .flatMap(({ kind, attempt, data }) => {
-      if (kind !== 'decided' || (data as { verdict: Verdict }).verdict.decision.kind !== 'again') return []
+      if (kind !== 'decided' || data.verdict.decision.kind !== 'again') return []
       const before = lives.find(({ number }) => number === attempt)
       return before?.settlement === undefined || !hasWorked(before) ? [] : [recovery(before, lives)]
     })
@@ -43,9 +43,8 @@ export function recoveriesOf(
 }
 
 function livesOf(entries: readonly RecordEntry[], newest: AttemptDocumentsRead | undefined): Life[] {
-  const settled = entries.flatMap(({ kind, attempt, data }): Life[] => {
+  const settled = entries.flatMap(({ kind, attempt, data: settlement }): Life[] => {
     if (kind !== 'settled' || attempt === undefined) return []
-    const settlement = data as Settlement
     return [
       {
         number: attempt,

@@ -1,3 +1,9 @@
+import type { CopyOutcome, DecideInput, PlanInput, PlanOutcome, Settlement } from './activities'
+import type { MachineHandle } from './handle'
+import type { Verdict } from './ledger'
+import type { JobInput, JobResult, JobStatus, ResolvedJob } from './messages'
+import type { Order, Plan } from './plan'
+
 /**
  * The record of a job: what was asked and every decision with its inputs, each put once, in order. It outlives the
  * workflow's history, so that a decision can be explained later from what was known when it was made.
@@ -28,17 +34,40 @@ export const RECORD_KINDS = [
 ] as const
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
+/** Inputs and outcome of each kind of entry, complete; JSON. */
+interface RecordData {
+  submitted: JobInput
+  resolved: ResolvedJob
+  copied: CopyOutcome
+  waiting: RecordedPlan
+  planned: RecordedPlan
+  launched: Order
+  interrupted: { noticeMs: number | null; machine: MachineHandle }
+  settled: Settlement
+  decided: { facts: Omit<DecideInput, 'jobId' | 'recordSeq' | 'attempt'>; verdict: Verdict }
+  finished: { result: JobResult; status: JobStatus }
+}
+
+/** A request for a plan and its answer; `plan` is missing if the job had to wait in line before anything was planned. */
+interface RecordedPlan {
+  inputs: Omit<PlanInput, 'resolved'> & { resolved?: undefined }
+  plan?: Plan
+  outcome: PlanOutcome
+}
+
 /** `record/<seq>.json`. */
-export interface RecordEntry {
-  /** Place in the job's record; the job hands the numbers out, so that a repeated activity writes the same one. */
+export interface RecordEntryOf<Kind extends RecordKind> {
+  /** Place in the job's record; assigned by the job, so that a repeated activity writes the same one. */
   seq: number
-  /** Wall clock of whoever put it first. */
+  /** Wall clock of the process that put it first. */
   atMs: number
-  kind: RecordKind
-  /** The attempt that it is about, where it is about one. */
+  kind: Kind
+  /** The attempt that it is about, if any. */
   attempt?: number
   /** One sentence for a person. */
   summary: string
-  /** The inputs and the outcome, whole; JSON. */
-  data: unknown
+  data: RecordData[Kind]
 }
+
+/** An entry of any kind; `kind` tells what `data` is. */
+export type RecordEntry = { [Kind in RecordKind]: RecordEntryOf<Kind> }[RecordKind]

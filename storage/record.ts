@@ -1,4 +1,4 @@
-import { RECORD_KINDS, type RecordEntry } from '../core/record'
+import { RECORD_KINDS, type RecordEntry, type RecordEntryOf, type RecordKind } from '../core/record'
 import { putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'
@@ -8,11 +8,16 @@ import { StoreError, type ObjectStore } from './store'
  * Puts an entry on the job's record, once. Answers the entry that stands there: an earlier one, when an activity that
  * was repeated had put it before. What that one says holds.
  */
-export async function putRecord(store: ObjectStore, jobId: string, entry: RecordEntry): Promise<RecordEntry> {
+export async function putRecord<Kind extends RecordKind>(
+  store: ObjectStore,
+  jobId: string,
+  entry: RecordEntryOf<Kind>,
+): Promise<RecordEntryOf<Kind>> {
   const key = layout.record(jobId, entry.seq)
   if (await putDocumentIfAbsent(store, key, entry)) return entry
   const earlier = await readDocument(store, key, parseEntry)
-  if (earlier !== undefined) return earlier
+  // One number is one step of the job: what it put before is of the same kind.
+  if (earlier !== undefined) return earlier as RecordEntryOf<Kind>
   throw new StoreError(`The record ${key} was there and is gone: somebody else deletes in this store.`, {
     isTransient: true,
   })

@@ -62,7 +62,7 @@ async function decideOnRecord({ store, now }: Deps, input: DecideInput): Promise
       verdict.decision.kind === 'again' ? `Continue: ${verdict.decision.message}` : verdict.decision.message,
     data: { facts, verdict },
   })
-  return (entry.data as { verdict: Verdict }).verdict
+  return entry.data.verdict
 }
 
 async function withdraw(
@@ -86,7 +86,7 @@ async function withdraw(
     summary: `Attempt ${attempt} ended before anything was bought`,
     data: settlement,
   })
-  return { settlement: entry.data as Settlement }
+  return { settlement: entry.data }
 }
 
 async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Promise<JobResult> {
@@ -120,5 +120,5 @@ async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Pr
     isOver: () => true,
     parse: CHECKPOINT_PARSERS,
   })
-  return (entry.data as { result: JobResult }).result
+  return entry.data.result
 }

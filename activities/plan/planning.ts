@@ -110,7 +110,7 @@ async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<Resolved
     summary: 'Checked, with policy and timing fixed',
     data: resolved,
   })
-  return entry.data as ResolvedJob
+  return entry.data
 }
 
 /** The job reached the wrong server: its code and its checkpoints are elsewhere. */
@@ -176,7 +176,7 @@ async function planOnRecord(
       outcome,
     },
   })
-  return (entry.data as { outcome: PlanOutcome }).outcome
+  return entry.data.outcome
 }
 
 function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {

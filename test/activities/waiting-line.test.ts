@@ -9,6 +9,7 @@ import { readLine } from '../../storage/waiting-line'
 import { putRecord } from '../../storage/record'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { SPEC } from '../support/spec'
+import { partialEntry } from '../support/record'
 
 let nowMs: number
 let store: MemoryStore
@@ -35,9 +36,8 @@ const REFUSED: LaunchOutcome = { kind: 'refused', failure: { class: 'capacity', 
 /** A job that was submitted so long after the first, and wants this backend. */
 async function job(jobId: string, ageOrder: number, backend = 'ec2'): Promise<PlanInput> {
   const spec = { ...SPEC, backends: [{ backend }] }
-  await putRecord(store, jobId, {
-    ...{ seq: 0, atMs: ageOrder, kind: 'submitted', summary: '', data: {} },
-  })
+  const entry = partialEntry({ seq: 0, atMs: ageOrder, kind: 'submitted', summary: '', data: {} })
+  await putRecord(store, jobId, entry)
   return {
     ...{ jobId, deployment: 'dep-0123456789', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },
     resolved: {

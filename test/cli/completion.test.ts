@@ -7,6 +7,7 @@ import { putRecord } from '../../storage/record'
 import { Cli } from '../../cli/cli'
 import { NOW, SPEC } from '../client/world'
 import { World } from './outside'
+import { partialEntry } from '../support/record'
 
 let world: World
 
@@ -84,7 +85,7 @@ describe('completion', () => {
     const { store } = new Cli(world.outside().outside, false).context()
     for (const [index, id] of ['job-old', 'job-new'].entries()) {
       const data = { jobId: id, spec: SPEC, submittedAtMs: NOW + index }
-      await putRecord(store, id, { seq: 0, atMs: NOW, kind: 'submitted', summary: '', data })
+      await putRecord(store, id, partialEntry({ seq: 0, atMs: NOW, kind: 'submitted', summary: '', data }))
     }
     expect(await world.run('jobs-for-completion')).toEqual({
       exitCode: 0,

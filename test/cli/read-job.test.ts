@@ -10,6 +10,7 @@ import { HOUR_MS } from '../../core/time'
 import { putRecord } from '../../storage/record'
 import { NOW, SPEC } from '../client/world'
 import { World } from './outside'
+import { partialEntry } from '../support/record'
 
 let world: World
 let cli: Cli
@@ -178,13 +179,8 @@ describe('a job file', () => {
     const path = file('job.yaml', 'run: x\ndeadline: 2h\n')
     const submittedAtMs = NOW - HOUR_MS
     const data = { jobId: 'job-nightly', spec: SPEC, submittedAtMs }
-    await putRecord(cli.context().store, 'job-nightly', {
-      seq: 0,
-      atMs: NOW,
-      kind: 'submitted',
-      summary: '',
-      data,
-    })
+    const submitted = partialEntry({ seq: 0, atMs: NOW, kind: 'submitted', summary: '', data })
+    await putRecord(cli.context().store, 'job-nightly', submitted)
     expect((await read(path, '--id', 'job-nightly')).spec.deadlineAtMs).toBe(submittedAtMs + 2 * HOUR_MS)
   })
 })
@@ -193,13 +189,8 @@ describe('an earlier job', () => {
   it('is repeated with its own spec and code, and with what the flags change', async () => {
     const spec = { ...SPEC, budgetMicroUsd: 1_000_000, deadlineAtMs: NOW + HOUR_MS, env: { A: '1' } }
     const data = { jobId: 'job-first', spec, submittedAtMs: NOW }
-    await putRecord(cli.context().store, 'job-first', {
-      seq: 0,
-      atMs: NOW,
-      kind: 'submitted',
-      summary: '',
-      data,
-    })
+    const submitted = partialEntry({ seq: 0, atMs: NOW, kind: 'submitted', summary: '', data })
+    await putRecord(cli.context().store, 'job-first', submitted)
     const again = await read('--from', 'job-first', '--budget', '2')
     expect(again).toEqual({ from: 'job-first', spec: { ...spec, budgetMicroUsd: 2_000_000 } })
     expect(await read('--from', 'job-first', '--fresh')).toEqual({ from: 'job-first', isFresh: true, spec })
@@ -211,7 +202,7 @@ describe('a job file with an earlier job', () => {
   it('has the spec of the file, and goes on from the job', async () => {
     const data = { jobId: 'job-first', spec: { ...SPEC, run: 'old' }, submittedAtMs: NOW }
     const entry = { seq: 0, atMs: NOW, kind: 'submitted' as const, summary: '', data }
-    await putRecord(cli.context().store, 'job-first', entry)
+    await putRecord(cli.context().store, 'job-first', partialEntry(entry))
     const path = file('job.yaml', 'name: new\nrun: python3 other.py\n')
     const submission = await read(path, '--from', 'job-first')
     expect(submission).toMatchObject({ from: 'job-first', spec: { name: 'new', run: 'python3 other.py' } })

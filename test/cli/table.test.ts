@@ -16,6 +16,7 @@ import { layout } from '../../storage/layout'
 import { putRecord } from '../../storage/record'
 import { ClientWorld, JOB, NOW, OFFER, SPEC } from '../client/world'
 import { Paper } from './outside'
+import { partialEntry } from '../support/record'
 
 const WIDTH = 80
 
@@ -191,13 +192,8 @@ describe('the commands that read the store', () => {
       owner: 'somebody',
       bundle: null,
     }
-    await putRecord(world.store, JOB, {
-      seq: 0,
-      atMs: NOW,
-      kind: 'submitted',
-      summary: `${WORDS} ${WORDS}`,
-      data,
-    })
+    const summary = `${WORDS} ${WORDS}`
+    await putRecord(world.store, JOB, partialEntry({ seq: 0, atMs: NOW, kind: 'submitted', summary, data }))
     await world.store.put(`${layout.artifactsOf(JOB, 1)}${'deep/'.repeat(30)}weights.bin`, 'x')
     const { out, lines } = screen()
     const cli = {

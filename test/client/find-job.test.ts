@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client'
 import { findJob, knownJobs } from '../../client/find-job'
 import { putRecord } from '../../storage/record'
 import { ClientWorld, NOW, SPEC } from './world'
+import { partialEntry } from '../support/record'
 
 let world: ClientWorld
 let notes: string[]
@@ -16,12 +17,13 @@ beforeEach(async () => {
 
 async function put(id: string, name: string, afterMs: number): Promise<void> {
   const data = { jobId: id, spec: { ...SPEC, name }, submittedAtMs: NOW + afterMs }
-  await putRecord(world.store, id, { seq: 0, atMs: NOW, kind: 'submitted', summary: '', data })
+  await putRecord(world.store, id, partialEntry({ seq: 0, atMs: NOW, kind: 'submitted', summary: '', data }))
 }
 
 async function finish(id: string): Promise<void> {
   const result = { state: 'succeeded', finishedAtMs: NOW }
-  await putRecord(world.store, id, { seq: 1, atMs: NOW, kind: 'finished', summary: '', data: { result } })
+  const finished = partialEntry({ seq: 1, atMs: NOW, kind: 'finished', summary: '', data: { result } })
+  await putRecord(world.store, id, finished)
 }
 
 afterEach(() => world.remove())

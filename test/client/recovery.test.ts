@@ -5,11 +5,11 @@ import type { Phase, RunnerPhase } from '../../core/documents'
 import type { AttemptEnd } from '../../core/ledger'
 import type { RecordEntry, RecordKind } from '../../core/record'
 import { beatOf, machineOf } from './world'
+import { partialEntry } from '../support/record'
 
 let seq = 0
-const entry = (kind: RecordKind, attempt: number, data: unknown): RecordEntry => ({
-  ...{ seq: seq++, atMs: 0, kind, attempt, summary: '', data },
-})
+const entry = (kind: RecordKind, attempt: number, data: unknown): RecordEntry =>
+  partialEntry({ seq: seq++, atMs: 0, kind, attempt, summary: '', data }) as RecordEntry
 const decided = (attempt: number, kind: 'again' | 'finish'): RecordEntry =>
   entry('decided', attempt, { verdict: { decision: { kind } } })
 

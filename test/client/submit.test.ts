@@ -7,6 +7,7 @@ import { layout } from '../../storage/layout'
 import { putRecord, readRecords } from '../../storage/record'
 import { COMPLETE } from '../support/manifests'
 import { ClientWorld, JOB, NOW, SPEC, statusOf } from './world'
+import { partialEntry } from '../support/record'
 
 const ID = 'job-nightly'
 const VALUE = 'the-value-of-the-secret'
@@ -100,7 +101,8 @@ describe('submit', () => {
 
   it('is the same job when Temporal has long forgotten it', async () => {
     await submit(world.context, { spec: SPEC, id: ID })
-    await putRecord(world.store, ID, { seq: 1, atMs: NOW, kind: 'resolved', summary: '', data: {} })
+    const resolved = partialEntry({ seq: 1, atMs: NOW, kind: 'resolved', summary: '', data: {} })
+    await putRecord(world.store, ID, resolved)
     started = []
     expect(await submit(world.context, { spec: SPEC, id: ID })).toMatchObject({ id: ID, isNew: false })
     expect(started).toEqual([])

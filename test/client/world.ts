@@ -17,6 +17,7 @@ import type { RecordKind } from '../../core/record'
 import { layout } from '../../storage/layout'
 import { putRecord } from '../../storage/record'
 import { SPEC } from '../support/spec'
+import { partialEntry } from '../support/record'
 
 export { SPEC }
 
@@ -79,14 +80,8 @@ export class ClientWorld {
 
   /** The next entry of the job's record. */
   async record(kind: RecordKind, data: unknown, attempt?: number): Promise<void> {
-    await putRecord(this.store, JOB, {
-      seq: this.seq++,
-      atMs: this.nowMs,
-      kind,
-      summary: kind,
-      data,
-      ...(attempt === undefined ? {} : { attempt }),
-    })
+    const entry = { seq: this.seq++, atMs: this.nowMs, kind, summary: kind, data }
+    await putRecord(this.store, JOB, partialEntry(attempt === undefined ? entry : { ...entry, attempt }))
   }
 
   submitted(input: Partial<JobInput> = {}): Promise<void> {

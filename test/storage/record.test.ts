@@ -3,13 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { RecordEntry } from '../../core/record'
+import type { RecordEntryOf } from '../../core/record'
 import { ensureDeployment, readDeployment } from '../../storage/deployment'
 import { putDocument, putDocumentIfAbsent, readDocument } from '../../storage/json'
 import { openStore } from '../../storage/open-store'
 import { eachOf } from '../../storage/parallel'
 import { putRecord, readRecords } from '../../storage/record'
 import { StoreError, type ObjectStore } from '../../storage/store'
+import { partialEntry } from '../support/record'
 
 let root: string
 let store: ObjectStore
@@ -20,8 +21,9 @@ beforeEach(async () => {
 })
 afterEach(() => rm(root, { recursive: true, force: true }))
 
-function entry(seq: number, summary: string): RecordEntry {
-  return { seq, atMs: 1_795_500_000_000 + seq, kind: 'planned', attempt: 1, summary, data: { offers: [seq] } }
+function entry(seq: number, summary: string): RecordEntryOf<'planned'> {
+  const atMs = 1_795_500_000_000 + seq
+  return partialEntry({ seq, atMs, kind: 'planned', attempt: 1, summary, data: { offers: [seq] } })
 }
 
 describe('the record of a job', () => {

@@ -3,7 +3,7 @@
  * of timers; these tests read both in histories that were just lived.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import type { PlanInput, SettleInput } from '../../core/activities'
+import type { SettleInput } from '../../core/activities'
 import type { Drain, Limits } from '../../core/documents'
 import type { AttemptInput, DrainRequest } from '../../core/messages'
 import { unstamped } from '../../core/stamps'
@@ -113,7 +113,7 @@ describe('a job in a fresh history', () => {
     const { job, attempt, plans } = await played('job.carried-over', async (d) => ({
       job: await stepsOf(d, JOB),
       attempt: await stepsOf(d, `${JOB}/4`),
-      plans: (await readRecords(d.store, 'job-test')).filter(({ kind }) => kind === 'planned'),
+      plans: (await readRecords(d.store, 'job-test')).filter((record) => record.kind === 'planned'),
     }))
     const [timerMs, ...others] = job.timersMs
     expect(others).toEqual([])
@@ -123,7 +123,7 @@ describe('a job in a fresh history', () => {
     expect(job.inputsOf('resolveJob')).toEqual([])
     expect(job.inputsOf('copyCheckpoint')).toEqual([])
     expect(plans.map(({ seq, attempt: number }) => ({ seq, number }))).toEqual([{ seq: 20, number: 4 }])
-    const { inputs } = plans[0]!.data as { inputs: PlanInput }
+    const { inputs } = plans[0]!.data
     expect(inputs).toMatchObject({ ledger: { spentMicroUsd: 5 } })
     expect(inputs.startsInMs).toBeGreaterThan(0)
     const { pause } = attempt.input as AttemptInput

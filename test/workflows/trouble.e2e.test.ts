@@ -4,12 +4,13 @@ import { Context } from '../../client/context'
 import { retryNow } from '../../client/retry'
 import { troubleOf } from '../../client/workflow-state'
 import { microUsd } from '../../core/money'
-import type { RecordEntry, RecordKind } from '../../core/record'
+import type { RecordKind } from '../../core/record'
 import { putRecord, readRecords } from '../../storage/record'
 import { SPEC } from '../support/spec'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { LONG, SPOT, statusOf, worldsOn, type Deployment } from './harness'
 import { ended, eventually, forReason, running, TEST_LIMIT_MS } from './looks'
+import { partialEntry } from '../support/record'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -23,10 +24,10 @@ afterAll(() => at.close())
 
 const inWorld = worldsOn(() => at)
 
-const SUBMITTED: RecordEntry = {
+const SUBMITTED = partialEntry({
   ...{ seq: 0, atMs: 0, kind: 'submitted', summary: 'Submitted.' },
   data: { jobId: 'job-test', spec: SPEC, owner: 'somebody', submittedAtMs: 0 },
-}
+})
 
 /** From now on the store refuses one kind of record, as a folder does that was mounted read-only. */
 function refuse({ store }: Deployment, kind: RecordKind): void {
