@@ -59,14 +59,14 @@ describe('the job that a person means', () => {
   it('is the one of its name that is not over, with a note', async () => {
     await finish('job-ab1')
     expect(await findJob(world.context, 'first')).toBe('job-aa1')
-    expect(notes).toEqual(['"first" is taken as job-aa1, the one that is not over of the jobs of that name.'])
+    expect(notes).toEqual(['"first" means job-aa1, the open one of the jobs with that name.'])
   })
 
   it('is the newest of its name when all are over, with a note', async () => {
     await finish('job-aa1')
     await finish('job-ab1')
     expect(await findJob(world.context, 'first')).toBe('job-ab1')
-    expect(notes).toEqual(['"first" is taken as job-ab1, the newest of the jobs of that name.'])
+    expect(notes).toEqual(['"first" means job-ab1, the newest of the jobs with that name.'])
     expect(await findJob(world.context, 'second')).toBe('job-aa2')
     expect(notes).toHaveLength(1)
   })

@@ -45,7 +45,7 @@ describe('a migration to where the job cannot run', () => {
   it('does not blame the job for what there is not at all', async () => {
     refusing(other)
     await expect(asked()).rejects.toMatchObject({
-      message: `${JOB} stays where it is: ec2:reserved is no place of this deployment.`,
+      message: `${JOB} stays where it is: ec2:reserved is not configured in this deployment.`,
     })
   })
 })

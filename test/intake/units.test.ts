@@ -182,7 +182,7 @@ describe('ranges of sizes', () => {
 
   it('say which way round', () => {
     expect(refusal(() => parseSizeRange('80GB..24GB'))).toEqual({
-      message: '"80GB..24GB" has its bounds the wrong way round',
+      message: '"80GB..24GB" has its bounds in the wrong order',
       remedy: 'write 24GB..80GB',
     })
   })

@@ -102,13 +102,13 @@ describe('the judgement of a rehearsal', () => {
   it('fails a program that begins at the beginning in spite of its checkpoint', () => {
     const report = judged([FIRST, { ...SECOND, steps: steps(1, 30) }])
     expect(report.survives).toBe(false)
-    expect(report.summary).toMatch(/given the checkpoint of step 20 and began at step 1/)
+    expect(report.summary).toMatch(/given the checkpoint of step 20 but began at step 1/)
     expect(report.changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
   })
 
   it('fails a program that was given no checkpoint although it had saved a complete one', () => {
     const report = judged([FIRST, { ...SECOND, restores: [], steps: steps(1, 30) }])
-    expect(report.summary).toMatch(/from the beginning although it had saved/)
+    expect(report.summary).toMatch(/started over although it had saved/)
   })
 
   it('fails a loss that is not what it was', () => {
