@@ -173,7 +173,7 @@ export const jobFile = z
   .strictObject({
     name: field(
       jobName,
-      "Name of the job in lists; need not be unique (default: the file's name).",
+      "Name of the job in lists; need not be unique (default: the name of the file).",
       'char-lm',
     ).exactOptional(),
     run: field(
@@ -227,7 +227,7 @@ export const jobFile = z
       'Whether the job may run on interruptible capacity (spot). After an interruption, it resumes from its newest checkpoint.',
       true,
     ).default(DEFAULTS.interruptible),
-    checkpoint: field(checkpoint, 'The program's checkpoints, and which of them to keep.', {
+    checkpoint: field(checkpoint, 'The checkpoints of the program, and which of them to keep.', {
       every: '10m',
     }).exactOptional(),
     on_rebalance: field(

@@ -180,7 +180,7 @@ describe('artifacts of several attempts', () => {
     expect(await readFile(join(toFolder, 'log.txt'), 'utf8')).toBe('first')
     expect(await readFile(join(toFolder, 'x', 'y'), 'utf8')).toBe('deep')
     await expect(listArtifacts(world.context, JOB, 3)).rejects.toMatchObject({
-      ...{ kind: 'not-found', hint: 'These have: 10, 2, 1.' },
+      ...{ kind: 'not-found', hint: 'Attempts with artifacts: 10, 2, 1.' },
     })
   })
 })

@@ -29,7 +29,7 @@ async function story(): Promise<(string | number | null)[][]> {
     .map(({ atMs, attempt, text }) => [(atMs - NOW) / SECOND_MS, attempt, text])
 }
 
-const GOT = [0, 1, 'Got local spot process here at $3.60/h (machine-1)']
+const GOT = [0, 1, 'Launched local spot process here at $3.60/h (machine-1)']
 
 describe('the story of a job', () => {
   it('has the stages of an attempt that is not over, up to now', async () => {

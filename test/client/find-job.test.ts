@@ -46,7 +46,7 @@ describe('the job that a person means', () => {
   it.each([['job-a'], ['first']])('is asked back about when %s may be several', async (meant) => {
     await expect(findJob(world.context, meant)).rejects.toMatchObject({
       kind: 'usage',
-      message: expect.stringMatching(/may be any of these jobs:\n {2}job-a/),
+      message: expect.stringMatching(/matches several jobs:\n {2}job-a/),
       details: { candidates: expect.arrayContaining([expect.stringMatching(/^job-a/)]) },
     })
   })

@@ -38,7 +38,7 @@ describe('a migration to where the job cannot run', () => {
     })
     await expect(asked()).rejects.toMatchObject({
       kind: 'capacity',
-      message: `${JOB} stays where it is: ec2:reserved will not do (too dear).`,
+      message: `${JOB} stays where it is: ec2:reserved is unsuitable (too dear).`,
     })
   })
 

@@ -102,7 +102,7 @@ env:
     ],
     [
       'run: x\nresources: {accelerators: [H100], gpus: 0}',
-      '2:41: resources.gpus is 0, but an accelerator is asked for. Remove one of the two.',
+      '2:41: resources.gpus is 0, but an accelerator is requested. Remove one of the two.',
     ],
     [
       'run: x\nresources: {memory: 2000000TB}',

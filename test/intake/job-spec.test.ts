@@ -64,7 +64,7 @@ describe('checkJobSpec', () => {
       'backends[0].capacityType must be one of spot, on-demand, reserved, but is "cheap". Correct the input of the workflow.',
     ],
     [{ ...MINIMAL, inputs: [{ source: 'x', path: 'y' }] }, /^inputs\[0\]\.source "x" starts with none of/],
-    [{ ...MINIMAL, outputs: ['../x'] }, /^outputs\[0\] "..\/x" does not lie inside/],
+    [{ ...MINIMAL, outputs: ['../x'] }, /^outputs\[0\] "..\/x" is not inside/],
     [
       { ...MINIMAL, secrets: ['A'], env: { A: 'x' } },
       'secrets[0] names A, which is also under env. Remove one of the two.',
@@ -75,7 +75,7 @@ describe('checkJobSpec', () => {
     ],
     [
       { ...MINIMAL, resources: { gpus: { max: 0 }, accelerators: ['H100'] } },
-      'resources.gpus is 0, but an accelerator is asked for. Remove one of the two.',
+      'resources.gpus is 0, but an accelerator is requested. Remove one of the two.',
     ],
   ])('refuses %j', (value, complaint) => {
     expect(complaints(value)).toEqual([

@@ -21,20 +21,26 @@ describe('what a plan leaves out, and why', () => {
   const spec = (changes: Partial<JobSpec>): Partial<PlanRequest> => ({ spec: { ...SPEC, ...changes } })
 
   it.each<[string, Offer, Partial<PlanRequest>, string, string]>([
-    ['too few GPUs', offer(), spec({ resources: { gpus: { min: 2 } } }), 'unfit', 'GPUs: has 1, requested 2+'],
+    [
+      'too few GPUs',
+      offer(),
+      spec({ resources: { gpus: { min: 2 } } }),
+      'unfit',
+      'GPUs: has 1, requested 2+',
+    ],
     [
       'too little GPU memory',
       offer(),
       spec({ resources: { gpuMemoryGiB: { min: 40 } } }),
       'unfit',
-      'GPU memory: has 22 GiB, wanted 40 GiB+',
+      'GPU memory: has 22 GiB, requested 40 GiB+',
     ],
     [
       'more GPU memory than allowed',
       offer(),
       spec({ resources: { gpuMemoryGiB: { max: 16 } } }),
       'unfit',
-      'GPU memory: has 22 GiB, wanted ..16 GiB',
+      'GPU memory: has 22 GiB, requested ..16 GiB',
     ],
     [
       'another accelerator',
@@ -43,7 +49,13 @@ describe('what a plan leaves out, and why', () => {
       'unfit',
       'accelerator: has L4, requested H100 or A100',
     ],
-    ['too few cpus', offer(), spec({ resources: { cpus: { min: 16 } } }), 'unfit', 'cpus: has 8, requested 16+'],
+    [
+      'too few cpus',
+      offer(),
+      spec({ resources: { cpus: { min: 16 } } }),
+      'unfit',
+      'cpus: has 8, requested 16+',
+    ],
     [
       'another backend',
       offer(),
@@ -167,9 +179,9 @@ describe('what a plan leaves out, and why', () => {
     expect(outlook(plan([unfit, noQuota], needy))).toBe('quota')
     expect(outlook(plan([unfit], needy))).toBe('never')
     expect(outlook(plan([]))).toBe('never')
-    expect(outlook(plan([], { silentBackends: [{ backend: 'here', reason: 'no worker is running for it' }] }))).toBe(
-      'wait',
-    )
+    expect(
+      outlook(plan([], { silentBackends: [{ backend: 'here', reason: 'no worker is running for it' }] })),
+    ).toBe('wait')
   })
 
   it('says each reason once, with the offers it is about', () => {

@@ -312,7 +312,7 @@ describe('the judgement of a rehearsal', () => {
     const struck = attempt(2, { restores: [failed], strike: KILL })
     const report = judged([FIRST, struck, attempt(3)])
     expect(report.survives).toBe(false)
-    expect(report.summary).toMatch(/fails on the checkpoint that it is given: the folder is not empty\.$/)
+    expect(report.summary).toMatch(/fails on its checkpoint: the folder is not empty\.$/)
     expect(report.changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
   })
 
