@@ -45,7 +45,7 @@ function range(max: number): z.ZodType<Range> {
     .strictObject({ min: bound(max).exactOptional(), max: bound(max).exactOptional() })
     .refine(
       ({ min, max }) => min === undefined || max === undefined || min <= max,
-      'has its bounds the wrong way round',
+      'has its bounds in the wrong order',
     )
 }
 

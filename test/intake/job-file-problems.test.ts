@@ -98,7 +98,7 @@ env:
     ],
     [
       'run: x\nresources: {gpus: 0, gpu_memory: 8GB}',
-      '2:19: resources.gpus is 0, but GPU memory is asked for. Remove one of the two.',
+      '2:19: resources.gpus is 0, but GPU memory is requested. Remove one of the two.',
     ],
     [
       'run: x\nresources: {accelerators: [H100], gpus: 0}',
@@ -249,7 +249,7 @@ env:
     ],
     [
       'run: x\ninputs: [{source: "file:///x", path: a/b}, {source: "file:///y", path: a}]',
-      '2:38: inputs[0].path lies inside a, which is a file. Choose another path.',
+      '2:38: inputs[0].path is inside a, which is a file. Choose another path.',
     ],
     // Environment and secrets
     [

@@ -33,14 +33,14 @@ describe('what a plan leaves out, and why', () => {
       offer(),
       spec({ resources: { gpuMemoryGiB: { min: 40 } } }),
       'unfit',
-      'GPU memory: has 22 GiB, requested 40 GiB+',
+      'GPU memory: has 22 GiB, wanted 40 GiB+',
     ],
     [
       'more GPU memory than allowed',
       offer(),
       spec({ resources: { gpuMemoryGiB: { max: 16 } } }),
       'unfit',
-      'GPU memory: has 22 GiB, requested ..16 GiB',
+      'GPU memory: has 22 GiB, wanted ..16 GiB',
     ],
     [
       'another accelerator',

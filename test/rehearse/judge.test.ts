@@ -275,7 +275,7 @@ describe('the judgement of a rehearsal', () => {
     ]
     const report = judged([FIRST, { ...SECOND, restores: older, steps: steps(11, 45) }])
     expect(report.survives).toBe(true)
-    expect(outcomes(report)['Goes on']).toBe('warning')
+    expect(outcomes(report)['Resumes']).toBe('warning')
   })
 
   it('names the directory in which a program saves that is looked for elsewhere', () => {
