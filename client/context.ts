@@ -152,7 +152,7 @@ async function isRefused(address: string): Promise<boolean> {
   })
 }
 
-/** `localhost` may be two addresses, each of which refuses. */
+/** `localhost` may be two addresses; each must refuse. */
 function isConnectionRefused(error: NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }): boolean {
   return (error.errors ?? [error]).every(({ code }) => code === 'ECONNREFUSED')
 }

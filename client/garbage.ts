@@ -53,7 +53,7 @@ export interface LastCollection {
 }
 
 /**
- * The newest finished collection of the schedule; `undefined` if there is none, or the server no longer keeps it. Throws as
+ * The newest finished collection of the schedule; `undefined` before the first one, or if the server no longer keeps it. Throws as
  * `collectGarbage` does without a schedule.
  */
 export async function lastCollection(context: Context): Promise<LastCollection | undefined> {

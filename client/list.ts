@@ -67,7 +67,7 @@ interface Found {
 }
 
 /**
- * The record of a job begins before its workflow: a server with jobs of which none is in the store belongs to another deployment.
+ * The record of a job begins before its workflow: a server whose jobs are all missing from the store belongs to another deployment.
  * Detected this way, because the server's own id needs a part of the client that takes longer to load than a list may.
  */
 function refuseForeign({ store, config }: Context, found: Found[]): void {

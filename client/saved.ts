@@ -12,7 +12,7 @@ const LOOKED_THROUGH_MAX = 5
 
 /**
  * The newest checkpoint of the job that this one repeats, otherwise of the last jobs of its name, otherwise of its rehearsal: the
- * best estimate for the next ones. `undefined` if there is none.
+ * best estimate for the next ones. `undefined` without one.
  */
 export async function savedBefore(
   context: Context,

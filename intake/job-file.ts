@@ -46,7 +46,7 @@ export function parseJobFile(text: string, options: { fileName: string; nowMs: n
 /**
  * Reads a job from an object with the fields of a job file, made of command-line flags.
  *
- * @param options.flagOf the flag that gave the value at a path, or `undefined` where there is none
+ * @param options.flagOf the flag that gave the value at a path, or `undefined` if it came from no flag
  * @param options.defaultName the job's name when the object has none
  * @param options.nowMs from which a deadline given as a duration counts
  */
