@@ -14,8 +14,8 @@ interface Deps {
 const LOOK_MS = 500
 
 /**
- * Writes `drain.json` and checks that the machine obeys; a machine that does not in time, or cannot have read it, is told through
- * the provider. The drain window bounds the outcome. False if the document could not be written.
+ * Writes `drain.json` and checks that the machine obeys; a machine that does not in time, or cannot have read it, gets the order
+ * through the provider. The drain window bounds the outcome. False if the document could not be written.
  */
 export async function drainMachine(
   { backend, store, now }: Deps,
@@ -37,7 +37,7 @@ export async function drainMachine(
       await pause(LOOK_MS, signal)
       continue
     }
-    // Its machine is ended when the window that began with the document is over, however late it was told.
+    // Its machine is ended when the window that began with the document is over, however late the order arrived.
     const windowMs = Math.max(0, windowEndMs - now())
     await backend
       .drain?.(handle, { ...drain, windowMs, requestedAtMs: now() }, { signal })

@@ -15,7 +15,7 @@ const SGR = /\u001b\[([\d;:]*)m/g
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 const RESET = '\u001b[0m'
 
-/** Text that is safe to print: it affects nothing else on the terminal. */
+/** Text that is safe to print: it has no other effect on the terminal. */
 export function plain(text: string): string {
   let last = 0
   let isStyled = false

@@ -20,7 +20,7 @@ export interface FoundPlan {
   plannedBy: 'worker' | 'here'
 }
 
-/** The ranking for a job; the exit code also reports that there is no place. */
+/** The ranking for a job; the exit code also reports a plan without any place. */
 export async function findPlan(cli: Cli, submission: Submission): Promise<FoundPlan> {
   const found = await ask(cli, submission)
   if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity

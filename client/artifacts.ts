@@ -12,22 +12,22 @@ import { CrucibleError, toCrucibleError } from './errors'
 import { submissionOf } from './history'
 import { noSuchJob } from './look'
 
-/** A file that a job left. */
+/** An artifact of a job. */
 export interface ArtifactView {
   /** Relative to the job's artifacts. */
   path: string
   sizeBytes: number
-  /** Hex; null until the attempt that left it is settled, and where that attempt could not tell. */
+  /** Hex; null until the attempt that wrote it is settled, and if that attempt could not compute it. */
   sha256: string | null
-  /** Which attempt left it. */
+  /** The attempt that wrote it. */
   attempt: number
-  /** Earlier attempts that left another version of it, the newest first. */
+  /** Earlier attempts with another version of it, newest first. */
   olderAttempts: number[]
 }
 
 /**
- * What a job has left so far, in the order of the paths: of each file the newest attempt's, or only what one attempt left. Throws
- * `not-found` for an attempt that left nothing.
+ * The artifacts of a job so far, sorted by path: of each file the newest attempt's, or only those of one attempt. Throws
+ * `not-found` for an attempt without artifacts.
  */
 export async function listArtifacts(
   context: Context,
@@ -37,7 +37,7 @@ export async function listArtifacts(
   return (await findArtifacts(context, jobId, attempt)).map(({ key: _key, ...view }) => view)
 }
 
-/** With where each one is. */
+/** With the location of each one. */
 async function findArtifacts(
   context: Context,
   jobId: string,
@@ -59,12 +59,15 @@ async function findArtifacts(
 
 function noneOf(jobId: string, attempt: number, all: StoredArtifact[]): CrucibleError {
   const others = [...new Set(all.map((version) => version.attempt))]
-  return new CrucibleError('not-found', `Attempt ${attempt} of ${jobId} has left nothing.`, {
-    hint: others.length === 0 ? 'No other attempt has either.' : `These have: ${others.join(', ')}.`,
+  return new CrucibleError('not-found', `Attempt ${attempt} of ${jobId} has no artifacts.`, {
+    hint:
+      others.length === 0
+        ? 'No other attempt has any either.'
+        : `Attempts with artifacts: ${others.join(', ')}.`,
   })
 }
 
-/** By attempt and path, as recorded when each attempt was settled. */
+/** By attempt and path, as recorded at the settlement of each attempt. */
 function digestsOf(entries: readonly RecordEntry[]): Map<string, string> {
   return new Map(
     entries.flatMap(({ kind, data, attempt }) =>
@@ -80,16 +83,16 @@ function keyOf(attempt: number, path: string): string {
 }
 
 export interface DownloadOptions {
-  /** Only what this attempt left. */
+  /** Only the artifacts of this attempt. */
   attempt?: number
-  /** Replaces other files that have an artifact's name. */
+  /** Replaces other files with an artifact's name. */
   isForced?: boolean
 }
 
 /**
- * Copies a job's artifacts into a folder, each under its own path, and compares them with their digests. Where another file has
- * such a name already, throws `usage` and copies nothing, unless forced. A file that cannot be copied does not hold up the others: at the
- * end `failed` names each.
+ * Downloads a job's artifacts into a folder, each under its own path, and verifies their digests. If another file already has
+ * such a name, throws `usage` and writes nothing, unless forced. A file that fails does not block the others: at the end `failed`
+ * names each.
  */
 export async function downloadArtifacts(
   context: Context,
@@ -113,7 +116,7 @@ export async function downloadArtifacts(
   return artifacts.map(({ key: _key, ...view }) => view)
 }
 
-/** An artifact that could not be copied. */
+/** An artifact that could not be downloaded. */
 export interface FailedCopy {
   path: string
   reason: string
@@ -125,29 +128,29 @@ function incomplete(
 ): CrucibleError {
   const copied = count - failed.length
   const lines = [
-    `${failed.length} of ${count} files could not be copied; ${copied} ${copied === 1 ? 'is' : 'are'} in ${toFolder}.`,
+    `${failed.length} of ${count} files could not be downloaded; ${copied} ${copied === 1 ? 'is' : 'are'} in ${toFolder}.`,
     ...failed.map(({ path, reason }) => `  ${path}: ${reason}`),
   ]
   return new CrucibleError('failed', lines.join('\n'), {
-    hint: 'Run the command again: it compares what is there already, and copies the rest.',
+    hint: 'Run the command again: it verifies existing files and downloads the rest.',
     details: { failed, copied, folder: toFolder },
   })
 }
 
-/** Refuses what cannot become a folder of files before anything is read: a file, or a place where we may not write. */
+/** Refuses a target that cannot become a folder before anything is read: a file, or a read-only place. */
 async function checkTarget(toFolder: string): Promise<void> {
   const existing = await nearestExisting(toFolder)
   if (!existing.isFolder) {
-    throw new CrucibleError('usage', `${existing.path} is a file, so nothing can be copied into it.`, {
-      hint: 'Name a folder; it is made where it does not exist.',
+    throw new CrucibleError('usage', `${existing.path} is a file, not a folder.`, {
+      hint: 'Choose a folder; it is created if it does not exist.',
     })
   }
   try {
-    // Tried, because permissions say nothing of a file system that is read-only.
+    // Tried, because permissions do not reveal a read-only file system.
     await rmdir(await mkdtemp(join(existing.path, '.crucible-')))
   } catch (error) {
-    throw new CrucibleError('permission', `You may not write to ${existing.path}.`, {
-      hint: 'Name another folder.',
+    throw new CrucibleError('permission', `No permission to write to ${existing.path}.`, {
+      hint: 'Choose another folder.',
       cause: error,
     })
   }
@@ -169,7 +172,7 @@ interface Copy extends ArtifactView {
 }
 
 function copyOf(artifact: ArtifactView & { key: string }, toFolder: string): Copy {
-  // No store may have keys that lead out of the folder; one that does all the same must not make us write there.
+  // Keys of a store should never lead out of the folder; if one does, do not write there.
   checkKey(artifact.key)
   return { ...artifact, target: join(toFolder, ...artifact.path.split('/')) }
 }
@@ -189,15 +192,15 @@ async function refuseToReplace(copies: Copy[]): Promise<void> {
   const more = names.length > NAMED_MAX ? [`and ${names.length - NAMED_MAX} more`] : []
   throw new CrucibleError(
     'usage',
-    `Other files are there already, and nothing was copied: ${[...names.slice(0, NAMED_MAX), ...more].join(', ')}.`,
-    { hint: 'Name another folder, or replace them with --force.' },
+    `Files with other content already exist, so nothing was downloaded: ${[...names.slice(0, NAMED_MAX), ...more].join(', ')}.`,
+    { hint: 'Choose another folder, or replace them with --force.' },
   )
 }
 
 /** Files that a message lists. */
 const NAMED_MAX = 5
 
-/** Under a name of its own until it is whole and compared. */
+/** Under a temporary name until it is complete and verified. */
 async function download({ store }: Context, { path, key, target, sha256 }: Copy): Promise<void> {
   const temporary = `${target}.${randomUUID()}.part`
   await mkdir(dirname(target), { recursive: true })
@@ -217,7 +220,7 @@ async function digestOf(path: string): Promise<string> {
 }
 
 function damaged(path: string): CrucibleError {
-  return new CrucibleError('failed', `The artifact ${path} is not what the job left.`, {
-    hint: 'Somebody or something has changed the object store: look at its disk.',
+  return new CrucibleError('failed', `The artifact ${path} differs from what the job wrote.`, {
+    hint: 'The object store was changed or damaged: check its disk.',
   })
 }

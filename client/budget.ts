@@ -5,10 +5,10 @@ import type { Context } from './context'
 import { checkSameDeployment } from './deployment'
 import { CrucibleError, isTemporals } from './errors'
 
-/** How the money of a month stands (`2026-11`); of a month in which no job was given any, nothing. */
+/** Budget and spending of a month (`2026-11`); empty for a month without jobs. */
 export async function budgetOf(context: Context, month: string): Promise<TreasuryView> {
   if (!/^\d{4}-(?:0[1-9]|1[0-2])$/.test(month))
-    throw new CrucibleError('usage', `${month} is no month.`, { hint: 'Write one such as 2026-11.' })
+    throw new CrucibleError('usage', `${month} is not a month.`, { hint: 'Write one such as 2026-11.' })
   const client = await context.temporal()
   await checkSameDeployment(context, client)
   try {

@@ -9,9 +9,9 @@ import type { ObjectStore } from '../storage/store'
 import { CrucibleError } from './errors'
 import { submissionOf } from './history'
 
-/** The code of a job that is about to be submitted: known by its digest, and uploaded once the job's id is taken. */
+/** The code of a job to be submitted: known by its digest, and uploaded once the job's id is taken. */
 export interface Code {
-  /** Null when nothing is sent along. */
+  /** Null if nothing is sent along. */
   ref: BundleRef | null
   upload(jobId: string): Promise<void>
   remove(): Promise<void>
@@ -39,7 +39,7 @@ export async function codeOf(
   }
 }
 
-/** The code of an earlier job once more. Throws `not-found` when it is no longer in the store. */
+/** The code of an earlier job. Throws `not-found` if it is no longer in the store. */
 export async function codeFrom(store: ObjectStore, from: string): Promise<Code> {
   const first = await readRecord(store, from, 0)
   const ref = (first && submissionOf([first])?.bundle) ?? null

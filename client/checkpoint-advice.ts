@@ -9,18 +9,18 @@ const KNOWS_CRUCIBLE = /CRUCIBLE_(?:CHECKPOINT_DIR|RESUME_FROM)|crucible_job/
 const SOURCE_ENDINGS = new Set(['.py', '.sh', '.ipynb', '.yaml', '.yml', '.toml', '.json', '.cfg', '.ini'])
 /** Larger files are data. */
 const SOURCE_BYTES_MAX = 512 * 1024
-/** A look that takes no noticeable time; in a larger folder nothing is said that is not certain. */
+/** Limit for a search without noticeable delay; for a larger folder, only certain findings are reported. */
 const SOURCES_MAX = 300
 
 /**
- * What a person should know of the checkpoints of an interruptible job before it runs, in sentences. A search of texts, not more:
- * where the job's code is not at hand, or says that it knows where checkpoints go, there is nothing to say.
+ * Warnings about the checkpoints of an interruptible job, before it runs. Only a text search: if the job's code is not available,
+ * or mentions where checkpoints go, there are no warnings.
  */
 export async function checkpointAdvice({
   spec,
   directory,
 }: Pick<Submission, 'spec' | 'directory'>): Promise<string[]> {
-  // Code that an earlier job has packed was looked at when that was submitted.
+  // The code of an earlier job was checked at its submission.
   if (!spec.isInterruptible || directory === undefined) return []
   const { texts, isAll } = directory === null ? { texts: [], isAll: true } : await sourcesIn(directory)
   const all = [spec.run, spec.setup ?? '', ...Object.values(spec.env), ...texts]
@@ -39,7 +39,7 @@ function withoutFolder({ run }: JobSpec): string {
   return `An interruption loses all work of this job: it has no checkpoint.directory, and ${program} does not use CRUCIBLE_CHECKPOINT_DIR. Set checkpoint.directory to the folder where the program saves.`
 }
 
-/** The texts of a folder that may say where the program saves; `isAll` is false where there are too many. */
+/** The texts of a folder that may say where the program saves; `isAll` is false if there are too many. */
 async function sourcesIn(directory: string): Promise<{ texts: string[]; isAll: boolean }> {
   const texts: string[] = []
   const folders = [directory]

@@ -11,7 +11,7 @@ import { CrucibleError } from './errors'
 import { submissionWithId } from './find-job'
 import { noSuchJob } from './look'
 
-/** A checkpoint; what its manifest tells is null where that cannot be read. */
+/** A checkpoint; manifest data is null if the manifest is unreadable. */
 export interface CheckpointView extends Checkpoint {
   isStepKnown: boolean
   state: CheckpointState | null
@@ -26,7 +26,7 @@ export interface CheckpointView extends Checkpoint {
   createdAtMs: number | null
 }
 
-/** What came of comparing a checkpoint with its manifest. */
+/** The result of comparing a checkpoint with its manifest. */
 export interface CheckpointVerdict extends Checkpoint {
   isGood: boolean
   badFiles: BadFile[]
@@ -51,7 +51,7 @@ export async function checkpointsOf(context: Context, jobId: string): Promise<Ch
   })
 }
 
-/** Reads every file of one checkpoint, or of all, and compares it with its digests. Throws `not-found` for an id that is none. */
+/** Reads every file of one checkpoint, or of all, and compares its digest. Throws `not-found` for an unknown id. */
 export async function verifyCheckpoints(
   context: Context,
   jobId: string,

@@ -6,21 +6,21 @@ import { provePutIfAbsent } from '../storage/probe'
 import { ensureDeploymentKey } from '../storage/secrets'
 import type { Context } from './context'
 
-/** Writes, reads and removes a small object; rejects when one of it does not work. */
+/** Writes, reads and removes a small object; rejects if one of these fails. */
 export async function tryStore({ store }: Context): Promise<void> {
   const key = `doctor/${randomUUID()}`
   const body = 'written by crucible doctor'
   try {
     await store.put(key, body)
     const back = await store.get(key)
-    if (back?.toString('utf8') !== body) throw new Error(`${store.url} does not give back what is put there`)
+    if (back?.toString('utf8') !== body) throw new Error(`${store.url} does not return what was written`)
     await provePutIfAbsent(store)
   } finally {
     await store.delete(key).catch(() => undefined)
   }
 }
 
-/** Whether the key of secrets is there. Rejects when it is, and others can read it or it is none. */
+/** Whether the key of secrets exists. Rejects if it is invalid, or readable by other users. */
 export async function hasSecretKey({ config }: Context): Promise<boolean> {
   const path = config.home.secretKeyFile
   const isThere = await stat(path).then(
@@ -31,7 +31,7 @@ export async function hasSecretKey({ config }: Context): Promise<boolean> {
   return isThere
 }
 
-/** Search attributes that the server lacks. Rejects when the server does not answer, or has no such namespace. */
+/** Search attributes that the server lacks. Rejects if the server does not answer, or has no such namespace. */
 export async function missingSearchAttributes(context: Context): Promise<string[]> {
   const client = await context.temporal()
   const { namespace } = context.config.temporal
@@ -40,7 +40,7 @@ export async function missingSearchAttributes(context: Context): Promise<string[
   return Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in (customAttributes ?? {})))
 }
 
-/** Whose store this is, or `undefined` when nobody has used it. */
+/** The deployment of this store, or `undefined` for an unused store. */
 export function deploymentOfStore({ store }: Context): Promise<string | undefined> {
   return readDeployment(store)
 }

@@ -21,25 +21,25 @@ export {
 } from '../storage/home'
 import { CrucibleError, messageOf } from './errors'
 
-/** What a client needs to know. */
+/** The settings of a client. */
 export interface ClientConfig {
   home: Home
   temporal: { connection: ClientConnectConfig['connectionOptions']; namespace: string }
-  /** Base address of Temporal's Web UI; missing where nobody told it. */
+  /** Base address of Temporal's Web UI; missing if unknown. */
   temporalUiUrl?: string
-  /** Who submits, for lists. */
+  /** The submitting user, for lists. */
   owner: string
-  /** Where the values of secrets are taken from, by their names. */
+  /** Environment variables with the values of secrets. */
   environment: Environment
 }
 
 /**
  * Reads the configuration from an environment. The Temporal server is the one that `TEMPORAL_ADDRESS` or `temporal.toml` names,
- * else the one of a running `crucible dev`, else Temporal's default. Throws a `CrucibleError` of kind `usage`.
+ * otherwise that of a running `crucible dev`, otherwise Temporal's default. Throws a `CrucibleError` of kind `usage`.
  */
 export function readClientConfig(own: Environment = process.env): ClientConfig {
   const env = withDevEnvironment(own)
-  // The store's SDK looks there by itself.
+  // The store's SDK reads these variables itself.
   if (env !== own) replaceAws(env, process.env)
   const home = homeOf(env)
   const { note, ...temporal } = readTemporal(env, home)
@@ -64,13 +64,13 @@ function readTemporal(env: Environment, home: Home): ClientConfig['temporal'] & 
     return { connection: connectionOptions, namespace, ...(note === undefined ? {} : { note }) }
   } catch (error) {
     throw new CrucibleError('usage', `The Temporal configuration cannot be read: ${messageOf(error)}.`, {
-      hint: 'Mend the TEMPORAL_* variables or the temporal.toml that they name.',
+      hint: 'Correct the TEMPORAL_* variables or temporal.toml.',
       cause: error,
     })
   }
 }
 
-/** Some containers run as a user that has no name. */
+/** Some containers run as a user without a name. */
 function userName(): string {
   try {
     return userInfo().username

@@ -13,15 +13,15 @@ import type { ObjectStore } from '../storage/store'
 import type { ClientConfig } from './config'
 import { CrucibleError, messageOf, toCrucibleError } from './errors'
 
-/** The SDK takes longer to load than most commands take in all: only those that talk to the server pay for it. */
+/** Loading the SDK takes longer than most commands: only commands that talk to the server pay for it. */
 const lazily = createRequire(__filename)
 
 /**
- * How long each try to connect waits for an answer. A busy machine may need several; a closed port is reported at once. In all, less
- * than a person waits before asking what is wrong.
+ * Timeouts of successive connection attempts. A busy machine may need several; a closed port is reported immediately. In total,
+ * less than a person waits before asking what is wrong.
  */
 const CONNECT_TIMEOUTS_MS = [5_000, 10_000, 15_000]
-/** The operating system answers for a port of this machine at once, unless it is very busy. */
+/** The operating system answers for a local port immediately, unless it is very busy. */
 const PROBE_TIMEOUT_MS = 5_000
 
 export interface ContextOptions {
@@ -30,7 +30,7 @@ export interface ContextOptions {
   connectTimeoutsMs?: readonly number[]
 }
 
-/** What every function of the client works with: one store, and one connection that is made when it is first needed. */
+/** What every function of the client works with: one store, and one connection that is made at first use. */
 export class Context {
   #store: ObjectStore | undefined
   #client: Promise<temporal.Client> | undefined
@@ -72,7 +72,7 @@ export class Context {
     await client?.connection.close()
   }
 
-  /** Signs what is sent. What comes is checked where there is a key: without one, this client can still look. */
+  /** Signs requests. Answers are checked if there is a key: without one, this client can only read. */
   #seal(): PayloadSeal {
     const { secretKeyFile } = this.config.home
     let own: Promise<Buffer> | undefined
@@ -120,23 +120,23 @@ export class Context {
         )
       }
     }
-    throw noServer(address, 'no time to wait for it')
+    throw noServer(address, 'no time left to wait')
   }
 }
 
 function noServer(address: string, why: string, cause?: unknown): CrucibleError {
   return new CrucibleError('unavailable', `No Temporal server answers at ${address} (${why}).`, {
-    hint: 'Start one here with `crucible dev`, or name yours in TEMPORAL_ADDRESS.',
+    hint: 'Start one here with `crucible dev`, or set TEMPORAL_ADDRESS.',
     cause,
   })
 }
 
-/** In what gRPC says of a server that no patience reaches. */
+/** Part of gRPC's message for a server that waiting does not help to reach. */
 const CERTAIN = /ECONNREFUSED|ENOTFOUND/
 
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):(\d+)$/
 
-/** Whether a port of this machine is certainly closed, which the operating system says at once. */
+/** Whether a local port is certainly closed, which the operating system reports immediately. */
 async function isRefused(address: string): Promise<boolean> {
   const port = LOOPBACK.exec(address)?.[1]
   if (port === undefined) return false
@@ -152,7 +152,7 @@ async function isRefused(address: string): Promise<boolean> {
   })
 }
 
-/** `localhost` may be two addresses, each of which refuses. */
+/** `localhost` may be two addresses; each must refuse. */
 function isConnectionRefused(error: NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }): boolean {
   return (error.errors ?? [error]).every(({ code }) => code === 'ECONNREFUSED')
 }

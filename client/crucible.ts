@@ -32,8 +32,8 @@ import { cancel, extend, migrate } from './updates'
 import { watchJob, type WatchOptions } from './watch'
 
 /**
- * Jobs from TypeScript. One instance has one connection to the Temporal server, made when it is first needed; `close` ends it.
- * Every method throws a `CrucibleError`. Jobs are named by their ids; `find` gets one from a name or the beginning of an id.
+ * Jobs from TypeScript. One instance has one connection to the Temporal server, made at first use; `close` ends it. Every method
+ * throws a `CrucibleError`. Jobs are identified by their ids; `find` gets one from a name or a prefix of an id.
  */
 export class Crucible {
   readonly #context: Context
@@ -42,12 +42,12 @@ export class Crucible {
     this.#context = new Context(config, now)
   }
 
-  /** Starts a job, once: the same call with the same id finds the job that is there. */
+  /** Starts a job, once: the same call with the same id returns the existing job. */
   submit(submission: Submission): Promise<Submitted> {
     return ours(() => submit(this.#context, submission))
   }
 
-  /** Where a job would run now, best first, and why not elsewhere. Starts nothing. */
+  /** Ranks the places where a job could run now, with reasons for those excluded. Starts nothing. */
   plan(spec: JobSpec): Promise<Plan> {
     return ours(async () => planThroughWorkers(this.#context, spec, await savedBefore(this.#context, spec)))
   }
@@ -57,12 +57,12 @@ export class Crucible {
     return ours(() => listJobs(this.#context, filter))
   }
 
-  /** A job as it is now. */
+  /** The current state of a job. */
   get(jobId: string): Promise<JobView> {
     return ours(() => lookAt(this.#context, jobId))
   }
 
-  /** A job each time something about it has changed, until it is over. */
+  /** The state of a job after every change, until it is over. */
   watch(jobId: string, options?: WatchOptions): AsyncGenerator<JobView> {
     return oursEach(() => watchJob(this.#context, jobId, options))
   }
@@ -72,7 +72,7 @@ export class Crucible {
     return oursEach(() => readLogs(this.#context, jobId, options))
   }
 
-  /** Lets a job save and stop. `isNow` leaves it seconds. */
+  /** Asks a job to save and stop. `isNow` allows only seconds. */
   cancel(jobId: string, options?: { isNow?: boolean }): Promise<UpdateReceipt> {
     return ours(() => cancel(this.#context, jobId, options))
   }
@@ -87,17 +87,17 @@ export class Crucible {
     return ours(() => extend(this.#context, jobId, update))
   }
 
-  /** Cuts short whatever a job waits for before it tries again. */
+  /** Skips the current pause of a job before its next retry. */
   retry(jobId: string): Promise<UpdateReceipt> {
     return ours(() => retryNow(this.#context, jobId))
   }
 
-  /** What a job has left, or only what one of its attempts has. */
+  /** The artifacts of a job, or of one of its attempts. */
   artifacts(jobId: string, attempt?: number): Promise<ArtifactView[]> {
     return ours(() => listArtifacts(this.#context, jobId, attempt))
   }
 
-  /** Copies what a job has left into a folder, and checks it. Replaces no other file unless forced. */
+  /** Downloads the artifacts of a job into a folder and verifies them. Replaces no other file unless forced. */
   downloadArtifacts(jobId: string, toFolder: string, options?: DownloadOptions): Promise<ArtifactView[]> {
     return ours(() => downloadArtifacts(this.#context, jobId, { toFolder, ...options }))
   }
@@ -112,27 +112,27 @@ export class Crucible {
     return ours(() => verifyCheckpoints(this.#context, jobId, checkpointId))
   }
 
-  /** Copies a checkpoint into a new folder, compared with its digests. */
+  /** Downloads a checkpoint into a new folder and verifies its digests. */
   downloadCheckpoint(jobId: string, download: CheckpointDownload): Promise<DownloadedCheckpoint> {
     return ours(() => downloadCheckpoint(this.#context, jobId, download))
   }
 
-  /** A job's story in the order of time. */
+  /** The events of a job in order of time. */
   events(jobId: string): Promise<JobEvent[]> {
     return ours(() => eventsOf(this.#context, jobId))
   }
 
-  /** A job's record: what was asked, and every decision with its inputs. */
+  /** A job's record: the submission, and every decision with its inputs. */
   records(jobId: string): Promise<RecordEntry[]> {
     return ours(() => recordOf(this.#context, jobId))
   }
 
-  /** What the schedule's last garbage collection found and did. */
+  /** The result of the schedule's last garbage collection. */
   lastGarbageCollection(): Promise<LastCollection | undefined> {
     return ours(() => lastCollection(this.#context))
   }
 
-  /** How the money of a month (`2026-11`, in UTC) stands. */
+  /** Budget and spending of a month (`2026-11`, in UTC). */
   budget(month: string): Promise<TreasuryView> {
     return ours(() => budgetOf(this.#context, month))
   }
@@ -142,12 +142,12 @@ export class Crucible {
     return ours(() => collectGarbage(this.#context, options))
   }
 
-  /** The id of the job that an id, the unique beginning of one, or a unique name means. */
+  /** The id of the job for an id, a unique prefix of one, or a unique name. */
   find(meant: string): Promise<string> {
     return ours(() => findJob(this.#context, meant))
   }
 
-  /** Ends the connection. */
+  /** Closes the connection. */
   close(): Promise<void> {
     return this.#context.close()
   }
@@ -169,7 +169,7 @@ async function* oursEach<T>(work: () => AsyncGenerator<T>): AsyncGenerator<T> {
   }
 }
 
-/** A client for the deployment that the environment names, or the one of a config of your own. */
+/** A client for the deployment that the environment names, or for a given config. */
 export function createClient(config?: ClientConfig): Crucible {
   return new Crucible(config)
 }

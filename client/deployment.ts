@@ -7,8 +7,8 @@ import type { Context } from './context'
 import { CrucibleError, isTemporals, SAME_DEPLOYMENT_HINT } from './errors'
 
 /**
- * What the schedule of garbage collection runs with: the deployment that Temporal holds, and its backends. Throws a `SealError`
- * where this deployment has not signed it.
+ * Arguments of the garbage collection schedule: the deployment that Temporal holds, and its backends. Throws a `SealError` if
+ * this deployment has not signed it.
  */
 export async function scheduledCollection(client: Client): Promise<GarbageCollectionInput | undefined> {
   try {
@@ -22,8 +22,8 @@ export async function scheduledCollection(client: Client): Promise<GarbageCollec
 }
 
 /**
- * A job whose documents lie in one deployment's store and whose workflow runs on another's server would be run by workers that
- * cannot find it. Throws `usage` where Temporal is known to be somebody else's.
+ * A job with its documents in one deployment's store and its workflow on another's server would be run by workers that cannot
+ * find it. Throws `usage` if Temporal is known to belong to another deployment.
  */
 export async function checkSameDeployment({ store, config }: Context, client: Client): Promise<void> {
   const [stored, scheduled] = await Promise.all([
@@ -40,7 +40,7 @@ export async function checkSameDeployment({ store, config }: Context, client: Cl
   const { address = 'localhost:7233' } = config.temporal.connection
   throw new CrucibleError(
     'usage',
-    `The Temporal server at ${address} belongs to another deployment (${scheduled.deployment}) than the store ${store.url} (${stored ?? 'not used yet'}).`,
+    `The Temporal server at ${address} belongs to another deployment (${scheduled.deployment}) than the store ${store.url} (${stored ?? 'unused'}).`,
     { hint: SAME_DEPLOYMENT_HINT },
   )
 }

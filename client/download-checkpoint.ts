@@ -11,9 +11,9 @@ import { submissionWithId } from './find-job'
 import { noSuchJob } from './look'
 
 export interface CheckpointDownload {
-  /** A step, or the id of a checkpoint; the newest good one when missing. */
+  /** A step, or the id of a checkpoint; the newest good one if missing. */
   wanted?: string
-  /** Where the files go: a folder that is not there, or an empty one. */
+  /** Target folder: missing or empty. */
   toFolder: string
 }
 
@@ -24,14 +24,14 @@ export interface DownloadedCheckpoint {
   sizeBytes: number
   /** What a program resumes from: a path in the folder, or the folder itself. */
   resumePath: string
-  /** Newer checkpoints that are damaged, each with what is wrong. */
+  /** Newer checkpoints that are damaged, each with the reason. */
   damaged: { checkpoint: Checkpoint; badFiles: BadFile[] }[]
 }
 
 /**
- * Copies a checkpoint into a folder as the workload wrote it, with modes and links, each file compared with its digest. The folder
- * appears when it is whole; a download that was broken off goes on where it stopped. Without a step, the newest checkpoint that
- * proves to be good is taken. Throws `usage` for a target that holds something, `not-found`, and `failed` for a damaged checkpoint.
+ * Downloads a checkpoint into a folder as the workload wrote it, with modes and links, and verifies the digest of each file. The
+ * folder appears when it is complete; an interrupted download continues where it stopped. Without a step, downloads the newest
+ * checkpoint that verifies. Throws `usage` for a non-empty target, `not-found`, and `failed` for a damaged checkpoint.
  */
 export async function downloadCheckpoint(
   context: Context,
@@ -61,7 +61,7 @@ export async function downloadCheckpoint(
   throw noneSuch(jobId, wanted, seen)
 }
 
-/** Of several checkpoints of a step the first in the list, the newest, is meant. */
+/** Of several checkpoints of a step, the newest one. */
 function isMeant({ id, step }: Checkpoint, wanted: string): boolean {
   return wanted === id || wanted === String(step)
 }
@@ -88,9 +88,9 @@ function isDamaged(jobId: string, { id, step }: Checkpoint, badFiles: BadFile[])
   )
 }
 
-/** Before anything is downloaded: what is there already is never touched. */
+/** Before the download: existing files are never touched. */
 async function checkTarget(target: string): Promise<void> {
-  const hint = 'Name another folder with --to.'
+  const hint = 'Choose another folder with --to.'
   const stats = await lstat(target).catch(() => undefined)
   if (stats === undefined) return checkParent(target)
   if (!stats.isDirectory())
@@ -105,7 +105,7 @@ async function checkTarget(target: string): Promise<void> {
     })
 }
 
-/** The nearest folder above that is there must be one. */
+/** The nearest existing parent must be a folder. */
 async function checkParent(target: string): Promise<void> {
   for (let above = dirname(target); ; above = dirname(above)) {
     const stats = await lstat(above).catch(() => undefined)
@@ -113,8 +113,8 @@ async function checkParent(target: string): Promise<void> {
       stats?.isSymbolicLink() === true ? await lstat(await realpath(above)).catch(() => undefined) : stats
     if (real?.isDirectory() === true) return
     if (stats !== undefined)
-      throw new CrucibleError('usage', `${above} is not a folder, so ${target} cannot be made.`, {
-        hint: 'Name another folder with --to.',
+      throw new CrucibleError('usage', `${above} is not a folder, so ${target} cannot be created.`, {
+        hint: 'Choose another folder with --to.',
       })
   }
 }
@@ -122,8 +122,8 @@ async function checkParent(target: string): Promise<void> {
 type Source = GoodCheckpoint & { jobId: string }
 
 /**
- * Downloads into a folder beside the target, whose name says what is in it, so that a broken download is found again; then gives it
- * the target's name. Answers what is damaged.
+ * Downloads into a folder next to the target, named after its content, so that an interrupted download is found again; then
+ * renames it. Returns the damaged files.
  */
 async function fetchInto(context: Context, source: Source, target: string): Promise<BadFile[]> {
   const { jobId, checkpoint, manifest } = source
@@ -145,7 +145,7 @@ async function fetchInto(context: Context, source: Source, target: string): Prom
   return []
 }
 
-/** A path below a link would be written wherever the link leads. No runner makes one. */
+/** A path below a link would be written to the link's target. No runner creates one. */
 function clashOf({ files, links = [] }: Manifest): string | undefined {
   const linked = new Set(links.map(({ path }) => path))
   return [...files, ...links].find(({ path }) =>
@@ -153,7 +153,7 @@ function clashOf({ files, links = [] }: Manifest): string | undefined {
   )?.path
 }
 
-/** What an earlier try has left but no file of the checkpoint: its links, and halves of files. */
+/** Leftovers of an earlier try that are not files of the checkpoint: its links, and partial files. */
 async function removeStrays(part: string, { files }: Manifest): Promise<void> {
   const wanted = new Set(files.map(({ path }) => join(part, ...path.split('/'))))
   for (const entry of await readdir(part, { recursive: true, withFileTypes: true })) {
@@ -168,7 +168,7 @@ async function fetchFile(
   { file, part }: { file: ManifestFile; part: string },
 ): Promise<BadFile[]> {
   const path = join(part, ...file.path.split('/'))
-  const isThere = (await faultOf(path, file).catch(() => 'is not there')) === undefined
+  const isThere = (await faultOf(path, file).catch(() => 'does not exist')) === undefined
   if (!isThere) {
     await mkdir(dirname(path), { recursive: true })
     if (!(await store.getFile(checkpointFileKey(jobId, checkpoint, file), path)))
@@ -176,7 +176,7 @@ async function fetchFile(
     const reason = await faultOf(path, file)
     if (reason !== undefined) return [{ path: file.path, reason }]
   }
-  // Its owner can always read, write and delete what was downloaded; nobody gets more than the workload gave.
+  // Its owner can always read, write and delete the downloaded files; others get no more access than the workload gave.
   await chmod(path, (file.mode & PERMISSIONS) | OWNER)
   return []
 }
@@ -184,7 +184,7 @@ async function fetchFile(
 const PERMISSIONS = 0o777
 const OWNER = 0o600
 
-/** Makes the links once all files are there. One that leads out by way of another is refused. */
+/** Creates the links once all files exist. A link that leads out through another one is refused. */
 async function makeLinks(part: string, links: ManifestLink[]): Promise<BadFile[]> {
   const made = links.map(({ path, target }) => ({ path, target, at: join(part, ...path.split('/')) }))
   for (const { target, at } of made) {

@@ -3,19 +3,19 @@ import { CODES, isCoded } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
 import type { StoreError } from '../storage/store'
 
-/** What went wrong, by what the caller can do about it; each kind has one exit code of the command line. */
+/** The kind of an error, by what the caller can do about it; each kind has one exit code of the command line. */
 export const EXIT_CODES = {
   /** The job failed, or something unexpected happened. */
   failed: 1,
-  /** What was asked for cannot be: a bad flag, job file or name. */
+  /** Invalid request: a bad flag, job file or name. */
   usage: 2,
-  /** There is no machine to be had. */
+  /** No machine is available. */
   capacity: 3,
   /** Credentials, permissions or keys. */
   permission: 4,
-  /** There is no such job, checkpoint or file. */
+  /** No such job, checkpoint or file. */
   'not-found': 5,
-  /** It was accepted, and what became of it is not known yet. */
+  /** The request was accepted, but its outcome is still unknown. */
   unconfirmed: 6,
   /** The Temporal server, its workers or the object store do not answer. */
   unavailable: 7,
@@ -26,7 +26,7 @@ export const EXIT_CODES = {
 } as const
 export type ErrorKind = keyof typeof EXIT_CODES
 
-/** What everything in `client/` throws: what happened and why in the message, what to do in the hint. */
+/** Thrown by everything in `client/`: what happened and why in the message, what to do in the hint. */
 export class CrucibleError extends Error {
   readonly hint: string | undefined
   /** Details for programs, such as the problems of a job file. */
@@ -50,7 +50,7 @@ export class CrucibleError extends Error {
 
 /** What to do about a server and a store of two deployments. */
 export const SAME_DEPLOYMENT_HINT =
-  'Name the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE), or start your own with `crucible dev`.'
+  'Use the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE), or start your own with `crucible dev`.'
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
@@ -64,7 +64,7 @@ export function isTemporals(error: unknown, name: TemporalErrorName): boolean {
   return error instanceof Error && error.name === name
 }
 
-/** The number that gRPC gives to how a call ended, wherever in a chain of causes it is. */
+/** The gRPC status code, wherever it is in a chain of causes. */
 export function grpcCodeOf(error: unknown): number | undefined {
   let at: unknown = error
   for (let depth = 0; depth < CAUSES_MAX && at !== null && typeof at === 'object'; depth++) {
@@ -77,7 +77,7 @@ export function grpcCodeOf(error: unknown): number | undefined {
 
 const CAUSES_MAX = 5
 
-/** The codes met here, of https://grpc.github.io/grpc/core/md_doc_statuscodes.html. */
+/** The codes used here, from https://grpc.github.io/grpc/core/md_doc_statuscodes.html. */
 export const GRPC = {
   cancelled: 1,
   invalidArgument: 3,
@@ -89,7 +89,7 @@ export const GRPC = {
   unauthenticated: 16,
 } as const
 
-/** What a failure class of a backend is to a caller. */
+/** The kind of error for a failure class of a backend. */
 const KIND_OF_CLASS: Partial<Record<FailureClass, ErrorKind>> = {
   capacity: 'capacity',
   quota: 'capacity',
@@ -99,7 +99,7 @@ const KIND_OF_CLASS: Partial<Record<FailureClass, ErrorKind>> = {
   throttled: 'unavailable',
 }
 
-/** A failure of an activity or of a backend, as one of ours. */
+/** A failure of an activity or of a backend as a `CrucibleError`. */
 export function errorFromFailure(
   { class: failureClass, message, hint }: Failure,
   cause: unknown,
@@ -110,7 +110,7 @@ export function errorFromFailure(
 
 const DENIED_CODES = ['EACCES', 'EPERM', 'EROFS']
 
-/** Whatever was thrown, as one of ours. */
+/** Any error as a `CrucibleError`. */
 export function toCrucibleError(error: unknown): CrucibleError {
   if (error instanceof CrucibleError) return error
   const message = messageOf(error)
@@ -121,8 +121,8 @@ export function toCrucibleError(error: unknown): CrucibleError {
     return new CrucibleError('permission', message, { cause: error })
   }
   if (isCoded(error, 'seal')) {
-    return new CrucibleError('permission', `What the Temporal server answers was refused: ${message}.`, {
-      hint: 'Clients and workers of one deployment share one key file: CRUCIBLE_SECRET_KEY_FILE.',
+    return new CrucibleError('permission', `The answer of the Temporal server was refused: ${message}.`, {
+      hint: 'Use the same CRUCIBLE_SECRET_KEY_FILE for all clients and workers of a deployment.',
       cause: error,
     })
   }
@@ -130,7 +130,7 @@ export function toCrucibleError(error: unknown): CrucibleError {
   if (isCoded(error, 'backend')) return errorFromFailure(error.failure, error)
   const grpcCode = grpcCodeOf(error)
   if (grpcCode === GRPC.permissionDenied || grpcCode === GRPC.unauthenticated) {
-    return new CrucibleError('permission', `The Temporal server refuses: ${message}`, {
+    return new CrucibleError('permission', `The Temporal server refused the request: ${message}`, {
       hint: 'Check TEMPORAL_API_KEY, TEMPORAL_TLS_* or temporal.toml.',
       cause: error,
     })
@@ -144,7 +144,7 @@ export function toCrucibleError(error: unknown): CrucibleError {
 }
 
 function storeError(error: StoreError): CrucibleError {
-  // It says itself what to write instead.
+  // Its message already says what to write instead.
   if (error.code === CODES.badUrl) return new CrucibleError('usage', error.message, { cause: error })
   return new CrucibleError(error.isTransient ? 'unavailable' : 'failed', error.message, { cause: error })
 }

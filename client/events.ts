@@ -16,9 +16,9 @@ import { noSuchJob, readMachine } from './look'
 /** Something that happened to a job. */
 export interface JobEvent {
   atMs: number
-  /** Null where it is about no attempt. */
+  /** Null if it concerns no attempt. */
   attempt: number | null
-  /** A kind of the record, or what a document or the machine told. */
+  /** A kind of record entry, or what a document or the machine reported. */
   kind:
     | RecordEntry['kind']
     | 'machine'
@@ -31,11 +31,11 @@ export interface JobEvent {
     | 'warning'
   /** One sentence for a person. */
   text: string
-  /** What there is beside it, of several lines. */
+  /** Additional text of several lines. */
   detail?: string
 }
 
-/** A job's story from its record, the documents of its attempts and what their machines told, in the order of time. */
+/** A job's events from its record, the documents of its attempts and the reports of their machines, in order of time. */
 export async function eventsOf(context: Context, jobId: string): Promise<JobEvent[]> {
   const { store } = context
   const entries = await readRecords(store, jobId)
@@ -45,11 +45,11 @@ export async function eventsOf(context: Context, jobId: string): Promise<JobEven
   const told = await eachOf(attempts, (attempt) =>
     documentEvents(store, { jobId, attempt, isSettled: settled.has(attempt) }),
   )
-  // Stable: of one instant the record comes first.
+  // Stable: at the same time, the record comes first.
   return [...entries.flatMap(recordEvents), ...told.flat()].sort((a, b) => a.atMs - b.atMs)
 }
 
-/** A job's record: what was asked, and every decision with its inputs. */
+/** A job's record: the submission, and every decision with its inputs. */
 export function recordOf({ store }: Context, jobId: string): Promise<RecordEntry[]> {
   return readRecords(store, jobId)
 }
@@ -85,7 +85,7 @@ async function machineEvents(store: ObjectStore, jobId: string, attempt: number)
   if (machine === undefined) return []
   const { capacityType, type, place, priceMicroUsdPerHour } = machine.realised
   const where = [machine.backend, capacityType, type, place].filter((part) => part !== '').join(' ')
-  const text = `Got ${where} at ${formatUsd(priceMicroUsdPerHour)}/h (${machine.id})`
+  const text = `Launched ${where} at ${formatUsd(priceMicroUsdPerHour)}/h (${machine.id})`
   return [{ atMs: machine.launchedAtMs, attempt, kind: 'machine', text }]
 }
 
@@ -101,11 +101,11 @@ async function beatEvents(
   if (beat.warning != null)
     events.push({ atMs: beat.warning.sinceMs, attempt, kind: 'warning', text: beat.warning.text })
   if (beat.rebalanceAtMs === undefined) return events
-  const text = 'The provider said that it may soon take the machine back (a rebalance recommendation)'
+  const text = 'The provider warned that it may interrupt the machine soon (rebalance recommendation)'
   return [...events, { atMs: beat.rebalanceAtMs, attempt, kind: 'rebalance', text }]
 }
 
-/** What it was restored from and why: more than one after a step back. */
+/** What it was restored from and why: several entries after falling back. */
 async function restoreEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
   const key = layout.restores(jobId, attempt)
   const list = await readDocument(store, key, parseRestores).catch(ignoreBadDocument)
@@ -119,12 +119,12 @@ async function restoreEvents(store: ObjectStore, jobId: string, attempt: number)
 }
 
 async function diagnosisEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
-  // Of our own activities' writing.
+  // Written by our own activities.
   const read = (text: string): Diagnosis => JSON.parse(text) as Diagnosis
   const diagnosis = await readDocument(store, layout.diagnosis(jobId, attempt), read).catch(ignoreBadDocument)
   if (diagnosis === undefined) return []
   const { atMs, machine, lastWords, text: detail } = diagnosis
-  const text = `Its machine left no result and was asked what it knows (${machine})`
+  const text = `The machine left no result; its diagnosis (${machine})`
   return [
     {
       atMs,
@@ -138,14 +138,14 @@ async function diagnosisEvents(store: ObjectStore, jobId: string, attempt: numbe
 
 async function drainEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
   const drain = await readDocument(store, layout.drain(jobId, attempt), parseDrain)
-  // Put after the end of every attempt, so that a machine that comes late does not run: no news.
+  // Written after the end of every attempt, so that a late machine does not run: not an event.
   if (drain === undefined || drain.reason === 'superseded') return []
-  const text = `Asked to save and stop (${drain.reason}) within ${formatDuration(drain.windowMs)}`
+  const text = `Told to save and stop (${drain.reason}) within ${formatDuration(drain.windowMs)}`
   const events: JobEvent[] = [{ atMs: drain.requestedAtMs, attempt, kind: 'stop-requested', text }]
   for await (const { key } of store.list(layout.shorterDrains(jobId, attempt))) {
     const shorter = await readDocument(store, key, parseDrain)
     if (shorter === undefined) continue
-    const sooner = `Asked to stop sooner, within ${formatDuration(shorter.windowMs)}`
+    const sooner = `Told to stop sooner, within ${formatDuration(shorter.windowMs)}`
     events.push({ atMs: shorter.requestedAtMs, attempt, kind: 'stop-requested', text: sooner })
   }
   return events
@@ -158,7 +158,7 @@ async function limitEvents(store: ObjectStore, jobId: string, attempt: number): 
     if (limits === undefined) continue
     const words = [
       limits.deadlineAtMs === null ? 'no deadline' : `deadline ${formatInstant(limits.deadlineAtMs)}`,
-      limits.budget === null ? 'no limit of money' : `${formatUsd(limits.budget.microUsd)} for the attempt`,
+      limits.budget === null ? 'no budget' : `${formatUsd(limits.budget.microUsd)} for the attempt`,
     ]
     events.push({ atMs: modifiedAtMs, attempt, kind: 'limits', text: `New limits: ${words.join(', ')}` })
   }

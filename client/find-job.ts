@@ -12,15 +12,15 @@ import { noSuchJob } from './look'
 /** Jobs that a message about an ambiguous name lists. */
 const NAMED_MAX = 10
 
-/** What a job was submitted with, or `undefined` when there is no such job. */
+/** The submission of a job, or `undefined` without such a job. */
 export async function submissionWithId({ store }: Context, jobId: string): Promise<JobInput | undefined> {
   const first = await readRecord(store, jobId, 0)
   return first && submissionOf([first])
 }
 
 /**
- * The id of the job that a person means by an id, a name, or the beginning of an id. A name stands for its job that is not over, else
- * for its newest, which is noted. Throws `not-found`, or `usage` with the candidates when several could be meant.
+ * The id of the job for an id, a name, or a prefix of an id. A name means its open job, otherwise its newest, which is noted.
+ * Throws `not-found`, or `usage` with the candidates if it is ambiguous.
  */
 export async function findJob(context: Context, meant: string): Promise<string> {
   if (!isKeyPart(meant)) throw noSuchJob(context, meant)
@@ -33,7 +33,7 @@ export async function findJob(context: Context, meant: string): Promise<string> 
   throw await ambiguous(context, meant, byId)
 }
 
-/** Text that can stand in a key of the store; anything else is no job's id or name. */
+/** Text that is valid in a key of the store; anything else is not an id or name of a job. */
 function isKeyPart(text: string): boolean {
   return /^[\w.-]+$/.test(text) && text !== '.' && text !== '..'
 }
@@ -51,7 +51,7 @@ interface NamedJob {
 async function chosenOf(context: Context, name: string, named: NamedJob[]): Promise<string> {
   const [newest, ...older] = [...named].sort((a, b) => b.submittedAtMs - a.submittedAtMs)
   const open = named.filter(({ isOver }) => !isOver)
-  // A command such as cancel must not choose between two that run.
+  // A command such as cancel must not choose between two running jobs.
   if (open.length > 1)
     throw await ambiguous(
       context,
@@ -59,15 +59,15 @@ async function chosenOf(context: Context, name: string, named: NamedJob[]): Prom
       open.map(({ id }) => id),
     )
   const { id } = open[0] ?? newest!
-  const why = open.length > 0 ? 'the one that is not over' : 'the newest'
-  if (older.length > 0) context.note(`"${name}" is taken as ${id}, ${why} of the jobs of that name.`)
+  const why = open.length > 0 ? 'the open one' : 'the newest'
+  if (older.length > 0) context.note(`"${name}" means ${id}, ${why} of the jobs with that name.`)
   return id
 }
 
-/** Ids that may be of jobs too new for Temporal's index; of more than this, the index is trusted. */
+/** Limit on ids of jobs that may be too new for Temporal's search attributes; beyond it, those are trusted. */
 const NOT_INDEXED_MAX = 50
 
-/** Asked of Temporal's index where it answers, and of the record for jobs that are not in it; else of each job's record. */
+/** From Temporal's search attributes if it answers, and from the record for other jobs; otherwise from each job's record. */
 async function jobsNamed(context: Context, name: string, idsBeginning: string[]): Promise<NamedJob[]> {
   let indexed: NamedJob[]
   try {
@@ -103,7 +103,7 @@ export interface KnownJob {
   submittedAtMs: number
 }
 
-/** Every job of the store, newest first, without asking Temporal. */
+/** Every job of the store, newest first, without a request to Temporal. */
 export async function knownJobs(context: Context): Promise<KnownJob[]> {
   const ids = await context.store.listFolders(layout.jobs())
   const jobs = await eachOf(ids, async (id) => ({ id, input: await submissionWithId(context, id) }))
@@ -122,8 +122,8 @@ async function ambiguous(context: Context, meant: string, ids: string[]): Promis
       : `  ${id}  ${input.spec.name}  submitted ${new Date(input.submittedAtMs).toISOString()}`
   })
   const more = ids.length > NAMED_MAX ? ['  and more'] : []
-  return new CrucibleError('usage', [`"${meant}" may be any of these jobs:`, ...shown, ...more].join('\n'), {
-    hint: 'Name one by its id.',
+  return new CrucibleError('usage', [`"${meant}" matches several jobs:`, ...shown, ...more].join('\n'), {
+    hint: 'Use the id of one of them.',
     details: { candidates: ids.slice(0, NAMED_MAX) },
   })
 }

@@ -7,22 +7,22 @@ import { checkSameDeployment, scheduledCollection } from './deployment'
 import { CrucibleError, isTemporals } from './errors'
 
 export interface GarbageOptions {
-  /** Ends nothing; says what would be ended. */
+  /** Removes nothing; reports what would be removed. */
   isDryRun: boolean
-  /** How long something must be unowned before it is ended; the schedule's own when missing. */
+  /** How long a resource must be unowned before it is ended; the schedule's default if missing. */
   graceMs?: number
 }
 
 export interface GarbageRun {
   workflowId: string
-  /** How long it waits between its two looks, if it finds something. */
+  /** Wait between the two scans, if the first one finds something. */
   graceMs: number
   result(): Promise<GarbageCollectionResult>
 }
 
 /**
- * Starts garbage collection now, as its schedule does. Throws `failed` when Temporal does not know the deployment, so that nothing
- * is ever ended by mistake, and `usage` when it knows another one than the store.
+ * Starts garbage collection now, as its schedule does. Throws `failed` if Temporal does not know the deployment, so that nothing
+ * is ended by mistake, and `usage` if it belongs to another deployment than the store.
  */
 export async function collectGarbage(context: Context, options: GarbageOptions): Promise<GarbageRun> {
   const client = await context.temporal()
@@ -34,7 +34,7 @@ export async function collectGarbage(context: Context, options: GarbageOptions):
     workflowId,
     taskQueue: ORCHESTRATOR_QUEUE,
     args: [input],
-    staticSummary: options.isDryRun ? 'by hand, ends nothing' : 'by hand',
+    staticSummary: options.isDryRun ? 'by hand, removes nothing' : 'by hand',
   })
   const result = (): Promise<GarbageCollectionResult> =>
     handle.result().catch((error: unknown) => {
@@ -43,18 +43,18 @@ export async function collectGarbage(context: Context, options: GarbageOptions):
   return { workflowId, graceMs: input.graceMs, result }
 }
 
-/** What the schedule did last. */
+/** The result of the schedule's last run. */
 export interface LastCollection {
   workflowId: string
   startedAtMs: number
-  /** Missing when it failed; `problem` says why. */
+  /** Missing if it failed; `problem` says why. */
   verdicts?: GarbageVerdict[]
   problem?: string
 }
 
 /**
- * The newest collection of the schedule that is over; `undefined` where there was none yet, or none that the server still knows.
- * Throws as `collectGarbage` does where there is no schedule.
+ * The newest finished collection of the schedule; `undefined` before the first one, or if the server no longer keeps it. Throws as
+ * `collectGarbage` does without a schedule.
  */
 export async function lastCollection(context: Context): Promise<LastCollection | undefined> {
   const client = await context.temporal()
@@ -85,7 +85,7 @@ async function scheduledInput(context: Context): Promise<GarbageCollectionInput>
     'failed',
     'Garbage collection is off: this Temporal server does not know the deployment.',
     {
-      hint: 'Start a worker if none ever ran. If the server was reset, run `crucible gc --adopt` once you are sure that it is the right one.',
+      hint: 'If no worker ever ran, start one. If the server was reset, run `crucible gc --adopt` once you are sure that it is the right one.',
     },
   )
 }

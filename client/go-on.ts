@@ -9,24 +9,24 @@ import { CrucibleError, isTemporals } from './errors'
 import { resultOf, submissionOf } from './history'
 import { noSuchJob } from './look'
 
-/** States in which a workflow may still give its machine work. */
+/** States in which a workflow may still give work to its machine. */
 const OPEN: readonly WorkflowExecutionStatusName[] = ['RUNNING', 'PAUSED', 'CONTINUED_AS_NEW', 'UNKNOWN']
 
 /**
- * What a new job goes on from: the newest good checkpoint of a job that is over. Its record is enough; Temporal may have forgotten
- * it. Throws `not-found` for a job that is none or has no checkpoint, `usage` for one that may still save more.
+ * What a new job resumes from: the newest good checkpoint of a finished job. The record is enough, even if Temporal has forgotten
+ * the job. Throws `not-found` for an unknown job or one without a checkpoint, `usage` for one that may still save more.
  */
 export async function sourceOf(context: Context, jobId: string): Promise<JobSource> {
   const entries = await readRecords(context.store, jobId)
   if (submissionOf(entries) === undefined) throw noSuchJob(context, jobId)
   if (resultOf(entries) === undefined && (await isOpen(context, jobId))) {
-    throw new CrucibleError('usage', `${jobId} is not over: it may still save newer checkpoints.`, {
-      hint: `Stop it with \`crucible cancel ${jobId}\`, which saves first, or wait for its end with \`crucible show ${jobId} --watch\`. To run the same job beside it from the start, add --fresh.`,
+    throw new CrucibleError('usage', `${jobId} is still open and may save newer checkpoints.`, {
+      hint: `Stop it with \`crucible cancel ${jobId}\`, which saves first, or wait for its end with \`crucible show ${jobId} --watch\`. To start a second copy from the beginning, add --fresh.`,
     })
   }
   const good = await newestGoodCheckpoint(context.store, jobId, CHECKPOINT_PARSERS)
   if (good !== undefined) return { jobId, checkpoint: good.checkpoint }
-  throw new CrucibleError('not-found', `${jobId} has no complete checkpoint to go on from.`, {
+  throw new CrucibleError('not-found', `${jobId} has no complete checkpoint to resume from.`, {
     hint: `Start the same job over with \`crucible submit --from ${jobId} --fresh\`.`,
   })
 }

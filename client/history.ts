@@ -4,22 +4,22 @@ import type { Verdict } from '../core/ledger'
 import { ATTEMPTS_SHOWN_MAX, type JobInput, type JobResult, type JobStatus } from '../core/messages'
 import type { RecordEntry, RecordEntryOf } from '../core/record'
 
-/** What stands in the record's first entry: the whole input of the job's workflow. */
+/** Content of the record's first entry: the whole input of the job's workflow. */
 export function submissionOf(entries: readonly RecordEntry[]): JobInput | undefined {
   return entries.find((entry) => entry.kind === 'submitted')?.data
 }
 
-/** The result of a job that is over, as the record has it. */
+/** The result of a finished job, from the record. */
 export function resultOf(entries: readonly RecordEntry[]): JobResult | undefined {
   return entries.find((entry) => entry.kind === 'finished')?.data.result
 }
 
-/** Entries of one attempt, with the plan that it began with and the wait before: so many of the last ones tell where a job is. */
+/** Entries of one attempt, with its plan and the wait before it: this many of the newest ones show where a job is. */
 export const ENTRIES_PER_ATTEMPT = 6
 
 /**
- * Where a job is as far as its record tells, which is certain for a finished job and the last decision for another. The same
- * words as the workflow's own status, so that either can be shown. `undefined` when the job was never submitted.
+ * The state of a job according to its record: certain for a finished job, the last decision for another. In the words of the
+ * workflow's own status, so that either can be shown. `undefined` if the job was never submitted.
  */
 export function statusFromRecord(entries: readonly RecordEntry[]): JobStatus | undefined {
   const submission = submissionOf(entries)
@@ -76,7 +76,7 @@ function afterWaiting(status: JobStatus, { outcome }: Planned): JobStatus {
   return { ...status, reason: 'waiting-for-capacity', message: outcome.reason }
 }
 
-/** What went before is in the plan's own inputs, so that the last few entries of a long record do. */
+/** The plan's inputs contain what happened earlier, so the last few entries of a long record suffice. */
 function afterPlan(status: JobStatus, { inputs, outcome }: Planned, atMs: number): JobStatus {
   if (outcome.kind !== 'place') return status
   const { startsInMs = 0 } = inputs

@@ -1,4 +1,4 @@
-/** Outside text to a job: what a caller of `submit` reads job files and flags with. */
+/** External text to a job: what a caller of `submit` uses to read job files and flags. */
 import type { JobSpec } from '../core/job'
 import { MICRO_USD_PER_USD } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
@@ -14,7 +14,7 @@ export { parseDeadline, parseDuration, parseMoney, UnitError } from '../intake/u
 export type JobFields = Record<string, unknown>
 
 /**
- * A spec as the fields of the job file that would make it, to be changed and read again. A deadline becomes the time that was
+ * A spec as the fields of the job file that would produce it, to be changed and read again. A deadline becomes the time that was
  * left until it.
  *
  * @param submittedAtMs when the spec's deadline was counted from
@@ -62,7 +62,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
   })
 }
 
-/** Each bound is of one kind only: a label, or what is reported. */
+/** Both bounds are of one kind: sizes from a label, or reported ones. */
 function gpuMemory({ gpuMemoryGb, gpuMemoryGiB }: ResourceRequest): string | undefined {
   if (gpuMemoryGb === undefined || gpuMemoryGiB === undefined)
     return range(gpuMemoryGb, 'GB') ?? range(gpuMemoryGiB, 'GiB')

@@ -1,4 +1,4 @@
-/** The one picture of a job that the command line, its JSON and the dashboard show. */
+/** The view of a job that the command line, its JSON and the dashboard show. */
 import type { Metering } from '../core/activities'
 import type { UploadProgress } from '../core/beat-parts'
 import type { Checkpoint, CheckpointState, RunnerWarning } from '../core/checkpoint'
@@ -11,7 +11,7 @@ import type { MicroUsd } from '../core/money'
 import type { BackendName, CapacityType } from '../core/offer'
 import type { LinePlace } from '../core/waiting'
 
-/** What is not known, or not there, is null, so that every field is always there. */
+/** Unknown or missing values are null, so that every field is always present. */
 export interface JobSummary {
   id: string
   name: string
@@ -19,7 +19,7 @@ export interface JobSummary {
   workflowId: string
   state: JobState
   reason: JobReason
-  /** A job of `crucible rehearse`, whose machines are taken back on purpose. */
+  /** A job of `crucible rehearse`, whose machines are interrupted on purpose. */
   isRehearsal: boolean
   submittedAtMs: number
   /** When it was over. */
@@ -27,24 +27,24 @@ export interface JobSummary {
   progress: ProgressView | null
   cost: CostView
   deadlineAtMs: number | null
-  /** What keeps it from its next step, and is tried again; null while nothing does. */
+  /** What blocks its next step, and is retried; null without trouble. */
   trouble: TroubleView | null
-  /** Its place among the jobs with equal wishes that wait for a machine; null when it does not wait. */
+  /** Its position among waiting jobs with equal requests; null if it does not wait. */
   waiting: LinePlace | null
   /** The newest attempt. */
   placement: PlacementView | null
   attemptsTotal: number
-  /** What the runner warns of now; null when it does not, or no attempt runs. */
+  /** The runner's current warning; null without one, or if no attempt runs. */
   warning: RunnerWarning | null
 }
 
 export interface JobView extends JobSummary {
   /** One sentence for a person. */
   message: string
-  /** False when neither the job's workflow nor its end told this: then it is what record and beats tell. */
+  /** False if neither the job's workflow nor its end provided this state: it then comes from record and beats. */
   isLive: boolean
   checkpoints: { newest: Checkpoint | null; state: CheckpointState | null; count: number }
-  /** Oldest first; only the newest fifty of a job that went through more. */
+  /** Oldest first; limited to the newest fifty. */
   attempts: AttemptView[]
   /** Oldest first; of the same attempts. */
   recoveries: RecoveryView[]
@@ -52,19 +52,19 @@ export interface JobView extends JobSummary {
   placementReasons: string[]
   /** The job's page in Temporal's Web UI. */
   uiUrl: string | null
-  /** How its work goes on, where it ended before it was done. */
+  /** How to continue the job, if it ended before it was done. */
   continuation: Continuation | null
 }
 
 export interface TroubleView {
   message: string
-  /** How often it was tried in vain. */
+  /** Number of failed tries. */
   tries: number
-  /** Null while it is being tried, and where it is not known. */
+  /** Null during a try, and if unknown. */
   nextTryAtMs: number | null
 }
 
-/** How far the training is. Each unit has its own fields; docs/reference/progress.md says where each comes from. */
+/** Progress of the training. Each unit has its own fields; docs/reference/progress.md says where each comes from. */
 export interface ProgressView {
   /** Steps of the whole training. */
   step: number | null
@@ -72,7 +72,7 @@ export interface ProgressView {
   loss: number | null
   epoch: number | null
   epochsTotal: number | null
-  /** What is done of the epoch, or of a progress bar whose unit is unknown. */
+  /** The fraction of the epoch, or of a progress bar with an unknown unit. */
   batch: number | null
   batchesTotal: number | null
   /** 0 to 100, with one decimal. */
@@ -80,18 +80,18 @@ export interface ProgressView {
 }
 
 export interface CostView {
-  /** Of all attempts, the running one so far included. */
+  /** Of all attempts, including the running one so far. */
   spentMicroUsd: MicroUsd
-  /** Until the job is done, where pace and price are known. */
+  /** Until the job is done, if pace and price are known. */
   estimatedRemainingMicroUsd: MicroUsd | null
   budgetMicroUsd: MicroUsd | null
 }
 
 export interface PlacementView {
   backend: BackendName
-  /** What was asked for. */
+  /** Requested. */
   capacityType: CapacityType
-  /** What was got. */
+  /** Launched. */
   realised: RealisedOffer | null
 }
 
@@ -101,57 +101,60 @@ export interface AttemptView extends PlacementView {
   place: string | null
   state: AttemptState
   reason: string
-  /** What the runner is doing, of an attempt that is not over. */
+  /** What the runner is doing; null for a finished attempt. */
   phase: RunnerPhase | null
-  /** When the provider said that it may take the machine back sooner than others; null when it has not, or it is over. */
+  /** When the provider warned that it may interrupt the machine; null without a warning, or when the attempt is over. */
   rebalanceAtMs: number | null
-  /** How far its runner is with saving artifacts or a checkpoint; null while it saves nothing, and when it is over. */
+  /** Progress of the runner's upload of artifacts or a checkpoint; null if it uploads nothing, and when the attempt is over. */
   saving: UploadProgress | null
   launchedAtMs: number | null
   endedAtMs: number | null
   costMicroUsd: MicroUsd
-  /** `dearest`: nobody told its prices, and it cost that at most. Null until it has ended, and where nobody wrote it down. */
+  /**
+   * `dearest`: its prices are unknown, and this is an upper bound. Null until it has ended, and if the basis was not recorded.
+   */
   costBasis: Metering['basis'] | null
   restoredFrom: Checkpoint | null
   /** Why that one, in one clause. */
   restoredBecause: string | null
   checkpoint: Checkpoint | null
   checkpointState: CheckpointState | null
-  /** What its runner warns of, or warned of last. */
+  /** The runner's current or last warning. */
   warning: RunnerWarning | null
   progress: ProgressView | null
-  /** Steps done and in no checkpoint when it ended. */
+  /** Steps done that were in no checkpoint when it ended. */
   stepsLost: number | null
   phases: Phase[]
 }
 
 /**
- * From the end of an attempt's work to the first step of the next attempt that worked, in milliseconds. Each part begins where the
- * one before ends (docs/reference/failures.md defines them). What nobody wrote down, or is not over, is null: nothing is guessed.
+ * From the end of an attempt's work to the first step of the next working attempt, in milliseconds. Each part begins where the
+ * previous one ends (docs/reference/failures.md defines them). A part that was not recorded, or is not over, is null: nothing is
+ * estimated.
  */
 export interface RecoveryView {
   /** Number of the attempt that ended. */
   from: number
-  /** Number of the attempt that went on, or is to; null while there is none. */
+  /** Number of the attempt that continued, or will; null without one. */
   to: number | null
-  /** Failure class of the end, or who asked for it. */
+  /** Failure class of the end, or who requested it. */
   cause: string
-  /** From the last sign that all was well until the machine began to drain, or was known to be lost. */
+  /** From the last good sign until the machine began to drain, or was known to be lost. */
   detectMs: number | null
-  /** Until the runner had put its result. */
+  /** Until the runner had written its result. */
   drainMs: number | null
   /** Until the provider had launched the next machine. */
   acquireMs: number | null
   /** Until the runner ran there. */
   bootMs: number | null
-  /** Until the workload was started: code, inputs, checkpoint, image, set-up. */
+  /** Until the workload started: code, inputs, checkpoint, image, set-up. */
   restoreMs: number | null
   /** Until the first step beyond the restored one. */
   firstStepMs: number | null
-  /** All of it. */
+  /** The total. */
   totalMs: number | null
-  /** All of it but the boot, which is the provider's. */
+  /** The total without the boot, which is the provider's. */
   overheadMs: number | null
-  /** Steps done again. */
+  /** Repeated steps. */
   stepsLost: number | null
 }

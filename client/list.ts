@@ -28,16 +28,16 @@ export interface ListFilter {
   limit?: number
 }
 
-/** A screenful; Temporal lists jobs that run before those that are over. */
+/** A screenful; Temporal lists open jobs before finished ones. */
 export const LIST_LIMIT = 50
 
-/** How long the store may hold up a list in all. */
+/** Limit on the time that the store may delay a list. */
 const STORE_LIMIT_MS = 5 * SECOND_MS
 
 /**
- * The jobs that match, newest first, from Temporal's index of workflows; each joined with a few documents of its own. Jobs that are over
- * and that Temporal has forgotten come after them, from the record. A store that does not answer in time only leaves out what it
- * knows, with a note. Throws `unavailable` when the server does not answer, and `usage` when it is another deployment's.
+ * The jobs that match, newest first, from Temporal's search attributes, each joined with a few of its documents. Finished jobs
+ * that Temporal has forgotten follow, from the record. If the store does not answer in time, its data is left out, with a note.
+ * Throws `unavailable` if the server does not answer, and `usage` if it belongs to another deployment.
  */
 export async function listJobs(context: Context, filter: ListFilter = {}): Promise<JobSummary[]> {
   const reads = new StoreReads(STORE_LIMIT_MS)
@@ -60,15 +60,15 @@ export async function listJobs(context: Context, filter: ListFilter = {}): Promi
   return [...jobs, ...recorded]
 }
 
-/** A job of Temporal's index with its record, which is missing where the store did not answer. */
+/** A job from Temporal's search attributes with its record, which is missing if the store did not answer. */
 interface Found {
   execution: WorkflowExecutionInfo
   entries: RecordEntry[] | undefined
 }
 
 /**
- * The record of a job begins before its workflow: a server with jobs of which none is in the store is another deployment's. Told by
- * these, since the server's own word for it needs a part of the client that takes longer to load than a list may.
+ * The record of a job begins before its workflow: a server whose jobs are all missing from the store belongs to another deployment.
+ * Detected this way, because the server's own id needs a part of the client that takes longer to load than a list may.
  */
 function refuseForeign({ store, config }: Context, found: Found[]): void {
   if (found.length === 0 || found.some(({ entries }) => entries?.length !== 0)) return
@@ -80,7 +80,7 @@ function refuseForeign({ store, config }: Context, found: Found[]): void {
   )
 }
 
-/** What the record adds to a list that has room left. */
+/** What the record adds to a list that is not full. */
 async function listRecorded(
   context: Context,
   at: { client: Client; filter: ListFilter; reads: StoreReads; jobs: JobSummary[] },
@@ -98,7 +98,7 @@ async function listRecorded(
     }),
   )
   if (found?.isCutShort === true)
-    context.note('Older jobs were not looked at. Name one: `crucible show JOB`.')
+    context.note('Older jobs were not searched. Show one by name: `crucible show JOB`.')
   return (found?.jobs ?? []).map((job) =>
     joinSummary({
       status: job.status,
@@ -110,7 +110,7 @@ async function listRecorded(
   )
 }
 
-/** The same filter as `queryOf`, for what Temporal does not know. */
+/** The same filter as `queryOf`, for jobs that Temporal does not know. */
 function matches({ states = [], owner, name, backend }: ListFilter, status: JobStatus): boolean {
   const last = status.attempts.at(-1)
   const placed = last === undefined ? '' : `${last.backend}:${last.capacityType}`
@@ -122,7 +122,7 @@ function matches({ states = [], owner, name, backend }: ListFilter, status: JobS
   )
 }
 
-/** What Temporal's index has for a filter; at most its limit. */
+/** The matches in Temporal's search attributes; at most its limit. */
 export async function findJobs(client: Client, filter: ListFilter): Promise<WorkflowExecutionInfo[]> {
   const limit = filter.limit ?? LIST_LIMIT
   const found: WorkflowExecutionInfo[] = []
@@ -134,17 +134,17 @@ export async function findJobs(client: Client, filter: ListFilter): Promise<Work
       if (found.length === limit) break
     }
   } catch (error) {
-    // A server that has never met a worker does not know our search attributes: it has no jobs either.
+    // A server without any worker so far does not know our search attributes, and has no jobs either.
     if (grpcCodeOf(error) !== GRPC.invalidArgument) throw error
   }
   return found
 }
 
-/** A job in the index only says that an attempt is under way; the attempt's own entry says how far it has come. */
+/** A job's search attributes only say that an attempt is in progress; those of the attempt say how far it is. */
 const UNDER_WAY: readonly JobState[] = ['provisioning', 'running']
 const isStateOfAttempts = (state: JobState): boolean => UNDER_WAY.includes(state)
 
-/** The jobs whose attempts are in the states wanted; undefined where the jobs' own entries tell all that is wanted. */
+/** The jobs whose attempts are in the requested states; undefined if the jobs' own entries answer the query. */
 async function underWay(client: Client, filter: ListFilter): Promise<string[] | undefined> {
   const [wanted, ...others] = (filter.states ?? []).filter(isStateOfAttempts)
   if (wanted === undefined || others.length > 0) return undefined
@@ -161,10 +161,10 @@ async function underWay(client: Client, filter: ListFilter): Promise<string[] | 
   return [...ids]
 }
 
-/** So many ids still fit into a query. */
+/** Limit on the number of ids in a query. */
 const ATTEMPTS_ASKED_MAX = 500
 
-/** Temporal's query for a filter. `underWay`: the only jobs wanted of those with an attempt under way. */
+/** Temporal's query for a filter. `underWay`: of the jobs with an attempt in progress, only these. */
 export function queryOf(filter: ListFilter, underWay?: readonly string[]): string {
   return [...commonTerms(WORKFLOW_TYPES.job, filter), stateTerm(filter.states ?? [], underWay)].join(' AND ')
 }
@@ -177,7 +177,7 @@ function stateTerm(states: readonly JobState[], underWay: readonly string[] | un
   const others = states.filter((one) => !isStateOfAttempts(one))
   const terms = [
     ...(others.length === 0 ? [] : [isIn(others)]),
-    // An id that no job has, where there are none: the query must still be one.
+    // An id that matches no job, because the query must not be empty.
     `${isIn(UNDER_WAY)} AND WorkflowId IN (${(underWay.length === 0 ? ['none'] : underWay).map(quoted).join(', ')})`,
   ]
   return `(${terms.map((term) => `(${term})`).join(' OR ')})`
@@ -221,7 +221,7 @@ async function summarise(
   })
 }
 
-/** What an open job cannot get past. */
+/** What blocks an open job. */
 async function troubleNow(context: Context, status: JobStatus): Promise<TroubleView | null> {
   try {
     return (await describeJob(await context.temporal(), status.id, status.attemptsTotal)).trouble
@@ -232,7 +232,7 @@ async function troubleNow(context: Context, status: JobStatus): Promise<TroubleV
 
 const OPEN = ['RUNNING', 'PAUSED']
 
-/** The index knows where a job is; its record knows the rest, unless the job belongs to another store. */
+/** The search attributes know where a job is; its record knows the rest, unless the job belongs to another store. */
 function statusOf(jobId: string, execution: WorkflowExecutionInfo, entries: RecordEntry[]): JobStatus {
   const attribute = (name: keyof typeof SEARCH_ATTRIBUTES): string =>
     execution.typedSearchAttributes.get(ATTRIBUTE_KEYS[name]) ?? ''

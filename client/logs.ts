@@ -10,28 +10,28 @@ import type { Context } from './context'
 import { submissionOf } from './history'
 import { lookAt, noSuchJob } from './look'
 
-/** A line of a job's log, with the attempt that wrote it. Numbers count from 1 in each attempt. */
+/** A line of a job's log, with its attempt. Numbers count from 1 in each attempt. */
 export interface JobLogLine extends LogLine {
   attempt: number
 }
 
 export interface LogOptions {
-  /** Goes on until the job is over. */
+  /** Continue until the job is over. */
   isFollowing?: boolean
   /** Only this attempt. */
   attempt?: number
-  /** Only the last so many of the lines that are there at first. */
+  /** Only this many of the last existing lines. */
   tail?: number
   signal?: AbortSignal
 }
 
-/** Looking costs nothing where the store is a folder of this machine. */
+/** Polling costs nothing if the store is a local folder. */
 const LOOK_EVERY_MS = { here: 250, elsewhere: 2 * SECOND_MS } as const
-/** A job whose workflow was ended by hand never says so in its record: Temporal is asked now and then. */
+/** A job whose workflow was terminated by hand never records its end: ask Temporal now and then. */
 const ASK_TEMPORAL_EVERY_MS = 15 * SECOND_MS
 
 /**
- * A job's log across its attempts, each line once and in order; lost lines are told by one with `s: 'gap'`. Following, it waits
+ * A job's log across its attempts, each line once and in order; a line with `s: 'gap'` marks lost lines. With follow, it waits
  * for more, also while the store does not answer, and ends when the job is over and its last line was read.
  */
 export async function* readLogs(
@@ -55,13 +55,13 @@ export async function* readLogs(
   if (options.isFollowing === true) yield* reader.read(true)
 }
 
-/** Where a reader is in a job's log, and what it knows of how far the log can still go. */
+/** A reader's position in a job's log, and how far the log can still grow. */
 class LogReader {
   private attempt: number
   private line = 0
   private recordSeq = -1
   private isJobOver = false
-  /** Attempts after which nothing more is written. */
+  /** Attempts that write no more. */
   private readonly settled = new Set<number>()
   private askedTemporalAtMs: number
 
@@ -84,7 +84,7 @@ class LogReader {
     const { signal } = this.options
     while (signal?.aborted !== true) {
       try {
-        // Known before the lines are read, so that none written before the end is missed.
+        // Determined before the lines are read, so that no line written before the end is missed.
         if (isFollowing) await this.readRecord()
         const isOver = await this.isAttemptOver()
         yield* this.readNewLines(isOver)
@@ -112,7 +112,7 @@ class LogReader {
     if (this.recordSeq < 0 && submissionOf(entries) === undefined) return
     for (const { seq, kind, attempt } of entries) {
       this.recordSeq = Math.max(this.recordSeq, seq)
-      // An attempt that nobody picked up is decided upon without being settled.
+      // An attempt without a worker is decided upon without a settlement.
       if ((kind === 'settled' || kind === 'decided') && attempt !== undefined) this.settled.add(attempt)
       if (kind === 'finished') this.isJobOver = true
     }
@@ -124,7 +124,7 @@ class LogReader {
     return (await this.context.store.head(layout.result(jobId, attempt))) !== undefined
   }
 
-  /** To the next attempt, if there is one and it is wanted. */
+  /** To the next attempt, if there is one and it is requested. */
   private async goOn(): Promise<boolean> {
     if (this.options.attempt !== undefined) return false
     const later = (await attemptsOf(this.context.store, this.jobId)).find((attempt) => attempt > this.attempt)
@@ -143,7 +143,7 @@ class LogReader {
     if (nowMs - this.askedTemporalAtMs < ASK_TEMPORAL_EVERY_MS) return
     this.askedTemporalAtMs = nowMs
     const { state } = await lookAt(this.context, this.jobId)
-    // Told by the server: a record without an end cannot be final.
+    // Reported by the server: a record without an end cannot be final.
     if (state === 'failed') this.isJobOver = true
   }
 

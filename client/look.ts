@@ -19,12 +19,12 @@ import { recoveriesOf } from './recovery'
 import { joinView, type AttemptDocumentsRead } from './view'
 import { askWorkflow, closedWithoutRecord, STARTS_WITHIN_MS, type WorkflowSeen } from './workflow-state'
 
-/** Schemas take longer to load than most commands take in all; a job that does not run needs none. */
+/** Loading schemas takes longer than most commands; a job that does not run needs none. */
 const lazily = createRequire(__filename)
 
 /**
- * A job as it is now. A finished job's record is the last word; for any other the workflow is asked, and where it does not answer
- * within two seconds the picture is made of record and beats alone. Throws `not-found`.
+ * The current state of a job. A finished job's record is final; for any other the workflow is asked, and if it does not answer
+ * within two seconds, the view is made from record and beats alone. Throws `not-found`.
  */
 export async function lookAt(context: Context, jobId: string): Promise<JobView> {
   const { store, config } = context
@@ -32,7 +32,7 @@ export async function lookAt(context: Context, jobId: string): Promise<JobView> 
   const known = statusFromRecord(first)
   if (known === undefined) throw noSuchJob(context, jobId)
   const seen = resultOf(first) === undefined ? await ask(context, known, first) : undefined
-  // The last words of a workflow that has closed may have come after the first look.
+  // The last entries of a closed workflow may have come after the first read.
   const entries = seen?.closed === undefined ? first : await readRecords(store, jobId)
   const status = present(statusFromRecord(entries) ?? known, seen)
   const [newest, checkpoints, line] = await Promise.all([
@@ -55,7 +55,7 @@ export async function lookAt(context: Context, jobId: string): Promise<JobView> 
   })
 }
 
-/** What Temporal tells of a job that is not over by its record. */
+/** Temporal's data on a job that is not over according to its record. */
 async function ask(
   context: Context,
   { id, attemptsTotal, submittedAtMs }: JobStatus,
@@ -68,11 +68,11 @@ async function ask(
   return { ...seen, attemptClosedAtMs: entries.at(-1)?.atMs }
 }
 
-/** The workflow's own word while it is open and answers; else what the record says, and how the workflow closed. */
+/** The workflow's own status while it is open and answers; otherwise the record, and how the workflow closed. */
 function present(recorded: JobStatus, seen: WorkflowSeen | undefined): JobStatus {
   const told = seen?.status
   if (seen?.closed === undefined) return told ?? recorded
-  // What it said last is older than what its attempt has put on record since.
+  // Its last status is older than what its attempt has recorded since.
   return told !== undefined && isFinal(told.state) && !isFinal(recorded.state)
     ? told
     : { ...closedWithoutRecord(recorded, seen), ...(told?.runId === undefined ? {} : { runId: told.runId }) }
@@ -83,8 +83,8 @@ function endOf(entries: readonly RecordEntry[], { state, attempts }: JobStatus):
 }
 
 /**
- * The page of a workflow in Temporal's Web UI, where that is known: of a run, what the workflow says of itself; else the newest
- * run's timeline, for the UI has no address of the former without a run.
+ * The page of a workflow in Temporal's Web UI, if known: of a run, its details; otherwise the newest run's timeline, because the
+ * UI has no address for the details without a run.
  */
 export function uiUrlOf(
   { temporalUiUrl, temporal }: Context['config'],
@@ -96,20 +96,20 @@ export function uiUrlOf(
   return runId === undefined ? workflow : `${workflow}/${runId}/user-metadata`
 }
 
-/** The page of Temporal's Web UI that lists jobs, newest first, without their attempts and what Crucible runs for itself. */
+/** The page of Temporal's Web UI that lists jobs, newest first, without their attempts and Crucible's own workflows. */
 export function jobsUiUrl(uiUrl: string, namespace: string): string {
   const query = encodeURIComponent(`WorkflowType="${WORKFLOW_TYPES.job}"`)
   return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${query}`
 }
 
-/** What the newest attempt's machine says itself; nothing of it once the attempt is over. */
+/** What the newest attempt's machine reports itself; nothing once the attempt is over. */
 async function readNewest(store: ObjectStore, status: JobStatus): Promise<AttemptDocumentsRead | undefined> {
   const last = status.attempts.at(-1)
   if (last === undefined || last.endedAtMs !== undefined) return undefined
   return readAttempt(store, status.id, last.number)
 }
 
-/** Beat and machine of one attempt, as far as they are there and can be read. */
+/** Beat and machine of one attempt, as far as they exist and are readable. */
 export async function readAttempt(
   store: ObjectStore,
   jobId: string,
@@ -124,7 +124,7 @@ export async function readAttempt(
   return { attempt, beat, machine, metered: lease?.metered }
 }
 
-/** The machine of an attempt as its launch answered; written by our own activities only. */
+/** The machine from an attempt's launch; written by our own activities only. */
 export async function readMachine(
   store: ObjectStore,
   jobId: string,
@@ -135,7 +135,7 @@ export async function readMachine(
 }
 
 export function noSuchJob({ config }: Context, job: string): CrucibleError {
-  return new CrucibleError('not-found', `There is no job ${job} in ${config.home.storeUrl}.`, {
-    hint: 'See `crucible list`. Another store is named by CRUCIBLE_STORE or CRUCIBLE_HOME.',
+  return new CrucibleError('not-found', `No job ${job} in ${config.home.storeUrl}.`, {
+    hint: 'See `crucible list`. To use another store, set CRUCIBLE_STORE or CRUCIBLE_HOME.',
   })
 }

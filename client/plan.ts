@@ -9,9 +9,9 @@ import { checkSameDeployment } from './deployment'
 import { CrucibleError, errorFromFailure, toCrucibleError } from './errors'
 
 /**
- * Where a job would run now, ranked as the orchestrator ranks it when a job is placed. Nothing is started and nothing goes on
- * record. `before`: a checkpoint by which to judge whether one can be saved within a notice. Throws `unavailable` when there is no
- * server, or no worker behind it that answers within seconds, and `usage` when the server is another deployment's.
+ * The places where a job could run now, ranked as for a real placement. Starts and records nothing. `before`: a checkpoint by
+ * which to judge whether one can be saved within a notice. Throws `unavailable` when there is no server, or no worker behind it
+ * that answers within seconds, and `usage` when the server is another deployment's.
  */
 export async function planThroughWorkers(
   context: Context,
@@ -26,7 +26,7 @@ export async function planThroughWorkers(
       taskQueue: ORCHESTRATOR_QUEUE,
       args: [{ spec, ...(before === undefined ? {} : { savedBefore: before }) }],
       scheduleToStartTimeout: '3 seconds',
-      // Backends that are asked have their own, shorter limits.
+      // The backends have their own, shorter limits.
       startToCloseTimeout: '40 seconds',
       retry: { maximumAttempts: 1 },
     })
@@ -39,7 +39,7 @@ function asCrucibleError(error: unknown): CrucibleError {
   const failure = failureFrom(error)
   if (failure.class !== 'unclassified') return errorFromFailure(failure, error)
   if (!/timeout|timed out/i.test(failure.message)) return toCrucibleError(error)
-  return new CrucibleError('unavailable', 'No worker answers for plans.', {
+  return new CrucibleError('unavailable', 'No worker answers plan requests.', {
     hint: 'Start one: `crucible worker`.',
     cause: error,
   })

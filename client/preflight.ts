@@ -1,4 +1,4 @@
-/** What is wrong with a job that can be known here, before anything is sent: shown by `plan` and `--dry-run`, and refused by `submit`. */
+/** Problems of a job that can be found before anything is sent: shown by `plan` and `--dry-run`, and refused by `submit`. */
 import { basename, posix } from 'node:path'
 import { ACCELERATORS, findAccelerator } from '../core/accelerators'
 import { secretsNeeded, type JobSpec } from '../core/job'
@@ -9,7 +9,7 @@ import type { Context } from './context'
 import { CrucibleError } from './errors'
 import type { Submission } from './submit'
 
-/** Throws `usage` with every problem; answers warnings about what may be right. */
+/** Throws `usage` with every problem; returns warnings about possible ones. */
 export async function preflight(
   context: Context,
   submission: Submission,
@@ -31,24 +31,22 @@ export function unsetSecrets({ config }: Context, spec: JobSpec): string[] {
   if (missing.length === 0) return []
   const [what, verb, them] = missing.length === 1 ? ['secret', 'is', 'it'] : ['secrets', 'are', 'them']
   return [
-    `The job wants the ${what} ${missing.join(', ')}, which ${verb} not set here. Set ${them} in the environment of this command, such as \`${missing[0]}=... crucible submit ...\`.`,
+    `The job needs the ${what} ${missing.join(', ')}, which ${verb} not set here. Set ${them} in the environment of this command, such as \`${missing[0]}=... crucible submit ...\`.`,
   ]
 }
 
 function unknownBackends({ backends }: JobSpec, known: readonly string[]): string[] {
   const unknown = [...new Set(backends.map(({ backend }) => backend))].filter((name) => !known.includes(name))
-  return unknown.map(
-    (name) => `There is no backend ${name}.${meant(name, known)} Known: ${known.join(', ')}.`,
-  )
+  return unknown.map((name) => `Unknown backend ${name}.${meant(name, known)} Known: ${known.join(', ')}.`)
 }
 
-/** No error: a model may be newer than our table. */
+/** Not an error: a model may be newer than our table. */
 function unknownAccelerators({ resources }: JobSpec): string[] {
   const names = ACCELERATORS.map(({ name }) => name)
   const unknown = (resources.accelerators ?? []).filter((name) => findAccelerator(name) === undefined)
   return unknown.map(
     (name) =>
-      `The accelerator ${name} is not known, so only machines that report this name will do.${meant(name, names)}`,
+      `Unknown accelerator ${name}: only machines that report this name will match.${meant(name, names)}`,
   )
 }
 
@@ -57,10 +55,10 @@ function meant(word: string, candidates: readonly string[]): string {
   return near === undefined ? '' : ` Did you mean ${near}?`
 }
 
-/** Files of a folder among which the nearest names are looked for. */
+/** Limit on the files searched for similar names. */
 const LOOKED_AT_MAX = 10 * BUNDLE_LIMITS.files
 
-/** The script that the command begins with, where it would be sent along and is not there. */
+/** The command's script, if it would be sent along but does not exist. */
 async function missingScript({ spec, directory }: Submission): Promise<string[]> {
   // The code of an earlier job ran before.
   if (directory === undefined) return []
@@ -70,7 +68,7 @@ async function missingScript({ spec, directory }: Submission): Promise<string[]>
   if (directory === null) {
     if (spec.image !== undefined) return []
     return [
-      `The command runs ${script}, and nothing is sent along. Name its folder with workdir or --workdir.`,
+      `The command runs ${script}, but nothing is sent along. Set its folder with workdir or --workdir.`,
     ]
   }
   const leaveOut = spec.checkpoint.directory === undefined ? [] : [spec.checkpoint.directory]
@@ -84,16 +82,16 @@ async function missingScript({ spec, directory }: Submission): Promise<string[]>
   ]
 }
 
-/** Programs whose first argument that is no option is a script. */
+/** Programs whose first non-option argument is a script. */
 const INTERPRETER = /^(?:python[\d.]*|bash|sh)$/
-/** Programs that start a Python script with options of their own before it. */
+/** Programs that start a Python script after options of their own. */
 const LAUNCHER = /^(?:torchrun|accelerate|deepspeed|horovodrun|mpirun)$/
-/** Commands after which all is as it was, as far as scripts go. */
+/** Commands without an effect on the script. */
 const HARMLESS = /^(?:pip3?|export|set|echo|nvidia-smi|ulimit|true|:)$/
 
 /**
- * The file in the working directory that a command runs first, such as `train.py` in `python3 -u train.py --lr 3`. `undefined` where
- * that cannot be known for certain.
+ * The file in the working directory that a command runs first, such as `train.py` in `python3 -u train.py --lr 3`. `undefined` if
+ * that is uncertain.
  */
 export function scriptOf(run: string): string | undefined {
   for (const line of run.split(/\n|&&|;/)) {
@@ -117,7 +115,7 @@ function scriptAmong(program: string, words: string[]): string | undefined {
   return script === undefined || script.startsWith('-') ? undefined : script
 }
 
-/** Nothing that the shell would make something else of, and inside the folder. */
+/** No shell syntax, and inside the folder. */
 function isPlainPath(path: string): boolean {
   return /^[\w./+@=-]+$/.test(path) && !path.startsWith('/') && !posix.normalize(path).startsWith('..')
 }

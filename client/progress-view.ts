@@ -14,19 +14,19 @@ export function progressView(progress: Progress | undefined): ProgressView | nul
   }
 }
 
-/** As the runner says, which knows epochs too; else by the steps alone. */
+/** As the runner reports it, including epochs; otherwise from the steps alone. */
 function percentOf({ step, stepsTotal, percent }: Progress): number | null {
   if (percent !== undefined) return percent
   if (step === null || stepsTotal === null || stepsTotal <= 0) return null
   return Math.round(Math.min(1, step / stepsTotal) * 1_000) / 10
 }
 
-/** What a new attempt has not told yet, the one before still tells. */
+/** Until a new attempt reports, the previous one's values apply. */
 export function newestProgress(attempts: AttemptView[]): ProgressView | null {
   return attempts.findLast(({ progress }) => progress !== null)?.progress ?? null
 }
 
-/** What is left of the training at the pace of this attempt; null where its pace is not known. */
+/** The remaining training time at the pace of this attempt; null if the pace is unknown. */
 export function leftByProgress(beat: Beat | undefined): number | null {
   if (beat?.progress == null) return null
   const { progress, restoredFrom, uptimeMs } = beat
@@ -35,7 +35,7 @@ export function leftByProgress(beat: Beat | undefined): number | null {
     const done = step - (restoredFrom?.step ?? 0)
     return done <= 0 ? null : Math.round(Math.max(0, stepsTotal - step) * (uptimeMs / done))
   }
-  // How much of it this attempt has done is known only where it began from nothing.
+  // How much of it this attempt has done is only known if it began from scratch.
   const percent = restoredFrom === null ? percentOf(progress) : null
   return percent === null || percent <= 0 ? null : Math.round((100 - percent) * (uptimeMs / percent))
 }

@@ -8,30 +8,30 @@ import type { ObjectStore } from '../storage/store'
 import { ENTRIES_PER_ATTEMPT, resultOf, statusFromRecord, submissionOf } from './history'
 import { closedWithoutRecord, STARTS_WITHIN_MS } from './workflow-state'
 
-/** A job as its record alone tells it. */
+/** A job as its record alone describes it. */
 export interface RecordedJob {
   entries: RecordEntry[]
   status: JobStatus
   isFinished: boolean
 }
 
-/** Records read at once; the first page answers most lists. */
+/** Records read in parallel; the first page answers most lists. */
 const PAGE = 50
-/** Records that one list reads at most, however few of them match. */
+/** Limit on the records that one list reads, however few of them match. */
 const READ_MAX = 1_000
 
 export interface RecordedQuestion {
   limit: number
-  /** Ids that are in the list already. */
+  /** Ids that are already in the list. */
   known: ReadonlySet<string>
-  /** Whether the list wants a job that is over. */
+  /** Whether the list wants finished jobs. */
   wants: (status: JobStatus) => boolean
-  /** Whether Temporal has no workflow of the job, of which the record does not tell the end. */
+  /** Whether Temporal has no workflow of a job whose record does not show its end. */
   isForgotten: (jobId: string) => Promise<boolean>
   nowMs: number
 }
 
-/** Jobs that are over and that only the record knows, newest first, and whether there may be more than were read. */
+/** Finished jobs that only the record knows, newest first, and whether there may be more than were read. */
 export async function recordedJobs(
   store: ObjectStore,
   { limit, known, wants, isForgotten, nowMs }: RecordedQuestion,
@@ -62,7 +62,7 @@ export async function recordedJobs(
   return { jobs, isCutShort: false }
 }
 
-/** What the last entries of a record tell, with the first one. */
+/** State from the last entries of a record and the first one. */
 export async function readLastEntries(store: ObjectStore, jobId: string): Promise<RecordEntry[]> {
   const entries = await readRecords(store, jobId, { last: ENTRIES_PER_ATTEMPT })
   if (submissionOf(entries) !== undefined) return entries
@@ -76,12 +76,12 @@ async function readJob(store: ObjectStore, jobId: string): Promise<RecordedJob |
   return status && { entries, status, isFinished: resultOf(entries) !== undefined }
 }
 
-/** Of a job whose workflow closed without a last word, and is gone from the server too. */
+/** For a job whose workflow closed without a final entry, and is gone from the server too. */
 function forgotten({ status, entries }: RecordedJob): JobStatus {
   return closedWithoutRecord(status, { closed: 'FORGOTTEN', attemptClosedAtMs: entries.at(-1)?.atMs })
 }
 
-/** The end of a job as its record tells it. */
+/** The end of a job according to its record. */
 export function endedAtMsOf({ status, entries }: RecordedJob): number | undefined {
   return (
     resultOf(entries)?.finishedAtMs ??

@@ -8,7 +8,7 @@ import type { AttemptDocumentsRead } from './view'
 
 type Instant = number | null
 
-/** What is known of one attempt, over or not. */
+/** What is known about one attempt, over or not. */
 interface Life {
   number: number
   phases: readonly Phase[]
@@ -17,17 +17,17 @@ interface Life {
   settlement?: Settlement
 }
 
-/** The end of an attempt's work, instant by instant. */
+/** The times at the end of an attempt's work. */
 interface Ended {
-  /** The last sign that all was well. */
+  /** The last good sign. */
   wellAtMs: Instant
   /** The drain began, or the loss was known. */
   noticedAtMs: Instant
-  /** Nothing more was to be saved. */
+  /** Nothing more to save. */
   drainedAtMs: Instant
 }
 
-/** The recoveries of a job from its record and what its newest attempt's own documents tell. Pure. */
+/** The recoveries of a job from its record and its newest attempt's documents. Pure. */
 export function recoveriesOf(
   entries: readonly RecordEntry[],
   newest: AttemptDocumentsRead | undefined,
@@ -91,7 +91,7 @@ function recovery(before: Life, lives: readonly Life[]): RecoveryView {
   }
 }
 
-/** Only what has worked is something to recover, or has recovered it. */
+/** Only an attempt that has worked can be recovered, or is a recovery. */
 function hasWorked({ phases, firstStepAtMs, settlement }: Life): boolean {
   return beginOf(phases, 'running') !== null || firstStepAtMs !== null || settlement?.progress !== undefined
 }
@@ -99,7 +99,7 @@ function hasWorked({ phases, firstStepAtMs, settlement }: Life): boolean {
 function endOf(phases: readonly Phase[], { end, times }: Settlement): Ended {
   if (times === undefined) return { wellAtMs: null, noticedAtMs: null, drainedAtMs: null }
   const { drain, finishedAtMs, lastBeatAtMs, noNoticeAtMs } = times
-  // Put by the settlement: nobody had asked for a stop before the loss was known.
+  // Written by the settlement: no stop was requested before the loss was known.
   const lostAtMs = drain?.reason === 'superseded' ? drain.atMs : null
   const drainingAtMs = beginOf(phases, 'draining')
   if (drainingAtMs !== null) {
@@ -111,7 +111,7 @@ function endOf(phases: readonly Phase[], { end, times }: Settlement): Ended {
     }
   }
   if (finishedAtMs === null) return { wellAtMs: lastBeatAtMs, noticedAtMs: lostAtMs, drainedAtMs: lostAtMs }
-  // The workload ended by itself, and the runner was there.
+  // The workload ended, and the runner reported it.
   const endedAtMs = beginOf(phases, 'finishing')
   return { wellAtMs: endedAtMs, noticedAtMs: endedAtMs, drainedAtMs: finishedAtMs }
 }
@@ -124,7 +124,7 @@ function beginOf(phases: readonly Phase[] | undefined, name: RunnerPhase): Insta
   return phases?.find((phase) => phase.name === name)?.startedAtMs ?? null
 }
 
-/** Clocks of two machines may disagree: a part that would be less than nothing is not known. */
+/** Clocks of two machines may disagree: a negative part is unknown. */
 function between(fromAtMs: Instant, toAtMs: Instant): number | null {
   return fromAtMs === null || toAtMs === null || toAtMs < fromAtMs ? null : toAtMs - fromAtMs
 }

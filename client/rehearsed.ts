@@ -4,22 +4,22 @@ import { dirname, join } from 'node:path'
 import type { JobSpec } from '../core/job'
 import type { Home } from '../storage/home'
 
-/** What the last rehearsal of a command on this machine has taught; `plan` and `submit` go by it. */
+/** Findings of the last rehearsal of a command on this machine; `plan` and `submit` use them. */
 export interface Rehearsed {
   version: 1
-  /** Of the job, for people who look into the folder. */
+  /** Of the job, for people who read the folder. */
   name: string
   atMs: number
   survives: boolean
   /** One sentence. */
   summary: string
-  /** Of a checkpoint; missing where none was seen. */
+  /** Of a checkpoint; missing if none was seen. */
   totalBytes?: number
-  /** How long the program takes to write one. */
+  /** Time that the program takes to write one. */
   saveMs?: number
 }
 
-/** Keeps what a rehearsal has taught, in the place of what an earlier one of the same command had. */
+/** Saves the findings of a rehearsal, replacing those of an earlier one of the same command. */
 export function keepRehearsed(home: Home, spec: JobSpec, rehearsed: Rehearsed): void {
   const path = pathOf(home, spec)
   mkdirSync(dirname(path), { recursive: true })
@@ -27,7 +27,7 @@ export function keepRehearsed(home: Home, spec: JobSpec, rehearsed: Rehearsed): 
   renameSync(`${path}.${process.pid}.tmp`, path)
 }
 
-/** `undefined` where the command has never been rehearsed on this machine, or what was kept cannot be read. */
+/** `undefined` if the command was never rehearsed on this machine, or the findings are unreadable. */
 export function rehearsedBefore(home: Home, spec: JobSpec): Rehearsed | undefined {
   try {
     const found = JSON.parse(readFileSync(pathOf(home, spec), 'utf8')) as Partial<Rehearsed>
@@ -37,7 +37,7 @@ export function rehearsedBefore(home: Home, spec: JobSpec): Rehearsed | undefine
   }
 }
 
-/** Jobs that run the same command and save in the same way share what was learned, whatever machine they ask for. */
+/** Jobs with the same command and checkpoint settings share findings, whatever machine they request. */
 function pathOf({ directory }: Home, { name, run, checkpoint }: JobSpec): string {
   const { directory: where = null, complete = [], include = [], exclude = [] } = checkpoint
   const words = JSON.stringify([name, run, where, complete, include, exclude])

@@ -7,22 +7,22 @@ import { lookAt } from './look'
 import { waitingForRetry } from './workflow-state'
 
 /**
- * Cuts short whatever a job and its newest attempt wait for before they try again: the pause before the next attempt, and Temporal's pauses
- * between two tries of an activity. Throws `failed` when the job is over.
+ * Skips the current pauses of a job and its newest attempt: the pause before the next attempt, and Temporal's pauses between two
+ * tries of an activity. Throws `failed` if the job is over.
  */
 export async function retryNow(context: Context, jobId: string): Promise<UpdateReceipt> {
   const { attemptsTotal } = await lookAt(context, jobId)
   const client = await context.temporal()
   const job = await tryAgain(client, jobWorkflowId(jobId))
-  if (job === undefined) throw new CrucibleError('failed', `${jobId} is over: there is nothing to retry.`)
+  if (job === undefined) throw new CrucibleError('failed', `${jobId} is over: nothing to retry.`)
   const attempt = attemptsTotal === 0 ? [] : await tryAgain(client, attemptWorkflowId(jobId, attemptsTotal))
   const retried = [...job, ...(attempt ?? [])]
   return {
-    message: retried.length === 0 ? 'Asked to go on at once.' : `Trying again now: ${retried.join(', ')}.`,
+    message: retried.length === 0 ? 'Asked to continue immediately.' : `Retrying now: ${retried.join(', ')}.`,
   }
 }
 
-/** The activities that are tried again at once; `undefined` where the workflow is closed. */
+/** The activities that are retried immediately; `undefined` if the workflow is closed. */
 async function tryAgain(client: Client, workflowId: string): Promise<string[] | undefined> {
   const handle = client.workflow.getHandle(workflowId)
   try {

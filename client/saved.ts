@@ -7,12 +7,12 @@ import type { Context } from './context'
 import { jobIdOf, queryOf } from './list'
 import { rehearsedBefore } from './rehearsed'
 
-/** Jobs of a name that are looked through for one with a checkpoint. */
+/** Jobs of a name that are searched for a checkpoint. */
 const LOOKED_THROUGH_MAX = 5
 
 /**
- * The newest checkpoint of the job that another repeats, else of the last jobs of its name, else of its rehearsal: what the next
- * ones will be like. `undefined` where there is none.
+ * The newest checkpoint of the job that this one repeats, otherwise of the last jobs of its name, otherwise of its rehearsal: the
+ * best estimate for the next ones. `undefined` without one.
  */
 export async function savedBefore(
   context: Context,
@@ -20,7 +20,7 @@ export async function savedBefore(
   from?: string,
 ): Promise<SavedBefore | undefined> {
   const { totalBytes, saveMs } = rehearsedBefore(context.config.home, spec) ?? {}
-  // An upload on the machine of a rehearsal says nothing of one from elsewhere; how long the program writes does.
+  // Upload times of a rehearsal do not apply elsewhere; the program's write times do.
   const written = saveMs === undefined ? {} : { saveMs }
   const saved = await savedByJobs(context, { name: spec.name, from })
   if (saved !== undefined) return { ...written, ...saved }
@@ -43,7 +43,7 @@ async function savedByJobs(
       }
     }
   } catch {
-    // What it is for is a warning; whatever else is done will tell that nobody answers.
+    // Only needed for a warning; other steps will report that nothing answers.
   }
   return undefined
 }
@@ -61,7 +61,7 @@ async function newestNamed(context: Context, name: string): Promise<string[]> {
   return ids
 }
 
-/** What a job that may run on spot machines must know beforehand, in sentences. */
+/** Facts that the owner of a job on spot machines must know beforehand, in sentences. */
 export async function warningsFor(context: Context, spec: JobSpec, from?: string): Promise<string[]> {
   const { backends, checkpoint, isInterruptible } = spec
   const maySpot =

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isCoded } from '../core/errors'
 import { formatDuration } from '../core/time'
 
-/** Reads of a store that may be slow or away, for something that can do without: together they wait for it so long at most. */
+/** Optional reads from a store that may be slow or down: together they wait at most this long. */
 export class StoreReads {
-  /** Why something could not be read; missing while all could. */
+  /** Why a read failed; missing while all succeeded. */
   trouble: string | undefined
   private busyMs = 0
   private activeTotal = 0
@@ -15,7 +15,7 @@ export class StoreReads {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** What a read answers, or nothing once the store is in trouble. */
+  /** The result of a read, or nothing once the store is in trouble. */
   async tell<T>(read: () => Promise<T>): Promise<T | undefined> {
     if (this.trouble !== undefined) return undefined
     if (this.activeTotal++ === 0) this.activeSinceMs = this.now()

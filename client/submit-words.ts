@@ -9,7 +9,7 @@ import { formatDuration, formatInstant } from '../core/time'
 
 /** Temporal keeps 400 bytes of a summary, and characters may be four of them. */
 const SUMMARY_CHARACTERS_MAX = 100
-/** Temporal keeps 20,000 bytes of details; a command longer than this is not for reading. */
+/** Temporal keeps 20,000 bytes of details; longer commands are cut. */
 const COMMAND_CHARACTERS_MAX = 2_000
 
 /** A job in one line: `char-lm: python3 train.py`. */
@@ -17,7 +17,7 @@ export function summaryOf({ name, run }: JobSpec): string {
   return cut(`${name}: ${firstLineOf(run)}`, SUMMARY_CHARACTERS_MAX)
 }
 
-/** The same for Temporal's Web UI, which takes text between two dollar signs for a formula, but not in code. */
+/** The same for Temporal's Web UI, which reads text between two dollar signs as a formula, except in code. */
 export function summaryInMarkdown({ name, run }: JobSpec): string {
   const command = cut(firstLineOf(run), SUMMARY_CHARACTERS_MAX - name.length)
   return `${nameInMarkdown(name)}: \`${command.replaceAll('`', "'")}\``
@@ -27,13 +27,13 @@ function firstLineOf(run: string): string {
   return run.trim().split('\n')[0] ?? ''
 }
 
-/** What was asked for, in markdown, for the job's page in Temporal's Web UI. */
+/** The request in Markdown, for the job's page in Temporal's Web UI. */
 export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsal }: JobInput): string {
   const facts: [string, string | undefined][] = [
     ['job', `\`${jobId}\``],
     ['owner', plain(owner)],
     ['from', source === undefined ? plain(from) : `${source.jobId}, step ${source.checkpoint.step}`],
-    ['rehearsal', isRehearsal === true ? 'its machines are taken back on purpose' : undefined],
+    ['rehearsal', isRehearsal === true ? 'its machines are interrupted on purpose' : undefined],
     ['image', plain(spec.image)],
     ['resources', resourcesInWords(spec.resources)],
     ['interruptible', spec.isInterruptible ? 'yes' : 'no'],
@@ -41,7 +41,7 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsa
     ['prefers', spec.optimize],
     ['duration, as estimated', spec.durationMs === undefined ? undefined : formatDuration(spec.durationMs)],
     ['deadline', spec.deadlineAtMs === undefined ? undefined : formatInstant(spec.deadlineAtMs)],
-    // As code, for the dollar sign's sake.
+    // As code, because of the dollar sign.
     ['budget', spec.budgetMicroUsd === undefined ? undefined : `\`${formatUsd(spec.budgetMicroUsd)}\``],
     ['secrets', secretsNeeded(spec).map(nameInMarkdown).join(', ') || undefined],
     [
@@ -66,7 +66,7 @@ function plain(text: string | undefined): string | undefined {
   return text === undefined ? undefined : nameInMarkdown(text)
 }
 
-/** `2 GPUs, H100, 8+ cpus`; nothing when nothing is asked for. */
+/** `2 GPUs, H100, 8+ cpus`; empty without a request. */
 export function resourcesInWords(request: ResourceRequest): string | undefined {
   const { gpus, accelerators, cpus, memoryGiB, diskGiB, shmGiB } = request
   const gpuMemory = formatGpuMemory(request)

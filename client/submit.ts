@@ -24,14 +24,14 @@ import { warningsFor } from './saved'
 import { detailsOf, summaryInMarkdown, summaryOf } from './submit-words'
 import { isQueueServed } from './workers'
 
-/** What to submit. `intake` makes a spec of a job file or of flags. */
+/** What to submit. `intake` makes a spec from a job file or from flags. */
 export interface Submission {
   spec: JobSpec
   /** Absolute path of the folder to send along; null for none. Missing: the code of the job named by `from`. */
   directory?: string | null
-  /** Makes the submission repeatable: the same id with the same content is the same job. Made at random when missing. */
+  /** Makes the submission repeatable: the same id with the same content is the same job. Random if missing. */
   id?: string
-  /** The job that this one goes on from, at its newest good checkpoint; or that it repeats, if it is `isFresh`. */
+  /** The job from whose newest good checkpoint this one resumes; or that it repeats, if `isFresh`. */
   from?: string
   /** Starts over, without a checkpoint. */
   isFresh?: boolean
@@ -42,28 +42,28 @@ export interface Submission {
 export interface Submitted {
   id: string
   workflowId: string
-  /** False when the job was there already. */
+  /** False if the job already existed. */
   isNew: boolean
-  /** False when no worker polls for jobs now: it waits until one is started. */
+  /** False if no worker polls for jobs now: it waits until one is started. */
   isServed: boolean
-  /** The job's page in Temporal's Web UI, where that is known. */
+  /** The job's page in Temporal's Web UI, if known. */
   uiUrl: string | null
-  /** The checkpoint that it begins with; null where it starts over. */
+  /** The checkpoint that it starts from; null if it starts over. */
   source: JobSource | null
-  /** What its owner should know beforehand, in sentences. */
+  /** Warnings for the owner, in sentences. */
   warnings: string[]
 }
 
 /**
- * Starts a job, once. What was sent survives a crash at any point: the same call with the same id goes on where it stopped. Throws
- * `usage` for what cannot be sent, `permission` for keys that cannot be used, `unavailable` when store or server do not answer.
+ * Starts a job, once. A submission survives a crash at any point: the same call with the same id continues where it stopped.
+ * Throws `usage` for an invalid submission, `permission` for unusable keys, `unavailable` if store or server do not answer.
  */
 export async function submit(context: Context, submission: Submission): Promise<Submitted> {
   const { store, config } = context
   const { spec, from, isFresh = false } = submission
   if (submission.id !== undefined) checkId(submission.id)
   const secrets = secretsOf(context, spec)
-  // Asked for before anything is left behind anywhere.
+  // Requested before anything is written anywhere.
   await checkSameDeployment(context, await context.temporal())
   const source = from === undefined || isFresh ? undefined : await sourceOf(context, from)
   const id = submission.id ?? (await freshId(context, spec.name))
@@ -106,7 +106,7 @@ function checkId(id: string): void {
   })
 }
 
-/** The values of a job's secrets, from the caller's environment; all that are missing are named at once. */
+/** The values of a job's secrets, from the caller's environment; all missing ones are reported together. */
 export function secretsOf(context: Context, spec: JobSpec): SecretValues {
   const [unset] = unsetSecrets(context, spec)
   if (unset !== undefined) throw new CrucibleError('usage', unset)
@@ -120,7 +120,7 @@ async function codeFor({ store }: Context, { directory, from, spec }: Submission
   return from === undefined ? NO_CODE : codeFrom(store, from)
 }
 
-/** Takes the id: puts the record's first entry, or finds the same content there. */
+/** Claims the id: writes the record's first entry, or finds the same content there. */
 async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: boolean; input: JobInput }> {
   const { jobId, spec, bundle, source, submittedAtMs } = input
   const entry = await putRecord(store, jobId, {
@@ -132,7 +132,7 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
   })
   const standing = submissionOf([entry])!
   await noteSubmission(store, standing)
-  // Through JSON, as the other one went.
+  // Through JSON, like the stored one.
   const written = JSON.parse(JSON.stringify(spec)) as JobSpec
   const isSame =
     isDeepStrictEqual(standing.spec, written) &&
@@ -140,11 +140,11 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
     isDeepStrictEqual(standing.source, source) &&
     standing.isRehearsal === input.isRehearsal
   if (!isSame) {
-    throw new CrucibleError('usage', `There is a job ${jobId} already, and it is another one.`, {
-      hint: 'An id is never used again: choose another, or leave it out and get a new one.',
+    throw new CrucibleError('usage', `A different job ${jobId} already exists.`, {
+      hint: 'Ids are never reused: choose another one, or leave it out for a generated id.',
     })
   }
-  // What only the workflow writes tells that it was started, also when Temporal has long forgotten it.
+  // Entries that only the workflow writes prove that it was started, even if Temporal has long forgotten it.
   const isStarted = (await readRecords(store, jobId, { afterSeq: 0, last: 1 })).length > 0
   return { isStarted, input: standing }
 }
@@ -157,7 +157,7 @@ async function seal({ store, config }: Context, jobId: string, values: SecretVal
 
 const NONCE_BYTES = 16
 
-/** Answers the workflow's run; nothing when an earlier call has started it. */
+/** Returns the workflow's run; undefined if an earlier call has started it. */
 async function start(context: Context, input: JobInput): Promise<string | undefined> {
   const client = await context.temporal()
   const { spec, owner } = input
@@ -182,7 +182,7 @@ async function start(context: Context, input: JobInput): Promise<string | undefi
     if (isTemporals(error, 'WorkflowExecutionAlreadyStartedError')) return undefined
     if (grpcCodeOf(error) !== GRPC.invalidArgument || !/search attribute/i.test(causesOf(error))) throw error
     throw new CrucibleError('unavailable', 'This Temporal server has never met a Crucible worker.', {
-      hint: 'Start one, which makes the server ready (`crucible worker`), then submit again.',
+      hint: 'Start one with `crucible worker`, which prepares the server, then submit again.',
       cause: error,
     })
   }

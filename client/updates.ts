@@ -20,12 +20,12 @@ import { submissionWithId } from './find-job'
 import { lookAt, noSuchJob } from './look'
 import { planThroughWorkers } from './plan'
 
-/** A worker that is there answers at once; after this the answer is looked up later. */
+/** A running worker answers quickly; after this long, the answer must be checked later. */
 export const UPDATE_LIMIT_MS = 10 * SECOND_MS
 
 /**
- * Moves a running job, with a checkpoint first: to the best other place, or where `to` says. Throws `capacity` when it could never
- * run there, so that a slip of the pen does not stop it.
+ * Moves a running job, with a checkpoint first: to the best other place, or to `to`. Throws `capacity` if it could never run
+ * there, so that a typo does not stop the job.
  */
 export async function migrate(
   context: Context,
@@ -41,14 +41,14 @@ async function checkTarget(context: Context, jobId: string, to: BackendChoice): 
   if (input === undefined) throw noSuchJob(context, jobId)
   const plan = await planThroughWorkers(context, { ...input.spec, backends: [to] }).catch(
     (error: unknown) => {
-      // Nobody who could say; the job itself decides when somebody works on it again.
+      // No worker can say; the job itself decides when a worker runs again.
       if (toCrucibleError(error).kind === 'unavailable') return undefined
       throw error
     },
   )
   if (plan === undefined) return
   const { placements, silentBackends } = plan
-  // That the others are not what was asked for says nothing.
+  // Rejections because of the requested target are not informative.
   const meant = `${[to.backend, ...(to.capacityType === undefined ? [] : [to.capacityType])].join('/')}/`
   const rejections = plan.rejections.filter(({ offerKey }) => offerKey.startsWith(meant))
   const isPossible = placements.length + silentBackends.length > 0
@@ -56,7 +56,7 @@ async function checkTarget(context: Context, jobId: string, to: BackendChoice): 
   const reasons = [...new Set(rejections.map(({ reason }) => reason))]
   throw new CrucibleError(
     'capacity',
-    `${jobId} stays where it is: ${formatBackendChoice(to)} ${reasons.length === 0 ? 'is no place of this deployment' : `will not do (${reasons.join('; ')})`}.`,
+    `${jobId} stays where it is: ${formatBackendChoice(to)} ${reasons.length === 0 ? 'is not configured in this deployment' : `is unsuitable (${reasons.join('; ')})`}.`,
     { hint: '`crucible plan --from JOB` shows where it could run.' },
   )
 }
@@ -66,7 +66,7 @@ export function extend(context: Context, jobId: string, update: ExtendUpdate): P
   return tell(context, jobId, { name: EXTEND_UPDATE, args: [update] })
 }
 
-/** Takes the machine of a rehearsal's job back as the provider would. Any other job refuses. */
+/** Interrupts the machine of a rehearsal's job as the provider would. Any other job refuses. */
 export function interruptRehearsal(
   context: Context,
   jobId: string,
@@ -76,8 +76,8 @@ export function interruptRehearsal(
 }
 
 /**
- * Cancels a job. It saves and stops first: within the usual time through Temporal's own cancellation, or within seconds when
- * `isNow`. A job that is cancelled already is cancelled once more in vain, which is no error.
+ * Cancels a job. It saves and stops first: within the usual time through Temporal's own cancellation, or within seconds if
+ * `isNow`. Cancelling a cancelled job again has no effect and is not an error.
  */
 export async function cancel(
   context: Context,
@@ -85,9 +85,9 @@ export async function cancel(
   { isNow = false }: { isNow?: boolean } = {},
 ): Promise<UpdateReceipt> {
   const { state } = await lookAt(context, jobId)
-  if (state === 'cancelled') return { message: 'It is cancelled already.' }
+  if (state === 'cancelled') return { message: 'It is already cancelled.' }
   if (isFinal(state)) {
-    throw new CrucibleError('failed', `${jobId} cannot be cancelled: it is over already (${state}).`)
+    throw new CrucibleError('failed', `${jobId} cannot be cancelled: it is already over (${state}).`)
   }
   if (isNow) return tell(context, jobId, { name: CANCEL_NOW_UPDATE, args: [] })
   const client = await context.temporal()
@@ -96,10 +96,10 @@ export async function cancel(
   } catch (error) {
     throw isTemporals(error, 'WorkflowNotFoundError') ? gone(jobId) : error
   }
-  return { message: 'Cancelling; the workload is given time to save.' }
+  return { message: 'Cancelling; the workload gets time to save.' }
 }
 
-/** Sends an update and waits for its answer. Throws `failed` when the job refuses, `unconfirmed` when there is no answer in time. */
+/** Sends an update and waits for its answer. Throws `failed` if the job refuses, `unconfirmed` if there is no answer in time. */
 async function tell(
   context: Context,
   jobId: string,
@@ -122,20 +122,20 @@ async function tell(
 }
 
 function unconfirmed(jobId: string, cause: unknown): CrucibleError {
-  const message = `The server has taken it, but no worker has answered for ${jobId} within ${UPDATE_LIMIT_MS / SECOND_MS} s.`
+  const message = `Request accepted, but no worker acknowledged it for ${jobId} within ${UPDATE_LIMIT_MS / SECOND_MS} s.`
   return new CrucibleError('unconfirmed', message, {
-    hint: `Look later with \`crucible show ${jobId}\`; \`crucible doctor\` tells whether workers run.`,
+    hint: `Check later with \`crucible show ${jobId}\`; \`crucible doctor\` reports whether workers run.`,
     cause,
   })
 }
 
 async function whyUnknown(context: Context, jobId: string): Promise<CrucibleError> {
   const { state } = await lookAt(context, jobId)
-  return isFinal(state) ? new CrucibleError('failed', `${jobId} is over already (${state}).`) : gone(jobId)
+  return isFinal(state) ? new CrucibleError('failed', `${jobId} is already over (${state}).`) : gone(jobId)
 }
 
 function gone(jobId: string): CrucibleError {
-  return new CrucibleError('not-found', `The Temporal server does not know ${jobId}, or no longer runs it.`, {
-    hint: `It may have been reset, or be the wrong one (TEMPORAL_ADDRESS). Submit again with --from ${jobId}.`,
+  return new CrucibleError('not-found', `The Temporal server does not know ${jobId}, or has closed it.`, {
+    hint: `It may have been reset, or TEMPORAL_ADDRESS names the wrong one. Submit again with --from ${jobId}.`,
   })
 }

@@ -13,29 +13,29 @@ import { aheadOf, poolOf, type LinePlace, type Waiter } from '../core/waiting'
 import type { AttemptView, CostView, JobSummary, JobView, RecoveryView, TroubleView } from './job-view'
 import { leftByProgress, newestProgress, progressView } from './progress-view'
 
-/** The newest attempt's own documents, which are newer than what the job was told. */
+/** The newest attempt's own documents, which are newer than the job's state. */
 export interface AttemptDocumentsRead {
   attempt: number
   beat: Beat | undefined
   machine: MachineHandle | undefined
-  /** What it had cost when the watch last told, by the prices that the provider tells. */
+  /** Its cost according to the watch's last report, by the provider's prices. */
   metered?: Metered | undefined
 }
 
-/** What the short picture of a job in a list is made of. */
+/** Inputs of a job's row in a list. */
 export interface SummaryFacts {
   status: JobStatus
   spec: JobSpec | undefined
   newest: AttemptDocumentsRead | undefined
   endedAtMs: number | undefined
-  /** As Temporal tells it. */
+  /** As Temporal reports it. */
   trouble?: TroubleView | null
-  /** Who waits, by the store; missing where it was not asked. */
+  /** The waiting jobs, from the store; missing if it was not read. */
   waiters?: readonly Waiter[]
   nowMs: number
 }
 
-/** Everything that a view is made of. */
+/** All inputs of a view. */
 export interface JobFacts extends SummaryFacts {
   isLive: boolean
   checkpoints: Checkpoint[]
@@ -43,7 +43,7 @@ export interface JobFacts extends SummaryFacts {
   uiUrl: string | undefined
 }
 
-/** Joins what the job's workflow, its record and its runner say. Pure. */
+/** Combines the job's workflow, its record and its runner's documents. Pure. */
 export function joinView(facts: JobFacts): JobView {
   const { status, checkpoints, recoveries, isLive, uiUrl } = facts
   const attempts = attemptsOf(facts)
@@ -62,7 +62,7 @@ export function joinView(facts: JobFacts): JobView {
   return { ...view, continuation: continuationOf({ ...view, checkpoint, budgetMicroUsd }) }
 }
 
-/** The newest checkpoint in the store; what its runner told of it, as far as it is the same. */
+/** The newest checkpoint in the store, with the runner's data on it if both are the same. */
 function newestOf([newest, ...others]: Checkpoint[], attempts: AttemptView[]): JobView['checkpoints'] {
   if (newest === undefined) return { newest: null, state: null, count: 0 }
   const told = attempts.findLast(({ checkpoint }) => checkpoint?.id === newest.id)
@@ -108,7 +108,7 @@ function waitingOf({ status, spec, waiters = [] }: SummaryFacts): LinePlace | nu
   return { position: aheadOf(own, waiters).length + 1, pool: poolOf(spec) }
 }
 
-/** Temporal knows how often it was tried; the workflow only that it was. */
+/** Temporal knows the number of tries; the workflow only that there were some. */
 function troubleOf({ status, trouble }: SummaryFacts): TroubleView | null {
   if (trouble != null || status.trouble === undefined) return trouble ?? null
   return { message: status.trouble, tries: 1, nextTryAtMs: null }
@@ -120,7 +120,7 @@ function attemptsOf({ status, newest, nowMs }: SummaryFacts): AttemptView[] {
   )
 }
 
-/** The job knows that an attempt is under way; the attempt itself, and its runner, how far it has come. */
+/** The job knows that an attempt is in progress; the attempt itself and its runner know how far it is. */
 function stateOf(
   { status: { state, reason, message }, newest }: SummaryFacts,
   last: AttemptView | undefined,
@@ -129,15 +129,15 @@ function stateOf(
   if (!isUnderWay || last === undefined || isAttemptOver(last)) return { state, reason, message }
   if (last.state !== 'provisioning')
     return { state: 'running', reason: 'training', message: reason === 'training' ? message : 'Training.' }
-  // Without its documents nothing is known of how far it has come.
+  // Without its documents, its progress is unknown.
   if (state === 'provisioning' || newest === undefined) return { state, reason, message }
-  // In a pause the job's own words say why it waits.
+  // During a pause, the job's own words say why it waits.
   return reason === 'under-way' || reason === 'training'
     ? { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' }
     : { state: 'provisioning', reason, message }
 }
 
-/** True when nothing of the attempt runs any more. */
+/** True if nothing of the attempt runs any more. */
 export function isAttemptOver({
   endedAtMs,
   state,
@@ -178,7 +178,7 @@ function attemptView(
   }
 }
 
-/** As well as the watch has told, and from then on at the price that it has told. */
+/** According to the watch's last report, extrapolated at the price in it. */
 function costNow(
   { metered }: AttemptDocumentsRead,
   { realised, launchedAtMs, nowMs }: { realised: RealisedOffer; launchedAtMs: number; nowMs: number },
@@ -214,7 +214,7 @@ function settledView(attempt: AttemptRecord): AttemptView {
     checkpointState: attempt.checkpointState ?? null,
     warning: attempt.warning ?? null,
     progress: progressView(attempt.progress),
-    // The steps since the last checkpoint are not lost where the work is done.
+    // The steps since the last checkpoint are not lost if the work is done.
     stepsLost: state === 'succeeded' ? 0 : (attempt.stepsLost ?? null),
     phases: attempt.phases ?? [],
   }
@@ -256,7 +256,7 @@ function costOf(facts: SummaryFacts, attempts: AttemptView[]): CostView {
   }
 }
 
-/** What is left to pay: by the pace of the running attempt where progress tells it, else by the user's own estimate. */
+/** The remaining cost: by the pace of the running attempt if progress shows it, otherwise by the user's own estimate. */
 function remaining(
   { spec, nowMs }: SummaryFacts,
   last: AttemptView | undefined,

@@ -14,7 +14,7 @@ export interface WatchOptions {
 
 const LOOK_EVERY_MS = SECOND_MS
 
-/** A job each time something about it has changed, until it is over; the last one is its end. Waits out a store that does not answer. */
+/** The state of a job after every change, until it is over; the last one is its end. Waits while the store does not answer. */
 export async function* watchJob(
   context: Context,
   jobId: string,

@@ -4,10 +4,10 @@ import type { Context } from './context'
 /** `temporal.api.enums.v1.TaskQueueType` */
 const QUEUE_TYPES = { workflow: 1, activity: 2 } as const
 
-/** A poll is renewed each minute; one older than this belongs to a worker that is gone. */
+/** Polls are renewed every minute; an older one belongs to a worker that is gone. */
 const POLL_FRESH_MS = 75 * SECOND_MS
 
-/** How many workers have polled a task queue lately. */
+/** How many workers have polled a task queue recently. */
 export async function pollersOf(
   context: Context,
   queue: string,
@@ -25,7 +25,7 @@ export async function pollersOf(
   ).length
 }
 
-/** Whether somebody works on the jobs of a queue. Where the server does not say, it is taken to be so. */
+/** Whether a worker serves a queue. Assumed if the server does not say. */
 export async function isQueueServed(context: Context, queue: string): Promise<boolean> {
   try {
     return (await pollersOf(context, queue, 'workflow')) > 0

@@ -8,25 +8,25 @@ import type { Context } from './context'
 import { isTemporals } from './errors'
 import type { TroubleView } from './job-view'
 
-/** How long the server, and a worker behind it, have to answer before record and beats must do. */
+/** Time for the server, and a worker behind it, to answer before record and beats are used instead. */
 const ANSWER_LIMIT_MS = 2 * SECOND_MS
 
-/** The record of a job begins before its workflow; within this that may be about to start. */
+/** The record of a job begins before its workflow; within this time it may be about to start. */
 export const STARTS_WITHIN_MS = MINUTE_MS
 
-/** What Temporal tells of a job. */
+/** Temporal's data on a job. */
 export interface WorkflowSeen {
-  /** The workflow's own status; missing where no worker answers. */
+  /** The workflow's own status; missing if no worker answers. */
   status: JobStatus | undefined
-  /** How it closed, as Temporal says (`TERMINATED`, `FAILED`); missing while it is open. */
+  /** How it closed, as Temporal reports it (`TERMINATED`, `FAILED`); missing while it is open. */
   closed: string | undefined
   closedAtMs: number | undefined
   trouble: TroubleView | null
-  /** When the newest attempt's workflow closed; missing while it is open, or there is none. */
+  /** When the newest attempt's workflow closed; missing while it is open, or without an attempt. */
   attemptClosedAtMs: number | undefined
 }
 
-/** The workflow of a job and that of its newest attempt, or `undefined` when the server does not answer in time. */
+/** The workflow of a job and that of its newest attempt, or `undefined` if the server does not answer in time. */
 export async function askWorkflow(
   context: Context,
   jobId: string,
@@ -46,7 +46,7 @@ export async function askWorkflow(
   }
 }
 
-/** Of a job whose history is gone from the server. */
+/** For a job whose history is gone from the server. */
 const FORGOTTEN: WorkflowSeen = {
   status: undefined,
   closed: 'FORGOTTEN',
@@ -66,7 +66,7 @@ export async function isForgotten(client: Client, jobId: string): Promise<boolea
   }
 }
 
-/** The same without a question to a worker. */
+/** The same without asking a worker. */
 export async function describeJob(
   client: Client,
   jobId: string,
@@ -120,11 +120,11 @@ const BETWEEN_TRIES = 1
 /** `temporal.api.enums.v1.ApplicationErrorCategory.APPLICATION_ERROR_CATEGORY_BENIGN` */
 const BENIGN = 1
 
-/** What Temporal is trying again in a workflow, and why. */
+/** What Temporal is retrying in a workflow, and why. */
 export function troubleOf({ raw }: Pick<WorkflowExecutionDescription, 'raw'>): TroubleView | null {
   const tries = raw?.pendingWorkflowTask?.attempt ?? 1
   if (tries > STUCK_AFTER_TRIES)
-    return { message: `A worker cannot go on with the workflow: see its page.`, tries, nextTryAtMs: null }
+    return { message: `A worker cannot continue the workflow: see its page.`, tries, nextTryAtMs: null }
   for (const activity of raw?.pendingActivities ?? []) {
     const message = isInTrouble(activity) ? activity.lastFailure?.message : undefined
     if (message == null) continue
@@ -139,10 +139,10 @@ function isBetweenTries({ state }: Pick<PendingActivity, 'state'>): boolean {
   return (state as number | null | undefined) === BETWEEN_TRIES
 }
 
-/** A workflow task may be tried again after a worker was stopped, which is no trouble yet. */
+/** A workflow task may be retried after a worker was stopped, which is not trouble yet. */
 const STUCK_AFTER_TRIES = 3
 
-/** Activities that Temporal tries again after a pause. */
+/** Activities that Temporal retries after a pause. */
 export function waitingForRetry({
   raw,
 }: Pick<WorkflowExecutionDescription, 'raw'>): { activityId: string; name: string }[] {
@@ -155,14 +155,14 @@ function isInTrouble(activity: PendingActivity): boolean {
   const { attempt, activityType, lastFailure } = activity
   if ((attempt ?? 1) < 2 || lastFailure == null) return false
   if ((lastFailure.applicationFailureInfo?.category as number | null | undefined) === BENIGN) return false
-  // A watch runs for as long as its machine, long after what once went wrong.
+  // A watch runs as long as its machine, long after an earlier error.
   return activityType?.name !== 'watch' || isBetweenTries(activity)
 }
 
 const CLOSED_HOW: Readonly<Record<string, string>> = {
   TERMINATED: 'Its workflow was terminated by hand.',
   TIMED_OUT: 'Its workflow timed out.',
-  FORGOTTEN: 'The Temporal server has no workflow of it: its history was deleted, or it never started.',
+  FORGOTTEN: 'The Temporal server has no workflow for it: its history was deleted, or it never started.',
 }
 
 /** A job whose workflow closed without completing its record: what the record knows, and that the job is over. */
@@ -177,7 +177,7 @@ export function closedWithoutRecord(
     ...recorded,
     state: 'failed',
     reason: 'unclassified',
-    message: `${how} Garbage collection ends what is left of it (crucible gc).`,
+    message: `${how} Garbage collection removes its remaining resources (crucible gc).`,
     attempts: recorded.attempts.map((attempt) =>
       attempt.endedAtMs !== undefined ||
       attempt.number !== recorded.attemptsTotal ||
@@ -186,7 +186,7 @@ export function closedWithoutRecord(
         : {
             ...attempt,
             state: 'failed',
-            reason: 'ended without being settled',
+            reason: 'ended without a settlement',
             endedAtMs: attemptClosedAtMs,
           },
     ),

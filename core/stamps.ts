@@ -80,7 +80,7 @@ export function startProblem(stamp: Stamp | undefined, run: RunOrigin): string |
     case 'start':
       return Math.abs(run.startedAtMs - stamp.atMs) <= STAMP_SLACK_MS
         ? undefined
-        : `it was signed at ${new Date(stamp.atMs).toISOString()}, more than an hour from the start: it was sent a second time, or the sender's clock is wrong`
+        : `it was signed at ${new Date(stamp.atMs).toISOString()}, more than an hour from the start: it was sent a second time, or the sender's clock is skewed`
     case 'schedule':
       return undefined
     case 'child':
@@ -107,7 +107,7 @@ export function updateProblem(
   if (stamp.kind !== 'update' || stamp.name !== update.name) return `it was signed as ${wordsOf(stamp)}`
   // The server answers a repeated id from memory, but only within one run.
   if (stamp.updateId !== update.updateId || stamp.atMs < update.runStartedAtMs - STAMP_SLACK_MS)
-    return "it was sent a second time, or the sender's clock is wrong"
+    return "it was sent a second time, or the sender's clock is skewed"
   return undefined
 }
 

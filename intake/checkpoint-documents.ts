@@ -1,4 +1,4 @@
-/** The schemas of what the documents of the runner say of checkpoints (docs/reference/runner-protocol-checkpoints.md). */
+/** The schemas for checkpoints in the runner's documents (docs/reference/runner-protocol-checkpoints.md). */
 import { z } from 'zod'
 import {
   CHECKPOINT_PART_BYTES,
@@ -96,7 +96,7 @@ export const manifest: z.ZodType<Manifest> = z.object({
   sha256: sha256.exactOptional(),
 })
 
-/** Whether a link leads to a place below the folder that its own path is relative to. */
+/** Whether a link points below the folder that its own path is relative to. */
 function staysInside({ path, target }: { path: string; target: string }): boolean {
   if (target === '' || target.startsWith('/') || target.includes('\0')) return false
   let depth = path.split('/').length - 1

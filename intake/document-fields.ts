@@ -1,4 +1,4 @@
-/** The fields that the documents between the control plane and the runner have in common. */
+/** Fields shared by the documents between the control plane and the runner. */
 import { z } from 'zod'
 import { isInnerPath } from './paths'
 

@@ -21,7 +21,7 @@ import { checkpoint, checkpointNews, manifest, restores } from './checkpoint-doc
 import { fromOne, innerPath, sha256, whole } from './document-fields'
 import { formatPath } from './problem'
 
-/** A text that is not the document it should be; the message names each field that is wrong. */
+/** A text that is not the expected document; the message names each invalid field. */
 export class DocumentError extends CodedError<'document'> {
   constructor(kind: string, faults: string, options?: { cause?: unknown }) {
     super('document', `not a valid ${kind}: ${faults}`, options)
@@ -223,5 +223,5 @@ function parse<T>(kind: string, schema: z.ZodType<T>, text: string): T {
   throw new DocumentError(kind, faults.join('; '))
 }
 
-/** The readers of the documents about checkpoints. */
+/** The readers of checkpoint documents. */
 export const CHECKPOINT_PARSERS = { manifest: parseManifest, restores: parseRestores }

@@ -1,4 +1,4 @@
-/** The schema library's complaints as faults, in words for whoever wrote the value. */
+/** Converts errors of the schema library to faults, in words for the author of the value. */
 import type { z } from 'zod'
 import { nearest } from './nearest'
 import { formatPath, type Fault, type Path } from './problem'
@@ -7,11 +7,11 @@ import { quote } from './units'
 
 type Issue = z.core.$ZodIssue
 
-/** What was checked, for words about it. */
+/** The value that was checked, for messages about it. */
 export interface Checked {
   value: unknown
   schema: z.core.$ZodType
-  /** What other programs call a field, and what it is called here. */
+  /** Names of fields in other programs, and their names here. */
   synonyms: ReadonlyMap<string, string>
 }
 
@@ -20,7 +20,7 @@ export function faultsOf(issues: readonly Issue[], checked: Checked): Fault[] {
   return issues.flatMap(flatten).flatMap((issue) => faultsOfIssue(issue, checked))
 }
 
-/** Of a union's alternatives, the issues of the one whose kind of value was given. */
+/** For a union, the issues of the alternative with the same type as the value. */
 function flatten(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const meant = issue.errors.find((issues) => !issues.some(isOfAnotherKind))
@@ -68,7 +68,7 @@ function faultsOfKey(issue: z.core.$ZodIssueInvalidKey, checked: Checked): Fault
     .map((fault) => ({ ...fault, path: issue.path, isAboutName: true }))
 }
 
-/** What is too big about a value, and what to do; empty for a value that is neither a text nor a list. */
+/** What exceeds the limit, and what to do; empty for a value that is neither a text nor a list. */
 function lengthFault(value: unknown, most: string): Omit<Fault, 'path'> {
   if (typeof value === 'string') {
     return { message: `has ${value.length} characters of at most ${most}`, remedy: 'shorten it' }
@@ -91,7 +91,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   record: 'a mapping of names to values',
 }
 
-/** What YAML 1.1 and people take for booleans, and YAML 1.2 for texts. */
+/** Booleans of YAML 1.1 and of people, which are texts in YAML 1.2. */
 const BOOLEANS = new Map([
   ['yes', true],
   ['on', true],
@@ -117,7 +117,7 @@ function choiceFault(value: unknown, choices: string[]): Omit<Fault, 'path'> {
   return meant === undefined ? { message } : { message, remedy: `write ${meant}` }
 }
 
-/** A field that is not known where it stands: misspelt, known by another name, or belonging elsewhere. */
+/** A field that is unknown at its place: misspelt, known by another name, or belonging elsewhere. */
 function unknownField(path: Path, { schema, synonyms }: Checked): Fault {
   const name = String(path.at(-1))
   const siblings = fieldsAt(schema, path.slice(0, -1))
@@ -131,7 +131,7 @@ function unknownField(path: Path, { schema, synonyms }: Checked): Fault {
   if (elsewhere !== undefined) return fault(`write it as ${formatPath(elsewhere)}`)
   const meant = synonyms.get(name.toLowerCase()) ?? nearest(name, siblings)
   if (meant !== undefined) return fault(`did you mean ${meant}?`)
-  return fault(`remove it; known here are ${siblings.join(', ')}`)
+  return fault(`remove it; valid fields here are ${siblings.join(', ')}`)
 }
 
 function valueAt(root: unknown, path: Path): unknown {

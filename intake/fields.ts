@@ -1,16 +1,16 @@
-/** The fields that the job file and the normalised spec have in common. */
+/** Fields shared by the job file and the normalised spec. */
 import { z } from 'zod'
 import { isInnerPath } from './paths'
 import { quote } from './units'
 
-/** Bounds of a job. Temporal keeps the spec in every history, and a person must be able to read it. */
+/** Limits of a job. Temporal stores the spec in every history, and a person must be able to read it. */
 export const LIMITS = {
-  /** Room for a number and a prefix within the 63 characters of the strictest provider's names. */
+  /** Leaves room for a number and a prefix within the 63 characters of the strictest provider's names. */
   nameLength: 40,
-  /** A command is a few lines; a longer one is a program and belongs into a file. */
+  /** A command is a few lines; a longer one is a program and belongs in a file. */
   commandLength: 16_384,
   imageLength: 300,
-  /** Windows and object stores give up at about a thousand. */
+  /** Windows and object stores fail at about a thousand. */
   pathLength: 500,
   sourceLength: 2_000,
   /** More files than this are a folder or an archive. */
@@ -18,26 +18,26 @@ export const LIMITS = {
   outputs: 100,
   /** Patterns of one kind for the files of a checkpoint. */
   checkpointPatterns: 50,
-  /** More than this is no thinning out. */
+  /** A larger value is not a meaningful limit. */
   checkpointsKept: 10_000,
-  /** Linux gives up at 128 KiB for one variable; all of the spec must stay below `specBytes`. */
+  /** Linux fails at 128 KiB for one variable; the whole spec must stay below `specBytes`. */
   envNameLength: 200,
   envValueLength: 32_768,
   env: 200,
   secrets: 50,
   backends: 20,
   accelerators: 20,
-  /** A payload of this size is kept in the history with every attempt. */
+  /** A payload of this size is stored in the history with every attempt. */
   specBytes: 65_536,
-  /** More than this, and the job file holds data. */
+  /** Beyond this, the job file holds data. */
   fileBytes: 65_536,
   /** No machine has more. */
   gpus: 64,
   cpus: 4_096,
   sizeGiB: 1_048_576,
-  /** A longer one is a typing mistake. */
+  /** A longer one is a typo. */
   durationMs: 366 * 24 * 3_600_000,
-  /** A hundred million dollars: a typing mistake too. */
+  /** A hundred million dollars: also a typo. */
   budgetMicroUsd: 100e6 * 1e6,
   retries: 10_000,
 } as const
@@ -45,7 +45,7 @@ export const LIMITS = {
 /** What is wrong with a value (completes "<field> ..."), and what to write instead. */
 type Complaint = readonly [message: string, remedy: string]
 
-/** A check with its own words. */
+/** A check with its own message. */
 function checked<T>(complain: (value: T) => Complaint | undefined) {
   return z.check<T>((context) => {
     const complaint = complain(context.value)
@@ -69,7 +69,7 @@ export const jobName = z
   )
   .meta({ pattern: NAME_PATTERN })
 
-/** The nearest legal name of a text; `job` when nothing is left. */
+/** The nearest valid name of a text; `job` if nothing is left. */
 export function nameFrom(text: string): string {
   const dashed = text
     .toLowerCase()
@@ -97,13 +97,13 @@ export const image = z
     error: ({ input }) => `${quote(String(input))} is not the name of a container image`,
   })
 
-/** Who logs in to a registry; some want a fixed word, such as `$oauthtoken`. */
+/** The user name for a registry; some require a fixed word, such as `$oauthtoken`. */
 export const registryUser = z
   .string()
   .max(LIMITS.envNameLength)
   .regex(/^[!-~]+$/, 'must be the name of a user, without spaces')
 
-/** A path below the working directory. A leading `./` and a trailing slash are taken off before. */
+/** A path below the working directory. A leading `./` and a trailing slash are removed first. */
 export const innerPath = z
   .string()
   .max(LIMITS.pathLength)
@@ -113,7 +113,7 @@ export const innerPath = z
       isInnerPath(path) && !path.startsWith('~')
         ? undefined
         : [
-            `${quote(path)} does not lie inside the working directory`,
+            `${quote(path)} is not inside the working directory`,
             'write a path relative to it, with no ".." in it',
           ],
     ),
@@ -143,7 +143,7 @@ export const envName = z
   .check(
     checked((name) => {
       if (name.startsWith('CRUCIBLE_'))
-        return [`${quote(name)} is one of our own variables`, 'choose another name']
+        return [`${quote(name)} is a variable that Crucible sets`, 'choose another name']
       if (new RegExp(ENV_NAME_PATTERN).test(name)) return undefined
       return [`${quote(name)} is not the name of a variable`, 'use letters, digits and _, no digit first']
     }),
@@ -155,7 +155,7 @@ export const envValue = z
   .max(LIMITS.envValueLength)
   .check(checked((value) => (value.includes('\0') ? NUL : undefined)))
 
-/** Environment variables whose values are written in a given way. */
+/** Environment variables whose values have a given syntax. */
 export function envOf<I>(value: z.ZodType<string, I>): z.ZodType<Record<string, string>, Record<string, I>> {
   return z.record(envName, value).check(
     checked((values) => {
@@ -171,23 +171,25 @@ export const outputs = z.array(innerPath).max(LIMITS.outputs)
 
 const SCHEMES = ['file://', 'https://', 'http://', 's3://']
 
-/** Where an input comes from. */
+/** Source of an input. */
 export const source = z.string().max(LIMITS.sourceLength).check(checked(sourceComplaint))
 
 function sourceComplaint(text: string): Complaint | undefined {
   if (text.startsWith('/')) return [`${quote(text)} has no scheme`, `write file://${text}`]
   if (!SCHEMES.some((scheme) => text.startsWith(scheme))) {
     return [
-      `${quote(text)} begins with none of ${SCHEMES.join(', ')}`,
-      'write file:///path; what lies in the working directory is sent along without being named',
+      `${quote(text)} starts with none of ${SCHEMES.join(', ')}`,
+      'write file:///path; files in the working directory are sent along automatically',
     ]
   }
   if (!URL.canParse(text)) return [`${quote(text)} is not a URL`, 'write it as https://host/path']
   const { protocol, host, pathname, username, password } = new URL(text)
-  if (protocol.startsWith('http') && /\s/.test(text))
-    return [`${quote(text)} has a space`, 'write %20 for it']
+  if (protocol.startsWith('http') && /\s/.test(text)) return [`${quote(text)} has a space`, 'write it as %20']
   if (username !== '' || password !== '') {
-    return ['has a user name or password in it, which would be kept with the job', 'use a URL without them']
+    return [
+      'contains a user name or password, which would be stored with the job',
+      'use a URL without credentials',
+    ]
   }
   if (protocol === 'file:' && host !== '') {
     return [`${quote(text)} has a host`, `write three slashes: file:///${host}${pathname}`]

@@ -10,14 +10,14 @@ import { formatPath, type Fault, type Path, type Problem } from './problem'
 import { exampleAt } from './schema-walk'
 import { readYaml } from './yaml-text'
 
-/** A job as its file says. */
+/** A job as written in its file. */
 export interface Job {
   spec: JobSpec
   /** The folder to pack, relative to the job file; null to send nothing along. */
   workdir: string | null
 }
 
-/** A person mends a few things at a time; more would only hide the first. */
+/** People fix a few things at a time; more problems would hide the first. */
 const PROBLEMS_MAX = 20
 
 export type JobOrProblems = { job: Job } | { problems: Problem[] }
@@ -26,7 +26,7 @@ export type JobOrProblems = { job: Job } | { problems: Problem[] }
  * Reads a job file.
  *
  * @param options.fileName as the user named it, for problems and for the job's name
- * @param options.nowMs from which a deadline given as a duration counts
+ * @param options.nowMs start of a deadline given as a duration
  */
 export function parseJobFile(text: string, options: { fileName: string; nowMs: number }): JobOrProblems {
   const { fileName: file, nowMs } = options
@@ -46,7 +46,7 @@ export function parseJobFile(text: string, options: { fileName: string; nowMs: n
 /**
  * Reads a job from an object with the fields of a job file, made of command-line flags.
  *
- * @param options.flagOf the flag that gave the value at a path, or `undefined` where there is none
+ * @param options.flagOf the flag that gave the value at a path, or `undefined` if it came from no flag
  * @param options.defaultName the job's name when the object has none
  * @param options.nowMs from which a deadline given as a duration counts
  */
@@ -93,16 +93,21 @@ function readJob(value: unknown, options: ReadOptions): { job: Job } | { faults:
   return faults.length === 0 ? { job } : { faults }
 }
 
-/** Whether somebody is being told already that what was written is the command by another name. */
+/** Whether a problem already says that this field is the command under another name. */
 function isAboutCommand({ remedy }: Fault): boolean {
   return remedy === 'did you mean run?' || remedy === 'did you mean script?'
 }
 
-/** Told beside whatever else is wrong, so it is looked for before the schema is. */
+/** Reported in addition to other problems, so it is checked before the schema. */
 function commandFaults(value: Record<string, unknown>): Fault[] {
   if ('run' in value && 'script' in value) {
     return [
-      { path: ['script'], isAboutName: true, message: 'stands beside run', remedy: 'keep one of the two' },
+      {
+        path: ['script'],
+        isAboutName: true,
+        message: 'is set together with run',
+        remedy: 'keep one of the two',
+      },
     ]
   }
   if ('run' in value || 'script' in value) return []
@@ -122,7 +127,7 @@ function deadlineFaults({ deadlineAtMs }: JobSpec, nowMs: number): Fault[] {
   ]
 }
 
-/** What was written, as it is kept. */
+/** The value as it is stored. */
 function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptions): Job {
   const { resources = {}, checkpoint = {}, deadline } = file
   const spec: JobSpec = {
@@ -183,7 +188,7 @@ function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], 
   }
 }
 
-/** A fault in words; where it brings no remedy, an example is one. */
+/** A fault in words; without a remedy, an example serves as one. */
 function wordsOf(
   { path, message, remedy }: Fault,
   write: (path: Path, example: unknown) => string,

@@ -1,4 +1,4 @@
-/** The job file as a schema: what may be written, in the words that editors and docs/reference/job-file.md show. */
+/** The job file as a schema: what may be written, with the texts that editors and docs/reference/job-file.md show. */
 import { z } from 'zod'
 import { CHECKPOINTS_KEPT, CHECKPOINTS_KEPT_AT_END, SAVE_SIGNALS } from '../core/checkpoint'
 import { REBALANCE_ANSWERS } from '../core/documents'
@@ -18,7 +18,7 @@ import {
 import { DEFAULTS } from './job-spec'
 import * as as from './written'
 
-/** What other schedulers call a field, and what it is called here. */
+/** Names of fields in other schedulers, and their names here. */
 export const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['cmd', 'run'],
   ['command', 'run'],
@@ -52,7 +52,7 @@ export const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['vram', 'resources.gpu_memory'],
 ])
 
-/** A field with what editors show of it; the examples are values as the file would have them. */
+/** A field with what editors show about it; the examples are values as in the file. */
 function field<T extends z.ZodType>(schema: T, description: string, ...examples: unknown[]): T {
   return schema.meta({ description, examples })
 }
@@ -73,7 +73,7 @@ const resources = z.strictObject({
   ).exactOptional(),
   accelerators: field(
     as.oneOrMore(as.accelerator, LIMITS.accelerators),
-    'The GPU models that will do, in any spelling; any will when left out.',
+    'Acceptable GPU models, in any spelling (default: any).',
     ['A10G', 'L4'],
     'H100',
   ).exactOptional(),
@@ -89,7 +89,7 @@ const resources = z.strictObject({
     '32GB',
     '16GB..64GB',
   ).exactOptional(),
-  disk: field(as.sizeRange, 'Room on the disk of the machine.', '200GB').exactOptional(),
+  disk: field(as.sizeRange, 'Disk space of the machine.', '200GB').exactOptional(),
   shm: field(
     as.size,
     'Shared memory (`/dev/shm`) of the container, for data loaders with many processes.',
@@ -102,57 +102,57 @@ const patterns = as.oneOrMore(checkpointPattern, LIMITS.checkpointPatterns)
 const checkpoint = z.strictObject({
   directory: field(
     innerPath,
-    'Where the program writes checkpoints, relative to the working directory. Without it, a folder outside, whose path is in `CRUCIBLE_CHECKPOINT_DIR`.',
+    'Where the program writes checkpoints, relative to the working directory. Default: a folder outside it, whose path is in `CRUCIBLE_CHECKPOINT_DIR`.',
     'checkpoints',
   ).exactOptional(),
   every: field(
     as.pace,
-    'Keep a checkpoint at most this often; each one is kept when left out. Before the machine stops, the newest is kept in any case.',
+    'Shortest interval between kept checkpoints (default: keep each one). The newest one before the machine stops is always kept.',
     '10m',
   ).exactOptional(),
   size: field(
     as.size,
-    'How big one is, about: `plan` then warns where it cannot be saved between the notice of an interruption and its end. Without it the last checkpoints of a job of this name tell.',
+    'Approximate size of a checkpoint, with which `plan` warns if it cannot be saved within an interruption notice. Default: the size of the last checkpoints of a job with this name.',
     '12GB',
   ).exactOptional(),
   complete: field(
     patterns,
-    'Files that prove a checkpoint complete, such as one that the program writes last: each pattern must match a file, relative to the checkpoint directory or to the folder of the one checkpoint. Without it the formats of the files tell, where they can.',
+    'Files that prove a checkpoint complete, such as one that the program writes last: each pattern must match a file, relative to the checkpoint directory or to the folder of the checkpoint. Default: the formats of the files, if they allow it.',
     'trainer_state.json',
     ['model.safetensors', '*/DONE'],
   ).exactOptional(),
   include: field(
     patterns,
-    'Patterns, relative to the checkpoint directory, of what belongs to a checkpoint; everything when left out. A folder stands for all that is in it.',
+    'Patterns, relative to the checkpoint directory, of the files of a checkpoint (default: everything). A folder includes all its files.',
     ['checkpoint-*', 'latest'],
   ).exactOptional(),
   exclude: field(
     patterns,
-    'Patterns, relative to the checkpoint directory, of what never belongs to a checkpoint.',
+    'Patterns, relative to the checkpoint directory, of files that never belong to a checkpoint.',
     ['cache', '*.tmp.*'],
   ).exactOptional(),
   quiet: field(
     as.span,
-    'How long nothing may change in files that cannot prove themselves complete until they are taken as a provisional checkpoint; a setting of the worker when left out.',
+    'Time without changes after which files without proof of completeness count as a provisional checkpoint (default: a setting of the worker).',
     '10s',
   ).exactOptional(),
   signal: field(
     z.enum(SAVE_SIGNALS),
-    'The signal that makes the program save before its machine goes. With another one than `SIGTERM`, which also ends the program, SIGTERM follows once the checkpoint is saved.',
+    'Signal that makes the program save before its machine ends. If it is not `SIGTERM`, which also ends the program, SIGTERM follows once the checkpoint is saved.',
     'SIGUSR1',
   ).exactOptional(),
   keep: field(
     keptCount,
-    `How many of the newest complete checkpoints stay; older ones are deleted as new ones come. When left out, ${CHECKPOINTS_KEPT} stay while the job runs and ${CHECKPOINTS_KEPT_AT_END} once it has ended.`,
+    `Number of newest complete checkpoints to keep; older ones are deleted. Default: ${CHECKPOINTS_KEPT} while the job runs and ${CHECKPOINTS_KEPT_AT_END} after its end.`,
     5,
   ).exactOptional(),
 })
 
 const imageLogin = z.strictObject({
-  username: field(registryUser, 'The name of the user who logs in.', 'team-robot'),
+  username: field(registryUser, 'User name for the registry.', 'team-robot'),
   password: field(
     envName,
-    'Name of an environment variable whose value, a password or a token, is taken from where you submit. It travels as `secrets` do; the program does not get it.',
+    'Name of an environment variable whose value, a password or a token, is read when you submit. It is encrypted like `secrets`; the program does not get it.',
     'REGISTRY_TOKEN',
   ),
 })
@@ -160,20 +160,20 @@ const imageLogin = z.strictObject({
 const retries = z.strictObject({
   failures: field(
     retryCount,
-    'How often a program that failed is started again, from its newest checkpoint.',
+    'How often a failed program is restarted, from its newest checkpoint.',
     1,
   ).default(DEFAULTS.retryFailures),
-  interruptions: field(retryCount, 'How often the job may lose its machine and go on elsewhere.', 20).default(
+  interruptions: field(retryCount, 'How often the job may lose its machine and resume elsewhere.', 20).default(
     DEFAULTS.retryInterruptions,
   ),
 })
 
-/** The fields of the job file, in the order in which a person would explain them. */
+/** The fields of the job file, in a sensible order for explaining them. */
 export const jobFile = z
   .strictObject({
     name: field(
       jobName,
-      "What lists call the job; need not be unique. The file's own name when left out.",
+      "Name of the job in lists; need not be unique (default: the name of the file).",
       'char-lm',
     ).exactOptional(),
     run: field(
@@ -188,12 +188,12 @@ export const jobFile = z
     ).exactOptional(),
     setup: field(
       command,
-      'A command run before it on every machine, timed by itself. Its failure is never taken for one of the program.',
+      'Command to run first on every machine, timed separately. A setup failure does not count as a program failure.',
       'pip install -r requirements.txt',
     ).exactOptional(),
     workdir: field(
       z.union([z.string().min(1).max(LIMITS.pathLength), z.literal(false)], 'must be a folder, or false'),
-      'The folder that is packed and sent along, relative to the job file; `false` sends nothing.',
+      'The folder to pack and send along, relative to the job file; `false` sends nothing.',
       'src',
     ).default(DEFAULTS.workdir),
     image: field(
@@ -203,16 +203,16 @@ export const jobFile = z
     ).exactOptional(),
     image_login: field(
       imageLogin,
-      "The login to the image's registry, where it wants one. Amazon's own (ECR) is asked with the role of the machine.",
+      "The login for the image's registry, if it requires one. Amazon ECR uses the role of the machine.",
       { username: 'team-robot', password: 'REGISTRY_TOKEN' },
     ).exactOptional(),
     inputs: field(
       as.inputs,
-      'Files that every machine fetches before the program starts: where each is put, and where it comes from (`file://`, `https://`, `s3://`).',
+      'Files that every machine downloads before the program starts: target path and source of each (`file://`, `https://`, `s3://`).',
       { 'data/train.bin': 'https://example.com/train.bin' },
       ['https://example.com/vocab.txt'],
     ).exactOptional(),
-    resources: field(resources, 'What the machine must have. Everything left out is "whatever there is".', {
+    resources: field(resources, 'Requirements on the machine (default: none).', {
       gpus: 1,
       gpu_memory: '24GB',
     }).exactOptional(),
@@ -224,52 +224,52 @@ export const jobFile = z
     ).exactOptional(),
     interruptible: field(
       z.boolean(),
-      'Whether the job may run on capacity that can be taken back (spot). It goes on from its newest checkpoint then.',
+      'Whether the job may run on interruptible capacity (spot). After an interruption, it resumes from its newest checkpoint.',
       true,
     ).default(DEFAULTS.interruptible),
-    checkpoint: field(checkpoint, 'What a checkpoint of the program is, and which are kept.', {
+    checkpoint: field(checkpoint, 'The checkpoints of the program, and which of them to keep.', {
       every: '10m',
     }).exactOptional(),
     on_rebalance: field(
       z.enum(REBALANCE_ANSWERS),
-      'What to do when the provider says that it may soon take the machine back: `save` a checkpoint and go on (when left out), `move` to another machine, or `ignore` it.',
+      'What to do when the provider warns of an interruption (rebalance recommendation): `save` a checkpoint and continue (default), `move` to another machine, or `ignore` it.',
       'move',
     ).exactOptional(),
     deadline: field(
       as.deadline,
-      'By when it must be over: an instant with its zone, or a duration from now. The machine is off by then.',
+      'Deadline: a time with its zone, or a duration from now. The machine is off by then.',
       '2027-01-31T18:00:00Z',
       '36h',
     ).exactOptional(),
     budget: field(
       as.budget,
-      'What it may cost in all, in US dollars. The machine is off before more is spent. With duration, a job that cannot fit is not begun.',
+      'Total cost limit in US dollars. The machine is off before more is spent. With `duration`, a job that cannot fit does not start.',
       '$25',
     ).exactOptional(),
     backends: field(
       as.oneOrMore(as.backendChoice, LIMITS.backends),
-      'Where it may run: names of backends, or of one capacity type of them. Everywhere that is configured, when left out.',
+      'Allowed backends, or single capacity types of them (default: all that are configured).',
       ['local', 'local:spot'],
     ).exactOptional(),
-    optimize: field(z.enum(OBJECTIVES), 'What to prefer where several offers would do.', 'time').default(
+    optimize: field(z.enum(OBJECTIVES), 'What to optimize for if several offers fit.', 'time').default(
       DEFAULTS.optimize,
     ),
-    retries: field(retries, 'How much the job may go through.', { failures: 1 }).prefault({}),
+    retries: field(retries, 'Limits on failures and interruptions.', { failures: 1 }).prefault({}),
     env: field(
       as.env,
-      'Environment variables of the program. They are kept with the job, so nothing secret.',
+      'Environment variables of the program. They are stored with the job, so use `secrets` for secret values.',
       {
         OMP_NUM_THREADS: '4',
       },
     ).exactOptional(),
     secrets: field(
       as.oneOrMore(envName, LIMITS.secrets),
-      'Names of environment variables whose values are taken from where you submit. The values travel sealed and are never kept with the job.',
+      'Names of environment variables whose values are read when you submit. The values are encrypted and never stored with the job.',
       ['HF_TOKEN'],
     ).exactOptional(),
     outputs: field(
       as.oneOrMore(innerPath, LIMITS.outputs),
-      'Paths or globs below the working directory that are kept as artifacts, beside everything in `CRUCIBLE_OUTPUT_DIR`.',
+      'Paths or globs below the working directory to keep as artifacts, in addition to everything in `CRUCIBLE_OUTPUT_DIR`.',
       ['weights.bin', 'figures/*.png'],
     ).exactOptional(),
   })
@@ -283,7 +283,7 @@ export function jobFileJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(jobFile, {
     io: 'input',
     target: 'draft-7',
-    // Examples of fields that are read into something else are left out by the library; ours are as written.
+    // The library leaves out examples of fields that are converted to something else; ours are as written.
     override: ({ zodSchema, jsonSchema }) => {
       const examples = z.globalRegistry.get(zodSchema)?.examples
       if (Array.isArray(examples)) jsonSchema.examples = examples

@@ -1,4 +1,4 @@
-/** The normalised spec: what the job workflow gets, whoever wrote it. */
+/** The normalised spec: the input of the job workflow, whatever its source. */
 import { z } from 'zod'
 import { SAVE_SIGNALS } from '../core/checkpoint'
 import { REBALANCE_ANSWERS } from '../core/documents'
@@ -27,14 +27,14 @@ import {
 import { formatPath, type Fault, type Problem } from './problem'
 import { quote } from './units'
 
-/** What holds for everything that a job leaves out; every other default is "none". */
+/** Defaults of a job; every other default is "none". */
 export const DEFAULTS = {
   workdir: '.',
   interruptible: false,
   optimize: 'cost',
-  /** A program that failed fails again, more often than not, and each time costs money. */
+  /** A failed program usually fails again, and each time costs money. */
   retryFailures: 0,
-  /** A machine taken back says nothing about the job; the bound only stops what would go on for ever. */
+  /** A lost machine says nothing about the job; the limit only stops an endless loop. */
   retryInterruptions: 100,
 } as const
 
@@ -45,7 +45,7 @@ function range(max: number): z.ZodType<Range> {
     .strictObject({ min: bound(max).exactOptional(), max: bound(max).exactOptional() })
     .refine(
       ({ min, max }) => min === undefined || max === undefined || min <= max,
-      'has its bounds the wrong way round',
+      'has its bounds in the wrong order',
     )
 }
 
@@ -116,8 +116,8 @@ const jobSpec = z.strictObject({
 })
 
 /**
- * Checks a normalised spec, whoever made it: a client, or a person who started the workflow by hand. What is left out
- * gets its default. A deadline that has passed is not a problem here: the job then ends at its deadline.
+ * Checks a normalised spec, whatever its source: a client, or a person who started the workflow by hand. Missing fields get their
+ * defaults. A deadline in the past is not a problem here: the job then ends at its deadline.
  */
 export function checkJobSpec(value: unknown): { spec: JobSpec } | { problems: Problem[] } {
   const parsed = jobSpec.safeParse(value)
@@ -134,7 +134,7 @@ export function checkJobSpec(value: unknown): { spec: JobSpec } | { problems: Pr
   }
 }
 
-/** What is wrong between the fields of a spec that are each right by themselves. Paths are those of the job file, too. */
+/** Conflicts between fields that are valid alone. Paths are also those of the job file. */
 export function relationFaults(spec: JobSpec): Fault[] {
   return [
     ...textFaults(spec, []),
@@ -147,7 +147,7 @@ export function relationFaults(spec: JobSpec): Fault[] {
   ]
 }
 
-/** Half of a character of UTF-16, which cannot be written as UTF-8: no machine could ever be told of it. */
+/** Half of a UTF-16 surrogate pair, which cannot be written as UTF-8: no machine could receive it. */
 const HALF_CHARACTER = /\p{Surrogate}/u
 
 function textFaults(value: unknown, path: (string | number)[]): Fault[] {
@@ -164,7 +164,7 @@ function textFaults(value: unknown, path: (string | number)[]): Fault[] {
   })
 }
 
-/** Names that by custom hold credentials, and the beginnings by which well-known tokens are told. */
+/** Names that conventionally hold credentials, and prefixes of well-known tokens. */
 const SECRET_NAME = /(?:API_?KEY|SECRET|SECRET_(?:ACCESS_)?KEY|PASSWORD|(?:ACCESS|AUTH|SESSION)_TOKEN)$/i
 const SECRET_VALUE = /^(?:hf_|sk-|ghp_|github_pat_|glpat-|xox[abp]-)\w{8}|-----BEGIN [A-Z ]*PRIVATE KEY-----/
 
@@ -172,7 +172,7 @@ function secretFaults(spec: JobSpec): Fault[] {
   const doubled = spec.secrets.flatMap((name, index) => {
     const path = ['secrets', index]
     if (Object.hasOwn(spec.env, name))
-      return [{ path, message: `names ${name}, which stands under env too`, remedy: 'remove one of the two' }]
+      return [{ path, message: `names ${name}, which is also under env`, remedy: 'remove one of the two' }]
     const isRepeated = spec.secrets.indexOf(name) < index
     return isRepeated ? [{ path, message: `names ${name} a second time`, remedy: 'remove it' }] : []
   })
@@ -180,7 +180,7 @@ function secretFaults(spec: JobSpec): Fault[] {
     .filter(([name, value]) => value !== '' && (SECRET_NAME.test(name) || SECRET_VALUE.test(value)))
     .map(([name]) => ({
       path: ['env', name],
-      message: 'looks like a secret, and what stands under env is kept with the job for all to read',
+      message: 'looks like a secret, but env is stored with the job in plain text',
       remedy: `remove it here and add ${name} to secrets`,
     }))
   return [...doubled, ...open]
@@ -189,9 +189,9 @@ function secretFaults(spec: JobSpec): Fault[] {
 function loginFaults({ image, imageLogin, env }: JobSpec): Fault[] {
   if (imageLogin === undefined) return []
   if (image === undefined)
-    return [{ path: ['image_login'], message: 'stands without an image', remedy: 'add image, or remove it' }]
+    return [{ path: ['image_login'], message: 'is set without an image', remedy: 'add image, or remove it' }]
   if (!Object.hasOwn(env, imageLogin.secret)) return []
-  const message = `names ${imageLogin.secret}, which stands under env, and what stands there is kept with the job for all to read`
+  const message = `names ${imageLogin.secret}, which is also under env and so stored with the job in plain text`
   return [{ path: ['image_login', 'password'], message, remedy: 'remove it from env' }]
 }
 
@@ -202,19 +202,19 @@ function inputFaults({ inputs }: JobSpec): Fault[] {
     )
     if (other === undefined) return []
     const message =
-      other.path === path ? `puts a second file at ${path}` : `lies inside ${other.path}, which is a file`
+      other.path === path ? `puts a second file at ${path}` : `is inside ${other.path}, which is a file`
     return [{ path: ['inputs', index, 'path'], message, remedy: 'choose another path' }]
   })
 }
 
-/** A proof that is never part of a checkpoint would leave every one of them without proof. */
+/** Excluding the proof of completeness would leave every checkpoint without proof. */
 function checkpointFaults({ checkpoint: { complete = [], exclude = [] } }: JobSpec): Fault[] {
   return complete.flatMap((pattern, index) =>
     exclude.includes(pattern)
       ? [
           {
             path: ['checkpoint', 'complete', index],
-            message: `${quote(pattern)} is under exclude too, so no checkpoint would ever be complete`,
+            message: `${quote(pattern)} is also under exclude, so no checkpoint would ever be complete`,
             remedy: 'remove one of the two',
           },
         ]
@@ -234,7 +234,7 @@ function resourceFaults(request: ResourceRequest): Fault[] {
   return [
     {
       path: ['resources', 'gpus'],
-      message: `is 0, but ${asked} is asked for`,
+      message: `is 0, but ${asked} is requested`,
       remedy: 'remove one of the two',
     },
   ]

@@ -1,7 +1,7 @@
-/** The candidate that a misspelt word most likely means, or `undefined` when none is near. */
+/** The candidate closest to a misspelt word, or `undefined` if none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const folded = fold(word)
-  // One slip in three letters is a typing mistake; more is another word.
+  // One typo in three letters is likely; more means another word.
   const slipsMax = Math.max(1, Math.floor(folded.length / 3))
   return candidates
     .map((candidate) => ({ candidate, slips: distance(folded, fold(candidate)) }))
@@ -13,7 +13,7 @@ function fold(word: string): string {
   return word.toLowerCase().replace(/[\s_-]/g, '')
 }
 
-/** Letters to insert, delete, replace or swap with a neighbour to get from one word to the other. */
+/** Letters to insert, delete, replace or swap with a neighbour to turn one word into the other. */
 function distance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)]
   for (let i = 1; i <= a.length; i++) {

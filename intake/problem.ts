@@ -1,30 +1,30 @@
 /** Where in a value something is: names of fields and numbers of entries. */
 export type Path = readonly PropertyKey[]
 
-/** Something wrong in a value, before it is known which line or flag that came from. */
+/** A problem in a value, before its line or flag is known. */
 export interface Fault {
   path: Path
   /** The field's name is wrong rather than its value. */
   isAboutName?: boolean
-  /** What is wrong, without a full stop: completes "<field> ...", or is a clause by itself where the path is empty. */
+  /** The problem, without a full stop: completes "<field> ...", or is a clause of its own if the path is empty. */
   message: string
-  /** What to write instead, in the imperative, without a full stop. Made from the schema's examples when missing. */
+  /** What to write instead, in the imperative, without a full stop. Derived from the schema's examples if missing. */
   remedy?: string
 }
 
-/** Something wrong in what a user wrote, and where. */
+/** A problem in user input, with its position. */
 export interface Problem {
-  /** The file, as the user named it; missing where there is none. */
+  /** The file, as the user named it; missing without a file. */
   file?: string
   /** From 1. */
   line?: number
   /** From 1, in characters. */
   column?: number
-  /** The command-line flag that said so, where it was one. */
+  /** The command-line flag, if the value came from one. */
   flag?: string
   /** The field, such as `resources.gpus` or `inputs[0].source`; empty for the whole. */
   path: string
-  /** What is wrong, without a full stop: completes "<field> ...", or is a clause by itself where the path is empty. */
+  /** The problem, without a full stop: completes "<field> ...", or is a clause of its own if the path is empty. */
   message: string
   /** What to write instead, in the imperative, without a full stop. */
   remedy: string

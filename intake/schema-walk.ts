@@ -1,10 +1,10 @@
-/** Finding the parts of a schema that a path in a value belongs to. */
+/** Finds the parts of a schema that belong to a path in a value. */
 import { z } from 'zod'
 import type { Path } from './problem'
 
 type Schema = z.core.$ZodType
 
-/** The parts of the schema library's definitions that hold other schemas. */
+/** The properties of the schema library's definitions that hold other schemas. */
 interface Definition {
   innerType?: Schema
   in?: Schema
@@ -14,12 +14,12 @@ interface Definition {
   options?: Schema[]
 }
 
-/** Names of the fields that belong directly under a path; none where there are none. */
+/** Names of the fields directly under a path; empty without any. */
 export function fieldsAt(schema: Schema, path: Path): string[] {
   return schemasAt(schema, path).flatMap((part) => Object.keys(definitionOf(part).shape ?? {}))
 }
 
-/** Paths of all named fields, those of the outermost level first. */
+/** Paths of all named fields, outermost first. */
 export function allFields(schema: Schema, path: string[] = []): string[][] {
   const here = fieldsAt(schema, path).map((name) => [...path, name])
   return [...here, ...here.flatMap((field) => allFields(schema, field))]
@@ -36,7 +36,7 @@ export function exampleAt(schema: Schema, path: Path): { path: Path; example: un
   return undefined
 }
 
-/** The schemas of a value at a path, wrapped and bare: several where there are alternatives, none where nothing belongs. */
+/** The schemas of a value at a path, wrapped and bare: several for alternatives, none for an unknown path. */
 function schemasAt(schema: Schema, path: Path): Schema[] {
   return path.reduce<Schema[]>(
     (parts, key) => parts.flatMap((part) => childrenOf(definitionOf(part), key)).flatMap(layersOf),

@@ -5,7 +5,7 @@ import { microUsd, type MicroUsd } from '../core/money'
 import type { Range } from '../core/resources'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
 
-/** A text that cannot be read; the message completes "<field> ..." and the remedy is in the imperative. */
+/** An unreadable text; the message completes "<field> ..." and the remedy is in the imperative. */
 export class UnitError extends CodedError<'unit'> {
   readonly remedy: string
 
@@ -17,7 +17,7 @@ export class UnitError extends CodedError<'unit'> {
 
 const NUMBER = String.raw`\d+(?:\.\d+)?`
 
-/** `90s`, `30m`, `2h`, `1d12h`, `1.5h`; in a schema for editors too, so without flags. */
+/** `90s`, `30m`, `2h`, `1d12h`, `1.5h`; also used in a schema for editors, so without flags. */
 export const DURATION_PATTERN = String.raw`^\s*(?:${NUMBER}\s*[dD]\s*)?(?:${NUMBER}\s*[hH]\s*)?(?:${NUMBER}\s*[mM]\s*)?(?:${NUMBER}\s*[sS]\s*)?$`
 const DURATION_PARTS: readonly [string, number][] = [
   ['d', DAY_MS],
@@ -60,7 +60,7 @@ const SIZE_REMEDY = 'write a number with MB, GB, TB, MiB, GiB or TiB, such as 24
 
 interface Size {
   bytes: number
-  /** MB, GB or TB: the size on a label, rather than an exact one. */
+  /** MB, GB or TB: a marketing size, not an exact one. */
   isLabel: boolean
 }
 
@@ -85,8 +85,8 @@ export function parseSizeGiB(text: string): number {
 }
 
 /**
- * A range of sizes in GiB as a machine reports them. GB is the size on a label: as a lower bound 0.92 GiB, as an upper
- * bound 1 GiB. GiB is exact. A single size is a lower bound.
+ * A range of sizes in GiB as a machine reports them. GB is a marketing size: 0.92 GiB as a lower bound, 1 GiB as an upper bound.
+ * GiB is exact. A single size is a lower bound.
  */
 export function parseSizeRange(text: string): Range {
   const { from, to } = parseSizes(text)
@@ -97,13 +97,13 @@ export function parseSizeRange(text: string): Range {
   return range
 }
 
-/** A range of sizes of which each bound is the size on a label, in GB, or an exact one, in GiB. */
+/** A range of sizes with bounds in GB (marketing sizes) or in GiB (exact). */
 export interface LabelledRange {
   gb?: Range
   gib?: Range
 }
 
-/** As `parseSizeRange`, but labels are kept as they are: what they mean depends on the card. */
+/** As `parseSizeRange`, but marketing sizes are kept: their meaning depends on the card. */
 export function parseLabelledRange(text: string): LabelledRange {
   const { from, to } = parseSizes(text)
   const range: LabelledRange = {}
@@ -119,7 +119,7 @@ export function parseLabelledRange(text: string): LabelledRange {
 function parseSizes(text: string): { from: Size | undefined; to: Size | undefined } {
   const bounds = splitRange(text)
   if (!/[a-z]/i.test(text)) throw notASize(text)
-  // In `24..80GB` the unit stands once.
+  // In `24..80GB`, the unit appears once.
   const unit = /[a-z]+$/i.exec(bounds.to ?? '')?.[0] ?? ''
   const isBare = bounds.to !== undefined && new RegExp(`^${NUMBER}$`).test(bounds.from ?? '')
   const from = bounds.from === undefined ? undefined : parseSize(isBare ? bounds.from + unit : bounds.from)
@@ -136,7 +136,7 @@ function gib(size: Size, round: (value: number) => number): number {
   return roundGiB(size.bytes / GIB, round)
 }
 
-/** Thousandths: enough for MiB-sized differences to show, few enough to read. */
+/** Thousandths: fine enough for differences in MiB, short enough to read. */
 function roundGiB(value: number, round: (value: number) => number): number {
   // Twelve digits first, so that 22.080000000000002 does not round up.
   return round(Number((value * 1000).toPrecision(12))) / 1000
@@ -166,7 +166,7 @@ interface Bounds {
   to: string | undefined
 }
 
-/** The texts of both bounds; a text without `..` is all lower bound, a `+` after it changes nothing. */
+/** The texts of both bounds; a text without `..` is only a lower bound, with or without a trailing `+`. */
 function splitRange(text: string): Bounds {
   const [from = '', to, ...rest] = text.split('..').map((part) => part.trim())
   const isEmpty = from === '' && (to === undefined || to === '')
@@ -176,7 +176,7 @@ function splitRange(text: string): Bounds {
 }
 
 function reversed(text: string, { from, to }: Bounds): UnitError {
-  return new UnitError(`${quote(text)} has its bounds the wrong way round`, `write ${to}..${from}`)
+  return new UnitError(`${quote(text)} has its bounds in the wrong order`, `write ${to}..${from}`)
 }
 
 export const MONEY_PATTERN = String.raw`^\s*(?:\$\s*)?${NUMBER}(?:\s*[uU][sS][dD])?\s*$`
@@ -195,7 +195,7 @@ const INSTANT =
 const INSTANT_REMEDY =
   'write a date and time with its zone, such as 2027-01-31T18:00:00Z or 2027-01-31T18:00+01:00, or a duration such as 36h'
 
-/** When a job must be over: at an instant, or so long after it was submitted. */
+/** The deadline of a job: a time, or a duration after its submission. */
 export type Deadline = { atMs: number } | { afterMs: number }
 
 /** An instant with its zone (ISO 8601), or a duration. */
@@ -238,7 +238,7 @@ function durationUntilDeadline(text: string): number {
 
 const QUOTED_MAX = 60
 
-/** A text in quotes, cut short. */
+/** A text in quotes, shortened. */
 export function quote(text: string): string {
   return JSON.stringify(text.length > QUOTED_MAX ? `${text.slice(0, QUOTED_MAX)}…` : text)
 }

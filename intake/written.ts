@@ -1,4 +1,4 @@
-/** The fields of the job file that are written otherwise than they are kept: as texts with units, or in short. */
+/** Fields of the job file that are stored differently from how they are written: as texts with units, or in short form. */
 import { z } from 'zod'
 import { findAccelerator } from '../core/accelerators'
 import { formatUsd, type MicroUsd } from '../core/money'
@@ -10,10 +10,10 @@ import { nearest } from './nearest'
 import * as units from './units'
 import { quote, UnitError } from './units'
 
-/** A field that is written as an amount, and how a value of it is kept. */
+/** A field written as an amount, and its stored form. */
 export type Written<T> = z.ZodType<T, string | number>
 
-/** An amount: a text of a pattern, or a number, which YAML makes of some texts. */
+/** An amount: a text with a pattern, or a number, which YAML makes of some texts. */
 function amount<T>(what: string, pattern: string, read: (text: string) => T): Written<T> {
   return z
     .union([z.string().meta({ pattern }), z.number()], `must be ${what}`)
@@ -25,7 +25,7 @@ function text<T>(read: (text: string) => T): z.ZodType<T, string> {
   return z.string().transform((value, context) => reading(() => read(value), context))
 }
 
-/** What `read` gives; its `UnitError` becomes an issue. */
+/** Calls `read`; its `UnitError` becomes an issue. */
 function reading<T>(read: () => T, context: z.core.$RefinementCtx): T {
   try {
     return read()
@@ -37,7 +37,7 @@ function reading<T>(read: () => T, context: z.core.$RefinementCtx): T {
   }
 }
 
-/** Variables as they stand in the file: `4` and `true` are texts to a program. */
+/** Variables as written in the file: `4` and `true` are texts for a program. */
 export const env = envOf(
   z.union([z.string(), z.number(), z.boolean()], 'must be a text').transform(String).pipe(envValue),
 )
@@ -66,9 +66,9 @@ function duration(least: number): Written<number> {
   )
 }
 
-/** How long something takes: not nothing. */
+/** A positive duration. */
 export const span = duration(SECOND_MS)
-/** How often something happens; 0s for each time. */
+/** An interval; 0s for every time. */
 export const pace = duration(0)
 
 export const sizeRange = amount('a size or a range of sizes', units.SIZE_RANGE_PATTERN, (text): Range => {
@@ -92,7 +92,7 @@ export const size = amount('a size', units.SIZE_PATTERN, (text) =>
 )
 const SIZE_BOUNDS: Bounds = { least: 0, most: LIMITS.sizeGiB, format: (gib) => `${gib}GiB` }
 
-/** A number of things, or a range; a single number means exactly that many, or at least as many. */
+/** A number of things, or a range; a single number means exactly that many, or at least that many. */
 export function count(most: number, single: 'exactly' | 'at least'): Written<Range> {
   return amount('a whole number or a range of them', units.COUNT_RANGE_PATTERN, (text) => {
     const range = units.parseCountRange(text, single === 'exactly')
@@ -108,7 +108,7 @@ export const budget: Written<MicroUsd> = amount('an amount of US dollars', units
 
 export const deadline = text(units.parseDeadline)
 
-/** A model by any of its names. One that is not known may be newer than our table, and is passed on as it stands. */
+/** A model by any of its names. An unknown one may be newer than our table, and is passed on unchanged. */
 export const accelerator = text((written) => {
   const name = written.trim()
   if (/^[A-Za-z][\w .+-]{0,60}$/.test(name)) return findAccelerator(name)?.name ?? name
@@ -150,7 +150,7 @@ export function parseBackendChoice(text: string): BackendChoice {
   )
 }
 
-/** A source alone keeps the name that it has there. */
+/** A single source keeps its file name. */
 const inputEntry = z.union(
   [
     source.transform((from) => ({ source: from, path: undefined })),

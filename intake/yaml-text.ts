@@ -1,4 +1,4 @@
-/** YAML text to a plain value, with the place of every part of it. */
+/** Parses YAML text to a plain value, with the position of every part. */
 import {
   isAlias,
   isMap,
@@ -27,22 +27,22 @@ export interface YamlFault extends Place {
   remedy: string
 }
 
-/** A text that was read: its value, and where each part of it stands. */
+/** A parsed text: its value, and the position of each part. */
 export interface YamlText {
   value: unknown
-  /** The place of the value at a path, or of the field's name; of the nearest part around it when it is not in the text. */
+  /** The position of the value at a path, or of the field's name; of the nearest enclosing part if it is not in the text. */
   placeOf(path: Path, isAboutName: boolean): Place
 }
 
-/** Flow collections and lists within each other; the parser recurses, and thousands of levels would end the process. */
+/** Nesting limit; the parser recurses, and thousands of levels would crash the process. */
 const DEPTH_MAX = 32
-/** Uses of anchors, so that a few lines cannot stand for a billion. */
+/** Limit on uses of anchors, so that a few lines cannot expand to a billion. */
 const ALIASES_MAX = 100
 
 /**
  * Reads one YAML document.
  *
- * @param verbatim names of fields at the top whose values are texts as they stand: `1e-3` stays `1e-3`, `true` stays `true`
+ * @param verbatim names of top-level fields whose values are texts as written: `1e-3` stays `1e-3`, `true` stays `true`
  */
 export function readYaml(text: string, verbatim: readonly string[]): YamlText | { faults: YamlFault[] } {
   const unreadable = faultOfText(text)
@@ -79,10 +79,10 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
   }
 }
 
-/** The document itself and the mapping in it. */
+/** The document itself and its mapping. */
 const TOP_LEVEL = 2
 
-/** `__proto__` as a key would set no field but the object's prototype, and be lost. At the top it is a field that is not known. */
+/** `__proto__` as a key would set the object's prototype and be lost. At the top it is an unknown field. */
 function faultOfLostKey(document: Document, placeAt: (offset: number) => Place): YamlFault | undefined {
   let fault: YamlFault | undefined
   visit(document, {
@@ -96,7 +96,7 @@ function faultOfLostKey(document: Document, placeAt: (offset: number) => Place):
   return fault
 }
 
-/** A value cannot be made only where an alias names nothing, or aliases repeat each other without end. */
+/** A value cannot be built only if an alias names nothing, or aliases repeat each other endlessly. */
 function faultOfAliases(document: Document, placeAt: (offset: number) => Place): YamlFault {
   let lost: Alias | undefined
   visit(document, {
@@ -116,18 +116,18 @@ function faultOfAliases(document: Document, placeAt: (offset: number) => Place):
   }
 }
 
-/** What keeps a text from being handed to the parser at all. */
+/** What keeps a text from being parsed at all. */
 function faultOfText(text: string): YamlFault | undefined {
   const start = { line: 1, column: 1 }
   const bytes = new TextEncoder().encode(text).length
   if (bytes > LIMITS.fileBytes) {
     return {
       ...start,
-      message: `the file has ${bytes} bytes, and a job file at most ${LIMITS.fileBytes}`,
-      remedy: 'name the job file; data belongs under inputs or into the working directory',
+      message: `the file has ${bytes} bytes, but a job file may have at most ${LIMITS.fileBytes}`,
+      remedy: 'name the job file; data belongs under inputs or in the working directory',
     }
   }
-  // What a decoder makes of bytes that are no text, and control characters that YAML forbids.
+  // Decoding artifacts of binary data, and control characters that YAML forbids.
   const junk = /\uFFFD|(?![\t\n\r\x85])\p{Cc}/u.exec(text)
   if (junk !== null) {
     const before = text.slice(0, junk.index).split('\n')
@@ -148,7 +148,7 @@ function faultOfText(text: string): YamlFault | undefined {
   }
 }
 
-/** The line in which lists and mappings are nested beyond `DEPTH_MAX`. */
+/** The line in which nesting exceeds `DEPTH_MAX`. */
 function lineTooDeep(text: string): number | undefined {
   let line = 1
   let flows = 0
@@ -170,7 +170,7 @@ function wordsFor(code: string, message: string): { message: string; remedy: str
   if (remedy !== undefined) return remedy
   return {
     message: `the file is not YAML: ${lower(message)}`,
-    remedy: 'look at indentation, quotes and colons from here upwards',
+    remedy: 'check indentation, quotes and colons from here upwards',
   }
 }
 
@@ -179,13 +179,13 @@ function lower(text: string): string {
 }
 
 const REMEDIES: Readonly<Record<string, { message: string; remedy: string }>> = {
-  DUPLICATE_KEY: { message: 'the field stands a second time', remedy: 'remove one of the two' },
+  DUPLICATE_KEY: { message: 'the field appears twice', remedy: 'remove one of the two' },
   TAB_AS_INDENT: { message: 'a tab indents this line', remedy: 'indent with spaces' },
   MULTIPLE_DOCS: { message: 'a second document begins after ---', remedy: 'write one file per job' },
-  TAG_RESOLVE_FAILED: { message: 'a tag (!...) means nothing here', remedy: 'remove it' },
+  TAG_RESOLVE_FAILED: { message: 'tags (!...) are not supported', remedy: 'remove it' },
 }
 
-/** Makes texts of the scalars in a mapping, as they stand in the file. */
+/** Converts the scalars in a mapping to texts, as written in the file. */
 function keepSource(node: unknown): void {
   if (!isMap(node)) return
   for (const { value } of node.items) {

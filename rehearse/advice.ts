@@ -17,11 +17,11 @@ export interface Change {
   text: string
   /** What to add to the job file; null where the program is to be changed. */
   yaml: string | null
-  /** The line of the program that it is about, such as `train.py:8`; null where that is not certain. */
+  /** The related line of the program, such as `train.py:8`; null if uncertain. */
   line: string | null
 }
 
-/** What to change in the job file or the program, the most important first. */
+/** Changes to the job file or the program, most important first. */
 export function advise(seen: Seen, judged: Judged): Change[] {
   const { undisturbed } = seen
   if (lastOf(undisturbed)?.end?.outcome === 'failed')
@@ -45,7 +45,7 @@ function inProgram(text: string): Change {
 }
 
 function inJobFile(text: string, key: string, value: string): Change {
-  // Every plain YAML scalar that is a path is a JSON string as well, in quotes.
+  // Every plain YAML scalar that is a path is also a JSON string, when quoted.
   const plain = /^[A-Za-z_][\w./-]*$/.test(value) ? value : JSON.stringify(value)
   return { text, yaml: `checkpoint:\n  ${key}: ${plain}`, line: null }
 }
@@ -64,7 +64,7 @@ function whereToSave(
       return [
         {
           ...inJobFile(
-            `${seenAt} Save into a folder of its own, such as checkpoints/.`,
+            `${seenAt} Save into a separate folder, such as checkpoints/.`,
             'directory',
             'checkpoints',
           ),
@@ -79,12 +79,12 @@ function whereToSave(
     ...warnings.slice(-1).map(inProgram),
     inProgram(
       `Nothing was saved to ${where} within ${formatDuration(tookMs)}. Save a checkpoint there regularly, and load the newest one at the start. ` +
-        'If the program saves less often than that, rehearse longer: `--for 1h`.',
+        'If the program saves less often, rehearse longer: `--for 1h`.',
     ),
   ]
 }
 
-/** A program that fails on what it was given, or on what it finds in its checkpoint directory. */
+/** A program that fails on the checkpoint that it was given, or on files in its checkpoint directory. */
 function afterFailure({ interrupted, undisturbed }: Seen, { resumes }: Judged): Change[] {
   const last = lastOf(interrupted)
   const hasFailed = last?.end?.outcome === 'failed' || failureOnRestore(interrupted, resumes) !== undefined
@@ -98,7 +98,7 @@ function afterFailure({ interrupted, undisturbed }: Seen, { resumes }: Judged): 
     const early = given.files.map(({ path }) => path).join(', ')
     return [
       inJobFile(
-        `The program was given ${early} without ${missing.join(', ')}. Name the file that makes a checkpoint complete.`,
+        `The program was given ${early} without ${missing.join(', ')}. Set checkpoint.complete to the file that makes a checkpoint complete.`,
         'complete',
         globOf(missing[0]!),
       ),
@@ -127,7 +127,7 @@ function howToResume({ checks, resumes }: Judged): Change[] {
   if (resumes.some(({ kind }) => kind === 'ignored'))
     found.push(
       inProgram(
-        'The program did not load the checkpoint that it was given. At its start, load what CRUCIBLE_RESUME_FROM names, and go on after its step.',
+        'The program did not load the checkpoint that it was given. At its start, load CRUCIBLE_RESUME_FROM and continue after its step.',
       ),
     )
   if (is('Loss continues', 'bad'))
@@ -156,14 +156,14 @@ function howToProve({ undisturbed, interrupted }: Seen, { checkpoint, resumes }:
   if (last !== undefined)
     return [
       inJobFile(
-        'Name the file that the program writes last: it makes a checkpoint complete.',
+        'Set checkpoint.complete to the file that the program writes last.',
         'complete',
         globOf(templateOf(last)),
       ),
     ]
   return [
     inProgram(
-      'Write each checkpoint under another name and rename it when it is whole (`os.replace(tmp, path)`), or call `crucible_job.checkpoint_saved(path, step)` after each save.',
+      'Write each checkpoint under a temporary name and rename it when it is complete (`os.replace(tmp, path)`), or call `crucible_job.checkpoint_saved(path, step)` after each save.',
     ),
   ]
 }
@@ -173,7 +173,7 @@ function lastWritten({ files }: CheckpointSeen): string | undefined {
   return dated.sort((a, b) => b.modifiedAtMs! - a.modifiedAtMs!)[0]?.path
 }
 
-/** Less work than this is not worth a handler. */
+/** Losing less work than this does not justify a signal handler. */
 const WORTH_SAVING_MS = 1_000
 const INTERVAL_PART = 0.1
 
@@ -184,13 +184,13 @@ function onNotice({ resumes, checkpoint }: Judged): Change[] {
   if (resumes.some(({ manner, lostMs }) => manner === 'notice' && lostMs !== null && lostMs > least))
     found.push(
       inProgram(
-        'To lose nothing after a notice, save and exit on SIGTERM, or set `checkpoint.signal: SIGUSR1` where the program saves on that.',
+        'To lose nothing after a notice, save and exit on SIGTERM, or set `checkpoint.signal: SIGUSR1` if the program saves on that.',
       ),
     )
   if (checkpoint.saveMs !== null && checkpoint.saveMs > SAVED_WITHIN_MS)
     found.push(
       inProgram(
-        `A save takes ${formatDuration(checkpoint.saveMs)}, longer than a notice leaves: save more often than every ${formatDuration(checkpoint.saveMs)} is worth.`,
+        `A save takes ${formatDuration(checkpoint.saveMs)}, longer than a notice allows: save more often than every ${formatDuration(checkpoint.saveMs)} is worth.`,
       ),
     )
   return found

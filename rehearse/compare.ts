@@ -5,12 +5,15 @@ import { countOf, templateOf } from './words'
 
 const LOSSES_LEAST = 2
 const LOSSES_COMPARED = 5
-/** How much a loss after a resume may differ: parts of the range of all losses, of itself, and times what it changes from step to step. */
+/**
+ * Tolerance for a loss after a resume: fractions of the range of all losses and of the loss, and a multiple of its change per
+ * step.
+ */
 const RANGE_PART = 0.1
 const OWN_PART = 0.02
 const NOISE_TIMES = 4
 
-/** Null where too little was seen to tell. */
+/** Null if too little was seen to decide. */
 export function isLossContinued(
   { undisturbed, interrupted }: Seen,
   { attempt, kind }: Resume,
@@ -67,8 +70,8 @@ export interface Comparison {
 }
 
 /**
- * Compares what the interrupted job did after its resumes with what the undisturbed one did: the files that it saved, else its
- * losses. Only what comes out equal in two stretches without an interruption counts: the rest holds a time, or is random.
+ * Compares the interrupted job's results after its resumes with the undisturbed one's: the saved files, otherwise the losses.
+ * Only results that are equal in two uninterrupted stretches count: others contain a time, or are random.
  */
 export function compareLives(seen: Seen, resumes: readonly Resume[]): Comparison {
   const { attempts } = seen.interrupted
@@ -102,7 +105,7 @@ function compareFiles(
   const equal = after.filter(({ isEqual }) => isEqual)
   const unequal = after.find(({ kind, isEqual, isNamed, isWhole }) => {
     if (isEqual || !isWhole || !steady.has(kind)) return false
-    // Without a step in its name a file need not have been seen at the same steps in both runs.
+    // Without a step in its name, a file may not have been seen at the same steps in both runs.
     return isNamed || !equal.some((each) => each.kind === kind)
   })
   if (unequal !== undefined) {
@@ -144,10 +147,10 @@ function compareLosses(
   if (other === undefined)
     return {
       kind: 'same',
-      text: `the losses of ${after.length} steps after a resume are the undisturbed run's`,
+      text: `the losses of ${after.length} steps after a resume match the undisturbed run`,
     }
   const { step, loss } = other
-  const text = `the loss of step ${step} is ${loss} after a resume, and ${reference.get(step)!} without one`
+  const text = `the loss of step ${step} is ${loss} after a resume, but ${reference.get(step)!} without one`
   return { kind: 'differs', text }
 }
 
@@ -157,11 +160,11 @@ interface Pair {
   step: number
   isEqual: boolean
   isNamed: boolean
-  /** No part of it can be missing. */
+  /** Complete, without gaps. */
   isWhole: boolean
 }
 
-/** Files that the undisturbed run must have, too: of the same step where it is in their names, else of any. */
+/** Files that the undisturbed run must have too: of the same step if their names contain it, otherwise of any. */
 function pairs(reference: readonly CheckpointSeen[], attempts: readonly AttemptSeen[]): Pair[] {
   const known = new Map<string, Set<string>>()
   for (const { path, digest } of reference.flatMap(({ files }) => files))
@@ -191,6 +194,6 @@ function compareOutputs({ undisturbed, interrupted }: Seen): Comparison | undefi
   const names = Object.keys(undisturbed.outputs)
   const areEqual = names.every((name) => undisturbed.outputs[name] === interrupted.outputs[name])
   if (names.length === 0 || !areEqual) return undefined
-  const text = `${countOf(names.length, 'output')} identical to the undisturbed run's`
+  const text = `${countOf(names.length, 'output')} identical to the undisturbed run`
   return { kind: 'same', text }
 }

@@ -2,11 +2,11 @@ import { lstatSync, readdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { OutsideFile } from './seen'
 
-/** A folder of more is looked at as far as this: a change is nearly always among the first. */
+/** Limit on the entries that are read: a change is nearly always among the first. */
 const ENTRIES_MAX = 5_000
-/** Appended to all the time: never the beginning of a save (docs/reference/runner-protocol-checkpoints.md, "Records"). */
+/** Files that grow constantly: never the start of a save (docs/reference/runner-protocol-checkpoints.md, "Records"). */
 const RECORD = /\.(?:log|jsonl|csv|tsv)$|events\.out\.tfevents\./
-/** What programs save models as. */
+/** Extensions of saved models. */
 const SAVED =
   /\.(?:pt|pth|ckpt|bin|safetensors|h5|hdf5|keras|npz|npy|pkl|pickle|joblib|msgpack|ubj|model|cbm|distcp|tar)$/i
 const LARGE_BYTES = 1024 * 1024
@@ -18,7 +18,7 @@ interface Entry {
   modifiedAtMs: number
 }
 
-/** Equal as long as nothing in a folder is written, renamed or deleted; records do not count. */
+/** Stays equal while nothing in a folder is written, renamed or deleted; records do not count. */
 export function signatureOf(folder: string): string {
   return entriesOf(folder)
     .filter(({ path }) => !RECORD.test(path))
@@ -26,7 +26,7 @@ export function signatureOf(folder: string): string {
     .join('\n')
 }
 
-/** Files that were written since a moment in a working directory, outside its checkpoint directory, and that look like checkpoints. */
+/** Files written since a given time in a working directory, outside its checkpoint directory, that look like checkpoints. */
 export function savedOutside(work: string, checkpoints: string, sinceMs: number): OutsideFile[] {
   return entriesOf(work, checkpoints)
     .filter(({ path, sizeBytes, modifiedAtMs }) => {
@@ -51,7 +51,7 @@ function entriesOf(folder: string, leaveOut?: string): Entry[] {
   return found
 }
 
-/** None where the folder is not there, or not any more. */
+/** Empty if the folder does not exist. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder).sort()

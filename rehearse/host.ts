@@ -1,9 +1,6 @@
 import type { ObjectStore } from '../storage/store'
 
-/**
- * What can be seen of an attempt. `folder`: also its directories, while it writes them. `store`: only what its runner has put into the
- * store.
- */
+/** What is visible of an attempt. `folder`: also its directories while it writes them. `store`: only what its runner uploaded. */
 export type Sight = 'folder' | 'store'
 
 /** The two jobs of a rehearsal. */
@@ -13,7 +10,7 @@ export type Part = 'undisturbed' | 'interrupted'
 export interface Machine {
   jobId: string
   attempt: number
-  /** Its checkpoint directory and its working directory, where they can be looked into. */
+  /** Its checkpoint directory and its working directory, if they are readable. */
   folders?: { checkpoints: string; work: string }
 }
 
@@ -21,22 +18,22 @@ export interface Machine {
 export interface Host {
   readonly store: ObjectStore
   readonly sight: Sight
-  /** Pauses between two looks at beats, at the lists of checkpoints, and at whether a machine is gone. */
+  /** Intervals for reading beats, for listing checkpoints, and for checking whether a machine is gone. */
   readonly pace: { lookMs: number; listMs: number; goneMs: number }
-  /** Begins a job; answers its id. */
+  /** Starts a job; returns its id. */
   begin(part: Part): Promise<string>
   /**
-   * The machine of the job's next attempt, after `before` of them. `undefined` where the job gets no other one before `untilMs`, or is
-   * over.
+   * The machine of the job's next attempt, after `before` of them. `undefined` if the job gets no other one before `untilMs`, or
+   * is over.
    */
   next(jobId: string, before: number, untilMs: number): Promise<Machine | undefined>
-  /** Takes a machine back as a provider does: at once, or after a notice. */
+  /** Interrupts a machine as a provider does: immediately, or after a notice. */
   strike(machine: Machine, noticeMs: number | null): Promise<void>
-  /** Ends the attempt, and the job with it: enough was seen. */
+  /** Ends the attempt, and the job with it: the rehearsal has seen enough. */
   stop(machine: Machine): Promise<void>
   isGone(machine: Machine): Promise<boolean>
-  /** Removes what an attempt has left. */
+  /** Removes the leftovers of an attempt. */
   clear(machine: Machine): Promise<void>
-  /** Nothing of the job runs any more afterwards. */
+  /** Afterwards, nothing of the job runs any more. */
   end(jobId: string): Promise<void>
 }

@@ -6,7 +6,7 @@ import { failureOnRestore, resumesOf, type Resume } from './resumes'
 import { lastOf, type CheckpointSeen, type Seen } from './seen'
 import { countOf, formatBytes, namesOf } from './words'
 
-/** `unknown`: nothing was seen that could tell. */
+/** `unknown`: no evidence either way. */
 export const OUTCOMES = ['good', 'warning', 'bad', 'unknown'] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
@@ -17,9 +17,9 @@ export interface Check {
   text: string
 }
 
-/** What a checkpoint of the program is; null where none was seen. */
+/** The program's checkpoints; null if none was seen. */
 export interface CheckpointFound {
-  /** Names of one, with `*` in the place of numbers. */
+  /** File names of one, with `*` for numbers. */
   files: string[]
   sizeBytes: number
   state: CheckpointSeen['state']
@@ -34,10 +34,10 @@ export interface Report {
   /** One sentence. */
   summary: string
   checks: Check[]
-  /** What to change, the most important first. */
+  /** What to change, most important first. */
   changes: Change[]
   checkpoint: CheckpointFound | null
-  /** One for each interruption, in order of time. */
+  /** One per interruption, in order of time. */
   resumes: Resume[]
   tookMs: number
 }
@@ -66,7 +66,7 @@ export function judge(seen: Seen): Report {
   }
 }
 
-/** How a check begins that has failed for lack of evidence: the program may well survive. */
+/** Start of a check that failed for lack of evidence: the program may well survive. */
 const NOT_PROVEN = 'not proven'
 
 function summaryOf(bad: readonly Check[], resumes: readonly Resume[]): string {
@@ -74,7 +74,7 @@ function summaryOf(bad: readonly Check[], resumes: readonly Resume[]): string {
   if (first?.text.startsWith(NOT_PROVEN))
     return `Not proven that this job survives${first.text.slice(NOT_PROVEN.length)}.`
   if (bad.length > 0) return `This job does not survive an interruption: ${bad[0]!.text}.`
-  return `This job survives: it went on after ${countOf(resumes.length, 'interruption')}.`
+  return `This job survives: it resumed after ${countOf(resumes.length, 'interruption')}.`
 }
 
 export function hasFailedAlone({ undisturbed }: Seen): boolean {
@@ -86,7 +86,7 @@ function failedAlone({ undisturbed }: Seen): Check {
   return { name: 'Runs undisturbed', outcome: 'bad', text: text.replace(/\.$/, '') }
 }
 
-/** Of all that were seen, the newest of the most trusted state: what the program's checkpoints look like when they are whole. */
+/** The newest seen checkpoint of the most trusted state: what complete checkpoints of the program look like. */
 function checkpointOf({ undisturbed, interrupted }: Seen): CheckpointFound | null {
   const saved = [...undisturbed.attempts, ...interrupted.attempts].flatMap((attempt) => attempt.saved)
   const typical = saved.findLast(({ state }) => state === 'complete') ?? saved.at(-1)
@@ -108,7 +108,11 @@ const FILES_NAMED_MAX = 4
 function checkpointChecks(found: CheckpointFound | null): Check[] {
   if (found === null)
     return [
-      { name: 'Checkpoint files', outcome: 'bad', text: 'no checkpoint was saved where it is looked for' },
+      {
+        name: 'Checkpoint files',
+        outcome: 'bad',
+        text: 'no checkpoint was saved in the checkpoint directory',
+      },
     ]
   const { files, sizeBytes, state, evidence, saveMs, intervalMs } = found
   const more = files.length - FILES_NAMED_MAX
@@ -134,28 +138,28 @@ function survivalCheck(
   resumes: readonly Resume[],
   found: CheckpointFound | null,
 ): Check {
-  const name = 'Goes on'
+  const name = 'Resumes'
   const bad = (text: string): Check => ({ name, outcome: 'bad', text })
   const last = lastOf(interrupted)
   if (last?.end?.outcome === 'failed')
     return bad(`after an interruption the program fails: ${last.end.message.replace(/\.$/, '')}`)
   const torn = resumes.find((resume) => resume.torn !== null)
-  if (torn !== undefined) return bad(`it went on from a torn checkpoint: ${torn.torn!}`)
+  if (torn !== undefined) return bad(`it resumed from a torn checkpoint: ${torn.torn!}`)
   const times = countOf(resumes.length, 'interruption')
   if (found === null)
     return { name, outcome: 'unknown', text: `after ${times}, each time from the beginning` }
   const restored = resumes.filter(({ restoredState, hasGoneOn }) => restoredState !== null && hasGoneOn)
   const failure = failureOnRestore(interrupted, resumes)
   if (failure !== undefined)
-    return bad(`the program fails on the checkpoint that it is given${failure === '' ? '' : `: ${failure}`}`)
+    return bad(`the program fails on its checkpoint${failure === '' ? '' : `: ${failure}`}`)
   if (restored.length === 0 && resumes.every(({ kind }) => kind !== 'lost'))
     return bad(
-      `${NOT_PROVEN}: it was not seen to go on from a checkpoint; rehearse a longer run, with more time (--for)`,
+      `${NOT_PROVEN}: no resume from a checkpoint was seen; rehearse a longer run, with more time (--for)`,
     )
   const failed = resumes.filter(({ stepsBack }) => stepsBack > 0)
   if (failed.length === 0) return { name, outcome: 'good', text: `after ${times}` }
   const often = countOf(failed.length, 'time')
-  const text = `after ${times}, but ${often} it failed on the newest checkpoint and went on from an older one`
+  const text = `after ${times}, but ${often} it failed on the newest checkpoint and resumed from an older one`
   return { name, outcome: 'warning', text }
 }
 
@@ -167,12 +171,12 @@ function stepCheck(resumes: readonly Resume[]): Check {
     return {
       name,
       outcome: 'bad',
-      text: `it was given the checkpoint of step ${restoredStep} and began at step ${firstStep}`,
+      text: `it was given the checkpoint of step ${restoredStep} but began at step ${firstStep}`,
     }
   }
   const lost = resumes.find(({ kind }) => kind === 'lost')
   if (lost !== undefined)
-    return { name, outcome: 'bad', text: 'it began from the beginning although it had saved a checkpoint' }
+    return { name, outcome: 'bad', text: 'it started over although it had saved a checkpoint' }
   const right = resumes.filter(({ kind }) => kind === 'right')
   if (right.length === 0) return { name, outcome: 'unknown', text: 'no step was seen after a restore' }
   const [{ restoredStep, firstStep }] = right as [Resume]
@@ -197,7 +201,7 @@ function lossCheck(seen: Seen, resumes: readonly Resume[]): Check {
   return {
     name,
     outcome: 'bad',
-    text: `the loss was ${round(found)} at step ${step} after a resume, and ${round(expected)} without one`,
+    text: `the loss was ${round(found)} at step ${step} after a resume, but ${round(expected)} without one`,
   }
 }
 
@@ -212,14 +216,14 @@ function sameCheck(seen: Seen, resumes: readonly Resume[]): Check {
   return { name, outcome, text }
 }
 
-/** More than this many rounds of training and saving lost in one interruption is worth a word. */
+/** Losing more than this many rounds of training and saving in one interruption is worth a warning. */
 const LOST_ROUNDS = 2.5
 
 function lostCheck(resumes: readonly Resume[], found: CheckpointFound | null): Check {
   const name = 'Work lost'
   if (found === null) return { name, outcome: 'bad', text: 'all of it, each time' }
   const known = resumes.filter(({ lostMs }) => lostMs !== null)
-  if (known.length === 0) return { name, outcome: 'unknown', text: 'not known: the program tells no steps' }
+  if (known.length === 0) return { name, outcome: 'unknown', text: 'unknown: the program reports no steps' }
   const worst = known.reduce((a, b) => (b.lostMs! > a.lostMs! ? b : a))
   const steps = worst.lostSteps === null ? '' : ` (${countOf(worst.lostSteps, 'step')})`
   const text = `${formatDuration(worst.lostMs!)}${steps} at worst${withNotice(known)}`

@@ -6,18 +6,18 @@ import { AttemptWatch } from './watch'
 export interface RehearsalOptions {
   host: Host
   directory: string | null
-  /** How long at most, unless the program saves so seldom that one resume takes longer. */
+  /** Time limit, unless the program saves so rarely that one resume takes longer. */
   forMs: number
-  /** How long at most in any case; `forMs` when missing. */
+  /** Absolute time limit; `forMs` if missing. */
   mostMs?: number
   interruptions: number
   now: () => number
-  /** What happens, one sentence at a time. */
+  /** Progress, one sentence at a time. */
   say: (words: string) => void
   signal: AbortSignal
 }
 
-/** One job of the rehearsal: gets its machines, looks, and takes them away. */
+/** One job of the rehearsal: gets its machines, watches them, and interrupts them. */
 export abstract class Life {
   protected readonly attempts: AttemptSeen[] = []
   protected endAtMs: number
@@ -43,8 +43,8 @@ export abstract class Life {
   }
 
   /**
-   * Gets the next machine that runs the program, and watches it until it is gone. `attend` decides when to take it, and takes it.
-   * Returns `undefined` if the job gets no other machine.
+   * Gets the next machine that runs the program, and watches it until it is gone. `attend` decides when to interrupt it, and does
+   * so. Returns `undefined` if the job gets no other machine.
    */
   protected async attempt(
     attend: (watch: AttemptWatch, machine: Machine) => Promise<void>,
@@ -62,7 +62,7 @@ export abstract class Life {
     }
   }
 
-  /** Ends the job with its machine: enough was seen. */
+  /** Ends the job with its machine: the rehearsal has seen enough. */
   protected stop(machine: Machine): Promise<void> {
     this.isStopped = true
     return this.options.host.stop(machine)
@@ -94,14 +94,14 @@ export abstract class Life {
     }
   }
 
-  /** A provider that takes a machine back meanwhile has interrupted the job, too. */
+  /** An interruption by the provider itself counts, too. */
   private noteProvider({ seen, hasSpoken }: AttemptWatch): void {
     const { host, say } = this.options
     const isTaken = seen.end === null || seen.end.reason === 'interrupted'
     if (host.sight === 'folder' || seen.strike !== null || !hasSpoken || !isTaken) return
     const manner = seen.end === null ? 'kill' : 'notice'
     seen.strike = { moment: 'between-saves', manner, isAtMoment: false, atMs: seen.endedAtMs, noticeMs: 0 }
-    say('The provider took the machine back: that counts as an interruption.')
+    say('The provider interrupted the machine, which counts.')
   }
 }
 

@@ -2,30 +2,30 @@ import { MINUTE_MS, SECOND_MS } from '../core/time'
 import type { Sight } from './host'
 import type { CheckpointSeen, Moment, Strike } from './seen'
 
-/** What an undisturbed stretch has taught about the program's saves. */
+/** What an undisturbed stretch shows about the program's saves. */
 export interface Habits {
-  /** From one save to the next; null where fewer than two were seen. */
+  /** Time between saves; null if fewer than two were seen. */
   intervalMs: number | null
-  /** How long one takes. */
+  /** Duration of a save. */
   saveMs: number
-  /** From the first step to the first save; null where none was seen. */
+  /** From the first step to the first save; null if none was seen. */
   firstSaveMs: number | null
 }
 
-/** What is known of the attempt that is to be struck, at this moment. */
+/** What is known now about the attempt to interrupt. */
 export interface Situation {
   nowMs: number
   firstStepAtMs: number | null
-  /** When the command was first seen to run. */
+  /** When the command was first seen running. */
   runningSinceMs: number | null
   savedAtMs: readonly number[]
-  /** When the checkpoint directory was found changed. */
+  /** When the checkpoint directory was seen to change. */
   changes: readonly number[]
   habits: Habits
   sight: Sight
 }
 
-/** In turn: the least usual last. Enough interruptions bring each of them. */
+/** In turn, the least common last. Enough interruptions cover all of them. */
 const HERE: readonly Strike[] = [
   { moment: 'before-first-save', manner: 'kill' },
   { moment: 'during-save', manner: 'kill' },
@@ -34,7 +34,7 @@ const HERE: readonly Strike[] = [
   { moment: 'between-saves', manner: 'notice' },
 ]
 
-/** On another machine the start of a save cannot be seen, and each interruption costs the start of a new machine. */
+/** On another machine the start of a save is invisible, and each interruption costs another machine start. */
 const ELSEWHERE: readonly Strike[] = [
   { moment: 'after-save', manner: 'kill' },
   { moment: 'before-first-save', manner: 'kill' },
@@ -46,7 +46,7 @@ export function strikeOf(index: number, sight: Sight): Strike {
   return strikes[index % strikes.length]!
 }
 
-/** The one that tells most, should there be no more: it has a checkpoint behind it. */
+/** The most informative one, if there is only one: it has a checkpoint to resume from. */
 export function mostTelling(sight: Sight): Strike {
   return sight === 'folder' ? HERE[1]! : ELSEWHERE[0]!
 }
@@ -54,23 +54,23 @@ export function mostTelling(sight: Sight): Strike {
 export const INTERRUPTIONS_DEFAULT = HERE.length
 export const INTERRUPTIONS_DEFAULT_ELSEWHERE = ELSEWHERE.length
 
-/** Parts of the time between two saves, or to the first one. */
+/** Fractions of the time between two saves, or until the first one. */
 const LATE_IN_INTERVAL = 0.6
 const MIDDLE = 0.5
-/** A program of which no save was seen is struck this long after its first step. */
+/** A program without any visible save is interrupted this long after its first step. */
 const BLIND_MS = 3 * SECOND_MS
-/** A save that takes no time is over when it is seen. */
+/** An instantaneous save is over when it is seen. */
 const SEEN_OVER_MS = 30
 const WRITTEN_APART_MS = 20
 /**
- * Steps are seen elsewhere with each beat, once a second: after so many a program that ignores its checkpoint is seen again at the steps
- * before it.
+ * On another machine, steps are seen with each beat, once per second: after this many, a program that ignores its checkpoint is
+ * seen again at earlier steps.
  */
 const TRAINED_LEAST_MS = 5 * SECOND_MS
-/** Only after a second save does a program that loads its first checkpoint differ from one that loads its newest. */
+/** A program that loads its first checkpoint differs from one that loads its newest only after a second save. */
 const SAVES_BEFORE = 2
 
-/** Whether the moment has come. */
+/** Whether it is time to interrupt. */
 export function hasCome(moment: Moment, at: Situation): boolean {
   const { nowMs, habits, savedAtMs } = at
   const began = at.firstStepAtMs ?? at.runningSinceMs
@@ -97,7 +97,7 @@ export function hasCome(moment: Moment, at: Situation): boolean {
   }
 }
 
-/** When the save began that came after those that are known whole. */
+/** Start of the save after the last complete one. */
 function saveBegun({ savedAtMs, changes }: Situation): number | undefined {
   const last = savedAtMs.at(-1)
   return last === undefined
@@ -105,10 +105,10 @@ function saveBegun({ savedAtMs, changes }: Situation): number | undefined {
     : changes.find((atMs) => atMs > last + WRITTEN_APART_MS + LOOK_SLACK_MS)
 }
 
-/** A change is seen this much later than it was made. */
+/** Delay until a change is seen. */
 const LOOK_SLACK_MS = 150
 
-/** How many intervals between saves may pass until a moment comes. */
+/** How many save intervals may pass until a moment comes. */
 const ROUNDS: Readonly<Record<Moment, number>> = {
   'before-first-save': 2.5,
   'during-save': 4.5,
@@ -116,21 +116,21 @@ const ROUNDS: Readonly<Record<Moment, number>> = {
   'between-saves': 3.5,
 }
 
-/** How long to wait for a moment, once the program makes steps, before the machine is taken at another. */
+/** How long to wait for a moment, once the program makes steps, before another one is used. */
 export function patienceMs(moment: Moment, habits: Habits, sight: Sight): number {
   const { intervalMs, firstSaveMs, saveMs } = habits
   const interval = intervalMs ?? firstSaveMs ?? BLIND_MS
-  // Elsewhere both wait for a second save.
+  // On another machine both wait for a second save.
   const rounds = ROUNDS[sight === 'store' && moment === 'after-save' ? 'during-save' : moment]
   const leastMs = sight === 'store' ? 2 * TRAINED_LEAST_MS : 2 * SECOND_MS
   return Math.max(leastMs, rounds * interval + 2 * saveMs)
 }
 
 const NOTICE_LEAST_MS = 10 * SECOND_MS
-/** What providers give. */
+/** Notices of providers. */
 const NOTICE_MOST_MS = 2 * MINUTE_MS
 
-/** A notice long enough for a save, and no longer than a provider's. */
+/** A notice long enough for a save, and at most a provider's. */
 export function noticeMs({ intervalMs, saveMs }: Habits): number {
   return Math.min(NOTICE_MOST_MS, Math.max(NOTICE_LEAST_MS, 2 * (intervalMs ?? 0) + 4 * saveMs))
 }

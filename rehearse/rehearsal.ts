@@ -13,17 +13,17 @@ import {
 import type { AttemptWatch } from './watch'
 import { Life, type Attended, type RehearsalOptions } from './life'
 
-/** The part of the time that the undisturbed stretch may take. */
+/** Largest fraction of the time for the undisturbed stretch. */
 const UNDISTURBED_PART = 0.4
-/** Saves after which it has taught enough, unless the program is about to end. */
+/** Saves after which it has shown enough, unless the program is about to end. */
 const SAVES_ENOUGH = 6
-/** What a last attempt shows to have gone on: saves, or so long without any. */
+/** Evidence that a last attempt has resumed: saves, or this much time without any. */
 const LAST_SAVES = 2
 const LAST_WITHOUT_SAVES_MS = 5 * SECOND_MS
-/** A machine that was told to drain is gone so long after its time at the latest; elsewhere it takes that long to be sure of it. */
+/** A draining machine is gone this long after its window at the latest; other backends need this long to confirm it. */
 const DRAIN_SLACK_MS = { folder: 10 * SECOND_MS, store: MINUTE_MS } as const
 
-/** Runs the program undisturbed for a while, then again under interruptions. */
+/** Runs the program undisturbed for a while, then again with interruptions. */
 export async function rehearse(options: RehearsalOptions): Promise<Seen> {
   const { now, directory, say } = options
   const beganAtMs = now()
@@ -102,7 +102,7 @@ class Interrupted extends Life {
     this.endAtMs = Math.max(this.endAtMs, Math.min(endAtMs, beganAtMs + mostMs))
   }
 
-  /** What it takes at the program's own pace to see it go on from one checkpoint; 0 where no save was seen. */
+  /** Time that the program needs to show a resume from one checkpoint; 0 if no save was seen. */
   private proofNeedsMs(): number {
     const { habits } = this.known
     const { intervalMs, firstSaveMs } = habits
@@ -116,7 +116,7 @@ class Interrupted extends Life {
     return this.asJob(() => this.bear())
   }
 
-  /** Interruptions, and what follows the last of them. */
+  /** Interruptions, and the attempt after the last of them. */
   private async bear(): Promise<LifeSeen> {
     let outputs: LifeSeen['outputs'] = {}
     for (;;) {
@@ -130,7 +130,7 @@ class Interrupted extends Life {
     }
   }
 
-  /** None once there were enough, or where the time that is left is needed to see the program go on. */
+  /** None after enough of them, or if the remaining time is needed to see a resume. */
   private nextStrike(): Strike | undefined {
     const { interruptions, now } = this.options
     if (this.struck >= interruptions) return undefined
@@ -138,11 +138,11 @@ class Interrupted extends Life {
     const isOnly = this.struck === 0 && this.isTimeForOneOnly()
     const strike = isOnly ? mostTelling(sight) : strikeOf(this.struck, sight)
     const needsMs = patienceMs(strike.moment, this.known.habits, sight) + this.lastNeedsMs() + 2 * this.bootMs
-    // One interruption there must be.
+    // At least one interruption is required.
     return this.struck > 0 && now() + needsMs > this.endAtMs ? undefined : strike
   }
 
-  /** Then it is one that has a checkpoint behind it. */
+  /** It should have a checkpoint to resume from. */
   private isTimeForOneOnly(): boolean {
     const { interruptions, now, host } = this.options
     const [first, second] = [strikeOf(0, host.sight), strikeOf(1, host.sight)].map(({ moment }) =>
@@ -151,7 +151,7 @@ class Interrupted extends Life {
     return interruptions === 1 || now() + first! + second! + this.lastNeedsMs() > this.endAtMs
   }
 
-  /** What it takes until another machine trains; on this one that is no time worth counting. */
+  /** Time until another machine trains; negligible on this machine. */
   private get bootMs(): number {
     return this.options.host.sight === 'store' ? this.known.startMs : 0
   }
@@ -188,7 +188,7 @@ class Interrupted extends Life {
       )
       if (!isAtMoment && nowMs < limitMs) return
       if (host.sight === 'store' && !watch.isRunning) {
-        // Nothing is learned from a machine elsewhere that is taken before its program runs.
+        // Interrupting a remote machine before its program runs shows nothing.
         if (nowMs >= this.endAtMs) await this.stop(machine)
         return
       }
@@ -202,7 +202,7 @@ class Interrupted extends Life {
     })
   }
 
-  /** The attempt that shows whether the program goes on: to its end where that is near, else until it has saved again. */
+  /** The attempt that shows whether the program resumes: until it ends if that is near, otherwise until it has saved again. */
   private async last(): Promise<Attended | undefined> {
     const { now } = this.options
     let isTaken = false

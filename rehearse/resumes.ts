@@ -8,24 +8,24 @@ export interface Resume extends Strike {
   attempt: number
   isAtMoment: boolean
   /**
-   * `right`: it went on where its checkpoint ends. `ignored`: it was given a checkpoint and began earlier. `fresh`: there was no
-   * checkpoint. `lost`: it began from the beginning although a complete one was there. `unknown`: no step was seen, as of a machine
-   * that was taken before its program began.
+   * `right`: resumed where its checkpoint ends. `ignored`: given a checkpoint, but began earlier. `fresh`: no checkpoint existed.
+   * `lost`: started over although a complete one existed. `unknown`: no step was seen, for example on a machine that was
+   * interrupted before its program began.
    */
   kind: 'right' | 'ignored' | 'fresh' | 'lost' | 'unknown'
   restoredStep: number | null
   restoredState: CheckpointSeen['state'] | null
   firstStep: number | null
   hasGoneOn: boolean
-  /** Checkpoints on which the program failed before that. */
+  /** Checkpoints on which the program failed first. */
   stepsBack: number
-  /** What was missing of the restored checkpoint; null where nothing was. */
+  /** What the restored checkpoint lacked; null if nothing. */
   torn: string | null
   lostSteps: number | null
   lostMs: number | null
 }
 
-/** One for each interruption after which another machine was started. */
+/** One per interruption that was followed by another machine. */
 export function resumesOf(seen: Seen): Resume[] {
   const { attempts } = seen.interrupted
   return attempts.slice(0, -1).flatMap((attempt, index) => {
@@ -34,7 +34,7 @@ export function resumesOf(seen: Seen): Resume[] {
   })
 }
 
-/** How a program failed that was never seen to go on from a checkpoint; empty where it said nothing. */
+/** Error of a program that was never seen to resume from a checkpoint; empty without a message. */
 export function failureOnRestore(life: LifeSeen, resumes: readonly Resume[]): string | undefined {
   if (resumes.some(({ restoredState, hasGoneOn }) => restoredState !== null && hasGoneOn)) return undefined
   const restores = life.attempts.flatMap((attempt) => attempt.restores)
@@ -46,7 +46,7 @@ function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
   const { moment, manner, isAtMoment } = attempt.strike!
   const life = seen.interrupted
   const tried = next.restores.filter(({ outcome }) => outcome === 'failed').length
-  // One that failed for good was the last one tried.
+  // The last one tried is the one that finally failed.
   const inUse = next.restores.at(-1)
   const restore = inUse?.outcome === 'failed' ? undefined : inUse
   const steps = next.steps.filter(({ atMs }) => restore === undefined || atMs >= restore.atMs)
@@ -56,7 +56,7 @@ function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
   const kindFrom = (restored: CheckpointSeen): Resume['kind'] =>
     kindOf({ restored, restoredStep: stepOf(restored, life), firstStep, next, life })
   const given = restore?.checkpoint
-  // A program that finds its newest checkpoint torn, and goes on from the one before, does what it should.
+  // A program that finds its newest checkpoint torn, and resumes from the previous one, is correct.
   const isPassedOver = given !== undefined && tornIn(seen, given) !== null && kindFrom(given) === 'ignored'
   const used = isPassedOver ? whole.findLast(({ id }) => id !== given.id) : given
   const hasBegun = steps.length > 0 || next.saved.length > 0
@@ -97,9 +97,9 @@ function kindOf(facts: {
 }
 
 /**
- * The least step that a program may begin with which was given a checkpoint whose own step is not certain. A save in the background
- * holds an earlier step than was printed when its file was written, by less than half of what lies between two saves. Only a checkpoint
- * that is not complete may be damaged, and make a program take the one before.
+ * The lowest step at which a program may resume if its checkpoint's own step is uncertain. A background save holds an earlier
+ * step than was printed when its file was written, by less than half a save interval. Only an incomplete checkpoint may be
+ * damaged, and make a program use the previous one.
  */
 function leastStepAfter({ restored, restoredStep, life }: Restored): number {
   const apart = saveStrideOf(life)
@@ -120,8 +120,8 @@ interface Restored {
 }
 
 /**
- * How many steps lie between two saves of one attempt; null where fewer than two were seen. A save that soon followed another need
- * not have been seen: the shorter distances are the right ones, but for a save that was made early, on a notice.
+ * Steps between two saves of one attempt; null if fewer than two were seen. A save shortly after another may be missed: the
+ * shorter distances are the right ones, except for an early save on a notice.
  */
 function saveStrideOf(life: LifeSeen): number | null {
   const strides = life.attempts.flatMap(({ saved }) => {
@@ -132,7 +132,7 @@ function saveStrideOf(life: LifeSeen): number | null {
   return usual === null ? null : Math.min(...strides.filter((stride) => stride >= usual / 2))
 }
 
-/** How far apart steps are seen: what is printed, and looked at, now and then only. */
+/** Distance between visible steps: programs print, and we poll, only now and then. */
 function strideOf({ attempts }: LifeSeen): number {
   const gaps = attempts.flatMap(({ steps }) =>
     steps.slice(1).map(({ step }, index) => Math.abs(step - steps[index]!.step)),
@@ -140,7 +140,7 @@ function strideOf({ attempts }: LifeSeen): number {
   return Math.max(1, median(gaps) ?? 1)
 }
 
-/** Whether the step of a checkpoint is in the names of its files, rather than the one that was printed when it was seen. */
+/** Whether the step of a checkpoint comes from its file names, and not from the output when it was seen. */
 export function isNamed({ isStepKnown, step, files }: CheckpointSeen): boolean {
   const number = new RegExp(`(?<!\\d)0*${step}(?!\\d)`)
   return isStepKnown !== false && files.some(({ path }) => number.test(path))
@@ -168,12 +168,14 @@ function lossOf(
   }
 }
 
-/** Sizes of one kind of file that differ by no more than this are of files that always have one size. */
+/** File sizes of one kind that differ by at most this much count as one constant size. */
 const SIZE_SLACK = 0.05
 /** Numbers in a small text have more or fewer digits from save to save. */
 const SIZE_SLACK_BYTES = 64
 
-/** What a restored checkpoint lacks of what all complete ones of the undisturbed run have, from the step at which that is there. */
+/**
+ * What a restored checkpoint lacks compared with all complete ones of the undisturbed run, from the step at which they have it.
+ */
 function tornIn(seen: Seen, checkpoint: CheckpointSeen): string | null {
   const { undisturbed } = seen
   const whole = undisturbed.attempts.flatMap(({ saved }) => saved.filter(({ state }) => state === 'complete'))
@@ -195,8 +197,8 @@ function tornIn(seen: Seen, checkpoint: CheckpointSeen): string | null {
 }
 
 /**
- * Whether the undisturbed run had a whole checkpoint by then: by that step, else after that time. Files that take turns come one by
- * one, and a database may be there before the first save: the first checkpoint of such a program rightly has fewer files.
+ * Whether the undisturbed run had a complete checkpoint by that step, or after that time. Files that take turns appear one by
+ * one, and a database may exist before the first save: the first checkpoint of such a program legitimately has fewer files.
  */
 function isDue(checkpoint: CheckpointSeen, whole: readonly CheckpointSeen[], seen: Seen): boolean {
   const step = stepOf(checkpoint, seen.interrupted)
@@ -206,7 +208,7 @@ function isDue(checkpoint: CheckpointSeen, whole: readonly CheckpointSeen[], see
   return whole.some((each) => (msFromScratch(each, seen.undisturbed) ?? 0) <= (afterMs ?? Infinity))
 }
 
-/** How long its program had been running; null for one that had gone on from another checkpoint. */
+/** How long its program had been running; null for one that had resumed from another checkpoint. */
 function msFromScratch({ attempt, savedAtMs }: CheckpointSeen, { attempts }: LifeSeen): number | null {
   const own = attempts.find(({ number }) => number === attempt)
   return own === undefined || own.restores.length > 0 ? null : savedAtMs - own.beganAtMs

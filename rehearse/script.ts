@@ -5,18 +5,18 @@ const SOURCE = /\.(?:py|sh|ya?ml|toml|json)$/
 const LEFT_OUT = new Set(['.git', 'node_modules', '__pycache__', 'site-packages', '.venv', 'venv'])
 const FILES_MAX = 300
 const FILE_BYTES_MAX = 512 * 1024
-/** What stands in source text in the place of a number of a file name: `%d`, `%06d`, `{step}`, `{step:04d}`, `0`. */
+/** What source code has in place of a number in a file name: `%d`, `%06d`, `{step}`, `{step:04d}`, `0`. */
 const NUMBER = String.raw`(?:\d+|%[0-9]*d|%s|\{[^{}]*\})`
 const WRITES = /\bsave|\bdump|\bwrite|open\([^)]*,\s*(?:mode=)?['"][wax]/i
 
 /**
- * The line of the job's code that names a file, such as `train.py:8`, found by its name in a string literal. `undefined` where no line
- * or more than one could be meant.
+ * The line of the job's code that names a file, such as `train.py:8`, found by its name in a string literal. `undefined` if none
+ * or several match.
  */
 export function lineThatNames(path: string, code: string): string | undefined {
   const name = path.split('/').at(-1)!
   const parts = name.split(/\d+/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`))
-  // A name of numbers alone, or of a letter, is found anywhere.
+  // Names of digits only, or of one letter, would match anywhere.
   if (parts.join('').length < 3) return undefined
   const literal = new RegExp(String.raw`(?:['"/\s:=])${parts.join(NUMBER)}(?:['"\s]|$)`)
   const found = sourcesIn(code).flatMap(({ file, lines }) =>
@@ -50,7 +50,7 @@ function sourcesIn(code: string): { file: string; lines: string[] }[] {
   return found
 }
 
-/** None where the folder is not there. */
+/** Empty if the folder does not exist. */
 function entriesOf(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -59,7 +59,7 @@ function entriesOf(folder: string): Dirent[] {
   }
 }
 
-/** `undefined` for a file that is too large to be source, or that cannot be read. */
+/** `undefined` for a file that is too large to be source, or unreadable. */
 function textOf(path: string): string | undefined {
   try {
     return statSync(path).size > FILE_BYTES_MAX ? undefined : readFileSync(path, 'utf8')

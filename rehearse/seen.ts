@@ -1,4 +1,4 @@
-/** What a rehearsal has seen of a program, as plain data: everything that its judgement rests on. */
+/** Observations of a program in a rehearsal, as plain data: the input of its judgement. */
 import type { Checkpoint, CheckpointState, Evidence, RestoreOutcome } from '../core/checkpoint'
 import type { Sight } from './host'
 import type { ResultReason, RunnerResult } from '../core/documents'
@@ -29,16 +29,16 @@ export interface CheckpointSeen extends Checkpoint {
 }
 
 export interface RestoreSeen {
-  /** The very revision that was restored. */
+  /** The exact revision that was restored. */
   checkpoint: CheckpointSeen
   atMs: number
   outcome: RestoreOutcome
-  /** How the program failed after it. */
+  /** How the program failed afterwards. */
   message: string | null
 }
 
 export const MOMENTS = ['before-first-save', 'during-save', 'after-save', 'between-saves'] as const
-/** Where in the program's round of training and saving an interruption falls. */
+/** Where in the program's cycle of training and saving an interruption falls. */
 export type Moment = (typeof MOMENTS)[number]
 
 export interface Strike {
@@ -48,7 +48,7 @@ export interface Strike {
 }
 
 export interface StrikeDone extends Strike {
-  /** False when the moment did not come in time, and the machine was taken at another one. */
+  /** False if the moment did not come in time, and the machine was interrupted at another one. */
   isAtMoment: boolean
   atMs: number
   /** From the notice to the end of the machine; 0 without a notice. */
@@ -63,21 +63,21 @@ export interface AttemptSeen {
   beganAtMs: number
   endedAtMs: number
   steps: StepSeen[]
-  /** In order of time; more than one where the program failed and was given the checkpoint before. */
+  /** In order of time; several if the program failed and was given the previous checkpoint. */
   restores: RestoreSeen[]
-  /** What this attempt saved, oldest first, each as its last manifest has it. */
+  /** What this attempt saved, oldest first, each as in its last manifest. */
   saved: CheckpointSeen[]
   strike: StrikeDone | null
-  /** Missing where the machine was taken without a word. */
+  /** Missing if the machine was interrupted without notice. */
   end: EndSeen | null
-  /** What the runner warned of last. */
+  /** The runner's last warning. */
   warning: string | null
 }
 
-/** One job from its start to where it was left. */
+/** One job from its start to its last attempt. */
 export interface LifeSeen {
   attempts: AttemptSeen[]
-  /** The last attempt's outputs by path, with their digests; empty unless the program ended in good order. */
+  /** The last attempt's outputs by path, with their digests; empty unless the program succeeded. */
   outputs: Record<string, string>
 }
 
@@ -86,7 +86,7 @@ export interface OutsideFile {
   /** Relative to the working directory. */
   path: string
   sizeBytes: number
-  /** The line of the job's code that names it, such as `train.py:8`; missing where that is not certain. */
+  /** The line of the job's code that names it, such as `train.py:8`; missing if uncertain. */
   line?: string
 }
 
@@ -99,7 +99,7 @@ export interface Seen {
   outside: OutsideFile[]
   /** `folder` when missing. */
   sight?: Sight
-  /** What this machine spent on it. */
+  /** Time that this machine spent on it. */
   tookMs: number
 }
 
@@ -107,17 +107,17 @@ export function lastOf(life: LifeSeen): AttemptSeen | undefined {
   return life.attempts.at(-1)
 }
 
-/** The one that followed; numbers of machines that came to nothing are left out. */
+/** The one that followed; numbers of machines that never worked are left out. */
 export function attemptAfter({ attempts }: LifeSeen, number: number): AttemptSeen | undefined {
   return attempts[attempts.findIndex((each) => each.number === number) + 1]
 }
 
-/** Whether the program itself ended in good order. */
+/** Whether the program itself succeeded. */
 export function isDone(life: LifeSeen): boolean {
   return lastOf(life)?.end?.outcome === 'succeeded'
 }
 
-/** The step of a checkpoint: as it names it, else what the program had reached when it was written. */
+/** The step of a checkpoint: from its name, otherwise the program's step when it was written. */
 export function stepOf(checkpoint: CheckpointSeen, life: LifeSeen): number | null {
   if (checkpoint.isStepKnown !== false) return checkpoint.step
   const attempt = life.attempts.find(({ number }) => number === checkpoint.attempt)

@@ -23,16 +23,16 @@ import { runnerPublisher } from '../workers/runner-program'
 import { SecretIssuer } from '../workers/secrets'
 import type { Host, Machine, Part } from './host'
 
-/** A call of the local backend takes longer only when this machine is stuck. */
+/** A call of the local backend takes longer only if this machine hangs. */
 const CALL_LIMIT_MS = 60_000
-/** A store on this machine makes beats cheap, and each is a look at the program's steps. */
+/** A local store makes beats cheap, and each one shows the program's steps. */
 const BEAT_MS = 100
-/** What the runner keeps of a notice for its result. */
+/** Reserve of the runner for its result after a notice. */
 const POWER_OFF_MS = 2_000
 const KEY_NONCE_BYTES = 16
 
 export interface StageOptions {
-  /** An empty folder for everything that the rehearsal leaves. */
+  /** An empty folder for everything that the rehearsal writes. */
   folder: string
   environment: Environment
   spec: JobSpec
@@ -40,13 +40,13 @@ export interface StageOptions {
   directory: string | null
   secrets: SecretValues
   now: () => number
-  /** The runner's zipapp; the one of this version when missing. */
+  /** The runner's zipapp; this version's if missing. */
   runner?: string
 }
 
 /**
- * This host as a deployment of its own: a store in a folder, the local backend, orders by the planner's code. The caller plays the
- * control plane and the provider.
+ * This host as a separate deployment: a store in a folder, the local backend, orders from the planner's code. The caller plays
+ * the control plane and the provider.
  */
 export class Stage implements Host {
   readonly sight = 'folder'
@@ -70,7 +70,7 @@ export class Stage implements Host {
 
   static async open(options: StageOptions): Promise<Stage> {
     const { folder, environment, spec, directory } = options
-    // What the job would have of the user's own deployment; the rest is of this folder.
+    // Settings that the job would have in the user's own deployment; the others are for this folder.
     const { checkpointQuietMs, leaseMs, startWithinMs, drainMs } = readWorkerConfig(environment).timing
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const keyFile = join(folder, 'secret.key')
@@ -102,7 +102,7 @@ export class Stage implements Host {
     return Promise.resolve(rehearsalId(this.options.folder, part))
   }
 
-  /** Launches the next machine of a job, as the control plane does once it has planned. */
+  /** Launches the next machine of a job, as the control plane does after planning. */
   async next(jobId: string, before: number): Promise<Machine> {
     const attempt = before + 1
     const { backend, deployment, timing, runnerSha256, desk } = this.parts
@@ -173,7 +173,7 @@ export class Stage implements Host {
     return { signal: AbortSignal.timeout(CALL_LIMIT_MS) }
   }
 
-  /** What this host offers; GPUs that it does not have are done without. */
+  /** What this host offers; missing GPUs are ignored. */
   private async offers(): Promise<BackendAnswer & { resources: JobSpec['resources'] }> {
     const { backend } = this.parts
     const { gpus, shmGiB } = this.options.spec.resources
@@ -205,7 +205,7 @@ export class Stage implements Host {
   }
 }
 
-/** An id that no other rehearsal of this host has: machines are told apart by it. */
+/** An id unique among rehearsals of this host, because it identifies machines. */
 function rehearsalId(folder: string, part: string): string {
   return `job-${part}-${createHash('sha256').update(folder).digest('hex').slice(0, 10)}`
 }

@@ -10,18 +10,18 @@ import { lineThatNames } from './script'
 import type { AttemptSeen, CheckpointSeen, OutsideFile, RestoreSeen } from './seen'
 import type { Host, Machine } from './host'
 
-/** Looks at one attempt from outside: its beats, its checkpoint directory, the manifests of what it saved. */
+/** Observes one attempt from outside: its beats, its checkpoint directory, and the manifests of its checkpoints. */
 export class AttemptWatch {
   readonly seen: AttemptSeen
-  /** When the checkpoint directory was found changed, oldest first; from the start of the command on. */
+  /** When the checkpoint directory was seen to change, oldest first; from the start of the command. */
   readonly changes: number[] = []
   /** When the first step of this attempt was seen. */
   firstStepAtMs: number | null = null
-  /** What the program wrote elsewhere in its working directory, newest first. */
+  /** Files that the program wrote elsewhere in its working directory, newest first. */
   outside: OutsideFile[] = []
-  /** What it left as outputs, by path, with digests; empty unless it ended in good order. */
+  /** Its outputs by path, with digests; empty unless it succeeded. */
   outputs: Record<string, string> = {}
-  /** When what lay there came with the code. */
+  /** Modification time of files that came with the code. */
   private codeUntilMs = Infinity
   private beat: Beat | undefined
   private signature: string | undefined
@@ -42,7 +42,7 @@ export class AttemptWatch {
     }
   }
 
-  /** Whether its runner has said anything. */
+  /** Whether its runner has reported. */
   get hasSpoken(): boolean {
     return this.beat !== undefined || this.seen.end !== null
   }
@@ -51,7 +51,7 @@ export class AttemptWatch {
     return this.beat?.phase === 'running'
   }
 
-  /** Of the whole training, from 0 to 1; null where the program does not tell. */
+  /** Of the whole training, from 0 to 1; null if the program does not report it. */
   get part(): number | null {
     const { percent, step, stepsTotal } = this.beat?.progress ?? {}
     if (percent !== undefined) return percent / 100
@@ -70,7 +70,7 @@ export class AttemptWatch {
     this.listedAtMs = this.now()
   }
 
-  /** Reads what is left to read once the machine is gone. */
+  /** Reads the remaining documents once the machine is gone. */
   async finish(): Promise<void> {
     await this.look()
     await this.list()
@@ -93,7 +93,7 @@ export class AttemptWatch {
     const { folders } = this.machine
     if (folders === undefined) return []
     return savedOutside(folders.work, folders.checkpoints, this.codeUntilMs).map((file, index) => {
-      // Advice names the newest only, and reading all the code takes time.
+      // Advice mentions the newest only, and reading all the code takes time.
       const line = index === 0 ? lineThatNames(file.path, folders.work) : undefined
       return line === undefined ? file : { ...file, line }
     })

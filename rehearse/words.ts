@@ -5,12 +5,12 @@ export function countOf(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`
 }
 
-/** A name with `*` in the place of its numbers. */
+/** A name with `*` for its numbers. */
 export function templateOf(path: string): string {
   return path.replace(/\d+/g, '*')
 }
 
-/** Names of files, each kind once. */
+/** File names, each kind once. */
 export function namesOf(paths: readonly string[]): string[] {
   const kinds = new Map<string, string[]>()
   for (const path of paths) kinds.set(templateOf(path), [...(kinds.get(templateOf(path)) ?? []), path])

@@ -48,7 +48,7 @@ def progress(step, total=None, loss=None):
 def should_stop():
     """True when the machine is about to go away: save a checkpoint and end.
 
-    A program that asks this will stop by itself, so from the first call on SIGTERM, which comes at the same time, no longer
+    A program that asks this will stop on its own, so from the first call on SIGTERM, which comes at the same time, no longer
     ends it; a handler of its own is left alone.
     """
     global _is_listening
@@ -64,9 +64,9 @@ def should_stop():
 
 
 def should_save():
-    """True, once each time, when a checkpoint is worth more than usual: the machine may be taken away soon. The training goes on.
+    """True, once each time, when a checkpoint is worth more than usual: the machine may be interrupted soon. The training continues.
 
-    Every process of a training is told by itself, and not at the same step: ask in one and tell the others.
+    Each process of a training gets the signal independently, and not at the same step: ask in one and tell the others.
     """
     global _saves_seen
     control = _control()
@@ -98,7 +98,7 @@ def checkpoint_saved(path, step):
 
 
 def resume_path():
-    """Path of the checkpoint to go on from, or None for a fresh start."""
+    """Path of the checkpoint to resume from, or None for a fresh start."""
     return os.environ.get("CRUCIBLE_RESUME_FROM")
 
 

@@ -15,7 +15,7 @@ export async function provePutIfAbsent(store: ObjectStore): Promise<void> {
     await store.delete(key).catch(() => undefined)
   }
   throw new StoreError(
-    `${store.url} does not keep "put if absent": of two writers of one key not exactly the second was told. ` +
+    `${store.url} does not honour conditional writes (If-None-Match): two writers both created the same key. ` +
       'Use a store that honours If-None-Match on PUT, as S3 does.',
     { isTransient: false, code: CODES.noPutIfAbsent },
   )

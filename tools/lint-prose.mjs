@@ -1,18 +1,19 @@
-// Checks the words that people read against tools/prose/words.yml: pages without their code, and the strings of TypeScript files.
+// Checks the words that people read against tools/prose/words.yml: pages without their code, and the strings and comments of sources.
 //
-//   npm run lint:prose                          every page, and the strings of STRINGS below
+//   npm run lint:prose                          every page, and the sources of STRINGS and COMMENTS below
 //   node tools/lint-prose.mjs docs/faq.md cli/help.ts
 //
-// A line that quotes a refused phrase on purpose ends with <!-- prose-ok --> (Markdown) or // prose-ok (TypeScript).
-import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+// A line that quotes a refused phrase on purpose ends with <!-- prose-ok --> (Markdown), // prose-ok or # prose-ok (sources).
+import { mkdirSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createLinter, loadTextlintrc } from 'textlint'
-import typescript from 'typescript'
+import { CACHE, hashOf, ROOT } from './content.mjs'
+import { piecesOfPython, piecesOfScript } from './prose/pieces.mjs'
 
-const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const PAGES = [
   'README.md',
+  'ARCHITECTURE.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
@@ -22,10 +23,19 @@ const PAGES = [
   'examples/char-lm/README.md',
   'examples/nanogpt/README.md',
 ]
-/** Files and folders of TypeScript whose help texts and messages are checked; add a path once its texts pass. */
-const STRINGS = []
+/** Files and folders of sources whose help texts and messages are checked. */
+const STRINGS = [
+  ...['cli', 'client', 'intake', 'planner', 'core', 'workflows', 'activities', 'backends', 'workers', 'storage'],
+  ...['rehearse', 'runner'],
+]
+/** Those whose comments are checked as well; add a path once its comments pass. */
+const COMMENTS = ['cli', 'client', 'intake', 'planner', 'workflows', 'activities', 'workers', 'rehearse']
 /** Dated records, which are not edited after acceptance. */
 const SKIPPED = ['docs/decisions']
+/** The files that passed last, by their contents. */
+const PASSED = join(CACHE, 'prose.json')
+const RULES = ['tools/lint-prose.mjs', 'tools/prose/pieces.mjs', 'tools/prose/pieces.py', 'tools/prose/words.yml']
+const SOURCE = /\.(ts|mjs|js|py)$/
 
 function filesUnder(path, extension) {
   const full = join(ROOT, path)
@@ -33,25 +43,8 @@ function filesUnder(path, extension) {
   if (SKIPPED.includes(path)) return []
   if (!statSync(full).isDirectory()) return [path]
   return readdirSync(full, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() || entry.name.endsWith(extension))
+    .filter((entry) => entry.isDirectory() || extension.test(entry.name))
     .flatMap((entry) => filesUnder(join(path, entry.name), extension))
-}
-
-/** The strings and templates of a TypeScript file that hold more than one word, each on the line where it begins. */
-export function stringsOf(path, text) {
-  const source = typescript.createSourceFile(path, text, typescript.ScriptTarget.Latest, true)
-  const found = []
-  const visit = (node) => {
-    const isText = typescript.isStringLiteralLike(node) || typescript.isTemplateHead(node)
-    const isRest = typescript.isTemplateMiddle(node) || typescript.isTemplateTail(node)
-    if ((isText || isRest) && /\S\s+\S/.test(node.text)) {
-      const { line } = source.getLineAndCharacterOfPosition(node.getStart())
-      found.push({ text: node.text, line: line + 1 })
-    }
-    typescript.forEachChild(node, visit)
-  }
-  visit(source)
-  return found
 }
 
 /** A page without its generated parts (`<!-- name -->` to `<!-- /name -->`): their words are checked where they come from. */
@@ -59,27 +52,53 @@ export function withoutGenerated(page) {
   return page.replace(/<!-- ([\w-]+) -->[^]*?<!-- \/\1 -->/g, (part) => part.replace(/[^\n]+/g, ''))
 }
 
-/** What is refused in one file, as `file:line: message`. */
-export async function problemsOf(linter, path) {
-  const text = readFileSync(join(ROOT, path), 'utf8')
-  const lines = text.split('\n')
-  const pieces = path.endsWith('.ts') ? stringsOf(path, text) : [{ text: withoutGenerated(text), line: 1 }]
-  const kind = path.endsWith('.ts') ? '.txt' : '.md'
-  const found = []
-  for (const piece of pieces) {
-    const { messages } = await linter.lintText(piece.text, `${path}${kind}`)
-    for (const message of messages) {
-      const line = piece.line + message.loc.start.line - 1
-      if (!/prose-ok/.test(lines[line - 1])) found.push(`${path}:${line}: ${message.message}`)
-    }
-  }
-  return found
+/** Pieces of a source as one text with the same lines, so that a file is one call of the linter. */
+function laidOut(pieces) {
+  const lines = []
+  for (const { line, text } of pieces)
+    text.split('\n').forEach((part, index) => {
+      const at = line - 1 + index
+      // A bar, so that no phrase is found across two strings of a line.
+      lines[at] = lines[at] === undefined ? part : `${lines[at]} | ${part}`
+    })
+  return Array.from(lines, (line) => line ?? '').join('\n')
 }
 
-export async function makeLinter() {
-  return createLinter({
-    descriptor: await loadTextlintrc({ configFilePath: join(ROOT, '.textlintrc.json') }),
-  })
+/** The words of each file, as the linter reads them. */
+function textsOf(files) {
+  const scripts = files.filter((path) => SOURCE.test(path))
+  const python = scripts.filter((path) => path.endsWith('.py'))
+  const pythonPieces = piecesOfPython(python.map((path) => join(ROOT, path)))
+  const isChecked = (path, kind) =>
+    kind === 'string' || COMMENTS.some((folder) => path === folder || path.startsWith(`${folder}/`))
+  return new Map(
+    files.map((path) => {
+      const text = readFileSync(join(ROOT, path), 'utf8')
+      if (!scripts.includes(path)) return [path, withoutGenerated(text)]
+      const pieces = path.endsWith('.py') ? pythonPieces[python.indexOf(path)] : piecesOfScript(path, text)
+      return [path, laidOut(pieces.filter(({ kind }) => isChecked(path, kind)))]
+    }),
+  )
+}
+
+/** What is refused in one file, as `file:line: message`. */
+async function problemsOf(linter, path, text) {
+  const lines = readFileSync(join(ROOT, path), 'utf8').split('\n')
+  const { messages } = await linter.lintText(text, `${path}${SOURCE.test(path) ? '.txt' : '.md'}`)
+  return messages
+    .map((message) => ({ line: message.loc.start.line, text: message.message }))
+    .filter(({ line }) => !/prose-ok/.test(lines[line - 1] ?? ''))
+    .map((message) => `${path}:${message.line}: ${message.text}`)
+}
+
+/** Hashes of files that passed with the same rules. */
+function readPassed(rules) {
+  try {
+    const passed = JSON.parse(readFileSync(PASSED, 'utf8'))
+    return passed.rules === rules ? passed.files : {}
+  } catch {
+    return {}
+  }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
@@ -88,12 +107,27 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     asked.length > 0
       ? asked
       : [
-          ...PAGES.flatMap((path) => filesUnder(path, '.md')),
-          ...STRINGS.flatMap((path) => filesUnder(path, '.ts')),
+          ...PAGES.flatMap((path) => filesUnder(path, /\.md$/)),
+          ...STRINGS.flatMap((path) => filesUnder(path, SOURCE)),
         ]
-  const linter = await makeLinter()
-  const problems = (await Promise.all(files.map((file) => problemsOf(linter, file)))).flat()
-  for (const problem of problems) console.error(problem)
-  console.log(`prose: ${files.length} files, ${problems.length} problems`)
-  process.exitCode = problems.length === 0 ? 0 : 1
+  const rules = hashOf(RULES)
+  const passed = readPassed(rules)
+  const hashes = Object.fromEntries(files.map((path) => [path, hashOf([path])]))
+  const changed = files.filter((path) => passed[path] !== hashes[path])
+  const linter = createLinter({
+    descriptor: await loadTextlintrc({ configFilePath: join(ROOT, '.textlintrc.json') }),
+  })
+  const failed = new Set()
+  for (const [path, text] of textsOf(changed)) {
+    const problems = await problemsOf(linter, path, text)
+    for (const problem of problems) console.error(problem)
+    if (problems.length > 0) failed.add(path)
+  }
+  if (asked.length === 0) {
+    const good = Object.entries(hashes).filter(([path]) => !failed.has(path))
+    mkdirSync(CACHE, { recursive: true })
+    writeFileSync(PASSED, JSON.stringify({ rules, files: Object.fromEntries(good) }))
+  }
+  console.log(`prose: ${files.length} files, ${failed.size} with problems`)
+  process.exitCode = failed.size === 0 ? 0 : 1
 }

@@ -58,7 +58,7 @@ export const orchestrator = {
 /** Copying a checkpoint from another job: no time limit, and a retry continues where the last try stopped. */
 export const copying = proxyActivities<Pick<OrchestratorActivities, 'copyCheckpoint'>>({
   ...EFFECT,
-  // A late copy is harmless: a job that is told to stop does not wait for a hanging store.
+  // A late copy is harmless: a stopping job does not wait for a hanging store.
   cancellationType: 'TRY_CANCEL',
   taskQueue: ORCHESTRATOR_QUEUE,
   startToCloseTimeout: '1 day',

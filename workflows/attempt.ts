@@ -55,7 +55,7 @@ async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrder
   return page.over({ settlement })
 }
 
-/** The pause before the order goes out, ended early when the attempt is told to stop, or to retry now. */
+/** The pause before the order goes out, ended early by an order to stop or to retry now. */
 async function holdBack({ pause }: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<void> {
   if (pause === undefined) return
   await page.retries.pause(pause.forMs, {

@@ -11,7 +11,7 @@ type Finish = Extract<Decision, { kind: 'finish' }>
 
 /**
  * Copies the checkpoint from which the job resumes into the job's folder, before its first attempt. Waits while the store has
- * trouble; the job ends here only if no checkpoint is left. A job that is told to stop does not wait for the copy.
+ * trouble; the job ends here only if no checkpoint is left. A stopping job does not wait for the copy.
  */
 export async function copyCheckpoint(run: JobRun): Promise<Finish | undefined> {
   const { jobId, source, carry } = run.input

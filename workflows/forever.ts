@@ -23,7 +23,7 @@ export class Retries {
     setHandler(retrySignal, () => void (this.asked += 1), { description: 'Skip the current pause.' })
   }
 
-  /** Waits until a retry is requested or `isOver` says that there is nothing left to wait for. */
+  /** Waits until a retry is requested or `isOver` says that nothing is left to wait for. */
   async pause(forMs: number, { summary, isOver = () => false }: PauseOptions): Promise<void> {
     const { asked } = this
     await condition(() => this.asked > asked || isOver(), forMs, { summary })

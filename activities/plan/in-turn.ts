@@ -92,7 +92,7 @@ function pauseMs(
   input: PlanInput,
   { outcome: { retryInMs, position }, attempt }: { outcome: Waiting; attempt: number },
 ): number {
-  // A job behind others was told when to ask again; the first one asks less often over time.
+  // A job behind others knows when to ask again; the first one asks less often over time.
   if (position !== undefined && position > 1) return retryInMs
   return line?.retryInMs(input, 1, attempt) ?? Math.min(retryInMs * attempt, LOOK_AGAIN_MAX_MS)
 }

@@ -86,7 +86,7 @@ export const EC2_SETTINGS = [
     name: 'CRUCIBLE_EC2_IMAGE',
     default: 'the newest Deep Learning Base image with Ubuntu 22.04',
     meaning:
-      'image of the machines, or a public parameter that names it; `{arch}` in it stands for `x86_64` or `arm64`',
+      'image of the machines, or a public parameter with its id; `{arch}` becomes `x86_64` or `arm64`',
   },
   {
     name: 'CRUCIBLE_EC2_TYPES',
@@ -109,13 +109,13 @@ export const EC2_SETTINGS = [
   {
     name: 'CRUCIBLE_EC2_STALE_FOR',
     default: '5m',
-    meaning: 'for how long the lists of EC2 may not show what was just made',
+    meaning: 'how long the lists of EC2 may lack a new resource',
   },
   {
     name: 'CRUCIBLE_EC2_TEMPLATES_KEPT',
     default: '168h',
     meaning:
-      'garbage collection deletes launch templates of this age that no machine uses; they are made again when needed',
+      'garbage collection deletes unused launch templates of this age; they are created again when needed',
   },
   {
     name: 'CRUCIBLE_EC2_GRANTS',
@@ -126,7 +126,7 @@ export const EC2_SETTINGS = [
   {
     name: 'AWS_ENDPOINT_URL',
     default: 'AWS itself',
-    meaning: 'another server that speaks as AWS does; credentials and all else are read as the AWS tools do',
+    meaning: 'another server with the AWS API; credentials and other settings are read as the AWS tools do',
   },
 ]
 

@@ -29,7 +29,7 @@ const SHORTLY = meaning('transient')
 const FAULT: Meaning = { class: 'transient', isUncertain: true }
 const BUG = meaning(
   'invalid',
-  'This is a fault of the order or of Crucible: look at the settings CRUCIBLE_EC2_*.',
+  'This is an error in the order or in Crucible: check the settings CRUCIBLE_EC2_*.',
 )
 /** Needed once per account; afterwards every identity may launch spot machines. */
 export const MAKE_SPOT_ROLE =
@@ -38,10 +38,7 @@ const KEYS = deploymentWide(
   'auth',
   'Give the worker valid AWS credentials (AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), and set its clock.',
 )
-const ENDED_KEYS = meaning(
-  'transient',
-  'Renew the AWS credentials of the worker: those that it has have ended.',
-)
+const ENDED_KEYS = meaning('transient', 'The AWS credentials of the worker have expired. Renew them.')
 const CLOCK = meaning('transient', 'Set the clock of the worker: it is minutes away from that of AWS.')
 /** Of one pool only where a policy denies single types, zones or subnets. */
 const RIGHTS = meaning(

@@ -56,6 +56,6 @@ async function work(cli: Cli, wanted: string[]): Promise<void> {
   } catch (error) {
     if (!signal.aborted) throw error
   }
-  // Stopped as it was told to.
+  // A regular stop.
   cli.exitCode = 0
 }

@@ -82,7 +82,7 @@ def _check_holes(status: os.stat_result) -> None:
     held = status.st_blocks * 512
     if status.st_size - held > _HOLES_MIN_BYTES and held < status.st_size // 10:
         raise ValueError(
-            "it has %d GiB, of which only %d MiB are written: pack it (tar --sparse) to keep it"
+            "it has %d GiB, but only %d MiB are written: pack it (tar --sparse) to keep it"
             % (status.st_size >> 30, held >> 20)
         )
 

@@ -118,7 +118,7 @@ class Attempt:
             raise
 
     def begin(self, order: dict) -> None:
-        """The order is known: everything that goes on beside the stages starts."""
+        """The order is known: starts everything that runs in parallel to the stages."""
         self.order = order
         started_ms, clock = self.memory.started_ms, self.clock
         self.lease = Lease(self.memory.lease_until_ms or started_ms + order["leaseMs"])
@@ -213,7 +213,7 @@ class Attempt:
         return restored.checkpoint.document(restored.is_step_known) if restored is not None else None
 
     def checkpoint_facts(self) -> dict:
-        """What beats and results tell of checkpoints."""
+        """What beats and results report about checkpoints."""
         facts: dict = {"checkpoint": self.newest_checkpoint(), "restoredFrom": self._restored_checkpoint()}
         if self.restored is not None:
             facts["restoredBecause"] = self.restored.why

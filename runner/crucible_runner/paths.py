@@ -75,7 +75,7 @@ class Paths:
             self._make_for_user()
 
     def _make_for_user(self) -> None:
-        """The job's user gets through the directory to its own, sees no other name in it, and reaches nothing of ours."""
+        """The job's user gets through the directory to its own, sees no other name in it, and reaches no file of the runner."""
         for path in (self.home, self.scratch, self.near):
             remove_tree(path)
             os.makedirs(path)
@@ -85,7 +85,7 @@ class Paths:
 
 
 def remove_tree(path: str) -> None:
-    """Removes a directory with all that is in it, also what its owner has made read-only, or whatever stands in its place; of
+    """Removes a directory with its content, also what its owner has made read-only, or whatever stands in its place; of
     a link to a directory only the link. Absent is success."""
 
     def on_error(remove, inner: str, _info) -> None:

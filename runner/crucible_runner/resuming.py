@@ -1,4 +1,4 @@
-"""Which checkpoint the command is started with, and with which one again when it cannot go on from that."""
+"""Chooses the checkpoint that the command starts with, and the next one if it cannot resume from that."""
 
 import os
 from typing import Optional, Set
@@ -81,5 +81,5 @@ class Resuming:
         """Whether the command may be run again. Without a checkpoint it may when none of those that it failed on was complete."""
         if found.restored is not None or self._may_start_over:
             return True
-        self._attempt.remark("no checkpoint is left to go on from")
+        self._attempt.remark("no checkpoint is left to resume from")
         return False

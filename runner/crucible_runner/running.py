@@ -209,7 +209,7 @@ class Running:
         return waiting
 
     def _is_shut_down(self, status: int) -> bool:
-        """Whether the command was asked to stop by whoever asks us: a system that goes down sends SIGTERM to all at once."""
+        """Whether the command got the same request to stop as the runner: a system shutdown sends SIGTERM to all processes."""
         if status in _ENDED_BY_REQUEST:
             pauses = Pauses()
             until_ms = self._attempt.clock.mono_ms() + _SHUT_DOWN_MS
@@ -241,7 +241,7 @@ class Running:
                 self._attempt.enter("running")
 
     def _note_first_step(self) -> None:
-        """The helper's file is read at once until it tells of the first step: others wait for that."""
+        """The helper's file is read immediately until it reports the first step: others wait for that."""
         progress = self._attempt.progress
         if self._attempt.phases.now == "running" and progress.first_step_at_ms is None:
             progress.step()

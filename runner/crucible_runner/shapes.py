@@ -1,5 +1,5 @@
 """What a document must look like, built from small checks. A check takes a value and the name of its field, and gives the
-value back, stripped of fields that nobody knows, or raises `DocumentError` with a sentence about the field.
+value back, stripped of unknown fields, or raises `DocumentError` with a sentence about the field.
 """
 
 import re

@@ -68,7 +68,7 @@ describe('copyCheckpoint', () => {
       checkpoint: { step: 300 },
       damaged: ['000000000400-1 (model.pt has 5 bytes instead of 11)'],
     })
-    expect((await readRecords(store, NEW))[0]!.summary).toContain('damaged and not used: 000000000400-1')
+    expect((await readRecords(store, NEW))[0]!.summary).toContain('skipped as damaged: 000000000400-1')
   })
 
   it('fails for good where none is left, and says how to start over', async () => {

@@ -78,7 +78,7 @@ describe('a machine of a living job', () => {
 
 describe('a machine that nobody owns', () => {
   it.each<[string, Record<string, Fate>, string]>([
-    ['of a job that Temporal does not know', {}, 'no job job-a is known'],
+    ['of a job that Temporal does not know', {}, 'job job-a is unknown'],
     ['of a job that is over', { 'job-a': 'closed', 'job-a/1': 'closed' }, 'job job-a is over'],
     [
       'of an attempt that its job has left behind',

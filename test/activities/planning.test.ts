@@ -218,7 +218,7 @@ describe('plan', () => {
     expect(await perform(planning(), 'plan', input({ recordSeq: 3 }))).toMatchObject({
       kind: 'never',
       reason: 'quota',
-      failure: { class: 'quota', hint: expect.stringContaining('raised') },
+      failure: { class: 'quota', hint: expect.stringContaining('quota') },
     })
   })
 

@@ -96,7 +96,7 @@ describe('an unfinished upload', () => {
       })
     fail(false)
     expect(await collect()).toMatchObject([
-      { action: 'unseen', reason: expect.stringMatching(/^Could not list\. A rule of the bucket/) },
+      { action: 'unseen', reason: expect.stringMatching(/^Could not list\. A lifecycle rule of the bucket/) },
     ])
     fail(true)
     await expect(collect()).rejects.toThrow('Could not list.')

@@ -184,7 +184,7 @@ describe('an owner', () => {
 
     expect(await crucible.run('migrate', id, '--to', 'moon')).toMatchObject({
       exitCode: 3,
-      stderr: expect.stringContaining('moon is no place of this deployment'),
+      stderr: expect.stringContaining('moon is not configured in this deployment'),
     })
     expect((await crucible.run('migrate', id, '--to', 'local:on-demand')).exitCode).toBe(0)
     const moved = await stage.untilShown(id, hasSaved(2))

@@ -129,7 +129,7 @@ describe('a rehearsal on EC2 of the small cloud', () => {
     const report = JSON.parse(stdout) as Document
     expect({ exitCode, summary: report.summary, checks: report.checks }).toMatchObject({
       exitCode: 0,
-      summary: 'This job survives: it went on after 3 interruptions.',
+      summary: 'This job survives: it resumed after 3 interruptions.',
     })
     expect(report.resumes).toMatchObject([
       { moment: 'after-save', manner: 'kill', isAtMoment: true, kind: 'right' },

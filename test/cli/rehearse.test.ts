@@ -39,7 +39,7 @@ describe('crucible rehearse', () => {
       expect(told).toEqual({
         ...{ name: 'trial', survives: true, summary: expect.any(String), changes: [] },
         checks: expect.arrayContaining([
-          { name: 'Goes on', outcome: 'good', text: expect.any(String) },
+          { name: 'Resumes', outcome: 'good', text: expect.any(String) },
           { name: 'Right step', outcome: 'good', text: expect.any(String) },
         ]),
         checkpoint: {

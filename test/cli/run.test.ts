@@ -156,7 +156,7 @@ describe('crucible', () => {
 
   it('takes status without a job for the list of all', async () => {
     expect(await world.run('status')).toEqual(await world.run('list'))
-    expect((await world.run('status', 'job-none')).stderr).toContain('There is no job job-none')
+    expect((await world.run('status', 'job-none')).stderr).toContain('No job job-none')
   })
 
   it.each([

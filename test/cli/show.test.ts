@@ -214,7 +214,7 @@ describe('crucible events', () => {
     await client.store.put(layout.diagnosis(JOB, 1), JSON.stringify(diagnosis))
     const { stdout, exitCode } = await events()
     expect(exitCode).toBe(0)
-    expect(stdout).toContain('was asked what it knows (machine-1): out of memory\n')
+    expect(stdout).toContain('its diagnosis (machine-1): out of memory\n')
     expect(stdout.slice(stdout.indexOf('Last messages'))).toBe(
       'Last messages from the machine of attempt 1:\n  # The agent (SSM)\n  has lost its connection\n\n  # The console\n  out of memory\n',
     )

@@ -95,7 +95,7 @@ describe('artifacts', () => {
     await finish({ 'a/deep.txt': sha256('other') })
     await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
       kind: 'failed',
-      message: `1 of 2 files could not be copied; 1 is in ${toFolder}.\n  a/deep.txt: The artifact a/deep.txt is not what the job left.`,
+      message: `1 of 2 files could not be downloaded; 1 is in ${toFolder}.\n  a/deep.txt: The artifact a/deep.txt differs from what the job wrote.`,
       details: { failed: [{ path: 'a/deep.txt', reason: expect.any(String) }], copied: 1, folder: toFolder },
     })
     expect(await filesThere()).toEqual(['weights.json'])
@@ -107,7 +107,7 @@ describe('artifacts', () => {
     await expect(downloadArtifacts(world.context, JOB, { toFolder: toFolder + below })).rejects.toMatchObject(
       {
         kind: 'usage',
-        message: `${toFolder} is a file, so nothing can be copied into it.`,
+        message: `${toFolder} is a file, not a folder.`,
       },
     )
   })
@@ -121,7 +121,7 @@ describe('artifacts', () => {
       if (isRoot) process.seteuid!(NOBODY)
       await expect(downloadArtifacts(world.context, 'job-none', { toFolder })).rejects.toMatchObject({
         kind: 'permission',
-        message: `You may not write to ${toFolder}.`,
+        message: `No permission to write to ${toFolder}.`,
       })
     } finally {
       if (isRoot) process.seteuid!(0)
@@ -180,7 +180,7 @@ describe('artifacts of several attempts', () => {
     expect(await readFile(join(toFolder, 'log.txt'), 'utf8')).toBe('first')
     expect(await readFile(join(toFolder, 'x', 'y'), 'utf8')).toBe('deep')
     await expect(listArtifacts(world.context, JOB, 3)).rejects.toMatchObject({
-      ...{ kind: 'not-found', hint: 'These have: 10, 2, 1.' },
+      ...{ kind: 'not-found', hint: 'Attempts with artifacts: 10, 2, 1.' },
     })
   })
 })

@@ -29,7 +29,7 @@ async function story(): Promise<(string | number | null)[][]> {
     .map(({ atMs, attempt, text }) => [(atMs - NOW) / SECOND_MS, attempt, text])
 }
 
-const GOT = [0, 1, 'Got local spot process here at $3.60/h (machine-1)']
+const GOT = [0, 1, 'Launched local spot process here at $3.60/h (machine-1)']
 
 describe('the story of a job', () => {
   it('has the stages of an attempt that is not over, up to now', async () => {
@@ -48,7 +48,7 @@ describe('the story of a job', () => {
     ])
   })
 
-  it('has a rebalance recommendation, new limits and a wish to stop at their times', async () => {
+  it('has rebalance recommendation, new limits and a wish to stop at their times', async () => {
     await world.beat(1, { rebalanceAtMs: NOW + 20 * SECOND_MS })
     const drain: Drain = { reason: 'migrated', windowMs: 110_000, requestedAtMs: NOW + 30 * SECOND_MS }
     await put(layout.drain(JOB, 1), drain)
@@ -57,12 +57,12 @@ describe('the story of a job', () => {
     const told = await story()
     expect(told.slice(0, 3)).toEqual([
       GOT,
-      [20, 1, 'The provider said that it may soon take the machine back (a rebalance recommendation)'],
-      [30, 1, 'Asked to save and stop (migrated) within 1m 50s'],
+      [20, 1, 'The provider warned that it may interrupt the machine soon (rebalance recommendation)'],
+      [30, 1, 'Told to save and stop (migrated) within 1m 50s'],
     ])
     // The store says when it was put.
     expect(told.slice(3).map(([, , text]) => text)).toEqual([
-      'New limits: deadline 2026-11-21T12:01:00Z, no limit of money',
+      'New limits: deadline 2026-11-21T12:01:00Z, no budget',
     ])
   })
 
@@ -121,7 +121,7 @@ describe('the story of a job', () => {
       GOT,
       [5, 1, 'running for 20s'],
       [25, 1, 'draining for 0.3s'],
-      [40, 1, 'Its machine left no result and was asked what it knows (machine-1): no route to host'],
+      [40, 1, 'The machine left no result; its diagnosis (machine-1): no route to host'],
       [42, 1, 'settled'],
     ])
     const detailed = (await eventsOf(world.context, JOB)).filter(({ detail }) => detail !== undefined)

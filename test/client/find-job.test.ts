@@ -48,7 +48,7 @@ describe('the job that a person means', () => {
   it.each([['job-a'], ['first']])('is asked back about when %s may be several', async (meant) => {
     await expect(findJob(world.context, meant)).rejects.toMatchObject({
       kind: 'usage',
-      message: expect.stringMatching(/may be any of these jobs:\n {2}job-a/),
+      message: expect.stringMatching(/matches several jobs:\n {2}job-a/),
       details: { candidates: expect.arrayContaining([expect.stringMatching(/^job-a/)]) },
     })
   })
@@ -61,14 +61,14 @@ describe('the job that a person means', () => {
   it('is the one of its name that is not over, with a note', async () => {
     await finish('job-ab1')
     expect(await findJob(world.context, 'first')).toBe('job-aa1')
-    expect(notes).toEqual(['"first" is taken as job-aa1, the one that is not over of the jobs of that name.'])
+    expect(notes).toEqual(['"first" means job-aa1, the open one of the jobs with that name.'])
   })
 
   it('is the newest of its name when all are over, with a note', async () => {
     await finish('job-aa1')
     await finish('job-ab1')
     expect(await findJob(world.context, 'first')).toBe('job-ab1')
-    expect(notes).toEqual(['"first" is taken as job-ab1, the newest of the jobs of that name.'])
+    expect(notes).toEqual(['"first" means job-ab1, the newest of the jobs with that name.'])
     expect(await findJob(world.context, 'second')).toBe('job-aa2')
     expect(notes).toHaveLength(1)
   })

@@ -114,7 +114,7 @@ describe('the list of jobs', () => {
     await job('job-lost', 50 * MINUTE_MS, { isFinished: false })
     await job('job-new', 1_000, { isFinished: false })
     expect(await listJobs(world.context)).toMatchObject([{ id: 'job-lost', state: 'failed' }])
-    expect((await lookAt(world.context, 'job-lost')).message).toMatch(/has no workflow of it/)
+    expect((await lookAt(world.context, 'job-lost')).message).toMatch(/has no workflow for it/)
     expect(await lookAt(world.context, 'job-new')).toMatchObject({ state: 'pending' })
   })
 

@@ -38,14 +38,14 @@ describe('a migration to where the job cannot run', () => {
     })
     await expect(asked()).rejects.toMatchObject({
       kind: 'capacity',
-      message: `${JOB} stays where it is: ec2:reserved will not do (too dear).`,
+      message: `${JOB} stays where it is: ec2:reserved is unsuitable (too dear).`,
     })
   })
 
   it('does not blame the job for what there is not at all', async () => {
     refusing(other)
     await expect(asked()).rejects.toMatchObject({
-      message: `${JOB} stays where it is: ec2:reserved is no place of this deployment.`,
+      message: `${JOB} stays where it is: ec2:reserved is not configured in this deployment.`,
     })
   })
 })

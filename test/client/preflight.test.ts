@@ -92,8 +92,8 @@ describe('before a job is sent', () => {
       details: {
         problems: [
           expect.stringContaining('The command runs x.py'),
-          'There is no backend locla. Did you mean local? Known: local, ec2.',
-          expect.stringContaining('The job wants the secret HF_TOKEN, which is not set here.'),
+          'Unknown backend locla. Did you mean local? Known: local, ec2.',
+          expect.stringContaining('The job needs the secret HF_TOKEN, which is not set here.'),
         ],
       },
     })
@@ -101,7 +101,7 @@ describe('before a job is sent', () => {
 
   it('an unknown accelerator is warned about, since it may be new', async () => {
     expect(await check({ run: 'true', resources: { accelerators: ['H100', 'H10O'] } })).toEqual([
-      'The accelerator H10O is not known, so only machines that report this name will do. Did you mean H100?',
+      'Unknown accelerator H10O: only machines that report this name will match. Did you mean H100?',
     ])
   })
 })

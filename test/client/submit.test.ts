@@ -125,7 +125,7 @@ describe('submit', () => {
     await submit(world.context, { spec: SPEC, directory: await folder(), id: ID })
     await expect(submit(world.context, { ...(await other()), id: ID })).rejects.toMatchObject({
       kind: 'usage',
-      message: expect.stringContaining('it is another one'),
+      message: expect.stringContaining('A different job'),
     })
   })
 
@@ -157,7 +157,7 @@ describe('submit', () => {
     await expect(submit(world.context, { spec })).rejects.toMatchObject({
       kind: 'usage',
       message:
-        'The job wants the secrets OTHER, THIRD, which are not set here. Set them in the environment of this command, such as `OTHER=... crucible submit ...`.',
+        'The job needs the secrets OTHER, THIRD, which are not set here. Set them in the environment of this command, such as `OTHER=... crucible submit ...`.',
     })
     expect(started).toEqual([])
   })

@@ -33,7 +33,7 @@ env:
       '8:15: resources.gpu_memory "24" is not a size. Add its unit: 24GB or 24GiB.',
       '9:9: resources.gpus "four" is not a whole number or a range of them. Write 4, 16+ (at least), 2..8 (from, to) or ..8 (at most).',
       '10:3: resources.acelerators is not a field. Did you mean accelerators?',
-      '11:11: resources.memory "80GB..24GB" has its bounds the wrong way round. Write 24GB..80GB.',
+      '11:11: resources.memory "80GB..24GB" has its bounds in the wrong order. Write 24GB..80GB.',
       '13:3: checkpoint.evry is not a field. Did you mean every?',
       '14:9: budget "25 EUR" is not an amount of US dollars. Write $25, 25.50 or "25 USD".',
       '15:12: backends[0] "sport" is not a capacity type (spot, on-demand, reserved). Write local:spot, or local for any.',
@@ -46,7 +46,7 @@ env:
   it.each([
     // The command
     ['name: x', '1:1: the job has no command. Add script: train.py, or run: and a command.'],
-    ['run: a\nscript: b.py', '2:1: script stands beside run. Keep one of the two.'],
+    ['run: a\nscript: b.py', '2:1: script is set together with run. Keep one of the two.'],
     ['run: "  "', '1:6: run is empty. Write a shell command, or remove the field.'],
     ['run: 5', '1:6: run must be a text, but is 5. Put it in quotes: "5".'],
     ['run: "a\\0b"', '1:6: run has a NUL character. Remove it.'],
@@ -98,11 +98,11 @@ env:
     ],
     [
       'run: x\nresources: {gpus: 0, gpu_memory: 8GB}',
-      '2:19: resources.gpus is 0, but GPU memory is asked for. Remove one of the two.',
+      '2:19: resources.gpus is 0, but GPU memory is requested. Remove one of the two.',
     ],
     [
       'run: x\nresources: {accelerators: [H100], gpus: 0}',
-      '2:41: resources.gpus is 0, but an accelerator is asked for. Remove one of the two.',
+      '2:41: resources.gpus is 0, but an accelerator is requested. Remove one of the two.',
     ],
     [
       'run: x\nresources: {memory: 2000000TB}',
@@ -153,20 +153,20 @@ env:
     // Paths
     [
       'run: x\noutputs: [/etc/passwd]',
-      '2:11: outputs[0] "/etc/passwd" does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+      '2:11: outputs[0] "/etc/passwd" is not inside the working directory. Write a path relative to it, with no ".." in it.',
     ],
     [
       'run: x\ncheckpoint: {directory: ../ckpt}',
-      '2:25: checkpoint.directory "../ckpt" does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+      '2:25: checkpoint.directory "../ckpt" is not inside the working directory. Write a path relative to it, with no ".." in it.',
     ],
     [
       'run: x\ncheckpoint: {directory: .}',
-      '2:25: checkpoint.directory "." does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+      '2:25: checkpoint.directory "." is not inside the working directory. Write a path relative to it, with no ".." in it.',
     ],
     // Checkpoints
     [
       'run: x\ncheckpoint: {complete: /DONE}',
-      '2:24: checkpoint.complete "/DONE" does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+      '2:24: checkpoint.complete "/DONE" is not inside the working directory. Write a path relative to it, with no ".." in it.',
     ],
     [
       'run: x\ncheckpoint: {include: ["*.pt", "!*.tmp"]}',
@@ -178,7 +178,7 @@ env:
     ],
     [
       'run: x\ncheckpoint: {complete: DONE, exclude: [cache, DONE]}',
-      '2:24: checkpoint.complete[0] "DONE" is under exclude too, so no checkpoint would ever be complete. Remove one of the two.',
+      '2:24: checkpoint.complete[0] "DONE" is also under exclude, so no checkpoint would ever be complete. Remove one of the two.',
     ],
     [
       'run: x\ncheckpoint: {quiet: 10}',
@@ -199,11 +199,11 @@ env:
     ],
     [
       'run: x\noutputs: ["~/x"]',
-      '2:11: outputs[0] "~/x" does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+      '2:11: outputs[0] "~/x" is not inside the working directory. Write a path relative to it, with no ".." in it.',
     ],
     [
       'run: x\ninputs: {../x: "file:///x"}',
-      '2:10: inputs["../x"] "../x" does not lie inside the working directory. Write a path relative to it, with no ".." in it.',
+      '2:10: inputs["../x"] "../x" is not inside the working directory. Write a path relative to it, with no ".." in it.',
     ],
     // Inputs
     [
@@ -212,7 +212,7 @@ env:
     ],
     [
       'run: x\ninputs: [data.txt]',
-      '2:10: inputs[0] "data.txt" begins with none of file://, https://, http://, s3://. Write file:///path; what lies in the working directory is sent along without being named.',
+      '2:10: inputs[0] "data.txt" starts with none of file://, https://, http://, s3://. Write file:///path; files in the working directory are sent along automatically.',
     ],
     ['run: x\ninputs: [/srv/x]', '2:10: inputs[0] "/srv/x" has no scheme. Write file:///srv/x.'],
     [
@@ -225,11 +225,11 @@ env:
     ],
     [
       'run: x\ninputs: ["https://u:p@example.com/x"]',
-      '2:10: inputs[0] has a user name or password in it, which would be kept with the job. Use a URL without them.',
+      '2:10: inputs[0] contains a user name or password, which would be stored with the job. Use a URL without credentials.',
     ],
     [
       'run: x\ninputs: ["https://example.com/a b"]',
-      '2:10: inputs[0] "https://example.com/a b" has a space. Write %20 for it.',
+      '2:10: inputs[0] "https://example.com/a b" has a space. Write it as %20.',
     ],
     [
       'run: x\ninputs: ["https://"]',
@@ -249,7 +249,7 @@ env:
     ],
     [
       'run: x\ninputs: [{source: "file:///x", path: a/b}, {source: "file:///y", path: a}]',
-      '2:38: inputs[0].path lies inside a, which is a file. Choose another path.',
+      '2:38: inputs[0].path is inside a, which is a file. Choose another path.',
     ],
     // Environment and secrets
     [
@@ -262,28 +262,28 @@ env:
     ],
     [
       'run: x\nenv: {CRUCIBLE_JOB_ID: x}',
-      '2:7: env.CRUCIBLE_JOB_ID "CRUCIBLE_JOB_ID" is one of our own variables. Choose another name.',
+      '2:7: env.CRUCIBLE_JOB_ID "CRUCIBLE_JOB_ID" is a variable that Crucible sets. Choose another name.',
     ],
     ['run: x\nsecrets: [A, A]', '2:14: secrets[1] names A a second time. Remove it.'],
     [
       'run: x\nsecrets: [A]\nenv: {A: b}',
-      '2:11: secrets[0] names A, which stands under env too. Remove one of the two.',
+      '2:11: secrets[0] names A, which is also under env. Remove one of the two.',
     ],
     [
       'run: x\nenv: {WANDB_API_KEY: abc}',
-      '2:22: env.WANDB_API_KEY looks like a secret, and what stands under env is kept with the job for all to read. Remove it here and add WANDB_API_KEY to secrets.',
+      '2:22: env.WANDB_API_KEY looks like a secret, but env is stored with the job in plain text. Remove it here and add WANDB_API_KEY to secrets.',
     ],
     [
       'run: x\nenv: {X: hf_abcdefghijk}',
-      '2:10: env.X looks like a secret, and what stands under env is kept with the job for all to read. Remove it here and add X to secrets.',
+      '2:10: env.X looks like a secret, but env is stored with the job in plain text. Remove it here and add X to secrets.',
     ],
     [
       'run: x\nimage_login: {username: me, password: TOKEN}',
-      '2:14: image_login stands without an image. Add image, or remove it.',
+      '2:14: image_login is set without an image. Add image, or remove it.',
     ],
     [
       'run: x\nimage: y\nimage_login: {username: me, password: TOKEN}\nenv: {TOKEN: abc}',
-      '3:39: image_login.password names TOKEN, which stands under env, and what stands there is kept with the job for all to read. Remove it from env.',
+      '3:39: image_login.password names TOKEN, which is also under env and so stored with the job in plain text. Remove it from env.',
     ],
     [
       'run: x\nimage: y\nimage_login: {username: "me and you", password: TOKEN}',
@@ -292,11 +292,11 @@ env:
     // Names that every object has
     [
       'run: x\nconstructor: y',
-      '2:1: constructor is not a field. Remove it; known here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, checkpoint, on_rebalance, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
+      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, checkpoint, on_rebalance, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
     ],
     [
       'run: x\n__proto__: {a: b}',
-      '2:1: __proto__ is not a field. Remove it; known here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, checkpoint, on_rebalance, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
+      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, checkpoint, on_rebalance, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
     ],
     [
       'run: x\nenv:\n  A: b\n  __proto__: c',

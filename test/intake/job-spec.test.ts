@@ -57,17 +57,17 @@ describe('checkJobSpec', () => {
     ],
     [
       { ...MINIMAL, resources: { gpus: { min: 4, max: 2 } } },
-      'resources.gpus has its bounds the wrong way round. Correct the input of the workflow.',
+      'resources.gpus has its bounds in the wrong order. Correct the input of the workflow.',
     ],
     [
       { ...MINIMAL, backends: [{ backend: 'local', capacityType: 'cheap' }] },
       'backends[0].capacityType must be one of spot, on-demand, reserved, but is "cheap". Correct the input of the workflow.',
     ],
-    [{ ...MINIMAL, inputs: [{ source: 'x', path: 'y' }] }, /^inputs\[0\]\.source "x" begins with none of/],
-    [{ ...MINIMAL, outputs: ['../x'] }, /^outputs\[0\] "..\/x" does not lie inside/],
+    [{ ...MINIMAL, inputs: [{ source: 'x', path: 'y' }] }, /^inputs\[0\]\.source "x" starts with none of/],
+    [{ ...MINIMAL, outputs: ['../x'] }, /^outputs\[0\] "..\/x" is not inside/],
     [
       { ...MINIMAL, secrets: ['A'], env: { A: 'x' } },
-      'secrets[0] names A, which stands under env too. Remove one of the two.',
+      'secrets[0] names A, which is also under env. Remove one of the two.',
     ],
     [
       { ...MINIMAL, secrets: ['constructor', 'constructor'] },
@@ -75,7 +75,7 @@ describe('checkJobSpec', () => {
     ],
     [
       { ...MINIMAL, resources: { gpus: { max: 0 }, accelerators: ['H100'] } },
-      'resources.gpus is 0, but an accelerator is asked for. Remove one of the two.',
+      'resources.gpus is 0, but an accelerator is requested. Remove one of the two.',
     ],
   ])('refuses %j', (value, complaint) => {
     expect(complaints(value)).toEqual([

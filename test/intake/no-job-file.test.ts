@@ -17,10 +17,10 @@ describe('a text that is no job file', () => {
       'import torch\n',
       '1:1: the file is not a mapping of fields to values. Write at least script: train.py, or run: and a command.',
     ],
-    ['run: a\nrun: b\n', '2:1: the field stands a second time. Remove one of the two.'],
+    ['run: a\nrun: b\n', '2:1: the field appears twice. Remove one of the two.'],
     ['run:\n\t- a\n', '2:1: a tab indents this line. Indent with spaces.'],
     ['run: a\n---\nrun: b\n', '2:1: a second document begins after ---. Write one file per job.'],
-    ['run: !!python/object:os.system x\n', '1:6: a tag (!...) means nothing here. Remove it.'],
+    ['run: !!python/object:os.system x\n', '1:6: tags (!...) are not supported. Remove it.'],
     [
       'run: x\nname: *n\n',
       '2:7: *n refers to nothing. Put &n before what it should repeat, or quotes around a text that begins with *.',
@@ -54,7 +54,7 @@ describe('a text that is no job file', () => {
 
   it('is refused for its size before it is looked at', () => {
     expect(complaints('x'.repeat(1_000_000))).toEqual([
-      '1:1: the file has 1000000 bytes, and a job file at most 65536. Name the job file; data belongs under inputs or into the working directory.',
+      '1:1: the file has 1000000 bytes, but a job file may have at most 65536. Name the job file; data belongs under inputs or in the working directory.',
     ])
   })
 

@@ -182,7 +182,7 @@ describe('ranges of sizes', () => {
 
   it('say which way round', () => {
     expect(refusal(() => parseSizeRange('80GB..24GB'))).toEqual({
-      message: '"80GB..24GB" has its bounds the wrong way round',
+      message: '"80GB..24GB" has its bounds in the wrong order',
       remedy: 'write 24GB..80GB',
     })
   })
@@ -191,7 +191,7 @@ describe('ranges of sizes', () => {
     expect(isRead(() => parseSizeRange(text))).toBe(false)
   })
 
-  it('match the pattern that editors use, and nothing else does, but for bounds the wrong way round', () => {
+  it('match the pattern that editors use, and nothing else does, except bounds in the wrong order', () => {
     const bound = fc.string({ unit: fc.constantFrom(...'0123456789. GMTiB'), maxLength: 5 })
     const range = fc
       .tuple(bound, fc.constantFrom('..', '+', '', ' .. '), bound)
@@ -199,7 +199,7 @@ describe('ranges of sizes', () => {
     fc.assert(
       fc.property(fc.oneof(scribble, range), (text) => {
         const isReadable = isRead(() => parseSizeRange(text))
-        const isReversed = !isReadable && /wrong way/.test(refusal(() => parseSizeRange(text)).message)
+        const isReversed = !isReadable && /wrong order/.test(refusal(() => parseSizeRange(text)).message)
         expect(new RegExp(SIZE_RANGE_PATTERN).test(text)).toBe(isReadable || isReversed)
       }),
       { numRuns: 5000 },
@@ -239,11 +239,11 @@ describe('ranges of counts', () => {
     },
   )
 
-  it('match the pattern that editors use, and nothing else does, but for bounds that are wrong', () => {
+  it('match the pattern that editors use, and nothing else does, except bounds in the wrong order', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'012.+ '), maxLength: 7 }), (text) => {
         const isReadable = isRead(() => parseCountRange(text, true))
-        const isReversed = !isReadable && /wrong way/.test(refusal(() => parseCountRange(text, true)).message)
+        const isReversed = !isReadable && /wrong order/.test(refusal(() => parseCountRange(text, true)).message)
         expect(new RegExp(COUNT_RANGE_PATTERN).test(text)).toBe(isReadable || isReversed)
       }),
       { numRuns: 5000 },

@@ -21,7 +21,13 @@ describe('what a plan leaves out, and why', () => {
   const spec = (changes: Partial<JobSpec>): Partial<PlanRequest> => ({ spec: { ...SPEC, ...changes } })
 
   it.each<[string, Offer, Partial<PlanRequest>, string, string]>([
-    ['too few GPUs', offer(), spec({ resources: { gpus: { min: 2 } } }), 'unfit', 'GPUs: has 1, wanted 2+'],
+    [
+      'too few GPUs',
+      offer(),
+      spec({ resources: { gpus: { min: 2 } } }),
+      'unfit',
+      'GPUs: has 1, requested 2+',
+    ],
     [
       'too little GPU memory',
       offer(),
@@ -41,9 +47,15 @@ describe('what a plan leaves out, and why', () => {
       offer(),
       spec({ resources: { accelerators: ['H100', 'A100'] } }),
       'unfit',
-      'accelerator: has L4, wanted H100 or A100',
+      'accelerator: has L4, requested H100 or A100',
     ],
-    ['too few cpus', offer(), spec({ resources: { cpus: { min: 16 } } }), 'unfit', 'cpus: has 8, wanted 16+'],
+    [
+      'too few cpus',
+      offer(),
+      spec({ resources: { cpus: { min: 16 } } }),
+      'unfit',
+      'cpus: has 8, requested 16+',
+    ],
     [
       'another backend',
       offer(),
@@ -154,7 +166,7 @@ describe('what a plan leaves out, and why', () => {
   it('asks for one GPU where only its memory was asked for', () => {
     const bare = offer({ shape: { cpus: 8, memoryGiB: 32, gpus: 0 } })
     expect(rejection(bare, spec({ resources: { gpuMemoryGiB: { max: 80 } } }))).toMatchObject({
-      reason: 'GPUs: has 0, wanted 1+',
+      reason: 'GPUs: has 0, requested 1+',
     })
   })
 
@@ -167,9 +179,9 @@ describe('what a plan leaves out, and why', () => {
     expect(outlook(plan([unfit, noQuota], needy))).toBe('quota')
     expect(outlook(plan([unfit], needy))).toBe('never')
     expect(outlook(plan([]))).toBe('never')
-    expect(outlook(plan([], { silentBackends: [{ backend: 'here', reason: 'no worker is running for it' }] }))).toBe(
-      'wait',
-    )
+    expect(
+      outlook(plan([], { silentBackends: [{ backend: 'here', reason: 'no worker is running for it' }] })),
+    ).toBe('wait')
   })
 
   it('says each reason once, with the offers it is about', () => {

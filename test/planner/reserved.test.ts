@@ -72,7 +72,7 @@ describe('what is reserved', () => {
     expect(chosen({})).toBe('cheap')
     expect(chosen({ resources: { gpus: { min: 1 } } })).toBe('block')
     expect(chosen({ backends: [{ backend: 'here', capacityType: 'reserved' }] })).toBe('block')
-    expect(plan([withGpus]).rejections[0]?.reason).toContain('`backends: [here:reserved]` takes it')
+    expect(plan([withGpus]).rejections[0]?.reason).toContain('`backends: [here:reserved]` overrides this')
   })
 
   it('says that it is paid for either way, and how much of it is free', () => {
@@ -102,7 +102,7 @@ describe('what is reserved', () => {
 
   it('counts against a budget what is billed', () => {
     const request = { remainingMicroUsd: microUsd(0.05) }
-    expect(plan([HELD], request).rejections[0]!.reason).toContain('of the budget buys 36s of it')
+    expect(plan([HELD], request).rejections[0]!.reason).toContain('only pays for 36s')
     expect(plan([BLOCK], request).placements).toHaveLength(1)
   })
 

@@ -97,7 +97,9 @@ describe('a store in another Region', () => {
     const unknown = { ...spec, checkpoint: { everyMs: HOUR_MS } }
     const [best] = plan([far()], { spec: unknown }).placements
     expect(best!.transferMicroUsd).toBe(0)
-    expect(best!.reasons.join('; ')).toContain('costs $0.02 per GB, not included because their size is unknown')
+    expect(best!.reasons.join('; ')).toContain(
+      'costs $0.02 per GB, not included because their size is unknown',
+    )
   })
 
   it('takes its share of the budget before the machine gets the rest', () => {
@@ -134,7 +136,7 @@ describe('a store in another Region', () => {
       reason: expect.stringContaining('after $1.00 for moving its data,'),
     })
     expect(rejection(far(), { spec, remainingMicroUsd: microUsd(2.5), isFirst: true })).toMatchObject({
-      reason: expect.stringContaining('and $1.00 for moving its data; the budget is $2.50'),
+      reason: expect.stringContaining('and $1.00 for moving its data, cost $3.03; the budget is $2.50'),
     })
   })
 })

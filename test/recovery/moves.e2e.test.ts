@@ -31,7 +31,7 @@ function recommend(jobId: string): void {
 const hasSteps = (jobId: string, steps: number) =>
   d.see(jobId, ({ attempts }) => (attempts.at(-1)?.progress?.step ?? 0) >= steps)
 
-describe('a rebalance recommendation', () => {
+describe('rebalance recommendation', () => {
   it.concurrent('moves a job that says so, with a checkpoint first', async () => {
     const id = await d.submit({ id: 'job-moves', onRebalance: 'move' }, { every: NEVER })
     await hasSteps(id, 20)

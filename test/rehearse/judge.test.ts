@@ -102,13 +102,13 @@ describe('the judgement of a rehearsal', () => {
   it('fails a program that begins at the beginning in spite of its checkpoint', () => {
     const report = judged([FIRST, { ...SECOND, steps: steps(1, 30) }])
     expect(report.survives).toBe(false)
-    expect(report.summary).toMatch(/given the checkpoint of step 20 and began at step 1/)
+    expect(report.summary).toMatch(/given the checkpoint of step 20 but began at step 1/)
     expect(report.changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
   })
 
   it('fails a program that was given no checkpoint although it had saved a complete one', () => {
     const report = judged([FIRST, { ...SECOND, restores: [], steps: steps(1, 30) }])
-    expect(report.summary).toMatch(/from the beginning although it had saved/)
+    expect(report.summary).toMatch(/started over although it had saved/)
   })
 
   it('fails a loss that is not what it was', () => {
@@ -275,7 +275,7 @@ describe('the judgement of a rehearsal', () => {
     ]
     const report = judged([FIRST, { ...SECOND, restores: older, steps: steps(11, 45) }])
     expect(report.survives).toBe(true)
-    expect(outcomes(report)['Goes on']).toBe('warning')
+    expect(outcomes(report)['Resumes']).toBe('warning')
   })
 
   it('names the directory in which a program saves that is looked for elsewhere', () => {
@@ -312,7 +312,7 @@ describe('the judgement of a rehearsal', () => {
     const struck = attempt(2, { restores: [failed], strike: KILL })
     const report = judged([FIRST, struck, attempt(3)])
     expect(report.survives).toBe(false)
-    expect(report.summary).toMatch(/fails on the checkpoint that it is given: the folder is not empty\.$/)
+    expect(report.summary).toMatch(/fails on its checkpoint: the folder is not empty\.$/)
     expect(report.changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
   })
 

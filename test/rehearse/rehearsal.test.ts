@@ -69,7 +69,7 @@ it('finds that a program does not survive which loads a part of its state', asyn
 
 it('finds that a program does not survive which fails on its checkpoint', async () => {
   const { survives, checks, changes } = await rehearsed('refuses', 3)
-  expect(checks.find(({ name }) => name === 'Goes on')).toMatchObject({
+  expect(checks.find(({ name }) => name === 'Resumes')).toMatchObject({
     outcome: 'bad',
     text: expect.stringMatching(/program fails/),
   })

@@ -95,7 +95,9 @@ describe('the desk of grants', () => {
     for (let second = 0; second < 60; second++, nowMs += SECOND_MS)
       await expect(desk.grant(GRANTEE)).rejects.toMatchObject({ class: 'transient', message: AWAY.message })
     expect(wishes.length - 1).toBe(6)
-    expect(said).toEqual(['machines get no new credentials for the store; they continue with their current ones'])
+    expect(said).toEqual([
+      'machines get no new credentials for the store; they continue with their current ones',
+    ])
     answer = lasting(HOUR_MS)
     nowMs += 10 * SECOND_MS
     await desk.grant(GRANTEE)

@@ -90,7 +90,10 @@ describe('offers through workers', () => {
     async (message) => {
       const { client } = clientThat(() => Promise.reject(new Error('failed', { cause: new Error(message) })))
       await expect(offersThroughWorkers(client, () => 0)('here', {})).rejects.toMatchObject({
-        failure: { class: 'capacity', message: 'no worker is running for it (start one: crucible worker here)' },
+        failure: {
+          class: 'capacity',
+          message: 'no worker is running for it (start one: crucible worker here)',
+        },
       })
     },
   )

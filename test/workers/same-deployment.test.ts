@@ -28,7 +28,7 @@ const stampOf = (deployment: string): unknown[] =>
 describe('a worker', () => {
   it('refuses to start with the server of one deployment and the store of another', async () => {
     await expect(checkSameDeployment(serverOf('dep-other'), AT)).rejects.toThrow(
-      /here:7233 belongs to deployment dep-other, the store file:\/\/\/mine to dep-mine/,
+      /here:7233 belongs to deployment dep-other, but the store file:\/\/\/mine to dep-mine/,
     )
     await expect(checkSameDeployment(serverOf('dep-mine'), AT)).resolves.toBeUndefined()
   })

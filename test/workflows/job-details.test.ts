@@ -82,7 +82,7 @@ describe("a job's page in the Temporal UI", () => {
     expect(lines.filter((line) => /^\d+\. /.test(line))).toEqual([
       '1. **interrupted** on scripted spot v100, 1m 30s, `$0.01`, 5 steps lost: The machine was interrupted.',
       '2. **stopped** on scripted spot v100, 1m 30s, `$0.01`: migrated',
-      '3. **succeeded** on scripted spot v100, asked for on-demand, 1m 30s, `$0.01`',
+      '3. **succeeded** on scripted spot v100, requested on-demand, 1m 30s, `$0.01`',
       '4. **in progress** on scripted spot',
     ])
     expect(lines.join('\n')).not.toContain('|')

@@ -111,7 +111,7 @@ describe('a store that refuses writes for a while', () => {
       jest.spyOn(context, 'store', 'get').mockReturnValue(deployment.store)
       await putRecord(deployment.store, 'job-test', SUBMITTED)
       const fromMs = Date.now()
-      expect(await retryNow(context, 'job-test')).toMatchObject({ message: 'Trying again now: plan.' })
+      expect(await retryNow(context, 'job-test')).toMatchObject({ message: 'Retrying now: plan.' })
       expect(await job.result()).toMatchObject({ state: 'succeeded' })
       expect(Date.now() - fromMs).toBeLessThan(10_000)
     }),

@@ -19,7 +19,7 @@ export function checkClock(aheadMs: number): Problem[] {
     {
       severity: 'warning',
       message: `the clock of this machine is ${formatDuration(Math.round(Math.abs(aheadMs) / SECOND_MS) * SECOND_MS)} ${way} that of AWS`,
-      remedy: 'Set it, and keep it set: timedatectl set-ntp true.',
+      remedy: 'Enable NTP: timedatectl set-ntp true.',
     },
   ]
 }
@@ -72,7 +72,7 @@ function outOfReach(
   const where = wanted.length === 0 ? 'in no zone' : `only in ${wanted.join(', ')}, where no subnet is`
   return {
     severity: isAll ? 'error' : 'warning',
-    message: `${names.slice(0, NAMED_MAX).join(', ')}${more}: to be had ${where}`,
+    message: `${names.slice(0, NAMED_MAX).join(', ')}${more}: available ${where}`,
     remedy: 'Add subnets of those zones to CRUCIBLE_EC2_SUBNETS, or default ones to the network.',
   }
 }

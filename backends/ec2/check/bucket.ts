@@ -29,7 +29,7 @@ function far({ config }: Host, bucket: Bucket, region: string): Problem[] {
       {
         severity: 'warning',
         message: `the bucket ${bucket.name} is in ${region}, the machines are in ${config.regions.join(', ')}: traffic between them is slow and costs`,
-        remedy: `Use a bucket in ${config.regions[0]}${isTold ? '' : `; until then say where this one is in CRUCIBLE_STORE: ${url}`}.`,
+        remedy: `Use a bucket in ${config.regions[0]}${isTold ? '' : `; until then set CRUCIBLE_STORE to ${url}`}.`,
       },
     ]
   if (isTold) return []
@@ -60,7 +60,7 @@ async function checkPutIfAbsent(
   return [
     {
       severity: 'error',
-      message: `the bucket ${bucket.name} does not keep "put if absent": of two writers of one key not exactly the second was told`,
+      message: `the bucket ${bucket.name} does not honour conditional writes (If-None-Match): two writers both created the same key`,
       remedy: 'Use a store that honours If-None-Match on PUT, as S3 does.',
       failure: 'invalid',
     },

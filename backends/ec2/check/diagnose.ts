@@ -43,5 +43,5 @@ async function findProfile(host: Host, signal: AbortSignal): Promise<string | un
 }
 
 function unknown(id: string): string {
-  return `Network and profile look right: check that the image has a running SSM agent (CRUCIBLE_EC2_IMAGE), and what it says: aws ec2 get-console-output --instance-id ${id} --latest --output text`
+  return `Network and profile look right: check that the image has a running SSM agent (CRUCIBLE_EC2_IMAGE), and read its output: aws ec2 get-console-output --instance-id ${id} --latest --output text`
 }

@@ -107,7 +107,7 @@ async function checkPermissions(
       host.api.account.deniedActions(principal, wish, signal),
     )
     const denied = new Set((await Promise.all(asked)).flat())
-    return [...denied].map((action) => denial(`${arn} may not do ${action}`, action))
+    return [...denied].map((action) => denial(`${arn} lacks permission for ${action}`, action))
   } catch (error) {
     const { message } = ec2Error(error).failure
     return [
@@ -166,7 +166,7 @@ async function checkProfile(host: Host, signal: AbortSignal): Promise<Problem[]>
   return [
     {
       severity: 'warning',
-      message: `the role ${found.roleName} of the machines has no policy that looks like one for the SSM agent`,
+      message: `the role ${found.roleName} of the machines seems to have no policy for the SSM agent`,
       remedy: `Run: aws iam attach-role-policy --role-name ${found.roleName} --policy-arn arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore`,
     },
   ]

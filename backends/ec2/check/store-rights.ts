@@ -59,7 +59,7 @@ function excessive(role: string, allowed: string[]): Problem {
 function lacking(role: string, denied: string[]): Problem {
   return {
     severity: 'error',
-    message: `the role ${role} of the machines may not use the store (${inWords(denied)}), and CRUCIBLE_EC2_GRANTS is "no"`,
+    message: `the role ${role} of the machines lacks permissions for the store (${inWords(denied)}), and CRUCIBLE_EC2_GRANTS is "no"`,
     remedy: 'Remove the setting CRUCIBLE_EC2_GRANTS, so that machines get credentials from their worker.',
     failure: 'auth',
   }

@@ -118,7 +118,7 @@ async function sendAgain(host: Host, { request, signal }: Sending): Promise<Flee
   try {
     return await buy(host, request, signal)
   } catch (error) {
-    if (isTemplateMissing(error)) throw transient('the launch template just made is not known everywhere yet')
+    if (isTemplateMissing(error)) throw transient('the new launch template is not yet visible everywhere')
     return classifySendError(host, error)
   }
 }
@@ -156,7 +156,7 @@ async function adopt(host: Host, order: Order, signal: AbortSignal): Promise<Fle
   const found = await host.api.machines.byTag({ name: TAGS.attempt, value: order.attemptId }, signal)
   if (found.length > 0) return { machines: found.map(({ id }) => ({ id })), errors: [] }
   throw invalid(
-    'the token of this order was used for another request, of which there is no machine',
+    'the token of this order was used for another request, which has no machine',
     'Report this: an order must never change once it was sent.',
   )
 }

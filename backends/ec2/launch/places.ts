@@ -72,7 +72,7 @@ function whyNoSubnets({ subnets, region }: Ec2Config): [string, string] {
   return subnets === 'default'
     ? [
         `${region} has no default subnet`,
-        'Set CRUCIBLE_EC2_SUBNETS to subnets of yours, or run: aws ec2 create-default-vpc',
+        'Set CRUCIBLE_EC2_SUBNETS to your subnets, or run: aws ec2 create-default-vpc',
       ]
     : [
         `none of the subnets ${subnets.join(', ')} is in ${region}`,

@@ -45,7 +45,7 @@ function verdictOn(
     return { class: 'capacity', message: `The reservation ${id} is ${state}: it cannot be used yet.${when}` }
   }
   if (free <= 0)
-    return { class: 'capacity', message: `All ${total} places of the reservation ${id} are taken.` }
+    return { class: 'capacity', message: `All ${total} places of the reservation ${id} are in use.` }
   const isYoung = reservation.isBlock && nowMs - startsAtMs < SETTLES_MS
   const words = `The reservation ${id} gave none of its ${free} free places`
   return isYoung

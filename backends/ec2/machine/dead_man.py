@@ -1,4 +1,4 @@
-"""Powers the machine off when its time is over, whoever else still lives.
+"""Powers the machine off when its time is over, whatever other processes still run.
 
 Until a runner has begun that is the time within which it may begin. From then on it is the end of its lease and what is kept
 for saving and powering off, or the hard stop where that comes first: in that all is kept already. The runner notes both in

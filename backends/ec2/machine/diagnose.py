@@ -36,7 +36,7 @@ def system():
 
 
 def said(command):
-    """What a program prints; None where there is no such program."""
+    """Output of a program; None if the program does not exist."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
     except FileNotFoundError:

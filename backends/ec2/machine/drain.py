@@ -1,4 +1,4 @@
-"""Tells the runner of one attempt on this machine to drain: what the store was to tell it, put beside it, and a signal.
+"""Tells the runner of one attempt on this machine to drain: writes the order from the store locally, and sends a signal.
 
 Sent through the provider's agent with `SPEC` in front. Telling it again, or when it has ended, changes nothing.
 """
@@ -26,7 +26,7 @@ def main(spec):
         return 0
     path = os.path.join(os.environ.get("STATE_DIRECTORY") or "/var/lib/crucible", spec["attemptId"], "drain.json")
     if seq_at(path) >= spec["drain"].get("seq", 1):
-        print("the runner was told already")
+        print("the runner already has the order")
         return 0
     with open(path + ".part", "w") as file:
         json.dump(spec["drain"], file)

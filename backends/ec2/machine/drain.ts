@@ -26,5 +26,5 @@ export async function drain(
     goodForMs: TOLD_JUST_NOW_MS,
   }
   const { exitCode, stderr } = await runOnMachine(host, command, signal)
-  if (exitCode !== 0) throw transient(`the runner of ${id} was not told to drain: ${stderr.trim()}`)
+  if (exitCode !== 0) throw transient(`the runner of ${id} did not get the order to drain: ${stderr.trim()}`)
 }

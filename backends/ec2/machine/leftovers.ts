@@ -39,7 +39,7 @@ function ofTemplate(host: Host, template: Template, machines: Machine[]): OwnedR
     handle: { backend: 'ec2', kind: 'template', id },
     owner: ownerOf(tags),
     createdAtMs,
-    description: `launch template ${name}, made ${formatInstant(createdAtMs)}`,
+    description: `launch template ${name}, created ${formatInstant(createdAtMs)}`,
     place: host.config.region,
     costMicroUsdPerDay: 0,
     use: useOf(host, template, machines),

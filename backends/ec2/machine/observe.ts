@@ -102,7 +102,7 @@ export async function list(
       handle: { backend: 'ec2', kind: 'volume', id },
       owner: ownerOf(tags),
       createdAtMs,
-      description: `volume of ${sizeGiB} GiB that no machine uses, made ${formatInstant(createdAtMs)}`,
+      description: `unused volume of ${sizeGiB} GiB, created ${formatInstant(createdAtMs)}`,
       place: zone,
       costMicroUsdPerDay: spendOver(DAY_MS, diskPrice(sizeGiB, diskUsdPerGiBMonth)),
     })),

@@ -125,7 +125,7 @@ def write(path, body, mode):
 
 
 def public_number(path):
-    """Half of a secret shared with whoever asks: what stands in the log of commands opens nothing."""
+    """Half of a secret shared with the caller: the log of commands alone opens nothing."""
     if not os.path.exists(path):
         write(path, b"%x" % secrets.randbits(512), 0o600)
     return "%x" % pow(2, secret_number(path), PRIME)

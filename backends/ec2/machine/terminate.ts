@@ -77,7 +77,7 @@ function assertOurs({ deps }: Host, what: string, tags: Record<string, string>):
   const { deployment } = ownerOf(tags)
   if (deps.deployment === undefined || deployment === deps.deployment) return
   throw invalid(
-    `${what} belongs to ${deployment === '' ? 'nobody that we know' : `deployment ${deployment}`}`,
+    `${what} belongs to ${deployment === '' ? 'no known deployment' : `deployment ${deployment}`}`,
     'End it by hand if you are sure that it is yours.',
   )
 }

@@ -38,7 +38,7 @@ export async function prices(
       ? await historyOf(host, pool).get(signal)
       : { value: await host.api.market.spotPriceHistory(pool, signal), readAtMs: host.deps.clock() }
   const before = value.filter(({ atMs }) => atMs <= fromAtMs).at(-1)
-  if (before === undefined) throw transient(`EC2 tells no spot price of ${type} in ${place} for then`)
+  if (before === undefined) throw transient(`EC2 reports no spot price of ${type} in ${place} for that time`)
   const beside = Number(data?.['beside'] ?? 0)
   const later = value.filter(({ atMs }) => atMs > fromAtMs)
   return {

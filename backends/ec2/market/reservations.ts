@@ -99,7 +99,7 @@ export async function checkReservations(host: Host, signal: AbortSignal): Promis
     {
       severity: 'warning',
       message: `${region} has no capacity reservation ${missing.join(', ')} for this account, or no longer`,
-      remedy: 'Name reservations that there are in CRUCIBLE_EC2_RESERVATIONS, or write all.',
+      remedy: 'Set CRUCIBLE_EC2_RESERVATIONS to existing reservations, or to all.',
     },
   ]
 }

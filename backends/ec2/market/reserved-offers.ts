@@ -83,7 +83,7 @@ function availabilityOf(
     const when = startsAtMs === undefined ? '' : `, from ${formatInstant(startsAtMs)}`
     return unavailable(`the reservation ${id} is ${state}: it cannot be used yet${when}`)
   }
-  if (free <= 0) return unavailable(`all ${total} places of the reservation ${id} are taken`)
+  if (free <= 0) return unavailable(`all ${total} places of the reservation ${id} are in use`)
   const pool = {
     backend: 'ec2',
     capacityType: 'reserved' as const,

@@ -21,7 +21,7 @@ export function whyUnusable(type: MachineType, settings: Settings): string | und
     return 'its chips are no GPUs of NVIDIA: the image has no driver for them'
   const foreign = gpus.find(({ manufacturer }) => !/^nvidia$/i.test(manufacturer))
   if (foreign !== undefined)
-    return `its GPUs are made by ${foreign.manufacturer}: the image has a driver for those of NVIDIA only`
+    return `its GPUs are from ${foreign.manufacturer}, but the image only has an NVIDIA driver`
   return whyNotDriven(type, settings) ?? whyNotNamed(type, settings)
 }
 
@@ -49,7 +49,7 @@ function whyNotNamed(
     return `it is bare metal, which takes up to half an hour to start: set CRUCIBLE_EC2_REGISTER_WITHIN to 30m or more`
   const isArm = !architectures.includes('x86_64') && architectures.includes('arm64')
   if (isArm && types.every((pattern) => TYPES_DEFAULT.includes(pattern)))
-    return `it has an ARM processor, for which programs and images must be made: name ${name} in CRUCIBLE_EC2_TYPES`
+    return `it has an ARM processor, which needs ARM programs and images: to use it, add ${name} to CRUCIBLE_EC2_TYPES`
   return undefined
 }
 

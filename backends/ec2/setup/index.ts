@@ -144,7 +144,7 @@ async function survey(place: Place): Promise<Survey> {
 
 function remarksOf(network: Place['site']['choices']['network'], hasDefault: boolean): string[] {
   return [
-    'None of this costs anything by itself: you pay for machines, with their disks and addresses, while jobs run, and for what the bucket keeps (about $0.023 a GB and month).',
+    'None of this has a standing charge: you pay for machines, with their disks and addresses, while jobs run, and for data in the bucket (about $0.023 per GB and month).',
     'Launch templates are not part of it: workers make one for each image, disk and network they use.',
     ...('vpcId' in network
       ? [`Machines go into the default network ${network.vpcId}.`]

@@ -113,7 +113,7 @@ async function obstaclesTo(site: Site): Promise<Obstacle[]> {
     {
       message: `${ids.length} of its machines are still there: ${which}${ids.length > 5 ? ', ...' : ''}`,
       remedy:
-        'Cancel their jobs (`crucible list`, `crucible cancel JOB`), or end what nobody owns (`crucible gc`).',
+        'Cancel their jobs (`crucible list`, `crucible cancel JOB`), or remove orphaned resources (`crucible gc`).',
     },
   ]
 }

@@ -2,7 +2,7 @@
 
 scan.py        what the directory holds
 names.py       what names tell: generations, pieces, records, unfinished files
-pointers.py    small texts that name a checkpoint beside them
+pointers.py    small texts that name a checkpoint next to them
 records.py     files that only grow
 generations.py which files were written together, and when the next save began
 pace.py        how far apart saves are, in time and in steps, by all attempts

@@ -41,7 +41,7 @@ class Evidence(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The outcome of a look: evidence, or why there is none yet."""
+    """The outcome of a check: evidence, or why it is still missing."""
 
     evidence: Optional[Evidence]
     hindrance: str = ""
@@ -49,7 +49,7 @@ class Standing(NamedTuple):
 
 
 class Circumstances(NamedTuple):
-    """What is known at a look beside the files."""
+    """What is known at a check in addition to the files."""
 
     now_ms: int
     """Monotonic; the end of the workload once that has ended."""
@@ -61,7 +61,7 @@ class Circumstances(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What the contents of a generation tell; each text is a clause for people, None where nothing is told."""
+    """Findings from the contents of a generation; each text is a clause for people, or None."""
 
     proof: Optional[str]
     """What proves its files whole."""

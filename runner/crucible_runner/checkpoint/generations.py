@@ -45,7 +45,7 @@ def shape_of(sizes: Dict[str, int]) -> Shape:
 
 
 def unfinished_member(files: Dict[str, FileStamp]) -> Optional[str]:
-    """Words about numbered folders or files, such as `50/`, of which the one written last lacks what those before it have."""
+    """Words about numbered folders or files, such as `50/`, whose newest one lacks files of the earlier ones."""
     parts: Dict[tuple, Dict[str, str]] = {}
     written_ns: Dict[tuple, int] = {}
     for path, stamp in files.items():

@@ -61,7 +61,7 @@ class LastSave:
         self._checkpoints.hurry()
 
     def is_over(self) -> bool:
-        """Whether the save has come, or the time for it has passed, or nobody waits for one."""
+        """Whether the save has come, or the time for it has passed, or nothing waits for one."""
         if self._until_ms is None or self._clock.mono_ms() >= self._until_ms:
             return True
         current = self._looks.saves.current

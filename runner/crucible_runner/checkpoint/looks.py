@@ -228,7 +228,7 @@ class Looks:
 
     def _open_file(self, selection: Selection) -> Optional[str]:
         """Words about a file of the checkpoint that a process has open for writing. A file that is only appended to, or stays
-        open while all else is quiet, is a record from now on."""
+        open while all other files are quiet, is a record from now on."""
         open_files = open_for_writing(self._pids())
         now_ms = self._clock.mono_ms()
         found = None

@@ -21,7 +21,7 @@ class Taken(Exception):
 
 
 def entry_of(path: str, file: FileUp, stamp: FileStamp) -> dict:
-    """What the manifest tells of a file, once it is up."""
+    """What the manifest says about an uploaded file."""
     return {
         "path": path,
         "sizeBytes": file.size,
@@ -69,7 +69,7 @@ def is_taken(store: Store, key: str) -> bool:
 
 
 def put_manifest(store: Store, key: str, body: bytes) -> None:
-    """Puts the manifest. One that is there already is as good when it tells of the very same files: it is this one, put by a try
+    """Puts the manifest. An existing one is as good when it lists exactly the same files: it is this one, put by a try
     whose answer was lost, or that of an earlier start. Raises `Taken` when it does not."""
     if store.put_if_absent(key, body):
         return

@@ -85,7 +85,7 @@ def is_record(path: str) -> bool:
 
 
 def is_possible_state(path: str) -> bool:
-    """Whether a record may be all that a program goes on from, where it saves nothing else."""
+    """Whether a record may be the only thing that a program resumes from."""
     return _STATE.fullmatch(path.rpartition("/")[2]) is not None
 
 
@@ -123,7 +123,7 @@ def template(path: str) -> str:
 
 
 class Member(NamedTuple):
-    """One of numbered things without a word, such as `50/`, or `model_50.pt` beside `optimizer_50.pt`."""
+    """One of numbered things without a word, such as `50/`, or `model_50.pt` next to `optimizer_50.pt`."""
 
     folder: str
     number: str

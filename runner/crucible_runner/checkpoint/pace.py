@@ -5,7 +5,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 
 class Past(NamedTuple):
-    """What the store tells of the saves of earlier attempts, as manifests."""
+    """Saves of earlier attempts, from their manifests in the store."""
 
     complete: Sequence[dict] = ()
     """Of the newest complete checkpoints, newest first."""
@@ -22,7 +22,7 @@ class Pace(NamedTuple):
     """The usual number of steps between two saves, of whichever attempts: enough where each attempt saved only once."""
 
     def usual_ms(self, ms_per_step: Optional[float]) -> Optional[int]:
-        """The usual time between two saves, for a program that takes so long for a step."""
+        """The usual time between two saves, for a program with this step time."""
         if self.interval_ms is not None:
             return self.interval_ms
         if self.interval_steps is None or ms_per_step is None:

@@ -1,4 +1,4 @@
-"""Small text files that name a checkpoint beside them: `latest`, `last_checkpoint`, TensorFlow's `checkpoint`."""
+"""Small text files that name a checkpoint next to them: `latest`, `last_checkpoint`, TensorFlow's `checkpoint`."""
 
 import os
 import posixpath

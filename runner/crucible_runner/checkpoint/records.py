@@ -73,7 +73,7 @@ class Records:
             self._learned.add(template(path))
 
     def _is_beside_another(self, files: Dict[str, FileStamp], path: str, is_text: IsText) -> bool:
-        """A text with nothing bigger or binary beside it is the program's state."""
+        """A text without a bigger or binary file next to it is the program's state."""
         others = [each for each in files if each != path and not self(each)]
         return any(files[each].size >= 2 * files[path].size or not is_text(each) for each in others)
 

@@ -1,4 +1,4 @@
-"""Brings the newest good checkpoint of the job to this machine, and the one before it when a program cannot go on from that."""
+"""Downloads the newest good checkpoint of the job, and the previous one when a program cannot resume from it."""
 
 import os
 import posixpath
@@ -50,9 +50,9 @@ class Found(NamedTuple):
 
     restored: Optional[Restored]
     own_steps: List[int]
-    """Steps of which this very attempt has a checkpoint there already: a runner before this one has put it."""
+    """Steps with a checkpoint of this attempt in the store, written by an earlier runner."""
     begun_steps: Sequence[int] = ()
-    """Steps of which it has files there, but no manifest, as far as can be known: the request that puts it may be under way."""
+    """Steps with files in the store, but no manifest yet: the request that writes it may be in progress."""
     past: Past = Past()
     newest: Optional[CheckpointId] = None
     """The highest that is there, whatever it counts as."""
@@ -122,7 +122,7 @@ class Restorer:
         note: Callable[[Candidate, str], None] = lambda candidate, why: None,
         user: Optional[int] = None,
     ) -> Found:
-        """Puts the best checkpoint into `directory` that was not `tried` on this machine before; `note` is told before it is
+        """Puts the best checkpoint into `directory` that was not `tried` on this machine before; `note` is called before it is
         read. Raises `GaveUp` when the store does not answer in time and `OSError` when the machine's disk does not take it."""
         tried = tried or set()
         self._user = user
@@ -241,7 +241,7 @@ class Restorer:
 
 def _set_times(directory: str, entries: Sequence[dict]) -> None:
     """Gives files and folders the times and the order that they had: programs look for the one that was written last, by the
-    time of its content or of its entry, which nobody can set and so is a matter of order."""
+    time of its content or of its entry, which programs cannot set, so it proves the order."""
     times: Dict[str, int] = {}
     for entry in entries:
         path, at_ms = entry["path"], entry.get("modifiedAtMs")

@@ -69,7 +69,7 @@ class Selection(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _expression(glob: str) -> Pattern[str]:
-    """`*` and `?` within a name, `**` for any number of folders; what matches a folder matches all that is in it."""
+    """`*` and `?` within a name, `**` for any number of folders; a match of a folder includes its content."""
     parts = []
     for token in re.findall(r"\*\*/?|\*|\?|\[[^\]]+\]|.", glob.strip("/"), re.DOTALL):
         if token.startswith("**"):

@@ -202,7 +202,7 @@ class Checkpoints:
         return Candidate(seen, CheckpointId(step, self._settings.attempt), is_known, evidence)
 
     def _of_same_step(self, seen: Seen) -> Optional[Uploaded]:
-        """What was uploaded last, if the program had told the same step then: steps are told in print, a moment early or late.
+        """What was uploaded last, if the program had reported the same step then: steps are printed a moment early or late.
         What is newer takes its place."""
         last = self.uploads[-1] if self.uploads else None
         is_named = seen.is_declared or (seen.selection.step is not None and not self._is_slot(seen))

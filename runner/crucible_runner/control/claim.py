@@ -18,7 +18,7 @@ class ClaimedElsewhere(Exception):
 
 
 def machine_id(path: str) -> str:
-    """What the provider calls this machine, as the backend has written it down; else a name made at the first start."""
+    """The provider's id of this machine, written by the backend; otherwise a name made at the first start."""
     try:
         with open(path, encoding="ascii") as file:
             told = file.read().strip()

@@ -55,7 +55,7 @@ class Limits:
         return True
 
     def hard_stop(self, mono_ms: int, wall_ms: int) -> Optional[HardStop]:
-        """The earliest end, or None without any. The wall clock is asked each time, for it may be set meanwhile."""
+        """The earliest end, or None without any. The wall clock is read each time, because it may be set meanwhile."""
         deadline_at_ms, budget = self.document["deadlineAtMs"], self.document["budget"]
         stops = []
         if deadline_at_ms is not None:

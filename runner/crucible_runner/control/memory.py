@@ -55,7 +55,7 @@ class Memory:
     def save(
         self, lease_until_ms: int, hard_stop_ms: Optional[int] = None, spent: Optional[Spent] = None
     ) -> None:
-        """The hard stop is for whoever ends the machine when no runner can any more. Raises `OSError`."""
+        """The hard stop is for the process that ends the machine when the runner cannot. Raises `OSError`."""
         self.lease_until_ms = lease_until_ms
         self.spent = spent
         told = {

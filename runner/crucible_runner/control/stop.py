@@ -1,4 +1,4 @@
-"""Whether the attempt must stop, why, and until when. Pure but for its lock: clocks are arguments."""
+"""Whether the attempt must stop, why, and by what time. Pure but for its lock: clocks are arguments."""
 
 import threading
 from typing import Callable, List, NamedTuple, Optional, Tuple
@@ -52,7 +52,7 @@ class Stop:
         self._drain: Optional[Drain] = None
         self._is_signalled = False
         self.no_notice_at_ms: Optional[int] = None
-        """Wall clock of the last look for the provider's notice that found none; None where nobody looks."""
+        """Wall clock of the last look for the provider's notice that found none; None without a notice source."""
         self.asked_here: Callable[[], Optional[Tuple[str, int]]] = lambda: None
         """Reason and window of an order to drain that lies on this machine itself: what a signal is about, if there is one."""
 
@@ -68,7 +68,7 @@ class Stop:
             self._asked = (self._asked[0], min(self._asked[1], end_ms))
 
     def on_unknown_document(self) -> None:
-        """`drain.json` is there, and nobody can read it."""
+        """`drain.json` exists, but is unreadable."""
         self.on_document("superseded", self._drain_ms)
 
     def on_notice(self, terminate_at_ms: int) -> None:

@@ -116,7 +116,7 @@ class Watch:
             self._stop.on_document(drain["reason"], drain["windowMs"])
         except DocumentError as error:
             # Whatever it says, somebody wants this machine to stop; reasons of a later version are among it.
-            self._complain("drain.json cannot be understood, stopping all the same: %s" % error)
+            self._complain("drain.json is unreadable, stopping anyway: %s" % error)
             self._stop.on_unknown_document()
         self._read_shorter_drain()
 

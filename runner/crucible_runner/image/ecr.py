@@ -1,4 +1,4 @@
-"""The login to Amazon's own registry (ECR): a token for some hours, which whoever may read there asks for."""
+"""The login to Amazon's own registry (ECR): a token for some hours, for callers with read permission."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ class Login(NamedTuple):
 
 
 class Refused(Exception):
-    """Whoever asked may not have a token; the text says why."""
+    """The caller lacks permission for a token; the text says why."""
 
 
 def region_of(registry: str) -> Optional[str]:

@@ -37,7 +37,7 @@ class Origin(ABC):
     name: str
     """As people wrote it."""
     cache_name: str
-    """Tells it from everything else that is ever kept."""
+    """Distinguishes it from everything that is stored."""
 
     @abstractmethod
     def open(self, headers: Dict[str, str], timeout: float) -> http.client.HTTPResponse:

@@ -1,5 +1,5 @@
 """Inputs that were downloaded before, kept for all machines of this user. Never the cause of a failure: when anything is
-wrong with it, the input is simply downloaded."""
+wrong with it, the input is downloaded."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def default_folder(environment) -> Optional[str]:
 
 
 class InputCache:
-    """Two files for each input: its content, and beside it what the server said. Content is checked whenever it is used."""
+    """Two files for each input: its content, and the server's answer. Content is checked whenever it is used."""
 
     def __init__(self, folder: Optional[str], bytes_max: int = _BYTES_MAX) -> None:
         self._folder = folder

@@ -33,7 +33,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class Bucket:
-    """A bucket as it is reached: in the region that was told, or the one that it turns out to be in."""
+    """A bucket with its access: in the given region, or in its actual one."""
 
     def __init__(self, name: str, access: Access, clock: Clock) -> None:
         self.name = name

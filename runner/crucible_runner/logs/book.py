@@ -30,7 +30,7 @@ class Chunk(NamedTuple):
     size: int
     path: Optional[str]
     body: bytes = b""
-    """Where there is no file."""
+    """Without a file."""
     lost: int = 0
     """How many lines this chunk stands for without having them."""
 

@@ -73,7 +73,7 @@ class LineSplitter:
         return lines + self.tick(now_ms)
 
     def tick(self, now_ms: int) -> List[bytes]:
-        """The newest writing of a bar, when it has been rewritten for so long without becoming a line."""
+        """The newest writing of a bar, when it has been rewritten for this long without becoming a line."""
         if not self.is_waiting or now_ms - self._rewritten_since_ms < REWRITE_MS:
             return []
         lines: List[bytes] = []

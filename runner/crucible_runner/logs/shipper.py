@@ -37,7 +37,7 @@ class Shipper:
         self._thread.start()
 
     def finish(self, is_over: Callable[[], bool]) -> None:
-        """Sends all lines that there are, as long as time is left."""
+        """Sends all available lines, as long as time is left."""
         self._is_ending.set()
         while self._thread.is_alive() and not is_over():
             self._thread.join(0.05)

@@ -1,6 +1,6 @@
 """A control group of its own for what the command starts, so that even a process without a parent and without marks is found.
 
-Only the command is in it: guard, runner and leash are outside, and all that is in it may be killed.
+Only the command is in it: guard, runner and leash are outside, and everything in it may be killed.
 """
 
 import errno

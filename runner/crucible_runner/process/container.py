@@ -101,7 +101,7 @@ def gpus_for_docker(has_gpus: bool, visible: Optional[str]) -> Optional[str]:
 
 
 def ask_to_stop(docker: str, name: str) -> None:
-    """SIGTERM to what runs in the container. Does not wait: whoever asks has a clock to watch."""
+    """SIGTERM to what runs in the container. Does not wait: the caller watches the clock."""
     try:
         subprocess.Popen([docker, "exec", name, "sh", "-c", ASKING], **_QUIET)
     except OSError:

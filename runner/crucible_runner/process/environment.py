@@ -19,7 +19,7 @@ _PASSED_TO_CONTAINER = re.compile(r"\w+_proxy|\w+_PROXY")
 
 
 class Facts:
-    """What the environment is made of beside the machine's own."""
+    """Variables added to the machine's own environment."""
 
     def __init__(self, order: dict, secrets: Mapping[str, str], paths: Paths, checkpoint_dir: str) -> None:
         self.order = order
@@ -79,7 +79,7 @@ def _own_variables(facts: Facts) -> Dict[str, str]:
 
 
 def _path_with_python(path: str, paths: Paths) -> str:
-    """Where `python` is missing but `python3` is not, scripts that say `python` work all the same."""
+    """Where `python` is missing but `python3` is not, makes scripts that call `python` work."""
     python3 = shutil.which("python3", path=path)
     if shutil.which("python", path=path) is not None or python3 is None:
         return path

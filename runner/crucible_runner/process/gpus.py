@@ -53,7 +53,7 @@ class Gpus:
             pause.wait(_PAUSE_AFTER_FAILURE_SECONDS if answer is None else _LOOK_SECONDS)
 
     def ask(self) -> Optional[List[dict]]:
-        """What the GPUs do right now, or None when nobody can tell."""
+        """Current GPU use, or None if unknown."""
         if self._program is None:
             return None
         # Not one of the workload's processes: it must not be found among them.

@@ -91,7 +91,7 @@ def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments
 
 
 def _take_lock(root: str) -> int:
-    """One lock for guard, runner and leash: it is free only when nobody is left who may end processes. Raises
+    """One lock for guard, runner and leash: it is free only when none of them is left to end processes. Raises
     `BlockingIOError` when another runner has it."""
     os.makedirs(root, exist_ok=True)
     lock = os.open(os.path.join(root, "runner.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

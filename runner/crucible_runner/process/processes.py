@@ -69,7 +69,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def of_machine(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[int]:
-    """The living processes of a machine but for this one and those to `keep`: `roots`, their descendants, whoever carries
+    """The living processes of a machine but for this one and those to `keep`: `roots`, their descendants, every process that carries
     the machine's name in the environment it was started with, and all sessions that one of these has begun.
     """
     table = _table()
@@ -106,10 +106,10 @@ def of_session(session: int) -> List[Process]:
 
 
 def ask_to_stop(session: int) -> Optional[Set[int]]:
-    """SIGTERM to the session, as it is now: what somebody starts in order to save hears nothing. What passes on the output of
-    the others is left alone: who writes to it while saving would be ended by that. So is `timeout`: its command is told in its
-    stead, once, and it ends with that. A shell that will die of it is told first: it would otherwise take the end of a quick
-    command with it, and nobody could tell that the command has saved. Returns who of them does not die of it, as far as the
+    """SIGTERM to the session, as it is now: processes started later for saving do not get it. What passes on the output of
+    the others is left alone: a process that writes to it while saving would be ended by that. So is `timeout`: its command gets it in its
+    stead, once, and it ends with that. A shell that will die of it gets it first: it would otherwise take the end of a quick
+    command with it, and the save of the command would go unseen. Returns which of them does not die of it, as far as the
     system shows that; None when the session has no process."""
     members, telling = _members(session)
     if not members:

@@ -42,7 +42,7 @@ def become(user: int, groups: List[int]) -> None:
 
 
 def give(top: str, user: int) -> None:
-    """Makes the user the owner of a directory with all that is in it; of links themselves, not of what they lead to. Only for what
+    """Makes the user the owner of a directory with its content; of links themselves, not of what they lead to. Only for what
     no command of the job can change at the same time: it could put a hard link there to a file that is not its own."""
     for _, folders, files, descriptor in os.fwalk(top, follow_symlinks=False):
         os.fchown(descriptor, user, user)

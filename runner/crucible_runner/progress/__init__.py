@@ -1,4 +1,4 @@
-"""How far the training is: from what the helper writes, else from what the program prints."""
+"""Progress of the training: from the helper's file, otherwise from the program's output."""
 
 from .progress import Progress
 

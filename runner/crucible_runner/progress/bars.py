@@ -79,7 +79,7 @@ class NotTraining(Exception):
 
 
 def find_bar(text: bytes) -> Optional[Bar]:
-    """The bar in a line; None where there is none. Raises `NotTraining`."""
+    """The bar in a line; None without one. Raises `NotTraining`."""
     if _MIGHT_BE.search(text) is None:
         return None
     for form in _FORMS:

@@ -27,7 +27,7 @@ _STEPS_KEPT = 4096
 
 
 class _Step(NamedTuple):
-    """A step as it was told; instants are of the wall clock."""
+    """A reported step; times are of the wall clock."""
 
     at_ms: int
     step: int
@@ -150,7 +150,7 @@ class Progress:
             return next((told.step for told in reversed(self._steps) if told.at_ms <= wall_ms), None)
 
     def certain_step_at(self, wall_ms: int, unsure_ms: int) -> Optional[int]:
-        """As `step_at`, but None where the step is not certain: another one was told less than `unsure_ms` later, and may have been
+        """As `step_at`, but None where the step is not certain: another one was reported less than `unsure_ms` later, and may have been
         printed before; or the helper may have told another one that was not read."""
         self._read_helper()
         with self._lock:
@@ -160,7 +160,7 @@ class Progress:
         return told.step
 
     def ms_per_step(self) -> Optional[float]:
-        """How long a step has taken of late; None where too few were told."""
+        """Recent duration of a step; None if too few were reported."""
         with self._lock:
             if len(self._steps) < 2:
                 return None

@@ -200,7 +200,7 @@ class Tracker:
         self._set_step_of_epoch(step, epoch)
 
     def _set_step_of_epoch(self, step: Count, epoch: int) -> None:
-        """A step beside an epoch: of the training or of the epoch, which is the same in the first epoch."""
+        """A step next to an epoch: of the training or of the epoch, which is the same in the first epoch."""
         before = epoch - self._first_epoch if self._is_base_sure else None
         if before == 0:
             total = step.total if self._epochs == 1 and epoch == 1 else None
@@ -266,5 +266,5 @@ class Tracker:
 
     @property
     def _is_inner_of_epoch(self) -> bool:
-        """What was counted beside the epoch is known to begin anew with each, or there is but one."""
+        """The counter next to the epoch restarts with each epoch, or there is only one."""
         return self._inner_key is None or self._inner_key[0] != b"step" or bool(self._is_nested) or self._epochs == 1

@@ -77,7 +77,7 @@ class Store(ABC):
 
     @abstractmethod
     def get(self, key: str) -> Optional[bytes]:
-        """The whole object, or None when there is none."""
+        """The whole object, or None if it does not exist."""
 
     @abstractmethod
     def put(self, key: str, body: bytes) -> None:
@@ -93,7 +93,7 @@ class Store(ABC):
 
     @abstractmethod
     def download(self, key: str) -> Optional[Download]:
-        """Opens an object of any size for reading in parts, or None when there is none."""
+        """Opens an object of any size for reading in parts; None if it does not exist."""
 
     @abstractmethod
     def list(self, prefix: str) -> List[str]:

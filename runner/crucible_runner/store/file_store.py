@@ -174,7 +174,7 @@ class FileStore(Store):
         return self._move_if_absent(key, temporary, target)
 
     def _move_if_absent(self, key: str, temporary: str, target: str) -> bool:
-        """For file systems without hard links: whoever makes the claim file looks and renames, the others wait."""
+        """For file systems without hard links: the process that creates the claim file checks and renames, the others wait."""
         name = hashlib.sha256(key.encode("utf-8")).hexdigest() + ".claim"
         claim = os.path.join(self._root, TEMPORARY_FOLDER, name)
         take_turn(claim)

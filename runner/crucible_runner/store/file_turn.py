@@ -9,7 +9,7 @@ _PAUSE_SECONDS = 0.02
 
 
 def take_turn(path: str) -> None:
-    """Makes the file, whose removal ends the turn; waits until nobody else has made it. Raises `OSError`."""
+    """Makes the file, whose removal ends the turn; waits while another process holds it. Raises `OSError`."""
     patience = _PATIENCE_SECONDS
     seen = None
     while True:

@@ -212,7 +212,7 @@ describe('quirk: an expired token', () => {
       {
         severity: 'error',
         message: 'The security token included in the request is expired (ExpiredToken)',
-        remedy: 'Renew the AWS credentials of the worker: those that it has have ended.',
+        remedy: 'The AWS credentials of the worker have expired. Renew them.',
       },
     ])
     expect(await failureOf(backend.find('job-a-1', patiently()))).toMatchObject({
@@ -257,7 +257,7 @@ describe('quirk: a store that ignores put-if-absent', () => {
     expect(await check(await open())).toMatchObject([
       {
         severity: 'error',
-        message: expect.stringContaining('does not keep "put if absent"'),
+        message: expect.stringContaining('does not honour conditional writes'),
         remedy: 'Use a store that honours If-None-Match on PUT, as S3 does.',
       },
     ])
@@ -327,7 +327,7 @@ describe('quirk: a clock that is off', () => {
         message: expect.stringMatching(
           /^the clock of this machine is (?:6m|5m 59s|6m 1s) behind that of AWS$/,
         ),
-        remedy: 'Set it, and keep it set: timedatectl set-ntp true.',
+        remedy: 'Enable NTP: timedatectl set-ntp true.',
       },
     ])
     expect(await launch(backend, 'on-demand')).toMatchObject({ kind: 'launched' })

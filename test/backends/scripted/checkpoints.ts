@@ -41,7 +41,7 @@ interface Saving {
   torn?: 'no-manifest' | 'wrong-bytes'
 }
 
-/** Uploads a checkpoint as the runner does: files, then the manifest, put if absent. */
+/** Uploads a checkpoint as the runner does: files, then the manifest, conditional writes. */
 export async function saveCheckpoint(
   state: State,
   { store, jobId, attempt, nowMs, torn }: Saving,

@@ -1,4 +1,4 @@
-"""Pickles: a pickle that can be read to its last byte is whole. One that cannot may be something else that begins with one."""
+"""Pickles: a pickle that can be read to its last byte is whole. One that cannot may be a different format that begins with one."""
 
 import pickletools
 from typing import Optional

@@ -21,12 +21,12 @@ class Access(NamedTuple):
     def words(self) -> str:
         """How the requests are signed, for people."""
         if self.credentials is None:
-            return "without credentials, because there are none in the job's env or secrets nor in ~/.aws/credentials"
+            return "without credentials: none in the job's env or secrets, nor in ~/.aws/credentials"
         return "signed with " + self.credentials.origin
 
 
 def find_access(job: Mapping[str, str], home: Optional[str]) -> Access:
-    """`job` has the job's variables and secrets; `home` is the folder with `.aws`, where there is one. Raises
+    """`job` has the job's variables and secrets; `home` is the folder with `.aws`, if it exists. Raises
     `Failed('input')` for half of a pair of keys."""
     profile = job.get("AWS_PROFILE") or "default"
     told = _read_profile(job, home, profile)

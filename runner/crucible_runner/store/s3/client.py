@@ -30,7 +30,7 @@ _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefre
 # is being written and is about to be read again.
 _PASSING = ("RequestTimeout", "InternalError", "BadDigest", "XAmzContentSHA256Mismatch", "OperationAborted")
 _REMEDIES = {
-    "AccessDenied": "allow whoever runs jobs to read, put, list and delete in this bucket",
+    "AccessDenied": "allow the identity that runs jobs to read, put, list and delete in this bucket",
     "SignatureDoesNotMatch": "correct the secret key",
     "InvalidAccessKeyId": "correct the access key",
     "ExpiredToken": "renew the credentials",

@@ -1,4 +1,4 @@
-"""Whose name the runner asks the store in: a grant, else keys of this machine's user, else the role of the machine itself."""
+"""The credentials of the runner for the store: a grant, then keys of this machine's user, then the role of the machine."""
 
 import json
 import os
@@ -29,8 +29,8 @@ _ROLE_PATH = "/latest/meta-data/iam/security-credentials/"
 class Source(ABC):
     @abstractmethod
     def find(self, is_pressing: bool) -> Optional[Credentials]:
-        """The newest that there are, or None. Asked anew when it is pressing, else from memory. Raises `ValueError` or
-        `OSError` that says why there are none."""
+        """The newest available, or None. Requested again when urgent, otherwise from memory. Raises `ValueError` or
+        `OSError` with the reason."""
 
 
 class Grants(Source):
@@ -142,7 +142,7 @@ class Keyring:
         self._lock = threading.Lock()
 
     def get(self) -> Credentials:
-        """Raises `StoreError` when there are none."""
+        """Raises `StoreError` without any."""
         with self._lock:
             found, troubles = self._find(False)
             if not self._is_good(found):

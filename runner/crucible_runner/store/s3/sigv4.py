@@ -15,7 +15,7 @@ class Credentials(NamedTuple):
     origin: str
     """Where they come from, for people."""
     expires_at_ms: Optional[int] = None
-    """Wall clock; None where nobody said."""
+    """Wall clock; None if unknown."""
 
 
 class Request(NamedTuple):

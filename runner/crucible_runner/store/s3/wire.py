@@ -25,16 +25,16 @@ _BODY_BYTES_MAX = 64 * 1024 * 1024
 
 
 class Broken(Exception):
-    """There was no whole answer. Nobody knows whether the request was obeyed."""
+    """The answer was incomplete; the outcome of the request is unknown."""
 
     def __init__(self, words: str, was_idle: bool) -> None:
         super().__init__(words)
         self.was_idle = was_idle
-        """The connection had been open since an earlier request, and the server may simply have closed it."""
+        """The connection had been open since an earlier request, and the server may have closed it."""
 
 
 class Line:
-    """One connection, and until when what happens on it must be over (monotonic seconds)."""
+    """One connection, with the deadline of its current request (monotonic seconds)."""
 
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self.connection = connection

@@ -86,9 +86,9 @@ describe('the check of EC2', () => {
       { severity: 'error', remedy: expect.stringContaining('s3://BUCKET?region=REGION') },
     ],
     [
-      'put if absent',
+      'conditional writes',
       ({ aws }) => (aws.keepsPutIfAbsent = false),
-      { severity: 'error', message: expect.stringContaining('put if absent') },
+      { severity: 'error', message: expect.stringContaining('conditional writes') },
     ],
     [
       'credentials',
@@ -177,7 +177,7 @@ describe('the check of EC2', () => {
     expect(await check()).toEqual([
       expect.objectContaining({
         severity: 'error',
-        message: expect.stringMatching(/may not use the store \(s3:GetObject, .*CRUCIBLE_EC2_GRANTS is "no"/),
+        message: expect.stringMatching(/lacks permissions for the store \(s3:GetObject, .*CRUCIBLE_EC2_GRANTS is "no"/),
       }),
     ])
     h.aws.machineMay = ['GetObject', 'PutObject', 'DeleteObject', 'AbortMultipartUpload'].map(
