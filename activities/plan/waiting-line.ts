@@ -10,6 +10,7 @@ import {
   putWaiter,
   readLine,
   takeTurn,
+  waiterKey,
   type Line,
   type SeenWaiter,
 } from '../../storage/waiting-line'
@@ -139,7 +140,20 @@ export class WaitingLine {
     const { firstMs, laterMs, shareOfTime } = LINGER_GAP
     const gapMs = Math.max(position === 1 ? firstMs : laterMs, lingeredMs * shareOfTime)
     await this.lingering.wait(input.jobId, gapMs * this.jitter(), signal)
-    return true
+    return this.isInLine(input)
+  }
+
+  /**
+   * False when the job has left: a cancelled activity hears of that only with a heartbeat, after up to 12 s. Until then it would
+   * take a place that it never uses.
+   */
+  private async isInLine(input: PlanInput): Promise<boolean> {
+    try {
+      return (await this.deps.store.head(waiterKey(await this.waiterOf(input)))) !== undefined
+    } catch (error) {
+      this.deps.onTrouble?.(error)
+      return false
+    }
   }
 
   /** When a waiting job asks again: the next ones soon, the others later. */

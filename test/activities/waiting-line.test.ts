@@ -5,7 +5,7 @@ import type { LaunchOutcome, PlanInput } from '../../core/activities'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import { DEFAULT_TIMING } from '../../core/timing'
 import { lineInWords } from '../../core/waiting'
-import { readLine } from '../../storage/waiting-line'
+import { leaveLine, readLine } from '../../storage/waiting-line'
 import { putRecord } from '../../storage/record'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { SPEC } from '../support/spec'
@@ -183,6 +183,12 @@ describe('the line of waiting jobs', () => {
 describe('a job whose turn for a near machine is next', () => {
   const linger = (input: PlanInput, position: number | undefined, sinceMs = nowMs): Promise<boolean> =>
     line.linger(input, { position, sinceMs, signal: stop.signal })
+  /** A job that has joined the line. */
+  const waiting = async (jobId: string, ageOrder: number): Promise<PlanInput> => {
+    const input = await job(jobId, ageOrder, 'local')
+    await askInVain(input)
+    return input
+  }
   let stop: AbortController
 
   beforeEach(() => {
@@ -194,7 +200,7 @@ describe('a job whose turn for a near machine is next', () => {
   })
 
   it('waits inside its activity: the first for less than half a second, the second for a second', async () => {
-    const [a, b] = [await job('a', 1, 'local'), await job('b', 2, 'local')]
+    const [a, b] = [await waiting('a', 1), await waiting('b', 2)]
     const looks: string[] = []
     void linger(a, 1).then((again) => looks.push(`a ${again}`))
     void linger(b, 2).then((again) => looks.push(`b ${again}`))
@@ -207,7 +213,7 @@ describe('a job whose turn for a near machine is next', () => {
   })
 
   it('looks less often the longer it lingers, and leaves the wait to Temporal after half a minute', async () => {
-    const a = await job('a', 1, 'local')
+    const a = await waiting('a', 1)
     const looks: boolean[] = []
     void linger(a, 1, nowMs - 20_000).then((again) => looks.push(again))
     await jest.advanceTimersByTimeAsync(999)
@@ -218,8 +224,7 @@ describe('a job whose turn for a near machine is next', () => {
   })
 
   it('looks at once when it is woken, and the server is not asked to', async () => {
-    const [a, b] = [await job('a', 1, 'local'), await job('b', 2, 'local')]
-    for (const input of [a, b]) await askInVain(input)
+    const [a, b] = [await waiting('a', 1), await waiting('b', 2)]
     const lingering = linger(b, 2)
     await answer(a, { came: 'place', freePlaces: 1 })
     expect(await lingering).toBe(true)
@@ -233,7 +238,7 @@ describe('a job whose turn for a near machine is next', () => {
   })
 
   it('leaves room for other work: twenty linger at the most', async () => {
-    const jobs = await Promise.all(Array.from({ length: 21 }, (_, age) => job(`job-${age}`, age, 'local')))
+    const jobs = await Promise.all(Array.from({ length: 21 }, (_, age) => waiting(`job-${age}`, age)))
     const lingering = jobs.map((input) => linger(input, 1))
     expect(await lingering[20]).toBe(false)
     await jest.advanceTimersByTimeAsync(400)
@@ -241,6 +246,21 @@ describe('a job whose turn for a near machine is next', () => {
     const again = linger(jobs[20]!, 1)
     await jest.advanceTimersByTimeAsync(400)
     expect(await again).toBe(true)
+  })
+
+  it('does not look again once its job has finished: a cancelled activity hears of it late', async () => {
+    const [a, b] = [await waiting('a', 1), await waiting('b', 2)]
+    const lingering = [linger(a, 1), linger(b, 2)]
+    await leaveLine(store, 'a')
+    await jest.advanceTimersByTimeAsync(1_000)
+    expect(await Promise.all(lingering)).toEqual([false, true])
+  })
+
+  it('leaves the wait to Temporal when the line cannot be read', async () => {
+    const lingering = linger(await waiting('a', 1), 1)
+    store.isDown = true
+    await jest.advanceTimersByTimeAsync(400)
+    expect(await lingering).toBe(false)
   })
 
   it('stops waiting when its activity is cancelled', async () => {
