@@ -5,10 +5,8 @@ import { formatBytes } from '../core/resources'
 import { savingOf, type SavedBefore } from '../core/saving'
 import { SECOND_MS } from '../core/time'
 import { ASSUMED_CHECKPOINT_EVERY_MS, ASSUMED_DURATION_MS } from './assumptions'
+import { BYTES_PER_GB, inputsInWords, inputTrafficOf, type InputTraffic } from './input-transfer'
 import type { PlanRequest } from './request'
-
-/** Providers bill by 10^9 bytes. */
-const BYTES_PER_GB = 1e9
 
 /** What of a job goes between its machines and the store. */
 export interface Traffic {
@@ -20,28 +18,27 @@ export interface Traffic {
   isResumed: boolean
 }
 
-/** What moving a job's data to and from a store in another Region takes. */
+/** What moving a job's data to and from other Regions takes. */
 export interface TransferEstimate {
+  /** To the store, and from it. */
   upBytes: number
   downBytes: number
+  /** All of it, inputs too. */
   costMicroUsd: MicroUsd
   /** What the machine waits for: what it reads. It saves beside its work. */
   durationMs: number
   /** The size of its checkpoints is not known, so that they are not in it. */
   isSizeUnknown: boolean
-  /** It downloads inputs, which are not in it. */
-  hasInputs: boolean
+  inputs: InputTraffic
 }
 
-/**
- * Each machine reads the bundle, all but a fresh first one a checkpoint; a checkpoint is saved at every interval and at the end. Inputs that
- * are downloaded from elsewhere are not in it: how big they are nobody knows before.
- */
-export function transferOf(
+/** Each machine reads the bundle, all but a fresh first one a checkpoint; a checkpoint is saved at every interval and at the end. */
+function storeTransferOf(
   way: DataTransfer,
   spec: JobSpec,
-  { traffic, workMs, interruptions }: { traffic: Traffic; workMs: number; interruptions: number },
-): TransferEstimate {
+  { traffic, interruptions }: { traffic: Traffic; interruptions: number },
+): Omit<TransferEstimate, 'inputs'> {
+  const workMs = spec.durationMs ?? ASSUMED_DURATION_MS
   const sizeBytes = savingOf(spec, traffic.savedBefore)?.sizeBytes
   const { bundleBytes = 0, isResumed } = traffic
   const saves = Math.floor(workMs / (spec.checkpoint.everyMs ?? ASSUMED_CHECKPOINT_EVERY_MS)) + 1
@@ -52,35 +49,60 @@ export function transferOf(
     (upBytes * way.upMicroUsdPerGb + downBytes * way.downMicroUsdPerGb) / BYTES_PER_GB,
   )
   const durationMs = Math.ceil((downBytes / way.bytesPerSecond) * SECOND_MS)
-  const hasInputs = spec.inputs.length > 0
-  return { upBytes, downBytes, costMicroUsd, durationMs, isSizeUnknown: sizeBytes === undefined, hasInputs }
+  return { upBytes, downBytes, costMicroUsd, durationMs, isSizeUnknown: sizeBytes === undefined }
 }
 
-/** The same for an offer of a plan; nothing where the store is at the machine's side. */
+/** The store is in the Region of the machine. */
+const NOTHING = { upBytes: 0, downBytes: 0, costMicroUsd: 0, durationMs: 0, isSizeUnknown: false }
+
+/** What moving the data of a plan's job takes on an offer; nothing where store and inputs are at the machine's side. */
 export function transferFor(
-  { transfer: way }: Pick<Offer, 'transfer'>,
-  { spec, savedBefore, bundleBytes, isFirst = false }: PlanRequest,
+  offer: Pick<Offer, 'transfer' | 'region'>,
+  request: PlanRequest,
   interruptions: number,
 ): TransferEstimate | undefined {
-  if (way === undefined) return undefined
+  const { spec, savedBefore, bundleBytes, isFirst = false } = request
+  const inputs = inputTrafficOf(offer, request, 1 + interruptions)
+  if (offer.transfer === undefined && inputs.costMicroUsd === 0) return undefined
   const traffic = {
     isResumed: !isFirst && savedBefore !== undefined,
     ...(savedBefore === undefined ? {} : { savedBefore }),
     ...(bundleBytes === undefined ? {} : { bundleBytes }),
   }
-  const workMs = spec.durationMs ?? ASSUMED_DURATION_MS
-  return transferOf(way, spec, { traffic, workMs, interruptions })
+  const store =
+    offer.transfer === undefined ? NOTHING : storeTransferOf(offer.transfer, spec, { traffic, interruptions })
+  const readingMs = Math.ceil((inputs.bytes / (inputs.bytesPerSecond ?? Infinity)) * SECOND_MS)
+  return {
+    ...store,
+    costMicroUsd: store.costMicroUsd + inputs.costMicroUsd,
+    durationMs: store.durationMs + readingMs,
+    inputs,
+  }
+}
+
+/** The sentences of a plan about it. */
+export function transferReasons(
+  { transfer: way }: Pick<Offer, 'transfer'>,
+  transfer: TransferEstimate,
+): string[] {
+  const ofInputs = inputsInWords(transfer.inputs)
+  return [
+    ...(way === undefined ? [] : [storeTransferInWords(way, transfer)]),
+    ...(ofInputs === undefined ? [] : [ofInputs]),
+  ]
 }
 
 /** `of that $0.24 for about 12 GB to and from the store in us-east-1, at $0.02 a GB` */
-export function transferInWords(way: DataTransfer, transfer: TransferEstimate): string {
-  const { upBytes, downBytes, costMicroUsd, isSizeUnknown, hasInputs } = transfer
-  const inputs = hasInputs ? '; its inputs are not in it' : ''
+function storeTransferInWords(
+  way: DataTransfer,
+  { upBytes, downBytes, costMicroUsd, isSizeUnknown, inputs: read }: TransferEstimate,
+): string {
+  const inputs = read.uncounted > 0 && read.ways.length === 0 ? '; its inputs are not in it' : ''
   const rate = rateInWords(way)
   const where = `to and from the store in ${way.storeRegion}`
   if (isSizeUnknown)
     return `moving checkpoints ${where} costs ${rate}, which is not in the cost: their size is not known (\`checkpoint: { size: ... }\`)${inputs}`
-  return `of that ${formatUsd(costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate}${inputs}`
+  return `of that ${formatUsd(costMicroUsd - read.costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate}${inputs}`
 }
 
 /** `$0.02 and $0.09 a GB (assumed: the price list did not say)` */
