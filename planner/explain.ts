@@ -6,7 +6,7 @@ import { formatShape } from '../core/resources'
 import { lossDespiteNotice, type Saving } from '../core/saving'
 import { formatDuration, formatInstant, HOUR_MS } from '../core/time'
 import type { Estimate } from './price'
-import { transferInWords, type TransferEstimate } from './transfer'
+import { transferReasons, type TransferEstimate } from './transfer'
 
 /** A static price older than this is reported as old. */
 const PRICE_AGE_NOTED_MS = 24 * HOUR_MS
@@ -20,7 +20,7 @@ export function reasonsFor(
   const { priceMicroUsdPerHour: price } = offer
   return [
     moneyOf(offer, expected),
-    ...(transfer === undefined ? [] : [transferInWords(offer.transfer!, transfer)]),
+    ...(transfer === undefined ? [] : transferReasons(offer, transfer)),
     formatShape(offer.shape),
     howBought(offer),
     ...(offer.note === undefined ? [] : [offer.note]),

@@ -5,6 +5,7 @@ import type { BackendChoice } from '../core/offer'
 import type { BackendAnswer, SilentBackend } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import type { Timing } from '../core/timing'
+import type { InputSize } from './input-transfer'
 
 /** Everything that a plan depends on. The same request always gives the same plan. */
 export interface PlanRequest {
@@ -13,6 +14,8 @@ export interface PlanRequest {
   savedBefore?: SavedBefore
   /** Size of the packed code that each machine reads. */
   bundleBytes?: number
+  /** What is known of its inputs, where that matters; missing inputs are not known. */
+  inputSizes?: readonly InputSize[]
   timing: Timing
   answers: BackendAnswer[]
   silentBackends: SilentBackend[]

@@ -5,10 +5,8 @@ import { formatBytes } from '../core/resources'
 import { savingOf, type SavedBefore } from '../core/saving'
 import { SECOND_MS } from '../core/time'
 import { ASSUMED_CHECKPOINT_EVERY_MS, ASSUMED_DURATION_MS } from './assumptions'
+import { BYTES_PER_GB, inputsInWords, inputTrafficOf, type InputTraffic } from './input-transfer'
 import type { PlanRequest } from './request'
-
-/** Providers bill by 10^9 bytes. */
-const BYTES_PER_GB = 1e9
 
 /** Data that a job transfers between its machines and the store. */
 export interface Traffic {
@@ -20,28 +18,27 @@ export interface Traffic {
   isResumed: boolean
 }
 
-/** Time and money for transferring a job's data to and from a store in another Region. */
+/** Time and money for transferring a job's data to and from other Regions. */
 export interface TransferEstimate {
+  /** To the store, and from it. */
   upBytes: number
   downBytes: number
+  /** All of it, inputs too. */
   costMicroUsd: MicroUsd
   /** Time that the machine waits for reads. It saves while it works. */
   durationMs: number
   /** The size of its checkpoints is unknown, so they are not included. */
   isSizeUnknown: boolean
-  /** It downloads inputs, which are not included. */
-  hasInputs: boolean
+  inputs: InputTraffic
 }
 
-/**
- * Each machine reads the bundle, and all but a fresh first one a checkpoint; a checkpoint is saved at every interval and at the
- * end. Inputs downloaded from elsewhere are not included, because their size is unknown beforehand.
- */
-export function transferOf(
+/** Each machine reads the bundle, and all but a fresh first one a checkpoint; a checkpoint is saved at every interval and at the end. */
+function storeTransferOf(
   way: DataTransfer,
   spec: JobSpec,
-  { traffic, workMs, interruptions }: { traffic: Traffic; workMs: number; interruptions: number },
-): TransferEstimate {
+  { traffic, interruptions }: { traffic: Traffic; interruptions: number },
+): Omit<TransferEstimate, 'inputs'> {
+  const workMs = spec.durationMs ?? ASSUMED_DURATION_MS
   const sizeBytes = savingOf(spec, traffic.savedBefore)?.sizeBytes
   const { bundleBytes = 0, isResumed } = traffic
   const saves = Math.floor(workMs / (spec.checkpoint.everyMs ?? ASSUMED_CHECKPOINT_EVERY_MS)) + 1
@@ -52,35 +49,60 @@ export function transferOf(
     (upBytes * way.upMicroUsdPerGb + downBytes * way.downMicroUsdPerGb) / BYTES_PER_GB,
   )
   const durationMs = Math.ceil((downBytes / way.bytesPerSecond) * SECOND_MS)
-  const hasInputs = spec.inputs.length > 0
-  return { upBytes, downBytes, costMicroUsd, durationMs, isSizeUnknown: sizeBytes === undefined, hasInputs }
+  return { upBytes, downBytes, costMicroUsd, durationMs, isSizeUnknown: sizeBytes === undefined }
 }
 
-/** The same for an offer of a plan; `undefined` if the store is in the machine's Region. */
+/** The store is in the Region of the machine. */
+const NOTHING = { upBytes: 0, downBytes: 0, costMicroUsd: 0, durationMs: 0, isSizeUnknown: false }
+
+/** Time and money for moving the data of a plan's job on an offer; `undefined` if store and inputs are in the machine's Region. */
 export function transferFor(
-  { transfer: way }: Pick<Offer, 'transfer'>,
-  { spec, savedBefore, bundleBytes, isFirst = false }: PlanRequest,
+  offer: Pick<Offer, 'transfer' | 'region'>,
+  request: PlanRequest,
   interruptions: number,
 ): TransferEstimate | undefined {
-  if (way === undefined) return undefined
+  const { spec, savedBefore, bundleBytes, isFirst = false } = request
+  const inputs = inputTrafficOf(offer, request, 1 + interruptions)
+  if (offer.transfer === undefined && inputs.costMicroUsd === 0) return undefined
   const traffic = {
     isResumed: !isFirst && savedBefore !== undefined,
     ...(savedBefore === undefined ? {} : { savedBefore }),
     ...(bundleBytes === undefined ? {} : { bundleBytes }),
   }
-  const workMs = spec.durationMs ?? ASSUMED_DURATION_MS
-  return transferOf(way, spec, { traffic, workMs, interruptions })
+  const store =
+    offer.transfer === undefined ? NOTHING : storeTransferOf(offer.transfer, spec, { traffic, interruptions })
+  const readingMs = Math.ceil((inputs.bytes / (inputs.bytesPerSecond ?? Infinity)) * SECOND_MS)
+  return {
+    ...store,
+    costMicroUsd: store.costMicroUsd + inputs.costMicroUsd,
+    durationMs: store.durationMs + readingMs,
+    inputs,
+  }
+}
+
+/** The sentences of a plan about it. */
+export function transferReasons(
+  { transfer: way }: Pick<Offer, 'transfer'>,
+  transfer: TransferEstimate,
+): string[] {
+  const ofInputs = inputsInWords(transfer.inputs)
+  return [
+    ...(way === undefined ? [] : [storeTransferInWords(way, transfer)]),
+    ...(ofInputs === undefined ? [] : [ofInputs]),
+  ]
 }
 
 /** `including $0.24 for about 12 GB to and from the store in us-east-1, at $0.02 per GB` */
-export function transferInWords(way: DataTransfer, transfer: TransferEstimate): string {
-  const { upBytes, downBytes, costMicroUsd, isSizeUnknown, hasInputs } = transfer
-  const inputs = hasInputs ? '; inputs not included' : ''
+function storeTransferInWords(
+  way: DataTransfer,
+  { upBytes, downBytes, costMicroUsd, isSizeUnknown, inputs: read }: TransferEstimate,
+): string {
+  const inputs = read.uncounted > 0 && read.ways.length === 0 ? '; inputs not included' : ''
   const rate = rateInWords(way)
   const where = `to and from the store in ${way.storeRegion}`
   if (isSizeUnknown)
     return `moving checkpoints ${where} costs ${rate}, not included because their size is unknown (set \`checkpoint: { size: ... }\`)${inputs}`
-  return `including ${formatUsd(costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate}${inputs}`
+  return `including ${formatUsd(costMicroUsd - read.costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate}${inputs}`
 }
 
 /** `$0.02 and $0.09 per GB (assumed: the price list has none)` */

@@ -4,6 +4,7 @@ import { createCopyingActivities } from '../activities/copying'
 import { createDecidingActivities } from '../activities/plan/deciding'
 import type { AskOffers } from '../activities/plan/asking'
 import { Treasury } from '../activities/treasury'
+import { createInputSizes } from '../activities/plan/input-sizes'
 import { createPlanningActivities } from '../activities/plan/planning'
 import { createStoppingActivities } from '../activities/stopping'
 import { createStoreActivities } from '../activities/garbage/store'
@@ -11,6 +12,7 @@ import { WaitingLine } from '../activities/plan/waiting-line'
 import type { OrchestratorActivities } from '../core/activities'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
 import { limitsAnybody } from '../core/treasury'
+import { measureSource } from '../storage/s3/object-sizes'
 import type { ObjectStore } from '../storage/store'
 import type { Authentication } from './authentication'
 import { workflowBundle } from './bundle'
@@ -49,6 +51,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
       timing: config.timing,
       treasury: limitsAnybody(limits) ? treasury : undefined,
       publishRunner: runnerPublisher(store),
+      inputSizes: createInputSizes({ measure: measureSource, now }),
       line: new WaitingLine({
         ...{ store, owners: ownersThrough(client), now, backends: [...config.backends.keys()] },
         near: nearBackends(config),

@@ -1,10 +1,12 @@
 import { answerOf } from '../activities/plan/asking'
+import { createInputSizes } from '../activities/plan/input-sizes'
 import { previewPlan } from '../activities/plan/planning'
 import type { JobSpec } from '../core/job'
 import type { Plan } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import type { Environment } from '../storage/home'
 import { openStore } from '../storage/open-store'
+import { measureSource } from '../storage/s3/object-sizes'
 import { readWorkerConfig } from './config'
 import { deploymentOf } from './deployment'
 import { makeBackend } from './make-backend'
@@ -26,6 +28,7 @@ export async function planHere(
       store,
       backends: [...config.backends.keys()],
       now: Date.now,
+      inputSizes: createInputSizes({ measure: measureSource, now: Date.now }),
       timing: config.timing,
       askOffers: async (name, request) => {
         const backend = await makeBackend(config, name, { store, deployment })

@@ -6,10 +6,12 @@ import type { BackendName, Pins } from '../../core/offer'
 import type { BackendAnswer, SilentBackend } from '../../core/plan'
 import type { ResourceRequest } from '../../core/resources'
 import type { Asker } from '../../core/waiting'
+import type { InputSize } from '../../planner/input-transfer'
 import type { PlanRequest } from '../../planner/request'
 import { putDocumentIfAbsent } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
+import type { InputSizes } from './input-sizes'
 
 /** How a plan reaches the backends: through their workers, or in the same process. */
 export type AskOffers = (
@@ -18,12 +20,21 @@ export type AskOffers = (
   more?: { pins?: Pins | undefined; asker?: Asker | undefined },
 ) => Promise<BackendAnswer>
 
-/** Asks every backend that the job may use, in parallel; a backend that does not answer is listed with the reason. */
+interface AskDeps {
+  backends: readonly BackendName[]
+  askOffers: AskOffers
+  inputSizes?: InputSizes
+}
+
+/**
+ * Asks every backend that the job may use, in parallel; a backend that does not answer is listed with the reason. If an offer has a price
+ * for moving data, the job's inputs are measured.
+ */
 export async function askAll(
-  { backends, askOffers }: { backends: readonly BackendName[]; askOffers: AskOffers },
+  { backends, askOffers, inputSizes }: AskDeps,
   { resolved: { spec }, target, pins }: PlanInput,
   asker?: Asker,
-): Promise<{ answers: BackendAnswer[]; silentBackends: SilentBackend[] }> {
+): Promise<{ answers: BackendAnswer[]; silentBackends: SilentBackend[]; inputSizes: InputSize[] }> {
   const wanted = target === undefined ? spec.backends : [target]
   const asked = backends.filter(
     (name) => wanted.length === 0 || wanted.some(({ backend }) => backend === name),
@@ -42,7 +53,15 @@ export async function askAll(
     answers.push(result.value)
     for (const silent of result.value.silentPlaces ?? []) silentBackends.push({ backend, ...silent })
   })
-  return { answers, silentBackends }
+  return { answers, silentBackends, inputSizes: (await inputSizes?.(spec, answers)) ?? [] }
+}
+
+/** The backends that were asked, if none had an offer to reject. */
+export function whyNoOffer({ spec, target, answers, silentBackends }: PlanRequest): string | undefined {
+  if (silentBackends.length > 0 || answers.some(({ offers }) => offers.length > 0)) return undefined
+  if (answers.length > 0) return `no offer came from ${answers.map(({ backend }) => backend).join(', ')}`
+  const wanted = (target === undefined ? spec.backends : [target]).map(({ backend }) => backend)
+  return `this deployment has no backend ${[...new Set(wanted)].join(' or ')}`.trimEnd()
 }
 
 /** The number of places that a backend counts for a job; `undefined` if none counts. */

@@ -21,8 +21,9 @@ import { readDeployment } from '../../storage/deployment'
 import { provePutIfAbsent } from '../../storage/probe'
 import { putRecord } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
-import { askAll, freePlacesIn, keepOffers, letPlacesGo, sha256, type AskOffers } from './asking'
+import { askAll, freePlacesIn, keepOffers, letPlacesGo, sha256, whyNoOffer, type AskOffers } from './asking'
 import { allBeating } from '../heartbeat'
+import type { InputSizes } from './input-sizes'
 import { planInTurn, untilPlaced } from './in-turn'
 import { promisedFrom } from '../promising'
 import type { Treasury } from '../treasury'
@@ -39,6 +40,7 @@ export interface PlanningDeps {
   treasury?: Pick<Treasury, 'promise'> | undefined
   /** Keeps the order of waiting jobs; without it, each asks independently. */
   line?: WaitingLine
+  inputSizes?: InputSizes
   /** Uploads the runner program to the store if it is missing, and returns its digest. */
   publishRunner: () => Promise<string>
 }
@@ -192,7 +194,7 @@ function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {
 
 /** The ranking for a job before its submission, as its first attempt would find it. */
 export async function previewPlan(
-  deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing'>,
+  deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing' | 'inputSizes'>,
   { spec: written, savedBefore }: Parameters<OrchestratorActivities['previewPlan']>[0],
 ): Promise<Plan> {
   const spec = checked(written)
@@ -220,13 +222,13 @@ export async function previewPlan(
 
 /** The ranking for a job now. */
 export async function planJob(
-  deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now'>,
+  deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'inputSizes'>,
   input: PlanInput,
   { savedBefore: before, asker }: { savedBefore?: SavedBefore | undefined; asker?: Asker | undefined } = {},
 ): Promise<{ plan: Plan; request: PlanRequest }> {
   const { avoid, startsInMs = 0, resolved } = input
   const { spec, timing } = resolved
-  const { answers, silentBackends } = await askAll(deps, input, asker)
+  const { answers, silentBackends, inputSizes } = await askAll(deps, input, asker)
   const left = remaining(input)
   const savedBefore =
     before ??
@@ -235,6 +237,7 @@ export async function planJob(
     spec,
     timing,
     answers,
+    inputSizes,
     silentBackends,
     // The situation at the time of the order.
     avoid: stillAvoided(avoid, startsInMs),
@@ -249,14 +252,6 @@ export async function planJob(
   }
   const digests = await Promise.all(answers.map((answer) => keepOffers(deps.store, answer)))
   return { plan: makePlan(request, sha256(digests.join('\n'))), request }
-}
-
-/** The backends that were asked, if none had an offer to reject. */
-function whyNoOffer({ spec, target, answers, silentBackends }: PlanRequest): string | undefined {
-  if (silentBackends.length > 0 || answers.some(({ offers }) => offers.length > 0)) return undefined
-  if (answers.length > 0) return `no offer came from ${answers.map(({ backend }) => backend).join(', ')}`
-  const wanted = (target === undefined ? spec.backends : [target]).map(({ backend }) => backend)
-  return `this deployment has no backend ${[...new Set(wanted)].join(' or ')}`.trimEnd()
 }
 
 function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutcome {

@@ -56,7 +56,7 @@ describe('a store in another Region', () => {
       plan([far({ transfer: wayAt(kind) })], { spec: { ...spec, checkpoint } }).placements[0]!.reasons.join(
         '; ',
       )
-    expect(words('live')).toMatch(/at \$0\.02 a GB;/)
+    expect(words('live')).toMatch(/at \$0\.02 per GB;/)
     expect(words('static')).toContain('at $0.02 per GB (assumed: the price list has none)')
     const unsized = { everyMs: HOUR_MS } as typeof spec.checkpoint
     expect(words('static', unsized)).toContain(
@@ -70,6 +70,85 @@ describe('a store in another Region', () => {
   ])('says of inputs %j that they are not in it', (inputs, words) => {
     const { reasons } = plan([far()], { spec: { ...spec, inputs } }).placements[0]!
     expect(reasons.find((reason) => reason.includes('to and from the store'))).toMatch(words)
+  })
+
+  describe('with inputs', () => {
+    const inputs = [
+      { source: 's3://corpus/text/', path: 'text' },
+      { source: 's3://corpus/vocabulary', path: 'vocabulary' },
+    ]
+    const [text, vocabulary] = inputs.map(({ source }) => source) as [string, string]
+    const reading = { spec: { ...spec, inputs } }
+    const sized = (region: string) => [
+      { source: text, sizeBytes: 40e9, region },
+      { source: vocabulary, sizeBytes: 10e9, region },
+    ]
+    const reasonsOf = (one: Offer, changes: Partial<PlanRequest>) =>
+      plan([one], { ...reading, ...changes }).placements[0]!.reasons.join('; ')
+
+    it('beside the store counts what each machine reads of them, and the time of it', () => {
+      const plain = plan([far()], { spec }).placements[0]!
+      const read = plan([far()], { ...reading, inputSizes: sized('us-east-1') }).placements[0]!
+      expect(read.transferMicroUsd! - plain.transferMicroUsd!).toBe(microUsd(1))
+      expect(read.durationMs - plain.durationMs).toBe(1_000_000)
+      expect(read.reasons.join('; ')).toContain(
+        'including $1.00 for about 50 GB to and from the store in us-east-1, at $0.02 per GB; including $1.00 for reading 50 GB of inputs from us-east-1, at $0.02 per GB;',
+      )
+    })
+
+    it('reads them again after each interruption that is expected', () => {
+      const spot = far({ capacityType: 'spot', interruptionsPerHour: 1 })
+      const wish = { spec: { ...reading.spec, isInterruptible: true } }
+      const [often] = plan([spot], { ...wish, inputSizes: sized('us-east-1') }).placements
+      const [without] = plan([spot], { spec: { ...wish.spec, inputs: [] } }).placements
+      expect(often!.transferMicroUsd! - without!.transferMicroUsd!).toBe(microUsd(3))
+    })
+
+    it('in the Region of the machine takes nothing for them, and says nothing', () => {
+      const inputSizes = sized('eu-west-1')
+      expect(plan([far()], { ...reading, inputSizes }).placements[0]!.transferMicroUsd).toBe(microUsd(1))
+      expect(reasonsOf(far(), { inputSizes })).not.toContain('inputs')
+    })
+
+    it('elsewhere costs machines beside the store what leaving that Region costs', () => {
+      const dear = { ...WAY, upMicroUsdPerGb: microUsd(0.09) }
+      const offers = [near(), far({ transfer: dear })]
+      const { placements } = plan(offers, { ...reading, inputSizes: sized('eu-west-1') })
+      const beside = placements.find(({ offer: { region } }) => region === 'us-east-1')!
+      expect(beside).toMatchObject({ transferMicroUsd: microUsd(4.5), costMicroUsd: microUsd(6.5) + 277_778 })
+      expect(beside.reasons.join('; ')).toContain(
+        'including $4.50 for reading 50 GB of inputs from eu-west-1, at $0.09 per GB',
+      )
+      expect(beside.reasons.join('; ')).not.toContain('to and from the store')
+    })
+
+    it.each<[string, PlanRequest['inputSizes'], RegExp]>([
+      ['all', [], /at \$0\.02 per GB; inputs not included;/],
+      [
+        'one',
+        sized('us-east-1').slice(0, 1),
+        /inputs from us-east-1, at \$0\.02 per GB; one input is not included;/,
+      ],
+      ['those of a third Region', sized('ap-south-1'), /; inputs not included;/],
+      [
+        'those of which only the size is known',
+        [{ source: text, sizeBytes: 1e9 }],
+        /; inputs not included;/,
+      ],
+    ])('says that %s are not in the cost where nothing is known', (_, inputSizes, words) => {
+      expect(reasonsOf(far(), { inputSizes: inputSizes! })).toMatch(words)
+    })
+
+    it('counts none that are on the disk of the machine', () => {
+      const local = { spec: { ...spec, inputs: [{ source: 'file:///srv/data', path: 'data' }] } }
+      expect(plan([far()], local).placements[0]!.reasons.join('; ')).not.toContain('inputs')
+    })
+
+    it('keeps their price from the budget of the machine', () => {
+      const order = ordered([far()], { ...reading, inputSizes: sized('us-east-1') }, microUsd(10))
+      expect(order.transferMicroUsd).toBe(microUsd(2))
+      expect(order.runner.limits.budget?.microUsd).toBe(microUsd(8))
+    })
   })
 
   it('makes a dearer machine beside the store the cheaper place', () => {

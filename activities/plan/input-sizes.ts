@@ -1,0 +1,51 @@
+import type { JobSpec } from '../../core/job'
+import type { BackendAnswer } from '../../core/plan'
+import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import type { InputSize } from '../../planner/input-transfer'
+
+/** Measures one source; throws if that cannot be done before the signal aborts. */
+export type MeasureInput = (
+  source: string,
+  signal: AbortSignal,
+) => Promise<{ sizeBytes: number; region?: string }>
+
+/** The known sizes of a job's inputs; measured only if some offer has a price for moving data. */
+export type InputSizes = (spec: JobSpec, answers: readonly BackendAnswer[]) => Promise<InputSize[]>
+
+/** A plan leaves out what takes longer, because a waiting job is planned again and again. */
+const PATIENCE_MS = 4 * SECOND_MS
+/** Data sets rarely change. A source that cannot be read is not tried again sooner either. */
+const FRESH_MS = 30 * MINUTE_MS
+/** The number of sources remembered; the oldest are forgotten first. */
+const KEPT_MAX = 1_000
+
+/** Environment variables with which a job reads its inputs from another server. */
+const OWN_SERVER = ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL']
+
+/**
+ * Measures a job's inputs in S3, for plans that can move data between Regions; other plans measure nothing. Sizes are read with the
+ * permissions of this worker, which can differ from those of the job: what the worker may not read stays unknown.
+ */
+export function createInputSizes({ measure, now }: { measure: MeasureInput; now: () => number }): InputSizes {
+  const known = new Map<string, { atMs: number; size: Promise<InputSize | undefined> }>()
+  const sizeOf = (source: string): Promise<InputSize | undefined> => {
+    const kept = known.get(source)
+    if (kept !== undefined && now() - kept.atMs < FRESH_MS) return kept.size
+    const size = measure(source, AbortSignal.timeout(PATIENCE_MS)).then(
+      (found) => ({ source, ...found }),
+      () => undefined,
+    )
+    known.delete(source)
+    known.set(source, { atMs: now(), size })
+    const [oldest] = known.keys()
+    if (known.size > KEPT_MAX && oldest !== undefined) known.delete(oldest)
+    return size
+  }
+  return async (spec, answers) => {
+    const isFar = answers.some(({ offers }) => offers.some(({ transfer }) => transfer !== undefined))
+    if (!isFar || OWN_SERVER.some((name) => spec.env[name] !== undefined)) return []
+    const sources = spec.inputs.map(({ source }) => source).filter((source) => source.startsWith('s3://'))
+    const sizes = await Promise.all(sources.map(sizeOf))
+    return sizes.filter((size) => size !== undefined)
+  }
+}
