@@ -17,7 +17,7 @@ it('a launch template ends its machines when they power off, and keeps their cre
     ...{ rootDevice: '/dev/sda1', diskGiB: 100, userData: '#!/bin/sh', tags: {} },
     ...{ avoidsReservations: false, tagsSpotRequests: false },
   }
-  await createSdkApi({ region: 'us-east-1' }).createTemplate(spec, new AbortController().signal)
+  await createSdkApi({ region: 'us-east-1' }).machines.createTemplate(spec, new AbortController().signal)
   const [command] = sent as [CreateLaunchTemplateCommand]
   expect(command).toBeInstanceOf(CreateLaunchTemplateCommand)
   expect(command.input.LaunchTemplateData).toMatchObject({
