@@ -80,6 +80,21 @@ describe('an activity that beats', () => {
     expect(env.context.cancellationSignal.aborted).toBe(false)
   })
 
+  it.each([
+    ['five seconds before the end of a long time', 60_000, 55_000],
+    ['when four fifths of a short time are over', 200, 160],
+  ])('is told to stop %s', async (_, startToCloseTimeoutMs, toldAtMs) => {
+    jest.useFakeTimers()
+    const env = surroundings({ startToCloseTimeoutMs })
+    let reason: unknown
+    const running = env.run(() => beating((signal) => aborted(signal).then((why) => (reason = why))))
+    await jest.advanceTimersByTimeAsync(toldAtMs - 1)
+    expect(reason).toBeUndefined()
+    await jest.advanceTimersByTimeAsync(1)
+    expect(reason).toMatchObject({ name: 'TimeoutError' })
+    await running
+  })
+
   it('may take years: a timer that long would fire at once', async () => {
     const env = surroundings({ startToCloseTimeoutMs: 3_650 * DAY_MS })
     await env.run(() =>

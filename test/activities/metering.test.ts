@@ -4,7 +4,7 @@ import type { Backend } from '../../backends/backend'
 import type { MachineHandle } from '../../core/handle'
 import { spendOver } from '../../core/meter'
 import type { Order } from '../../core/plan'
-import { MINUTE_MS } from '../../core/time'
+import { HOUR_MS, MINUTE_MS } from '../../core/time'
 
 const LAUNCHED_AT_MS = 1_795_321_363_396
 const PRICE = 360_000
@@ -27,5 +27,16 @@ describe('an ended machine', () => {
     const { signal } = new AbortController()
     const { costMicroUsd } = await meterEnded({} as Backend, billed, { signal })
     expect(costMicroUsd).toBe(spendOver(MINUTE_MS, PRICE))
+  })
+
+  it('counts as dear as its order allows where its prices are not told and its pool was not ordered', async () => {
+    const dearer = { ...order, priceMaxMicroUsdPerHour: 3 * PRICE }
+    const billed = { handle, order: dearer, fromAtMs: LAUNCHED_AT_MS, toAtMs: LAUNCHED_AT_MS + HOUR_MS }
+    const backend = { prices: () => Promise.reject(new Error('silent')) } as unknown as Backend
+    const asking = { signal: new AbortController().signal, wait: () => Promise.resolve() }
+    expect(await meterEnded(backend, billed, asking)).toMatchObject({
+      costMicroUsd: 3 * PRICE,
+      metering: { basis: 'dearest' },
+    })
   })
 })

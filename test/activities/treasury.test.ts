@@ -1,8 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import { createServer, type Server } from 'node:net'
 import { Client, Connection } from '@temporalio/client'
-import { Treasury } from '../../activities/treasury'
+import { Treasury, type EndedPromise } from '../../activities/treasury'
+import type { RecordKind } from '../../core/record'
+import type { SettleRequest } from '../../core/treasury'
 import { FileStore } from '../../storage/file-store'
+import { putRecord } from '../../storage/record'
 import { testFolder } from '../support/folders'
 
 /** A Temporal server that hangs up on whoever calls. */
@@ -32,5 +35,117 @@ describe('the money of months', () => {
     })
     await connection.close()
     server.close()
+  })
+})
+
+const MONTH = '2026-11'
+const PROMISED = 1_000
+const SUBMITTED_AT_MS = Date.UTC(2026, 10, 3)
+
+/** A month in which jobs were ended by hand: what is on their record, and which workflows still run. */
+class EndedByHand {
+  readonly settled: SettleRequest[] = []
+  readonly open = new Set<string>()
+  readonly store = new FileStore(testFolder('ended-by-hand'), Date.now)
+  readonly treasury: Treasury
+  private seq = 0
+
+  constructor(jobs: string[], state: 'RUNNING' | 'TERMINATED' = 'RUNNING') {
+    const promised = Object.fromEntries(jobs.map((jobId) => [jobId, { owner: 'ada', microUsd: PROMISED }]))
+    const handle = {
+      describe: () => Promise.resolve({ status: { name: state } }),
+      query: () => Promise.resolve({ promised }),
+      executeUpdate: (_name: string, { args }: { args: [SettleRequest] }) => {
+        this.settled.push(args[0])
+        return Promise.resolve()
+      },
+    }
+    // The first answer is a refusal, so that the treasury looks for promises to take back.
+    const refused = { kind: 'refused', message: 'No money is left.', hint: 'Wait.' }
+    const answers = [refused, { kind: 'promised' }]
+    const workflow = {
+      getHandle: () => handle,
+      executeUpdateWithStart: () => Promise.resolve(answers.shift() ?? refused),
+    }
+    this.treasury = new Treasury({
+      client: { workflow } as unknown as Client,
+      store: this.store,
+      owners: ({ jobId, attempt }) =>
+        Promise.resolve(
+          this.open.has(attempt === undefined ? jobId : `${jobId}/${attempt}`) ? 'open' : 'closed',
+        ),
+      limits: { monthMicroUsd: PROMISED, owners: {} },
+    })
+  }
+
+  async record(jobId: string, kind: RecordKind, attempt?: number, costMicroUsd?: number): Promise<void> {
+    const entry = { seq: this.seq++, atMs: SUBMITTED_AT_MS, kind, summary: '', data: { costMicroUsd } }
+    await putRecord(this.store, jobId, { ...entry, ...(attempt === undefined ? {} : { attempt }) })
+  }
+
+  promises(): Promise<EndedPromise[]> {
+    return this.treasury.endedPromises(MONTH)
+  }
+}
+
+describe('what a job that was ended by hand has spent of its promise', () => {
+  const JOB = 'job-1'
+
+  it('is what its settled attempts cost', async () => {
+    const month = new EndedByHand([JOB])
+    await month.record(JOB, 'submitted')
+    for (const attempt of [1, 2]) {
+      await month.record(JOB, 'launched', attempt)
+      await month.record(JOB, 'settled', attempt, 100 * attempt)
+    }
+    const spent = { spentMicroUsd: 300, sinceMs: SUBMITTED_AT_MS }
+    expect(await month.promises()).toEqual([{ jobId: JOB, owner: 'ada', microUsd: PROMISED, ...spent }])
+  })
+
+  it('is all of it while one of its attempts was never settled', async () => {
+    const month = new EndedByHand([JOB])
+    await month.record(JOB, 'launched', 1)
+    await month.record(JOB, 'settled', 1, 100)
+    await month.record(JOB, 'launched', 2)
+    expect(await month.promises()).toMatchObject([{ spentMicroUsd: PROMISED }])
+  })
+
+  it('is nothing where no attempt was launched, since the begin of the month', async () => {
+    const month = new EndedByHand([JOB])
+    expect(await month.promises()).toMatchObject([{ spentMicroUsd: 0, sinceMs: Date.parse(MONTH) }])
+  })
+
+  it('is not known while one of its attempts is open, and while it is open itself', async () => {
+    const month = new EndedByHand([JOB])
+    await month.record(JOB, 'launched', 1)
+    month.open.add(`${JOB}/1`)
+    expect(await month.promises()).toEqual([])
+    month.open.clear()
+    month.open.add(JOB)
+    expect(await month.promises()).toEqual([])
+    month.open.clear()
+    expect(await month.promises()).toHaveLength(1)
+  })
+
+  it('is taken back for a job that needs it, and only of jobs that are over', async () => {
+    const month = new EndedByHand([JOB, 'job-open'])
+    month.open.add('job-open')
+    await month.treasury.promise({ jobId: 'job-new', owner: 'bob', month: MONTH, microUsd: 500 })
+    expect(month.settled).toEqual([{ jobId: JOB, owner: 'ada', spentMicroUsd: 0 }])
+  })
+
+  it('frees nothing for a new job while its attempt runs', async () => {
+    const month = new EndedByHand([JOB])
+    await month.record(JOB, 'launched', 1)
+    month.open.add(`${JOB}/1`)
+    const wanted = { jobId: 'job-new', owner: 'bob', month: MONTH, microUsd: 500 }
+    await expect(month.treasury.promise(wanted)).rejects.toMatchObject({
+      failure: { class: 'quota', message: 'No money is left.' },
+    })
+    expect(month.settled).toEqual([])
+  })
+
+  it('is nothing of a month whose treasury was ended by hand', async () => {
+    expect(await new EndedByHand([JOB], 'TERMINATED').promises()).toEqual([])
   })
 })

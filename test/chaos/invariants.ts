@@ -3,10 +3,8 @@ import type { JobResult } from '../../core/messages'
 import { attemptIdOf } from '../../core/queues'
 import { spend } from '../../core/meter'
 import { microUsd } from '../../core/money'
-import { parseLogLine } from '../../intake/documents'
-import { readArtifact } from '../../storage/artifacts'
-import { readLines } from '../../storage/logs'
 import type { ObjectStore } from '../../storage/store'
+import { explained, overlaps, sameWeights, wholeLog } from '../kit/invariants'
 import { causeOf } from './causes'
 import type { JobPlan } from './plan'
 import type { JournalLine, Sight } from './sight'
@@ -56,6 +54,12 @@ export function storyOf(index: number, plan: JobPlan, sight: Sight): JobStory {
   }
 }
 
+const RECORDED = ['planned', 'settled', 'decided'] as const
+
+const weightsOf = ({ sight: { jobId }, result }: JobStory) => ({
+  ...{ jobId, state: result?.state, artifact: 'weights.bin' },
+})
+
 /** Every breach of an invariant in one job's story, in words. */
 export async function breachesOf(job: JobStory, facts: RunFacts): Promise<string[]> {
   const found = [
@@ -64,9 +68,12 @@ export async function breachesOf(job: JobStory, facts: RunFacts): Promise<string
     ...oneLiveWorkload(job),
     ...resumedFromTheNewest(job),
     ...withinBudget(job, facts),
-    ...(await sameWeights(job, facts)),
-    ...(await wholeLog(job, facts)),
-    ...explained(job),
+    ...(await sameWeights(facts.store, weightsOf(job), facts.weights)),
+    ...(await wholeLogs(job, facts)),
+    ...explained(
+      RECORDED.flatMap((kind) => job.sight.records(kind)),
+      job.attempts,
+    ),
   ]
   return found.map((breach) => `job ${job.index} (${job.sight.jobId}): ${breach}`)
 }
@@ -116,18 +123,16 @@ function livesOf(journal: JournalLine[]): { attempt: number; pid: number; lines:
 
 function oneLiveWorkload({ journal }: JobStory): string[] {
   const lives = livesOf(journal)
-  return lives.slice(1).flatMap((next, index) => {
+  const stretches = lives.map(({ attempt, lines }) => ({
+    ...{ attempt, fromMs: lines[0]!.monoMs, toMs: lines.at(-1)!.monoMs + 1 },
+  }))
+  const outOfOrder = lives.slice(1).flatMap(({ attempt }, index) => {
     const before = lives[index]!
-    const overlapMs = before.lines.at(-1)!.monoMs - next.lines[0]!.monoMs
-    const remarks = []
-    if (overlapMs >= 0)
-      remarks.push(
-        `workloads of attempts ${before.attempt} and ${next.attempt} ran at once for ${overlapMs} ms`,
-      )
-    if (next.attempt <= before.attempt)
-      remarks.push(`attempt ${next.attempt} ran a workload after one of attempt ${before.attempt} had`)
-    return remarks
+    return attempt <= before.attempt
+      ? [`attempt ${attempt} ran a workload after one of attempt ${before.attempt} had`]
+      : []
   })
+  return [...overlaps(stretches), ...outOfOrder]
 }
 
 /** Each attempt goes on from the newest checkpoint that was complete when the one before was settled. */
@@ -154,27 +159,18 @@ function withinBudget({ sight, plan, attempts }: JobStory, { watchman }: RunFact
   return spent > budget ? [`it cost ${spent} micro-dollars of a budget of ${budget}`] : []
 }
 
-async function sameWeights({ sight, result }: JobStory, { store, weights }: RunFacts): Promise<string[]> {
-  if (result?.state !== 'succeeded') return []
-  const left = await readArtifact(store, sight.jobId, 'weights.bin')
-  if (left === undefined) return ['it succeeded and left no weights']
-  return left.equals(weights) ? [] : ['its weights are not those of an undisturbed run']
-}
-
 /** No line doubled or out of order, and none lost that was old enough when its machine ended. */
-async function wholeLog({ sight, journal, attempts }: JobStory, facts: RunFacts): Promise<string[]> {
+async function wholeLogs({ sight, journal, attempts }: JobStory, facts: RunFacts): Promise<string[]> {
   const wrong: string[] = []
   for (const { number } of attempts) {
     const steps = new Set<number>()
-    let last = 0
-    const range = { jobId: sight.jobId, attempt: number, afterLine: 0, isOver: true }
-    for await (const { n, m, s } of readLines(facts.store, range, parseLogLine)) {
-      if (n <= last || (s !== 'gap' && n !== last + 1))
-        wrong.push(`attempt ${number}: line ${n} follows ${last}`)
-      last = n
+    // Which lines may be lost the journal tells.
+    const log = { jobId: sight.jobId, attempt: number, mayHaveGaps: true }
+    const broken = await wholeLog(facts.store, log, ({ m, s }) => {
       const step = s === 'out' ? /^step (\d+)\//.exec(m)?.[1] : undefined
       if (step !== undefined) steps.add(Number(step))
-    }
+    })
+    wrong.push(...broken)
     if (wasDiskFull(facts.struck)) continue
     const done = journal.filter(({ attempt, event }) => attempt === number && event === 'step')
     const safeUntilMs = (done.at(-1)?.monoMs ?? 0) - LINES_SAFE_AFTER_MS
@@ -187,14 +183,4 @@ async function wholeLog({ sight, journal, attempts }: JobStory, facts: RunFacts)
 
 function wasDiskFull(struck: readonly Struck[]): boolean {
   return struck.some(({ fault, hasLanded }) => hasLanded && fault.startsWith('full-'))
-}
-
-/** Every attempt's plan, order, settlement and decision can be read afterwards. */
-function explained({ sight, attempts }: JobStory): string[] {
-  return (['planned', 'decided'] as const).flatMap((kind) => {
-    const known = new Set(sight.records(kind).map(({ attempt }) => attempt))
-    return attempts
-      .filter(({ number }) => !known.has(number))
-      .map(({ number }) => `attempt ${number}: nothing on record of how it was ${kind}`)
-  })
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { progressOn } from '../../cli/dev/temporal/progress'
 import { resolveExecutable } from '../../cli/dev/temporal/resolve'
 import { blackouts, crashes, processes } from '../crashes/main'
+import { inLanes, seedOptions, seedsOf } from '../kit/runs'
 import { readOptions } from '../support/options'
 import { FAULTS, planOf, type Fault } from './plan'
 import { runChaos, type ChaosOptions, type ChaosReport } from './run'
@@ -21,8 +22,7 @@ async function main(): Promise<void> {
     about:
       'Lives through seeded runs of real processes that are killed, and says what broke (docs/design/chaos.md).',
     options: {
-      from: { default: 1, min: 0, means: 'the first seed' },
-      count: { default: 20, means: 'how many seeds' },
+      ...seedOptions(20),
       'at-once': { default: 3, means: 'runs at a time' },
       only: { default: '', as: 'FAULT,...', means: `draws from these faults only: ${FAULTS.join(', ')}` },
       keep: { default: false, means: 'keeps the folder of every run, not only of the broken ones' },
@@ -32,7 +32,6 @@ async function main(): Promise<void> {
   if (process.platform !== 'linux')
     throw new Error('The chaos runs look at processes through /proc: run them on Linux.')
   const only = faultsFrom(values.only)
-  const seeds = Array.from({ length: values.count }, (_, index) => values.from + index)
   execFileSync(process.execPath, [join(__dirname, '..', '..', 'tools', 'build.mjs')], { stdio: 'inherit' })
   const executable = await resolveExecutable({
     home: process.env['CRUCIBLE_HOME'] ?? join(homedir(), '.crucible'),
@@ -49,20 +48,14 @@ async function main(): Promise<void> {
   }
   const reports: ChaosReport[] = []
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort())
-  const next = async (): Promise<void> => {
-    for (let seed = seeds.shift(); seed !== undefined && !stopping.signal.aborted; seed = seeds.shift()) {
-      const report = await runChaos(planOf(seed, only), options)
-      // Given up in the middle: whatever was not done yet is no breach.
-      if (stopping.signal.aborted) break
-      reports.push(report)
-      tell(report, values.only)
-    }
-  }
-  try {
-    await Promise.all(Array.from({ length: values['at-once'] }, next))
-  } finally {
-    product.remove()
-  }
+  const { signal } = stopping
+  await inLanes(seedsOf(values), { atOnce: values['at-once'], signal }, async (seed) => {
+    const report = await runChaos(planOf(seed, only), options)
+    // Given up in the middle: whatever was not done yet is no breach.
+    if (signal.aborted) return
+    reports.push(report)
+    tell(report, values.only)
+  }).finally(() => product.remove())
   summarise(reports)
   if (stopping.signal.aborted) process.exitCode = INTERRUPTED
 }

@@ -1,4 +1,4 @@
-import { Dice } from '../worlds/dice'
+import { Dice } from '../kit/dice'
 import { DISTURBANCES, DISTURBED_VERBS, type Disturbance } from './seam'
 
 /** Everything that can befall a run, by the names that `--only` takes. */

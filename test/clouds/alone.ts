@@ -1,7 +1,7 @@
 import type { FaultText, WorldText } from '#small-cloud'
 import type { Behaviour } from '../backends/scripted/behaviour'
 import { until } from '../support/until'
-import { Dice } from '../worlds/dice'
+import { Dice } from '../kit/dice'
 import type { CloudWishes } from './cloud'
 import { CHANGES, drawFault, type FaultKind } from './faults'
 import { LOOK_MS, SLOW_LISTS, SPEC, TIMING, type CloudWorld, type Happening } from './world'

@@ -1,6 +1,6 @@
 import { faultSchema, type FaultKind as AnyFaultKind } from '#small-cloud/world/fault-schema'
 import type { FaultText } from '#small-cloud'
-import type { Dice } from '../worlds/dice'
+import type { Dice } from '../kit/dice'
 
 /** The scripted machines here pull no images, which those of test/recovery do; what garbage collection finds no job meets; and
  * a store that keeps no promise is none to run jobs over. */

@@ -1,11 +1,9 @@
 /** `npm run clouds -- --help` (docs/design/clouds.md). */
-import setUp from '../support/global-setup'
-import tearDown from '../support/global-teardown'
+import { printOutcome, summarise } from '../kit/outcome'
+import { seedOptions, seedsOf, withConnection } from '../kit/runs'
 import { readOptions } from '../support/options'
-import { connectTo, quietWorkers } from '../support/temporal'
 import { lonelyFault, worseFaults } from './alone'
 import { FAULT_KINDS } from './faults'
-import { summarise, tell, type Outcome } from '../worlds/telling'
 import { liveThrough } from './run'
 import { seededCloud } from './world'
 
@@ -14,8 +12,7 @@ async function main(): Promise<void> {
     name: 'clouds',
     about: 'Lets whole jobs live in seeded small clouds, and says what broke (docs/design/clouds.md).',
     options: {
-      from: { default: 1, min: 0, means: 'the first seed' },
-      count: { default: 100, means: 'how many seeds' },
+      ...seedOptions(100),
       'at-once': { default: 6, means: 'clouds at a time' },
       each: { default: false, means: 'every kind of fault by itself, and those that are worse together' },
       only: { default: '', as: 'NAME', means: 'only the clouds whose names begin so' },
@@ -23,28 +20,20 @@ async function main(): Promise<void> {
     },
   })
   if (values === undefined) return
-  const seeds = Array.from({ length: values.count }, (_, index) => values.from + index)
+  const seeds = seedsOf(values)
   const worlds = values.each
     ? [...seeds.flatMap((seed) => FAULT_KINDS.map((kind) => lonelyFault(kind, seed))), ...worseFaults()]
     : seeds.map(seededCloud)
   const wanted = worlds.filter(({ name }) => name.startsWith(values.only))
-  await setUp()
-  quietWorkers()
-  const at = await connectTo()
-  const reports: Outcome[] = []
-  try {
-    const coming = [...liveThrough(at, wanted, values['at-once']).values()]
-    await Promise.all(
-      coming.map(async (report) => {
-        const { name, lastedMs, ...outcome } = await report
-        reports.push(outcome)
-        tell(`${name}, ${(lastedMs / 1_000).toFixed(1)} s`, outcome, values.story)
+  const reports = await withConnection((at) =>
+    Promise.all(
+      [...liveThrough(at, wanted, values['at-once']).values()].map(async (coming) => {
+        const { name, lastedMs, ...outcome } = await coming
+        printOutcome(`${name}, ${(lastedMs / 1_000).toFixed(1)} s`, outcome, values.story)
+        return outcome
       }),
-    )
-  } finally {
-    await at.close()
-    await tearDown()
-  }
+    ),
+  )
   summarise(reports)
 }
 

@@ -1,6 +1,6 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { DEFAULT_TIMING, type Timing } from '../../core/timing'
-import { Dice } from '../worlds/dice'
+import { Dice } from '../kit/dice'
 
 /** What goes out. `server`: the Temporal server alone. `all`: every process of ours with it. `restarts`: the server, for moments, again and again. */
 export const OUTAGES = ['server', 'all', 'restarts'] as const

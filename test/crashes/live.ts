@@ -1,3 +1,4 @@
+import { inLanes } from '../kit/runs'
 import { freshNamespace } from '../support/namespace'
 import type { TestConnection } from '../support/temporal'
 import { Crew } from './crew'
@@ -20,18 +21,12 @@ export async function liveThroughCrashes(
   gateSdk()
   const crew = new Crew(at, await freshNamespace(at.client.connection as never))
   await crew.start('orchestrator', 'verbs', 'watches')
-  const reports: CrashReport[] = []
-  let next = 0
-  const lane = async (): Promise<void> => {
-    for (let index = next++; index < plans.length; index = next++) {
-      const report = await runCrash(crew, plans[index]!, index + 1)
-      reports[index] = report
-      onReport?.(report)
-    }
-  }
   try {
-    await Promise.all(Array.from({ length: atOnce }, lane))
-    return reports
+    return await inLanes(plans, { atOnce }, async (plan, index) => {
+      const report = await runCrash(crew, plan, index + 1)
+      onReport?.(report)
+      return report
+    })
   } finally {
     await crew.close()
   }

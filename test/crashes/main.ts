@@ -1,18 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { Product } from '../chaos/stage'
-import setUp from '../support/global-setup'
-import tearDown from '../support/global-teardown'
+import { inLanes, seedOptions, seedsOf, withConnection, withServer } from '../kit/runs'
 import { readOptions } from '../support/options'
-import { connectTo, quietWorkers } from '../support/temporal'
 import { SECOND_MS } from '../../core/time'
-import { liveThroughBlackout, type BlackoutReport } from './blackout'
+import { liveThroughBlackout } from './blackout'
 import { blackoutOf } from './blackout-plan'
 import { breachesIn } from './checks'
 import { liveThroughCrashes, seeLives } from './live'
 import { nameOf, planOf, pointsOf } from './plan'
 import { processPlanOf, runProcesses, undisturbedProcesses } from './processes'
-import type { CrashReport } from './run'
 import { printBlackouts, printTable, tellBlackout, tellCrash } from './table'
 
 /** `npm run chaos -- crashes --help` (docs/design/chaos.md). */
@@ -23,8 +20,7 @@ export async function crashes(args: string[]): Promise<void> {
       word: 'crashes',
       about: 'Kills processes before, in and after every call of a job that lives on the small cloud.',
       options: {
-        from: { default: 1, min: 1, means: 'the first seed' },
-        count: { default: 1_000, means: 'how many seeds' },
+        ...seedOptions(1_000),
         'at-once': { default: 24, means: 'jobs at a time' },
         only: { default: '', as: 'TEXT', means: 'only the points whose names have it' },
         points: { default: false, means: 'prints the points, and kills nothing' },
@@ -34,10 +30,7 @@ export async function crashes(args: string[]): Promise<void> {
     args,
   )
   if (values === undefined) return
-  await setUp()
-  quietWorkers()
-  const at = await connectTo()
-  try {
+  await withConnection(async (at) => {
     const atOnce = values['at-once']
     const seen = await seeLives(at, {
       atOnce,
@@ -50,16 +43,13 @@ export async function crashes(args: string[]): Promise<void> {
     if (points.length === 0)
       throw new Error(`No point has "${values.only}" in its name; --points prints them.`)
     if (values.points) return points.forEach((point) => process.stdout.write(`${nameOf(point)}\n`))
-    const plans = Array.from({ length: values.count }, (_, index) => planOf(values.from + index, points, all))
+    const plans = seedsOf(values).map((seed) => planOf(seed, points, all))
     const reports = await liveThroughCrashes(at, plans, {
       atOnce,
       onReport: (report) => tellCrash(report, values.story),
     })
     printTable(reports, points)
-  } finally {
-    await at.close()
-    await tearDown()
-  }
+  })
 }
 
 /** `npm run chaos -- blackouts --help` (docs/design/chaos.md). */
@@ -86,21 +76,13 @@ export async function blackouts(args: string[]): Promise<void> {
     const jobs = Math.min(values.jobs, values.count - index * values.jobs)
     return blackoutOf(values.from + index, { jobs, hourMs })
   })
-  await setUp()
-  quietWorkers()
-  const reports: BlackoutReport[] = []
-  const lane = async (): Promise<void> => {
-    for (let plan = plans.shift(); plan !== undefined; plan = plans.shift()) {
+  const reports = await withServer(() =>
+    inLanes(plans, { atOnce: values['at-once'] }, async (plan) => {
       const report = await liveThroughBlackout(plan)
-      reports.push(report)
       tellBlackout(report)
-    }
-  }
-  try {
-    await Promise.all(Array.from({ length: values['at-once'] }, lane))
-  } finally {
-    await tearDown()
-  }
+      return report
+    }),
+  )
   printBlackouts(reports, hourMs)
 }
 
@@ -112,8 +94,7 @@ export async function processes(args: string[]): Promise<void> {
       word: 'processes',
       about: 'Kills real processes of the built product before, in and after their calls to the small cloud.',
       options: {
-        from: { default: 1, min: 1, means: 'the first seed' },
-        count: { default: 50, means: 'how many seeds' },
+        ...seedOptions(50),
         'at-once': { default: 3, means: 'deployments at a time' },
         story: { default: false, means: 'the story of every run, not only of the broken ones' },
       },
@@ -123,25 +104,15 @@ export async function processes(args: string[]): Promise<void> {
   if (values === undefined) return
   execFileSync(process.execPath, [join(__dirname, '..', '..', 'tools', 'build.mjs')], { stdio: 'inherit' })
   const product = new Product()
-  await setUp()
-  quietWorkers()
-  const reports: CrashReport[] = []
-  try {
+  await withServer(async () => {
     const first = await runProcesses(undisturbedProcesses(), product)
     tellCrash(first, values.story)
     const points = pointsOf(new Map([['plain', first.calls]]))
-    const seeds = Array.from({ length: values.count }, (_, index) => values.from + index)
-    const lane = async (): Promise<void> => {
-      for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {
-        const report = await runProcesses(processPlanOf(seed, points), product)
-        reports.push(report)
-        tellCrash(report, values.story)
-      }
-    }
-    await Promise.all(Array.from({ length: values['at-once'] }, lane))
+    const reports = await inLanes(seedsOf(values), { atOnce: values['at-once'] }, async (seed) => {
+      const report = await runProcesses(processPlanOf(seed, points), product)
+      tellCrash(report, values.story)
+      return report
+    })
     printTable(reports, points)
-  } finally {
-    product.remove()
-    await tearDown()
-  }
+  }).finally(() => product.remove())
 }

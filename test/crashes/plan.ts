@@ -1,7 +1,7 @@
 import type { FaultText } from '#small-cloud'
 import { drawFault } from '../clouds/faults'
 import { durationsOf } from '../clouds/world'
-import { Dice } from '../worlds/dice'
+import { Dice } from '../kit/dice'
 import { LIFE_NAMES, LIVES, type LifeName } from './lives'
 import { MOMENTS, type Death } from './process'
 

@@ -1,4 +1,4 @@
-import { Dice } from '../worlds/dice'
+import { Dice } from '../kit/dice'
 
 /** How a machine is taken away: at once, after the provider's notice, or after an order to drain. */
 export type Manner = 'kill' | 'notice' | 'drain'

@@ -1,4 +1,5 @@
 /** `npm run money -- --help` (docs/guides/money.md). */
+import { seedOptions } from '../kit/runs'
 import { readOptions } from '../support/options'
 import { formatDuration, HOUR_MS } from '../../core/time'
 import { disagreements, liveThrough, type Report, type Stopped } from './run'
@@ -12,8 +13,7 @@ async function main(): Promise<void> {
     about:
       'Lets jobs spend money on random prices, with outages, and compares it with the bill (docs/guides/money.md).',
     options: {
-      from: { default: 1, min: 0, means: 'the first seed' },
-      count: { default: 10_000, means: 'how many seeds' },
+      ...seedOptions(10_000),
       story: { default: false, means: 'tell what happened in each' },
     },
   })

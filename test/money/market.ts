@@ -5,7 +5,7 @@ import type { PriceStep } from '../../core/meter'
 import { microUsd } from '../../core/money'
 import type { Offer } from '../../core/offer'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
-import type { Dice } from '../worlds/dice'
+import type { Dice } from '../kit/dice'
 
 export const CAPABILITIES: Capabilities = {
   capacityTypes: ['spot', 'on-demand'],

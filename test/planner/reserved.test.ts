@@ -125,5 +125,13 @@ describe('what is reserved', () => {
     expect(order.offers.map(({ reservationId }) => reservationId)).toEqual(['r-2'])
     expect(order.runner.usableUntilMs).toBe(BLOCK.usableUntilMs)
     expect(ordered([HELD]).runner).not.toHaveProperty('usableUntilMs')
+    // Its provider takes it back as it takes back spot machines; what is paid on demand it leaves alone.
+    const notice = { kind: 'instance-metadata' } as const
+    const noticed = (one: Offer) =>
+      makeOrder(plan([one]), input, [{ ...answersOf([one])[0]!, capabilities: { ...CAPABILITIES, notice } }])
+        .runner.notice
+    expect([HELD, BLOCK, offer({ capacityType: 'spot' })].map(noticed)).toEqual([notice, notice, notice])
+    expect(noticed(CHEAP)).toEqual({ kind: 'none' })
+    expect(order.runner.notice).toEqual({ kind: 'none' })
   })
 })

@@ -234,6 +234,17 @@ describe('thinOutCheckpoints', () => {
     ])
   })
 
+  it('spares the files of a revision that a live attempt is uploading to a checkpoint of its own', async () => {
+    const store = new MemoryStore()
+    save(store, { step: 1, attempt: 2 })
+    const underWay = `${layout.checkpoint(JOB, 1, 2)}files.2/model.pt`
+    store.put(underWay, 'under way')
+    expect(await thinOut(store)).toEqual([])
+    expect(store.read(underWay)).toBe('under way')
+    expect(await thinOut(store, { liveFrom: 3 })).toEqual([checkpointId(1, 2)])
+    expect(store.read(underWay)).toBeUndefined()
+  })
+
   it('spares a file that a checkpoint which stays refers to, until that one goes', async () => {
     const store = new MemoryStore()
     save(store, { step: 1, files: { 'base.bin': undefined, 'model.pt': undefined } })

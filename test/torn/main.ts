@@ -1,4 +1,5 @@
 /** `npm run torn -- --help`. */
+import { seedOptions } from '../kit/runs'
 import { readOptions } from '../support/options'
 import { runCases } from './run'
 
@@ -7,8 +8,7 @@ async function main(): Promise<void> {
     name: 'torn',
     about: 'Tears checkpoint uploads by the thousand, and says what was resumed from badly.',
     options: {
-      from: { default: 1, min: 0, means: 'the first seed' },
-      count: { default: 10_000, means: 'how many seeds' },
+      ...seedOptions(10_000),
     },
   })
   if (values === undefined) return

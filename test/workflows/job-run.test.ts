@@ -102,12 +102,17 @@ describe('the pause before the next order', () => {
   it('goes on in a fresh history, with what is still to be left alone', () => {
     const run = pausedRun(5 * MINUTE_MS)
     jest.setSystemTime(NOW_MS + MINUTE_MS)
+    run.ledger = { ...EMPTY_LEDGER, attempts: 3, failures: 2 }
+    run.page.status.deadlineAtMs = NOW_MS + 60 * MINUTE_MS
     const carry = run.carry()
-    expect(carry).toMatchObject({ ledger: EMPTY_LEDGER, pause: { ...WHY, forMs: 4 * MINUTE_MS } })
+    expect(carry).toMatchObject({ ledger: run.ledger, pause: { ...WHY, forMs: 4 * MINUTE_MS } })
     jest.setSystemTime(NOW_MS + MINUTE_MS + SECOND_MS)
     const next = new JobRun({ ...INPUT, carry })
     expect(next.pause).toEqual({ ...WHY, forMs: 4 * MINUTE_MS })
     expect(next.avoid()).toMatchObject([{ forMs: 2 * MINUTE_MS }])
     expect(next.nextSeq()).toBe(run.nextSeq())
+    expect(next.ledger).toEqual({ ...EMPTY_LEDGER, attempts: 3, failures: 2 })
+    expect(next.page.status).toMatchObject({ deadlineAtMs: NOW_MS + 60 * MINUTE_MS })
+    expect(next.isResolved).toBe(true)
   })
 })

@@ -1,8 +1,10 @@
-import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ActivityFailure, ApplicationFailure, RetryState, TimeoutFailure } from '@temporalio/common'
 import type { LaunchOutcome } from '../../core/activities'
 import type { MachineHandle } from '../../core/handle'
 import type { AttemptInput } from '../../core/messages'
+import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
+import { budgetReserveMs, DEFAULT_TIMING } from '../../core/timing'
 import type * as Launch from '../../workflows/launch'
 
 const HANDLE = { id: 'm-1' } as MachineHandle
@@ -29,10 +31,18 @@ jest.mock('../../workflows/activities', () => {
       return answers[name]!()
     }
   const orchestrator = { withdraw: act('withdraw') }
-  return { orchestrator, on: () => ({ launching: { launch: act('launch') }, verbs: { find: act('find') } }) }
+  const starting = (_backend: string, withinMs: number) => {
+    asked.push(`start within ${withinMs}`)
+    return { start: act('start') }
+  }
+  return {
+    orchestrator,
+    starting,
+    on: () => ({ launching: { launch: act('launch') }, verbs: { find: act('find') } }),
+  }
 })
 
-const { launch, failedLaunch } = jest.requireActual<typeof Launch>('../../workflows/launch')
+const { launch, failedLaunch, startRunner } = jest.requireActual<typeof Launch>('../../workflows/launch')
 
 beforeEach(() => {
   asked = []
@@ -99,5 +109,63 @@ describe('a launch', () => {
     expect(failedLaunch(new Error('boom'))).toMatchObject({
       ...{ kind: 'nothing', end: { isLaunched: false, failure: { class: 'unclassified', message: 'boom' } } },
     })
+  })
+})
+
+describe('the start of a runner', () => {
+  const NOW_MS = 1_795_000_000_000
+  const TIMING = { ...DEFAULT_TIMING, startWithinMs: 20 * MINUTE_MS, silenceMs: 5 * MINUTE_MS }
+  const PRICE = { priceMaxMicroUsdPerHour: 1_000_000 }
+  const startAfter = (sinceMs: number, microUsd?: number): ReturnType<typeof startRunner> => {
+    jest.useFakeTimers({ now: NOW_MS })
+    const budget = microUsd === undefined ? null : { microUsd, ...PRICE }
+    const order = { backend: 'here', runner: { limits: { seq: 0, deadlineAtMs: null, budget } } }
+    const input = { ...INPUT, order, timing: TIMING } as unknown as AttemptInput
+    return startRunner(input, { ...HANDLE, launchedAtMs: NOW_MS - sinceMs })
+  }
+  afterEach(() => {
+    jest.useRealTimers()
+  })
+
+  it('is tried for as long as a runner may still begin, and at least for one silence', async () => {
+    answers = { start: () => undefined }
+    expect(await startAfter(MINUTE_MS)).toBe('started')
+    expect(await startAfter(19 * MINUTE_MS)).toBe('started')
+    expect(asked).toEqual([
+      ...[`start within ${19 * MINUTE_MS}`, 'start'],
+      ...[`start within ${5 * MINUTE_MS}`, 'start'],
+    ])
+  })
+
+  it('is tried for no longer than the budget pays, less what stopping takes and what clocks may differ', async () => {
+    answers = { start: () => undefined }
+    const paidMs = budgetReserveMs(TIMING) + CLOCK_SLACK_MS + 3 * MINUTE_MS
+    expect(await startAfter(MINUTE_MS, Math.ceil((paidMs / HOUR_MS) * 1_000_000))).toBe('started')
+    const [within] = asked
+    const forMs = Number(/\d+/.exec(within!)![0])
+    expect(forMs).toBeGreaterThanOrEqual(2 * MINUTE_MS)
+    expect(forMs).toBeLessThan(2 * MINUTE_MS + 1_000)
+    asked = []
+    expect(await startAfter(4 * MINUTE_MS, Math.floor((paidMs / HOUR_MS) * 1_000_000))).toBe('unanswered')
+    expect(asked).toEqual([])
+  })
+
+  it('that was refused is a failure, and one without an answer is not', async () => {
+    const refusal = new ActivityFailure(
+      ...(['failed', 'start', '1', RetryState.NON_RETRYABLE_FAILURE, undefined] as const),
+      ApplicationFailure.nonRetryable('no rights', 'auth', { class: 'auth', message: 'no rights' }),
+    )
+    answers = {
+      start: () => {
+        throw refusal
+      },
+    }
+    expect(await startAfter(0)).toMatchObject({
+      kind: 'failed',
+      isLaunched: true,
+      failure: { class: 'auth' },
+    })
+    answers = { start: timedOut('SCHEDULE_TO_CLOSE') }
+    expect(await startAfter(0)).toBe('unanswered')
   })
 })

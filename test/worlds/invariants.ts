@@ -1,16 +1,23 @@
 import { parseCheckpointId } from '../../core/checkpoint'
-import type { RunnerResult } from '../../core/documents'
+import type { Beat, RunnerResult } from '../../core/documents'
 import type { AttemptRecord } from '../../core/ledger'
 import type { JobStatus } from '../../core/messages'
 import { spend } from '../../core/meter'
-import { parseLogLine } from '../../intake/documents'
-import { readArtifact } from '../../storage/artifacts'
 import { layout } from '../../storage/layout'
-import { readLines } from '../../storage/logs'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import { WEIGHTS_ARTIFACT } from '../backends/scripted/scripted-runner'
 import { weightsAfter } from '../backends/scripted/checkpoints'
+import {
+  classified,
+  explained,
+  overlaps,
+  resumedFromNewest,
+  sameWeights,
+  wholeLog,
+  type Resume,
+  type Stretch,
+} from '../kit/invariants'
 import type { Deployment } from '../workflows/harness'
 
 /** Every breach of the invariants in a run that is over, in words; empty when all of them held. */
@@ -29,13 +36,20 @@ export async function breaches(
 }
 
 /** What store and status tell by themselves, whatever provider the machines came from. */
-export async function breachesOnRecord(at: Stored, status: JobStatus, stepsTotal: number): Promise<string[]> {
+export async function breachesOnRecord(
+  { store }: Stored,
+  status: JobStatus,
+  stepsTotal: number,
+): Promise<string[]> {
+  const { id: jobId, state, attempts } = status
+  const artifact = WEIGHTS_ARTIFACT
   return [
-    ...(await resumedFromNewest(at, status)),
-    ...bothTypesOnRecord(status.attempts),
-    ...(await sameWeights(at, status, stepsTotal)),
-    ...(await wholeLog(at, status)),
-    ...(await explained(at, status)),
+    ...classified(status, attempts),
+    ...(await resumedAsSaved(store, status)),
+    ...bothTypesOnRecord(attempts),
+    ...(await sameWeights(store, { jobId, state, artifact }, weightsAfter(stepsTotal))),
+    ...(await wholeLogs(store, status)),
+    ...explained(await readRecords(store, jobId), attempts),
   ]
 }
 
@@ -44,7 +58,7 @@ type Stored = { store: ObjectStore }
 function endedAsItShould({ state, reason }: JobStatus): string[] {
   const ends = ['succeeded', 'cancelled', 'failed']
   if (!ends.includes(state)) return [`the job is ${state}`]
-  const expected = ['workload-failed', 'budget-reached', 'no-placement', 'unclassified']
+  const expected = ['workload-failed', 'budget-reached', 'no-placement']
   return state === 'failed' && !expected.includes(reason)
     ? [`the job failed for no reason of its own: ${reason}`]
     : []
@@ -59,24 +73,6 @@ function oneLiveAttempt({ world }: Deployment): string[] {
     worked.push({ attempt, fromMs: machine.workedFromMs, toMs: machine.endedAtMs ?? Infinity })
   }
   return overlaps(worked)
-}
-
-/** When the workload of an attempt ran on a machine. */
-export interface Stretch {
-  attempt: number
-  fromMs: number
-  toMs: number
-}
-
-/** Two machines at work at once. */
-export function overlaps(stretches: Stretch[]): string[] {
-  const worked = [...stretches].sort((a, b) => a.fromMs - b.fromMs)
-  return worked.slice(1).flatMap((next, index) => {
-    const before = worked[index]!
-    return next.fromMs < before.toMs
-      ? [`attempts ${before.attempt} and ${next.attempt} ran at once for ${before.toMs - next.fromMs} ms`]
-      : []
-  })
 }
 
 function noLeak({ world }: Deployment): string[] {
@@ -116,21 +112,26 @@ function withinBudget(
     : []
 }
 
-/** Each attempt began from the newest checkpoint that was whole when it began. */
-async function resumedFromNewest({ store }: Stored, { id, attempts }: JobStatus): Promise<string[]> {
+async function resumedAsSaved(store: ObjectStore, { id, attempts }: JobStatus): Promise<string[]> {
   const wrong: string[] = []
-  let newest = 0
-  for (const { number, restoredFrom } of attempts) {
-    const body = await store.get(layout.result(id, number))
-    const result = body === undefined ? undefined : (JSON.parse(body.toString()) as RunnerResult)
-    const from = restoredFrom?.step ?? 0
+  const resumes: Resume[] = []
+  for (const { number: attempt, restoredFrom, phases = [] } of attempts) {
     if (restoredFrom !== undefined && parseCheckpointId(restoredFrom.id) === undefined)
       wrong.push(`${restoredFrom.id} is no checkpoint`)
-    if (result?.restoredFrom != null && from < newest)
-      wrong.push(`attempt ${number} began at ${from} though ${newest} was saved`)
-    newest = Math.max(newest, result?.checkpoint?.attempt === number ? result.checkpoint.step : 0, from)
+    // A machine that was lost has left no result, and its last beat tells.
+    const last =
+      (await read<RunnerResult>(store, layout.result(id, attempt))) ??
+      (await read<Beat>(store, layout.beat(id, attempt)))
+    const hasBegun = phases.some(({ name }) => name === 'running')
+    const own = last?.checkpoint?.attempt === attempt ? last.checkpoint.step : 0
+    resumes.push({ attempt, fromStep: hasBegun ? (restoredFrom?.step ?? 0) : null, savedStep: own })
   }
-  return wrong
+  return [...wrong, ...resumedFromNewest(resumes)]
+}
+
+async function read<T>(store: ObjectStore, key: string): Promise<T | undefined> {
+  const body = await store.get(key)
+  return body && (JSON.parse(body.toString()) as T)
 }
 
 function bothTypesOnRecord(attempts: AttemptRecord[]): string[] {
@@ -145,40 +146,7 @@ function bothTypesOnRecord(attempts: AttemptRecord[]): string[] {
     )
 }
 
-async function sameWeights(
-  { store }: Stored,
-  { id, state }: JobStatus,
-  stepsTotal: number,
-): Promise<string[]> {
-  if (state !== 'succeeded') return []
-  const weights = await readArtifact(store, id, WEIGHTS_ARTIFACT)
-  if (weights === undefined) return ['the job succeeded and left no weights']
-  return weights.equals(weightsAfter(stepsTotal)) ? [] : ['the weights are not those of an undisturbed run']
-}
-
-async function wholeLog({ store }: Stored, { id, attempts }: JobStatus): Promise<string[]> {
-  const wrong: string[] = []
-  for (const { number } of attempts) {
-    let last = 0
-    for await (const line of readLines(
-      store,
-      { jobId: id, attempt: number, afterLine: 0, isOver: true },
-      parseLogLine,
-    )) {
-      if (line.s !== 'gap' && line.n !== last + 1)
-        wrong.push(`attempt ${number}: line ${line.n} follows ${last}`)
-      last = line.n
-    }
-  }
-  return wrong
-}
-
-/** Every attempt's plan, order, settlement and decision can be read afterwards. */
-async function explained({ store }: Stored, { id, attempts }: JobStatus): Promise<string[]> {
-  const records = await readRecords(store, id)
-  return attempts.flatMap(({ number }) =>
-    (['planned', 'settled', 'decided'] as const)
-      .filter((kind) => !records.some((entry) => entry.kind === kind && entry.attempt === number))
-      .map((kind) => `attempt ${number}: nothing on record of how it was ${kind}`),
-  )
+async function wholeLogs(store: ObjectStore, { id: jobId, attempts }: JobStatus): Promise<string[]> {
+  const wrong = await Promise.all(attempts.map(({ number: attempt }) => wholeLog(store, { jobId, attempt })))
+  return wrong.flat()
 }

@@ -3,7 +3,7 @@ import type { JobStatus } from '../../core/messages'
 import type { TestConnection } from '../support/temporal'
 import { Deployment, statusOf } from '../workflows/harness'
 import { breaches } from './invariants'
-import { isOverWithin, type Outcome } from './telling'
+import { isOverWithin, type Outcome } from '../kit/outcome'
 import { seededWorld, type SeededWorld } from './world'
 
 const STEPS = 100

@@ -3,7 +3,7 @@ import { microUsd } from '../../core/money'
 import type { Behaviour } from '../backends/scripted/behaviour'
 import type { Fault, Verb } from '../backends/scripted/faults'
 import { ON_DEMAND, SPOT, type Deployment, type JobHandle, type WorldWishes } from '../workflows/harness'
-import { Dice } from './dice'
+import { Dice } from '../kit/dice'
 
 /** Something that happens to a running job, some time after its start. */
 interface Happening {

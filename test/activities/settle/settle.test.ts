@@ -13,6 +13,7 @@ import { layout } from '../../../storage/layout'
 import { readRecords } from '../../../storage/record'
 import { saveCheckpoint, UNTRAINED } from '../../backends/scripted/checkpoints'
 import type { WorldOptions } from '../../backends/scripted/world'
+import { issueOrder } from '../../backends/orders'
 import { until } from '../../support/until'
 import { perform, Place, QUICK, surroundings } from '../place'
 
@@ -296,17 +297,38 @@ describe('the end of the machines', () => {
     expect(place.world.callsOf('terminate')).toHaveLength(1)
   })
 
-  it('comes to all that a provider made of one order, and to one that its lists do not show', async () => {
+  it('comes to all that a provider made of one order', async () => {
     await anew({ capabilities: { idempotency: 'tag' } })
     const launched = place.launched()
     place.world.duplicate(launched.order)
     expect((await settle(inputOf(launched))).handle).toEqual(launched.handle)
     expect(place.lives()).toEqual(['gone', 'gone'])
+  })
 
+  it('waits until the last of them is gone, whichever that is', async () => {
+    await anew({ capabilities: { idempotency: 'tag' } })
+    const launched = place.launched()
+    const { handle } = place.world.duplicate(launched.order)
+    for (const stubborn of [handle, launched.handle]) {
+      let ignored = 0
+      const backend: Backend = {
+        ...place.backend,
+        terminate: async (machine, options) => {
+          if (machine.id === stubborn.id && ignored++ < 2) return
+          await place.backend.terminate(machine, options)
+        },
+      }
+      await perform(place.verbs({ backend }), 'settle', inputOf(launched))
+      expect(place.lives()).toEqual(['gone', 'gone'])
+    }
+  })
+
+  it('comes to one that the lists of its provider do not show', async () => {
+    await anew({ capabilities: { idempotency: 'tag' } })
     place.world.freezeLists(30)
     const hidden = place.launched()
     await settle(inputOf(hidden))
-    expect(place.lives()).toEqual(['gone', 'gone', 'gone'])
+    expect(place.lives()).toEqual(['gone'])
   })
 
   it('comes to a machine of which only the store knows', async () => {
@@ -337,6 +359,16 @@ describe('the end of the machines', () => {
         drain: { reason: 'superseded', atMs: expect.any(Number) },
       },
     })
+  })
+
+  it('costs what it can have cost at most where a machine spoke that nobody saw', async () => {
+    const order = place.order()
+    const issuedAtMs = Date.now() - 2 * HOUR_MS
+    await issueOrder(place.store, order, issuedAtMs)
+    await place.beat(order, { clockMs: issuedAtMs + HOUR_MS })
+    const input = { ...inputOf({ order, handle: null as never }), handle: null }
+    const { costMicroUsd } = await settle({ ...input, timing: { ...QUICK, powerOffMs: MINUTE_MS } })
+    expect(costMicroUsd).toBe(spendOver(HOUR_MS + MINUTE_MS, order.priceMaxMicroUsdPerHour))
   })
 
   it('stops waiting when the activity is cancelled', async () => {

@@ -2,9 +2,10 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { PricePath } from '../../../backends/backend'
 import type { WatchInput } from '../../../core/activities'
 import type { Lease } from '../../../core/documents'
+import { spendOver } from '../../../core/meter'
 import { microUsd } from '../../../core/money'
 import type { Observation } from '../../../core/observation'
-import { HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time'
 import { DEFAULT_TIMING } from '../../../core/timing'
 import { BudgetWatch } from '../../../activities/watch/budget'
 import { MachineWatch } from '../../../activities/watch/machine'
@@ -141,6 +142,24 @@ describe('the money of a machine that runs', () => {
     expect(await one.check(RUNNING, true)).toBeUndefined()
   })
 
+  it.each([
+    [
+      'from a clock slack before its launch, whose instant is by a clock that is not ours',
+      10 * MINUTE_MS,
+      CLOCK_SLACK_MS,
+    ],
+    ['from its order where that went out later', 10 * SECOND_MS, 10 * SECOND_MS],
+  ])('counts %s', async (_, orderedBeforeMs, countedBeforeMs) => {
+    const key = layout.order(input.order.jobId, input.order.attempt)
+    const order = { ...input.order.runner, issuedAtMs: startMs - orderedBeforeMs }
+    await place.store.put(key, JSON.stringify(order))
+    nowMs = startMs + HOUR_MS
+    const documents = new AttemptDocuments(place.store, input.order, () => nowMs)
+    const backend = { prices: () => prices() }
+    const budget = new BudgetWatch(input, { backend, documents, now: () => nowMs })
+    expect((await budget.report()).spentMicroUsd).toBe(spendOver(HOUR_MS + countedBeforeMs, HALF))
+  })
+
   it('goes on from what an earlier watch has told, should the provider be silent since', async () => {
     prices = () => Promise.reject(new Error('silent'))
     const documents = new AttemptDocuments(place.store, input.order, () => nowMs)
@@ -155,7 +174,7 @@ describe('the money of a machine that runs', () => {
     budget.restore({ lease: told, renewedAtMs: startMs + HOUR_MS })
     expect(await budget.isReached()).toBe(false)
     const { spentMicroUsd } = await budget.report()
-    expect(spentMicroUsd).toBeGreaterThanOrEqual(microUsd(1.5))
-    expect(spentMicroUsd).toBeLessThan(microUsd(1.52))
+    // From a clock slack before the store's instant on, at the dearest price.
+    expect(spentMicroUsd).toBe(microUsd(0.5) + spendOver(HOUR_MS + CLOCK_SLACK_MS, DEAREST))
   })
 })

@@ -416,4 +416,17 @@ describe('after a new checkpoint', () => {
     const left = await listCheckpoints(store, order.jobId)
     expect(left.map(({ step }) => step)).toEqual([5, 4, 3, 1])
   })
+
+  it('what the attempt is uploading stays, whatever its step, and what an attempt before it left goes', async () => {
+    const { store } = place
+    const [own, old] = [2, 1].map((attempt) => `${layout.checkpoint(order.jobId, 3, attempt)}files/model.pt`)
+    for (const key of [own!, old!]) await store.put(key, 'half of it')
+    const saving = { store, jobId: order.jobId, attempt: 2, nowMs }
+    const checkpoint = await saveCheckpoint({ ...UNTRAINED, step: 5 }, saving)
+    const second = { ...order, attempt: 2 }
+    await place.beat(second, { checkpoint })
+    await watch({ order: second }).check(RUNNING, true)
+    expect(await store.head(own!)).toBeDefined()
+    expect(await store.head(old!)).toBeUndefined()
+  })
 })

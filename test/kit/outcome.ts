@@ -14,7 +14,7 @@ export interface Outcome {
 }
 
 /** Prints a line, and the story of what broke. */
-export function tell(title: string, outcome: Outcome, isStoryWanted = false): void {
+export function printOutcome(title: string, outcome: Outcome, isStoryWanted = false): void {
   const { state, attempts, breaches, story } = outcome
   const isBroken = breaches.length > 0
   process.stdout.write(`${title}: ${state}, ${attempts} attempts${isBroken ? ', BROKEN' : ''}\n`)

@@ -1,0 +1,10 @@
+const { relative } = require('node:path')
+const { default: Sequencer } = require('@jest/test-sequencer')
+
+/** Runs test files in the order in which the command line names them. */
+module.exports = class extends Sequencer {
+  sort(tests) {
+    const placeOf = ({ path, context }) => process.argv.indexOf(relative(context.config.rootDir, path))
+    return [...tests].sort((one, other) => placeOf(one) - placeOf(other))
+  }
+}

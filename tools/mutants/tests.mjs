@@ -1,0 +1,75 @@
+// Which tests can catch a mutant of a file: those that import it, nearest first.
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { filesOf, ROOT } from '../content.mjs'
+
+const ROOMS = [
+  ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers', 'client'],
+  ...['rehearse', 'cli', 'test'],
+]
+/** A test that reaches a file through more imports than this says little about it. */
+const DISTANCE_MAX = 3
+/** The nearest of them. */
+const FILES_MAX = 16
+/** They last minutes, or judge something else: the tools, the machine's runner, a package, whole programs. */
+const LEFT_OUT =
+  /^test\/(tools|runner|small-cloud|habits|torn|examples|docs|deployment|attacks|money)\/|\.e2e\.test\.ts$/
+
+/** Of workflow code, which tests reach in a bundle and not by import. */
+const OF_WORKFLOWS = /^test\/(workflows|replay)\//
+
+/**
+ * Test files that can catch a mutant of this file, in the order in which they run: `unit` need nothing, `temporal` a server, and are
+ * asked for workflows alone.
+ */
+export function testsOf(file, imports = readImports()) {
+  const distances = distancesTo(file, imports)
+  const near = [...distances]
+    .filter(
+      ([path, distance]) => path.endsWith('.test.ts') && !LEFT_OUT.test(path) && distance <= DISTANCE_MAX,
+    )
+    .sort(([one, a], [other, b]) => isOwn(other, file) - isOwn(one, file) || a - b || (one < other ? -1 : 1))
+    .map(([path]) => path)
+    .slice(0, FILES_MAX)
+  if (!file.startsWith('workflows/')) return { unit: near, temporal: [] }
+  const bundled = [...imports.keys()].filter((path) => OF_WORKFLOWS.test(path) && path.endsWith('.test.ts'))
+  const isEnd = (path) => path.endsWith('.e2e.test.ts')
+  return {
+    unit: [...new Set([...near, ...bundled.filter((path) => !isEnd(path))])],
+    temporal: bundled.filter(isEnd),
+  }
+}
+
+/** The tests of a room come first: `test/planner` for `planner/`. */
+const isOwn = (test, file) => Number(test.startsWith(`test/${file.split('/')[0]}/`))
+
+/** How many imports are between a file and each one that reaches it. */
+function distancesTo(file, imports) {
+  const distances = new Map([[file, 0]])
+  let edge = [file]
+  for (let distance = 1; edge.length > 0 && distance <= DISTANCE_MAX; distance += 1) {
+    const isOnEdge = new Set(edge)
+    edge = [...imports].flatMap(([path, targets]) =>
+      !distances.has(path) && targets.some((target) => isOnEdge.has(target)) ? [path] : [],
+    )
+    for (const path of edge) distances.set(path, distance)
+  }
+  return distances
+}
+
+/** By source file, the source files that it imports; types alone run nothing. */
+export function readImports() {
+  const sources = filesOf(...ROOMS).filter((path) => path.endsWith('.ts'))
+  return new Map(sources.map((path) => [path, importsOf(path)]))
+}
+
+function importsOf(path) {
+  const text = readFileSync(join(ROOT, path), 'utf8')
+  const statements = text.matchAll(
+    /(?:^(?:import|export)(?! type\b)[^']*?from|import\(|require\()\s*'(\.[^']*)'/gm,
+  )
+  return [...statements].flatMap(([, target]) => {
+    const base = join(dirname(path), target)
+    return [`${base}.ts`, `${base}/index.ts`].filter((candidate) => existsSync(join(ROOT, candidate)))
+  })
+}
