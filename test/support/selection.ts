@@ -4,7 +4,7 @@ import { describe, it } from '@jest/globals'
 export const IS_SELECTION = process.env['CRUCIBLE_TEST_SELECTION'] === '1'
 
 /** The examples to run: all of them, or in `npm test` the few that still prove the promise. */
-export function chosen<T>(all: readonly T[], few: readonly T[]): readonly T[] {
+export function chosen<T>(all: readonly T[], few: readonly NoInfer<T>[]): readonly T[] {
   return IS_SELECTION ? few : all
 }
 
