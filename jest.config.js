@@ -48,6 +48,8 @@ module.exports = {
   maxWorkers: 3,
   // What a file has loaded stays in its worker.
   workerIdleMemoryLimit: '1GB',
+  // A worker that leaks nothing takes longer than Jest's half second to end where other programs have the cores.
+  workerGracefulExitTimeout: 30_000,
   testTimeout: 60_000,
   testSequencer: '<rootDir>/test/support/sequencer.js',
   projects: [

@@ -83,7 +83,7 @@ describe('resolveJob', () => {
     const stored = await ensureDeployment(place.store, () => 'dep-abcdefghij')
     await expect(perform(planning(), 'resolveJob', JOB)).rejects.toMatchObject({
       ...{ type: 'invalid', nonRetryable: true },
-      ...{ message: expect.stringMatching(`submitted to deployment dep-0123456789.* of ${stored}`) },
+      ...{ message: expect.stringMatching(`submitted to deployment dep-0123456789, .* belong to ${stored}`) },
     })
     expect(await readRecords(place.store, 'job-a')).toEqual([])
     expect(await perform(planning(), 'resolveJob', { ...JOB, deployment: stored })).toEqual(resolved())

@@ -11,6 +11,7 @@ import { testVersitygw } from '../support/s3'
 import { connectTo, testServer } from '../support/temporal'
 import { until } from '../support/until'
 import { build, CommandLine, type Running } from './process'
+import { itInAll } from '../support/selection'
 
 /** Saves files of one size every two seconds; with `IGNORES` it never loads what it has saved. It handles SIGTERM, which no abrupt end may send. */
 const COUNT = `import json, os, signal, sys, time
@@ -123,50 +124,54 @@ describe('a rehearsal on EC2 of the small cloud', () => {
     expect(await client.list()).toEqual([])
   })
 
-  it('shows that a good program survives, says what it has cost, and leaves no machine', async () => {
-    const { exitCode, stdout, stderr } = await started('good', ...LIMITS).ended
-    expect(stderr).toMatch(/Budget: \$0\.50;/)
-    const report = JSON.parse(stdout) as Document
-    expect({ exitCode, summary: report.summary, checks: report.checks }).toMatchObject({
-      exitCode: 0,
-      summary: 'This job survives: it resumed after 3 interruptions.',
-    })
-    expect(report.resumes).toMatchObject([
-      { moment: 'after-save', manner: 'kill', isAtMoment: true, kind: 'right' },
-      { moment: 'before-first-save', manner: 'kill', kind: 'right' },
-      { moment: 'between-saves', manner: 'notice', isAtMoment: true, kind: 'right' },
-    ])
-    expect(report).toMatchObject({
-      name: 'good',
-      backend: 'ec2:spot',
-      notSeen: [/middle/, /outside/].map(matching),
-    })
+  itInAll(
+    'shows that a good program survives, says what it has cost, and leaves no machine',
+    async () => {
+      const { exitCode, stdout, stderr } = await started('good', ...LIMITS).ended
+      expect(stderr).toMatch(/Budget: \$0\.50;/)
+      const report = JSON.parse(stdout) as Document
+      expect({ exitCode, summary: report.summary, checks: report.checks }).toMatchObject({
+        exitCode: 0,
+        summary: 'This job survives: it resumed after 3 interruptions.',
+      })
+      expect(report.resumes).toMatchObject([
+        { moment: 'after-save', manner: 'kill', isAtMoment: true, kind: 'right' },
+        { moment: 'before-first-save', manner: 'kill', kind: 'right' },
+        { moment: 'between-saves', manner: 'notice', isAtMoment: true, kind: 'right' },
+      ])
+      expect(report).toMatchObject({
+        name: 'good',
+        backend: 'ec2:spot',
+        notSeen: [/middle/, /outside/].map(matching),
+      })
 
-    const [undisturbed, interrupted] = await Promise.all(report.jobs.map((id) => client.get(id)))
-    expect(undisturbed).toMatchObject({
-      name: 'good-rehearsal-undisturbed',
-      isRehearsal: true,
-      state: 'cancelled',
-    })
-    expect(interrupted).toMatchObject({
-      name: 'good-rehearsal-interrupted',
-      isRehearsal: true,
-      state: 'cancelled',
-    })
-    // Not even SIGTERM was sent to the first two; the third could save.
-    expect(interrupted!.attempts).toMatchObject([
-      { state: 'interrupted', reason: matching(/ended without a result/) },
-      { state: 'interrupted', reason: matching(/ended without a result/) },
-      { state: 'interrupted', reason: matching(/The provider takes the machine back/), stepsLost: 0 },
-      { state: 'stopped' },
-    ])
-    expect(report.costMicroUsd).toBe(undisturbed!.cost.spentMicroUsd + interrupted!.cost.spentMicroUsd)
-    expect(undisturbed!.cost.budgetMicroUsd).toBe(BUDGET_USD * 1_000_000)
-    expect(interrupted!.cost.budgetMicroUsd).toBe(BUDGET_USD * 1_000_000 - undisturbed!.cost.spentMicroUsd)
-    expect(report.costMicroUsd).toBeGreaterThan(0)
-    expect(report.costMicroUsd).toBeLessThanOrEqual(BUDGET_USD * 1_000_000)
-    expect(await livingMachines(report.jobs)).toEqual([])
-  }, 240_000)
+      const [undisturbed, interrupted] = await Promise.all(report.jobs.map((id) => client.get(id)))
+      expect(undisturbed).toMatchObject({
+        name: 'good-rehearsal-undisturbed',
+        isRehearsal: true,
+        state: 'cancelled',
+      })
+      expect(interrupted).toMatchObject({
+        name: 'good-rehearsal-interrupted',
+        isRehearsal: true,
+        state: 'cancelled',
+      })
+      // Not even SIGTERM was sent to the first two; the third could save.
+      expect(interrupted!.attempts).toMatchObject([
+        { state: 'interrupted', reason: matching(/ended without a result/) },
+        { state: 'interrupted', reason: matching(/ended without a result/) },
+        { state: 'interrupted', reason: matching(/The provider takes the machine back/), stepsLost: 0 },
+        { state: 'stopped' },
+      ])
+      expect(report.costMicroUsd).toBe(undisturbed!.cost.spentMicroUsd + interrupted!.cost.spentMicroUsd)
+      expect(undisturbed!.cost.budgetMicroUsd).toBe(BUDGET_USD * 1_000_000)
+      expect(interrupted!.cost.budgetMicroUsd).toBe(BUDGET_USD * 1_000_000 - undisturbed!.cost.spentMicroUsd)
+      expect(report.costMicroUsd).toBeGreaterThan(0)
+      expect(report.costMicroUsd).toBeLessThanOrEqual(BUDGET_USD * 1_000_000)
+      expect(await livingMachines(report.jobs)).toEqual([])
+    },
+    240_000,
+  )
 
   it('shows that a program which ignores its checkpoint does not survive', async () => {
     const { exitCode, stdout } = await started(
@@ -193,14 +198,18 @@ describe('a rehearsal on EC2 of the small cloud', () => {
     expect(await livingMachines([id])).toEqual([])
   }, 120_000)
 
-  it('is ended by the deadline of its job when its command is killed', async () => {
-    const rehearsal = started('killed', '--budget', '0.5', '--for', '40s')
-    const id = await trainingJob('killed-rehearsal-undisturbed')
-    rehearsal.child.kill('SIGKILL')
-    await rehearsal.ended
-    expect(await untilOver(id)).toMatchObject({ state: 'failed', reason: 'deadline-reached' })
-    expect(await livingMachines([id])).toEqual([])
-  }, 180_000)
+  itInAll(
+    'is ended by the deadline of its job when its command is killed',
+    async () => {
+      const rehearsal = started('killed', '--budget', '0.5', '--for', '40s')
+      const id = await trainingJob('killed-rehearsal-undisturbed')
+      rehearsal.child.kill('SIGKILL')
+      await rehearsal.ended
+      expect(await untilOver(id)).toMatchObject({ state: 'failed', reason: 'deadline-reached' })
+      expect(await livingMachines([id])).toEqual([])
+    },
+    180_000,
+  )
 })
 
 function matching(pattern: RegExp): string {

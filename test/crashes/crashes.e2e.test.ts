@@ -7,6 +7,7 @@ import type { LifeName } from './lives'
 import { nameOf, undisturbed, type CrashPlan } from './plan'
 import type { Moment } from './process'
 import type { CrashReport } from './run'
+import { chosen } from '../support/selection'
 
 /** One of each kind; `npm run chaos -- crashes` goes through all of them, and more than once (docs/design/chaos.md). */
 const CHOSEN: [LifeName, Moment, string, number][] = [
@@ -29,7 +30,14 @@ const CHOSEN: [LifeName, Moment, string, number][] = [
   ['orphaned', 'in', 'collectGarbage: TerminateInstances', 1],
 ]
 
-const PLANS = CHOSEN.map(([life, moment, call, occurrence]): CrashPlan => {
+/** Of `npm test`: in and after a launch, in a promise of money, at the start, in a move, in a settlement. */
+const FEW = CHOSEN.filter(([life, , call]) =>
+  life !== 'plain'
+    ? ['paid', 'migrated', 'interrupted'].includes(life)
+    : /CreateFleet|SendCommand/.test(call),
+)
+
+const PLANS = chosen(CHOSEN, FEW).map(([life, moment, call, occurrence]): CrashPlan => {
   const crash = { call, occurrence, moment, lateMs: 0, isOfBoth: false }
   return {
     ...undisturbed(life),

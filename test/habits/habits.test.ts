@@ -1,9 +1,10 @@
 import { expect, it } from '@jest/globals'
 import { HABITS } from './habits'
 import { pretendedProgram, runHabits } from './run'
+import { chosen } from '../support/selection'
 
 /** `npm run habits` has all of them, and interrupts each a dozen times. */
-const SOME = [
+const ALL = [
   'hf_trainer',
   'two_goes',
   'tmp_rename',
@@ -14,6 +15,8 @@ const SOME = [
   'symlink_latest',
   'torch_distributed',
 ]
+
+const SOME = chosen(ALL, ['hf_trainer', 'two_goes', 'sharded'])
 
 it('programs that save in common ways lose nothing that they had saved', async () => {
   const reports = await runHabits({

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
 import { CloudDeployment, QUICK, type DeploymentWishes } from './deployment'
+import { itInAll } from '../support/selection'
 
 jest.setTimeout(300_000)
 
@@ -83,7 +84,7 @@ describe('a whole job', () => {
     })
   })
 
-  it('says what to run where the role of spot machines is missing', async () => {
+  itInAll('says what to run where the role of spot machines is missing', async () => {
     const world = { linkedRoles: [], ...denying('iam:CreateServiceLinkedRole') }
     await inWorld({ world }, async (d) => {
       const id = await d.submit({ id: 'job-role' })
@@ -94,7 +95,7 @@ describe('a whole job', () => {
     })
   })
 
-  it('says while it waits that the Region has none of the types', async () => {
+  itInAll('says while it waits that the Region has none of the types', async () => {
     await inWorld({ settings: { CRUCIBLE_EC2_TYPES: 'p9.*' } }, async (d) => {
       const id = await d.submit({ id: 'job-types' })
       await d.see(id, ({ message }) =>
@@ -105,7 +106,7 @@ describe('a whole job', () => {
     })
   })
 
-  it('says that the quota is zero, and which', async () => {
+  itInAll('says that the quota is zero, and which', async () => {
     await inWorld({ world: { quotas: { 'L-1216C47A': 0, 'L-DB2E81BA': 0, 'L-417A185B': 0 } } }, async (d) => {
       const id = await d.submit({ id: 'job-quota', isInterruptible: false })
       expect(await d.ended(id)).toMatchObject({
@@ -116,7 +117,7 @@ describe('a whole job', () => {
     })
   })
 
-  it('says that the credentials of its workers have ended', async () => {
+  itInAll('says that the credentials of its workers have ended', async () => {
     await inWorld({}, async (d) => {
       d.cloud.addFault({ fault: 'error', code: 'RequestExpired', where: { service: 'ec2' } })
       const id = await d.submit({ id: 'job-token' })

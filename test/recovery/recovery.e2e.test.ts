@@ -5,6 +5,7 @@ import type { JobSpec } from '../../core/job'
 import type { Plan } from '../../core/plan'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'
+import { itInAll } from '../support/selection'
 
 jest.setTimeout(300_000)
 
@@ -61,7 +62,7 @@ describe('an interruption', () => {
     expect(expectWhole(view)).toMatchObject({ from: 1, to: 2, cause: 'interrupted' })
   })
 
-  it.concurrent('without a notice costs a checkpoint interval at most', async () => {
+  itInAll.concurrent('without a notice costs a checkpoint interval at most', async () => {
     const every = 40
     const job = await d.submit(on('T4'), { every, stillAt: 2 * every - 1 })
     await d.atStep(job, every)
@@ -74,7 +75,7 @@ describe('an interruption', () => {
     expect(expectWhole(view)).toMatchObject({ cause: 'interrupted', drainMs: 0 })
   })
 
-  it.concurrent('of a program that ignores SIGTERM costs a checkpoint interval at most', async () => {
+  itInAll.concurrent('of a program that ignores SIGTERM costs a checkpoint interval at most', async () => {
     const every = 40
     const job = await d.submit(on('T4'), { every, stillAt: 2 * every - 1, isDeaf: true })
     await d.atStep(job, every)
@@ -151,7 +152,7 @@ describe('no machine', () => {
     },
   )
 
-  it.concurrent('because a launch failed leads to another', async () => {
+  itInAll.concurrent('because a launch failed leads to another', async () => {
     const id = 'job-launch-fails'
     d.cloud.addFault({ fault: 'launch-fails', where: ofAttempt(`${id}-1`) })
     await d.submit({ id, ...on('A10G') })
@@ -174,7 +175,7 @@ describe('a machine', () => {
     expect(view.attempts[0]!.place).not.toBe(view.attempts[1]!.place)
   })
 
-  it.concurrent(
+  itInAll.concurrent(
     'that never speaks, after another that did not, ends the job with what to look at',
     async () => {
       const id = 'job-mute-twice'
@@ -199,7 +200,7 @@ describe('a machine', () => {
     },
   )
 
-  it.concurrent(
+  itInAll.concurrent(
     'whose role may not ask for images ends the job, and the words say what it needs',
     async () => {
       const image = '111122223333.dkr.ecr.us-east-1.amazonaws.com/team/train:1'

@@ -9,6 +9,7 @@ import { startTestCloud, type TestCloud } from '../support/cloud'
 import { testFolder } from '../support/folders'
 import { HAS_NAMESPACES } from '../../packages/small-cloud/test/machines/machines'
 import { IMAGE_PARAMETER } from '../../packages/small-cloud/test/support'
+import { itInAll } from '../support/selection'
 
 const { python, aws: cli } = awsClients()
 const BUCKET = 'clients'
@@ -177,50 +178,54 @@ async function run(
     )
   }, 180_000)
 
-  it('reserves, launches into what is reserved, and gives it back', async () => {
-    const image = await aws('ssm', 'get-parameter', '--name', IMAGE_PARAMETER, '--query', 'Parameter.Value')
-    const made = [
-      '--instance-type',
-      'g5.xlarge',
-      '--instance-platform',
-      'Linux/UNIX',
-      '--instance-count',
-      '1',
-    ]
-    const where = ['--availability-zone', 'us-east-1a', '--instance-match-criteria', 'targeted']
-    const answer = ['--query', 'CapacityReservation.CapacityReservationId']
-    const id = await aws('ec2', 'create-capacity-reservation', ...made, ...where, ...answer)
-    const target = `CapacityReservationTarget={CapacityReservationId=${id}}`
-    const launch = ['--image-id', image, '--instance-type', 'g5.xlarge', '--count', '1']
-    const into = [
-      '--placement',
-      'AvailabilityZone=us-east-1a',
-      '--capacity-reservation-specification',
-      target,
-    ]
-    const instance = await aws(
-      ...[
-        'ec2',
-        'run-instances',
-        ...launch,
-        ...into,
-        '--query',
-        'Instances[0].[InstanceId,CapacityReservationId]',
-      ],
-    )
-    expect(instance.split(/\s+/)[1]).toBe(id)
-    await expect(aws('ec2', 'run-instances', ...launch, ...into)).rejects.toThrow(
-      '(ReservationCapacityExceeded)',
-    )
-    const free = 'CapacityReservations[].[AvailableInstanceCount,TotalInstanceCount,State]'
-    const told = await aws(
-      ...['ec2', 'describe-capacity-reservations', '--capacity-reservation-ids', id, '--query', free],
-    )
-    expect(told.split(/\s+/)).toEqual(['0', '1', 'active'])
-    await aws('ec2', 'terminate-instances', '--instance-ids', instance.split(/\s+/)[0]!)
-    await aws('ec2', 'cancel-capacity-reservation', '--capacity-reservation-id', id)
-    expect(await aws('ec2', 'describe-capacity-blocks', '--query', 'CapacityBlocks')).toBe('')
-  }, 60_000)
+  itInAll(
+    'reserves, launches into what is reserved, and gives it back',
+    async () => {
+      const image = await aws('ssm', 'get-parameter', '--name', IMAGE_PARAMETER, '--query', 'Parameter.Value')
+      const made = [
+        '--instance-type',
+        'g5.xlarge',
+        '--instance-platform',
+        'Linux/UNIX',
+        '--instance-count',
+        '1',
+      ]
+      const where = ['--availability-zone', 'us-east-1a', '--instance-match-criteria', 'targeted']
+      const answer = ['--query', 'CapacityReservation.CapacityReservationId']
+      const id = await aws('ec2', 'create-capacity-reservation', ...made, ...where, ...answer)
+      const target = `CapacityReservationTarget={CapacityReservationId=${id}}`
+      const launch = ['--image-id', image, '--instance-type', 'g5.xlarge', '--count', '1']
+      const into = [
+        '--placement',
+        'AvailabilityZone=us-east-1a',
+        '--capacity-reservation-specification',
+        target,
+      ]
+      const instance = await aws(
+        ...[
+          'ec2',
+          'run-instances',
+          ...launch,
+          ...into,
+          '--query',
+          'Instances[0].[InstanceId,CapacityReservationId]',
+        ],
+      )
+      expect(instance.split(/\s+/)[1]).toBe(id)
+      await expect(aws('ec2', 'run-instances', ...launch, ...into)).rejects.toThrow(
+        '(ReservationCapacityExceeded)',
+      )
+      const free = 'CapacityReservations[].[AvailableInstanceCount,TotalInstanceCount,State]'
+      const told = await aws(
+        ...['ec2', 'describe-capacity-reservations', '--capacity-reservation-ids', id, '--query', free],
+      )
+      expect(told.split(/\s+/)).toEqual(['0', '1', 'active'])
+      await aws('ec2', 'terminate-instances', '--instance-ids', instance.split(/\s+/)[0]!)
+      await aws('ec2', 'cancel-capacity-reservation', '--capacity-reservation-id', id)
+      expect(await aws('ec2', 'describe-capacity-blocks', '--query', 'CapacityBlocks')).toBe('')
+    },
+    60_000,
+  )
 
   it('shows errors as it does those of the real services', async () => {
     await expect(aws('ec2', 'describe-instances', '--instance-ids', 'i-00000000000000000')).rejects.toThrow(
@@ -235,31 +240,35 @@ async function run(
     )
   }, 60_000)
 
-  it('copies, lists and removes in the object store, large files in parts', async () => {
-    const folder = testFolder('files')
-    writeFileSync(join(folder, 'large.bin'), randomBytes(9 * 1024 * 1024))
-    writeFileSync(join(folder, 'small.txt'), 'small')
-    const there = `s3://${BUCKET}/from-cli`
-    await aws('s3', 'sync', folder, there, '--no-progress')
-    expect((await aws('s3', 'ls', `${there}/`)).split('\n').map((line) => line.split(/\s+/).at(-1))).toEqual([
-      ...['large.bin', 'small.txt'],
-    ])
-    await aws('s3', 'cp', `${there}/large.bin`, join(folder, 'back.bin'), '--no-progress')
-    const [large, back] = ['large.bin', 'back.bin'].map((name) => readFileSync(join(folder, name)))
-    expect(back!.equals(large!)).toBe(true)
-    const put = [
-      's3api',
-      'put-object',
-      '--bucket',
-      BUCKET,
-      '--key',
-      'from-cli/small.txt',
-      '--if-none-match',
-      '*',
-    ]
-    await expect(aws(...put, '--body', join(folder, 'small.txt'))).rejects.toThrow('(PreconditionFailed)')
-    await aws('s3', 'rm', there, '--recursive', '--quiet')
-    expect(await aws('s3', 'ls', `s3://${BUCKET}`)).toBe('')
-    await expect(aws('s3', 'ls', 's3://none')).rejects.toThrow('(NoSuchBucket)')
-  }, 180_000)
+  itInAll(
+    'copies, lists and removes in the object store, large files in parts',
+    async () => {
+      const folder = testFolder('files')
+      writeFileSync(join(folder, 'large.bin'), randomBytes(9 * 1024 * 1024))
+      writeFileSync(join(folder, 'small.txt'), 'small')
+      const there = `s3://${BUCKET}/from-cli`
+      await aws('s3', 'sync', folder, there, '--no-progress')
+      expect(
+        (await aws('s3', 'ls', `${there}/`)).split('\n').map((line) => line.split(/\s+/).at(-1)),
+      ).toEqual([...['large.bin', 'small.txt']])
+      await aws('s3', 'cp', `${there}/large.bin`, join(folder, 'back.bin'), '--no-progress')
+      const [large, back] = ['large.bin', 'back.bin'].map((name) => readFileSync(join(folder, name)))
+      expect(back!.equals(large!)).toBe(true)
+      const put = [
+        's3api',
+        'put-object',
+        '--bucket',
+        BUCKET,
+        '--key',
+        'from-cli/small.txt',
+        '--if-none-match',
+        '*',
+      ]
+      await expect(aws(...put, '--body', join(folder, 'small.txt'))).rejects.toThrow('(PreconditionFailed)')
+      await aws('s3', 'rm', there, '--recursive', '--quiet')
+      expect(await aws('s3', 'ls', `s3://${BUCKET}`)).toBe('')
+      await expect(aws('s3', 'ls', 's3://none')).rejects.toThrow('(NoSuchBucket)')
+    },
+    180_000,
+  )
 })

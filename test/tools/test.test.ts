@@ -18,6 +18,7 @@ beforeEach(() => {
   checkout.write('prettier.js', '')
   checkout.write('vitepress.js', '')
   checkout.write('tools/lint-prose.mjs', '')
+  checkout.write('tools/expected-skips.json', '{"test/quick.test.ts": "no GPU"}')
   jest({ numPassedTests: 5 })
 })
 
@@ -43,8 +44,8 @@ function jest(results: object, code = 0): void {
   )
 }
 
-async function run(): Promise<Outcome & { last: string }> {
-  const outcome = await checkout.node('tools/test.mjs')
+async function run(...args: string[]): Promise<Outcome & { last: string }> {
+  const outcome = await checkout.node('tools/test.mjs', ...args)
   return { ...outcome, last: outcome.stdout.trimEnd().split('\n').at(-1)! }
 }
 
@@ -74,6 +75,30 @@ describe('npm test', () => {
     expect(last).toBe('8 passed, 0 failed, 1 skipped')
     expect(stdout).toContain('61.3 s  test/slow.test.ts\n     1.0 s  test/quick.test.ts\n')
     expect(stdout).toContain('Skipped:\n  test/quick.test.ts: a GPU runs the demo\n')
+  })
+
+  it('fails on a skip that tools/expected-skips.json does not name', async () => {
+    checkout.write('tools/expected-skips.json', '{"test/one.test.ts: a GPU": "no GPU"}')
+    const file = (name: string, fullName: string) => ({
+      ...{ name: join(checkout.folder, 'test', name), startTime: 0, endTime: 1_000 },
+      assertionResults: [{ status: 'pending', fullName }],
+    })
+    const testResults = ['one', 'two'].map((name) => file(`${name}.test.ts`, 'a GPU runs the demo'))
+    jest({ numPassedTests: 2, testResults })
+    const { code, last, stdout } = await run()
+    expect([code, last]).toEqual([1, '8 passed, 1 failed, 2 skipped'])
+    expect(stdout).toContain('does not name it, which fails:\n  test/two.test.ts: a GPU runs the demo\n')
+  })
+
+  it.each([
+    ['a selection of the tests', [], '1'],
+    ['every test with --all', ['--all'], ''],
+  ])('runs %s', async (_what, args, selection) => {
+    checkout.write(
+      'eslint.js',
+      'process.exitCode = 1; console.log(`[${process.env.CRUCIBLE_TEST_SELECTION}]`)',
+    )
+    expect((await run(...args)).stdout).toContain(`[${selection}]`)
   })
 
   it('repeats types, lint and format only after a file has changed', async () => {

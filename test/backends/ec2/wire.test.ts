@@ -16,8 +16,9 @@ import { describeBackend } from '../contract'
 import { patiently, settled } from '../harness'
 import { WAYS } from './ways'
 import { DURATIONS, WireHarness } from './wire-harness'
+import { chosen } from '../../support/selection'
 
-describe.each(WAYS)('%s', (way) => {
+describe.each(chosen(WAYS, ['spot', 'block']))('%s', (way) => {
   describeBackend('ec2, over the wire,', () => WireHarness.make({}, {}, way))
 })
 

@@ -14,8 +14,8 @@ class Report(unittest.TestResult):
         super().__init__()
         self.seen = []
 
-    def _note(self, test, words):
-        self.seen.append({"name": test.id(), "failure": words})
+    def _note(self, test, words, skipped=None):
+        self.seen.append({"name": test.id(), "failure": words, "skipped": skipped})
 
     def addSuccess(self, test):
         self._note(test, None)
@@ -26,7 +26,7 @@ class Report(unittest.TestResult):
     addError = addFailure
 
     def addSkip(self, test, reason):
-        self._note(test, None)
+        self._note(test, None, reason)
 
     def addSubTest(self, test, subtest, error):
         if error is not None:

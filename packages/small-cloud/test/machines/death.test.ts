@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Machine } from '../../src/machines/machine'
 import { until } from '../support/until'
-import { HAS_NAMESPACES, KINDS, sh, uniqueSleep, useMachines } from './machines'
+import { HAS_NAMESPACES, TRIED_KINDS, sh, uniqueSleep, useMachines } from './machines'
 
 const createWorld = useMachines()
 const ROOT = join(__dirname, '../..')
@@ -32,7 +32,7 @@ const ESCAPES: [name: string, script: (command: string) => string][] = [
     : []),
 ]
 
-describe.each(KINDS)('the death of a machine of %s', (enclosure) => {
+describe.each(TRIED_KINDS)('the death of a machine of %s', (enclosure) => {
   it.each(ESCAPES)('ends a process %s', async (_name, script) => {
     const machine = createWorld().create({ enclosure })
     await machine.boot()

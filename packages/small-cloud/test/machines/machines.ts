@@ -10,6 +10,8 @@ export type Kind = 'namespaces' | 'groups'
 
 /** What this host can keep machines together with; groups everywhere. */
 export const KINDS: Kind[] = canMakeNamespaces() ? ['namespaces', 'groups'] : ['groups']
+/** What most tests of machines run on: `npm test` takes the first kind, all tests take every kind. */
+export const TRIED_KINDS = process.env['CRUCIBLE_TEST_SELECTION'] === '1' ? KINDS.slice(0, 1) : KINDS
 export const HAS_NAMESPACES = KINDS.includes('namespaces')
 
 function canMakeNamespaces(): boolean {

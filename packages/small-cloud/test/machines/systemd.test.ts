@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals'
 import type { Machine } from '../../src/machines/machine'
 import { parseTimeSpan } from '../../src/machines/systemd/time-spans'
 import { until } from '../support/until'
-import { KINDS, sh, uniqueSleep, useMachines } from './machines'
+import { TRIED_KINDS, sh, uniqueSleep, useMachines } from './machines'
 
 const createWorld = useMachines()
 
-async function bootOne(enclosure: (typeof KINDS)[number]): Promise<Machine> {
+async function bootOne(enclosure: (typeof TRIED_KINDS)[number]): Promise<Machine> {
   const machine = createWorld().create({ enclosure })
   await machine.boot()
   return machine
@@ -15,7 +15,7 @@ async function bootOne(enclosure: (typeof KINDS)[number]): Promise<Machine> {
 const state = async (machine: Machine, unit: string) =>
   (await sh(machine, `systemctl show -p ActiveState --value ${unit}`)).stdout.trim()
 
-describe.each(KINDS)('units on a machine of %s', (enclosure) => {
+describe.each(TRIED_KINDS)('units on a machine of %s', (enclosure) => {
   it('run on when whoever started them has ended, and are stopped with all that they started', async () => {
     const machine = await bootOne(enclosure)
     const sleep = uniqueSleep()

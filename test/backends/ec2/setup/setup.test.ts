@@ -18,6 +18,7 @@ import type { Cloud, WorldText } from '#small-cloud'
 import { clientsOf } from '../../../../packages/small-cloud/test/support'
 import { until } from '../../../support/until'
 import { applied, emptyAccount, everythingOf, ignoring, removed, setupOf, storeClient } from './accounts'
+import { IS_SELECTION } from '../../../support/selection'
 
 jest.setTimeout(120_000)
 
@@ -131,6 +132,9 @@ const MAKING = [
   ...['CreateInstanceProfile', 'AddRoleToInstanceProfile', 'CreateServiceLinkedRole', 'CreateBucket'],
 ]
 
+/** Calls between the moments at which a set-up is killed. */
+const STRIDE = IS_SELECTION ? 27 : 9
+
 describe('when things go wrong', () => {
   it.each(['reset', 'unavailable'] as const)(
     'makes nothing twice where answers are lost: %s',
@@ -153,7 +157,7 @@ describe('when things go wrong', () => {
     const calls = cloud.journal.calls({ isMutating: true }).length
     await removed(setup)
     const before = await everythingOf(cloud)
-    for (let after = 1; after < calls; after += 9) {
+    for (let after = 1; after < calls; after += STRIDE) {
       const stop = new AbortController()
       let seen = 0
       const unfollow = cloud.journal.listen(({ isMutating }) => {
