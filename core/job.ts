@@ -123,6 +123,7 @@ export const JOB_REASONS = [
   'migrating',
   'attempt-ended-by-hand',
   'reservation-ended',
+  'run-limit-reached',
   'launch-refused',
   'unreachable',
   'cancelling',

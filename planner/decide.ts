@@ -4,6 +4,7 @@ import type { JobReason } from '../core/job'
 import type { AttemptEnd, Avoidance, Decision, Ledger, Policy, Verdict } from '../core/ledger'
 import { affordableMs } from '../core/meter'
 import { formatUsd } from '../core/money'
+import { isReservedKey } from '../core/offer'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
 
 /** How long an offer that had no machine is left alone: stock changes within minutes. */
@@ -101,6 +102,7 @@ function afterStop(
         {},
       )
     case 'expired':
+      if (!concerned(facts).some(isReservedKey)) return afterRunLimit(facts, ledger)
       return again(
         'reservation-ended',
         'The reservation of its machine ended; the job goes on from its checkpoint.',
@@ -115,6 +117,14 @@ function afterStop(
         {},
       )
   }
+}
+
+/** Nothing stands against the offer, but the job has lost its machine: one that gets nowhere must come to an end. */
+function afterRunLimit({ policy }: Facts, ledger: Ledger): Decision {
+  const message = 'Its machine ran for as long as its provider lets one run.'
+  ledger.interruptions += 1
+  if (ledger.interruptions > policy.interruptionsMax) return exhausted(message, policy)
+  return again('run-limit-reached', `${message} The job goes on from its checkpoint.`, {})
 }
 
 /** The machine stops at the dearest price that it may have had: what it did not cost is there for another. */
@@ -168,7 +178,8 @@ function afterFailure(
     }
     case 'interrupted':
       ledger.interruptions += 1
-      if (ledger.interruptions > facts.policy.interruptionsMax) return exhausted(failure, facts.policy)
+      if (ledger.interruptions > facts.policy.interruptionsMax)
+        return exhausted(explain(failure), facts.policy)
       return again('interrupted', explain(failure), {
         avoid: avoidAll(concerned(facts), 'interruption', SHAKY_MS),
       })
@@ -206,8 +217,8 @@ function avoidAll(offerKeys: string[], why: Avoidance['why'], forMs: number): Av
   return offerKeys.map((offerKey) => ({ offerKey, forMs, why }))
 }
 
-function exhausted(failure: Failure, policy: Policy): Decision {
-  const message = `Lost its machine more than ${policy.interruptionsMax} times (retries.interruptions). Last: ${explain(failure)}`
+function exhausted(last: string, policy: Policy): Decision {
+  const message = `Lost its machine more than ${policy.interruptionsMax} times (retries.interruptions). Last: ${last}`
   return finish('failed', 'interrupted', message)
 }
 

@@ -14,6 +14,7 @@ import { USEFUL_RUN_MS } from './assumptions'
 import { avoidanceOf } from './avoidance'
 import { estimate } from './price'
 import type { PlanRequest } from './request'
+import { tooLongToRun } from './run-limit'
 import { transferFor } from './transfer'
 
 /** Why an offer cannot run the job, or `undefined` when it can. The first reason that can never change comes first. */
@@ -118,7 +119,7 @@ function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest)
     return `${offer.backend} cannot run a container image here`
   }
   const { deadlineAtMs, timing, nowMs } = request
-  const short = notUsableLongEnough(offer, request)
+  const short = tooLongToRun(offer, request) ?? notUsableLongEnough(offer, request)
   if (short !== undefined) return short
   if (deadlineAtMs !== undefined && deadlineAtMs - nowMs < timing.drainMs + timing.powerOffMs) {
     return 'the deadline leaves no time to save and stop'
