@@ -5,23 +5,17 @@ import type { AttemptEnd, Avoidance, Decision, Ledger, Policy, Verdict } from '.
 import { affordableMs } from '../core/meter'
 import { formatUsd } from '../core/money'
 import { isReservedKey } from '../core/offer'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
+import { MINUTE_MS, SECOND_MS } from '../core/time'
+import {
+  AVOID_CAPACITY_MS,
+  AVOID_ENDED_MS,
+  AVOID_LEFT_MS,
+  AVOID_QUOTA_MS,
+  AVOID_UNREACHABLE_MS,
+  avoidAll,
+  SHAKY_MS,
+} from './avoidance'
 
-/** How long an offer that had no machine is left alone: stock changes within minutes. */
-export const AVOID_CAPACITY_MS = 3 * MINUTE_MS
-/** How long an offer refused for quota is left alone: a person must raise it. */
-export const AVOID_QUOTA_MS = HOUR_MS
-/** How long a reservation that has ended, or is about to, is left alone: what its owner buys anew has another name. */
-export const AVOID_ENDED_MS = HOUR_MS
-/** How long a migration keeps away from where it came from, if there is anywhere else. */
-export const AVOID_LEFT_MS = 10 * MINUTE_MS
-/**
- * How long a pool that took a machine back is reckoned to do it again: in the traces of 0012 it takes the next one back within the
- * hour twice in three times, and after two hours hardly more often than others do.
- */
-export const SHAKY_MS = 2 * HOUR_MS
-/** How long a place whose machine nobody could speak to comes last: a network is not mended within minutes. */
-export const AVOID_UNREACHABLE_MS = HOUR_MS
 /** Machines in a row that nobody could speak to, after which it is the network, and not the machine. */
 export const UNREACHABLE_MAX = 1
 /** For so long at the dearest price what is left of a budget must do to be worth another machine, which takes minutes until it works. */
@@ -211,10 +205,6 @@ function afterVain(failure: Failure, { unclassifiedMax }: Policy, ledger: Ledger
 /** The offer that the machine came of; before there was one, what was ordered first. */
 function concerned({ machine, offerKeys }: Facts): string[] {
   return machine === undefined ? offerKeys.slice(0, 1) : [machine.offerKey]
-}
-
-function avoidAll(offerKeys: string[], why: Avoidance['why'], forMs: number): Avoidance[] {
-  return offerKeys.map((offerKey) => ({ offerKey, forMs, why }))
 }
 
 function exhausted(last: string, policy: Policy): Decision {

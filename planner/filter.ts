@@ -11,7 +11,7 @@ import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
 import { exceedsLimits } from './admission'
 import { budgetReserveMs } from '../core/timing'
 import { USEFUL_RUN_MS } from './assumptions'
-import { avoidanceOf } from './avoidance'
+import { whyAvoided } from './avoidance'
 import { estimate } from './price'
 import type { PlanRequest } from './request'
 import { tooLongToRun } from './run-limit'
@@ -36,9 +36,9 @@ export function reject(
       'quota',
       offer.availability === 'no-quota' ? (offer.note ?? 'the account has no quota for it') : undefined,
     ],
-    ['quota', avoided(offer, request, 'quota')],
+    ['quota', whyAvoided(offer, request.avoid, 'quota')],
     ['unavailable', offer.availability === 'unavailable' ? (offer.note ?? 'out of stock') : undefined],
-    ['unavailable', avoided(offer, request, 'capacity')],
+    ['unavailable', whyAvoided(offer, request.avoid, 'capacity')],
   ]
   const found = reasons.find(([, reason]) => reason !== undefined)
   // What the whole job would cost says more than how little of it the budget buys, and is said once for all.
@@ -155,13 +155,6 @@ function notAffordable(offer: Offer, request: PlanRequest): string | undefined {
   const moving =
     transfer === undefined ? '' : `, after ${formatUsd(transfer.costMicroUsd)} for moving its data,`
   return `the ${formatUsd(remainingMicroUsd)} left of the budget${moving} buys ${formatDuration(runMs)} of it`
-}
-
-function avoided(offer: Offer, { avoid }: PlanRequest, why: 'quota' | 'capacity'): string | undefined {
-  const avoidance = avoidanceOf(offer, avoid, why)
-  if (avoidance === undefined) return undefined
-  const what = why === 'quota' ? 'refused for want of quota' : 'had no machine'
-  return `${what} a moment ago; left alone for ${formatDuration(avoidance.forMs)}`
 }
 
 function round1(value: number): number {

@@ -1,5 +1,4 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { Argument } from 'commander'
@@ -9,9 +8,6 @@ import { CrucibleError } from '../../client/errors'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { applyAccount, removeAccount, tellQuotas } from '../account'
-
-/** Loaded by who runs the command: help and completion need none of it. */
-const lazily = createRequire(__filename)
 
 interface Options {
   region?: string
@@ -29,7 +25,7 @@ interface Options {
 }
 
 export function define(command: Command, cli: Cli): void {
-  const { ACCOUNTS } = lazily('../../backends/registry') as typeof registry
+  const { ACCOUNTS } = require('../../backends/registry') as typeof registry
   command
     .description(
       'Show what an account of a provider needs for jobs, and make it once you say yes. Run it again at any time: it shows what is ' +

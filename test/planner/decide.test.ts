@@ -8,10 +8,9 @@ import {
   AVOID_ENDED_MS,
   AVOID_QUOTA_MS,
   AVOID_UNREACHABLE_MS,
-  BACKOFF_MAX_MS,
-  decide,
   SHAKY_MS,
-} from '../../planner/decide'
+} from '../../planner/avoidance'
+import { BACKOFF_MAX_MS, decide } from '../../planner/decide'
 
 const ENDS: AttemptEnd[] = [
   { kind: 'succeeded' },
