@@ -1,15 +1,11 @@
-import { createRequire } from 'node:module'
 import { InvalidArgumentError } from 'commander'
 import type * as jobFile from '../client/job-file'
 import type { BackendChoice } from '../core/offer'
 
-/** Job files take long to load, and an argument of this kind is rare. */
-const lazily = createRequire(__filename)
-
 /** A parser of the job file for an argument of a flag. */
 function argument<T>(parserOf: (parsers: typeof jobFile) => (text: string) => T): (text: string) => T {
   return (text) => {
-    const parsers = lazily('../client/job-file') as typeof jobFile
+    const parsers = require('../client/job-file') as typeof jobFile
     try {
       return parserOf(parsers)(text)
     } catch (error) {

@@ -1,5 +1,4 @@
 import type { EventEmitter } from 'node:events'
-import { createRequire } from 'node:module'
 import type * as clientConfig from '../client/config'
 import type { ClientConfig, Environment } from '../client/config'
 import type * as clientContext from '../client/context'
@@ -7,8 +6,6 @@ import type { Context } from '../client/context'
 import { EXIT_CODES } from '../client/errors'
 import type { CliConfig } from './config'
 import { Output, type Sink } from './output'
-
-const lazily = createRequire(__filename)
 
 /** The outside of a process, replaceable for tests. */
 export interface Outside {
@@ -68,13 +65,13 @@ export class Cli {
 
   /** The client's configuration; throws a `CrucibleError` when it cannot be read. */
   clientConfig(): ClientConfig {
-    const { readClientConfig } = lazily('../client/config') as typeof clientConfig
+    const { readClientConfig } = require('../client/config') as typeof clientConfig
     return readClientConfig(this.environment)
   }
 
   /** What the functions of the client work with: made at first use, closed at the end of the command. */
   context(config?: ClientConfig): Context {
-    const { Context: ClientContext } = lazily('../client/context') as typeof clientContext
+    const { Context: ClientContext } = require('../client/context') as typeof clientContext
     this.#context ??= new ClientContext(config ?? this.clientConfig(), () => this.now(), {
       onNote: (text) => this.out.note(text),
     })

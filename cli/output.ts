@@ -1,12 +1,8 @@
-import { createRequire } from 'node:module'
 import type TableLibrary from 'cli-table3'
 import { createColors } from 'picocolors'
 import type { Colors } from 'picocolors/types'
 import { plain, plainJson } from './plain'
 import { fitTable, GAP } from './table'
-
-/** Loaded only by commands that print a table. */
-const lazily = createRequire(__filename)
 
 /** A stream to write to: a terminal, a file or a pipe. */
 export interface Sink {
@@ -105,7 +101,7 @@ export class Output {
     const [first = []] = [options.flexible ?? []].flat()
     const fitting = this.#stdout.isTTY === true ? options : { flexible: first }
     const fitted = fitTable({ head, rows: rows.map((row) => row.map(plain)) }, this.width, fitting)
-    const Table = lazily('cli-table3') as typeof TableLibrary
+    const Table = require('cli-table3') as typeof TableLibrary
     const table = new Table({
       chars: BORDERLESS,
       head: fitted.head.map((title) => this.paint.dim(title)),

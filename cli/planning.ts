@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { EXIT_CODES, toCrucibleError } from '../client/errors'
 import { planThroughWorkers } from '../client/plan'
 import { savedBefore } from '../client/saved'
@@ -11,8 +10,6 @@ import type * as workerPlanning from '../workers/plan-here'
 import type { Cli } from './cli'
 import type { Output } from './output'
 import { age, usd } from './words'
-
-const lazily = createRequire(__filename)
 
 export interface FoundPlan {
   plan: Plan
@@ -35,7 +32,7 @@ async function ask(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
   } catch (error) {
     const known = toCrucibleError(error)
     if (known.kind !== 'unavailable') throw known
-    const { planHere } = lazily('../workers/plan-here') as typeof workerPlanning
+    const { planHere } = require('../workers/plan-here') as typeof workerPlanning
     const plan = await planHere(cli.environment, spec, before)
     cli.out.note(`${known.message} Planned here, with the settings of this terminal.`)
     return { plan, plannedBy: 'here' }

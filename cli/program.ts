@@ -60,7 +60,7 @@ export interface ProgramOptions {
 
 /** The program with all its commands. */
 export function makeProgram(cli: Cli, { isWanted, onHelp = () => {} }: ProgramOptions): Command {
-  const { Command: ProgramCommand } = lazily('commander') as typeof commander
+  const { Command: ProgramCommand } = require('commander') as typeof commander
   const program = new ProgramCommand('crucible')
     .description('Runs ML jobs to completion on whatever capacity is cheapest, soonest or safest.')
     .option('--json', 'print JSON')

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path'
 import { CrucibleError } from '../client/errors'
 import { findJob, submissionWithId } from '../client/find-job'
@@ -16,9 +15,6 @@ import type { Submission } from '../client/submit'
 import type * as registry from '../backends/registry'
 import type { Cli } from './cli'
 import { flagOf, withFlags } from './job-flags'
-
-/** Loaded late, because the registry loads every backend. */
-const lazily = createRequire(__filename)
 
 /** User input: a file, the script's own arguments, and flags. */
 export interface JobArguments {
@@ -61,7 +57,7 @@ export async function readJob(cli: Cli, given: JobArguments): Promise<Submission
 /** As `readJob`; also refuses jobs with known errors, and notes possible ones. */
 export async function readCheckedJob(cli: Cli, given: JobArguments): Promise<Submission> {
   const submission = await readJob(cli, given)
-  const { BACKENDS } = lazily('../backends/registry') as typeof registry
+  const { BACKENDS } = require('../backends/registry') as typeof registry
   const warnings = await preflight(cli.context(), submission, Object.keys(BACKENDS))
   for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
   return submission

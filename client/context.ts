@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { createRequire } from 'node:module'
 import { connect } from 'node:net'
 import type * as temporal from '@temporalio/client'
 import { stampingInterceptors } from '../core/stamping'
@@ -12,9 +11,6 @@ import { readDeployment } from '../storage/deployment'
 import type { ObjectStore } from '../storage/store'
 import type { ClientConfig } from './config'
 import { CrucibleError, messageOf, toCrucibleError } from './errors'
-
-/** Loading the SDK takes longer than most commands: only commands that talk to the server pay for it. */
-const lazily = createRequire(__filename)
 
 /**
  * Timeouts of successive connection attempts. A busy machine may need several; a closed port is reported immediately. In total,
@@ -89,7 +85,7 @@ export class Context {
   async #connect(): Promise<temporal.Client> {
     const { connection: options, namespace } = this.config.temporal
     const { address = 'localhost:7233', tls, apiKey, metadata } = options
-    const { Client, Connection } = lazily('@temporalio/client') as typeof temporal
+    const { Client, Connection } = require('@temporalio/client') as typeof temporal
     const timeoutsMs = this.options.connectTimeoutsMs ?? CONNECT_TIMEOUTS_MS
     for (const [index, connectTimeout] of timeoutsMs.entries()) {
       if (await isRefused(address)) throw noServer(address, 'the port is closed')

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { MachineHandle } from '../core/handle'
 import { isFinal } from '../core/job'
 import type { JobStatus } from '../core/messages'
@@ -18,9 +17,6 @@ import type { JobView } from './job-view'
 import { recoveriesOf } from './recovery'
 import { joinView, type AttemptDocumentsRead } from './view'
 import { askWorkflow, closedWithoutRecord, STARTS_WITHIN_MS, type WorkflowSeen } from './workflow-state'
-
-/** Loading schemas takes longer than most commands; a job that does not run needs none. */
-const lazily = createRequire(__filename)
 
 /**
  * The current state of a job. A finished job's record is final; for any other the workflow is asked, and if it does not answer
@@ -115,7 +111,7 @@ export async function readAttempt(
   jobId: string,
   attempt: number,
 ): Promise<AttemptDocumentsRead> {
-  const { parseBeat, parseLease } = lazily('../intake/documents') as typeof documents
+  const { parseBeat, parseLease } = require('../intake/documents') as typeof documents
   const [beat, machine, lease] = await Promise.all([
     readDocument(store, layout.beat(jobId, attempt), parseBeat).catch(ignoreBadDocument),
     readMachine(store, jobId, attempt),

@@ -8,16 +8,12 @@ export interface Capabilities {
   hasCustomImage: boolean
   /** When the runner starts: by the launch itself, or by a call of `start` once the machine can take it. */
   runnerStart: 'with-launch' | 'after-launch'
-  /** How long before a spot machine is taken back a notice is given; 0 without notice. */
-  interruptionNoticeMs: number
   /** Where a machine reads its notice; missing where it is told by its start, or there is none. */
   notice?: NoticeSource
   /** How a repeated launch is recognised: by the order's token, or only by looking for its tag. */
   idempotency: 'token' | 'tag'
   /** Until when a machine is billed: until its own power-off, or until our `terminate`. */
   billsUntil: 'exit' | 'terminate'
-  /** The provider ends every machine after this long; `null` without such a limit. */
-  runMsMax: number | null
   /** Whether prices are asked of the provider. */
   price: 'live' | 'static' | 'configured'
 }

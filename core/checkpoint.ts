@@ -1,12 +1,13 @@
 /** SHA-256 is taken per part of this size, so that both directions of a transfer run in parallel. */
 export const CHECKPOINT_PART_BYTES = 16 * 1024 * 1024
 
-/** How many of the newest complete checkpoints of a running job stay, unless its `checkpoint.keep` says otherwise. */
+/**
+ * How many of the newest complete checkpoints of a running job stay, unless its `checkpoint.keep` says otherwise; and, where that is no less,
+ * how many provisional ones that are newer than every complete one. The order says it to the machine.
+ */
 export const CHECKPOINTS_KEPT = 3
 /** The same once the job has ended: the one to go on from, and the one before it. */
 export const CHECKPOINTS_KEPT_AT_END = 2
-/** How many provisional checkpoints stay that are newer than every complete one; more where `checkpoint.keep` is more. */
-export const PROVISIONAL_CHECKPOINTS_KEPT = 3
 
 /**
  * What is known of a checkpoint. `complete`: proven by evidence. The two others are provisional. `settled`: no proof, but

@@ -81,7 +81,7 @@ export interface RunnerOrder {
     /** What asks the program to save before its machine goes; SIGTERM when missing, which also ends it. */
     signal?: SaveSignal
     /** How many complete ones stay; read by the control plane, which thins out. */
-    keep?: number
+    keep: number
   }
   limits: Limits
   /** The first lease, from the runner's start. */

@@ -41,7 +41,7 @@ export interface JobSpec {
     quietMs?: number
     /** What asks the program to save before its machine goes; SIGTERM when missing. */
     signal?: SaveSignal
-    /** How many complete checkpoints stay; `CHECKPOINTS_KEPT` when missing, and fewer once the job has ended. */
+    /** How many complete checkpoints stay; `CHECKPOINTS_KEPT` when missing, and `CHECKPOINTS_KEPT_AT_END` once the job has ended. */
     keep?: number
   }
   /** `save` when missing. */
@@ -123,6 +123,7 @@ export const JOB_REASONS = [
   'migrating',
   'attempt-ended-by-hand',
   'reservation-ended',
+  'run-limit-reached',
   'launch-refused',
   'unreachable',
   'cancelling',

@@ -68,6 +68,8 @@ export interface Offer {
   reservation?: ReservedCapacity
   /** Until when the capacity can be used at all: from then on its provider ends what runs in it. */
   usableUntilMs?: number
+  /** The provider ends a machine of it so long after its launch; missing where it may run for ever. */
+  runMsMax?: number
   /** Expected interruptions per hour of running, where the backend has a figure for it. */
   interruptionsPerHour?: number
   /**
@@ -111,6 +113,11 @@ export function offerKey(
 ): string {
   const parts = [offer.backend, offer.capacityType, offer.type, offer.place]
   return (offer.reservationId === undefined ? parts : [...parts, offer.reservationId]).join('/')
+}
+
+/** Whether an `offerKey` is that of a reservation. */
+export function isReservedKey(key: string): boolean {
+  return key.split('/')[1] === 'reserved'
 }
 
 /** `$1.01/h`, `free`, or `paid` for what was paid for up front, but for what is billed beside it. */

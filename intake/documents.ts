@@ -58,7 +58,7 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
     include: z.array(innerPath).exactOptional(),
     exclude: z.array(innerPath).exactOptional(),
     signal: z.enum(SAVE_SIGNALS).exactOptional(),
-    keep: fromOne.exactOptional(),
+    keep: fromOne,
   }),
   limits,
   leaseMs: whole,

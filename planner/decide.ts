@@ -4,23 +4,18 @@ import type { JobReason } from '../core/job'
 import type { AttemptEnd, Avoidance, Decision, Ledger, Policy, Verdict } from '../core/ledger'
 import { affordableMs } from '../core/meter'
 import { formatUsd } from '../core/money'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
+import { isReservedKey } from '../core/offer'
+import { MINUTE_MS, SECOND_MS } from '../core/time'
+import {
+  AVOID_CAPACITY_MS,
+  AVOID_ENDED_MS,
+  AVOID_LEFT_MS,
+  AVOID_QUOTA_MS,
+  AVOID_UNREACHABLE_MS,
+  avoidAll,
+  SHAKY_MS,
+} from './avoidance'
 
-/** How long an offer without capacity is avoided: stock changes within minutes. */
-export const AVOID_CAPACITY_MS = 3 * MINUTE_MS
-/** How long an offer refused for quota is avoided: raising a quota takes a person. */
-export const AVOID_QUOTA_MS = HOUR_MS
-/** How long a reservation that has ended, or is about to, is avoided: a new one has another name. */
-export const AVOID_ENDED_MS = HOUR_MS
-/** How long a migration avoids its origin, if there is another place. */
-export const AVOID_LEFT_MS = 10 * MINUTE_MS
-/**
- * How long a pool that interrupted a job is expected to do it again: in the traces of 0012 it interrupts the next machine within
- * the hour in two of three cases, and after two hours barely more often than other pools.
- */
-export const SHAKY_MS = 2 * HOUR_MS
-/** How long a place with an unreachable machine ranks last: networks are rarely fixed within minutes. */
-export const AVOID_UNREACHABLE_MS = HOUR_MS
 /** Unreachable machines in a row after which the network is at fault, and not the machine. */
 export const UNREACHABLE_MAX = 1
 /** A remaining budget must last this long at the highest price to justify another machine, which needs minutes until it works. */
@@ -101,6 +96,7 @@ function afterStop(
         {},
       )
     case 'expired':
+      if (!concerned(facts).some(isReservedKey)) return afterRunLimit(facts, ledger)
       return again(
         'reservation-ended',
         'The reservation of its machine ended; the job resumes from its checkpoint.',
@@ -115,6 +111,14 @@ function afterStop(
         {},
       )
   }
+}
+
+/** The provider's limit counts against no offer, but the job lost its machine: a job without progress must come to an end. */
+function afterRunLimit({ policy }: Facts, ledger: Ledger): Decision {
+  const message = "Its machine reached the provider's limit on how long a machine runs."
+  ledger.interruptions += 1
+  if (ledger.interruptions > policy.interruptionsMax) return exhausted(message, policy)
+  return again('run-limit-reached', `${message} The job resumes from its checkpoint.`, {})
 }
 
 /** The machine stops at the highest price it may have had: the unused rest is available for another. */
@@ -168,7 +172,8 @@ function afterFailure(
     }
     case 'interrupted':
       ledger.interruptions += 1
-      if (ledger.interruptions > facts.policy.interruptionsMax) return exhausted(failure, facts.policy)
+      if (ledger.interruptions > facts.policy.interruptionsMax)
+        return exhausted(explain(failure), facts.policy)
       return again('interrupted', explain(failure), {
         avoid: avoidAll(concerned(facts), 'interruption', SHAKY_MS),
       })
@@ -202,12 +207,8 @@ function concerned({ machine, offerKeys }: Facts): string[] {
   return machine === undefined ? offerKeys.slice(0, 1) : [machine.offerKey]
 }
 
-function avoidAll(offerKeys: string[], why: Avoidance['why'], forMs: number): Avoidance[] {
-  return offerKeys.map((offerKey) => ({ offerKey, forMs, why }))
-}
-
-function exhausted(failure: Failure, policy: Policy): Decision {
-  const message = `Lost its machine more than ${policy.interruptionsMax} times (retries.interruptions). Last: ${explain(failure)}`
+function exhausted(last: string, policy: Policy): Decision {
+  const message = `Lost its machine more than ${policy.interruptionsMax} times (retries.interruptions). Last: ${last}`
   return finish('failed', 'interrupted', message)
 }
 

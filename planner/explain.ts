@@ -6,6 +6,7 @@ import { formatShape } from '../core/resources'
 import { lossDespiteNotice, type Saving } from '../core/saving'
 import { formatDuration, formatInstant, HOUR_MS } from '../core/time'
 import type { Estimate } from './price'
+import { runLimitInWords } from './run-limit'
 import { transferReasons, type TransferEstimate } from './transfer'
 
 /** A static price older than this is reported as old. */
@@ -67,7 +68,9 @@ export function risksOf(
     if (loss !== undefined) risks.push(loss)
     if (spec.checkpoint.everyMs === undefined) risks.push('the job does not say how often it saves')
   }
-  if (offer.usableUntilMs !== undefined) {
+  if (offer.runMsMax !== undefined) {
+    risks.push(runLimitInWords(offer.runMsMax, spec))
+  } else if (offer.usableUntilMs !== undefined) {
     const left = formatDuration(offer.usableUntilMs - at.nowMs)
     risks.push(
       `its reservation ends at ${formatInstant(offer.usableUntilMs)}, in ${left}; unfinished work then resumes elsewhere from its checkpoint`,

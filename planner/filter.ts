@@ -11,9 +11,10 @@ import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
 import { exceedsLimits } from './admission'
 import { budgetReserveMs } from '../core/timing'
 import { USEFUL_RUN_MS } from './assumptions'
-import { avoidanceOf } from './avoidance'
+import { whyAvoided } from './avoidance'
 import { estimate } from './price'
 import type { PlanRequest } from './request'
+import { tooLongToRun } from './run-limit'
 import { transferFor } from './transfer'
 
 /** Why an offer cannot run the job, or `undefined` if it can. Permanent reasons come first. */
@@ -36,9 +37,9 @@ export function reject(
       'quota',
       offer.availability === 'no-quota' ? (offer.note ?? 'the account has no quota for it') : undefined,
     ],
-    ['quota', avoided(offer, request, 'quota')],
+    ['quota', whyAvoided(offer, request.avoid, 'quota')],
     ['unavailable', offer.availability === 'unavailable' ? (offer.note ?? 'out of stock') : undefined],
-    ['unavailable', avoided(offer, request, 'capacity')],
+    ['unavailable', whyAvoided(offer, request.avoid, 'capacity')],
   ]
   const found = reasons.find(([, reason]) => reason !== undefined)
   // The cost of the whole job says more than how little the budget buys, and is reported once for all offers.
@@ -119,7 +120,7 @@ function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest)
     return `${offer.backend} cannot run a container image here`
   }
   const { deadlineAtMs, timing, nowMs } = request
-  const short = notUsableLongEnough(offer, request)
+  const short = tooLongToRun(offer, request) ?? notUsableLongEnough(offer, request)
   if (short !== undefined) return short
   if (deadlineAtMs !== undefined && deadlineAtMs - nowMs < timing.drainMs + timing.powerOffMs) {
     return 'the deadline leaves no time to save and stop'
@@ -155,13 +156,6 @@ function notAffordable(offer: Offer, request: PlanRequest): string | undefined {
   const moving =
     transfer === undefined ? '' : `, after ${formatUsd(transfer.costMicroUsd)} for moving its data,`
   return `the remaining budget of ${formatUsd(remainingMicroUsd)}${moving} only pays for ${formatDuration(runMs)}`
-}
-
-function avoided(offer: Offer, { avoid }: PlanRequest, why: 'quota' | 'capacity'): string | undefined {
-  const avoidance = avoidanceOf(offer, avoid, why)
-  if (avoidance === undefined) return undefined
-  const what = why === 'quota' ? 'refused for missing quota' : 'had no capacity'
-  return `${what} recently; avoided for ${formatDuration(avoidance.forMs)}`
 }
 
 function round1(value: number): number {

@@ -1,4 +1,5 @@
 import type { PlanInput } from '../core/activities'
+import { CHECKPOINTS_KEPT } from '../core/checkpoint'
 import type { Capabilities } from '../core/capabilities'
 import type { AttemptBudget } from '../core/attempt-money'
 import type { NoticeSource, RunnerOrder } from '../core/documents'
@@ -138,13 +139,19 @@ function runnerOrder(
 }
 
 /** The job's checkpoint settings, for the order. */
-function checkpointRules({ complete, include, exclude, signal, keep }: JobSpec['checkpoint']) {
+function checkpointRules({
+  complete,
+  include,
+  exclude,
+  signal,
+  keep = CHECKPOINTS_KEPT,
+}: JobSpec['checkpoint']) {
   return {
     ...(complete === undefined ? {} : { complete }),
     ...(include === undefined ? {} : { include }),
     ...(exclude === undefined ? {} : { exclude }),
     ...(signal === undefined ? {} : { signal }),
-    ...(keep === undefined ? {} : { keep }),
+    keep,
   }
 }
 

@@ -6,6 +6,7 @@ import { reasonsFor, risksOf } from './explain'
 import { reject } from './filter'
 import { estimate, withTransfer } from './price'
 import { rank } from './rank'
+import { withCutOff } from './run-limit'
 import type { PlanRequest } from './request'
 import { transferFor } from './transfer'
 
@@ -14,7 +15,8 @@ export function makePlan(request: PlanRequest, offersSha256: string): Plan {
   const placements: Placement[] = []
   const rejections: Rejection[] = []
   for (const { offers, capabilities } of request.answers) {
-    for (const offer of offers) {
+    for (const offered of offers) {
+      const offer = withCutOff(offered, request)
       const rejection = reject(offer, capabilities, request)
       if (rejection === undefined) placements.push(place(offer, request))
       else rejections.push(rejection)

@@ -10,6 +10,7 @@ import {
   SHAKY_COST_FACTOR_MAX,
   SHAKY_INTERRUPTIONS_PER_HOUR,
 } from './assumptions'
+import { runLimitStops } from './run-limit'
 import type { TransferEstimate } from './transfer'
 
 /** Expected duration of the whole job on an offer. */
@@ -64,7 +65,9 @@ function estimateAt(offer: Offer, spec: JobSpec, interruptionsPerHour: number): 
   const workMs = spec.durationMs ?? ASSUMED_DURATION_MS
   const interruptions = (interruptionsPerHour * workMs) / HOUR_MS
   const redoneMs = (spec.checkpoint.everyMs ?? ASSUMED_CHECKPOINT_EVERY_MS) / 2
-  const durationMs = Math.round(workMs + interruptions * (RECOVERY_MS + redoneMs))
+  // Before its time is up a machine is left in good order: nothing is done again.
+  const movingMs = runLimitStops(offer, workMs) * RECOVERY_MS
+  const durationMs = Math.round(workMs + movingMs + interruptions * (RECOVERY_MS + redoneMs))
   return { ...timeAndMoney(durationMs, offer), interruptions }
 }
 

@@ -1,6 +1,6 @@
 import {
   byNewest,
-  PROVISIONAL_CHECKPOINTS_KEPT,
+  CHECKPOINTS_KEPT,
   type Checkpoint,
   type CheckpointState,
   type Manifest,
@@ -39,7 +39,7 @@ export interface Retention {
 /**
  * Which checkpoints may go. These stay: the newest complete one; the newest from which a program was seen to go on; the `keep`
  * newest complete ones after which programs did not only fail; of the provisional ones that are newer than all of those, the
- * newest `PROVISIONAL_CHECKPOINTS_KEPT` (without any complete one, the newest settled one as well); what is protected.
+ * newest `CHECKPOINTS_KEPT` (without any complete one, the newest settled one as well); what is protected.
  */
 export function expendable(all: readonly KnownCheckpoint[], retention: Retention): KnownCheckpoint[] {
   const { history, protectedIds } = retention
@@ -56,7 +56,7 @@ export function expendable(all: readonly KnownCheckpoint[], retention: Retention
     complete[0]?.id,
     newestFirst.find(({ id }) => history.wentOn.has(id))?.id,
     ...usable.slice(0, keep).map(({ id }) => id),
-    ...provisional.slice(0, Math.max(keep, PROVISIONAL_CHECKPOINTS_KEPT)).map(({ id }) => id),
+    ...provisional.slice(0, Math.max(keep, CHECKPOINTS_KEPT)).map(({ id }) => id),
     newestUsable === undefined ? provisional.find(({ state }) => state === 'settled')?.id : undefined,
   ])
   return newestFirst.filter(({ id }) => !stays.has(id))

@@ -26,18 +26,6 @@ const ENTRY = `
   const parseBeat = (text) => require('../intake/documents').parseBeat(text)
   module.exports = { ...require('./start'), ...require('./run'), parseBeat }`
 
-/** What our code loads late by `lazily`, the bundle holds, and runs as late. */
-const ours = {
-  name: 'ours',
-  setup({ onLoad }) {
-    onLoad({ filter: /\.js$/ }, ({ path }) =>
-      path.startsWith(join(ROOT, 'dist'))
-        ? { contents: readFileSync(path, 'utf8').replace(/\blazily\((?=\s*')/g, 'require(') }
-        : undefined,
-    )
-  },
-}
-
 const leanApi = {
   name: 'lean API',
   setup({ onLoad }) {
@@ -83,7 +71,7 @@ const { outputFiles, metafile } = await esbuild.build({
   lineLimit: LINE_LIMIT,
   legalComments: 'none',
   logLevel: 'warning',
-  plugins: [ours, leanApi, leanClient],
+  plugins: [leanApi, leanClient],
 })
 
 const inputs = Object.keys(metafile.inputs).filter((path) => existsSync(join(ROOT, path)))

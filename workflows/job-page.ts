@@ -168,6 +168,6 @@ const STOPPING: Readonly<Record<DrainReason, [JobReason, string]>> = {
   migrated: ['migrating', 'Moving: the workload saves first.'],
   deadline: ['deadline-reached', 'The deadline is near: the workload saves and stops.'],
   budget: ['budget-reached', 'The budget is nearly used up: the workload saves and stops.'],
-  expired: ['reservation-ended', 'The reservation of its machine ends: the workload saves first.'],
+  expired: ['reservation-ended', 'The time of its machine is nearly up: the workload saves first.'],
   superseded: ['attempt-ended-by-hand', 'The attempt was terminated by hand.'],
 }

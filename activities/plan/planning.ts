@@ -1,7 +1,8 @@
+import { stillAvoided } from '../../planner/avoidance'
 import { BackendError } from '../../backends/errors'
 import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../../core/activities'
 import type { JobSpec } from '../../core/job'
-import { EMPTY_LEDGER, type Avoidance, type Policy } from '../../core/ledger'
+import { EMPTY_LEDGER, type Policy } from '../../core/ledger'
 import type { JobInput, ResolvedJob } from '../../core/messages'
 import type { BackendName } from '../../core/offer'
 import type { Plan } from '../../core/plan'
@@ -82,12 +83,6 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
 function askedAfter(input: PlanInput, waitedMs: number): PlanInput {
   const { avoid, startsInMs = 0 } = input
   return { ...input, avoid: stillAvoided(avoid, waitedMs), startsInMs: Math.max(0, startsInMs - waitedMs) }
-}
-
-function stillAvoided(avoid: Avoidance[], waitedMs: number): Avoidance[] {
-  return avoid
-    .filter(({ forMs }) => forMs > waitedMs)
-    .map((each) => ({ ...each, forMs: each.forMs - waitedMs }))
 }
 
 async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<ResolvedJob> {

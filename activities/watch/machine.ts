@@ -1,7 +1,6 @@
 import { CODES } from '../../core/errors'
 import type { Backend } from '../../backends/backend'
 import type { WatchInput, WatchOutcome } from '../../core/activities'
-import { CHECKPOINTS_KEPT } from '../../core/checkpoint'
 import type { Beat } from '../../core/documents'
 import type { AttemptEnd } from '../../core/ledger'
 import type { Observation } from '../../core/observation'
@@ -255,7 +254,7 @@ export class MachineWatch {
     if (checkpoint === null || checkpoint.id === this.thinnedAtId) return
     const { jobId, attempt, runner } = this.input.order
     await thinOutCheckpoints(this.store, jobId, {
-      keep: runner.checkpoint.keep ?? CHECKPOINTS_KEPT,
+      keep: runner.checkpoint.keep,
       protectedIds: restoredFrom === null ? [checkpoint.id] : [checkpoint.id, restoredFrom.id],
       isOver: (other) => other < attempt,
       parse: CHECKPOINT_PARSERS,

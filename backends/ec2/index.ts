@@ -19,7 +19,6 @@ import { createStoreRegion } from './store-region'
 import { endMachine, terminate } from './machine/terminate'
 
 /** A spot machine is told two minutes before it is taken ("Spot Instance interruption notices", EC2 user guide). */
-const NOTICE_MS = 120_000
 
 /** Machines of EC2, on demand, spot, and in what is reserved, in the Regions of one account. */
 export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
@@ -64,11 +63,9 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
       ],
       hasCustomImage: true,
       runnerStart: 'after-launch',
-      interruptionNoticeMs: config.hasSpot ? NOTICE_MS : 0,
       notice: { kind: 'instance-metadata' },
       idempotency: 'token',
       billsUntil: 'exit',
-      runMsMax: null,
       price: 'live',
     },
     check: (ctx) => verb(ctx, () => check(host, ctx)),

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { CrucibleError, EXIT_CODES } from '../../client/errors'
 import { findJob } from '../../client/find-job'
@@ -8,9 +7,6 @@ import { examples } from '../examples'
 import { age, bytes, checkpointState, knownStep, NOTHING, plural } from '../words'
 import type * as downloading from '../../client/download-checkpoint'
 import type * as clientCheckpoints from '../../client/checkpoints'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -77,7 +73,7 @@ async function checkpoints(
 
 async function list(cli: Cli, id: string): Promise<void> {
   const { out } = cli
-  const { checkpointsOf } = lazily('../../client/checkpoints') as typeof clientCheckpoints
+  const { checkpointsOf } = require('../../client/checkpoints') as typeof clientCheckpoints
   const found = await checkpointsOf(cli.context(), id)
   out.json({ id, checkpoints: found })
   if (found.length === 0) return out.line(`${id} has no checkpoint yet.`)
@@ -114,7 +110,7 @@ async function download(
   { wanted, to }: { wanted: string | undefined; to: string | undefined },
 ): Promise<void> {
   const { out } = cli
-  const { downloadCheckpoint } = lazily('../../client/download-checkpoint') as typeof downloading
+  const { downloadCheckpoint } = require('../../client/download-checkpoint') as typeof downloading
   const toFolder = to ?? (wanted === undefined ? `${id}-checkpoint` : `${id}-step-${wanted}`)
   const got = await downloadCheckpoint(cli.context(), id, {
     toFolder,
@@ -134,7 +130,7 @@ async function download(
 
 async function verify(cli: Cli, id: string, checkpoint: string | undefined): Promise<void> {
   const { out } = cli
-  const { verifyCheckpoints } = lazily('../../client/checkpoints') as typeof clientCheckpoints
+  const { verifyCheckpoints } = require('../../client/checkpoints') as typeof clientCheckpoints
   const verdicts = await verifyCheckpoints(cli.context(), id, checkpoint)
   out.json({ id, isGood: verdicts.every(({ isGood }) => isGood), checkpoints: verdicts })
   if (verdicts.length === 0) return out.line(`${id} has no checkpoint yet.`)

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { join, relative } from 'node:path'
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
@@ -13,9 +12,6 @@ import { packageRoot } from '../package'
 import { attemptReason, attemptTime, bytes, NOTHING, usd } from '../words'
 import type * as stages from '../demo/stage'
 import type * as stories from '../demo/story'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 interface Options {
   keep?: boolean
@@ -54,8 +50,8 @@ async function demo(cli: Cli, { keep: isKept = false, local: isLocal = false }: 
   try {
     const what = isLocal ? 'a Temporal server and workers' : 'a small cloud, a Temporal server and workers'
     progress.note(`Starting ${what} in a temporary folder.`)
-    const { setStage } = lazily('../demo/stage') as typeof stages
-    const { playStory } = lazily('../demo/story') as typeof stories
+    const { setStage } = require('../demo/stage') as typeof stages
+    const { playStory } = require('../demo/story') as typeof stories
     stage = await setStage(cli, { progress, signal, isLocal })
     const folder = join(packageRoot(), 'examples', 'char-lm')
     const telling = { stage, folder, progress, signal, now: () => cli.now() }

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import {
@@ -26,9 +25,6 @@ import type * as devServer from '../dev/server'
 import type * as logging from '../../workers/logging'
 import type * as running from '../../workers/run'
 import type * as devWorkers from '../dev/workers'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 const PORT_MAX = 65_535
 
@@ -75,7 +71,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function dev(cli: Cli, options: Options): Promise<void> {
   const signal = cli.interruption()
-  const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
+  const { readWorkerConfig } = require('../../workers/config') as typeof workerConfig
   const config = readWorkerConfig(cli.environment)
   const lock = await takeHome(config.home, signal)
   let cloud: DevCloud | undefined
@@ -156,8 +152,8 @@ async function cloudFor(
       hint: 'Unset CRUCIBLE_STORE, or leave out --sim.',
     })
   }
-  const { startDevCloud } = lazily('../dev/cloud') as typeof devCloud
-  const { portOrFree } = lazily('../dev/server') as typeof devServer
+  const { startDevCloud } = require('../dev/cloud') as typeof devCloud
+  const { portOrFree } = require('../dev/server') as typeof devServer
   const progress = progressOn(cli.out.stderr, () => cli.now())
   progress.note('Starting the small cloud.')
   const port = await portOrFree(CLOUD_PORTS.port, progress)
@@ -178,8 +174,8 @@ async function serverFor(
   { home }: WorkerConfig,
   { options, signal }: { options: Options; signal: AbortSignal },
 ): Promise<Server> {
-  const { resolveTemporal } = lazily('../dev/temporal/resolve') as typeof resolving
-  const { devPorts, startServer } = lazily('../dev/server') as typeof devServer
+  const { resolveTemporal } = require('../dev/temporal/resolve') as typeof resolving
+  const { devPorts, startServer } = require('../dev/server') as typeof devServer
   const progress = progressOn(cli.out.stderr, () => cli.now())
   const { directory } = home
   const place = options.sim === undefined ? join(directory, 'dev') : placeOfCloud(home)
@@ -202,9 +198,9 @@ async function runWith(
   read: WorkerConfig,
   { server, cloud, environment }: Surroundings,
 ): Promise<void> {
-  const { createLogger, installRuntime } = lazily('../../workers/logging') as typeof logging
-  const { rolesOf } = lazily('../../workers/run') as typeof running
-  const { startWorkers } = lazily('../dev/workers') as typeof devWorkers
+  const { createLogger, installRuntime } = require('../../workers/logging') as typeof logging
+  const { rolesOf } = require('../../workers/run') as typeof running
+  const { startWorkers } = require('../dev/workers') as typeof devWorkers
   const signal = cli.interruption()
   const { connection, namespace, address } = server
   const config: WorkerConfig = { ...read, temporal: { connection, namespace } }

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
 import type { Cli } from '../cli'
@@ -7,9 +6,6 @@ import { examples } from '../examples'
 import { plural } from '../words'
 import type * as workerConfig from '../../workers/config'
 import type * as doctors from '../doctor'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -26,8 +22,8 @@ export function define(command: Command, cli: Cli): void {
 
 async function doctor(cli: Cli): Promise<void> {
   const { out } = cli
-  const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
-  const { examine } = lazily('../doctor') as typeof doctors
+  const { readWorkerConfig } = require('../../workers/config') as typeof workerConfig
+  const { examine } = require('../doctor') as typeof doctors
   const config = readWorkerConfig(cli.environment)
   const findings = await examine({
     context: cli.context(),

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
@@ -9,9 +8,6 @@ import { continuationLines } from '../continuation'
 import { examples } from '../examples'
 import { NOTHING } from '../words'
 import type * as clientEvents from '../../client/events'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -36,7 +32,7 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
       hint: 'Add --json.',
     })
   }
-  const { eventsOf, recordOf } = lazily('../../client/events') as typeof clientEvents
+  const { eventsOf, recordOf } = require('../../client/events') as typeof clientEvents
   const context = cli.context()
   const jobId = await findJob(context, meant)
   const story = await eventsOf(context, jobId)

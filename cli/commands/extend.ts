@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { isCoded } from '../../core/errors'
 import { CrucibleError } from '../../client/errors'
@@ -8,9 +7,6 @@ import type { ExtendUpdate } from '../../core/messages'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import type * as jobFile from '../../client/job-file'
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
-
 interface Options {
   deadline?: string
   budget?: string
@@ -49,7 +45,7 @@ function updateOf({ deadline, budget }: Options, nowMs: number): ExtendUpdate {
       hint: 'Pass --deadline, --budget, or both.',
     })
   }
-  const { parseDeadline, parseMoney } = lazily('../../client/job-file') as typeof jobFile
+  const { parseDeadline, parseMoney } = require('../../client/job-file') as typeof jobFile
   const until = deadline === undefined ? undefined : read('--deadline', () => parseDeadline(deadline))
   return {
     ...(until === undefined ? {} : { deadlineAtMs: 'atMs' in until ? until.atMs : nowMs + until.afterMs }),

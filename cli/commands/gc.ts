@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
 import { collectGarbage, lastCollection, type GarbageRun, type LastCollection } from '../../client/garbage'
@@ -11,9 +10,6 @@ import type { TableOptions } from '../output'
 import { age, NOTHING, plural, usd } from '../words'
 import type * as workerConfig from '../../workers/config'
 import type * as deployments from '../../workers/deployment'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 interface Options {
   dryRun?: boolean
@@ -135,8 +131,8 @@ function rowOf(verdict: GarbageVerdict, nowMs: number): string[] {
 }
 
 async function adopt(cli: Cli): Promise<void> {
-  const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
-  const { adoptDeployment, deploymentOf, knownDeployment } = lazily(
+  const { readWorkerConfig } = require('../../workers/config') as typeof workerConfig
+  const { adoptDeployment, deploymentOf, knownDeployment } = require(
     '../../workers/deployment',
   ) as typeof deployments
   const { backends } = readWorkerConfig(cli.environment)

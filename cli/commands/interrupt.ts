@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { readDevNote } from '../../client/config'
 import { CrucibleError } from '../../client/errors'
@@ -15,9 +14,6 @@ import { examples } from '../examples'
 import type * as workerConfig from '../../workers/config'
 import type * as deployments from '../../workers/deployment'
 import type * as backendMaking from '../../workers/make-backend'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 /** Long enough to save a small checkpoint, short enough to watch. */
 const NOTICE_DEFAULT_MS = 30 * SECOND_MS
@@ -109,9 +105,9 @@ async function askCloud(cloudUrl: string, { id }: MachineHandle, noticeMs: numbe
 }
 
 async function takeBack(cli: Cli, machine: MachineHandle, noticeMs: number | null): Promise<void> {
-  const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
-  const { deploymentOf } = lazily('../../workers/deployment') as typeof deployments
-  const { makeBackend } = lazily('../../workers/make-backend') as typeof backendMaking
+  const { readWorkerConfig } = require('../../workers/config') as typeof workerConfig
+  const { deploymentOf } = require('../../workers/deployment') as typeof deployments
+  const { makeBackend } = require('../../workers/make-backend') as typeof backendMaking
   const { store } = cli.context()
   const config = readWorkerConfig(cli.environment)
   const backend = await makeBackend(config, machine.backend, { store, deployment: await deploymentOf(store) })

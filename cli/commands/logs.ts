@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
@@ -10,9 +9,6 @@ import type { Cli } from '../cli'
 import { examples } from '../examples'
 import type * as clientLogs from '../../client/logs'
 import type * as following from '../follow'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 const NUMBER_MAX = 1e9
 
@@ -48,8 +44,8 @@ export function define(command: Command, cli: Cli): void {
 
 async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
   const { follow, attempt, tail, timestamps, raw } = asked
-  const { readLogs } = lazily('../../client/logs') as typeof clientLogs
-  const { logText, tellOnInterrupt } = lazily('../follow') as typeof following
+  const { readLogs } = require('../../client/logs') as typeof clientLogs
+  const { logText, tellOnInterrupt } = require('../follow') as typeof following
   const { out } = cli
   const context = cli.context()
   const jobId = await findJob(context, meant)
@@ -82,7 +78,7 @@ async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
 
 /** Throws `not-found` unless the job has such an attempt. */
 async function checkAttempt(cli: Cli, jobId: string, attempt: number): Promise<void> {
-  const { attemptsOf } = lazily('../../client/logs') as typeof clientLogs
+  const { attemptsOf } = require('../../client/logs') as typeof clientLogs
   const attempts = await attemptsOf(cli.context().store, jobId)
   if (attempts.includes(attempt)) return
   throw new CrucibleError('not-found', `${jobId} has no attempt ${attempt}.`, {

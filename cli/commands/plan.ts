@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import type * as advising from '../../client/checkpoint-advice'
 import type { Cli } from '../cli'
@@ -7,9 +6,6 @@ import { addJobFlags } from '../job-flags'
 import type { JobArguments } from '../read-job'
 import type * as jobReading from '../read-job'
 import type * as planning from '../planning'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 type Options = JobArguments['flags']
 
@@ -37,10 +33,10 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function plan(cli: Cli, given: JobArguments): Promise<void> {
-  const { readCheckedJob } = lazily('../read-job') as typeof jobReading
-  const { findPlan, showPlan } = lazily('../planning') as typeof planning
+  const { readCheckedJob } = require('../read-job') as typeof jobReading
+  const { findPlan, showPlan } = require('../planning') as typeof planning
   const submission = await readCheckedJob(cli, given)
-  const { checkpointAdvice } = lazily('../../client/checkpoint-advice') as typeof advising
+  const { checkpointAdvice } = require('../../client/checkpoint-advice') as typeof advising
   const found = await findPlan(cli, submission)
   const warnings = await checkpointAdvice(submission)
   cli.out.json({ plannedBy: found.plannedBy, ...found.plan, warnings })

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 import type { BackendChoice } from '../../core/offer'
@@ -11,9 +10,6 @@ import type { JobArguments } from '../read-job'
 import type * as jobReading from '../read-job'
 import type * as rehearsing from '../rehearsing'
 import type * as rehearsingElsewhere from '../rehearsing-elsewhere'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 const FOR_DEFAULT_MS = 5 * MINUTE_MS
 /** Without `--for`, a program that rarely saves gets up to this much for one resume. */
@@ -72,9 +68,9 @@ async function rehearse(cli: Cli, given: JobArguments, options: Options): Promis
   const backend = backendOf(options)
   const { interruptions, keep } = options
   const counted = interruptions === undefined ? {} : { interruptions }
-  const { readCheckedJob, readJob } = lazily('../read-job') as typeof jobReading
+  const { readCheckedJob, readJob } = require('../read-job') as typeof jobReading
   if (backend === undefined) {
-    const { rehearseHere } = lazily('../rehearsing') as typeof rehearsing
+    const { rehearseHere } = require('../rehearsing') as typeof rehearsing
     await rehearseHere(cli, await readJob(cli, given), {
       for: options.for ?? FOR_DEFAULT_MS,
       most: options.for ?? MOST_DEFAULT_MS,
@@ -88,7 +84,7 @@ async function rehearse(cli: Cli, given: JobArguments, options: Options): Promis
       hint: 'A rehearsal on a backend leaves two jobs: inspect them with `crucible checkpoints` and `crucible logs`.',
     })
   }
-  const { rehearseElsewhere } = lazily('../rehearsing-elsewhere') as typeof rehearsingElsewhere
+  const { rehearseElsewhere } = require('../rehearsing-elsewhere') as typeof rehearsingElsewhere
   const { for: forMs = MOST_DEFAULT_MS } = options
   await rehearseElsewhere(cli, await readCheckedJob(cli, given), {
     ...{ for: forMs, most: forMs, backend },

@@ -1,5 +1,4 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { Argument } from 'commander'
@@ -9,9 +8,6 @@ import { CrucibleError } from '../../client/errors'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import { applyAccount, removeAccount, tellQuotas } from '../account'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 interface Options {
   region?: string
@@ -29,7 +25,7 @@ interface Options {
 }
 
 export function define(command: Command, cli: Cli): void {
-  const { ACCOUNTS } = lazily('../../backends/registry') as typeof registry
+  const { ACCOUNTS } = require('../../backends/registry') as typeof registry
   command
     .description(
       'Show what a provider account needs for jobs, and create it after you confirm. It can run again at any time: it shows what ' +

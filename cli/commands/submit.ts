@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import type * as advising from '../../client/checkpoint-advice'
 import type { JobView } from '../../client/job-view'
@@ -13,9 +12,6 @@ import type * as goingOn from '../../client/go-on'
 import type * as submitting from '../../client/submit'
 import type * as following from '../follow'
 import type * as planning from '../planning'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 interface Options extends Readonly<Record<string, unknown>> {
   id?: string
@@ -61,14 +57,14 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function run(cli: Cli, given: JobArguments, options: Options): Promise<void> {
-  const { readCheckedJob } = lazily('../read-job') as typeof jobReading
+  const { readCheckedJob } = require('../read-job') as typeof jobReading
   const submission = await readCheckedJob(cli, given)
   if (options.dryRun === true) return dryRun(cli, submission)
-  const { submit } = lazily('../../client/submit') as typeof submitting
+  const { submit } = require('../../client/submit') as typeof submitting
   const submitted = await submit(cli.context(), submission)
   tell(cli, submitted, options.follow === true)
   if (options.follow !== true) return cli.out.json(documentOf(submitted, undefined))
-  const { exitCodeOf, follow } = lazily('../follow') as typeof following
+  const { exitCodeOf, follow } = require('../follow') as typeof following
   const view = await follow(cli, submitted.id)
   cli.out.json(documentOf(submitted, view))
   if (view !== undefined) cli.exitCode = exitCodeOf(view)
@@ -80,11 +76,11 @@ function documentOf({ isNew, isServed, ...rest }: Submitted, view: JobView | und
 
 async function dryRun(cli: Cli, submission: Submission): Promise<void> {
   const { spec, directory, from, isFresh = false } = submission
-  const { sourceOf } = lazily('../../client/go-on') as typeof goingOn
+  const { sourceOf } = require('../../client/go-on') as typeof goingOn
   const source = from === undefined || isFresh ? null : await sourceOf(cli.context(), from)
-  const { findPlan, showPlan } = lazily('../planning') as typeof planning
+  const { findPlan, showPlan } = require('../planning') as typeof planning
   const { plan, plannedBy } = await findPlan(cli, submission)
-  const { checkpointAdvice } = lazily('../../client/checkpoint-advice') as typeof advising
+  const { checkpointAdvice } = require('../../client/checkpoint-advice') as typeof advising
   const warnings = await checkpointAdvice(submission)
   cli.out.json({ spec, directory: directory ?? null, source, plannedBy, plan, warnings })
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 import type { Cli } from '../cli'
@@ -7,9 +6,6 @@ import type * as workerConfig from '../../workers/config'
 import type * as logging from '../../workers/logging'
 import type * as running from '../../workers/run'
 import type * as devWorkers from '../dev/workers'
-
-/** Loaded when the command runs: help and completion do not need it. */
-const lazily = createRequire(__filename)
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -31,10 +27,10 @@ export function define(command: Command, cli: Cli): void {
 
 async function work(cli: Cli, wanted: string[]): Promise<void> {
   const signal = cli.interruption()
-  const { readWorkerConfig } = lazily('../../workers/config') as typeof workerConfig
-  const { createLogger, installRuntime } = lazily('../../workers/logging') as typeof logging
-  const { rolesOf } = lazily('../../workers/run') as typeof running
-  const { startWorkers } = lazily('../dev/workers') as typeof devWorkers
+  const { readWorkerConfig } = require('../../workers/config') as typeof workerConfig
+  const { createLogger, installRuntime } = require('../../workers/logging') as typeof logging
+  const { rolesOf } = require('../../workers/run') as typeof running
+  const { startWorkers } = require('../dev/workers') as typeof devWorkers
   const config = readWorkerConfig(cli.environment)
   const known = rolesOf(config)
   const unknown = wanted.filter((role) => !known.includes(role))

@@ -116,13 +116,12 @@ ORDER = record(
         "inputs": list_of(record({"source": text, "path": inner_path})),
         "outputs": list_of(text),
         "checkpoint": record(
-            {"directory": or_null(inner_path), "everyMs": whole(), "quietMs": whole()},
+            {"directory": or_null(inner_path), "everyMs": whole(), "quietMs": whole(), "keep": whole(1)},
             optional={
                 "complete": list_of(inner_path),
                 "include": list_of(inner_path),
                 "exclude": list_of(inner_path),
                 "signal": literal(*SAVE_SIGNALS),
-                "keep": whole(1),
             },
         ),
         "limits": LIMITS,

@@ -7,6 +7,7 @@ import type { SettleRequest } from '../../core/treasury'
 import { FileStore } from '../../storage/file-store'
 import { putRecord } from '../../storage/record'
 import { testFolder } from '../support/folders'
+import { partialEntry } from '../support/record'
 
 /** A Temporal server that hangs up on whoever calls. */
 async function hangingUp(): Promise<{ server: Server; address: string }> {
@@ -80,7 +81,7 @@ class EndedByHand {
 
   async record(jobId: string, kind: RecordKind, attempt?: number, costMicroUsd?: number): Promise<void> {
     const entry = { seq: this.seq++, atMs: SUBMITTED_AT_MS, kind, summary: '', data: { costMicroUsd } }
-    await putRecord(this.store, jobId, { ...entry, ...(attempt === undefined ? {} : { attempt }) })
+    await putRecord(this.store, jobId, partialEntry(attempt === undefined ? entry : { ...entry, attempt }))
   }
 
   promises(): Promise<EndedPromise[]> {

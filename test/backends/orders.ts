@@ -64,7 +64,7 @@ export function makeOrder(options: OrderOptions): Order {
         inputs: [],
         outputs: [],
       },
-      checkpoint: { directory: null, everyMs: 0, quietMs: checkpointQuietMs },
+      checkpoint: { directory: null, everyMs: 0, quietMs: checkpointQuietMs, keep: 3 },
       limits: { seq: 0, deadlineAtMs: null, budget: null },
       ...{ leaseMs, drainMs, powerOffMs, startWithinMs, beatMs, notice: { kind: 'none' } },
       ...options.runner,

@@ -21,7 +21,7 @@ export function quietBackend(name: string): Backend {
         runnerStart: 'with-launch',
         idempotency: 'token',
       },
-      ...{ interruptionNoticeMs: 0, billsUntil: 'exit', runMsMax: null, price: 'configured' },
+      ...{ billsUntil: 'exit', price: 'configured' },
     },
     check: async () => [],
     offers: async () => [offer],

@@ -143,7 +143,7 @@ async function trainInterrupted(
     inputs: await inputsOf(spec, folder),
     setup: spec.setup ?? null,
     outputs: spec.outputs,
-    checkpoint: { directory: spec.checkpoint.directory ?? null, everyMs: 0, quietMs: 300 },
+    checkpoint: { directory: spec.checkpoint.directory ?? null, everyMs: 0, quietMs: 300, keep: 3 },
     env: { ...spec.env, ...environment() },
     run: run(ENDLESS),
   }

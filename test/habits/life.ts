@@ -163,7 +163,12 @@ class Life {
         HABIT_NOTES: join(this.world.folder, 'notes'),
         ...(strike === undefined && { HABIT_STEPS_LEFT: String(habit.lastSteps ?? LAST_STEPS) }),
       },
-      checkpoint: { directory: habit.directory ?? null, everyMs: 0, quietMs: habit.quietMs ?? QUIET_MS },
+      checkpoint: {
+        directory: habit.directory ?? null,
+        everyMs: 0,
+        quietMs: habit.quietMs ?? QUIET_MS,
+        keep: 3,
+      },
       ...{ beatMs: BEAT_MS, drainMs: DRAIN_MS, leaseMs: LEASE_MS },
       notice: { kind: 'file', path: this.#noticePath(attempt) },
     })

@@ -11,10 +11,8 @@ export const CAPABILITIES: Capabilities = {
   capacityTypes: ['spot', 'on-demand'],
   hasCustomImage: true,
   runnerStart: 'after-launch',
-  interruptionNoticeMs: 2 * MINUTE_MS,
   idempotency: 'token',
   billsUntil: 'exit',
-  runMsMax: null,
   price: 'live',
 }
 

@@ -8,10 +8,9 @@ import {
   AVOID_ENDED_MS,
   AVOID_QUOTA_MS,
   AVOID_UNREACHABLE_MS,
-  BACKOFF_MAX_MS,
-  decide,
   SHAKY_MS,
-} from '../../planner/decide'
+} from '../../planner/avoidance'
+import { BACKOFF_MAX_MS, decide } from '../../planner/decide'
 
 const ENDS: AttemptEnd[] = [
   { kind: 'succeeded' },
@@ -291,17 +290,45 @@ describe('decide, word by word', () => {
   })
 
   it('leaves a reservation that has ended alone for an hour, and goes on elsewhere at once', () => {
+    const reserved = 'ec2/reserved/p5.48xlarge/a/cr-1'
+    const facts = { wish: null, ledger: EMPTY_LEDGER, policy, offerKeys: [reserved] }
     const elsewhere = {
       kind: 'again',
       afterMs: 0,
-      avoid: [{ offerKey, why: 'capacity', forMs: AVOID_ENDED_MS }],
+      avoid: [{ offerKey: reserved, why: 'capacity', forMs: AVOID_ENDED_MS }],
     }
-    expect(after(failed('expired', false))).toMatchObject({ ...elsewhere, reason: 'launch-refused' })
+    expect(decide({ ...facts, end: failed('expired', false) }).decision).toMatchObject({
+      ...elsewhere,
+      reason: 'launch-refused',
+    })
     const ended: AttemptEnd = { kind: 'stopped', by: 'expired' }
-    expect(after(ended)).toMatchObject({ ...elsewhere, reason: 'reservation-ended' })
-    const { ledger } = decide({ end: ended, wish: null, ledger: EMPTY_LEDGER, policy, offerKeys: [offerKey] })
+    expect(decide({ ...facts, end: ended }).decision).toMatchObject({
+      ...elsewhere,
+      reason: 'reservation-ended',
+    })
+    const { ledger } = decide({ ...facts, end: ended })
     expect(ledger).toMatchObject({ interruptions: 0, failures: 0, misses: 0 })
     expect(after(ended, EMPTY_LEDGER, 'cancelled')).toMatchObject({ kind: 'finish', state: 'cancelled' })
+  })
+
+  it('goes on at once after the longest run that a provider allows, on the same offer, and not for ever', () => {
+    const ended: AttemptEnd = { kind: 'stopped', by: 'expired' }
+    const facts = { end: ended, wish: null, offerKeys: ['modal/on-demand/h100/'] }
+    const allowed: Policy = { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 }
+    const first = decide({ ...facts, ledger: EMPTY_LEDGER, policy: allowed })
+    expect(first.decision).toMatchObject({
+      kind: 'again',
+      reason: 'run-limit-reached',
+      afterMs: 0,
+      avoid: [],
+    })
+    const second = decide({ ...facts, ledger: first.ledger, policy: allowed })
+    expect(second.decision).toMatchObject({ kind: 'finish', state: 'failed', reason: 'interrupted' })
+    expect(
+      decide({ ...facts, wish: 'deadline', ledger: EMPTY_LEDGER, policy: allowed }).decision,
+    ).toMatchObject({
+      reason: 'deadline-reached',
+    })
   })
 
   it('remembers of an interruption which pool it was, and leaves none alone for it', () => {

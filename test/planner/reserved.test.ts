@@ -17,7 +17,7 @@ import { SPEC } from '../workflows/harness'
 const NOW_MS = Date.UTC(2026, 10, 21)
 const CAPABILITIES: Capabilities = {
   ...{ capacityTypes: ['spot', 'on-demand', 'reserved'], hasCustomImage: true, runnerStart: 'with-launch' },
-  ...{ interruptionNoticeMs: 0, idempotency: 'token', billsUntil: 'exit', runMsMax: null, price: 'live' },
+  ...{ idempotency: 'token', billsUntil: 'exit', price: 'live' },
 }
 
 const offer = (changes: Partial<Offer>): Offer => ({

@@ -16,10 +16,8 @@ export const CAPABILITIES: Capabilities = {
   capacityTypes: ['spot', 'on-demand'],
   hasCustomImage: true,
   runnerStart: 'with-launch',
-  interruptionNoticeMs: 120_000,
   idempotency: 'token',
   billsUntil: 'exit',
-  runMsMax: null,
   price: 'static',
 }
 

@@ -22,7 +22,7 @@ function code(): Record<string, string> {
 describe('the example char-lm', () => {
   it('ends with the same weights however it is interrupted', async () => {
     const world = createWorld()
-    const checkpoint = { directory: 'checkpoints', everyMs: 0, quietMs: 300 }
+    const checkpoint = { directory: 'checkpoints', everyMs: 0, quietMs: 300, keep: 3 }
     const order = { bundle: await world.bundle(code()), run: train(ENDLESS), checkpoint }
     const saved = await world.launch(order)
     await saved.untilBeat(({ progress }) => (progress?.step ?? 0) >= 50)

@@ -103,7 +103,7 @@ printf hidden > .hidden
     const world = createWorld()
     const machine = await world.launch({
       run: 'echo w > "$CRUCIBLE_CHECKPOINT_DIR/step-3.pt"; kill -9 $$',
-      checkpoint: { directory: null, everyMs: 0, quietMs: 60_000 },
+      checkpoint: { directory: null, everyMs: 0, quietMs: 60_000, keep: 3 },
     })
     expect(await machine.end()).toMatchObject({ outcome: 'failed', signal: 'SIGKILL', checkpoint: null })
     expect(await world.checkpoints()).toEqual([])
@@ -113,7 +113,7 @@ printf hidden > .hidden
     const world = createWorld()
     const machine = await world.launch({
       run: 'echo w > "$CRUCIBLE_CHECKPOINT_DIR/step-3.pt"; sleep 1.5; exit 1',
-      checkpoint: { directory: null, everyMs: 0, quietMs: 300 },
+      checkpoint: { directory: null, everyMs: 0, quietMs: 300, keep: 3 },
     })
     expect(await machine.end()).toMatchObject({ outcome: 'failed', checkpoint: { step: 3 } })
   })
@@ -122,7 +122,7 @@ printf hidden > .hidden
     const world = createWorld()
     const machine = await world.launch({
       run: 'for step in 1 2 3; do echo w > "$CRUCIBLE_CHECKPOINT_DIR/step-$step.pt"; sleep 1.5; done',
-      checkpoint: { directory: null, everyMs: 60_000, quietMs: 300 },
+      checkpoint: { directory: null, everyMs: 60_000, quietMs: 300, keep: 3 },
     })
     await machine.end()
     expect((await world.checkpoints()).map(({ step }) => step)).toEqual([3, 1])

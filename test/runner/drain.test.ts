@@ -114,7 +114,7 @@ describe('drain.json', () => {
   it('with no time left kills at once and uploads no checkpoint', async () => {
     const world = createWorld()
     const machine = await launchCounter(world, {
-      checkpoint: { directory: null, everyMs: 3_600_000, quietMs: 300 },
+      checkpoint: { directory: null, everyMs: 3_600_000, quietMs: 300, keep: 3 },
     })
     await untilStep(machine, 3)
     await world.drain(1, { reason: 'superseded', windowMs: 0 })

@@ -205,7 +205,7 @@ describe('the environment of the command', () => {
     const world = createWorld()
     const order = await world.order({
       env: { GREETING: 'grüße', PYTHONPATH: '/mine' },
-      checkpoint: { directory: 'runs/ckpt', everyMs: 90_000, quietMs: 300 },
+      checkpoint: { directory: 'runs/ckpt', everyMs: 90_000, quietMs: 300, keep: 3 },
       run: 'env -0 > "$CRUCIBLE_OUTPUT_DIR/env"; pwd; ls -d runs/ckpt; python3 -c "import crucible_job; print(crucible_job.resume_path())"',
     })
     const machine = world.start()

@@ -50,7 +50,7 @@ async function launchCounter(wanted: Wanted & { steps?: number }): Promise<Machi
     bundle,
     run: `python3 counter.py ${steps} 0.05 5`,
     notice: { kind: 'instance-metadata' },
-    checkpoint: { directory: null, everyMs: 3_600_000, quietMs: 100 },
+    checkpoint: { directory: null, everyMs: 3_600_000, quietMs: 100, keep: 3 },
     ...rest,
   })
   await machine.untilBeat(

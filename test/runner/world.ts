@@ -185,7 +185,7 @@ export class World {
       bundle: null,
       inputs: [],
       outputs: [],
-      checkpoint: { directory: null, everyMs: 0, quietMs: 300 },
+      checkpoint: { directory: null, everyMs: 0, quietMs: 300, keep: 3 },
       limits: { seq: 0, deadlineAtMs: null, budget: null },
       leaseMs: 120_000,
       drainMs: 10_000,

@@ -4,7 +4,7 @@ import {
   byNewest,
   CHECKPOINT_STATES,
   checkpointId,
-  PROVISIONAL_CHECKPOINTS_KEPT,
+  CHECKPOINTS_KEPT,
   type CheckpointState,
   type Manifest,
   type ManifestFile,
@@ -180,8 +180,7 @@ describe('expendable', () => {
           expect(stay(newestFirst.find(({ id }) => history.wentOn.has(id)))).toBe(true)
           expect(list.filter(({ id }) => protect.includes(id)).every(stay)).toBe(true)
           if (complete.length === 0) expect(stay(newestFirst[0])).toBe(true)
-          const most =
-            Math.max(1, keep) + protect.length + 2 + Math.max(PROVISIONAL_CHECKPOINTS_KEPT, keep) + 1
+          const most = Math.max(1, keep) + protect.length + 2 + Math.max(CHECKPOINTS_KEPT, keep) + 1
           expect(list.length - gone.size).toBeLessThanOrEqual(most)
         },
       ),

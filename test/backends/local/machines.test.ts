@@ -175,7 +175,7 @@ describe('a spot machine', () => {
     await expect(taking).rejects.toMatchObject({ failure: { class: 'invalid' } })
     expect(await h.backend.observe([handle], patiently())).toEqual([{ state: 'running' }])
     const plain = await h.reopen({ hasSpot: false })
-    expect(plain.capabilities).toMatchObject({ capacityTypes: ['on-demand'], interruptionNoticeMs: 0 })
+    expect(plain.capabilities).toMatchObject({ capacityTypes: ['on-demand'] })
     const order = await h.order({ capacityType: 'spot' })
     const outcome = await plain.launch(order, patiently())
     expect(outcome).toMatchObject({ kind: 'refused', failure: { class: 'invalid' } })

@@ -6,7 +6,6 @@ import { offerKey, type Availability, type Offer } from '../../../core/offer'
 import type { Order } from '../../../core/plan'
 import { reachesGpuMemory } from '../../../core/gpu-memory'
 import { isWithin, wantsGpu, type MachineShape, type ResourceRequest } from '../../../core/resources'
-import { MINUTE_MS } from '../../../core/time'
 import type { ObjectStore } from '../../../storage/store'
 import { STEADY, type Behaviour } from './behaviour'
 import type { Clock } from './clock'
@@ -88,7 +87,7 @@ export class ScriptedWorld {
     this.capabilities = {
       capacityTypes,
       ...{ hasCustomImage: true, runnerStart: 'with-launch', idempotency: 'token', billsUntil: 'exit' },
-      ...{ interruptionNoticeMs: 2 * MINUTE_MS, runMsMax: null, price: 'live' },
+      price: 'live',
       ...options.capabilities,
     }
     for (const ware of options.wares) this.setStock(ware, ware.stock ?? Infinity)

@@ -1,0 +1,44 @@
+import type { JobSpec } from '../core/job'
+import type { Offer } from '../core/offer'
+import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
+import { ASSUMED_DURATION_MS, USEFUL_RUN_MS } from './assumptions'
+import type { PlanRequest } from './request'
+
+/** The offer with the instant at which its machine ends, if the provider limits how long a machine runs; the earliest one, if several apply. */
+export function withCutOff(offer: Offer, { nowMs, startsInMs = 0 }: PlanRequest): Offer {
+  if (offer.runMsMax === undefined) return offer
+  const usableUntilMs = Math.min(offer.usableUntilMs ?? Infinity, nowMs + startsInMs + offer.runMsMax)
+  return { ...offer, usableUntilMs }
+}
+
+/** Why a job cannot run on machines that end after a fixed time. A job without checkpoints would start over each time. */
+export function tooLongToRun(
+  { runMsMax }: Offer,
+  { spec, timing: { drainMs, powerOffMs } }: PlanRequest,
+): string | undefined {
+  if (runMsMax === undefined) return undefined
+  const reserveMs = drainMs + powerOffMs + CLOCK_SLACK_MS
+  const needsMs = isResumable(spec) ? USEFUL_RUN_MS : (spec.durationMs ?? ASSUMED_DURATION_MS)
+  if (needsMs + reserveMs <= runMsMax) return undefined
+  const [limit, needs, reserve] = [runMsMax, needsMs, reserveMs].map(formatDuration)
+  const needed = `${needs} of work, and ${reserve} to save and stop`
+  if (isResumable(spec)) return `its provider ends a machine after ${limit}, less than ${needed}`
+  return `its provider ends a machine after ${limit}; the job needs ${needed}, and saves no checkpoints (set `checkpoint: { directory: ... }`)`
+}
+
+/** How often a job must change its machine because of the limit. */
+export function runLimitStops({ runMsMax }: Offer, workMs: number): number {
+  return runMsMax === undefined ? 0 : Math.max(0, Math.ceil(workMs / runMsMax) - 1)
+}
+
+/** The limit as a risk of the plan. */
+export function runLimitInWords(runMsMax: number, spec: JobSpec): string {
+  const after = isResumable(spec)
+    ? 'resumes from its checkpoint'
+    : 'starts over, because the job saves no checkpoints'
+  return `its provider ends a machine after ${formatDuration(runMsMax)}; unfinished work then ${after}`
+}
+
+function isResumable({ isInterruptible, checkpoint }: JobSpec): boolean {
+  return isInterruptible || checkpoint.directory !== undefined
+}
