@@ -163,9 +163,11 @@ const retries = z.strictObject({
     'How often a failed program is restarted, from its newest checkpoint.',
     1,
   ).default(DEFAULTS.retryFailures),
-  interruptions: field(retryCount, 'How often the job may lose its machine and resume elsewhere.', 20).default(
-    DEFAULTS.retryInterruptions,
-  ),
+  interruptions: field(
+    retryCount,
+    'How often the job may lose its machine and resume elsewhere.',
+    20,
+  ).default(DEFAULTS.retryInterruptions),
 })
 
 /** The fields of the job file, in a sensible order for explaining them. */
@@ -173,7 +175,7 @@ export const jobFile = z
   .strictObject({
     name: field(
       jobName,
-      "Name of the job in lists; need not be unique (default: the name of the file).",
+      'Name of the job in lists; need not be unique (default: the name of the file).',
       'char-lm',
     ).exactOptional(),
     run: field(

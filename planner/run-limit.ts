@@ -23,7 +23,7 @@ export function tooLongToRun(
   const [limit, needs, reserve] = [runMsMax, needsMs, reserveMs].map(formatDuration)
   const needed = `${needs} of work, and ${reserve} to save and stop`
   if (isResumable(spec)) return `its provider ends a machine after ${limit}, less than ${needed}`
-  return `its provider ends a machine after ${limit}; the job needs ${needed}, and saves no checkpoints (set `checkpoint: { directory: ... }`)`
+  return `its provider ends a machine after ${limit}; the job needs ${needed}, and saves no checkpoints (set \`checkpoint: { directory: ... }\`)`
 }
 
 /** How often a job must change its machine because of the limit. */

@@ -25,7 +25,18 @@ const PAGES = [
 ]
 /** Files and folders of sources whose help texts and messages are checked. */
 const STRINGS = [
-  ...['cli', 'client', 'intake', 'planner', 'core', 'workflows', 'activities', 'backends', 'workers', 'storage'],
+  ...[
+    'cli',
+    'client',
+    'intake',
+    'planner',
+    'core',
+    'workflows',
+    'activities',
+    'backends',
+    'workers',
+    'storage',
+  ],
   ...['rehearse', 'runner'],
 ]
 /** Those whose comments are checked as well; add a path once its comments pass. */
@@ -34,7 +45,12 @@ const COMMENTS = ['cli', 'client', 'intake', 'planner', 'workflows', 'activities
 const SKIPPED = ['docs/decisions']
 /** The files that passed last, by their contents. */
 const PASSED = join(CACHE, 'prose.json')
-const RULES = ['tools/lint-prose.mjs', 'tools/prose/pieces.mjs', 'tools/prose/pieces.py', 'tools/prose/words.yml']
+const RULES = [
+  'tools/lint-prose.mjs',
+  'tools/prose/pieces.mjs',
+  'tools/prose/pieces.py',
+  'tools/prose/words.yml',
+]
 const SOURCE = /\.(ts|mjs|js|py)$/
 
 function filesUnder(path, extension) {

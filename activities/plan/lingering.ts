@@ -1,6 +1,6 @@
 import { pause } from '../heartbeat'
 
-/** More jobs than this never wait inside their activities at once, so that there is always room for other work. */
+/** More jobs than this never wait inside their activities at once, which leaves room for other work. */
 const LINGERERS_MAX = 20
 
 /**

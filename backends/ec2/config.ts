@@ -85,8 +85,7 @@ export const EC2_SETTINGS = [
   {
     name: 'CRUCIBLE_EC2_IMAGE',
     default: 'the newest Deep Learning Base image with Ubuntu 22.04',
-    meaning:
-      'image of the machines, or a public parameter with its id; `{arch}` becomes `x86_64` or `arm64`',
+    meaning: 'image of the machines, or a public parameter with its id; `{arch}` becomes `x86_64` or `arm64`',
   },
   {
     name: 'CRUCIBLE_EC2_TYPES',

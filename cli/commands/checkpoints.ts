@@ -57,7 +57,7 @@ async function checkpoints(
 ): Promise<void> {
   if (verb !== undefined && verb !== 'verify') {
     throw new CrucibleError('usage', `"${verb}" is not an action on checkpoints.`, {
-      hint: 'Write `crucible checkpoints JOB verify`, or \`crucible checkpoints JOB\` to list them.',
+      hint: 'Write `crucible checkpoints JOB verify`, or `crucible checkpoints JOB` to list them.',
     })
   }
   if (to !== undefined && wanted === undefined) throw new CrucibleError('usage', '--to requires --download.')

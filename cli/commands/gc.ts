@@ -132,9 +132,8 @@ function rowOf(verdict: GarbageVerdict, nowMs: number): string[] {
 
 async function adopt(cli: Cli): Promise<void> {
   const { readWorkerConfig } = require('../../workers/config') as typeof workerConfig
-  const { adoptDeployment, deploymentOf, knownDeployment } = require(
-    '../../workers/deployment',
-  ) as typeof deployments
+  const { adoptDeployment, deploymentOf, knownDeployment } =
+    require('../../workers/deployment') as typeof deployments
   const { backends } = readWorkerConfig(cli.environment)
   const context = cli.context()
   const client = await context.temporal()

@@ -243,7 +243,8 @@ describe('ranges of counts', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'012.+ '), maxLength: 7 }), (text) => {
         const isReadable = isRead(() => parseCountRange(text, true))
-        const isReversed = !isReadable && /wrong order/.test(refusal(() => parseCountRange(text, true)).message)
+        const isReversed =
+          !isReadable && /wrong order/.test(refusal(() => parseCountRange(text, true)).message)
         expect(new RegExp(COUNT_RANGE_PATTERN).test(text)).toBe(isReadable || isReversed)
       }),
       { numRuns: 5000 },

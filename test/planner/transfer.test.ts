@@ -130,11 +130,7 @@ describe('a store in another Region', () => {
         /inputs from us-east-1, at \$0\.02 per GB; one input is not included;/,
       ],
       ['those of a third Region', sized('ap-south-1'), /; inputs not included;/],
-      [
-        'those of which only the size is known',
-        [{ source: text, sizeBytes: 1e9 }],
-        /; inputs not included;/,
-      ],
+      ['those of which only the size is known', [{ source: text, sizeBytes: 1e9 }], /; inputs not included;/],
     ])('says that %s are not in the cost where nothing is known', (_, inputSizes, words) => {
       expect(reasonsOf(far(), { inputSizes: inputSizes! })).toMatch(words)
     })

@@ -161,7 +161,10 @@ describe('a job that loses its machine', () => {
       const job = await deployment.submit()
       expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 2 })
       const [first, second] = (await statusOf(job)).attempts
-      expect(first).toMatchObject({ state: 'interrupted', reason: expect.stringContaining('has been silent') })
+      expect(first).toMatchObject({
+        state: 'interrupted',
+        reason: expect.stringContaining('has been silent'),
+      })
       expect(second!.restoredFrom?.step).toBe(30)
       const [old, fresh] = deployment.world.machines
       expect(old!.endedAtMs!).toBeLessThanOrEqual(fresh!.handle.launchedAtMs)

@@ -177,7 +177,9 @@ describe('the check of EC2', () => {
     expect(await check()).toEqual([
       expect.objectContaining({
         severity: 'error',
-        message: expect.stringMatching(/lacks permissions for the store \(s3:GetObject, .*CRUCIBLE_EC2_GRANTS is "no"/),
+        message: expect.stringMatching(
+          /lacks permissions for the store \(s3:GetObject, .*CRUCIBLE_EC2_GRANTS is "no"/,
+        ),
       }),
     ])
     h.aws.machineMay = ['GetObject', 'PutObject', 'DeleteObject', 'AbortMultipartUpload'].map(
