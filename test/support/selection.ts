@@ -12,5 +12,5 @@ export function chosen<T>(all: readonly T[], few: readonly NoInfer<T>[]): readon
 const nothing: unknown = new Proxy(() => nothing, { get: () => nothing })
 
 /** Tests of which `npm test` runs cheaper ones that keep the same promise. */
-export const itInAll = IS_SELECTION ? (nothing as typeof it) : it
-export const describeInAll = IS_SELECTION ? (nothing as typeof describe) : describe
+export const itInAll: typeof it = IS_SELECTION ? (nothing as typeof it) : it
+export const describeInAll: typeof describe = IS_SELECTION ? (nothing as typeof describe) : describe
