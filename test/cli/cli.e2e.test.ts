@@ -245,7 +245,7 @@ describe('garbage collection', () => {
     expect(findings.filter(({ check }) => check === 'garbage')).toEqual([
       {
         ...{ check: 'garbage', status: 'ok' },
-        message: expect.stringMatching(/^collected .* ago: 0 ended, [1-9]\d* kept$/),
+        message: expect.stringMatching(/^collected .* ago: 0 removed, [1-9]\d* kept$/),
       },
     ])
   })

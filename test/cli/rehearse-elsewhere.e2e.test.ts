@@ -119,7 +119,7 @@ describe('a rehearsal on EC2 of the small cloud', () => {
   it('is refused without a budget, with the price and the flag to give', async () => {
     const { exitCode, stderr } = await crucible.run('rehearse', 'count.py', ...ON_EC2)
     expect(exitCode).toBe(2)
-    expect(stderr).toMatch(/needs a budget: c7i\.large costs \$0\.\d+\/h now, and 30m of it cost \$0\.\d+/)
+    expect(stderr).toMatch(/needs a budget: c7i\.large costs \$0\.\d+\/h now, and 30m cost at most \$0\.\d+/)
     expect(stderr).toMatch(/--budget 0\.\d\d/)
     expect(await client.list()).toEqual([])
   })

@@ -98,7 +98,7 @@ describe('an image in a registry that asks for a login', () => {
 
   test('ends the job where it names no login', async () => {
     await submit('job-no-login', `${REGISTRY}/team/train:1`)
-    await expectEnd(await d.ended('job-no-login'), 'auth', /authentication required.*give image_login/s)
+    await expectEnd(await d.ended('job-no-login'), 'auth', /authentication required.*set image_login/s)
   })
 })
 

@@ -193,7 +193,7 @@ describe('a machine', () => {
       await d.submit({ id, ...on('L4') })
       const view = await d.ended(id)
       expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
-      expect(reasons(view)[0]).toMatch(/^interrupted: The machine runs, but its runner has said nothing/)
+      expect(reasons(view)[0]).toMatch(/^interrupted: The machine runs, but its runner has been silent/)
       expect(expectWhole(view).detectMs).toBeGreaterThan(6_000)
       const [hung] = d.cloud.instances().filter(({ tags }) => tags['crucible:attempt'] === `${id}-1`)
       expect(hung!.state).toBe('terminated')

@@ -205,7 +205,7 @@ describe('what the owner can tell a job', () => {
       // No time would be left to save and stop.
       const { drainMs, powerOffMs } = QUICK
       expect(await refused('extend', { deadlineAtMs: Date.now() + drainMs + powerOffMs })).toMatch('too soon')
-      expect(await refused('extend', { budgetMicroUsd: -1 })).toMatch('not above')
+      expect(await refused('extend', { budgetMicroUsd: -1 })).toMatch('not more than')
       const { events } = await job.fetchHistory()
       expect(
         events!.filter(({ workflowExecutionUpdateAcceptedEventAttributes: accepted }) => accepted),

@@ -118,7 +118,7 @@ describe('a move', () => {
 
   it.each([
     ['is being stopped', { present: 'cancelled' }, {}, /being stopped and cannot be moved/],
-    ['waits', {}, { state: 'pending' }, /nothing to move: the job is pending/],
+    ['waits', {}, { state: 'pending' }, /Nothing to move: the job is pending/],
     ['is over', {}, { state: 'succeeded' }, /The job is over \(succeeded\)/],
   ])('is refused while the job %s', async (_, requests, status, words) => {
     Object.assign(run.stopRequests, requests)
@@ -155,14 +155,14 @@ describe('an extension', () => {
   })
 
   it.each([
-    ['of nothing', {}, /Give a new deadline or a new budget/],
-    ['into the past', { deadlineAtMs: NOW_MS }, /has passed already/],
+    ['of nothing', {}, /Set a new deadline or a new budget/],
+    ['into the past', { deadlineAtMs: NOW_MS }, /has already passed/],
     [
       'that leaves no time to save and stop',
       { deadlineAtMs: NOW_MS + drainMs + powerOffMs },
       /is too soon: saving and stopping take up to/,
     ],
-    ['to what is spent', { budgetMicroUsd: microUsd(5) }, /\$5.00 is not above the \$5.00 spent/],
+    ['to what is spent', { budgetMicroUsd: microUsd(5) }, /\$5.00 is not more than the \$5.00 already spent/],
   ])('%s is refused', async (_, update, words) => {
     run.page.status.spentMicroUsd = microUsd(5)
     await expect(tell('extend', update)).rejects.toThrow(words)
@@ -173,7 +173,7 @@ describe('an extension', () => {
     run.stopRequests.want('migrated', drainMs)
     await tell('extend', { deadlineAtMs })
     run.stopRequests.want('cancelled', drainMs)
-    await expect(tell('extend', { deadlineAtMs })).rejects.toThrow(/being stopped; submit a new one/)
+    await expect(tell('extend', { deadlineAtMs })).rejects.toThrow(/being stopped; continue it as a new job/)
   })
 })
 
@@ -182,12 +182,12 @@ describe('an interruption', () => {
     await expect(tell('interrupt', { attempt: 1, noticeMs: null })).rejects.toThrow(/crucible rehearse/)
     const rehearsal = new JobRun({ ...INPUT, isRehearsal: true })
     listen(rehearsal)
-    await expect(tell('interrupt', { attempt: 1, noticeMs: null })).rejects.toThrow(/does not run/)
+    await expect(tell('interrupt', { attempt: 1, noticeMs: null })).rejects.toThrow(/is not running/)
     rehearsal.page.status.attempts = [{ number: 1, backend: 'here' } as never]
-    await expect(tell('interrupt', { attempt: 2, noticeMs: null })).rejects.toThrow(/Attempt 2 does not run/)
+    await expect(tell('interrupt', { attempt: 2, noticeMs: null })).rejects.toThrow(/Attempt 2 is not running/)
     await expect(tell('interrupt', { attempt: 1, noticeMs: -1 })).rejects.toThrow(/whole milliseconds/)
     await expect(tell('interrupt', { attempt: 1, noticeMs: 1.5 })).rejects.toThrow(/whole milliseconds/)
     rehearsal.page.status.attempts[0]!.endedAtMs = NOW_MS
-    await expect(tell('interrupt', { attempt: 1, noticeMs: 0 })).rejects.toThrow(/does not run/)
+    await expect(tell('interrupt', { attempt: 1, noticeMs: 0 })).rejects.toThrow(/is not running/)
   })
 })

@@ -42,8 +42,8 @@ describe('the page of a job', () => {
     migrated: ['migrating', /^Moving:/],
     deadline: ['deadline-reached', /^The deadline is near:/],
     budget: ['budget-reached', /^The budget is nearly used up:/],
-    expired: ['reservation-ended', /^The reservation of its machine ends:/],
-    superseded: ['attempt-ended-by-hand', /ended by hand/],
+    expired: ['reservation-ended', /^The time of its machine is nearly up:/],
+    superseded: ['attempt-ended-by-hand', /terminated by hand/],
   }
 
   it.each(DRAIN_REASONS)('shows why the job is being stopped: %s', (reason) => {
