@@ -237,7 +237,7 @@ describe('what the owner can tell a job', () => {
         job.executeUpdate('interrupt', { args: [{ attempt, noticeMs }] })
       await atStep(deployment, 25)
       await expect(interrupt(2, null)).rejects.toMatchObject({
-        cause: { message: 'Attempt 2 does not run.' },
+        cause: { message: 'Attempt 2 is not running.' },
       })
       expect(await interrupt(1, 1_000)).toEqual({
         message: 'The machine of attempt 1 got notice that it ends in 1s.',

@@ -126,7 +126,7 @@ describe("the job's page in the Temporal UI", () => {
       await inState(job, 'running')
       const page = await job.query<Metadata>('__temporal_workflow_metadata')
       const status = await statusOf(job)
-      expect(page.currentDetails).toContain('**running** (under-way): Attempt 1 is under way.')
+      expect(page.currentDetails).toContain('**running** (under-way): Attempt 1 is in progress.')
       const reasons = status.placementReasons.join('; ').replace(/\$[\d.]+/g, (amount) => `\`${amount}\``)
       expect(page.currentDetails).toContain(`**Chosen because:** ${reasons}`)
       expect(page.currentDetails).toContain('\n1. **in progress** on scripted spot\n')

@@ -346,7 +346,7 @@ describe('a job whose launch goes wrong', () => {
       expect(await ended(job)).toMatchObject({
         status: 'FAILED',
         type: 'no-placement',
-        message: expect.stringContaining('GPUs: has 1, wanted 64+'),
+        message: expect.stringContaining('GPUs: has 1, requested 64+'),
       })
       expect(deployment.world.machines).toEqual([])
     }),

@@ -8,7 +8,7 @@ class Past(NamedTuple):
     """Saves of earlier attempts, from their manifests in the store."""
 
     complete: Sequence[dict] = ()
-    """Of the complete checkpoints that the control plane has kept, newest first."""
+    """Of the newest complete checkpoints, newest first."""
     saves: Sequence[dict] = ()
     """Of every checkpoint that can be read."""
 

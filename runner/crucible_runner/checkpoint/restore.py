@@ -23,6 +23,8 @@ from .pace import Past
 _WORTH_QUIETS = 2
 # What has settled but holds less than this share of the newest complete one does not come before it.
 _SETTLED_SHARE = 0.5
+# The newest complete checkpoints show what a save looks like now; older ones may have another form. Fewer or more may be kept.
+_COMPARED = 3
 
 # Files that were written this far apart get times of entry that are apart, too; the system's clock for those has such ticks.
 _APART_MS = 500
@@ -95,7 +97,7 @@ def _is_trusted(candidate: Candidate, older: Sequence[Candidate], quiet_ms: int)
     if candidate.state == SETTLED:
         return manifest["totalBytes"] >= _SETTLED_SHARE * base["totalBytes"]
     shape: Shape = shape_of_manifest(manifest)
-    is_alike = any(shape.covers(shape_of_manifest(each.manifest)) for each in complete)
+    is_alike = any(shape.covers(shape_of_manifest(each.manifest)) for each in complete[:_COMPARED])
     return is_alike and manifest["savedAtMs"] - base["savedAtMs"] >= _WORTH_QUIETS * quiet_ms
 
 
@@ -143,7 +145,7 @@ class Restorer:
         found = Found(None, own_steps, begun_steps, [], ids[0] if ids else None)
         complete = [each.manifest for each in candidates if each.state == COMPLETE and each.checkpoint not in experience.failed]
         newest_revisions = {each.checkpoint: each.manifest for each in reversed(candidates)}
-        found = found._replace(past=Past(complete, list(newest_revisions.values())))
+        found = found._replace(past=Past(complete[:_COMPARED], list(newest_revisions.values())))
         ranked = rank([each for each in candidates if each.checkpoint not in tried], experience, quiet_ms)
         for candidate in ranked:
             try:

@@ -120,7 +120,7 @@ class TroubleTest(ServerTest):
 
     def test_what_will_not_pass_is_not_tried_again(self):
         self.faults(("^PUT", answer(403, "AccessDenied"), 100))
-        with self.assertRaisesRegex(StoreError, "the runner's environment: allow whoever runs jobs"):
+        with self.assertRaisesRegex(StoreError, "the runner's environment: allow the identity that runs jobs"):
             self.store.put("a", b"1")
         self.assertEqual(len(self.seen()), 1)
 

@@ -104,7 +104,7 @@ class KeeperTest(FolderTest):
         with open(self.at("output", "b"), "r+b") as file:
             file.truncate(1 << 40)
         self.assertEqual(self.keep(), ["a", "c"])
-        self.assertRegex("\n".join(self.remarks), "b is not kept: it has 1024 GiB, of which only 0 MiB are written")
+        self.assertRegex("\n".join(self.remarks), "b is not kept: it has 1024 GiB, but only 0 MiB are written")
 
     def test_small_artifacts_come_before_big_ones(self):
         self.write("output/a", "a" * 1000)
