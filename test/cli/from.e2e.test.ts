@@ -19,7 +19,7 @@ describe('a job that was cancelled', () => {
     id = await stage.submit('--env', `GATE=${gate}`)
     await stage.untilShown(id, hasSaved(1))
     const early = await stage.crucible.run('submit', '--from', id)
-    expect(early).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is not over') })
+    expect(early).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is still open') })
     await stage.crucible.run('cancel', id)
     const { continuation } = await stage.untilShown(id, isOver)
     expect(continuation).toEqual({ command: `crucible submit --from ${id}`, step: 10 })

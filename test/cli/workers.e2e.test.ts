@@ -38,7 +38,7 @@ it('a job waits until workers are started, each in a process of its own, and is 
   )
   expect(isServed).toBe(false)
   expect((await crucible.run('doctor')).stdout).toMatch(
-    /error +workers +nobody polls crucible\n.*crucible worker orchestrator/,
+    /error +workers +no worker polls crucible\n.*crucible worker orchestrator/,
   )
 
   // Taken by the server, answered by nobody: it holds as soon as somebody is there.

@@ -65,7 +65,7 @@ describe('quirk: no permission', () => {
     expect(await check(backend)).toMatchObject([
       {
         severity: 'error',
-        message: expect.stringMatching(/user\/worker may not do ec2:CreateFleet$/),
+        message: expect.stringMatching(/user\/worker lacks permission for ec2:CreateFleet$/),
         remedy: 'Allow ec2:CreateFleet in its policies.',
       },
     ])
@@ -186,7 +186,7 @@ describe('quirk: a Region without the type', () => {
       offered: { [TYPE]: ['us-east-1b'] },
     })
     expect(await check(await open())).toMatchObject([
-      { severity: 'error', message: `${TYPE}: to be had only in us-east-1b, where no subnet is` },
+      { severity: 'error', message: `${TYPE}: available only in us-east-1b, where no subnet is` },
     ])
   })
 })
