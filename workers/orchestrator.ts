@@ -12,7 +12,7 @@ import { WaitingLine } from '../activities/plan/waiting-line'
 import type { OrchestratorActivities } from '../core/activities'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
 import { limitsAnybody } from '../core/treasury'
-import { measureSource } from '../storage/s3/object-sizes'
+import { INPUT_MEASURERS } from './input-measurers'
 import type { ObjectStore } from '../storage/store'
 import type { Authentication } from './authentication'
 import { workflowBundle } from './bundle'
@@ -51,7 +51,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
       timing: config.timing,
       treasury: limitsAnybody(limits) ? treasury : undefined,
       publishRunner: runnerPublisher(store),
-      inputSizes: createInputSizes({ measure: measureSource, now }),
+      inputSizes: createInputSizes({ measurers: INPUT_MEASURERS, now }),
       line: new WaitingLine({
         ...{ store, owners: ownersThrough(client), now, backends: [...config.backends.keys()] },
         near: nearBackends(config),

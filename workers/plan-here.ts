@@ -6,7 +6,7 @@ import type { Plan } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import type { Environment } from '../storage/home'
 import { openStore } from '../storage/open-store'
-import { measureSource } from '../storage/s3/object-sizes'
+import { INPUT_MEASURERS } from './input-measurers'
 import { readWorkerConfig } from './config'
 import { deploymentOf } from './deployment'
 import { makeBackend } from './make-backend'
@@ -28,7 +28,7 @@ export async function planHere(
       store,
       backends: [...config.backends.keys()],
       now: Date.now,
-      inputSizes: createInputSizes({ measure: measureSource, now: Date.now }),
+      inputSizes: createInputSizes({ measurers: INPUT_MEASURERS, now: Date.now }),
       timing: config.timing,
       askOffers: async (name, request) => {
         const backend = await makeBackend(config, name, { store, deployment })

@@ -9,6 +9,13 @@ export type MeasureInput = (
   signal: AbortSignal,
 ) => Promise<{ sizeBytes: number; region?: string }>
 
+/** How sources of one URL scheme are measured. */
+export interface Measurer {
+  measure: MeasureInput
+  /** Environment variables with which a job reads such sources from another server, where the worker does not measure. */
+  serverEnv: readonly string[]
+}
+
 /** The known sizes of a job's inputs; measured only if some offer has a price for moving data. */
 export type InputSizes = (spec: JobSpec, answers: readonly BackendAnswer[]) => Promise<InputSize[]>
 
@@ -19,16 +26,18 @@ const FRESH_MS = 30 * MINUTE_MS
 /** The number of sources remembered; the oldest are forgotten first. */
 const KEPT_MAX = 1_000
 
-/** Environment variables with which a job reads its inputs from another server. */
-const OWN_SERVER = ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL']
+interface InputSizesDeps {
+  measurers: Readonly<Record<string, Measurer>>
+  now: () => number
+}
 
 /**
- * Measures a job's inputs in S3, for plans that can move data between Regions; other plans measure nothing. Sizes are read with the
+ * Measures a job's inputs, each with the measurer of its URL scheme (such as `https:`), for plans that can move data between Regions; other plans measure nothing. Sizes are read with the
  * permissions of this worker, which can differ from those of the job: what the worker may not read stays unknown.
  */
-export function createInputSizes({ measure, now }: { measure: MeasureInput; now: () => number }): InputSizes {
+export function createInputSizes({ measurers, now }: InputSizesDeps): InputSizes {
   const known = new Map<string, { atMs: number; size: Promise<InputSize | undefined> }>()
-  const sizeOf = (source: string): Promise<InputSize | undefined> => {
+  const sizeOf = (source: string, measure: MeasureInput): Promise<InputSize | undefined> => {
     const kept = known.get(source)
     if (kept !== undefined && now() - kept.atMs < FRESH_MS) return kept.size
     const size = measure(source, AbortSignal.timeout(PATIENCE_MS)).then(
@@ -43,9 +52,14 @@ export function createInputSizes({ measure, now }: { measure: MeasureInput; now:
   }
   return async (spec, answers) => {
     const isFar = answers.some(({ offers }) => offers.some(({ transfer }) => transfer !== undefined))
-    if (!isFar || OWN_SERVER.some((name) => spec.env[name] !== undefined)) return []
-    const sources = spec.inputs.map(({ source }) => source).filter((source) => source.startsWith('s3://'))
-    const sizes = await Promise.all(sources.map(sizeOf))
+    if (!isFar) return []
+    const sizes = await Promise.all(
+      spec.inputs.flatMap(({ source }) => {
+        const measurer = measurers[source.slice(0, source.indexOf(':') + 1)]
+        const isElsewhere = measurer?.serverEnv.some((name) => spec.env[name] !== undefined)
+        return measurer === undefined || isElsewhere ? [] : [sizeOf(source, measurer.measure)]
+      }),
+    )
     return sizes.filter((size) => size !== undefined)
   }
 }

@@ -10,6 +10,9 @@ export interface MeasuredSource {
   region?: string
 }
 
+/** With one of these a job reads S3 from another server. */
+export const S3_SERVER_ENV = ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'] as const
+
 /**
  * Measures `s3://bucket/key`, or everything under a key that ends with `/`, with the credentials of this process. Throws where it cannot be
  * read, or not before the signal aborts.

@@ -21,9 +21,14 @@ function stage(
   let nowMs = 1e12
   const asked: string[] = []
   const sizes = createInputSizes({
-    measure: (source) => {
-      asked.push(source)
-      return measure()
+    measurers: {
+      's3:': {
+        measure: (source) => {
+          asked.push(source)
+          return measure()
+        },
+        serverEnv: ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'],
+      },
     },
     now: () => nowMs,
   })
@@ -31,7 +36,7 @@ function stage(
 }
 
 describe('the sizes of inputs', () => {
-  it('are read of objects in S3, once in half an hour', async () => {
+  it('are read where the scheme has a measurer, once in half an hour', async () => {
     const { sizes, asked, pass } = stage()
     const found = [{ source: 's3://corpus/text/', sizeBytes: 7, region: 'eu-west-1' }]
     expect(await sizes(READING, FAR)).toEqual(found)

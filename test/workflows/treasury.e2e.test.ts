@@ -111,7 +111,7 @@ describe('a deployment with budgets for months and owners', () => {
     inWorld({ monthly: MONTHLY }, async (deployment) => {
       const job = await deployment.submit({ durationMs: 3_600_000 })
       expect(await failureOf(job)).toMatch(
-        /every job needs one of its own. Write .* the plan expects it to cost \$386.40/,
+        /every job needs a budget. Set one, .* the plan expects it to cost \$386.40/,
       )
     }),
   )

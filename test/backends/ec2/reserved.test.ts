@@ -69,7 +69,7 @@ describe('offers of what is reserved', () => {
       /is scheduled.*from 2026-12-01T11:00:00Z/,
     ],
     ['is not paid for', { state: 'payment-pending' }, /is payment-pending: it cannot be used yet/],
-    ['is full', { free: 0 }, /all 4 places of the reservation cr-0b+ are taken/],
+    ['is full', { free: 0 }, /all 4 places of the reservation cr-0b+ are in use/],
   ])('are unavailable where it %s', async (_what, more, note) => {
     change(BLOCK, more)
     expect(await only(BLOCK)).toMatchObject({
@@ -142,7 +142,7 @@ describe('a launch into what is reserved', () => {
   })
 
   it.each<[string, Partial<Reservation> | null, string, RegExp]>([
-    ['is full', { free: 0 }, 'capacity', /All 4 places .* are taken/],
+    ['is full', { free: 0 }, 'capacity', /All 4 places .* are in use/],
     ['is over', { state: 'expired' }, 'expired', /is expired/],
     ['was cancelled', { state: 'cancelled' }, 'expired', /is cancelled/],
     ['is gone', null, 'expired', /./],

@@ -60,7 +60,7 @@ describe('parseLocalConfig', () => {
     ['300000-200000', 'the first uid is greater than the last: write 200000-300000'],
     ['0-99', 'uids of jobs must be from 1000 to 2147483647'],
     ['3000000000-3000000999', 'uids of jobs must be from 1000 to 2147483647'],
-    ['60000-70000', 'it includes 65534, which systems use'],
+    ['60000-70000', 'it includes 65534, which the system reserves'],
     ['200000-200002', 'it has 3 uids for 8 slots'],
   ])('refuses CRUCIBLE_LOCAL_UIDS=%s and says what to write', (text, advice) => {
     const parsed = parseLocalConfig({ CRUCIBLE_LOCAL_UIDS: text, CRUCIBLE_LOCAL_SLOTS: '8' })

@@ -56,7 +56,7 @@ describe('offers of EC2', () => {
     h.aws.prices = new Map([...h.aws.prices!, ['g4ad.xlarge', '0.3785300000']])
     const [found, ...more] = (await offers({ accelerators: ['Radeon Pro V520'] })).filter(isUnusable)
     expect(more).toEqual([])
-    expect(found).toMatchObject({ type: 'g4ad.xlarge', note: expect.stringContaining('made by AMD') })
+    expect(found).toMatchObject({ type: 'g4ad.xlarge', note: expect.stringContaining('from AMD') })
     expect((await offers({ gpus: { min: 1 } })).filter(isUnusable)).toEqual([])
   })
 

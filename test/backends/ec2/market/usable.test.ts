@@ -39,7 +39,7 @@ describe('a machine type', () => {
       /^its GPU is 1\/8 of an L4, which takes the GRID driver/,
     ],
     ['older than Turing', described('p3.2xlarge', nvidia('V100')), /V100 is older than Turing/],
-    ['of AMD', described('g4ad.xlarge', nvidia('Radeon Pro V520', { Manufacturer: 'AMD' })), /made by AMD/],
+    ['of AMD', described('g4ad.xlarge', nvidia('Radeon Pro V520', { Manufacturer: 'AMD' })), /from AMD/],
     [
       'of Habana',
       described('dl1.24xlarge', nvidia('Gaudi HL-205', { Manufacturer: 'Habana' })),
