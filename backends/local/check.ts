@@ -6,7 +6,7 @@ import { hasCode, localError } from './errors'
 import type { Host } from './host'
 import { USERS_REMEDY } from './job-users'
 import { diskOf } from './offers'
-import { PYTHON_REMEDY, whyPythonWontDo } from './python'
+import { PYTHON_REMEDY, findPython } from './python'
 import { namesIn, readMachine, type Paths } from './records'
 
 /** Below this, a bundle, a checkpoint and its copy for the upload may not fit. */
@@ -24,8 +24,9 @@ export async function check(host: Host, ctx: CallContext): Promise<Problem[]> {
 }
 
 async function checkPython({ config }: Host, ctx: CallContext): Promise<Problem[]> {
-  const failure = await whyPythonWontDo(config.python, config.environment, ctx.signal)
-  if (failure === undefined) return []
+  const found = await findPython(config.python, config.environment, ctx.signal)
+  if (found.kind === 'usable') return []
+  const { failure } = found
   return [{ severity: 'error', message: failure.message, remedy: PYTHON_REMEDY, failure: failure.class }]
 }
 

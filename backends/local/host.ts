@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism, hostname } from 'node:os'
 import type { Order } from '../../core/plan'
+import { BackendError } from '../errors'
 import { createExclusive, type Exclusive } from './calls'
 import { machineEnvironment, NOTICE_DEFAULT_MS, PYTHON_DEFAULT, type LocalConfig } from './config'
 import { Holds } from './holds'
@@ -9,6 +10,7 @@ import { readJobUsers, type JobUsers } from './job-users'
 import { lookAtProcesses, type ProcessLook, type ProcessReader } from './processes'
 import { createLinuxReader } from './processes-linux'
 import { createPsReader } from './processes-ps'
+import { findPython } from './python'
 import { createPaths, type Paths } from './records'
 
 /** Dependencies that the caller provides. */
@@ -42,12 +44,16 @@ export interface Host {
   /** When the root was last cleared of leftovers. */
   sweptAtMs: number
   processes(): ProcessLook
+  /** Path of the Python that runs the runner; throws a `BackendError` if there is none. */
+  python(signal: AbortSignal): Promise<string>
   gpus(signal: AbortSignal): Promise<GpuInventory>
   jobUsers(signal: AbortSignal): Promise<JobUsers>
 }
 
 /** GPUs do not come or go during planning, and waking the driver takes seconds. */
 const GPUS_FRESH_MS = 30_000
+/** A Python that was found stays; one that was not is looked for again at once. */
+const PYTHON_FRESH_MS = 60_000
 /** Finding out which user can run what takes some processes. */
 const USERS_FRESH_MS = 60_000
 
@@ -57,6 +63,7 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
   const paths = createPaths(config.root)
   let hasFolders = false
   let seen: { inventory: GpuInventory; atMs: number } | undefined
+  let python: { path: string; atMs: number } | undefined
   let users: { found: JobUsers; atMs: number } | undefined
   const host: Host = {
     config: {
@@ -80,6 +87,15 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
     },
     sweptAtMs: 0,
     processes: () => lookAtProcesses(reader),
+    python: async (signal) => {
+      const nowMs = deps.clock()
+      if (python === undefined || nowMs - python.atMs > PYTHON_FRESH_MS) {
+        const found = await findPython(host.config.python, environment, signal)
+        if (found.kind === 'refused') throw new BackendError(found.failure)
+        python = { path: found.path, atMs: nowMs }
+      }
+      return python.path
+    },
     gpus: async (signal) => {
       const nowMs = deps.clock()
       if (seen === undefined || nowMs - seen.atMs > GPUS_FRESH_MS) {

@@ -40,7 +40,7 @@ async function launchAlone(host: Host, order: Order, signal: AbortSignal): Promi
   await host.makeFolders()
   const view = (await look(host, [id]))[0] ?? (await make(host, order, signal))
   assertOwned(view.machine, order.deployment)
-  if (view.state === 'unstarted') await start(host, view.machine)
+  if (view.state === 'unstarted') await start(host, view.machine, await host.python(signal))
   return { kind: 'launched', handle: handleOf(view.machine) }
 }
 
@@ -90,9 +90,9 @@ async function name(host: Host, staged: string, machine: MachineRecord): Promise
 }
 
 /** Starts a machine that has never run. One that cannot start is removed: a refused order leaves nothing behind. */
-async function start(host: Host, machine: MachineRecord): Promise<void> {
+async function start(host: Host, machine: MachineRecord, python: string): Promise<void> {
   const { attemptId } = machine.owner
-  const [failure] = await startRunner(host, machine).then(
+  const [failure] = await startRunner(host, machine, python).then(
     () => [],
     (error: unknown) => [error],
   )

@@ -12,7 +12,6 @@ import { whyNoContainers } from './containers'
 import { invalid, localError, messageOf } from './errors'
 import type { Host } from './host'
 import { chooseUid, folderOf, USERS_REMEDY, type JobUser } from './job-users'
-import { whyPythonWontDo } from './python'
 import type { MachineRecord } from './records'
 import { chooseKind, lackOf, needsOf, takenOn, whyFull, type Taken } from './slots'
 
@@ -30,11 +29,10 @@ export async function assertPossible(host: Host, order: Order, signal: AbortSign
       'Set CRUCIBLE_LOCAL_SPOT=yes, or plan the job again.',
     )
   }
-  const { environment, python } = host.config
   const whyNot =
-    (order.runner.image === null ? undefined : await whyNoContainers(environment, signal)) ??
-    (await whyPythonWontDo(python, environment, signal))
+    order.runner.image === null ? undefined : await whyNoContainers(host.config.environment, signal)
   if (whyNot !== undefined) throw new BackendError(whyNot)
+  await host.python(signal)
   const users = await host.jobUsers(signal)
   if (users.kind === 'refused' && order.runner.image === null) {
     throw invalid(`jobs cannot run as separate users: ${users.why}`, USERS_REMEDY)

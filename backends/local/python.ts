@@ -7,25 +7,28 @@ const PYTHON_TIMEOUT_MS = 15_000
 
 export const PYTHON_REMEDY = 'Install Python 3.8 or newer, or set CRUCIBLE_LOCAL_PYTHON to one.'
 
-/** Why this Python cannot run the runner, or `undefined` if it can; throws `transient` if a retry may help. */
-export async function whyPythonWontDo(
+/** `path`: the interpreter itself, where the name leads to a wrapper such as that of pyenv, which costs time at each start. */
+export type PythonFound = { kind: 'usable'; path: string } | { kind: 'refused'; failure: Failure }
+
+/** Finds the Python for the runner. Rejects only when the caller aborts. */
+export async function findPython(
   python: string,
   env: Record<string, string>,
   signal: AbortSignal,
-): Promise<Failure | undefined> {
-  const program = 'import sys; print("%d.%d" % sys.version_info[:2])'
+): Promise<PythonFound> {
+  const program = 'import sys; print("%d.%d" % sys.version_info[:2]); print(sys.executable)'
   const answer = await runProgram(python, ['-c', program], { env, timeoutMs: PYTHON_TIMEOUT_MS, signal })
+  const refused = (failure: Failure): PythonFound => ({ kind: 'refused', failure })
   const needed = `the runner requires Python ${OLDEST.major}.${OLDEST.minor} or newer`
   if (answer.kind !== 'answered') {
     const failureClass = answer.kind === 'unanswered' ? 'transient' : 'invalid'
-    return {
-      class: failureClass,
-      message: `${needed}, but \`${python}\` ${answer.message}`,
-      hint: PYTHON_REMEDY,
-    }
+    const message = `${needed}, but \`${python}\` ${answer.message}`
+    return refused({ class: failureClass, message, hint: PYTHON_REMEDY })
   }
-  const [major = 0, minor = 0] = answer.output.trim().split('.').map(Number)
-  if (major > OLDEST.major || (major === OLDEST.major && minor >= OLDEST.minor)) return undefined
-  const message = `${needed}, but \`${python}\` is ${answer.output.trim()}`
-  return { class: 'invalid', message, hint: PYTHON_REMEDY }
+  const [version = '', path = ''] = answer.output.split('\n').map((line) => line.trim())
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  if (major > OLDEST.major || (major === OLDEST.major && minor >= OLDEST.minor))
+    return { kind: 'usable', path: path === '' ? python : path }
+  const message = `${needed}, but \`${python}\` is ${version}`
+  return refused({ class: 'invalid', message, hint: PYTHON_REMEDY })
 }

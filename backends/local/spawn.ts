@@ -10,11 +10,11 @@ import { FILES, writeJson, type MachineRecord } from './records'
  * Starts the runner in a separate session, with nothing inherited: it outlives this process, receives none of its signals and
  * sees only the environment that the configuration passes on.
  */
-export async function startRunner(host: Host, machine: MachineRecord): Promise<void> {
+export async function startRunner(host: Host, machine: MachineRecord, python: string): Promise<void> {
   const directory = host.paths.machine(machine.owner.attemptId)
   const console = await open(join(directory, FILES.console), 'a')
   try {
-    const child = spawn(host.config.python, runnerArguments(directory, machine, host.deps), {
+    const child = spawn(python, runnerArguments(directory, machine, host.deps), {
       cwd: directory,
       env: environmentOf(host, machine),
       detached: true,
@@ -35,7 +35,18 @@ function runnerArguments(directory: string, machine: MachineRecord, deps: LocalD
   const { owner, attempt, storeUrl, realised, user } = machine
   const at = (name: string): string => join(directory, name)
   return [
-    ...[at(FILES.runner), 'run', '--store', storeUrl, '--job', owner.jobId, '--attempt', String(attempt)],
+    // Isolated: neither packages of this user nor variables of Python change the runner.
+    ...[
+      '-I',
+      at(FILES.runner),
+      'run',
+      '--store',
+      storeUrl,
+      '--job',
+      owner.jobId,
+      '--attempt',
+      String(attempt),
+    ],
     ...['--root', directory],
     ...(deps.secretKeyOf === undefined ? [] : ['--secret-key-file', at(FILES.secretKey)]),
     ...(deps.grantFile === undefined ? [] : ['--grant-file', at(FILES.grant)]),
