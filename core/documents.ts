@@ -3,7 +3,8 @@
  * the interface; the files under `test/runner/golden/` hold both sides to it. Every document has exactly one writer.
  */
 import type { Checkpoint, CheckpointNews, SaveSignal } from './checkpoint'
-import type { AttemptBudget, Metered } from './attempt-money'
+import type { AttemptBudget } from './budget'
+import type { Metered } from './meter'
 import type { GpuUse, UploadProgress } from './beat-parts'
 import type { Sealed } from './grants'
 import type { MicroUsd } from './money'

@@ -1,8 +1,8 @@
 import type { DecideInput, Wish } from '../core/activities'
+import { affordableMs } from '../core/budget'
 import type { Failure } from '../core/failure'
 import type { JobReason } from '../core/job'
 import type { AttemptEnd, Avoidance, Decision, Ledger, Policy, Verdict } from '../core/ledger'
-import { affordableMs } from '../core/meter'
 import { formatUsd } from '../core/money'
 import { isReservedKey } from '../core/offer'
 import { MINUTE_MS, SECOND_MS } from '../core/time'
@@ -125,8 +125,7 @@ function afterRunLimit({ policy }: Facts, ledger: Ledger): Decision {
 function afterBudget({ budget, policy, ledger: before }: Facts, ledger: Ledger): Decision {
   if (budget === undefined) return decideWish('budget')
   const { leftMicroUsd, priceMaxMicroUsdPerHour, costMicroUsd } = budget
-  const leftMs = affordableMs(leftMicroUsd, priceMaxMicroUsdPerHour)
-  if (leftMs !== null && leftMs < WORTH_ANOTHER_MS) return decideWish('budget')
+  if (affordableMs(leftMicroUsd, priceMaxMicroUsdPerHour) < WORTH_ANOTHER_MS) return decideWish('budget')
   if (costMicroUsd !== undefined && costMicroUsd < (leftMicroUsd + costMicroUsd) * USED_LEAST_PART) {
     const message = `The machine stopped at ${formatUsd(costMicroUsd)} of its ${formatUsd(leftMicroUsd + costMicroUsd)} budget, which suggests clock skew. Run \`crucible doctor\`.`
     ledger.unclassified = before.unclassified + 1

@@ -22,7 +22,7 @@ import { interruptionInWords } from '../core/interruption'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
 import { formatDuration, formatInstant } from '../core/time'
-import { DEFAULT_TIMING } from '../core/timing'
+import { DEFAULT_TIMING, stoppingMs } from '../core/timing'
 import { carrying, failureFrom } from '../core/failure'
 import { interrupting, orchestrator } from './activities'
 import { kept } from './forever'
@@ -178,8 +178,7 @@ function refuseExtension(run: JobRun, { deadlineAtMs, budgetMicroUsd }: ExtendUp
 
 /** A machine must save and power off before the deadline; an earlier deadline would stop the job immediately. */
 function refuseTooSoon(run: JobRun, deadlineAtMs: number): void {
-  const { drainMs, powerOffMs } = run.isResolved ? run.resolved.timing : DEFAULT_TIMING
-  const neededMs = drainMs + powerOffMs
+  const neededMs = stoppingMs(run.isResolved ? run.resolved.timing : DEFAULT_TIMING)
   if (deadlineAtMs - Date.now() > neededMs) return
   refuse(
     `The deadline ${formatInstant(deadlineAtMs)} is too soon: saving and stopping take up to ${formatDuration(neededMs)}. Set a later one, or cancel the job.`,

@@ -9,6 +9,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { DecideInput, Settlement } from '../core/activities'
+import { leftOfBudget } from '../core/budget'
 import { failureFrom } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import type { JobInput, JobResult } from '../core/messages'
@@ -117,11 +118,8 @@ function budgetAfter(
   { priceMaxMicroUsdPerHour }: Order,
   { costMicroUsd }: Settlement,
 ): Pick<DecideInput, 'budget'> {
-  const { budgetMicroUsd, spentMicroUsd } = page.status
-  if (budgetMicroUsd === undefined) return {}
-  return {
-    budget: { leftMicroUsd: budgetMicroUsd - spentMicroUsd, priceMaxMicroUsdPerHour, costMicroUsd },
-  }
+  const leftMicroUsd = leftOfBudget(page.status.budgetMicroUsd, page.status.spentMicroUsd)
+  return leftMicroUsd === undefined ? {} : { budget: { leftMicroUsd, priceMaxMicroUsdPerHour, costMicroUsd } }
 }
 
 function keysOf(offer: Parameters<typeof offerKey>[0]): NonNullable<DecideInput['machine']> {

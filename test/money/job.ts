@@ -1,7 +1,7 @@
 import type { PlanInput } from '../../core/activities'
 import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER, type Avoidance, type Ledger } from '../../core/ledger'
-import { affordableMs } from '../../core/meter'
+import { affordableMs } from '../../core/budget'
 import { formatUsd, MICRO_USD_PER_USD } from '../../core/money'
 import { offerKey, placeKey } from '../../core/offer'
 import type { BackendAnswer, Order } from '../../core/plan'
@@ -158,7 +158,7 @@ export class Job {
   get stopped(): { usedPart: number; leftMs: number; wholeMs: number } {
     const dearest = this.attempts.at(-1)!.orderMaxMicroUsd
     const [leftMs, wholeMs] = [this.budgetMicroUsd - this.spentMicroUsd, this.budgetMicroUsd].map(
-      (microUsd) => affordableMs(microUsd, dearest) ?? Infinity,
+      (microUsd) => affordableMs(microUsd, dearest),
     ) as [number, number]
     return { usedPart: this.billMicroUsd / this.budgetMicroUsd, leftMs, wholeMs }
   }
