@@ -3,10 +3,12 @@ import {
   WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
   type Client,
 } from '@temporalio/client'
 import { BackendError } from '../backends/errors'
+import { failureFrom } from '../core/failure'
 import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import { ORCHESTRATOR_QUEUE, treasuryWorkflowId, WORKFLOW_TYPES } from '../core/queues'
@@ -156,6 +158,8 @@ export class Treasury {
 /** A server that does not answer does not fail a job: asked again, it reserves the same amount once. */
 function refusalOf(error: unknown, month: string): unknown {
   if (error instanceof WorkflowExecutionAlreadyStartedError) return ended(month)
+  if (error instanceof WorkflowUpdateFailedError)
+    return new BackendError({ ...failureFrom(error), class: 'transient' }, { cause: error })
   if (!(error instanceof ServiceError || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError))
     return error
   return new BackendError(

@@ -14,6 +14,7 @@ import type { BackendChoice, BackendName, Pins } from './offer'
 import type { BackendAnswer, Order, Plan, SilentBackend } from './plan'
 import type { SavedBefore } from './saving'
 import type { Timing } from './timing'
+import type { PromiseAnswer, PromiseQuestion } from './treasury'
 import type { OffersInput } from './waiting'
 
 export interface PlanInput {
@@ -145,6 +146,8 @@ export interface OrchestratorActivities {
   withdraw(input: WithdrawInput): Promise<{ settlement: Settlement | null }>
   /** Puts `limits/<seq>.json`. */
   extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
+  /** Whether a job may reserve its budget; a local activity of the `treasury` workflow, without effect. */
+  admitBudget(question: PromiseQuestion): Promise<PromiseAnswer>
   /** Promises a job that runs another budget in all, out of its month's money. Throws `quota` where there is not so much. */
   promiseBudget(input: PromiseInput): Promise<void>
   /** Last record, secrets deleted, the month told what was spent, old checkpoints thinned out. */

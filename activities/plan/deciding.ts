@@ -10,6 +10,7 @@ import type { Verdict } from '../../core/ledger'
 import type { JobResult } from '../../core/messages'
 import { formatUsd } from '../../core/money'
 import { decide } from '../../planner/decide'
+import { admit } from '../../planner/monthly-budget'
 import { newestCheckpoint } from '../../storage/checkpoints'
 import { layout } from '../../storage/layout'
 import { putRecord } from '../../storage/record'
@@ -30,7 +31,7 @@ interface Deps {
 
 type DecidingActivities = Pick<
   OrchestratorActivities,
-  'decide' | 'drain' | 'withdraw' | 'extend' | 'promiseBudget' | 'finishJob'
+  'decide' | 'drain' | 'withdraw' | 'extend' | 'admitBudget' | 'promiseBudget' | 'finishJob'
 >
 
 export function createDecidingActivities(deps: Deps): DecidingActivities {
@@ -44,6 +45,7 @@ export function createDecidingActivities(deps: Deps): DecidingActivities {
     },
     withdraw: (input) => withdraw(deps, input, documentsOf(input.order)),
     extend: async ({ limits, ...at }) => documentsOf(at).putLimits(limits),
+    admitBudget: async (question) => admit(question),
     // A limit that is no longer set blocks no job.
     promiseBudget: async (input) => deps.treasury?.promise(input),
     finishJob: (input) => finishJob(deps, input),
