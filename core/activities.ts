@@ -1,7 +1,14 @@
 /** The activities by name: workflows call them through these interfaces, `activities/` implements them. */
 import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './checkpoint'
-import type { Artifact, Drain, Limits, Phase, Progress } from './documents'
-import type { DrainInput, DrainMachineInput, StopAttemptInput } from './drain-input'
+import type { Artifact, Limits, Phase, Progress } from './documents'
+import type {
+  Drain,
+  DrainInput,
+  DrainMachineInput,
+  DrainReason,
+  JobDrainReason,
+  StopAttemptInput,
+} from './drain'
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
 import type { InterruptInput } from './interruption'
@@ -64,8 +71,8 @@ export interface DecideInput {
   recordSeq: number
   attempt: number
   end: AttemptEnd
-  /** What the job's owner or its limits asked for meanwhile, if anything. */
-  wish: Wish | null
+  /** Why the job asked the attempt to save and stop, if it did. */
+  drainReason: JobDrainReason | null
   /** Every offer of the order, the one that it was made for first. */
   offerKeys: string[]
   /** Which of them the machine came of, and the place of it (`placeKey`), where there was one. */
@@ -75,9 +82,6 @@ export interface DecideInput {
   /** What is left of the job's budget, the dearest price of the order that has ended, and what it has cost; missing without a budget. */
   budget?: { leftMicroUsd: MicroUsd; priceMaxMicroUsdPerHour: MicroUsd; costMicroUsd?: MicroUsd }
 }
-
-/** Why a job wants its attempt to stop. */
-export type Wish = 'cancelled' | 'migrated' | 'deadline' | 'budget'
 
 export interface PromiseInput {
   jobId: string
@@ -214,7 +218,8 @@ export interface SettleInput {
   handle: MachineHandle | null
   /** How the attempt ended as far as it saw; null when it saw nothing (ended by hand). The runner's result counts more. */
   end: AttemptEnd | null
-  wish: Wish | null
+  /** Why it was asked to save and stop, if it was. */
+  drainReason: DrainReason | null
   recordSeq: number
 }
 

@@ -31,20 +31,13 @@ interface Deps {
 
 type DecidingActivities = Pick<
   OrchestratorActivities,
-  'decide' | 'drain' | 'withdraw' | 'extend' | 'admitBudget' | 'promiseBudget' | 'finishJob'
+  'decide' | 'withdraw' | 'admitBudget' | 'promiseBudget' | 'finishJob'
 >
 
 export function createDecidingActivities(deps: Deps): DecidingActivities {
-  const documentsOf = (at: { jobId: string; attempt: number }): AttemptDocuments =>
-    new AttemptDocuments(deps.store, at, deps.now)
   return allBeating<DecidingActivities>({
     decide: (input) => decideOnRecord(deps, input),
-    drain: async ({ drain, isNext, ...at }) => {
-      if (isNext === true) await documentsOf(at).shortenDrain(drain)
-      else await documentsOf(at).putDrain(drain)
-    },
-    withdraw: (input) => withdraw(deps, input, documentsOf(input.order)),
-    extend: async ({ limits, ...at }) => documentsOf(at).putLimits(limits),
+    withdraw: (input) => withdraw(deps, input),
     admitBudget: async (question) => admit(question),
     // A limit that is no longer set blocks no job.
     promiseBudget: async (input) => deps.treasury?.promise(input),
@@ -70,9 +63,8 @@ async function decideOnRecord({ store, now }: Deps, input: DecideInput): Promise
 async function withdraw(
   { store, now }: Deps,
   { order: { jobId, attempt }, end, recordSeq }: WithdrawInput,
-  documents: AttemptDocuments,
 ): Promise<{ settlement: Settlement | null }> {
-  await documents.putDrain({ reason: 'superseded', windowMs: 0 })
+  await new AttemptDocuments(store, { jobId, attempt }, now).putDrain({ reason: 'superseded', windowMs: 0 })
   const isBegun = (await store.head(layout.order(jobId, attempt))) !== undefined
   if (isBegun) return { settlement: null }
   const checkpoint = await newestCheckpoint(store, jobId, CHECKPOINT_PARSERS.manifest)

@@ -143,7 +143,13 @@ export class Job {
     const { clock } = this.world
     const leftMicroUsd = this.budgetMicroUsd - this.spentMicroUsd
     const { decision, ledger } = decide({
-      ...{ end, wish: null, offerKeys: order.offers.map(offerKey), ledger: this.ledger, policy: POLICY },
+      ...{
+        end,
+        drainReason: null,
+        offerKeys: order.offers.map(offerKey),
+        ledger: this.ledger,
+        policy: POLICY,
+      },
       machine: keysOf({ ...handle.realised, backend: order.backend }),
       budget: { leftMicroUsd, priceMaxMicroUsdPerHour: order.priceMaxMicroUsdPerHour },
     })

@@ -4,7 +4,7 @@ import { Worker } from '@temporalio/worker'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/plan/deciding'
 import { createPlanningActivities } from '../../activities/plan/planning'
-import { createStoppingActivities } from '../../activities/stopping'
+import { createDrainingActivities } from '../../activities/draining'
 import { createStoreActivities } from '../../activities/garbage/store'
 import { Treasury } from '../../activities/treasury'
 import { WaitingLine } from '../../activities/plan/waiting-line'
@@ -222,7 +222,7 @@ export class ControlPlane extends Workforce {
         ...createCopyingActivities({ store, now }),
         ...createDecidingActivities({ store, now, treasury }),
         ...(admitBudget && { admitBudget }),
-        ...createStoppingActivities({ client }),
+        ...createDrainingActivities({ client, store, now }),
         ...createStoreActivities({ store, now, owners, treasury }),
       },
       ...this.authentication.workerOptions(this.ground.deployment),
