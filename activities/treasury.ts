@@ -17,6 +17,7 @@ import {
   type MonthlyLimits,
   type Promised,
   type PromiseAnswer,
+  type PromiseInput,
   type PromiseRequest,
   type SettleRequest,
   type TreasuryState,
@@ -33,8 +34,6 @@ export interface TreasuryDeps {
   limits: MonthlyLimits
 }
 
-type Wanted = Omit<PromiseRequest, 'limits'> & { month: string }
-
 /** Money reserved for a job that cannot report its end any more. */
 export interface EndedPromise extends Promised {
   jobId: string
@@ -49,7 +48,7 @@ export class Treasury {
   constructor(private readonly deps: TreasuryDeps) {}
 
   /** Reserves a job's whole budget. Throws `quota`, with the arithmetic, if that exceeds what is left. */
-  async promise({ month, ...wanted }: Wanted): Promise<void> {
+  async promise({ month, ...wanted }: PromiseInput): Promise<void> {
     const first = await this.ask(month, wanted)
     if (first.kind === 'promised') return
     // Jobs that were terminated by hand could not report their end.

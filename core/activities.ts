@@ -21,7 +21,7 @@ import type { BackendChoice, BackendName, Pins } from './offer'
 import type { BackendAnswer, Order, Plan, SilentBackend } from './plan'
 import type { SavedBefore } from './saving'
 import type { Timing } from './timing'
-import type { PromiseAnswer, PromiseQuestion } from './treasury'
+import type { PromiseAnswer, PromiseInput, PromiseQuestion } from './treasury'
 import type { OffersInput } from './waiting'
 
 export interface PlanInput {
@@ -81,13 +81,6 @@ export interface DecideInput {
   policy: Policy
   /** What is left of the job's budget, the dearest price of the order that has ended, and what it has cost; missing without a budget. */
   budget?: { leftMicroUsd: MicroUsd; priceMaxMicroUsdPerHour: MicroUsd; costMicroUsd?: MicroUsd }
-}
-
-export interface PromiseInput {
-  jobId: string
-  owner: string
-  month: string
-  microUsd: MicroUsd
 }
 
 export interface WithdrawInput {

@@ -57,6 +57,9 @@ export interface PromiseRequest {
   limits: MonthlyLimits
 }
 
+/** The same for a month; the limits are those of the worker that asks. */
+export type PromiseInput = Omit<PromiseRequest, 'limits'> & { month: string }
+
 export type PromiseAnswer = { kind: 'promised' } | { kind: 'refused'; message: string; hint: string }
 
 /** Money that counts against one limit. */

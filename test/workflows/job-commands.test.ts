@@ -1,6 +1,6 @@
 /** What a job can be told, by its handlers alone: what each changes, and what it refuses. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { PromiseInput } from '../../core/activities'
+import type { PromiseInput } from '../../core/treasury'
 import type { JobInput, ResolvedJob } from '../../core/messages'
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'

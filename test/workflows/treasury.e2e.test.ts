@@ -83,7 +83,7 @@ describe('a deployment with budgets for months and owners', () => {
     inWorld(
       { monthly: MONTHLY, admitBudget: failing.admitBudget, wares: [{ ...SPOT, stock: 0 }] },
       async (deployment) => {
-        const first = await deployment.submit({ budgetMicroUsd: microUsd(500) }, { jobId: 'job-a' })
+        const first = await deployment.submit({ budgetMicroUsd: microUsd(300) }, { jobId: 'job-a' })
         // Each update is tried once: the job has asked again.
         await eventually(async () => failing.failures > 1)
         const second = await deployment.submit({ budgetMicroUsd: microUsd(300) }, { jobId: 'job-b' })
@@ -97,7 +97,7 @@ describe('a deployment with budgets for months and owners', () => {
   )
 
   it.concurrent(
-    'promises to one of two jobs what does not suffice for both, however long each decision takes',
+    'promises to one job what does not suffice for two, however long each decision takes',
     inWorld(
       {
         monthly: MONTHLY,

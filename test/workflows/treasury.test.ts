@@ -109,7 +109,10 @@ describe('the money of a month', () => {
     expect(await extended).toEqual(PROMISED)
     await settled
     expect(await late).toEqual(PROMISED)
-    expect(stateNow()).toMatchObject({ promised: {}, spent: { ada: 70 }, over: ['job-1'] })
+    expect(stateNow()).toEqual({
+      ...{ month: '2026-11', limits: LIMITS },
+      ...{ promised: {}, spent: { ada: 70 }, over: ['job-1'] },
+    })
     expect(asked).toEqual([])
   })
 
