@@ -8,7 +8,7 @@ type Request = DrainRequest<JobDrainReason>
 export class DrainRequests {
   /** With the shortest window that was granted for its reason. */
   current: Request | null = null
-  /** Where a migration goes; missing for the best other place. */
+  /** Where a migration goes, by the newest request; missing for the best other place. */
   target: BackendChoice | undefined
   /** Incremented with every change, so that a forwarder notices it. */
   version = 0
@@ -24,7 +24,7 @@ export class DrainRequests {
     const { current } = this
     const isSame = current?.reason === request.reason
     if (current !== null && !isSame && rankOf(request) < rankOf(current)) return
-    if (!isSame) this.target = target
+    this.target = target
     this.current = isSame ? { ...current, windowMs: Math.min(current.windowMs, request.windowMs) } : request
     this.version += 1
   }

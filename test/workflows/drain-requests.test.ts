@@ -64,6 +64,15 @@ describe('two requests to save and stop', () => {
 })
 
 describe('a move', () => {
+  it('goes where the newest request says, as its answer did', () => {
+    const requests = new DrainRequests()
+    for (const to of [{ backend: 'local' }, { backend: 'ec2' }])
+      requests.add({ reason: 'migrated', windowMs: 10_000 }, to)
+    expect(requests.target).toEqual({ backend: 'ec2' })
+    requests.add({ reason: 'migrated', windowMs: 10_000 })
+    expect(requests.target).toBeUndefined()
+  })
+
   it('is forgotten once it is under way, with its target; nothing else is', () => {
     const requests = new DrainRequests()
     const to = { backend: 'local' }
