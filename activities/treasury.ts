@@ -3,10 +3,12 @@ import {
   WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
   type Client,
 } from '@temporalio/client'
 import { BackendError } from '../backends/errors'
+import { failureFrom } from '../core/failure'
 import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import { ORCHESTRATOR_QUEUE, treasuryWorkflowId, WORKFLOW_TYPES } from '../core/queues'
@@ -15,6 +17,7 @@ import {
   type MonthlyLimits,
   type Promised,
   type PromiseAnswer,
+  type PromiseInput,
   type PromiseRequest,
   type SettleRequest,
   type TreasuryState,
@@ -31,8 +34,6 @@ export interface TreasuryDeps {
   limits: MonthlyLimits
 }
 
-type Wanted = Omit<PromiseRequest, 'limits'> & { month: string }
-
 /** Money reserved for a job that cannot report its end any more. */
 export interface EndedPromise extends Promised {
   jobId: string
@@ -47,7 +48,7 @@ export class Treasury {
   constructor(private readonly deps: TreasuryDeps) {}
 
   /** Reserves a job's whole budget. Throws `quota`, with the arithmetic, if that exceeds what is left. */
-  async promise({ month, ...wanted }: Wanted): Promise<void> {
+  async promise({ month, ...wanted }: PromiseInput): Promise<void> {
     const first = await this.ask(month, wanted)
     if (first.kind === 'promised') return
     // Jobs that were terminated by hand could not report their end.
@@ -156,6 +157,8 @@ export class Treasury {
 /** A server that does not answer does not fail a job: asked again, it reserves the same amount once. */
 function refusalOf(error: unknown, month: string): unknown {
   if (error instanceof WorkflowExecutionAlreadyStartedError) return ended(month)
+  if (error instanceof WorkflowUpdateFailedError)
+    return new BackendError({ ...failureFrom(error), class: 'transient' }, { cause: error })
   if (!(error instanceof ServiceError || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError))
     return error
   return new BackendError(

@@ -1,7 +1,7 @@
 import type { Submission } from '../client/submit'
 import { planThroughWorkers } from '../client/plan'
 import { CrucibleError } from '../client/errors'
-import { DEFAULT_TIMING } from '../core/timing'
+import { DEFAULT_TIMING, stoppingMs } from '../core/timing'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice, type BackendChoice } from '../core/offer'
 import { HOUR_MS, formatDuration, MINUTE_MS } from '../core/time'
@@ -41,7 +41,7 @@ export async function rehearseElsewhere(
     backends: [backend],
   })
   const budgetMicroUsd = budgetOf(cli, submission, { plan, backend, forMs })
-  const { drainMs, powerOffMs } = { ...DEFAULT_TIMING, ...readWorkerConfig(cli.environment).timing }
+  const stopMs = stoppingMs({ ...DEFAULT_TIMING, ...readWorkerConfig(cli.environment).timing })
   const signal = cli.interruption()
   signal.addEventListener('abort', () =>
     cli.out.note('Ending the jobs of the rehearsal. Press Ctrl-C again to leave that to their deadline.'),
@@ -49,8 +49,8 @@ export async function rehearseElsewhere(
   const beganAtMs = cli.now()
   const host = new RehearsalJobsHost(context, {
     ...{ submission, backend, budgetMicroUsd, interruptions },
-    deadlineAtMs: beganAtMs + forMs + drainMs + powerOffMs,
-    endsWithinMs: drainMs + powerOffMs + END_SLACK_MS,
+    deadlineAtMs: beganAtMs + forMs + stopMs,
+    endsWithinMs: stopMs + END_SLACK_MS,
     note: (text) => cli.out.note(cli.asCalled(text)),
     signal,
   })

@@ -1,6 +1,6 @@
 import type { Checkpoint } from '../core/checkpoint'
 import { continuationOf } from '../core/continuation'
-import type { Metered } from '../core/attempt-money'
+import type { Metered } from '../core/meter'
 import type { Beat } from '../core/documents'
 import type { MachineHandle, RealisedOffer } from '../core/handle'
 import { isFinal, type JobSpec } from '../core/job'

@@ -1,7 +1,14 @@
 /** The activities by name: workflows call them through these interfaces, `activities/` implements them. */
 import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './checkpoint'
-import type { Artifact, Drain, Limits, Phase, Progress } from './documents'
-import type { DrainInput, DrainMachineInput, StopAttemptInput } from './drain-input'
+import type { Artifact, Limits, Phase, Progress } from './documents'
+import type {
+  Drain,
+  DrainInput,
+  DrainMachineInput,
+  DrainReason,
+  JobDrainReason,
+  StopAttemptInput,
+} from './drain'
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
 import type { InterruptInput } from './interruption'
@@ -14,6 +21,7 @@ import type { BackendChoice, BackendName, Pins } from './offer'
 import type { BackendAnswer, Order, Plan, SilentBackend } from './plan'
 import type { SavedBefore } from './saving'
 import type { Timing } from './timing'
+import type { PromiseAnswer, PromiseInput, PromiseQuestion } from './treasury'
 import type { OffersInput } from './waiting'
 
 export interface PlanInput {
@@ -63,8 +71,8 @@ export interface DecideInput {
   recordSeq: number
   attempt: number
   end: AttemptEnd
-  /** What the job's owner or its limits asked for meanwhile, if anything. */
-  wish: Wish | null
+  /** Why the job asked the attempt to save and stop, if it did. */
+  drainReason: JobDrainReason | null
   /** Every offer of the order, the one that it was made for first. */
   offerKeys: string[]
   /** Which of them the machine came of, and the place of it (`placeKey`), where there was one. */
@@ -73,16 +81,6 @@ export interface DecideInput {
   policy: Policy
   /** What is left of the job's budget, the dearest price of the order that has ended, and what it has cost; missing without a budget. */
   budget?: { leftMicroUsd: MicroUsd; priceMaxMicroUsdPerHour: MicroUsd; costMicroUsd?: MicroUsd }
-}
-
-/** Why a job wants its attempt to stop. */
-export type Wish = 'cancelled' | 'migrated' | 'deadline' | 'budget'
-
-export interface PromiseInput {
-  jobId: string
-  owner: string
-  month: string
-  microUsd: MicroUsd
 }
 
 export interface WithdrawInput {
@@ -145,6 +143,8 @@ export interface OrchestratorActivities {
   withdraw(input: WithdrawInput): Promise<{ settlement: Settlement | null }>
   /** Puts `limits/<seq>.json`. */
   extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
+  /** Whether a job may reserve its budget; a local activity of the `treasury` workflow, without effect. */
+  admitBudget(question: PromiseQuestion): Promise<PromiseAnswer>
   /** Promises a job that runs another budget in all, out of its month's money. Throws `quota` where there is not so much. */
   promiseBudget(input: PromiseInput): Promise<void>
   /** Last record, secrets deleted, the month told what was spent, old checkpoints thinned out. */
@@ -211,7 +211,8 @@ export interface SettleInput {
   handle: MachineHandle | null
   /** How the attempt ended as far as it saw; null when it saw nothing (ended by hand). The runner's result counts more. */
   end: AttemptEnd | null
-  wish: Wish | null
+  /** Why it was asked to save and stop, if it was. */
+  drainReason: DrainReason | null
   recordSeq: number
 }
 

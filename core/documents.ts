@@ -3,12 +3,15 @@
  * the interface; the files under `test/runner/golden/` hold both sides to it. Every document has exactly one writer.
  */
 import type { Checkpoint, CheckpointNews, SaveSignal } from './checkpoint'
-import type { AttemptBudget, Metered } from './attempt-money'
+import type { AttemptBudget } from './budget'
+import { DRAIN_REASONS } from './drain'
+import type { Metered } from './meter'
 import type { GpuUse, UploadProgress } from './beat-parts'
 import type { Sealed } from './grants'
 import type { MicroUsd } from './money'
 import type { Progress } from './progress'
 
+export { DRAIN_REASONS, type Drain, type DrainReason } from './drain'
 export type { Progress } from './progress'
 
 /** When the runner must have stopped, whatever else happens. Control plane writes; the highest `seq` counts. */
@@ -137,31 +140,6 @@ export interface Lease {
   metered?: Metered
   /** Fresh credentials for the store, for machines that have none of their own: a `Grant`, sealed with the attempt's key. */
   grant?: Sealed
-}
-
-export const DRAIN_REASONS = [
-  'cancelled',
-  'migrated',
-  'deadline',
-  'budget',
-  /** The attempt is over as far as the job knows; whatever still runs must save and stop. */
-  'superseded',
-  /** The reservation that the machine is in ends. */
-  'expired',
-] as const
-export type DrainReason = (typeof DRAIN_REASONS)[number]
-
-/**
- * `drain.json`: stop now. Put once by the control plane; beats any lease; read before the workload starts. `drains/<seq>.json`, from 2 on:
- * stop sooner than that. The reason `interrupted` is a rehearsal's, which plays the provider's notice.
- */
-export interface Drain {
-  /** Counts up with every shorter window; 1, which `drain.json` is, where it is missing. */
-  seq?: number
-  reason: DrainReason | 'interrupted'
-  /** Time for the workload to save and for the upload, from when the runner reads this. 0 ends it at once. */
-  windowMs: number
-  requestedAtMs: number
 }
 
 /** What the runner is doing. */

@@ -1,5 +1,6 @@
 import type { Checkpoint, CheckpointState, RunnerWarning } from './checkpoint'
-import type { DrainReason, Phase, Progress } from './documents'
+import type { Phase, Progress } from './documents'
+import type { DrainReason } from './drain'
 import type { Metering } from './activities'
 import type { Failure } from './failure'
 import type { RealisedOffer } from './handle'

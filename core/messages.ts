@@ -1,6 +1,6 @@
 /** What goes in and out of workflows: inputs, results, the status query, updates and signals. */
 import type { Checkpoint, RunnerWarning } from './checkpoint'
-import type { Artifact, DrainReason, Limits, Progress } from './documents'
+import type { Artifact, Limits, Progress } from './documents'
 import type { MachineHandle } from './handle'
 import type { BundleRef, JobReason, JobSpec, JobState } from './job'
 import type { Settlement } from './activities'
@@ -137,12 +137,6 @@ export interface AttemptStatus {
   handle: MachineHandle | null
 }
 
-/** Signal to an attempt: save and stop. The first one counts; a shorter window shortens it. */
-export interface DrainRequest {
-  reason: DrainReason
-  windowMs: number
-}
-
 /** Signal to an attempt: new limits for the running machine. */
 export interface ExtendRequest {
   limits: Limits
@@ -219,6 +213,7 @@ export const EXTEND_UPDATE = 'extend'
 /** Update of a job without arguments: stop with a drain of seconds. Plain cancel is Temporal's own and drains in full. */
 export const CANCEL_NOW_UPDATE = 'cancelNow'
 export const INTERRUPT_UPDATE = 'interrupt'
+/** Signal to an attempt: a `DrainRequest`. The first reason counts; a shorter window shortens it. */
 export const DRAIN_SIGNAL = 'drain'
 export const EXTEND_SIGNAL = 'extend'
 export const WARNING_SIGNAL = 'warning'

@@ -1,10 +1,7 @@
 import type { MicroUsd } from './money'
-import { DAY_MS, HOUR_MS, SECOND_MS } from './time'
+import { HOUR_MS, SECOND_MS } from './time'
 
 const SECONDS_PER_HOUR = HOUR_MS / SECOND_MS
-
-/** Ten years, the longest that anything is said to be affordable: within every timer's range and every number's precision. */
-export const AFFORDABLE_MAX_MS = 3_650 * DAY_MS
 
 /** A price, and since when it is in force. */
 export interface PriceStep {
@@ -62,18 +59,16 @@ class Sum {
   }
 }
 
+/** What a machine that still runs has cost. */
+export interface Metered {
+  toAtMs: number
+  costMicroUsd: MicroUsd
+  /** The price then in force. */
+  priceMicroUsdPerHour: MicroUsd
+}
+
 /** What a duration costs at a price. */
 export function spendOver(durationMs: number, priceMicroUsdPerHour: MicroUsd): MicroUsd {
   const billedSeconds = Math.ceil(durationMs / SECOND_MS)
   return Math.ceil((billedSeconds * priceMicroUsdPerHour) / SECONDS_PER_HOUR)
-}
-
-/**
- * How long a machine may be billed for what is left, in whole billed seconds; `null` when it costs nothing. Never so long
- * that `spendOver` of it exceeds `remainingMicroUsd`. The runner does the same (`limits.py`).
- */
-export function affordableMs(remainingMicroUsd: MicroUsd, priceMicroUsdPerHour: MicroUsd): number | null {
-  if (priceMicroUsdPerHour <= 0) return null
-  const seconds = Math.floor((Math.max(0, remainingMicroUsd) * SECONDS_PER_HOUR) / priceMicroUsdPerHour)
-  return Math.min(seconds * SECOND_MS, AFFORDABLE_MAX_MS)
 }

@@ -26,16 +26,9 @@ export interface Timing {
   artifactGiBMax?: number
 }
 
-/**
- * Kept free at the end of a budget by whoever is not on the machine: a beat until that is noticed, two until the runner has read that it
- * must stop, what the runner keeps to save and to power off, and as long again as a power-off for ending a machine that does not obey.
- */
-export function budgetReserveMs({
-  drainMs,
-  powerOffMs,
-  beatMs,
-}: Pick<Timing, 'drainMs' | 'powerOffMs' | 'beatMs'>): number {
-  return drainMs + 2 * powerOffMs + 3 * beatMs
+/** From the request to stop until the machine is off: the runner keeps this time free at the end of every limit. */
+export function stoppingMs({ drainMs, powerOffMs }: Pick<Timing, 'drainMs' | 'powerOffMs'>): number {
+  return drainMs + powerOffMs
 }
 
 /** A rehearsal sees the steps of its jobs in their beats only. */

@@ -1,8 +1,9 @@
 /**
- * What a deployment may spend in a month, in all and for each owner: every job's whole budget is promised before the job begins, and
- * what it did not spend comes back when it is over. The only arithmetic of that; the `treasury` workflow keeps its state.
+ * The money of a month: every job's whole budget is reserved (promised) before the job begins, and what it did not spend is released
+ * when it is over. The `treasury` workflow keeps this state and applies answers to it; whether a job may reserve its budget is policy
+ * and decided elsewhere (`planner/monthly-budget.ts`).
  */
-import { formatUsd, type MicroUsd } from './money'
+import type { MicroUsd } from './money'
 
 /** Limits of one calendar month (UTC). */
 export interface MonthlyLimits {
@@ -56,7 +57,23 @@ export interface PromiseRequest {
   limits: MonthlyLimits
 }
 
+/** The same for a month; the limits are those of the worker that asks. */
+export type PromiseInput = Omit<PromiseRequest, 'limits'> & { month: string }
+
 export type PromiseAnswer = { kind: 'promised' } | { kind: 'refused'; message: string; hint: string }
+
+/** Money that counts against one limit. */
+export interface Committed {
+  spentMicroUsd: MicroUsd
+  promisedMicroUsd: MicroUsd
+}
+
+/** What the policy is asked: the request, and what other jobs have spent and reserved. */
+export interface PromiseQuestion extends PromiseRequest {
+  month: string
+  byOwner: Committed
+  byAll: Committed
+}
 
 /** A job is over: what it has spent is spent, and the rest of its promise is there for others. */
 export interface SettleRequest {
@@ -65,23 +82,37 @@ export interface SettleRequest {
   spentMicroUsd: MicroUsd
 }
 
-/** Answers once and for all of the same request: a repeated one changes nothing. */
-export function promise(
-  state: TreasuryState,
-  request: PromiseRequest,
-): { state: TreasuryState; answer: PromiseAnswer } {
-  const { jobId, owner, microUsd, limits } = request
-  if (state.over.includes(jobId)) return { state, answer: { kind: 'promised' } }
-  const own = state.promised[jobId]?.microUsd ?? 0
-  const next = { ...state, limits }
-  // What was promised may be on its way out already: it comes back when the job is over, and not before.
-  if (microUsd <= own) return { state: next, answer: { kind: 'promised' } }
-  const refusal = refusalOf(next, request, own)
-  if (refusal !== undefined) return { state: next, answer: refusal }
+/**
+ * Whether a request needs no decision: it was granted before, or asks for no more than the job already has. Reserved money may be
+ * partly spent, so it is released only when the job is over. A request of a job that is over arrived late and changes nothing.
+ */
+export function isGranted({ over, promised }: TreasuryState, { jobId, microUsd }: PromiseRequest): boolean {
+  return over.includes(jobId) || microUsd <= (promised[jobId]?.microUsd ?? 0)
+}
+
+export function questionOf(state: TreasuryState, request: PromiseRequest): PromiseQuestion {
+  const others = Object.entries(state.promised).flatMap(([id, each]) => (id === request.jobId ? [] : [each]))
+  const { owner } = request
   return {
-    state: { ...next, promised: { ...state.promised, [jobId]: { owner, microUsd } } },
-    answer: { kind: 'promised' },
+    ...request,
+    month: state.month,
+    byOwner: committed(
+      state.spent[owner] ?? 0,
+      others.filter((each) => each.owner === owner),
+    ),
+    byAll: committed(spentByAll(state), others),
   }
+}
+
+/** Applies the answer to a request that needed one. */
+export function applyAnswer(
+  state: TreasuryState,
+  { jobId, owner, microUsd, limits }: PromiseRequest,
+  answer: PromiseAnswer,
+): TreasuryState {
+  const next = { ...state, limits }
+  if (answer.kind === 'refused') return next
+  return { ...next, promised: { ...state.promised, [jobId]: { owner, microUsd } } }
 }
 
 export function settle(state: TreasuryState, { jobId, owner, spentMicroUsd }: SettleRequest): TreasuryState {
@@ -95,41 +126,10 @@ export function settle(state: TreasuryState, { jobId, owner, spentMicroUsd }: Se
   }
 }
 
-function refusalOf(
-  state: TreasuryState,
-  { owner, microUsd, limits }: PromiseRequest,
-  own: MicroUsd,
-): Extract<PromiseAnswer, { kind: 'refused' }> | undefined {
-  const { total, owners } = accounts({ ...state, limits }, [owner])
-  const accountsHit = [
-    { name: `the budget of ${owner} for ${state.month}`, ...owners.find((each) => each.owner === owner)! },
-    { name: `the budget for ${state.month}`, ...total },
-  ]
-  for (const { name, limitMicroUsd, spentMicroUsd, promisedMicroUsd } of accountsHit) {
-    if (limitMicroUsd === null) continue
-    const leftMicroUsd = limitMicroUsd - spentMicroUsd - (promisedMicroUsd - own)
-    if (microUsd <= leftMicroUsd) continue
-    const [limit, spent, others, left] = [
-      limitMicroUsd,
-      spentMicroUsd,
-      promisedMicroUsd - own,
-      Math.max(0, leftMicroUsd),
-    ].map(formatUsd)
-    return {
-      kind: 'refused',
-      message: `The job may cost ${formatUsd(microUsd)}, and ${name} has ${left} left: of ${limit}, ${spent} are spent and ${others} are promised to jobs that run.`,
-      hint: `Give it a budget of at most ${left}, wait for a job to end (crucible budget shows them), or have the limit raised.`,
-    }
-  }
-  return undefined
-}
-
 /** Money of one owner, or of all. */
-export interface Account {
+export interface Account extends Committed {
   /** Null without a limit. */
   limitMicroUsd: MicroUsd | null
-  spentMicroUsd: MicroUsd
-  promisedMicroUsd: MicroUsd
   /** Neither spent nor promised; null without a limit. */
   leftMicroUsd: MicroUsd | null
 }
@@ -144,34 +144,57 @@ export interface TreasuryView {
 
 /** How the month stands. */
 export function viewOf(state: TreasuryState): TreasuryView {
-  const jobs = Object.entries(state.promised).map(([jobId, promised]) => ({ jobId, ...promised }))
-  return { month: state.month, ...accounts(state, Object.keys(state.limits.owners)), jobs }
-}
-
-function accounts(
-  { limits, promised, spent }: TreasuryState,
-  alsoOwners: string[],
-): Pick<TreasuryView, 'total' | 'owners'> {
+  const { month, limits, promised, spent } = state
   const promises = Object.values(promised)
-  const names = new Set([...Object.keys(spent), ...promises.map(({ owner }) => owner), ...alsoOwners])
+  const names = new Set([
+    ...Object.keys(spent),
+    ...promises.map(({ owner }) => owner),
+    ...Object.keys(limits.owners),
+  ])
   const owners = [...names].sort().map((owner) => ({
     owner,
     ...accountOf(
-      limits.owners[owner] ?? limits.ownerMicroUsd,
-      spent[owner] ?? 0,
-      promises.filter((each) => each.owner === owner),
+      ownerLimit(limits, owner),
+      committed(
+        spent[owner] ?? 0,
+        promises.filter((each) => each.owner === owner),
+      ),
     ),
   }))
-  const spentInAll = Object.values(spent).reduce((sum, one) => sum + one, 0)
-  return { total: accountOf(limits.monthMicroUsd, spentInAll, promises), owners }
+  const jobs = Object.entries(promised).map(([jobId, each]) => ({ jobId, ...each }))
+  return {
+    month,
+    total: accountOf(limits.monthMicroUsd, committed(spentByAll(state), promises)),
+    owners,
+    jobs,
+  }
 }
 
-function accountOf(limit: MicroUsd | undefined, spentMicroUsd: MicroUsd, promises: Promised[]): Account {
-  const promisedMicroUsd = promises.reduce((sum, { microUsd }) => sum + microUsd, 0)
+/** The limit of an owner: their own, or the common one. */
+export function ownerLimit({ owners, ownerMicroUsd }: MonthlyLimits, owner: string): MicroUsd | undefined {
+  return owners[owner] ?? ownerMicroUsd
+}
+
+/** What a limit leaves, below zero if more is committed; undefined without a limit. */
+export function leftOfLimit(
+  limitMicroUsd: MicroUsd | undefined,
+  { spentMicroUsd, promisedMicroUsd }: Committed,
+): MicroUsd | undefined {
+  return limitMicroUsd === undefined ? undefined : limitMicroUsd - spentMicroUsd - promisedMicroUsd
+}
+
+function accountOf(limitMicroUsd: MicroUsd | undefined, committed: Committed): Account {
   return {
-    limitMicroUsd: limit ?? null,
-    spentMicroUsd,
-    promisedMicroUsd,
-    leftMicroUsd: limit === undefined ? null : limit - spentMicroUsd - promisedMicroUsd,
+    limitMicroUsd: limitMicroUsd ?? null,
+    ...committed,
+    leftMicroUsd: leftOfLimit(limitMicroUsd, committed) ?? null,
   }
+}
+
+function committed(spentMicroUsd: MicroUsd, promises: Promised[]): Committed {
+  return { spentMicroUsd, promisedMicroUsd: promises.reduce((sum, { microUsd }) => sum + microUsd, 0) }
+}
+
+function spentByAll({ spent }: TreasuryState): MicroUsd {
+  return Object.values(spent).reduce((sum, one) => sum + one, 0)
 }

@@ -2,6 +2,7 @@ import { spendOver } from '../core/meter'
 import { formatUsd, type MicroUsd } from '../core/money'
 import type { Offer } from '../core/offer'
 import { formatDuration } from '../core/time'
+import { stoppingMs } from '../core/timing'
 import { estimate } from './price'
 import type { PlanRequest } from './request'
 import { transferFor } from './transfer'
@@ -25,7 +26,7 @@ function tooLong(
   durationMs: number,
   { timing, deadlineAtMs, nowMs, startsInMs = 0 }: PlanRequest,
 ): Refusal | undefined {
-  const reserveMs = timing.drainMs + timing.powerOffMs
+  const reserveMs = stoppingMs(timing)
   const leftMs = (deadlineAtMs ?? Infinity) - nowMs - startsInMs
   if (durationMs + reserveMs <= leftMs) return undefined
   const [needs, reserve, left] = [durationMs, reserveMs, leftMs].map(formatDuration)
@@ -36,7 +37,7 @@ function tooDear(offer: Offer, request: PlanRequest): Refusal | undefined {
   const { spec, timing, remainingMicroUsd } = request
   if (remainingMicroUsd === undefined) return undefined
   const { durationMs, interruptions } = estimate(offer, spec)
-  const reserveMs = timing.drainMs + timing.powerOffMs
+  const reserveMs = stoppingMs(timing)
   const { priceMicroUsdPerHour, billedAtLeastMs = 0 } = offer
   const transfer = transferFor(offer, request, interruptions)?.costMicroUsd ?? 0
   const machineMicroUsd = spendOver(Math.max(durationMs + reserveMs, billedAtLeastMs), priceMicroUsdPerHour)

@@ -1,8 +1,8 @@
-import type { DecideInput, Wish } from '../core/activities'
+import type { DecideInput } from '../core/activities'
+import { affordableMs } from '../core/budget'
 import type { Failure } from '../core/failure'
 import type { JobReason } from '../core/job'
 import type { AttemptEnd, Avoidance, Decision, Ledger, Policy, Verdict } from '../core/ledger'
-import { affordableMs } from '../core/meter'
 import { formatUsd } from '../core/money'
 import { isReservedKey } from '../core/offer'
 import { MINUTE_MS, SECOND_MS } from '../core/time'
@@ -26,7 +26,10 @@ const USED_LEAST_PART = 1 / 20
 export const BACKOFF_FIRST_MS = 2 * SECOND_MS
 export const BACKOFF_MAX_MS = 5 * MINUTE_MS
 
-type Facts = Pick<DecideInput, 'end' | 'wish' | 'offerKeys' | 'machine' | 'ledger' | 'policy' | 'budget'>
+type Facts = Pick<
+  DecideInput,
+  'end' | 'drainReason' | 'offerKeys' | 'machine' | 'ledger' | 'policy' | 'budget'
+>
 
 /**
  * What happens after an attempt: the whole recovery policy, as a pure function of how the attempt ended, what the owner requested
@@ -58,9 +61,9 @@ function isCounted(end: AttemptEnd): boolean {
   return end.failure.class === 'unclassified' || (end.failure.class === 'transient' && end.isLaunched)
 }
 
-/** How a job ends after a request to stop, unless its last attempt succeeded. */
-export function decideWish(wish: Exclude<Wish, 'migrated'>): Extract<Decision, { kind: 'finish' }> {
-  switch (wish) {
+/** How a job ends that had to save and stop, unless its last attempt succeeded. */
+function finishFor(reason: 'cancelled' | 'deadline' | 'budget'): Extract<Decision, { kind: 'finish' }> {
+  switch (reason) {
     case 'cancelled':
       return finish('cancelled', 'cancelled', 'Cancelled by its owner.')
     case 'deadline':
@@ -79,12 +82,13 @@ function afterStop(
   facts: Facts,
   ledger: Ledger,
 ): Decision {
-  if (facts.wish !== null && facts.wish !== 'migrated') return decideWish(facts.wish)
+  const { drainReason } = facts
+  if (drainReason !== null && drainReason !== 'migrated') return finishFor(drainReason)
   const left = avoidAll(concerned(facts), 'preference', AVOID_LEFT_MS)
   switch (by) {
     case 'cancelled':
     case 'deadline':
-      return decideWish(by)
+      return finishFor(by)
     case 'budget':
       return afterBudget(facts, ledger)
     case 'migrated':
@@ -123,10 +127,9 @@ function afterRunLimit({ policy }: Facts, ledger: Ledger): Decision {
 
 /** The machine stops at the highest price it may have had: the unused rest is available for another. */
 function afterBudget({ budget, policy, ledger: before }: Facts, ledger: Ledger): Decision {
-  if (budget === undefined) return decideWish('budget')
+  if (budget === undefined) return finishFor('budget')
   const { leftMicroUsd, priceMaxMicroUsdPerHour, costMicroUsd } = budget
-  const leftMs = affordableMs(leftMicroUsd, priceMaxMicroUsdPerHour)
-  if (leftMs !== null && leftMs < WORTH_ANOTHER_MS) return decideWish('budget')
+  if (affordableMs(leftMicroUsd, priceMaxMicroUsdPerHour) < WORTH_ANOTHER_MS) return finishFor('budget')
   if (costMicroUsd !== undefined && costMicroUsd < (leftMicroUsd + costMicroUsd) * USED_LEAST_PART) {
     const message = `The machine stopped at ${formatUsd(costMicroUsd)} of its ${formatUsd(leftMicroUsd + costMicroUsd)} budget, which suggests clock skew. Run \`crucible doctor\`.`
     ledger.unclassified = before.unclassified + 1
@@ -145,7 +148,8 @@ function afterFailure(
   facts: Facts,
   ledger: Ledger,
 ): Decision {
-  if (facts.wish !== null && facts.wish !== 'migrated') return decideWish(facts.wish)
+  const { drainReason } = facts
+  if (drainReason !== null && drainReason !== 'migrated') return finishFor(drainReason)
   if (!isLaunched) ledger.misses += 1
   const avoid = (why: Avoidance['why'], forMs: number): Avoidance[] =>
     avoidAll(isLaunched ? concerned(facts) : facts.offerKeys, why, forMs)

@@ -1,5 +1,5 @@
+import { attemptBudget, budgetReserveMs, paidForMs } from '../core/budget'
 import type { Capabilities } from '../core/capabilities'
-import { affordableMs } from '../core/meter'
 import { formatUsd } from '../core/money'
 import { dearestPriceOf, formatBackendChoice, offerKey, type BackendChoice, type Offer } from '../core/offer'
 import type { JobSpec } from '../core/job'
@@ -9,7 +9,7 @@ import { findAccelerator } from '../core/accelerators'
 import { fitsGpuMemory, gpuMemoryInWords } from '../core/gpu-memory'
 import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
 import { exceedsLimits } from './admission'
-import { budgetReserveMs } from '../core/timing'
+import { stoppingMs } from '../core/timing'
 import { USEFUL_RUN_MS } from './assumptions'
 import { whyAvoided } from './avoidance'
 import { estimate } from './price'
@@ -122,7 +122,7 @@ function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest)
   const { deadlineAtMs, timing, nowMs } = request
   const short = tooLongToRun(offer, request) ?? notUsableLongEnough(offer, request)
   if (short !== undefined) return short
-  if (deadlineAtMs !== undefined && deadlineAtMs - nowMs < timing.drainMs + timing.powerOffMs) {
+  if (deadlineAtMs !== undefined && deadlineAtMs - nowMs < stoppingMs(timing)) {
     return 'the deadline leaves no time to save and stop'
   }
   return undefined
@@ -130,14 +130,14 @@ function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest)
 
 function notUsableLongEnough(
   { usableUntilMs }: Offer,
-  { timing: { drainMs, powerOffMs }, nowMs, startsInMs = 0 }: PlanRequest,
+  { timing, nowMs, startsInMs = 0 }: PlanRequest,
 ): string | undefined {
   if (usableUntilMs === undefined) return undefined
   const leftMs = usableUntilMs - nowMs - startsInMs
   if (leftMs <= 0) return 'its reservation has ended'
   const parts: [number, string][] = [
     [USEFUL_RUN_MS, 'of work'],
-    [drainMs + powerOffMs, 'to save and stop'],
+    [stoppingMs(timing), 'to save and stop'],
     [CLOCK_SLACK_MS, 'of clock slack'],
   ]
   if (leftMs >= parts.reduce((sum, [ms]) => sum + ms, 0)) return undefined
@@ -149,10 +149,13 @@ function notAffordable(offer: Offer, request: PlanRequest): string | undefined {
   const { remainingMicroUsd, timing, spec } = request
   if (remainingMicroUsd === undefined) return undefined
   const transfer = transferFor(offer, request, estimate(offer, spec).interruptions)
-  const forMachineMicroUsd = Math.max(0, remainingMicroUsd - (transfer?.costMicroUsd ?? 0))
-  const runMs = affordableMs(forMachineMicroUsd, dearestPriceOf(offer))
+  const budget = attemptBudget(remainingMicroUsd, {
+    priceMaxMicroUsdPerHour: dearestPriceOf(offer),
+    transferMicroUsd: transfer?.costMicroUsd ?? 0,
+  })
+  const runMs = paidForMs(budget)
   const leastMs = Math.max(USEFUL_RUN_MS + budgetReserveMs(timing), offer.billedAtLeastMs ?? 0)
-  if (runMs === null || runMs >= leastMs) return undefined
+  if (runMs >= leastMs) return undefined
   const moving =
     transfer === undefined ? '' : `, after ${formatUsd(transfer.costMicroUsd)} for moving its data,`
   return `the remaining budget of ${formatUsd(remainingMicroUsd)}${moving} only pays for ${formatDuration(runMs)}`

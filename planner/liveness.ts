@@ -1,4 +1,4 @@
-import type { Timing } from '../core/timing'
+import { stoppingMs, type Timing } from '../core/timing'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../core/time'
 
 /**
@@ -52,10 +52,10 @@ export function judge(evidence: Evidence, nowMs: number): Liveness {
 
 /** The longest lease, up to the usual one, that leaves time for a drain before the credentials expire. */
 export function leaseMsWithin(
-  { leaseMs, drainMs, powerOffMs }: Pick<Timing, 'leaseMs' | 'drainMs' | 'powerOffMs'>,
+  timing: Pick<Timing, 'leaseMs' | 'drainMs' | 'powerOffMs'>,
   credentialsMs: number,
 ): number {
-  return Math.min(leaseMs, Math.floor(credentialsMs - drainMs - powerOffMs))
+  return Math.min(timing.leaseMs, Math.floor(credentialsMs - stoppingMs(timing)))
 }
 
 /**
@@ -69,7 +69,7 @@ export function leaseOverAtMs({
   isLeaseFirst,
 }: Pick<Evidence, 'timing' | 'renewedAtMs' | 'isLeaseFirst'>): number {
   const startMs = isLeaseFirst ? timing.startWithinMs : 0
-  return renewedAtMs + startMs + timing.leaseMs + timing.drainMs + timing.powerOffMs + CLOCK_SLACK_MS
+  return renewedAtMs + startMs + timing.leaseMs + stoppingMs(timing) + CLOCK_SLACK_MS
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { PlanInput } from '../core/activities'
 import { CHECKPOINTS_KEPT } from '../core/checkpoint'
 import type { Capabilities } from '../core/capabilities'
-import type { AttemptBudget } from '../core/attempt-money'
+import { attemptBudget, leftOfBudget } from '../core/budget'
 import type { NoticeSource, RunnerOrder } from '../core/documents'
 import type { JobSpec } from '../core/job'
 import { dearestPriceOf, offerKey, type Offer } from '../core/offer'
@@ -95,9 +95,7 @@ function runnerOrder(
   },
 ): RunnerOrder {
   const { spec, timing } = input.resolved
-  const left = remaining(input)
-  // The machine must not spend the money for its data transfer.
-  const budget = budgetOf(left === undefined ? undefined : left - transferMicroUsd, priceMax)
+  const leftMicroUsd = leftOfBudget(input.budgetMicroUsd, input.ledger.spentMicroUsd)
   return {
     version: 1,
     jobId: input.jobId,
@@ -123,7 +121,7 @@ function runnerOrder(
     limits: {
       seq: 0,
       deadlineAtMs: input.deadlineAtMs ?? null,
-      budget,
+      budget: attemptBudget(leftMicroUsd, { priceMaxMicroUsdPerHour: priceMax, transferMicroUsd }),
     },
     leaseMs: timing.leaseMs,
     drainMs: timing.drainMs,
@@ -153,13 +151,4 @@ function checkpointRules({
     ...(signal === undefined ? {} : { signal }),
     keep,
   }
-}
-
-/** The remaining budget, if there is one. */
-export function remaining(input: Pick<PlanInput, 'budgetMicroUsd' | 'ledger'>): number | undefined {
-  return input.budgetMicroUsd === undefined ? undefined : input.budgetMicroUsd - input.ledger.spentMicroUsd
-}
-
-function budgetOf(microUsd: number | undefined, priceMaxMicroUsdPerHour: number): AttemptBudget | null {
-  return microUsd === undefined ? null : { microUsd: Math.max(0, microUsd), priceMaxMicroUsdPerHour }
 }

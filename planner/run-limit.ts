@@ -2,6 +2,7 @@ import type { JobSpec } from '../core/job'
 import type { Offer } from '../core/offer'
 import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
 import { ASSUMED_DURATION_MS, USEFUL_RUN_MS } from './assumptions'
+import { stoppingMs } from '../core/timing'
 import type { PlanRequest } from './request'
 
 /** The offer with the instant at which its machine ends, if the provider limits how long a machine runs; the earliest one, if several apply. */
@@ -12,12 +13,9 @@ export function withCutOff(offer: Offer, { nowMs, startsInMs = 0 }: PlanRequest)
 }
 
 /** Why a job cannot run on machines that end after a fixed time. A job without checkpoints would start over each time. */
-export function tooLongToRun(
-  { runMsMax }: Offer,
-  { spec, timing: { drainMs, powerOffMs } }: PlanRequest,
-): string | undefined {
+export function tooLongToRun({ runMsMax }: Offer, { spec, timing }: PlanRequest): string | undefined {
   if (runMsMax === undefined) return undefined
-  const reserveMs = drainMs + powerOffMs + CLOCK_SLACK_MS
+  const reserveMs = stoppingMs(timing) + CLOCK_SLACK_MS
   const needsMs = isResumable(spec) ? USEFUL_RUN_MS : (spec.durationMs ?? ASSUMED_DURATION_MS)
   if (needsMs + reserveMs <= runMsMax) return undefined
   const [limit, needs, reserve] = [runMsMax, needsMs, reserveMs].map(formatDuration)

@@ -4,7 +4,7 @@ import { BackendError } from '../backends/errors'
 import type { Grant, Sealed } from '../core/grants'
 import type { BackendName } from '../core/offer'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../core/time'
-import type { Timing } from '../core/timing'
+import { stoppingMs, type Timing } from '../core/timing'
 import { leaseMsWithin } from '../planner/liveness'
 import { openGrant, sealGrant, type Granter } from '../storage/grants'
 import { openGranter, tryGrant } from '../storage/open-granter'
@@ -96,8 +96,8 @@ export class GrantIssuer implements GrantSource {
 }
 
 /** Twice the time that a machine may continue alone: when a grant is renewed halfway, a whole lease still fits. */
-function wishMs({ leaseMs, drainMs, powerOffMs }: Timing): number {
-  return 2 * (leaseMs + drainMs + powerOffMs + CLOCK_SLACK_MS)
+function wishMs(timing: Timing): number {
+  return 2 * (timing.leaseMs + stoppingMs(timing) + CLOCK_SLACK_MS)
 }
 
 function withoutSlack(heldForMs: number): number {

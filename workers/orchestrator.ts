@@ -6,7 +6,7 @@ import type { AskOffers } from '../activities/plan/asking'
 import { Treasury } from '../activities/treasury'
 import { createInputSizes } from '../activities/plan/input-sizes'
 import { createPlanningActivities } from '../activities/plan/planning'
-import { createStoppingActivities } from '../activities/stopping'
+import { createDrainingActivities } from '../activities/draining'
 import { createStoreActivities } from '../activities/garbage/store'
 import { WaitingLine } from '../activities/plan/waiting-line'
 import type { OrchestratorActivities } from '../core/activities'
@@ -61,7 +61,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     }),
     ...createCopyingActivities({ store, now }),
     ...createDecidingActivities({ store, now, treasury }),
-    ...createStoppingActivities({ client }),
+    ...createDrainingActivities({ client, store, now }),
     ...createStoreActivities({ store, now, owners: ownersThrough(client), treasury }),
   }
   return Worker.create({

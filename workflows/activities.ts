@@ -82,6 +82,7 @@ export const local = {
   plan: marker('find a place', '20 seconds').plan,
   decide: marker('decide what comes next', '10 seconds').decide,
   stopAttempt: marker('ask the attempt to save and stop', '10 seconds').stopAttempt,
+  admitBudget: marker('decide whether the budget fits', '10 seconds').admitBudget,
 }
 /** The same after the local one has failed. */
 export const ordinary = {

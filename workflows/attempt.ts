@@ -1,15 +1,15 @@
-import { ApplicationFailure, CancellationScope, condition } from '@temporalio/workflow'
+import { ApplicationFailure, CancellationScope } from '@temporalio/workflow'
 import type { Settlement, WatchOutcome } from '../core/activities'
 import type { RunnerWarning } from '../core/checkpoint'
-import type { Drain, DrainReason } from '../core/documents'
+import type { DrainReason } from '../core/drain'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import { ATTEMPT_FAILED, type AttemptInput, type AttemptOutcome } from '../core/messages'
 import { formatDuration } from '../core/time'
-import { on, orchestrator, pressing } from './activities'
+import { on, orchestrator } from './activities'
+import { listen, obeyDrain, obeyExtensions, type AttemptCommands, type Machine } from './attempt-commands'
 import { AttemptPage } from './attempt-page'
-import { attemptOrders, type AttemptOrders } from './attempt-orders'
-import { forever, foreverUntil, kept } from './forever'
+import { forever, kept } from './forever'
 import { failedLaunch, launch, startRunner } from './launch'
 import { settleInWindow } from './settlement'
 import { warnJob } from './warn-job'
@@ -20,8 +20,8 @@ import { warnJob } from './warn-job'
  */
 export async function attempt(input: AttemptInput): Promise<AttemptOutcome> {
   const page = new AttemptPage(input)
-  const orders = attemptOrders(input)
-  const outcome = await CancellationScope.nonCancellable(() => live(input, page, orders))
+  const commands = listen(input)
+  const outcome = await CancellationScope.nonCancellable(() => live(input, page, commands))
   const { end } = outcome.settlement
   // Temporal's list shows how a workflow closed: an attempt that lost its machine must not look successful there.
   if (end.kind === 'failed') {
@@ -31,36 +31,44 @@ export async function attempt(input: AttemptInput): Promise<AttemptOutcome> {
   return outcome
 }
 
-async function live(input: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<AttemptOutcome> {
+async function live(
+  input: AttemptInput,
+  page: AttemptPage,
+  commands: AttemptCommands,
+): Promise<AttemptOutcome> {
   const life = { isSettled: false }
-  const extending = kept(obeyExtensions(input, page, { orders, life }))
-  await holdBack(input, page, orders)
-  if (orders.drain !== undefined) return callOff(input, page, { orders, by: orders.drain.reason })
+  const extending = kept(obeyExtensions(input, page, { commands, life }))
+  await holdBack(input, page, commands)
+  if (commands.drain !== null) return callOff(input, page, { commands, by: commands.drain.reason })
   page.ordering()
   const machine: Machine = { handle: null }
-  const draining = kept(obeyDrain(input, page, { orders, machine }))
+  const draining = kept(obeyDrain(input, page, { commands, machine }))
   const launched = await launch(input).catch(failedLaunch)
   if (launched.kind === 'untouched') {
-    orders.close()
+    commands.close()
     return page.over({ settlement: launched.settlement })
   }
   const { handle } = launched
   machine.handle = handle
   const end =
-    handle === null ? launched.end : await Promise.race([follow(input, page, { orders, handle }), draining])
-  orders.close()
-  const settlement = await settle(input, page, { orders, handle, end })
+    handle === null ? launched.end : await Promise.race([follow(input, page, { commands, handle }), draining])
+  commands.close()
+  const settlement = await settle(input, page, { commands, handle, end })
   life.isSettled = true
   await extending
   return page.over({ settlement })
 }
 
-/** The pause before the order goes out, ended early by an order to stop or to retry now. */
-async function holdBack({ pause }: AttemptInput, page: AttemptPage, orders: AttemptOrders): Promise<void> {
+/** The pause before the order goes out, ended early by a request to drain or to retry now. */
+async function holdBack(
+  { pause }: AttemptInput,
+  page: AttemptPage,
+  commands: AttemptCommands,
+): Promise<void> {
   if (pause === undefined) return
   await page.retries.pause(pause.forMs, {
     summary: 'before trying again',
-    isOver: () => orders.drain !== undefined,
+    isOver: () => commands.drain !== null,
   })
 }
 
@@ -68,34 +76,38 @@ async function holdBack({ pause }: AttemptInput, page: AttemptPage, orders: Atte
 async function callOff(
   input: AttemptInput,
   page: AttemptPage,
-  { orders, by }: { orders: AttemptOrders; by: DrainReason },
+  { commands, by }: { commands: AttemptCommands; by: DrainReason },
 ): Promise<AttemptOutcome> {
-  orders.close()
+  commands.close()
   const { order, settleSeq } = input
   const end: AttemptEnd = { kind: 'stopped', by }
   const { settlement } = await forever(
     () => orchestrator.withdraw({ order, end, recordSeq: settleSeq }),
     page,
   )
-  return page.over({ settlement: settlement ?? (await settle(input, page, { orders, handle: null, end })) })
+  return page.over({ settlement: settlement ?? (await settle(input, page, { commands, handle: null, end })) })
 }
 
 function settle(
   input: AttemptInput,
   page: AttemptPage,
-  { orders, handle, end }: { orders: AttemptOrders; handle: MachineHandle | null; end: AttemptEnd | null },
+  {
+    commands,
+    handle,
+    end,
+  }: { commands: AttemptCommands; handle: MachineHandle | null; end: AttemptEnd | null },
 ): Promise<Settlement> {
   const { order, timing, settleSeq } = input
   // A drain has had its window; any other end of an attempt leaves nothing to wait for on the machine, or no runner.
-  const windowMs = end === null || orders.drain !== undefined ? 0 : timing.drainMs
+  const windowMs = end === null || commands.drain !== null ? 0 : timing.drainMs
   return settleInWindow({
     ...{ order, windowMs, page },
-    requested: () => orders.drain,
+    requested: () => commands.drain,
     settle: () =>
       on(order.backend).ending.settle({
         ...{ order, timing, handle, end },
-        wish: orders.wish(),
-        windowMs: Math.min(windowMs, orders.drain?.windowMs ?? windowMs),
+        drainReason: commands.drain?.reason ?? null,
+        windowMs: Math.min(windowMs, commands.drain?.windowMs ?? windowMs),
         recordSeq: settleSeq,
       }),
   })
@@ -105,7 +117,7 @@ function settle(
 async function follow(
   input: AttemptInput,
   page: AttemptPage,
-  { orders, handle }: { orders: AttemptOrders; handle: MachineHandle },
+  { commands, handle }: { commands: AttemptCommands; handle: MachineHandle },
 ): Promise<AttemptEnd | null> {
   const { order, timing } = input
   let isRunning = false
@@ -152,11 +164,11 @@ async function follow(
         break
       case 'expiring':
         isExpiring = true
-        orders.expire(Math.min(seen.leftMs, timing.drainMs))
+        commands.expire(Math.min(seen.leftMs, timing.drainMs))
         break
       case 'budget':
         isBudgetReached = true
-        orders.reachBudget()
+        commands.reachBudget()
         break
       case 'over':
         return seen.end
@@ -174,89 +186,4 @@ const WARNINGS_TOLD_MAX = 6
 function silence(silentMs: number): AttemptEnd {
   const message = `The machine runs, but its runner has been silent for ${formatDuration(silentMs)} while the provider and the store answered.`
   return { kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message, code: 'silent' } }
-}
-
-/**
- * Waits for the order to save and stop, passes it on, and resolves when its window is over without an end of the attempt: the
- * machine is then terminated without further waiting.
- */
-async function obeyDrain(
-  input: AttemptInput,
-  page: AttemptPage,
-  { orders, machine }: { orders: AttemptOrders; machine: Machine },
-): Promise<AttemptEnd | null> {
-  const { order, timing } = input
-  await condition(() => orders.drain !== undefined || orders.isClosed)
-  if (orders.drain === undefined) return new Promise(() => undefined)
-  page.stopping(orders.drain.reason)
-  for (let seq = 1; ; seq += 1) {
-    const { reason, windowMs } = orders.drain
-    const beganMs = Date.now()
-    const drain = { reason, windowMs, ...(seq > 1 && { seq }) }
-    const isTold = await tellMachine(input, machine, { orders, drain })
-    if (!isTold)
-      await forever(() => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }), page)
-    const passedMs = isTold ? Date.now() - beganMs : 0
-    // The runner reads the order at its next poll, and powers off at the end of the window.
-    const allowanceMs = Math.max(0, windowMs + timing.powerOffMs + 2 * timing.beatMs - passedMs)
-    const isShortened = await condition(
-      () => orders.isClosed || (orders.drain?.windowMs ?? 0) < windowMs,
-      allowanceMs,
-      {
-        summary: 'time to save and stop',
-      },
-    )
-    if (orders.isClosed) return new Promise(() => undefined)
-    // The job does not want it to stop: it continues elsewhere.
-    if (!isShortened) return reason === 'expired' ? { kind: 'stopped', by: 'expired' } : null
-  }
-}
-
-/** The machine of the attempt, once there is one. */
-interface Machine {
-  handle: MachineHandle | null
-}
-
-/**
- * If we started the runner by a call, we can also reach it by one if it does not obey. False if its order to drain still has to
- * be written: the backend has no worker, the store did not answer, or no time is left.
- */
-async function tellMachine(
-  { order, timing }: AttemptInput,
-  { handle }: Machine,
-  { orders, drain }: { orders: AttemptOrders; drain: Omit<Drain, 'requestedAtMs'> },
-): Promise<boolean> {
-  const { windowMs } = drain
-  if (order.runnerStart !== 'after-launch' || handle === null || windowMs === 0) return false
-  const patienceMs = Math.min(2 * timing.beatMs + OBEYED_WITHIN_MS, windowMs / 2)
-  const telling = kept(
-    pressing(order.backend)
-      .drainMachine({ order, handle, drain, patienceMs })
-      .catch(() => ({ isOnRecord: false })),
-  )
-  const isOver = (): boolean => orders.isClosed || (orders.drain?.windowMs ?? 0) < windowMs
-  const told = await Promise.race([telling, condition(isOver).then(() => ({ isOnRecord: orders.isClosed }))])
-  return told.isOnRecord
-}
-
-/** Time from reading the order to the beat that confirms it, over a slow line. */
-const OBEYED_WITHIN_MS = 5_000
-
-/** Writes each new limit for the runner; a limit that could not be written is useless once the attempt is settled. */
-async function obeyExtensions(
-  input: AttemptInput,
-  page: AttemptPage,
-  { orders, life }: { orders: AttemptOrders; life: { isSettled: boolean } },
-): Promise<void> {
-  const { jobId, attempt: number } = input.order
-  for (;;) {
-    await condition(() => orders.limits.length > 0 || orders.isClosed)
-    const limits = orders.limits.shift()
-    if (limits === undefined) return
-    await foreverUntil(
-      () => life.isSettled,
-      () => orchestrator.extend({ jobId, attempt: number, limits }),
-      page,
-    )
-  }
 }

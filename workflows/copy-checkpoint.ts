@@ -5,7 +5,6 @@ import type { Decision } from '../core/ledger'
 import { copying } from './activities'
 import { forever, kept } from './forever'
 import type { JobRun } from './job-run'
-import { mustStop } from './next-order'
 
 type Finish = Extract<Decision, { kind: 'finish' }>
 
@@ -39,7 +38,10 @@ export async function copyCheckpoint(run: JobRun): Promise<Finish | undefined> {
       }, run.page),
     ),
   )
-  const end = await Promise.race([copy, condition(() => mustStop(run)).then((): undefined => undefined)])
+  const end = await Promise.race([
+    copy,
+    condition(() => run.drains.ending !== null).then((): undefined => undefined),
+  ])
   scope.cancel()
   await copy.catch((error: unknown) => {
     if (!scope.consideredCancelled) throw error

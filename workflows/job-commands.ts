@@ -22,12 +22,11 @@ import { interruptionInWords } from '../core/interruption'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
 import { formatDuration, formatInstant } from '../core/time'
-import { DEFAULT_TIMING } from '../core/timing'
+import { DEFAULT_TIMING, stoppingMs } from '../core/timing'
 import { carrying, failureFrom } from '../core/failure'
 import { interrupting, orchestrator } from './activities'
 import { kept } from './forever'
 import type { JobRun } from './job-run'
-import { armDeadline } from './limits'
 
 const migrateUpdate = defineUpdate<UpdateReceipt, [MigrateUpdate]>(MIGRATE_UPDATE)
 const extendUpdate = defineUpdate<UpdateReceipt, [ExtendUpdate]>(EXTEND_UPDATE)
@@ -42,19 +41,19 @@ const ASKED_BEFORE_WINDOW_MS = 2_000
 
 /** The commands of a job. Validators run before anything is accepted, so a refused command leaves no trace. */
 export function listen(run: JobRun): void {
-  const { page, stopRequests } = run
+  const { page, drains } = run
   const drainMs = (): number => (run.isResolved ? run.resolved.timing : DEFAULT_TIMING).drainMs
 
   CancellationScope.current().cancelRequested.catch(() => {
-    stopRequests.want('cancelled', drainMs())
+    drains.add({ reason: 'cancelled', windowMs: drainMs() })
     page.stopping('cancelled')
   })
 
   setHandler(
     cancelNowUpdate,
     () => {
-      const windowMs = stopRequests.present === 'cancelled' ? ASKED_BEFORE_WINDOW_MS : CANCEL_NOW_WINDOW_MS
-      stopRequests.want('cancelled', windowMs)
+      const windowMs = drains.current?.reason === 'cancelled' ? ASKED_BEFORE_WINDOW_MS : CANCEL_NOW_WINDOW_MS
+      drains.add({ reason: 'cancelled', windowMs })
       page.stopping('cancelled')
       return { message: `Cancelling; the workload has ${windowMs / 1_000} s to save.` }
     },
@@ -67,7 +66,7 @@ export function listen(run: JobRun): void {
   setHandler(
     migrateUpdate,
     ({ to }: MigrateUpdate) => {
-      stopRequests.want('migrated', drainMs(), to)
+      drains.add({ reason: 'migrated', windowMs: drainMs() }, to)
       const where = to === undefined ? 'to the best other place' : `to ${formatBackendChoice(to)}`
       return { message: `Moving ${where}; the workload saves first.` }
     },
@@ -87,7 +86,7 @@ export function listen(run: JobRun): void {
       }
       Object.assign(page.status, update)
       run.limitsVersion += 1
-      if (run.isResolved) armDeadline(run)
+      if (run.isResolved) run.armDeadline()
       return { message: `Now ${wordsOf(update)}.` }
     },
     {
@@ -151,17 +150,15 @@ function refuseInterruption({ input, page }: JobRun, { attempt, noticeMs }: Inte
 
 function refuseMove(run: JobRun): void {
   refuseWhenOver(run)
-  const { present } = run.stopRequests
-  if (present !== null && present !== 'migrated') refuse('The job is being stopped and cannot be moved.')
+  if (run.drains.ending !== null) refuse('The job is being stopped and cannot be moved.')
   const { state } = run.page.status
   if (state !== 'running' && state !== 'provisioning') refuse(`Nothing to move: the job is ${state}.`)
 }
 
 function refuseExtension(run: JobRun, { deadlineAtMs, budgetMicroUsd }: ExtendUpdate): void {
   refuseWhenOver(run)
-  if (run.stopRequests.present !== null && run.stopRequests.present !== 'migrated') {
+  if (run.drains.ending !== null)
     refuse('The job is being stopped; continue it as a new job (crucible submit --from).')
-  }
   if (deadlineAtMs === undefined && budgetMicroUsd === undefined)
     refuse('Set a new deadline or a new budget.')
   if (deadlineAtMs !== undefined && !(deadlineAtMs > Date.now())) {
@@ -178,8 +175,7 @@ function refuseExtension(run: JobRun, { deadlineAtMs, budgetMicroUsd }: ExtendUp
 
 /** A machine must save and power off before the deadline; an earlier deadline would stop the job immediately. */
 function refuseTooSoon(run: JobRun, deadlineAtMs: number): void {
-  const { drainMs, powerOffMs } = run.isResolved ? run.resolved.timing : DEFAULT_TIMING
-  const neededMs = drainMs + powerOffMs
+  const neededMs = stoppingMs(run.isResolved ? run.resolved.timing : DEFAULT_TIMING)
   if (deadlineAtMs - Date.now() > neededMs) return
   refuse(
     `The deadline ${formatInstant(deadlineAtMs)} is too soon: saving and stopping take up to ${formatDuration(neededMs)}. Set a later one, or cancel the job.`,

@@ -1,10 +1,13 @@
+import { attemptBudget, leftOfBudget } from '../core/budget'
+import type { Limits } from '../core/documents'
 import type { Avoidance, Decision, Ledger } from '../core/ledger'
 import { EMPTY_LEDGER } from '../core/ledger'
 import type { JobCarry, JobInput, Pause, ResolvedJob } from '../core/messages'
 import type { BackendName, Pins } from '../core/offer'
 import type { Order } from '../core/plan'
+import { stoppingMs } from '../core/timing'
 import { JobPage } from './job-page'
-import { StopRequests } from './stop-requests'
+import { DrainRequests } from './drain-requests'
 
 /** Record numbers 0 and 1 are the submission and the resolved spec. */
 const FIRST_FREE_SEQ = 2
@@ -15,7 +18,7 @@ type Until<T> = T & { untilMs: number }
 /** Everything that a job carries from one step to the next. */
 export class JobRun {
   readonly page: JobPage
-  readonly stopRequests = new StopRequests()
+  readonly drains = new DrainRequests()
   ledger: Ledger
   /** Incremented with every new deadline or budget. */
   limitsVersion = 0
@@ -78,6 +81,23 @@ export class JobRun {
   pin({ backend, offers: [offer] }: Order): void {
     if (offer?.pins !== undefined)
       this.pins = { ...this.pins, [backend]: { ...this.pins?.[backend], ...offer.pins } }
+  }
+
+  /** The deadline's timer, early enough to save and stop before the deadline. */
+  armDeadline(): void {
+    const { deadlineAtMs } = this.page.status
+    if (deadlineAtMs === undefined) return
+    const { timing } = this.resolved
+    this.drains.armDeadline({
+      inMs: deadlineAtMs - stoppingMs(timing) - Date.now(),
+      windowMs: timing.drainMs,
+    })
+  }
+
+  /** The current limits, for the running machine of an order. */
+  limitsFor(order: Order, seq: number): Limits {
+    const { deadlineAtMs = null, budgetMicroUsd, spentMicroUsd } = this.page.status
+    return { seq, deadlineAtMs, budget: attemptBudget(leftOfBudget(budgetMicroUsd, spentMicroUsd), order) }
   }
 
   goOn({ reason, message, afterMs, avoid }: Extract<Decision, { kind: 'again' }>): void {

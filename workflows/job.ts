@@ -9,6 +9,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { DecideInput, Settlement } from '../core/activities'
+import { leftOfBudget } from '../core/budget'
 import { failureFrom } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import type { JobInput, JobResult } from '../core/messages'
@@ -20,7 +21,6 @@ import { runAttempt } from './run-attempt'
 import { forever } from './forever'
 import { listen } from './job-commands'
 import { JobRun } from './job-run'
-import { armDeadline } from './limits'
 import { nextOrder } from './next-order'
 
 type Finish = Extract<Decision, { kind: 'finish' }>
@@ -47,7 +47,7 @@ interface Ending {
 async function live(run: JobRun): Promise<Ending> {
   const refusal = await resolve(run)
   if (refusal !== undefined) return { end: refusal }
-  armDeadline(run)
+  run.armDeadline()
   const end = await copyCheckpoint(run)
   if (end !== undefined) return { end }
   for (;;) {
@@ -101,7 +101,7 @@ async function decideNext(run: JobRun, order: Order, settlement: Settlement): Pr
     recordSeq: run.nextSeq(),
     attempt: order.attempt,
     end: settlement.end,
-    wish: run.stopRequests.present,
+    drainReason: run.drains.current?.reason ?? null,
     offerKeys: order.offers.map(offerKey),
     ...(handle === null ? {} : { machine: keysOf({ ...handle.realised, backend: order.backend }) }),
     ledger: { ...run.ledger, spentMicroUsd: run.page.status.spentMicroUsd },
@@ -117,11 +117,8 @@ function budgetAfter(
   { priceMaxMicroUsdPerHour }: Order,
   { costMicroUsd }: Settlement,
 ): Pick<DecideInput, 'budget'> {
-  const { budgetMicroUsd, spentMicroUsd } = page.status
-  if (budgetMicroUsd === undefined) return {}
-  return {
-    budget: { leftMicroUsd: budgetMicroUsd - spentMicroUsd, priceMaxMicroUsdPerHour, costMicroUsd },
-  }
+  const leftMicroUsd = leftOfBudget(page.status.budgetMicroUsd, page.status.spentMicroUsd)
+  return leftMicroUsd === undefined ? {} : { budget: { leftMicroUsd, priceMaxMicroUsdPerHour, costMicroUsd } }
 }
 
 function keysOf(offer: Parameters<typeof offerKey>[0]): NonNullable<DecideInput['machine']> {
@@ -130,7 +127,7 @@ function keysOf(offer: Parameters<typeof offerKey>[0]): NonNullable<DecideInput[
 
 /** After many attempts, the job starts a fresh history between two of them. */
 async function continueFresh(run: JobRun): Promise<void> {
-  if (!workflowInfo().continueAsNewSuggested || run.stopRequests.present !== null) return
+  if (!workflowInfo().continueAsNewSuggested || run.drains.current !== null) return
   await condition(allHandlersFinished)
   await continueAsNew<typeof job>({ ...run.input, carry: run.carry() })
 }
@@ -141,7 +138,7 @@ function checkpointsKept(run: JobRun): { checkpointsKept?: number } {
 }
 
 async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promise<JobResult> {
-  run.stopRequests.disarm('deadline')
+  run.drains.disarmDeadline()
   run.page.move(end.state, end.reason, end.message)
   const result = await forever(
     () =>

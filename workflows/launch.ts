@@ -1,12 +1,10 @@
 import { ActivityFailure, sleep, TimeoutFailure } from '@temporalio/workflow'
 import type { LaunchOutcome, Settlement } from '../core/activities'
+import { paidForMs, startReserveMs } from '../core/budget'
 import { failureFrom, type Failure } from '../core/failure'
 import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import type { AttemptInput } from '../core/messages'
-import { affordableMs } from '../core/meter'
-import { CLOCK_SLACK_MS } from '../core/time'
-import { budgetReserveMs } from '../core/timing'
 import { on, orchestrator, starting } from './activities'
 
 /** The outcome of an order. */
@@ -88,7 +86,8 @@ export async function startRunner(
   const sinceMs = Date.now() - handle.launchedAtMs
   const usefulMs = Math.max(timing.startWithinMs - sinceMs, timing.silenceMs)
   // For a machine without a runner, the watch reports when its money is used up.
-  const withinMs = Math.min(usefulMs, paidForMs({ order, timing }) - sinceMs)
+  const paidMs = paidForMs(order.runner.limits.budget) - startReserveMs(timing)
+  const withinMs = Math.min(usefulMs, paidMs - sinceMs)
   if (withinMs <= 0) return 'unanswered'
   try {
     await starting(order.backend, withinMs).start({ order, handle })
@@ -97,13 +96,6 @@ export async function startRunner(
     const isRefused = error instanceof ActivityFailure && error.retryState === 'NON_RETRYABLE_FAILURE'
     return isRefused ? { kind: 'failed', isLaunched: true, failure: failureFrom(error) } : 'unanswered'
   }
-}
-
-/** How long a machine at the highest price can run until its budget stops it. */
-function paidForMs({ order, timing }: Pick<AttemptInput, 'order' | 'timing'>): number {
-  const { budget } = order.runner.limits
-  const paidMs = budget === null ? null : affordableMs(budget.microUsd, budget.priceMaxMicroUsdPerHour)
-  return paidMs === null ? Infinity : paidMs - budgetReserveMs(timing) - CLOCK_SLACK_MS
 }
 
 function isTimeout(error: unknown, type?: TimeoutFailure['timeoutType']): boolean {

@@ -18,11 +18,11 @@ type Finish = Extract<Decision, { kind: 'finish' }>
 
 /** The next placement, however long it takes to find one, or why there will be none. */
 export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
-  if (mustStop(run)) return stopped(run)
+  if (run.drains.ending !== null) return stopped(run)
   let { limitsVersion } = run
   const outcome = await planOrWait(run, () => (limitsVersion = run.limitsVersion))
-  if (outcome === undefined || mustStop(run)) return stopped(run)
-  run.stopRequests.forgetMove()
+  if (outcome === undefined || run.drains.ending !== null) return stopped(run)
+  run.drains.forgetMove()
   if (outcome.kind === 'place') run.pin(outcome.order)
   if (outcome.kind === 'place')
     return { kind: 'order', limitsVersion, order: outcome.order, words: outcome.words }
@@ -41,7 +41,7 @@ async function planOrWait(
   let outcome = await plan(run.page, input)
   if (outcome.kind !== 'place' && input.target !== undefined) {
     // The requested target is unavailable; the job continues wherever it can.
-    run.stopRequests.forgetMove()
+    run.drains.forgetMove()
     input = planInput(run)
     outcome = await plan(run.page, input)
   }
@@ -61,8 +61,8 @@ async function wait(
   for (;;) {
     const { limitsVersion } = run
     const input = planInput(run, recordSeq)
-    const outcome = await ask(input, () => mustStop(run) || run.limitsVersion !== limitsVersion)
-    if (outcome !== undefined || mustStop(run)) return outcome
+    const outcome = await ask(input, () => run.drains.ending !== null || run.limitsVersion !== limitsVersion)
+    if (outcome !== undefined || run.drains.ending !== null) return outcome
   }
 }
 
@@ -82,7 +82,7 @@ async function ask(
 }
 
 function planInput(run: JobRun, recordSeq = run.nextSeq()): PlanInput {
-  const { input, page, stopRequests, pause, pins } = run
+  const { input, page, drains, pause, pins } = run
   const { deadlineAtMs, budgetMicroUsd, spentMicroUsd } = page.status
   return {
     jobId: input.jobId,
@@ -94,33 +94,27 @@ function planInput(run: JobRun, recordSeq = run.nextSeq()): PlanInput {
     ledger: { ...run.ledger, spentMicroUsd },
     avoid: run.avoid(),
     ...(pins === undefined ? {} : { pins }),
-    ...(stopRequests.target === undefined ? {} : { target: stopRequests.target }),
+    ...(drains.target === undefined ? {} : { target: drains.target }),
     ...(pause === undefined ? {} : { startsInMs: pause.forMs }),
     ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
     ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
   }
 }
 
-/** A move needs no stop if nothing runs. */
-export function mustStop({ stopRequests }: JobRun): boolean {
-  return stopRequests.present !== null && stopRequests.present !== 'migrated'
-}
-
-/** What to do about a request while no attempt runs: the policy's answer, as after an attempt that stopped for it. */
+/** How the job ends when it must while no attempt runs: the policy's answer, as after an attempt that stopped for it. */
 async function stopped(run: JobRun): Promise<Finish> {
-  const { stopRequests, input } = run
-  if (stopRequests.present === null || stopRequests.present === 'migrated')
-    throw new Error('no request to stop')
+  const reason = run.drains.ending
+  if (reason === null) throw new Error('no request to stop')
   const { decision } = await decide(run.page, {
-    jobId: input.jobId,
+    jobId: run.input.jobId,
     recordSeq: run.nextSeq(),
     attempt: run.page.status.attemptsTotal,
-    end: { kind: 'stopped', by: stopRequests.present },
-    wish: stopRequests.present,
+    end: { kind: 'stopped', by: reason },
+    drainReason: reason,
     offerKeys: [],
     ledger: run.ledger,
     policy: run.resolved.policy,
   })
-  if (decision.kind !== 'finish') throw new Error(`a job that is ${stopRequests.present} must finish`)
+  if (decision.kind !== 'finish') throw new Error(`a job that is stopped (${reason}) must finish`)
   return decision
 }

@@ -8,7 +8,7 @@ import {
   type ChildWorkflowHandle,
 } from '@temporalio/workflow'
 import type { Settlement } from '../core/activities'
-import type { DrainReason } from '../core/documents'
+import type { DrainRequest } from '../core/drain'
 import { failureFrom } from '../core/failure'
 import type { AttemptEnd } from '../core/ledger'
 import {
@@ -17,7 +17,6 @@ import {
   EXTEND_SIGNAL,
   type AttemptInput,
   type AttemptOutcome,
-  type DrainRequest,
   type ExtendRequest,
 } from '../core/messages'
 import type { Order } from '../core/plan'
@@ -27,7 +26,6 @@ import { local, on } from './activities'
 import { attributesOf } from './attributes'
 import { kept } from './forever'
 import type { JobRun } from './job-run'
-import { limitsNow } from './limits'
 import { plainInMarkdown } from '../core/markdown'
 import { sentence } from './markdown'
 import type { Placed } from './next-order'
@@ -98,27 +96,26 @@ async function passOn(
   order: Order,
   { child, life, limitsVersion }: { child: Child; life: { isOver: boolean }; limitsVersion: number },
 ): Promise<void> {
-  const { stopRequests } = run
+  const { drains } = run
   let requestsSeen = 0
   let limitsSeen = limitsVersion
   for (let seq = 1; ;) {
     await condition(
       () =>
         life.isOver ||
-        (stopRequests.present !== null && stopRequests.version > requestsSeen) ||
+        (drains.current !== null && drains.version > requestsSeen) ||
         run.limitsVersion > limitsSeen,
     )
     if (life.isOver) return
     if (run.limitsVersion > limitsSeen) {
       limitsSeen = run.limitsVersion
-      const limits = limitsNow(run, order, seq++)
+      const limits = run.limitsFor(order, seq++)
       await tell<ExtendRequest>(child, EXTEND_SIGNAL, { limits })
     }
-    if (stopRequests.present !== null && stopRequests.version > requestsSeen) {
-      requestsSeen = stopRequests.version
-      const reason: DrainReason = stopRequests.present
-      run.page.stopping(reason)
-      await askToStop(order, { child, request: { reason, windowMs: stopRequests.windowMs } })
+    if (drains.current !== null && drains.version > requestsSeen) {
+      requestsSeen = drains.version
+      run.page.stopping(drains.current.reason)
+      await askToStop(order, { child, request: drains.current })
     }
   }
 }
@@ -164,11 +161,8 @@ function endSeenFrom(error: unknown): AttemptEnd | null {
 /** Settles an attempt that did not. */
 function settleHere(run: JobRun, input: AttemptInput, end: AttemptEnd | null): Promise<Settlement> {
   const { order, timing, settleSeq } = input
-  const { stopRequests, page } = run
-  const requested = (): DrainRequest | undefined =>
-    stopRequests.present === null
-      ? undefined
-      : { reason: stopRequests.present, windowMs: stopRequests.windowMs }
+  const { drains, page } = run
+  const requested = (): DrainRequest | null => drains.current
   const windowMs = (): number => requested()?.windowMs ?? timing.drainMs
   return settleInWindow({
     ...{ order, requested, page },
@@ -176,7 +170,7 @@ function settleHere(run: JobRun, input: AttemptInput, end: AttemptEnd | null): P
     settle: () =>
       on(order.backend).ending.settle({
         ...{ order, timing, handle: null, end },
-        wish: stopRequests.present,
+        drainReason: requested()?.reason ?? null,
         windowMs: windowMs(),
         recordSeq: settleSeq,
       }),

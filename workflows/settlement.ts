@@ -1,6 +1,6 @@
 import { condition } from '@temporalio/workflow'
 import type { Settlement } from '../core/activities'
-import type { DrainRequest } from '../core/messages'
+import type { DrainRequest } from '../core/drain'
 import type { Order } from '../core/plan'
 import { orchestrator } from './activities'
 import { forever, foreverUntil, kept, type TroublePage } from './forever'
@@ -11,8 +11,8 @@ export interface WindowedSettlement {
   settle: () => Promise<Settlement>
   /** The time that the settlement gives a machine to save and stop. */
   windowMs: number
-  /** The newest request to stop, with the shortest window so far; undefined before the first. */
-  requested: () => DrainRequest | undefined
+  /** The request to save and stop, with the shortest window so far; null before the first. */
+  requested: () => DrainRequest | null
   page: TroublePage
 }
 
@@ -33,12 +33,11 @@ async function shorten(
   for (let grantedMs = windowMs; ;) {
     await condition(() => life.isOver || (requested()?.windowMs ?? grantedMs) < grantedMs)
     const request = requested()
-    if (life.isOver || request === undefined) return
+    if (life.isOver || request === null) return
     grantedMs = request.windowMs
-    const drain = { reason: request.reason, windowMs: grantedMs }
     await foreverUntil(
       () => life.isOver,
-      () => orchestrator.drain({ jobId, attempt, drain, isNext: true }),
+      () => orchestrator.drain({ jobId, attempt, drain: request, isNext: true }),
       page,
     )
   }

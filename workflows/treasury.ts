@@ -1,5 +1,7 @@
 import {
+  ActivityFailure,
   allHandlersFinished,
+  ApplicationFailure,
   condition,
   continueAsNew,
   defineQuery,
@@ -8,9 +10,12 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow'
+import { carrying, failureFrom } from '../core/failure'
 import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../core/messages'
 import {
-  promise,
+  applyAnswer,
+  isGranted,
+  questionOf,
   settle,
   viewOf,
   type Account,
@@ -20,6 +25,7 @@ import {
   type TreasuryState,
 } from '../core/treasury'
 import { nameInMarkdown } from '../core/markdown'
+import { local } from './activities'
 import { money } from './markdown'
 
 const promiseUpdate = defineUpdate<PromiseAnswer, [PromiseRequest]>(PROMISE_UPDATE)
@@ -27,11 +33,12 @@ const settleUpdate = defineUpdate<void, [SettleRequest]>(SETTLE_UPDATE)
 const stateQuery = defineQuery<TreasuryState>(TREASURY_QUERY)
 
 /**
- * The money of one month. It stays open, because jobs of the month may run into the next; it handles one update after another,
- * and is the only place where a deployment's money is reserved.
+ * The money of one month. It stays open, because jobs of the month may run into the next, and is the only place where a deployment's
+ * money is reserved. It handles one update after another, so that each decision sees the result of the one before.
  */
 export async function treasury(input: TreasuryState): Promise<void> {
   let state = input
+  const inTurn = oneAfterAnother()
   const move = (next: TreasuryState): void => {
     state = next
     setCurrentDetails(detailsOf(state))
@@ -39,20 +46,43 @@ export async function treasury(input: TreasuryState): Promise<void> {
   setHandler(stateQuery, () => state, { description: 'What is reserved, and what is spent.' })
   setHandler(
     promiseUpdate,
-    (request) => {
-      const { state: next, answer } = promise(state, request)
-      move(next)
-      return answer
-    },
+    (request) =>
+      inTurn(async () => {
+        if (isGranted(state, request)) return { kind: 'promised' }
+        const answer = await decideOn(state, request)
+        move(applyAnswer(state, request, answer))
+        return answer
+      }),
     { description: 'Reserve the budget of a job.' },
   )
-  setHandler(settleUpdate, (request) => move(settle(state, request)), {
+  setHandler(settleUpdate, (request) => inTurn(() => move(settle(state, request))), {
     description: 'Report the end of a job, which releases its unspent money.',
   })
   move(state)
   await condition(() => workflowInfo().continueAsNewSuggested)
   await condition(allHandlersFinished)
   await continueAsNew<typeof treasury>(state)
+}
+
+/** The policy's answer, on record as a marker. A failed activity fails this update only; its sender asks again. */
+async function decideOn(state: TreasuryState, request: PromiseRequest): Promise<PromiseAnswer> {
+  try {
+    return await local.admitBudget(questionOf(state, request))
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error
+    const message = `No worker could check the budget of ${state.month}: ${failureFrom(error).message}`
+    throw ApplicationFailure.create(carrying({ class: 'transient', message }))
+  }
+}
+
+/** Runs steps in the order in which they come, each after the end of the one before. */
+function oneAfterAnother(): <T>(step: () => T | Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (step) => {
+    const done = last.then(step)
+    last = done.catch(() => undefined)
+    return done
+  }
 }
 
 function detailsOf(state: TreasuryState): string {

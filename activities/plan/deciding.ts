@@ -10,6 +10,7 @@ import type { Verdict } from '../../core/ledger'
 import type { JobResult } from '../../core/messages'
 import { formatUsd } from '../../core/money'
 import { decide } from '../../planner/decide'
+import { admit } from '../../planner/monthly-budget'
 import { newestCheckpoint } from '../../storage/checkpoints'
 import { layout } from '../../storage/layout'
 import { putRecord } from '../../storage/record'
@@ -30,20 +31,14 @@ interface Deps {
 
 type DecidingActivities = Pick<
   OrchestratorActivities,
-  'decide' | 'drain' | 'withdraw' | 'extend' | 'promiseBudget' | 'finishJob'
+  'decide' | 'withdraw' | 'admitBudget' | 'promiseBudget' | 'finishJob'
 >
 
 export function createDecidingActivities(deps: Deps): DecidingActivities {
-  const documentsOf = (at: { jobId: string; attempt: number }): AttemptDocuments =>
-    new AttemptDocuments(deps.store, at, deps.now)
   return allBeating<DecidingActivities>({
     decide: (input) => decideOnRecord(deps, input),
-    drain: async ({ drain, isNext, ...at }) => {
-      if (isNext === true) await documentsOf(at).shortenDrain(drain)
-      else await documentsOf(at).putDrain(drain)
-    },
-    withdraw: (input) => withdraw(deps, input, documentsOf(input.order)),
-    extend: async ({ limits, ...at }) => documentsOf(at).putLimits(limits),
+    withdraw: (input) => withdraw(deps, input),
+    admitBudget: async (question) => admit(question),
     // A limit that is no longer set blocks no job.
     promiseBudget: async (input) => deps.treasury?.promise(input),
     finishJob: (input) => finishJob(deps, input),
@@ -68,9 +63,8 @@ async function decideOnRecord({ store, now }: Deps, input: DecideInput): Promise
 async function withdraw(
   { store, now }: Deps,
   { order: { jobId, attempt }, end, recordSeq }: WithdrawInput,
-  documents: AttemptDocuments,
 ): Promise<{ settlement: Settlement | null }> {
-  await documents.putDrain({ reason: 'superseded', windowMs: 0 })
+  await new AttemptDocuments(store, { jobId, attempt }, now).putDrain({ reason: 'superseded', windowMs: 0 })
   const isBegun = (await store.head(layout.order(jobId, attempt))) !== undefined
   if (isBegun) return { settlement: null }
   const checkpoint = await newestCheckpoint(store, jobId, CHECKPOINT_PARSERS.manifest)

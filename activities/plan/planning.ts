@@ -1,6 +1,7 @@
 import { stillAvoided } from '../../planner/avoidance'
 import { BackendError } from '../../backends/errors'
 import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../../core/activities'
+import { leftOfBudget } from '../../core/budget'
 import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER, type Policy } from '../../core/ledger'
 import type { JobInput, ResolvedJob } from '../../core/messages'
@@ -14,7 +15,7 @@ import { parseManifest } from '../../intake/documents'
 import { checkJobSpec } from '../../intake/job-spec'
 import { formatProblem } from '../../intake/problem'
 import { summaryOf, whyNone } from '../../planner/explain'
-import { makeOrder, remaining } from '../../planner/order'
+import { makeOrder } from '../../planner/order'
 import { makePlan, outlook } from '../../planner/plan'
 import type { PlanRequest } from '../../planner/request'
 import { readNewestManifest } from '../../storage/checkpoints'
@@ -224,7 +225,7 @@ export async function planJob(
   const { avoid, startsInMs = 0, resolved } = input
   const { spec, timing } = resolved
   const { answers, silentBackends, inputSizes } = await askAll(deps, input, asker)
-  const left = remaining(input)
+  const leftMicroUsd = leftOfBudget(input.budgetMicroUsd, input.ledger.spentMicroUsd)
   const savedBefore =
     before ??
     (input.attempt > 1 ? await readNewestManifest(deps.store, input.jobId, parseManifest) : undefined)
@@ -241,7 +242,7 @@ export async function planJob(
     isFirst: input.attempt === 1,
     ...(input.target === undefined ? {} : { target: input.target }),
     ...(input.deadlineAtMs === undefined ? {} : { deadlineAtMs: input.deadlineAtMs }),
-    ...(left === undefined ? {} : { remainingMicroUsd: left }),
+    ...(leftMicroUsd === undefined ? {} : { remainingMicroUsd: leftMicroUsd }),
     ...(savedBefore === undefined ? {} : { savedBefore }),
     ...(input.bundle === null ? {} : { bundleBytes: input.bundle.sizeBytes }),
   }

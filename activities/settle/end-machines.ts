@@ -113,10 +113,11 @@ export class Ending {
     return (await this.at.documents.readBeat().catch(() => null)) !== undefined
   }
 
-  /** Whether the reason of its end is unknown: its runner left no result, and its owner did not request the end. */
+  /** Whether the reason of its end is unknown: its runner left no result, and the end was not requested. */
   private async isPuzzling(): Promise<boolean> {
-    const { end, wish } = this.input
-    return (end !== null || wish === null) && (await readResult(this.at.documents)) === undefined
+    const { end, drainReason } = this.input
+    const isRequested = end === null && drainReason !== null && drainReason !== 'superseded'
+    return !isRequested && (await readResult(this.at.documents)) === undefined
   }
 
   private async diagnose(handle: MachineHandle): Promise<void> {

@@ -52,8 +52,8 @@ export async function settleAttempt(
 
 /** An attempt that was lost while its machine drained may have requested a longer window than its job grants now. */
 async function askToStop(documents: AttemptDocuments, input: SettleInput): Promise<void> {
-  const { windowMs } = input
-  const drain = { reason: drainReason(input), windowMs }
+  const { windowMs, drainReason } = input
+  const drain = { reason: drainReason ?? 'superseded', windowMs }
   // No window: a drained machine has had its window, and its provider ends it.
   if (windowMs === 0) await documents.putDrain(drain)
   else await documents.shortenDrain(drain)
@@ -67,10 +67,6 @@ async function fencedSince(
   const lease = await documents.readLease()
   const renewedAtMs = lease?.renewedAtMs ?? launchedAtMs
   return leaseOverAtMs({ timing, renewedAtMs, isLeaseFirst: lease === undefined })
-}
-
-function drainReason({ wish }: SettleInput): 'superseded' | NonNullable<SettleInput['wish']> {
-  return wish ?? 'superseded'
 }
 
 interface Facts {
@@ -175,5 +171,5 @@ function endOf(
   }
   if (input.end !== null) return input.end
   if (handle !== null && last?.state === 'gone') return endFromLoss(last, { hasSpoken })
-  return { kind: 'stopped', by: drainReason(input) }
+  return { kind: 'stopped', by: input.drainReason ?? 'superseded' }
 }

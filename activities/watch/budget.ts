@@ -1,11 +1,10 @@
 import { CODES } from '../../core/errors'
 import type { Backend } from '../../backends/backend'
 import type { WatchInput } from '../../core/activities'
-import type { AttemptBudget, Metered } from '../../core/attempt-money'
+import { budgetReserveMs, paidForMs, type AttemptBudget } from '../../core/budget'
 import type { Lease } from '../../core/documents'
-import { affordableMs, spendOver } from '../../core/meter'
+import { spendOver, type Metered } from '../../core/meter'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time'
-import { budgetReserveMs } from '../../core/timing'
 import { StoreError } from '../../storage/store'
 import { ignoreBadDocument } from '../../storage/json'
 import type { AttemptDocuments } from '../documents'
@@ -116,12 +115,8 @@ export class BudgetWatch {
   }
 
   private get stopAtMs(): number {
-    if (this.budget === null || this.known === undefined) return Infinity
-    const { microUsd, priceMaxMicroUsdPerHour } = this.budget
-    return (
-      this.known.atMs +
-      (affordableMs(microUsd - this.known.spentMicroUsd, priceMaxMicroUsdPerHour) ?? Infinity)
-    )
+    if (this.known === undefined) return Infinity
+    return this.known.atMs + paidForMs(this.budget, this.known.spentMicroUsd)
   }
 
   private async isLimitsKnown(): Promise<boolean> {

@@ -1,8 +1,9 @@
+import { bootReserveMs, paidForMs } from '../../core/budget'
 import type { OwnerTags } from '../../core/handle'
-import { affordableMs } from '../../core/meter'
 import { offerKey, type Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import { CLOCK_SLACK_MS } from '../../core/time'
+import { stoppingMs } from '../../core/timing'
 
 /** Names of our tags. The machine reads them in its metadata, which allows no `/` and no space in a name. */
 export const TAGS = {
@@ -24,13 +25,12 @@ const VALUE_MAX = 250
 
 /** Everything that the machine and whoever finds it must know; on it from its first moment. */
 export function tagsOf(order: Order, hasGrant = false): Record<string, string> {
-  const { drainMs, powerOffMs } = order.runner
   return {
     Name: `crucible ${order.attemptId}`,
     [TAGS.deployment]: order.deployment,
     [TAGS.job]: order.jobId,
     [TAGS.attempt]: order.attemptId,
-    [TAGS.timer]: `${startsWithinMs(order)} ${drainMs + powerOffMs + CLOCK_SLACK_MS}`,
+    [TAGS.timer]: `${startsWithinMs(order)} ${stoppingMs(order.runner) + CLOCK_SLACK_MS}`,
     ...pricesOf(order.offers),
     [TAGS.beside]: String(Math.max(0, ...order.offers.map(besideOf))),
     ...(hasGrant && { [TAGS.grant]: 'attempt' }),
@@ -41,11 +41,8 @@ const besideOf = ({ besideMicroUsdPerHour = 0 }: Offer): number => besideMicroUs
 
 /** A machine on which no runner begins has nothing to save, and must be off before its money is used up. */
 function startsWithinMs({ runner }: Order): number {
-  const { startWithinMs, powerOffMs, limits } = runner
-  const usefulMs = startWithinMs + CLOCK_SLACK_MS
-  if (limits.budget === null) return usefulMs
-  const paidMs = affordableMs(limits.budget.microUsd, limits.budget.priceMaxMicroUsdPerHour) ?? Infinity
-  return Math.max(0, Math.min(usefulMs, paidMs - powerOffMs - CLOCK_SLACK_MS))
+  const paidMs = paidForMs(runner.limits.budget) - bootReserveMs(runner)
+  return Math.max(0, Math.min(runner.startWithinMs + CLOCK_SLACK_MS, paidMs))
 }
 
 export function ownerOf(tags: Record<string, string>): OwnerTags {

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { DefaultLogger } from '@temporalio/worker'
 import { createCopyingActivities } from '../../activities/copying'
+import type { Client } from '@temporalio/client'
+import { createDrainingActivities } from '../../activities/draining'
 import { createDecidingActivities } from '../../activities/plan/deciding'
 import { WatchLoop } from '../../activities/watch/loop'
 import { createPlanningActivities } from '../../activities/plan/planning'
@@ -29,6 +31,7 @@ function served(): Activities {
     }),
     ...createCopyingActivities({ store, now }),
     ...createDecidingActivities({ store, now }),
+    ...createDrainingActivities({ client: {} as Client, store, now }),
     ...createStoreActivities({ store, now, owners }),
     ...place.verbs(),
     ...createWatchActivities(new WatchLoop(backend, store, now)),
@@ -37,7 +40,15 @@ function served(): Activities {
 
 const NAMES = [
   ...['resolveJob', 'plan', 'previewPlan', 'planWhenAvailable', 'copyCheckpoint', 'decide', 'drain'],
-  ...['withdraw', 'extend', 'promiseBudget', 'finishJob', 'collectStoreGarbage'],
+  ...[
+    'stopAttempt',
+    'withdraw',
+    'extend',
+    'admitBudget',
+    'promiseBudget',
+    'finishJob',
+    'collectStoreGarbage',
+  ],
   ...['offers', 'launch', 'find', 'start', 'drainMachine', 'interrupt', 'settle', 'collectGarbage', 'watch'],
 ]
 

@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => place.dispose())
 
 const LOST: DecideInput = {
-  ...{ jobId: 'job-a', recordSeq: 5, attempt: 1, wish: null, offerKeys: ['scripted/spot/v100/a'] },
+  ...{ jobId: 'job-a', recordSeq: 5, attempt: 1, drainReason: null, offerKeys: ['scripted/spot/v100/a'] },
   end: { kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message: 'taken back' } },
   ledger: EMPTY_LEDGER,
   policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
@@ -47,18 +47,6 @@ describe('decide', () => {
   it('decides nothing that it cannot put on record', async () => {
     await place.storeDown()
     await expect(perform(deciding, 'decide', LOST)).rejects.toMatchObject({ type: 'transient' })
-  })
-})
-
-describe('drain and extend', () => {
-  it('put their documents where the runner reads them, once', async () => {
-    const at = { jobId: 'job-a', attempt: 3 }
-    await perform(deciding, 'drain', { ...at, drain: { reason: 'deadline', windowMs: 7 } })
-    await perform(deciding, 'drain', { ...at, drain: { reason: 'cancelled', windowMs: 1 } })
-    expect(await place.read(layout.drain('job-a', 3))).toMatchObject({ reason: 'deadline', windowMs: 7 })
-    const limits = { seq: 2, deadlineAtMs: 5, budget: { microUsd: 6, priceMaxMicroUsdPerHour: 7 } }
-    await perform(deciding, 'extend', { ...at, limits })
-    expect(await place.read(layout.limits('job-a', 3, 2))).toEqual(limits)
   })
 })
 

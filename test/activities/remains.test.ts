@@ -19,7 +19,15 @@ it('what a machine left is ended although its launch was never heard of and it h
   await backend.launch(order, patiently())
   await until(async () => (await backend.find(order.attemptId, patiently())).kind === 'absent')
   expect(await backend.list(order.deployment, patiently())).toHaveLength(1)
-  const input = { order, timing: QUICK, windowMs: 0, handle: null, end: null, wish: null, recordSeq: 9 }
+  const input = {
+    order,
+    timing: QUICK,
+    windowMs: 0,
+    handle: null,
+    end: null,
+    drainReason: null,
+    recordSeq: 9,
+  }
   await settleAttempt(
     { backend, store, now: Date.now, maskSecrets: async (_jobId, text) => text },
     input,

@@ -1,15 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import fc from 'fast-check'
-import { AFFORDABLE_MAX_MS, affordableMs, spend, spendOver } from '../../core/meter'
+import { spend, spendOver } from '../../core/meter'
 import { formatUsd, microUsd } from '../../core/money'
 import { DAY_MS, formatDuration, HOUR_MS } from '../../core/time'
-
-/** What is left, the price of an hour, and for how long it does; the runner is held to the same. */
-const VECTORS = JSON.parse(
-  readFileSync(join(__dirname, '..', 'runner', 'golden', 'vectors', 'affordable.json'), 'utf8'),
-) as [left: number, perHour: number, ms: number | null][]
 
 describe('the meter', () => {
   it('bills by the started second', () => {
@@ -77,21 +70,6 @@ describe('the meter', () => {
         expect(BigInt(spend(usage, 0))).toBe((exact + hour - 1n) / hour)
       }),
     )
-  })
-
-  it('never affords more than there is, and never a whole second less', () => {
-    const money = fc.nat({ max: 1e12 })
-    const price = fc.integer({ min: 1, max: 1e9 })
-    fc.assert(
-      fc.property(money, price, (left, perHour) => {
-        const ms = affordableMs(left, perHour)!
-        expect(spendOver(ms, perHour)).toBeLessThanOrEqual(left)
-        if (ms < AFFORDABLE_MAX_MS) expect(spendOver(ms + 1_000, perHour)).toBeGreaterThan(left)
-      }),
-    )
-    for (const [left, perHour, ms] of VECTORS) expect(affordableMs(left, perHour)).toBe(ms)
-    expect(affordableMs(5, 0)).toBeNull()
-    expect(affordableMs(-5, 3_600)).toBe(0)
   })
 })
 

@@ -3,13 +3,13 @@ import { microUsd } from '../../core/money'
 import {
   emptyTreasury,
   monthOf,
-  promise,
   settle,
   viewOf,
   type MonthlyLimits,
   type PromiseAnswer,
   type TreasuryState,
 } from '../../core/treasury'
+import { promise } from '../support/treasury'
 
 const LIMITS: MonthlyLimits = {
   monthMicroUsd: microUsd(100),

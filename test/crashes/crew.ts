@@ -11,7 +11,7 @@ const NAMES: Readonly<Record<WorkerName, readonly string[]>> = {
   orchestrator: [
     ...['resolveJob', 'plan', 'planWhenAvailable', 'decide', 'drain', 'withdraw', 'extend', 'finishJob'],
     ...['stopAttempt'],
-    ...['promiseBudget', 'collectStoreGarbage'],
+    ...['admitBudget', 'promiseBudget', 'collectStoreGarbage'],
   ],
   verbs: ['offers', 'launch', 'find', 'start', 'drainMachine', 'settle', 'collectGarbage'],
   watches: ['watch'],

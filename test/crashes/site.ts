@@ -6,7 +6,7 @@ import { createDecidingActivities } from '../../activities/plan/deciding'
 import { WatchLoop } from '../../activities/watch/loop'
 import { createPlanningActivities } from '../../activities/plan/planning'
 import type { OwnerLookup } from '../../activities/garbage/garbage'
-import { createStoppingActivities } from '../../activities/stopping'
+import { createDrainingActivities } from '../../activities/draining'
 import { createStoreActivities } from '../../activities/garbage/store'
 import { Treasury } from '../../activities/treasury'
 import { createWatchActivities } from '../../activities/watch/activities'
@@ -129,7 +129,7 @@ export class Site {
       }),
       ...createCopyingActivities({ store, now }),
       ...createDecidingActivities({ store, now, treasury }),
-      ...createStoppingActivities({ client }),
+      ...createDrainingActivities({ client, store, now }),
       ...createStoreActivities({ store, now, owners, treasury }),
     }
   }

@@ -140,7 +140,7 @@ function decisionAbout(failureClass: FailureClass, ledger: Ledger): { decision: 
       isLaunched: !['capacity', 'transient'].includes(failureClass),
       failure: { class: failureClass, message: 'x' },
     },
-    wish: null,
+    drainReason: null,
     offerKeys: ['x'],
     ledger,
     policy: { failuresMax: 1, interruptionsMax: 1, unclassifiedMax: 1 },

@@ -185,7 +185,7 @@ class Life {
       })
       return true
     }
-    const facts = { end, wish: null, offerKeys: [], ledger: EMPTY_LEDGER, policy: POLICY }
+    const facts = { end, drainReason: null, offerKeys: [], ledger: EMPTY_LEDGER, policy: POLICY }
     const { decision } = decide(facts)
     if (decision.kind === 'finish') {
       if (decision.state !== 'succeeded') this.#failure = { attempt, words: decision.message }

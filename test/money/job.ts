@@ -1,16 +1,17 @@
 import type { PlanInput } from '../../core/activities'
 import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER, type Avoidance, type Ledger } from '../../core/ledger'
-import { affordableMs } from '../../core/meter'
+import { affordableMs } from '../../core/budget'
 import { formatUsd, MICRO_USD_PER_USD } from '../../core/money'
 import { offerKey, placeKey } from '../../core/offer'
 import type { BackendAnswer, Order } from '../../core/plan'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
-import { promise, settle } from '../../core/treasury'
+import { settle } from '../../core/treasury'
 import { decide } from '../../planner/decide'
 import { makeOrder } from '../../planner/order'
 import { makePlan, outlook } from '../../planner/plan'
 import { SPEC } from '../support/spec'
+import { promise } from '../support/treasury'
 import { Attempt, type AttemptResult } from './attempt'
 import { CAPABILITIES } from './market'
 import { TIMING, type World } from './world'
@@ -142,7 +143,13 @@ export class Job {
     const { clock } = this.world
     const leftMicroUsd = this.budgetMicroUsd - this.spentMicroUsd
     const { decision, ledger } = decide({
-      ...{ end, wish: null, offerKeys: order.offers.map(offerKey), ledger: this.ledger, policy: POLICY },
+      ...{
+        end,
+        drainReason: null,
+        offerKeys: order.offers.map(offerKey),
+        ledger: this.ledger,
+        policy: POLICY,
+      },
       machine: keysOf({ ...handle.realised, backend: order.backend }),
       budget: { leftMicroUsd, priceMaxMicroUsdPerHour: order.priceMaxMicroUsdPerHour },
     })
@@ -158,7 +165,7 @@ export class Job {
   get stopped(): { usedPart: number; leftMs: number; wholeMs: number } {
     const dearest = this.attempts.at(-1)!.orderMaxMicroUsd
     const [leftMs, wholeMs] = [this.budgetMicroUsd - this.spentMicroUsd, this.budgetMicroUsd].map(
-      (microUsd) => affordableMs(microUsd, dearest) ?? Infinity,
+      (microUsd) => affordableMs(microUsd, dearest),
     ) as [number, number]
     return { usedPart: this.billMicroUsd / this.budgetMicroUsd, leftMs, wholeMs }
   }

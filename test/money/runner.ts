@@ -1,6 +1,5 @@
-import type { AttemptBudget } from '../../core/attempt-money'
+import { paidForMs, type AttemptBudget } from '../../core/budget'
 import type { Limits } from '../../core/documents'
-import { affordableMs } from '../../core/meter'
 
 /** One answer of the arithmetic, for the runner's own program to give it again. */
 export interface Reckoning {
@@ -40,8 +39,7 @@ export class RunnerLimits {
   get stopAtMs(): number {
     const { budget } = this.limits
     if (budget === null) return Infinity
-    const paidMs = affordableMs(budget.microUsd - this.spent.microUsd, budget.priceMaxMicroUsdPerHour)
-    const stopAtMs = this.spent.atMs + (paidMs ?? Infinity)
+    const stopAtMs = this.spent.atMs + paidForMs(budget, this.spent.microUsd)
     this.reckonings.push({ budget, spentAtMs: this.spent.atMs, spentMicroUsd: this.spent.microUsd, stopAtMs })
     return stopAtMs
   }

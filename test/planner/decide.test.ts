@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Wish } from '../../core/activities'
-import { DRAIN_REASONS } from '../../core/documents'
+import { DRAIN_REASONS, JOB_DRAIN_REASONS, type JobDrainReason } from '../../core/drain'
 import { FAILURE_CLASSES, type FailureClass } from '../../core/failure'
 import { EMPTY_LEDGER, type AttemptEnd, type Decision, type Ledger, type Policy } from '../../core/ledger'
 import {
@@ -19,7 +18,7 @@ const ENDS: AttemptEnd[] = [
     [true, false].map((isLaunched): AttemptEnd => failed(failureClass, isLaunched)),
   ),
 ]
-const WISHES: (Wish | null)[] = [null, 'cancelled', 'migrated', 'deadline', 'budget']
+const REQUESTED: (JobDrainReason | null)[] = [null, ...JOB_DRAIN_REASONS]
 const COUNTS = [0, 1, 2, 3, 100]
 const LEDGERS: Ledger[] = COUNTS.flatMap((failures) =>
   COUNTS.flatMap((interruptions) =>
@@ -43,17 +42,17 @@ function failed(failureClass: FailureClass, isLaunched = true): AttemptEnd {
 
 /** Every combination there is, with what `decide` makes of it. */
 const ALL: Case[] = ENDS.flatMap((end) =>
-  WISHES.flatMap((wish) =>
+  REQUESTED.flatMap((drainReason) =>
     LEDGERS.flatMap((before) =>
       POLICIES.map((policy) => {
         const { ledger, decision } = decide({
           end,
-          wish,
+          drainReason,
           ledger: before,
           policy,
           offerKeys: ['local/spot/x/y'],
         })
-        return { end, wish, policy, before, after: ledger, decision }
+        return { end, drainReason, policy, before, after: ledger, decision }
       }),
     ),
   ),
@@ -61,7 +60,7 @@ const ALL: Case[] = ENDS.flatMap((end) =>
 
 interface Case {
   end: AttemptEnd
-  wish: Wish | null
+  drainReason: JobDrainReason | null
   policy: Policy
   before: Ledger
   after: Ledger
@@ -73,9 +72,9 @@ function everyVerdict(law: (each: Case) => boolean): Case[] {
   return ALL.filter((each) => !law(each)).slice(0, 3)
 }
 
-describe('decide, over every end, wish, ledger and policy', () => {
+describe('decide, over every end, request, ledger and policy', () => {
   it('looks at a full cross product', () => {
-    expect(ALL).toHaveLength(ENDS.length * WISHES.length * LEDGERS.length * POLICIES.length)
+    expect(ALL).toHaveLength(ENDS.length * REQUESTED.length * LEDGERS.length * POLICIES.length)
     expect(ALL.length).toBeGreaterThan(100_000)
   })
 
@@ -104,17 +103,17 @@ describe('decide, over every end, wish, ledger and policy', () => {
   })
 
   it('finishes whatever is to be cancelled, past its deadline or out of money, and as that', () => {
-    const wrong = everyVerdict(({ end, wish, decision }) => {
-      if (end.kind === 'succeeded' || wish === null || wish === 'migrated') return true
+    const wrong = everyVerdict(({ end, drainReason, decision }) => {
+      if (end.kind === 'succeeded' || drainReason === null || drainReason === 'migrated') return true
       if (decision.kind !== 'finish') return false
-      return decision.state === (wish === 'cancelled' ? 'cancelled' : 'failed')
+      return decision.state === (drainReason === 'cancelled' ? 'cancelled' : 'failed')
     })
     expect(wrong).toEqual([])
   })
 
   it('cancels only what was to be cancelled', () => {
-    const wrong = everyVerdict(({ end, wish, decision }) => {
-      const isAsked = wish === 'cancelled' || (end.kind === 'stopped' && end.by === 'cancelled')
+    const wrong = everyVerdict(({ end, drainReason, decision }) => {
+      const isAsked = drainReason === 'cancelled' || (end.kind === 'stopped' && end.by === 'cancelled')
       return isAsked || decision.kind !== 'finish' || decision.state !== 'cancelled'
     })
     expect(wrong).toEqual([])
@@ -127,9 +126,9 @@ describe('decide, over every end, wish, ledger and policy', () => {
   ] as const)(
     'spends one of the allowance on %s and stops exactly when it is used up',
     (failureClass, count, max) => {
-      const wrong = everyVerdict(({ end, wish, before, after, policy, decision }) => {
+      const wrong = everyVerdict(({ end, drainReason, before, after, policy, decision }) => {
         if (end.kind !== 'failed' || end.failure.class !== failureClass) return true
-        if (wish !== null && wish !== 'migrated') return true
+        if (drainReason !== null && drainReason !== 'migrated') return true
         const isUsedUp = before[count] + 1 > policy[max]
         return after[count] === before[count] + 1 && (decision.kind === 'finish') === isUsedUp
       })
@@ -140,9 +139,9 @@ describe('decide, over every end, wish, ledger and policy', () => {
   it.each(['throttled', 'transient', 'capacity', 'quota', 'expired'] as const)(
     'spends no allowance on %s',
     (failureClass) => {
-      const wrong = everyVerdict(({ end, wish, before, after, decision }) => {
+      const wrong = everyVerdict(({ end, drainReason, before, after, decision }) => {
         if (end.kind !== 'failed' || end.failure.class !== failureClass) return true
-        if (wish !== null && wish !== 'migrated') return true
+        if (drainReason !== null && drainReason !== 'migrated') return true
         const isSpent = after.failures !== before.failures || after.interruptions !== before.interruptions
         // A machine that waited in vain is paid for: there is an end to that.
         const isPaid = failureClass === 'transient' && end.isLaunched
@@ -153,9 +152,9 @@ describe('decide, over every end, wish, ledger and policy', () => {
   )
 
   it.each(['auth', 'invalid'] as const)('stops at once for %s', (failureClass) => {
-    const wrong = everyVerdict(({ end, wish, decision }) => {
+    const wrong = everyVerdict(({ end, drainReason, decision }) => {
       if (end.kind !== 'failed' || end.failure.class !== failureClass) return true
-      if (wish !== null && wish !== 'migrated') return true
+      if (drainReason !== null && drainReason !== 'migrated') return true
       return decision.kind === 'finish' && decision.state === 'failed' && decision.reason === failureClass
     })
     expect(wrong).toEqual([])
@@ -173,8 +172,8 @@ describe('decide, over every end, wish, ledger and policy', () => {
 describe('decide, word by word', () => {
   const policy: Policy = { failuresMax: 2, interruptionsMax: 5, unclassifiedMax: 3 }
   const offerKey = 'local/spot/process/here'
-  const after = (end: AttemptEnd, ledger: Ledger = EMPTY_LEDGER, wish: Wish | null = null) =>
-    decide({ end, wish, ledger, policy, offerKeys: [offerKey] }).decision
+  const after = (end: AttemptEnd, ledger: Ledger = EMPTY_LEDGER, drainReason: JobDrainReason | null = null) =>
+    decide({ end, drainReason, ledger, policy, offerKeys: [offerKey] }).decision
 
   it('leaves an offer without a machine alone for a few minutes, one without quota for an hour', () => {
     expect(after(failed('capacity', false))).toMatchObject({
@@ -188,7 +187,7 @@ describe('decide, word by word', () => {
   it('leaves every offer of a refused order alone, and of one that came to a machine only that one', () => {
     const offerKeys = ['cloud/spot/v100/a', 'cloud/spot/v100/b']
     const machine = { offerKey: 'cloud/spot/v100/b', placeKey: 'cloud/*/*/b' }
-    const facts = { wish: null, ledger: EMPTY_LEDGER, policy, offerKeys }
+    const facts = { drainReason: null, ledger: EMPTY_LEDGER, policy, offerKeys }
     const refused = decide({ ...facts, end: failed('capacity', false) })
     expect(refused.decision).toMatchObject({
       avoid: offerKeys.map((key) => ({ offerKey: key, why: 'capacity' })),
@@ -204,7 +203,7 @@ describe('decide, word by word', () => {
       isLaunched: true,
       failure: { class: 'unreachable', message: 'The agent never came.', hint: 'The subnet has no way out.' },
     }
-    const facts = { wish: null, policy, machine, offerKeys: [machine.offerKey] }
+    const facts = { drainReason: null, policy, machine, offerKeys: [machine.offerKey] }
     const first = decide({ ...facts, end: unreachable, ledger: EMPTY_LEDGER })
     expect(first.decision).toMatchObject({
       kind: 'again',
@@ -229,7 +228,7 @@ describe('decide, word by word', () => {
       isLaunched: true,
       failure: { class: 'transient', message: 'The registry is away.', retryAfterMs: 9_000 },
     }
-    const facts = { wish: null, policy, offerKeys: [offerKey], end: vain }
+    const facts = { drainReason: null, policy, offerKeys: [offerKey], end: vain }
     const first = decide({ ...facts, ledger: EMPTY_LEDGER })
     expect(first).toMatchObject({
       decision: { kind: 'again', reason: 'unreachable', afterMs: 9_000 },
@@ -291,7 +290,7 @@ describe('decide, word by word', () => {
 
   it('leaves a reservation that has ended alone for an hour, and goes on elsewhere at once', () => {
     const reserved = 'ec2/reserved/p5.48xlarge/a/cr-1'
-    const facts = { wish: null, ledger: EMPTY_LEDGER, policy, offerKeys: [reserved] }
+    const facts = { drainReason: null, ledger: EMPTY_LEDGER, policy, offerKeys: [reserved] }
     const elsewhere = {
       kind: 'again',
       afterMs: 0,
@@ -313,7 +312,7 @@ describe('decide, word by word', () => {
 
   it('goes on at once after the longest run that a provider allows, on the same offer, and not for ever', () => {
     const ended: AttemptEnd = { kind: 'stopped', by: 'expired' }
-    const facts = { end: ended, wish: null, offerKeys: ['modal/on-demand/h100/'] }
+    const facts = { end: ended, drainReason: null, offerKeys: ['modal/on-demand/h100/'] }
     const allowed: Policy = { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 }
     const first = decide({ ...facts, ledger: EMPTY_LEDGER, policy: allowed })
     expect(first.decision).toMatchObject({
@@ -325,7 +324,7 @@ describe('decide, word by word', () => {
     const second = decide({ ...facts, ledger: first.ledger, policy: allowed })
     expect(second.decision).toMatchObject({ kind: 'finish', state: 'failed', reason: 'interrupted' })
     expect(
-      decide({ ...facts, wish: 'deadline', ledger: EMPTY_LEDGER, policy: allowed }).decision,
+      decide({ ...facts, drainReason: 'deadline', ledger: EMPTY_LEDGER, policy: allowed }).decision,
     ).toMatchObject({
       reason: 'deadline-reached',
     })
@@ -333,7 +332,7 @@ describe('decide, word by word', () => {
 
   it('remembers of an interruption which pool it was, and leaves none alone for it', () => {
     const machine = { offerKey: 'cloud/spot/v100/b', placeKey: 'cloud/*/*/b' }
-    const facts = { wish: null, policy, machine, offerKeys: ['cloud/spot/v100/a', machine.offerKey] }
+    const facts = { drainReason: null, policy, machine, offerKeys: ['cloud/spot/v100/a', machine.offerKey] }
     expect(decide({ ...facts, end: failed('interrupted'), ledger: EMPTY_LEDGER }).decision).toMatchObject({
       avoid: [{ offerKey: machine.offerKey, why: 'interruption', forMs: SHAKY_MS }],
     })
@@ -363,7 +362,7 @@ describe('decide, word by word', () => {
       decide({
         ...{
           end: { kind: 'stopped', by: 'budget' },
-          wish: null,
+          drainReason: null,
           policy,
           offerKeys: ['here/spot/x/a'],
           ledger,

@@ -9,7 +9,7 @@ import { pino } from 'pino'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/plan/deciding'
 import { createPlanningActivities } from '../../activities/plan/planning'
-import { createStoppingActivities } from '../../activities/stopping'
+import { createDrainingActivities } from '../../activities/draining'
 import { createStoreActivities } from '../../activities/garbage/store'
 import { WaitingLine } from '../../activities/plan/waiting-line'
 import { Crucible, type ClientConfig } from '../../client'
@@ -242,7 +242,7 @@ async function workersOf(
       }),
       ...createCopyingActivities({ store, now: Date.now }),
       ...createDecidingActivities({ store, now: Date.now }),
-      ...createStoppingActivities({ client }),
+      ...createDrainingActivities({ client, store, now: Date.now }),
       ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },
     ...authentication.workerOptions(),

@@ -1,4 +1,4 @@
-import type { AttemptBudget } from '../../core/attempt-money'
+import type { AttemptBudget } from '../../core/budget'
 
 /** Money for so much time at the dearest price: a micro-dollar for each second. */
 export function paidFor(durationMs: number): AttemptBudget {

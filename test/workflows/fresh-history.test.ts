@@ -73,9 +73,8 @@ jest.mock('../../workflows/run-attempt', () => ({
   },
 }))
 jest.mock('../../workflows/next-order', () => ({
-  mustStop: () => false,
   nextOrder: async (run: JobRun) =>
-    run.stopRequests.present === null
+    run.drains.current === null
       ? { kind: 'order', order: { attempt: run.nextAttempt, offers: [], backend: 'here' } }
       : { kind: 'finish', state: 'cancelled', reason: 'cancelled', message: 'Cancelled.' },
 }))

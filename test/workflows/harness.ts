@@ -4,12 +4,13 @@ import { Worker } from '@temporalio/worker'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/plan/deciding'
 import { createPlanningActivities } from '../../activities/plan/planning'
-import { createStoppingActivities } from '../../activities/stopping'
+import { createDrainingActivities } from '../../activities/draining'
 import { createStoreActivities } from '../../activities/garbage/store'
 import { Treasury } from '../../activities/treasury'
 import { WaitingLine } from '../../activities/plan/waiting-line'
 import type { OwnerLookup } from '../../activities/garbage/garbage'
 import type { Backend } from '../../backends/backend'
+import type { OrchestratorActivities } from '../../core/activities'
 import type { JobSpec } from '../../core/job'
 import type { AttemptStatus, JobInput, JobResult, JobStatus } from '../../core/messages'
 import { microUsd } from '../../core/money'
@@ -68,6 +69,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   timing?: Partial<Timing>
   /** What may be spent in a month. */
   monthly?: MonthlyLimits
+  /** Decides whether a budget fits, instead of the product's policy. */
+  admitBudget?: OrchestratorActivities['admitBudget']
   /** Waiting jobs look when they are woken, and not again; no answer of a provider serves two looks. */
   looksOnce?: boolean
   /** Backends beside the scripted one that the deployment has and nobody serves. */
@@ -88,6 +91,7 @@ export interface Ground {
   timing: Timing
   /** What may be spent in a month. */
   monthly?: MonthlyLimits | undefined
+  admitBudget?: OrchestratorActivities['admitBudget'] | undefined
   /** Whose tasks the workers take; any task where it is missing. */
   deployment?: string
   looksOnce?: boolean | undefined
@@ -199,7 +203,7 @@ export class ControlPlane extends Workforce {
 
   private async makeOrchestrator(): Promise<Worker> {
     const { client, namespace } = this
-    const { store, backends, timing, monthly: limits } = this.ground
+    const { store, backends, timing, monthly: limits, admitBudget } = this.ground
     const owners = ownersThrough(client)
     const treasury = limits && new Treasury({ client, store, owners, limits })
     const now = Date.now
@@ -217,7 +221,8 @@ export class ControlPlane extends Workforce {
         }),
         ...createCopyingActivities({ store, now }),
         ...createDecidingActivities({ store, now, treasury }),
-        ...createStoppingActivities({ client }),
+        ...(admitBudget && { admitBudget }),
+        ...createDrainingActivities({ client, store, now }),
         ...createStoreActivities({ store, now, owners, treasury }),
       },
       ...this.authentication.workerOptions(this.ground.deployment),
@@ -263,6 +268,7 @@ export class Deployment extends ControlPlane {
       backends: [world.name, ...(wishes.unserved ?? [])],
       timing: { ...QUICK, ...wishes.timing },
       monthly: wishes.monthly,
+      admitBudget: wishes.admitBudget,
       looksOnce: wishes.looksOnce,
     })
   }

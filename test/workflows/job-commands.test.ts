@@ -1,6 +1,6 @@
 /** What a job can be told, by its handlers alone: what each changes, and what it refuses. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { PromiseInput } from '../../core/activities'
+import type { PromiseInput } from '../../core/treasury'
 import type { JobInput, ResolvedJob } from '../../core/messages'
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
@@ -91,16 +91,16 @@ describe('cancel', () => {
     cancel()
     await Promise.resolve()
     await Promise.resolve()
-    expect(run.stopRequests).toMatchObject({ present: 'cancelled', windowMs: drainMs })
+    expect(run.drains.current).toEqual({ reason: 'cancelled', windowMs: drainMs })
     expect(run.page.status).toMatchObject({ state: 'stopping', reason: 'cancelling' })
   })
 
   it('now gives it five seconds, and two where it was asked before', async () => {
     expect(await tell('cancelNow')).toEqual({ message: 'Cancelling; the workload has 5 s to save.' })
-    expect(run.stopRequests).toMatchObject({ present: 'cancelled', windowMs: 5_000 })
+    expect(run.drains.current).toEqual({ reason: 'cancelled', windowMs: 5_000 })
     expect(run.page.status).toMatchObject({ state: 'stopping', reason: 'cancelling' })
     expect(await tell('cancelNow')).toEqual({ message: 'Cancelling; the workload has 2 s to save.' })
-    expect(run.stopRequests.windowMs).toBe(2_000)
+    expect(run.drains.current).toEqual({ reason: 'cancelled', windowMs: 2_000 })
   })
 })
 
@@ -110,18 +110,23 @@ describe('a move', () => {
     expect(await tell('migrate', { to })).toEqual({
       message: 'Moving to scripted:spot; the workload saves first.',
     })
-    expect(run.stopRequests).toMatchObject({ present: 'migrated', windowMs: drainMs, target: to })
+    expect(run.drains).toMatchObject({ current: { reason: 'migrated', windowMs: drainMs }, target: to })
     expect(await tell('migrate', {})).toEqual({
       message: 'Moving to the best other place; the workload saves first.',
     })
   })
 
   it.each([
-    ['is being stopped', { present: 'cancelled' }, {}, /being stopped and cannot be moved/],
+    [
+      'is being stopped',
+      { current: { reason: 'cancelled', windowMs: 1 } },
+      {},
+      /being stopped and cannot be moved/,
+    ],
     ['waits', {}, { state: 'pending' }, /Nothing to move: the job is pending/],
     ['is over', {}, { state: 'succeeded' }, /The job is over \(succeeded\)/],
   ])('is refused while the job %s', async (_, requests, status, words) => {
-    Object.assign(run.stopRequests, requests)
+    Object.assign(run.drains, requests)
     Object.assign(run.page.status, status)
     await expect(tell('migrate', {})).rejects.toThrow(words)
   })
@@ -170,9 +175,9 @@ describe('an extension', () => {
   })
 
   it('is refused to a job that is being stopped, and not to one that only moves', async () => {
-    run.stopRequests.want('migrated', drainMs)
+    run.drains.add({ reason: 'migrated', windowMs: drainMs })
     await tell('extend', { deadlineAtMs })
-    run.stopRequests.want('cancelled', drainMs)
+    run.drains.add({ reason: 'cancelled', windowMs: drainMs })
     await expect(tell('extend', { deadlineAtMs })).rejects.toThrow(/being stopped; continue it as a new job/)
   })
 })
@@ -184,7 +189,9 @@ describe('an interruption', () => {
     listen(rehearsal)
     await expect(tell('interrupt', { attempt: 1, noticeMs: null })).rejects.toThrow(/is not running/)
     rehearsal.page.status.attempts = [{ number: 1, backend: 'here' } as never]
-    await expect(tell('interrupt', { attempt: 2, noticeMs: null })).rejects.toThrow(/Attempt 2 is not running/)
+    await expect(tell('interrupt', { attempt: 2, noticeMs: null })).rejects.toThrow(
+      /Attempt 2 is not running/,
+    )
     await expect(tell('interrupt', { attempt: 1, noticeMs: -1 })).rejects.toThrow(/whole milliseconds/)
     await expect(tell('interrupt', { attempt: 1, noticeMs: 1.5 })).rejects.toThrow(/whole milliseconds/)
     rehearsal.page.status.attempts[0]!.endedAtMs = NOW_MS

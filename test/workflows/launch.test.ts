@@ -2,9 +2,10 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { ActivityFailure, ApplicationFailure, RetryState, TimeoutFailure } from '@temporalio/common'
 import type { LaunchOutcome } from '../../core/activities'
 import type { MachineHandle } from '../../core/handle'
+import { budgetReserveMs } from '../../core/budget'
 import type { AttemptInput } from '../../core/messages'
 import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
-import { budgetReserveMs, DEFAULT_TIMING } from '../../core/timing'
+import { DEFAULT_TIMING } from '../../core/timing'
 import type * as Launch from '../../workflows/launch'
 
 const HANDLE = { id: 'm-1' } as MachineHandle

@@ -1,10 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import type { JobInput, JobStatus, ResolvedJob } from '../../core/messages'
 import { microUsd } from '../../core/money'
 import type { Order } from '../../core/plan'
 import { HOUR_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
-import type { JobRun } from '../../workflows/job-run'
-import { armDeadline, limitsNow } from '../../workflows/limits'
+import type * as Runs from '../../workflows/job-run'
+import { SPEC } from '../support/spec'
+
+jest.mock('@temporalio/workflow', () => {
+  const none = (): void => undefined
+  return {
+    ...{ defineSignal: none, defineQuery: none, setHandler: none },
+    ...{ setCurrentDetails: none, upsertSearchAttributes: none },
+    workflowInfo: () => ({ runId: 'run-1' }),
+  }
+})
+
+const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job-run')
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 /** What is kept free at the end of every limit. */
@@ -22,42 +34,44 @@ afterEach(() => {
   jest.useRealTimers()
 })
 
-function runOf(status: Partial<JobRun['page']['status']>): JobRun {
-  const stopRequests: Pick<JobRun['stopRequests'], 'arm'> = {
-    arm: ({ inMs }) => void armed.push(Date.now() + inMs),
-  }
-  const run = { page: { status: { spentMicroUsd: 0, ...status } }, resolved: { timing: DEFAULT_TIMING } }
-  return { ...run, stopRequests, orderAtMs: NOW_MS } as unknown as JobRun
+function runOf(status: Partial<JobStatus>): Runs.JobRun {
+  const run = new JobRun({
+    ...{ jobId: 'job-a', spec: SPEC, bundle: null, owner: 'ada', deployment: 'dep-1', submittedAtMs: NOW_MS },
+  } satisfies JobInput)
+  run.resolved = { timing: DEFAULT_TIMING } as ResolvedJob
+  Object.assign(run.page.status, status)
+  run.drains.armDeadline = ({ inMs }) => void armed.push(Date.now() + inMs)
+  return run
 }
 
 describe('the limits of a machine that runs', () => {
   it('are what the ended attempts have left of the budget, and the dearest price of its order', () => {
     const run = runOf({ budgetMicroUsd: microUsd(10), spentMicroUsd: microUsd(4), deadlineAtMs: NOW_MS })
     const budget = { microUsd: microUsd(6), priceMaxMicroUsdPerHour: microUsd(2) }
-    expect(limitsNow(run, ORDER, 3)).toEqual({
+    expect(run.limitsFor(ORDER, 3)).toEqual({
       ...{ seq: 3, deadlineAtMs: NOW_MS, budget },
     })
   })
 
   it('keep free what moving its data costs', () => {
     const run = runOf({ budgetMicroUsd: microUsd(10), spentMicroUsd: microUsd(4) })
-    const { budget } = limitsNow(run, { ...ORDER, transferMicroUsd: microUsd(1) }, 3)
+    const { budget } = run.limitsFor({ ...ORDER, transferMicroUsd: microUsd(1) }, 3)
     expect(budget).toMatchObject({ microUsd: microUsd(5) })
   })
 
-  it('are none without a wish, and no money where more is spent than there was', () => {
-    expect(limitsNow(runOf({}), ORDER, 1)).toEqual({
+  it('are none without a deadline or a budget, and no money where more is spent than there was', () => {
+    expect(runOf({}).limitsFor(ORDER, 1)).toEqual({
       ...{ seq: 1, deadlineAtMs: null, budget: null },
     })
     const spent = runOf({ budgetMicroUsd: microUsd(10), spentMicroUsd: microUsd(11) })
-    expect(limitsNow(spent, ORDER, 1).budget).toMatchObject({ microUsd: 0 })
+    expect(spent.limitsFor(ORDER, 1).budget).toMatchObject({ microUsd: 0 })
   })
 })
 
 describe('the timer of the deadline', () => {
   it('fires early enough to save, and to be off by then', () => {
-    armDeadline(runOf({ deadlineAtMs: NOW_MS + HOUR_MS }))
-    armDeadline(runOf({}))
+    runOf({ deadlineAtMs: NOW_MS + HOUR_MS }).armDeadline()
+    runOf({}).armDeadline()
     expect(armed).toEqual([NOW_MS + HOUR_MS - RESERVE_MS])
   })
 })

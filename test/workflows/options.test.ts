@@ -130,10 +130,10 @@ describe('waiting for a machine', () => {
   })
 })
 
-describe('plan, decide, and the word to an attempt that it is to stop', () => {
+describe('plan, decide, the signal to an attempt, and the decision on a budget', () => {
   it('are local: one marker each', () => {
     const { local } = activities
-    const names = ['plan', 'decide', 'stopAttempt'] as const
+    const names = ['plan', 'decide', 'stopAttempt', 'admitBudget'] as const
     expect(proxiedLocally).toEqual(names.map((name) => optionsOf(local, name)))
     expect(proxied).not.toContain(optionsOf(local, 'plan'))
   })

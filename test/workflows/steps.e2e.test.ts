@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { SettleInput } from '../../core/activities'
 import type { Drain, Limits } from '../../core/documents'
-import type { AttemptInput, DrainRequest } from '../../core/messages'
+import type { DrainRequest } from '../../core/drain'
+import type { AttemptInput } from '../../core/messages'
 import { unstamped } from '../../core/stamps'
 import { readRecords } from '../../storage/record'
 import { SCENARIOS } from '../replay/scenarios'
@@ -99,7 +100,7 @@ describe('a job that is extended and told to move in one task', () => {
     const drains = attempt.inputsOf<{ drain: Drain }>('drain').map(({ drain }) => drain)
     expect(drains).toEqual([{ reason: 'migrated', windowMs: drainMs }])
     expect(attempt.timersMs).toEqual([ALLOWANCE_MS])
-    expect(attempt.inputsOf<SettleInput>('settle')).toMatchObject([{ wish: 'migrated', windowMs: 0 }])
+    expect(attempt.inputsOf<SettleInput>('settle')).toMatchObject([{ drainReason: 'migrated', windowMs: 0 }])
     // The new deadline is in ten minutes; its timer leaves time to save and power off.
     const [timerMs, ...others2] = job.timersMs
     expect(others2).toEqual([])
@@ -137,7 +138,7 @@ describe('the window of a settlement', () => {
     const settled = await played('job.attempt-terminated-by-hand', async (d) =>
       (await stepsOf(d, JOB)).inputsOf<SettleInput>('settle'),
     )
-    expect(settled).toMatchObject([{ wish: null, windowMs: drainMs, handle: null }])
+    expect(settled).toMatchObject([{ drainReason: null, windowMs: drainMs, handle: null }])
   })
 
   it('is that of its owner for one whose attempt was terminated while it was cancelled in a hurry', async () => {
@@ -156,7 +157,7 @@ describe('the window of a settlement', () => {
       await stopped
       expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
       const settled = (await stepsOf(deployment, JOB)).inputsOf<SettleInput>('settle')
-      expect(settled).toMatchObject([{ wish: 'cancelled', windowMs: 5_000, handle: null }])
+      expect(settled).toMatchObject([{ drainReason: 'cancelled', windowMs: 5_000, handle: null }])
     } finally {
       await deployment.close()
     }
@@ -171,7 +172,7 @@ describe('the window of a settlement', () => {
         settled: inputsOf<SettleInput>('settle'),
       }
     })
-    expect(settled).toMatchObject([{ wish: null, windowMs: 60_000, end: { kind: 'failed' } }])
+    expect(settled).toMatchObject([{ drainReason: null, windowMs: 60_000, end: { kind: 'failed' } }])
     expect(signals.map(({ reason, windowMs }) => ({ reason, windowMs }))).toEqual([
       { reason: 'cancelled', windowMs: 60_000 },
       { reason: 'cancelled', windowMs: 2_000 },

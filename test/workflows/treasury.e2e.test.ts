@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import type { TreasuryState } from '../../core/treasury'
+import type { PromiseAnswer, PromiseQuestion, TreasuryState } from '../../core/treasury'
 import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { eventually, TEST_LIMIT_MS } from './looks'
+import { admit } from '../../planner/monthly-budget'
 import { ensureDeployment } from '../../storage/deployment'
 import { sweep } from '../clouds/cloud'
 import { DEPLOYMENT_ID, LONG, SPOT, statusOf, worldsOn, type Deployment, type JobHandle } from './harness'
@@ -29,6 +30,20 @@ async function failureOf(job: JobHandle): Promise<string> {
     (error: { cause?: Error }) => error.cause?.message ?? '',
   )
 }
+
+/** A policy that fails for one job as long as it is told to, and is the product's own for the others. */
+class FailingPolicy {
+  failures = 0
+  isFailing = true
+
+  readonly admitBudget = async (question: PromiseQuestion): Promise<PromiseAnswer> => {
+    if (!this.isFailing || question.jobId !== 'job-a') return admit(question)
+    this.failures += 1
+    throw new Error('the policy is broken')
+  }
+}
+
+const failing = new FailingPolicy()
 
 describe('a deployment with budgets for months and owners', () => {
   it.concurrent(
@@ -59,6 +74,47 @@ describe('a deployment with budgets for months and owners', () => {
         const { spentMicroUsd } = await statusOf(first)
         expect(spentMicroUsd).toBeGreaterThan(0)
         expect(await stateOf(deployment)).toMatchObject({ promised: {}, spent: { ada: spentMicroUsd } })
+      },
+    ),
+  )
+
+  it.concurrent(
+    'keeps a job waiting whose budget cannot be checked, and serves the others meanwhile',
+    inWorld(
+      { monthly: MONTHLY, admitBudget: failing.admitBudget, wares: [{ ...SPOT, stock: 0 }] },
+      async (deployment) => {
+        const first = await deployment.submit({ budgetMicroUsd: microUsd(300) }, { jobId: 'job-a' })
+        // Each update is tried once: the job has asked again.
+        await eventually(async () => failing.failures > 1)
+        const second = await deployment.submit({ budgetMicroUsd: microUsd(300) }, { jobId: 'job-b' })
+        await eventually(async () => (await statusOf(second)).reason === 'waiting-for-capacity')
+        expect(Object.keys((await stateOf(deployment)).promised)).toEqual(['job-b'])
+        failing.isFailing = false
+        await eventually(async () => (await statusOf(first)).reason === 'waiting-for-capacity')
+        expect(Object.keys((await stateOf(deployment)).promised).sort()).toEqual(['job-a', 'job-b'])
+      },
+    ),
+  )
+
+  it.concurrent(
+    'promises to one job what does not suffice for two, however long each decision takes',
+    inWorld(
+      {
+        monthly: MONTHLY,
+        admitBudget: (question) => new Promise((resolve) => setTimeout(() => resolve(admit(question)), 300)),
+        wares: [{ ...SPOT, stock: 0 }],
+      },
+      async (deployment) => {
+        const jobs = await Promise.all(
+          ['job-a', 'job-b', 'job-c'].map((jobId) =>
+            deployment.submit({ budgetMicroUsd: microUsd(600) }, { jobId, owner: jobId }),
+          ),
+        )
+        await eventually(async () => {
+          const states = await Promise.all(jobs.map(async (job) => (await statusOf(job)).reason))
+          return states.filter((reason) => reason === 'quota').length === 2
+        })
+        expect(Object.keys((await stateOf(deployment)).promised)).toHaveLength(1)
       },
     ),
   )

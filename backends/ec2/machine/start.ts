@@ -1,4 +1,5 @@
 import { HOUR_MS, SECOND_MS } from '../../../core/time'
+import { stoppingMs } from '../../../core/timing'
 import type { FailureClass } from '../../../core/failure'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/plan'
@@ -69,7 +70,7 @@ export async function start(
 
 function specOf({ config }: Host, order: Order): Record<string, unknown> {
   const { attemptId, jobId, attempt, storeUrl, runnerSha256, runner } = order
-  const stopSeconds = Math.ceil((runner.drainMs + runner.powerOffMs) / SECOND_MS)
+  const stopSeconds = Math.ceil(stoppingMs(runner) / SECOND_MS)
   return {
     ...{ attemptId, jobId, attempt, storeUrl, runnerSha256 },
     environment: { AWS_REGION: config.region },

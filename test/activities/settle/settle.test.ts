@@ -38,7 +38,7 @@ const inputOf = (launched = place.launched()): SettleInput => ({
   timing: { ...QUICK, powerOffMs: 0 },
   windowMs: 0,
   end: null,
-  wish: null,
+  drainReason: null,
   recordSeq: 4,
 })
 const settle = (input: SettleInput): Promise<Settlement> => perform(place.verbs(), 'settle', input)
@@ -120,7 +120,7 @@ describe('a machine whose runner left no result', () => {
   })
 
   it('is not asked when its owner ended it, or when there is a result', async () => {
-    const cancelled = { ...inputOf(), wish: 'cancelled' } as const
+    const cancelled = { ...inputOf(), drainReason: 'cancelled' } as const
     expect((await settled(cancelled, async () => page)).alive).toEqual([])
     const done = inputOf(place.launched(place.order({ jobId: 'job-b' })))
     await place.result(done.order)
@@ -170,10 +170,11 @@ describe('how an attempt ended', () => {
 
   it.each([
     ['superseded', null],
+    ['superseded', 'superseded'],
     ['cancelled', 'cancelled'],
     ['budget', 'budget'],
-  ] as const)('is that it was stopped when we ended its machine: %s', async (by, wish) => {
-    expect((await settle({ ...inputOf(), wish })).end).toEqual({ kind: 'stopped', by })
+  ] as const)('is that it was stopped when we ended its machine: %s', async (by, drainReason) => {
+    expect((await settle({ ...inputOf(), drainReason })).end).toEqual({ kind: 'stopped', by })
   })
 
   it('is a failure to be looked at when nobody can read the result: the machine ends all the same', async () => {

@@ -9,7 +9,7 @@ import { createCopyingActivities } from '../../../activities/copying'
 import { createDecidingActivities } from '../../../activities/plan/deciding'
 import { failureInterceptor } from '../../../activities/failures'
 import { createPlanningActivities } from '../../../activities/plan/planning'
-import { createStoppingActivities } from '../../../activities/stopping'
+import { createDrainingActivities } from '../../../activities/draining'
 import { createStoreActivities } from '../../../activities/garbage/store'
 import { createEc2Backend } from '../../../backends/ec2'
 import { IMAGE_DEFAULT } from '../../../backends/ec2/config'
@@ -112,7 +112,7 @@ async function deployInto(world: WorldText): Promise<void> {
       }),
       ...createCopyingActivities({ store, now: Date.now }),
       ...createDecidingActivities({ store, now: Date.now }),
-      ...createStoppingActivities({ client }),
+      ...createDrainingActivities({ client, store, now: Date.now }),
       ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },
     interceptors: { activity: [() => ({ inbound: failureInterceptor })] },

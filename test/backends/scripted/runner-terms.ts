@@ -1,5 +1,5 @@
 import type { Drain, IssuedRunnerOrder, Lease, Limits, ResultReason } from '../../../core/documents'
-import { affordableMs } from '../../../core/meter'
+import { paidForMs } from '../../../core/budget'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time'
 import type { Behaviour } from './behaviour'
 
@@ -110,8 +110,7 @@ export class RunnerTerms {
     const { deadlineAtMs, budget } = this.limits
     const deadlineMs = deadlineAtMs ?? Infinity
     const { atMs, microUsd } = this.#spent
-    const left = budget && affordableMs(budget.microUsd - microUsd, budget.priceMaxMicroUsdPerHour)
-    const budgetMs = atMs + (left ?? Infinity)
+    const budgetMs = atMs + paidForMs(budget, microUsd)
     const reason = deadlineMs <= budgetMs ? 'deadline' : 'budget'
     return { reason, untilMs: Math.min(deadlineMs, budgetMs) - this.order.powerOffMs }
   }

@@ -1,0 +1,19 @@
+import {
+  applyAnswer,
+  isGranted,
+  questionOf,
+  type PromiseAnswer,
+  type PromiseRequest,
+  type TreasuryState,
+} from '../../core/treasury'
+import { admit } from '../../planner/monthly-budget'
+
+/** A request with the policy's answer applied, as the workflow does it. */
+export function promise(
+  state: TreasuryState,
+  request: PromiseRequest,
+): { state: TreasuryState; answer: PromiseAnswer } {
+  if (isGranted(state, request)) return { state, answer: { kind: 'promised' } }
+  const answer = admit(questionOf(state, request))
+  return { state: applyAnswer(state, request, answer), answer }
+}
