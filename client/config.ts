@@ -21,7 +21,7 @@ export {
 } from '../storage/home'
 import { CrucibleError, messageOf } from './errors'
 
-/** The settings of a client. */
+/** The settings of a client. @experimental */
 export interface ClientConfig {
   home: Home
   temporal: { connection: ClientConnectConfig['connectionOptions']; namespace: string }
@@ -36,6 +36,8 @@ export interface ClientConfig {
 /**
  * Reads the configuration from an environment. The Temporal server is the one that `TEMPORAL_ADDRESS` or `temporal.toml` names,
  * otherwise that of a running `crucible dev`, otherwise Temporal's default. Throws a `CrucibleError` of kind `usage`.
+ *
+ * @public
  */
 export function readClientConfig(own: Environment = process.env): ClientConfig {
   const env = withDevEnvironment(own)

@@ -24,7 +24,7 @@ import { warningsFor } from './saved'
 import { detailsOf, summaryInMarkdown, summaryOf } from './submit-words'
 import { isQueueServed } from './workers'
 
-/** What to submit. `intake` makes a spec from a job file or from flags. */
+/** What to submit. `intake` makes a spec from a job file or from flags. @public */
 export interface Submission {
   spec: JobSpec
   /** Absolute path of the folder to send along; null for none. Missing: the code of the job named by `from`. */
@@ -39,6 +39,7 @@ export interface Submission {
   isRehearsal?: boolean
 }
 
+/** @public */
 export interface Submitted {
   id: string
   workflowId: string

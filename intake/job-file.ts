@@ -10,7 +10,7 @@ import { formatPath, type Fault, type Path, type Problem } from './problem'
 import { exampleAt } from './schema-walk'
 import { readYaml } from './yaml-text'
 
-/** A job as written in its file. */
+/** A job as written in its file. @public */
 export interface Job {
   spec: JobSpec
   /** The folder to pack, relative to the job file; null to send nothing along. */
@@ -20,6 +20,7 @@ export interface Job {
 /** People fix a few things at a time; more problems would hide the first. */
 const PROBLEMS_MAX = 20
 
+/** @public */
 export type JobOrProblems = { job: Job } | { problems: Problem[] }
 
 /**
@@ -27,6 +28,7 @@ export type JobOrProblems = { job: Job } | { problems: Problem[] }
  *
  * @param options.fileName as the user named it, for problems and for the job's name
  * @param options.nowMs start of a deadline given as a duration
+ * @public
  */
 export function parseJobFile(text: string, options: { fileName: string; nowMs: number }): JobOrProblems {
   const { fileName: file, nowMs } = options
@@ -44,17 +46,22 @@ export function parseJobFile(text: string, options: { fileName: string; nowMs: n
 }
 
 /**
- * Reads a job from an object with the fields of a job file, made of command-line flags.
+ * Reads a job from an object with the fields of a job file, such as one made of command-line flags.
  *
- * @param options.flagOf the flag that gave the value at a path, or `undefined` if it came from no flag
+ * @param options.flagOf the flag that gave the value at a path, or `undefined` if it came from no flag; missing without flags
  * @param options.defaultName the job's name when the object has none
  * @param options.nowMs from which a deadline given as a duration counts
+ * @public
  */
 export function parseJobObject(
   value: Readonly<Record<string, unknown>>,
-  options: { flagOf: (path: Path) => string | undefined; defaultName: string; nowMs: number },
+  options: {
+    flagOf?: (path: readonly PropertyKey[]) => string | undefined
+    defaultName: string
+    nowMs: number
+  },
 ): JobOrProblems {
-  const { flagOf, defaultName, nowMs } = options
+  const { flagOf = () => undefined, defaultName, nowMs } = options
   const read = readJob(value, { nowMs, defaultName: nameFrom(defaultName) })
   if ('job' in read) return read
   return {
