@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os'
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
+import { defined } from '../core/defined'
 import {
   homeOf,
   readDevNote,
@@ -51,19 +52,19 @@ export function readClientConfig(own: Environment = process.env): ClientConfig {
     temporal,
     owner: env.CRUCIBLE_OWNER?.trim() || env.USER?.trim() || userName(),
     environment: env,
-    ...(temporalUiUrl === undefined ? {} : { temporalUiUrl }),
+    ...defined({ temporalUiUrl }),
   }
 }
 
 function readTemporal(env: Environment, home: Home): ClientConfig['temporal'] & { note?: DevNote } {
   try {
-    const defined = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined)
-    const profile = loadClientConfigProfile({ overrideEnvVars: Object.fromEntries(defined) })
+    const set = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined)
+    const profile = loadClientConfigProfile({ overrideEnvVars: Object.fromEntries(set) })
     const dev = readDevNote(home)
     profile.address ??= dev?.address ?? 'localhost:7233'
     const { connectionOptions, namespace = 'default' } = toClientOptions(profile)
     const note = dev?.address === profile.address ? dev : undefined
-    return { connection: connectionOptions, namespace, ...(note === undefined ? {} : { note }) }
+    return { connection: connectionOptions, namespace, ...defined({ note }) }
   } catch (error) {
     throw new CrucibleError('usage', `The Temporal configuration cannot be read: ${messageOf(error)}.`, {
       hint: 'Correct the TEMPORAL_* variables or temporal.toml.',

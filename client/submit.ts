@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { TypedSearchAttributes } from '@temporalio/common'
+import { defined } from '../core/defined'
 import { makeDeploymentId, makeJobId } from '../core/ids'
 import { secretsNeeded, type JobSpec } from '../core/job'
 import type { JobInput, JobSource } from '../core/messages'
@@ -77,8 +78,7 @@ export async function submit(context: Context, submission: Submission): Promise<
       owner: config.owner,
       deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
       submittedAtMs: context.now(),
-      ...(from === undefined ? {} : { from }),
-      ...(source === undefined ? {} : { source }),
+      ...defined({ from, source }),
       ...(submission.isRehearsal === true ? { isRehearsal: true } : {}),
     }
     const standing = await enter(context, input)

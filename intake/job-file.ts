@@ -1,5 +1,6 @@
 import { stringify } from 'yaml'
 import type { z } from 'zod'
+import { defined } from '../core/defined'
 import type { ImageLogin } from '../core/documents'
 import type { JobSpec } from '../core/job'
 import { faultsOf } from './faults'
@@ -71,7 +72,7 @@ export function parseJobObject(
         flag !== undefined && typeof example === 'string'
           ? `${flag} ${quoted(example)}`
           : writeField(path, example)
-      return { ...(flag === undefined ? {} : { flag }), ...wordsOf(fault, write) }
+      return { ...defined({ flag }), ...wordsOf(fault, write) }
     }),
   }
 }
@@ -186,13 +187,6 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
 
 function loginOf({ username, password }: { username: string; password: string }): ImageLogin {
   return { username, secret: password }
-}
-
-/** The fields that have a value. */
-function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }
 }
 
 /** A fault in words; without a remedy, an example serves as one. */

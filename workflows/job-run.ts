@@ -1,3 +1,4 @@
+import { defined } from '../core/defined'
 import type { Avoidance, Decision, Ledger } from '../core/ledger'
 import { EMPTY_LEDGER } from '../core/ledger'
 import type { JobCarry, JobInput, Pause, ResolvedJob } from '../core/messages'
@@ -95,8 +96,7 @@ export class JobRun {
       status: this.page.status,
       ledger: this.ledger,
       avoid: this.avoid(),
-      ...(pins === undefined ? {} : { pins }),
-      ...(pause === undefined ? {} : { pause }),
+      ...defined({ pins, pause }),
       recordSeq: this.recordSeq,
     }
   }

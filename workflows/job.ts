@@ -9,6 +9,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { DecideInput, Settlement } from '../core/activities'
+import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import type { JobInput, JobResult } from '../core/messages'
@@ -150,7 +151,7 @@ async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promis
         recordSeq: run.nextSeq(),
         status: run.page.settledStatus,
         artifacts: settlement?.artifacts ?? [],
-        ...(settlement?.progress === undefined ? {} : { progress: settlement.progress }),
+        ...defined({ progress: settlement?.progress }),
         ...(run.isResolved && run.resolved.month !== undefined ? { month: run.resolved.month } : {}),
         ...checkpointsKept(run),
       }),

@@ -8,6 +8,7 @@ import {
   type ChildWorkflowHandle,
 } from '@temporalio/workflow'
 import type { Settlement } from '../core/activities'
+import { defined } from '../core/defined'
 import type { DrainReason } from '../core/documents'
 import { failureFrom } from '../core/failure'
 import type { AttemptEnd } from '../core/ledger'
@@ -45,7 +46,7 @@ export async function runAttempt(run: JobRun, placed: Placed): Promise<Settlemen
   const input: AttemptInput = {
     order,
     timing: run.resolved.timing,
-    ...(pause === undefined ? {} : { pause }),
+    ...defined({ pause }),
     launchSeq: run.nextSeq(),
     settleSeq: run.nextSeq(),
   }

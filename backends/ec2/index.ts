@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined'
 import type { Backend } from '../backend'
 import type { Ec2Api } from './sdk/api'
 import { verb } from './calls'
@@ -26,8 +27,7 @@ export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promis
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
   const { createSdkApi } = require('./sdk/index') as typeof Sdk
   const { endpoint } = config
-  const apiOf = (region: string): Ec2Api =>
-    createSdkApi({ region, ...(endpoint === undefined ? {} : { endpoint }) })
+  const apiOf = (region: string): Ec2Api => createSdkApi({ region, ...defined({ endpoint }) })
   return createBackendAcross(apiOf, config, deps)
 }
 
