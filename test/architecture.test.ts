@@ -203,6 +203,28 @@ describe('the import law', () => {
   })
 })
 
+describe('ARCHITECTURE.md leads to', () => {
+  const ROWS = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8').split('\n')
+
+  it.each([
+    ['when a lease is renewed', 'activities/watch/machine.ts', /renewLease|putLease/],
+    ['how cancel, migrate and a deadline reach the machine', 'workflows/job-commands.ts', /cancel/],
+    ['what a log may grow to', 'runner/crucible_runner/logs/book.py', /^WAITING_BYTES_MAX/m],
+    ['how many checkpoints are kept', 'core/checkpoint.ts', /^export const CHECKPOINTS_KEPT = /m],
+    ['where the spot notice is polled', 'runner/crucible_runner/control/watch.py', /^_NOTICE_LOOK_SECONDS/m],
+    ['when the answer to a launch is lost', 'workflows/launch.ts', /unconfirmed/],
+    ['why another was not chosen', 'planner/filter.ts', /Why an offer cannot run the job/],
+    ['how a budget stops it', 'activities/watch/budget.ts', /when it must stop/],
+    ['where secrets are decrypted', 'workers/secrets.ts', /openSecrets/],
+    ['what makes `list` fast', 'client/store-reads.ts', /slow or down/],
+  ])('%s: %s', (question, file, answer) => {
+    const row = ROWS.filter((line) => line.startsWith('| ') && line.split('|')[1]!.includes(question))
+    expect(row).toHaveLength(1)
+    expect(row[0]).toContain(`\`${file}\``)
+    expect(readFileSync(join(ROOT, file), 'utf8')).toMatch(answer)
+  })
+})
+
 describe('the import law of the runner', () => {
   const ROOT_OF_RUNNER = join(ROOT, 'runner', 'crucible_runner')
   const { base, wings } = RUNNER_LAW

@@ -19,8 +19,6 @@ import { start } from './machine/start'
 import { createStoreRegion } from './store-region'
 import { endMachine, terminate } from './machine/terminate'
 
-/** A spot machine is told two minutes before it is taken ("Spot Instance interruption notices", EC2 user guide). */
-
 /** Machines of EC2, on demand, spot, and in what is reserved, in the Regions of one account. */
 export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
   // Only now: who does not use EC2 does not wait for its SDK.
