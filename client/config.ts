@@ -40,7 +40,9 @@ export interface ClientConfig {
  *
  * @public
  */
-export function readClientConfig(own: Environment = process.env): ClientConfig {
+export function readClientConfig(
+  own: Readonly<Record<string, string | undefined>> = process.env,
+): ClientConfig {
   const env = withDevEnvironment(own)
   // The store's SDK reads these variables itself.
   if (env !== own) replaceAws(env, process.env)

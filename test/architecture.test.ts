@@ -160,7 +160,8 @@ describe('the import law', () => {
     const cellOf = (room: string): string =>
       `${LAW[room]!.rooms.join(', ') || 'nothing'}${room === 'cli' ? dev : ''}`
     const sharing = Object.entries(TEST_LAW.parts).map(
-      ([part, others]) => `; of tests, \`${part}/\` ${others.join(', ') || 'nothing else'}`,
+      ([part, others]) =>
+        `; \`${part}/\` ${others.length > 0 ? `of the tests ${others.join(', ')}` : 'none'}`,
     )
     expect(shown).toEqual([
       ...FOLDERS.map((room) => [room, cellOf(room)]),
