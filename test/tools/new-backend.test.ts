@@ -134,11 +134,7 @@ describe('npm run new-backend', () => {
       expect(everything()).toEqual(before)
       rmSync(join(copy, 'backends/lambda'), { recursive: true })
       expect(await newBackend('lambda')).toEqual({ code: 2, output: expect.stringContaining('exists') })
-      for (const path of [
-        'test/backends/lambda',
-        'test/backends/lambda.contract.test.ts',
-        PAGE,
-      ])
+      for (const path of ['test/backends/lambda', 'test/backends/lambda.contract.test.ts', PAGE])
         rmSync(join(copy, path), { recursive: true })
       for (const path of ['backends/registry.ts', 'docs/order.json', 'docs/reference/configuration.md'])
         cpSync(join(ROOT, path), join(copy, path))
@@ -207,6 +203,7 @@ describe('npm run new-backend', () => {
         const results = testResults.flatMap(({ assertionResults }) => assertionResults)
         // What a backend may leave out is not there to be tested.
         const optional = [
+          'is there exactly where the runner starts after the launch, and repeating it is harmless',
           'can be read to their end',
           'takes a machine back at once',
           'takes a machine back when its notice has run out',
