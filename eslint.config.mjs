@@ -3,14 +3,19 @@ import eslint from '@eslint/js'
 import tseslint from 'typescript-eslint'
 import { keptPromises } from './tools/kept-promises.js'
 
-const { rooms: ROOMS } = JSON.parse(readFileSync(new URL('tools/import-law.json', import.meta.url), 'utf8'))
+const {
+  rooms: ROOMS,
+  parts: PARTS,
+  test: TESTS,
+} = JSON.parse(readFileSync(new URL('tools/import-law.json', import.meta.url), 'utf8'))
 
-/** What each folder may import: its own files, those of other rooms, and packages. `test/architecture.test.ts` checks the same law at run time. */
+/** What each folder may import: its own files, those of other rooms, and packages. `test/architecture.test.ts` checks the rest of the law. */
 const LAW = Object.fromEntries(
   Object.entries(ROOMS).map(([room, { rooms, packages }]) => [room, { folders: [...rooms, room], packages }]),
 )
 // The small cloud is for `crucible dev` and the demo; nothing else of the product may need it.
-LAW['cli/dev'] = { ...LAW.cli, packages: [...LAW.cli.packages, '#small-cloud'] }
+const alias = (room) => room.replace(/^packages\//, '#')
+LAW['cli/dev'] = { ...LAW.cli, packages: [...LAW.cli.packages, ...PARTS['cli/dev'].alsoRooms.map(alias)] }
 
 const SIBLINGS = '\\./'
 
@@ -25,6 +30,24 @@ const PACKAGE_LAW = {
           {
             regex: `^(?:#|(?:\\.\\./)+(?:${Object.keys(LAW).join('|')})(?:/|$))`,
             message: 'A package imports nothing of the product (ARCHITECTURE.md).',
+          },
+        ],
+      },
+    ],
+  },
+}
+
+/** Tests may import every room, but no tools; `test/architecture.test.ts` has more about the folders that they share. */
+const TEST_LAW = {
+  files: ['test/**/*.ts'],
+  rules: {
+    '@typescript-eslint/no-restricted-imports': [
+      'error',
+      {
+        patterns: [
+          {
+            regex: `^(?:\\.\\./)+(?:${TESTS.never.join('|')})(?:/|$)`,
+            message: 'Tests run tools as processes (ARCHITECTURE.md).',
           },
         ],
       },
@@ -84,6 +107,7 @@ export default tseslint.config(
   },
   ...Object.entries(LAW).map(([folder, rule]) => law(folder, rule)),
   PACKAGE_LAW,
+  TEST_LAW,
   {
     files: ['workflows/**/*.ts'],
     plugins: { crucible: { rules: { 'kept-promises': keptPromises } } },

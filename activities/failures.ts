@@ -1,5 +1,6 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity'
 import { failureOf } from '../backends/errors'
+import { defined } from '../core/defined'
 import { CODES } from '../core/errors'
 import { carrying, type Failure, type FailureClass } from '../core/failure'
 import { PERSISTENT_ACTIVITIES } from '../core/persistent-activities'
@@ -50,6 +51,6 @@ function classify(error: unknown): Failure {
   return {
     class: error.code === CODES.noPutIfAbsent ? 'invalid' : 'transient',
     message: error.message,
-    ...(error.code === undefined ? {} : { code: error.code }),
+    ...defined({ code: error.code }),
   }
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path'
+import { defined } from '../core/defined'
 import { CrucibleError } from '../client/errors'
 import { findJob, submissionWithId } from '../client/find-job'
 import {
@@ -47,9 +48,7 @@ export async function readJob(cli: Cli, given: JobArguments): Promise<Submission
   const directory = flags.workdir === undefined ? base.directory : folderOf(flags.workdir)
   return {
     spec,
-    ...(directory === undefined ? {} : { directory }),
-    ...(flags.id === undefined ? {} : { id: flags.id }),
-    ...(from === undefined ? {} : { from }),
+    ...defined({ directory, id: flags.id, from }),
     ...(flags.fresh === true ? { isFresh: true } : {}),
   }
 }

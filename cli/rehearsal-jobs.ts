@@ -8,6 +8,7 @@ import { submit, type Submission } from '../client/submit'
 import { cancel, interruptRehearsal } from '../client/updates'
 import { isAttemptOver } from '../client/view'
 import { watchJob } from '../client/watch'
+import { defined } from '../core/defined'
 import { makeJobId } from '../core/ids'
 import { isFinal, type JobSpec } from '../core/job'
 import type { BackendChoice } from '../core/offer'
@@ -67,7 +68,7 @@ export class RehearsalJobsHost implements Host {
     const { directory } = submission
     const { isServed } = await submit(this.context, {
       ...{ spec, id, isRehearsal: true },
-      ...(directory === undefined ? {} : { directory }),
+      ...defined({ directory }),
     })
     if (!isServed)
       throw new CrucibleError('unavailable', 'No worker is running for this deployment.', {

@@ -12,7 +12,7 @@ import { CrucibleError, toCrucibleError } from './errors'
 import { submissionOf } from './history'
 import { noSuchJob } from './look'
 
-/** An artifact of a job. */
+/** An artifact of a job. @public */
 export interface ArtifactView {
   /** Relative to the job's artifacts. */
   path: string
@@ -82,6 +82,7 @@ function keyOf(attempt: number, path: string): string {
   return `${attempt}/${path}`
 }
 
+/** @public */
 export interface DownloadOptions {
   /** Only the artifacts of this attempt. */
   attempt?: number

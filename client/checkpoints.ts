@@ -11,7 +11,7 @@ import { CrucibleError } from './errors'
 import { submissionWithId } from './find-job'
 import { noSuchJob } from './look'
 
-/** A checkpoint; manifest data is null if the manifest is unreadable. */
+/** A checkpoint; manifest data is null if the manifest is unreadable. @public */
 export interface CheckpointView extends Checkpoint {
   isStepKnown: boolean
   state: CheckpointState | null
@@ -26,7 +26,7 @@ export interface CheckpointView extends Checkpoint {
   createdAtMs: number | null
 }
 
-/** The result of comparing a checkpoint with its manifest. */
+/** The result of comparing a checkpoint with its manifest. @public */
 export interface CheckpointVerdict extends Checkpoint {
   isGood: boolean
   badFiles: BadFile[]

@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os'
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
+import { defined } from '../core/defined'
 import {
   homeOf,
   readDevNote,
@@ -21,7 +22,7 @@ export {
 } from '../storage/home'
 import { CrucibleError, messageOf } from './errors'
 
-/** The settings of a client. */
+/** The settings of a client. @experimental */
 export interface ClientConfig {
   home: Home
   temporal: { connection: ClientConnectConfig['connectionOptions']; namespace: string }
@@ -36,8 +37,12 @@ export interface ClientConfig {
 /**
  * Reads the configuration from an environment. The Temporal server is the one that `TEMPORAL_ADDRESS` or `temporal.toml` names,
  * otherwise that of a running `crucible dev`, otherwise Temporal's default. Throws a `CrucibleError` of kind `usage`.
+ *
+ * @public
  */
-export function readClientConfig(own: Environment = process.env): ClientConfig {
+export function readClientConfig(
+  own: Readonly<Record<string, string | undefined>> = process.env,
+): ClientConfig {
   const env = withDevEnvironment(own)
   // The store's SDK reads these variables itself.
   if (env !== own) replaceAws(env, process.env)
@@ -49,19 +54,19 @@ export function readClientConfig(own: Environment = process.env): ClientConfig {
     temporal,
     owner: env.CRUCIBLE_OWNER?.trim() || env.USER?.trim() || userName(),
     environment: env,
-    ...(temporalUiUrl === undefined ? {} : { temporalUiUrl }),
+    ...defined({ temporalUiUrl }),
   }
 }
 
 function readTemporal(env: Environment, home: Home): ClientConfig['temporal'] & { note?: DevNote } {
   try {
-    const defined = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined)
-    const profile = loadClientConfigProfile({ overrideEnvVars: Object.fromEntries(defined) })
+    const set = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined)
+    const profile = loadClientConfigProfile({ overrideEnvVars: Object.fromEntries(set) })
     const dev = readDevNote(home)
     profile.address ??= dev?.address ?? 'localhost:7233'
     const { connectionOptions, namespace = 'default' } = toClientOptions(profile)
     const note = dev?.address === profile.address ? dev : undefined
-    return { connection: connectionOptions, namespace, ...(note === undefined ? {} : { note }) }
+    return { connection: connectionOptions, namespace, ...defined({ note }) }
   } catch (error) {
     throw new CrucibleError('usage', `The Temporal configuration cannot be read: ${messageOf(error)}.`, {
       hint: 'Correct the TEMPORAL_* variables or temporal.toml.',

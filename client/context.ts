@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import type * as temporal from '@temporalio/client'
+import { defined } from '../core/defined'
 import { stampingInterceptors } from '../core/stamping'
 import { formatDuration } from '../core/time'
 import { openStore } from '../storage/open-store'
@@ -93,9 +94,7 @@ export class Context {
         const connection = await Connection.connect({
           address,
           connectTimeout,
-          ...(tls === undefined ? {} : { tls }),
-          ...(apiKey === undefined ? {} : { apiKey }),
-          ...(metadata === undefined ? {} : { metadata }),
+          ...defined({ tls, apiKey, metadata }),
         })
         return new Client({
           connection,

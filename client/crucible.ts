@@ -34,6 +34,8 @@ import { watchJob, type WatchOptions } from './watch'
 /**
  * Jobs from TypeScript. One instance has one connection to the Temporal server, made at first use; `close` ends it. Every method
  * throws a `CrucibleError`. Jobs are identified by their ids; `find` gets one from a name or a prefix of an id.
+ *
+ * @public
  */
 export class Crucible {
   readonly #context: Context
@@ -47,7 +49,7 @@ export class Crucible {
     return ours(() => submit(this.#context, submission))
   }
 
-  /** Ranks the places where a job could run now, with reasons for those excluded. Starts nothing. */
+  /** Ranks the places where a job could run now, with reasons for those excluded. Starts nothing. @experimental */
   plan(spec: JobSpec): Promise<Plan> {
     return ours(async () => planThroughWorkers(this.#context, spec, await savedBefore(this.#context, spec)))
   }
@@ -117,27 +119,27 @@ export class Crucible {
     return ours(() => downloadCheckpoint(this.#context, jobId, download))
   }
 
-  /** The events of a job in order of time. */
+  /** The events of a job in order of time. @experimental */
   events(jobId: string): Promise<JobEvent[]> {
     return ours(() => eventsOf(this.#context, jobId))
   }
 
-  /** A job's record: the submission, and every decision with its inputs. */
+  /** A job's record: the submission, and every decision with its inputs. @experimental */
   records(jobId: string): Promise<RecordEntry[]> {
     return ours(() => recordOf(this.#context, jobId))
   }
 
-  /** The result of the schedule's last garbage collection. */
+  /** The result of the schedule's last garbage collection. @experimental */
   lastGarbageCollection(): Promise<LastCollection | undefined> {
     return ours(() => lastCollection(this.#context))
   }
 
-  /** Budget and spending of a month (`2026-11`, in UTC). */
+  /** Budget and spending of a month (`2026-11`, in UTC). @experimental */
   budget(month: string): Promise<TreasuryView> {
     return ours(() => budgetOf(this.#context, month))
   }
 
-  /** Starts garbage collection now. */
+  /** Starts garbage collection now. @experimental */
   collectGarbage(options: GarbageOptions): Promise<GarbageRun> {
     return ours(() => collectGarbage(this.#context, options))
   }
@@ -169,7 +171,7 @@ async function* oursEach<T>(work: () => AsyncGenerator<T>): AsyncGenerator<T> {
   }
 }
 
-/** A client for the deployment that the environment names, or for a given config. */
+/** A client for the deployment that the environment names, or for a given config. @public */
 export function createClient(config?: ClientConfig): Crucible {
   return new Crucible(config)
 }

@@ -10,6 +10,7 @@ import { CrucibleError } from './errors'
 import { submissionWithId } from './find-job'
 import { noSuchJob } from './look'
 
+/** @public */
 export interface CheckpointDownload {
   /** A step, or the id of a checkpoint; the newest good one if missing. */
   wanted?: string
@@ -17,6 +18,7 @@ export interface CheckpointDownload {
   toFolder: string
 }
 
+/** @public */
 export interface DownloadedCheckpoint {
   checkpoint: Checkpoint
   folder: string

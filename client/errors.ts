@@ -1,9 +1,10 @@
 import type * as temporal from '@temporalio/client'
+import { defined } from '../core/defined'
 import { CODES, isCoded } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
 import type { StoreError } from '../storage/store'
 
-/** The kind of an error, by what the caller can do about it; each kind has one exit code of the command line. */
+/** The kind of an error, by what the caller can do about it; each kind has one exit code of the command line. @public */
 export const EXIT_CODES = {
   /** The job failed, or something unexpected happened. */
   failed: 1,
@@ -24,9 +25,10 @@ export const EXIT_CODES = {
   /** Ended by Ctrl-C or SIGTERM. */
   interrupted: 130,
 } as const
+/** @public */
 export type ErrorKind = keyof typeof EXIT_CODES
 
-/** Thrown by everything in `client/`: what happened and why in the message, what to do in the hint. */
+/** Thrown by everything in `client/`: what happened and why in the message, what to do in the hint. @public */
 export class CrucibleError extends Error {
   readonly hint: string | undefined
   /** Details for programs, such as the problems of a job file. */
@@ -105,7 +107,7 @@ export function errorFromFailure(
   cause: unknown,
 ): CrucibleError {
   const kind = KIND_OF_CLASS[failureClass] ?? 'failed'
-  return new CrucibleError(kind, message, { ...(hint === undefined ? {} : { hint }), cause })
+  return new CrucibleError(kind, message, { ...defined({ hint }), cause })
 }
 
 const DENIED_CODES = ['EACCES', 'EPERM', 'EROFS']

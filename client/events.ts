@@ -13,7 +13,7 @@ import { submissionOf } from './history'
 import { attemptsOf } from './logs'
 import { noSuchJob, readMachine } from './look'
 
-/** Something that happened to a job. */
+/** Something that happened to a job. @experimental */
 export interface JobEvent {
   atMs: number
   /** Null if it concerns no attempt. */

@@ -6,6 +6,7 @@ import type { Context } from './context'
 import { checkSameDeployment, scheduledCollection } from './deployment'
 import { CrucibleError, isTemporals } from './errors'
 
+/** @experimental */
 export interface GarbageOptions {
   /** Removes nothing; reports what would be removed. */
   isDryRun: boolean
@@ -13,6 +14,7 @@ export interface GarbageOptions {
   graceMs?: number
 }
 
+/** @experimental */
 export interface GarbageRun {
   workflowId: string
   /** Wait between the two scans, if the first one finds something. */
@@ -43,7 +45,7 @@ export async function collectGarbage(context: Context, options: GarbageOptions):
   return { workflowId, graceMs: input.graceMs, result }
 }
 
-/** The result of the schedule's last run. */
+/** The result of the schedule's last run. @experimental */
 export interface LastCollection {
   workflowId: string
   startedAtMs: number

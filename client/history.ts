@@ -1,5 +1,6 @@
 import type { Settlement } from '../core/activities'
 import { attemptOf, settledAttempt } from '../core/attempt-record'
+import { defined } from '../core/defined'
 import type { Verdict } from '../core/ledger'
 import { ATTEMPTS_SHOWN_MAX, type JobInput, type JobResult, type JobStatus } from '../core/messages'
 import type { RecordEntry, RecordEntryOf } from '../core/record'
@@ -41,8 +42,7 @@ function firstStatus({ jobId, spec, owner, submittedAtMs, isRehearsal }: JobInpu
     attemptsTotal: 0,
     placementReasons: [],
     ...(isRehearsal === true ? { isRehearsal } : {}),
-    ...(spec.deadlineAtMs === undefined ? {} : { deadlineAtMs: spec.deadlineAtMs }),
-    ...(spec.budgetMicroUsd === undefined ? {} : { budgetMicroUsd: spec.budgetMicroUsd }),
+    ...defined({ deadlineAtMs: spec.deadlineAtMs, budgetMicroUsd: spec.budgetMicroUsd }),
   }
 }
 
@@ -98,7 +98,7 @@ function afterSettlement(status: JobStatus, number: number | undefined, settleme
   return {
     ...status,
     spentMicroUsd: status.spentMicroUsd + costMicroUsd,
-    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...defined({ checkpoint }),
     attempts: status.attempts.map((attempt) =>
       attempt.number === number ? settledAttempt(attempt, settlement) : attempt,
     ),

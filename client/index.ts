@@ -1,8 +1,17 @@
-/** The TypeScript API of Crucible. */
+/** The TypeScript API of Crucible: all that other packages can import (docs/reference/typescript.md). */
 export { createClient, Crucible } from './crucible'
 export { readClientConfig, type ClientConfig } from './config'
 export { CrucibleError, EXIT_CODES, type ErrorKind } from './errors'
-export type { AttemptView, CostView, JobSummary, JobView, PlacementView, ProgressView } from './job-view'
+export type {
+  AttemptView,
+  CostView,
+  JobSummary,
+  JobView,
+  PlacementView,
+  ProgressView,
+  RecoveryView,
+  TroubleView,
+} from './job-view'
 export {
   fieldsOf,
   formatProblem,
@@ -23,8 +32,16 @@ export type { JobLogLine, LogOptions } from './logs'
 export type { Submission, Submitted } from './submit'
 export type { WatchOptions } from './watch'
 export { isFinal, JOB_REASONS, JOB_STATES, type JobReason, type JobSpec, type JobState } from '../core/job'
-export type { GarbageVerdict, UpdateReceipt } from '../core/messages'
+export type {
+  ExtendUpdate,
+  GarbageCollectionResult,
+  GarbageVerdict,
+  JobSource,
+  UpdateReceipt,
+} from '../core/messages'
+export type { Checkpoint } from '../core/checkpoint'
 export type { Continuation } from '../core/continuation'
-export type { BackendChoice } from '../core/offer'
+export type { MicroUsd } from '../core/money'
+export type { BackendChoice, BackendName, CapacityType } from '../core/offer'
 export type { Placement, Plan } from '../core/plan'
 export type { RecordEntry } from '../core/record'

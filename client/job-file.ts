@@ -10,7 +10,7 @@ export { formatProblem, type Path, type Problem } from '../intake/problem'
 export { parseBackendChoice } from '../intake/written'
 export { parseDeadline, parseDuration, parseMoney, UnitError } from '../intake/units'
 
-/** The fields of a job file, as far as they have values. */
+/** The fields of a job file, as far as they have values. @experimental */
 export type JobFields = Record<string, unknown>
 
 /**
@@ -18,6 +18,7 @@ export type JobFields = Record<string, unknown>
  * left until it.
  *
  * @param submittedAtMs when the spec's deadline was counted from
+ * @experimental
  */
 export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
   const { resources, checkpoint, deadlineAtMs, budgetMicroUsd, durationMs, backends } = spec

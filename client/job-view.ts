@@ -11,7 +11,7 @@ import type { MicroUsd } from '../core/money'
 import type { BackendName, CapacityType } from '../core/offer'
 import type { LinePlace } from '../core/waiting'
 
-/** Unknown or missing values are null, so that every field is always present. */
+/** Unknown or missing values are null, so that every field is always present. @public */
 export interface JobSummary {
   id: string
   name: string
@@ -38,6 +38,7 @@ export interface JobSummary {
   warning: RunnerWarning | null
 }
 
+/** @public */
 export interface JobView extends JobSummary {
   /** One sentence for a person. */
   message: string
@@ -56,6 +57,7 @@ export interface JobView extends JobSummary {
   continuation: Continuation | null
 }
 
+/** @public */
 export interface TroubleView {
   message: string
   /** Number of failed tries. */
@@ -64,7 +66,7 @@ export interface TroubleView {
   nextTryAtMs: number | null
 }
 
-/** Progress of the training. Each unit has its own fields; docs/reference/progress.md says where each comes from. */
+/** Progress of the training. Each unit has its own fields; docs/reference/progress.md says where each comes from. @public */
 export interface ProgressView {
   /** Steps of the whole training. */
   step: number | null
@@ -79,6 +81,7 @@ export interface ProgressView {
   percent: number | null
 }
 
+/** @public */
 export interface CostView {
   /** Of all attempts, including the running one so far. */
   spentMicroUsd: MicroUsd
@@ -87,6 +90,7 @@ export interface CostView {
   budgetMicroUsd: MicroUsd | null
 }
 
+/** @public */
 export interface PlacementView {
   backend: BackendName
   /** Requested. */
@@ -95,6 +99,7 @@ export interface PlacementView {
   realised: RealisedOffer | null
 }
 
+/** @public */
 export interface AttemptView extends PlacementView {
   number: number
   workflowId: string
@@ -131,6 +136,8 @@ export interface AttemptView extends PlacementView {
  * From the end of an attempt's work to the first step of the next working attempt, in milliseconds. Each part begins where the
  * previous one ends (docs/reference/failures.md defines them). A part that was not recorded, or is not over, is null: nothing is
  * estimated.
+ *
+ * @experimental
  */
 export interface RecoveryView {
   /** Number of the attempt that ended. */

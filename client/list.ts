@@ -18,6 +18,7 @@ import { StoreReads } from './store-reads'
 import { isAttemptOver, joinSummary } from './view'
 import { describeJob, isForgotten } from './workflow-state'
 
+/** @public */
 export interface ListFilter {
   /** Any of these. */
   states?: readonly JobState[]

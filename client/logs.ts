@@ -10,11 +10,12 @@ import type { Context } from './context'
 import { submissionOf } from './history'
 import { lookAt, noSuchJob } from './look'
 
-/** A line of a job's log, with its attempt. Numbers count from 1 in each attempt. */
+/** A line of a job's log, with its attempt. Numbers count from 1 in each attempt. @public */
 export interface JobLogLine extends LogLine {
   attempt: number
 }
 
+/** @public */
 export interface LogOptions {
   /** Continue until the job is over. */
   isFollowing?: boolean

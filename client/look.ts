@@ -1,3 +1,4 @@
+import { defined } from '../core/defined'
 import type { MachineHandle } from '../core/handle'
 import { isFinal } from '../core/job'
 import type { JobStatus } from '../core/messages'
@@ -71,7 +72,7 @@ function present(recorded: JobStatus, seen: WorkflowSeen | undefined): JobStatus
   // Its last status is older than what its attempt has recorded since.
   return told !== undefined && isFinal(told.state) && !isFinal(recorded.state)
     ? told
-    : { ...closedWithoutRecord(recorded, seen), ...(told?.runId === undefined ? {} : { runId: told.runId }) }
+    : { ...closedWithoutRecord(recorded, seen), ...defined({ runId: told?.runId }) }
 }
 
 function endOf(entries: readonly RecordEntry[], { state, attempts }: JobStatus): number | undefined {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { JobSpec } from '../core/job'
 import type { Plan } from '../core/plan'
@@ -24,7 +25,7 @@ export async function planThroughWorkers(
     return await client.activity.execute<Plan>('previewPlan', {
       id: `plan/${randomUUID()}`,
       taskQueue: ORCHESTRATOR_QUEUE,
-      args: [{ spec, ...(before === undefined ? {} : { savedBefore: before }) }],
+      args: [{ spec, ...defined({ savedBefore: before }) }],
       scheduleToStartTimeout: '3 seconds',
       // The backends have their own, shorter limits.
       startToCloseTimeout: '40 seconds',

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined'
 import type { JobSpec } from '../core/job'
 import { lossDespiteNotice, savingOf, type SavedBefore } from '../core/saving'
 import { formatInstant } from '../core/time'
@@ -38,8 +39,7 @@ async function savedByJobs(
       const { totalBytes, uploadMs, saveMs } = manifest
       return {
         totalBytes,
-        ...(uploadMs === undefined ? {} : { uploadMs }),
-        ...(saveMs === undefined ? {} : { saveMs }),
+        ...defined({ uploadMs, saveMs }),
       }
     }
   } catch {

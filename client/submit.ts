@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { TypedSearchAttributes } from '@temporalio/common'
+import { defined } from '../core/defined'
 import { makeDeploymentId, makeJobId } from '../core/ids'
 import { secretsNeeded, type JobSpec } from '../core/job'
 import type { JobInput, JobSource } from '../core/messages'
@@ -24,7 +25,7 @@ import { warningsFor } from './saved'
 import { detailsOf, summaryInMarkdown, summaryOf } from './submit-words'
 import { isQueueServed } from './workers'
 
-/** What to submit. `intake` makes a spec from a job file or from flags. */
+/** What to submit. `intake` makes a spec from a job file or from flags. @public */
 export interface Submission {
   spec: JobSpec
   /** Absolute path of the folder to send along; null for none. Missing: the code of the job named by `from`. */
@@ -39,6 +40,7 @@ export interface Submission {
   isRehearsal?: boolean
 }
 
+/** @public */
 export interface Submitted {
   id: string
   workflowId: string
@@ -76,8 +78,7 @@ export async function submit(context: Context, submission: Submission): Promise<
       owner: config.owner,
       deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
       submittedAtMs: context.now(),
-      ...(from === undefined ? {} : { from }),
-      ...(source === undefined ? {} : { source }),
+      ...defined({ from, source }),
       ...(submission.isRehearsal === true ? { isRehearsal: true } : {}),
     }
     const standing = await enter(context, input)

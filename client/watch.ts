@@ -6,6 +6,7 @@ import { toCrucibleError } from './errors'
 import type { JobView } from './job-view'
 import { lookAt } from './look'
 
+/** @public */
 export interface WatchOptions {
   /** Pause between two looks. */
   everyMs?: number

@@ -1,4 +1,5 @@
 import type { Settlement } from './activities'
+import { defined } from './defined'
 import type { AttemptRecord } from './ledger'
 import { offerKey } from './offer'
 import type { Order } from './plan'
@@ -45,14 +46,16 @@ export function settledAttempt(attempt: AttemptRecord, settlement: Settlement): 
     phases,
     ...(metering === undefined ? {} : { costBasis: metering.basis }),
     ...(handle === null ? {} : { realised: handle.realised, launchedAtMs: handle.launchedAtMs }),
-    ...(endedAtMs === undefined ? {} : { endedAtMs }),
-    ...(restoredFrom === undefined ? {} : { restoredFrom }),
-    ...(restoredBecause === undefined ? {} : { restoredBecause }),
-    ...(checkpoint === undefined ? {} : { checkpoint }),
-    ...(checkpointState === undefined ? {} : { checkpointState }),
-    ...(warning === undefined ? {} : { warning }),
-    ...(progress === undefined ? {} : { progress }),
-    ...(stepsLost === undefined ? {} : { stepsLost }),
+    ...defined({
+      endedAtMs,
+      restoredFrom,
+      restoredBecause,
+      checkpoint,
+      checkpointState,
+      warning,
+      progress,
+      stepsLost,
+    }),
   }
 }
 

@@ -117,7 +117,7 @@ export interface Manifest {
   sha256?: string
 }
 
-/** A checkpoint as it is listed. */
+/** A checkpoint as it is listed. @public */
 export interface Checkpoint {
   /** `<step, 12 digits>-<attempt>`, also its folder's name. */
   id: string

@@ -2,7 +2,7 @@ import type { Checkpoint } from './checkpoint'
 import { isFinal, type JobReason, type JobState } from './job'
 import { formatUsd, type MicroUsd } from './money'
 
-/** How the work of a job goes on that failed, was cancelled, or reached a limit. */
+/** How the work of a job goes on that failed, was cancelled, or reached a limit. @experimental */
 export interface Continuation {
   /** Submits a job that goes on from the newest checkpoint, or that starts over where there is none. */
   command: string

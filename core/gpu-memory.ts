@@ -1,4 +1,5 @@
 import { findAccelerator } from './accelerators'
+import { defined } from './defined'
 import { formatRange, isWithin, type MachineShape, type Range, type ResourceRequest } from './resources'
 
 /**
@@ -51,7 +52,7 @@ function fitsLabel(card: Card, wantedGb: Range | undefined): boolean {
   if (label !== undefined) return isWithin(label, wantedGb)
   return isWithin(card.gpuMemoryGiB ?? 0, {
     ...(wantedGb.min === undefined ? {} : { min: wantedGb.min * LABEL_FLOOR }),
-    ...(wantedGb.max === undefined ? {} : { max: wantedGb.max }),
+    ...defined({ max: wantedGb.max }),
   })
 }
 

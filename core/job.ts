@@ -8,7 +8,7 @@ import type { ResourceRequest } from './resources'
 export const OBJECTIVES = ['cost', 'time', 'reliability'] as const
 export type Objective = (typeof OBJECTIVES)[number]
 
-/** What the user wrote, checked and with units resolved. JSON; the input of the job workflow. */
+/** What the user wrote, checked and with units resolved. JSON; the input of the job workflow. @public */
 export interface JobSpec {
   /** For people; not unique. `[a-z0-9-]`, at most 40 characters. */
   name: string
@@ -78,7 +78,7 @@ export interface BundleRef {
   files: number
 }
 
-/** Where a job is. Why it is there is the reason. */
+/** Where a job is. Why it is there is the reason. @public */
 export const JOB_STATES = [
   'pending',
   'provisioning',
@@ -89,6 +89,7 @@ export const JOB_STATES = [
   'failed',
   'cancelled',
 ] as const
+/** @public */
 export type JobState = (typeof JOB_STATES)[number]
 
 /** Legal next states. A state without any is final. */
@@ -103,11 +104,12 @@ export const JOB_TRANSITIONS: Readonly<Record<JobState, readonly JobState[]>> = 
   cancelled: [],
 }
 
+/** @public */
 export function isFinal(state: JobState): boolean {
   return JOB_TRANSITIONS[state].length === 0
 }
 
-/** Why a job is in its state. */
+/** Why a job is in its state. @public */
 export const JOB_REASONS = [
   'submitted',
   'planning',
@@ -137,4 +139,5 @@ export const JOB_REASONS = [
   'invalid',
   'unclassified',
 ] as const
+/** @public */
 export type JobReason = (typeof JOB_REASONS)[number]

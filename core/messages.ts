@@ -28,7 +28,7 @@ export interface JobInput {
   carry?: JobCarry
 }
 
-/** The checkpoint of another job that a job begins with. Where its files prove to be damaged, an older one is taken. */
+/** The checkpoint of another job that a job begins with. Where its files prove to be damaged, an older one is taken. @public */
 export interface JobSource {
   jobId: string
   checkpoint: Checkpoint
@@ -153,7 +153,7 @@ export interface MigrateUpdate {
   to?: BackendChoice
 }
 
-/** Update of a job: new deadline or budget, never in the past or below what is spent. */
+/** Update of a job: new deadline or budget, never in the past or below what is spent. @public */
 export interface ExtendUpdate {
   deadlineAtMs?: number
   budgetMicroUsd?: MicroUsd
@@ -167,6 +167,7 @@ export interface InterruptUpdate {
   noticeMs: number | null
 }
 
+/** @public */
 export interface UpdateReceipt {
   message: string
 }
@@ -179,7 +180,7 @@ export interface GarbageCollectionInput {
   isDryRun: boolean
 }
 
-/** What garbage collection found about one resource. */
+/** What garbage collection found about one resource. @experimental */
 export interface GarbageVerdict {
   /** `store` for what is in the object store, and for the money of months. */
   backend: BackendName
@@ -199,6 +200,7 @@ export interface GarbageVerdict {
   costMicroUsdPerDay?: MicroUsd
 }
 
+/** @experimental */
 export interface GarbageCollectionResult {
   verdicts: GarbageVerdict[]
 }

@@ -1,6 +1,8 @@
 /**
  * Money is an integer number of micro-dollars (1 USD = 1_000_000), so that sums over many attempts are exact.
  * `Number.MAX_SAFE_INTEGER` micro-dollars are nine billion dollars: no amount met here comes near it.
+ *
+ * @public
  */
 export type MicroUsd = number
 

@@ -1,11 +1,12 @@
 import { formatUsd, type MicroUsd } from './money'
 import type { MachineShape } from './resources'
 
-/** A backend's name as in the registry: `local`, `ec2`, `modal`, ... Above `backends/` it is only ever a label. */
+/** A backend's name as in the registry: `local`, `ec2`, `modal`, ... Above `backends/` it is only ever a label. @public */
 export type BackendName = string
 
 /** How the capacity is bought. An attribute of an offer, never a kind of backend. */
 export const CAPACITY_TYPES = ['spot', 'on-demand', 'reserved'] as const
+/** @public */
 export type CapacityType = (typeof CAPACITY_TYPES)[number]
 
 /**
@@ -132,7 +133,7 @@ export function placeKey({ backend, place }: Pick<Offer, 'backend' | 'place'>): 
   return [backend, '*', '*', place].join('/')
 }
 
-/** What the user wrote under `backends`: a backend, or one capacity type of it (`ec2:spot`). */
+/** What the user wrote under `backends`: a backend, or one capacity type of it (`ec2:spot`). @public */
 export interface BackendChoice {
   backend: BackendName
   capacityType?: CapacityType

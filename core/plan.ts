@@ -39,7 +39,7 @@ export function rejectionsInWords(rejections: readonly Rejection[]): string[] {
   return [...keys].map(([reason, offers]) => `${nameSome(offers)}: ${reason}`)
 }
 
-/** An offer with what it would mean for this job. */
+/** An offer with what it would mean for this job. @experimental */
 export interface Placement {
   offer: Offer
   /** Expected money until the job is done, with expected interruptions. */
@@ -56,7 +56,7 @@ export interface Placement {
   risks: string[]
 }
 
-/** The ranked answer to "where should this job run now". Plain data; the workflow follows it without judging. */
+/** The ranked answer to "where should this job run now". Plain data; the workflow follows it without judging. @experimental */
 export interface Plan {
   placements: Placement[]
   rejections: Rejection[]

@@ -69,5 +69,5 @@ export interface RecordEntryOf<Kind extends RecordKind> {
   data: RecordData[Kind]
 }
 
-/** An entry of any kind; `kind` tells what `data` is. */
+/** An entry of any kind; `kind` tells what `data` is. @experimental */
 export type RecordEntry = { [Kind in RecordKind]: RecordEntryOf<Kind> }[RecordKind]

@@ -2,6 +2,7 @@
  * Interceptors for a Temporal client that stamp what it sends. They are written without the SDK's types, which `core/` does not
  * know, and fit them by their shape.
  */
+import { defined } from './defined'
 import { stamped, type Stamp } from './stamps'
 
 interface Options {
@@ -120,7 +121,7 @@ export function stampingInterceptors(
           const deployment = await deploymentOf()
           const args = stamped(input.options.args ?? [], {
             ...{ kind: 'activity', name: input.activityType },
-            ...(deployment === undefined ? {} : { deployment }),
+            ...defined({ deployment }),
           })
           return next({ ...input, options: { ...input.options, args } })
         },

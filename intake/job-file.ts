@@ -1,5 +1,6 @@
 import { stringify } from 'yaml'
 import type { z } from 'zod'
+import { defined } from '../core/defined'
 import type { ImageLogin } from '../core/documents'
 import type { JobSpec } from '../core/job'
 import { faultsOf } from './faults'
@@ -10,7 +11,7 @@ import { formatPath, type Fault, type Path, type Problem } from './problem'
 import { exampleAt } from './schema-walk'
 import { readYaml } from './yaml-text'
 
-/** A job as written in its file. */
+/** A job as written in its file. @public */
 export interface Job {
   spec: JobSpec
   /** The folder to pack, relative to the job file; null to send nothing along. */
@@ -20,6 +21,7 @@ export interface Job {
 /** People fix a few things at a time; more problems would hide the first. */
 const PROBLEMS_MAX = 20
 
+/** @public */
 export type JobOrProblems = { job: Job } | { problems: Problem[] }
 
 /**
@@ -27,6 +29,7 @@ export type JobOrProblems = { job: Job } | { problems: Problem[] }
  *
  * @param options.fileName as the user named it, for problems and for the job's name
  * @param options.nowMs start of a deadline given as a duration
+ * @public
  */
 export function parseJobFile(text: string, options: { fileName: string; nowMs: number }): JobOrProblems {
   const { fileName: file, nowMs } = options
@@ -44,17 +47,22 @@ export function parseJobFile(text: string, options: { fileName: string; nowMs: n
 }
 
 /**
- * Reads a job from an object with the fields of a job file, made of command-line flags.
+ * Reads a job from an object with the fields of a job file, such as one made of command-line flags.
  *
- * @param options.flagOf the flag that gave the value at a path, or `undefined` if it came from no flag
+ * @param options.flagOf the flag that gave the value at a path, or `undefined` if it came from no flag; missing without flags
  * @param options.defaultName the job's name when the object has none
  * @param options.nowMs from which a deadline given as a duration counts
+ * @public
  */
 export function parseJobObject(
   value: Readonly<Record<string, unknown>>,
-  options: { flagOf: (path: Path) => string | undefined; defaultName: string; nowMs: number },
+  options: {
+    flagOf?: (path: readonly PropertyKey[]) => string | undefined
+    defaultName: string
+    nowMs: number
+  },
 ): JobOrProblems {
-  const { flagOf, defaultName, nowMs } = options
+  const { flagOf = () => undefined, defaultName, nowMs } = options
   const read = readJob(value, { nowMs, defaultName: nameFrom(defaultName) })
   if ('job' in read) return read
   return {
@@ -64,7 +72,7 @@ export function parseJobObject(
         flag !== undefined && typeof example === 'string'
           ? `${flag} ${quoted(example)}`
           : writeField(path, example)
-      return { ...(flag === undefined ? {} : { flag }), ...wordsOf(fault, write) }
+      return { ...defined({ flag }), ...wordsOf(fault, write) }
     }),
   }
 }
@@ -179,13 +187,6 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
 
 function loginOf({ username, password }: { username: string; password: string }): ImageLogin {
   return { username, secret: password }
-}
-
-/** The fields that have a value. */
-function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }
 }
 
 /** A fault in words; without a remedy, an example serves as one. */

@@ -12,7 +12,7 @@ export interface Fault {
   remedy?: string
 }
 
-/** A problem in user input, with its position. */
+/** A problem in user input, with its position. @public */
 export interface Problem {
   /** The file, as the user named it; missing without a file. */
   file?: string
@@ -30,7 +30,7 @@ export interface Problem {
   remedy: string
 }
 
-/** One line for a person: `job.yaml:7:9: resources.gpus "four" is not a count. Write, for example, gpus: 1.` */
+/** One line for a person: `job.yaml:7:9: resources.gpus "four" is not a count. Write, for example, gpus: 1.` @public */
 export function formatProblem(problem: Problem): string {
   const { file, line, column, flag, path, message, remedy } = problem
   const place = [file, line, column].filter((part) => part !== undefined).join(':')

@@ -1,4 +1,5 @@
 /** Durations, sizes, ranges, money and instants as people write them. */
+import { defined } from '../core/defined'
 import { CodedError } from '../core/errors'
 import { LABEL_FLOOR } from '../core/gpu-memory'
 import { microUsd, type MicroUsd } from '../core/money'
@@ -156,7 +157,7 @@ export function parseCountRange(text: string, isExact: boolean): Range {
     return Number(bound)
   })
   if (min !== undefined && max !== undefined && min > max) throw reversed(text, { from: from!, to: to! })
-  return { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) }
+  return defined({ min, max })
 }
 
 const RANGE_REMEDY = 'write 4, 16+ (at least), 2..8 (from, to) or ..8 (at most)'

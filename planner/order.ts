@@ -2,6 +2,7 @@ import type { PlanInput } from '../core/activities'
 import { CHECKPOINTS_KEPT } from '../core/checkpoint'
 import type { Capabilities } from '../core/capabilities'
 import { attemptBudget, leftOfBudget } from '../core/budget'
+import { defined } from '../core/defined'
 import type { NoticeSource, RunnerOrder } from '../core/documents'
 import type { JobSpec } from '../core/job'
 import { dearestPriceOf, offerKey, type Offer } from '../core/offer'
@@ -105,7 +106,7 @@ function runnerOrder(
     run: spec.run,
     setup: spec.setup ?? null,
     image: spec.image ?? null,
-    ...(spec.imageLogin === undefined ? {} : { imageLogin: spec.imageLogin }),
+    ...defined({ imageLogin: spec.imageLogin }),
     shmGiB: spec.resources.shmGiB ?? null,
     env: spec.env,
     secrets: spec.secrets,
@@ -128,11 +129,9 @@ function runnerOrder(
     powerOffMs: timing.powerOffMs,
     startWithinMs: timing.startWithinMs,
     beatMs: timing.beatMs,
-    ...(timing.registryMs === undefined ? {} : { registryMs: timing.registryMs }),
-    ...(timing.artifactGiBMax === undefined ? {} : { artifactGiBMax: timing.artifactGiBMax }),
+    ...defined({ registryMs: timing.registryMs, artifactGiBMax: timing.artifactGiBMax }),
     notice,
-    ...(usableUntilMs === undefined ? {} : { usableUntilMs }),
-    ...(spec.onRebalance === undefined ? {} : { onRebalance: spec.onRebalance }),
+    ...defined({ usableUntilMs, onRebalance: spec.onRebalance }),
   }
 }
 
@@ -145,10 +144,7 @@ function checkpointRules({
   keep = CHECKPOINTS_KEPT,
 }: JobSpec['checkpoint']) {
   return {
-    ...(complete === undefined ? {} : { complete }),
-    ...(include === undefined ? {} : { include }),
-    ...(exclude === undefined ? {} : { exclude }),
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ complete, include, exclude, signal }),
     keep,
   }
 }

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined'
 import { nameSome, type Placement, type Plan, type Rejection } from '../core/plan'
 import { offerKey, type Offer } from '../core/offer'
 import { savingOf } from '../core/saving'
@@ -43,11 +44,11 @@ function place(offer: Offer, request: PlanRequest): Placement {
   return {
     offer,
     costMicroUsd: expected.costMicroUsd,
-    ...(expected.extraCostMicroUsd === undefined ? {} : { extraCostMicroUsd: expected.extraCostMicroUsd }),
+    ...defined({ extraCostMicroUsd: expected.extraCostMicroUsd }),
     durationMs: expected.durationMs,
     ...(transfer === undefined ? {} : { transferMicroUsd: transfer.costMicroUsd }),
     reasons: reasonsFor(offer, spec, { expected, transfer }),
-    risks: risksOf(offer, spec, { ...at, expected, nowMs, ...(saving === undefined ? {} : { saving }) }),
+    risks: risksOf(offer, spec, { ...at, expected, nowMs, ...defined({ saving }) }),
   }
 }
 

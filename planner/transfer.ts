@@ -1,3 +1,4 @@
+import { defined } from '../core/defined'
 import type { JobSpec } from '../core/job'
 import { formatUsd, type MicroUsd } from '../core/money'
 import type { DataTransfer, Offer } from '../core/offer'
@@ -66,8 +67,7 @@ export function transferFor(
   if (offer.transfer === undefined && inputs.costMicroUsd === 0) return undefined
   const traffic = {
     isResumed: !isFirst && savedBefore !== undefined,
-    ...(savedBefore === undefined ? {} : { savedBefore }),
-    ...(bundleBytes === undefined ? {} : { bundleBytes }),
+    ...defined({ savedBefore, bundleBytes }),
   }
   const store =
     offer.transfer === undefined ? NOTHING : storeTransferOf(offer.transfer, spec, { traffic, interruptions })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Backend } from '../backends/backend'
 import type { PlanInput } from '../core/activities'
+import { defined } from '../core/defined'
 import type { MachineHandle } from '../core/handle'
 import type { BundleRef, JobSpec } from '../core/job'
 import { EMPTY_LEDGER } from '../core/ledger'
@@ -177,7 +178,7 @@ export class Stage implements Host {
   private async offers(): Promise<BackendAnswer & { resources: JobSpec['resources'] }> {
     const { backend } = this.parts
     const { gpus, shmGiB } = this.options.spec.resources
-    const wished = { ...(shmGiB === undefined ? {} : { shmGiB }), ...(gpus === undefined ? {} : { gpus }) }
+    const wished = defined({ shmGiB, gpus })
     const fits = async (resources: JobSpec['resources']): Promise<BackendAnswer['offers']> => {
       const offers = await backend.offers(resources, this.call())
       return offers.filter(({ capacityType, shape }) => {

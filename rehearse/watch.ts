@@ -1,4 +1,5 @@
 import type { Checkpoint, Manifest } from '../core/checkpoint'
+import { defined } from '../core/defined'
 import type { Beat } from '../core/documents'
 import { parseBeat, parseManifest, parseRestores, parseResult } from '../intake/documents'
 import { readManifest, readRevision, surveyCheckpoints } from '../storage/checkpoints'
@@ -159,10 +160,10 @@ function seenOf({ id, step, attempt }: Checkpoint, manifest: Manifest): Checkpoi
   const { isStepKnown, revision, state, evidence, savedAtMs, saveMs, totalBytes } = manifest
   return {
     ...{ id, step, attempt, isStepKnown, revision, state, evidence, savedAtMs, totalBytes },
-    ...(saveMs === undefined ? {} : { saveMs }),
+    ...defined({ saveMs }),
     files: manifest.files.map(({ path, sizeBytes, digest, modifiedAtMs }) => ({
       ...{ path, sizeBytes, digest },
-      ...(modifiedAtMs === undefined ? {} : { modifiedAtMs }),
+      ...defined({ modifiedAtMs }),
     })),
   }
 }

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined'
 import { StoreError } from './store'
 
 /** Operating system errors that time or a person may mend while the caller goes on trying; the rest can never work. */
@@ -36,7 +37,7 @@ export function storeErrorOf(error: unknown, doing: string): StoreError {
   const why = passing ?? (code === undefined ? undefined : PERMANENT[code]) ?? message
   return new StoreError(`Could not ${doing}: ${why}${code === undefined ? '' : ` (${code})`}.`, {
     isTransient: passing !== undefined,
-    ...(code === undefined ? {} : { code }),
+    ...defined({ code }),
     cause: error,
   })
 }

@@ -4,14 +4,31 @@ import { describe, expect, it } from '@jest/globals'
 import * as ts from 'typescript'
 
 const ROOT = join(__dirname, '..')
-/** The one import law; ESLint draws the same in the editor, and ARCHITECTURE.md shows it. */
-const { rooms: LAW, runner: RUNNER_LAW } = JSON.parse(
-  readFileSync(join(ROOT, 'tools', 'import-law.json'), 'utf8'),
-) as {
+/** The one import law: `eslint.config.mjs` reads the same file, and ARCHITECTURE.md shows it. */
+const {
+  rooms: LAW,
+  parts: PARTS,
+  runner: RUNNER_LAW,
+  tools: TOOLS_LAW,
+  test: TEST_LAW,
+  notRooms: NOT_ROOMS,
+} = JSON.parse(readFileSync(join(ROOT, 'tools', 'import-law.json'), 'utf8')) as {
   /** Rooms of ours, and packages (`node:` is all of Node), that each room may import when the program runs. */
-  rooms: Record<string, { rooms: string[]; packages: string[] }>
+  rooms: Record<string, Allowed>
+  /** What a folder of a room may import in addition, and each folder of `backends/` of that room itself. */
+  parts: { 'cli/dev': { alsoRooms: string[] }; 'backends/*': { onlyRooms: string[] } }
   /** Modules that all wings of the runner share, and the wings that each wing may import beside them. */
   runner: { base: string[]; wings: Record<string, string[]> }
+  /** The rooms that generators read. */
+  tools: Allowed
+  /** Tests may import everything else; the folders that they share may import of the tests only what is named. */
+  test: { never: string[]; parts: Record<string, string[]> }
+  /** Folders without code that anything imports. */
+  notRooms: string[]
+}
+interface Allowed {
+  rooms: string[]
+  packages: string[]
 }
 const FOLDERS = Object.keys(LAW)
 const SMALL_CLOUD = 'packages/small-cloud'
@@ -27,12 +44,13 @@ interface Source {
 
 const SOURCES = FOLDERS.flatMap((folder) => filesUnder(join(ROOT, folder)).map(read))
 const SOURCES_OF_SMALL_CLOUD = filesUnder(join(ROOT, SMALL_CLOUD, 'src')).map(read)
+const TESTS = filesUnder(join(ROOT, 'test')).map(read)
 
-function filesUnder(directory: string): string[] {
+function filesUnder(directory: string, extension = /\.ts$/): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name)
-    if (entry.isDirectory()) return filesUnder(path)
-    return entry.name.endsWith('.ts') ? [path] : []
+    if (entry.isDirectory()) return filesUnder(path, extension)
+    return extension.test(entry.name) ? [path] : []
   })
 }
 
@@ -68,7 +86,8 @@ function isTypesOnly(clause: ts.ImportClause | undefined): boolean {
 function resolved(from: string, specifier: string): string {
   if (!specifier.startsWith('.')) return specifier
   const target = resolve(dirname(from), specifier)
-  const file = [`${target}.ts`, join(target, 'index.ts')].find((candidate) => existsSync(candidate))
+  const candidates = [`${target}.ts`, join(target, 'index.ts')]
+  const file = candidates.find((candidate) => existsSync(candidate))
   return relative(ROOT, file ?? target)
 }
 
@@ -76,44 +95,89 @@ const isOfSmallCloud = (target: string): boolean => /^#small-cloud(\/|$)/.test(t
 
 const isOurs = (target: string): boolean => FOLDERS.includes(target.split('/')[0]!) && target.includes('/')
 
+/** Whether a file is one of these rooms or files, or in one of these folders. */
+const isIn = (target: string, places: readonly string[]): boolean =>
+  places.some((place) => target.startsWith(`${place}/`) || target === `${place}.ts` || target === place)
+
+const isPackageIn = (target: string, packages: readonly string[]): boolean =>
+  packages.some((name) =>
+    name.endsWith(':') ? target.startsWith(name) : target === name || target.startsWith(`${name}/`),
+  )
+
+const straysIn = (sources: Source[], isAllowed: (target: string) => boolean): string[] =>
+  sources.flatMap(({ path, imports }) =>
+    imports.filter((target) => !isAllowed(target)).map((target) => `${path} imports ${target}`),
+  )
+
 describe('the import law', () => {
   it.each(FOLDERS)('holds in %s', (folder) => {
-    const strays = SOURCES.filter((source) => source.folder === folder).flatMap(({ path, imports }) =>
-      imports.filter((target) => !isAllowed(folder, target)).map((target) => `${path} imports ${target}`),
-    )
-    expect(strays).toEqual([])
+    const own = SOURCES.filter((source) => source.folder === folder)
+    expect(own).not.toEqual([])
+    expect(straysIn(own, (target) => isAllowed(folder, target))).toEqual([])
   })
 
   function isAllowed(folder: string, target: string): boolean {
     if (isOfSmallCloud(target)) return folder === 'cli'
-    if (isOurs(target))
-      return [folder, ...LAW[folder]!.rooms].some(
-        (place) => target.startsWith(`${place}/`) || target === `${place}.ts`,
-      )
-    return LAW[folder]!.packages.some((name) =>
-      name.endsWith(':') ? target.startsWith(name) : target === name || target.startsWith(`${name}/`),
-    )
+    return isIn(target, [folder, ...LAW[folder]!.rooms]) || isPackageIn(target, LAW[folder]!.packages)
   }
+
+  it('holds in tools', () => {
+    const tools = filesUnder(join(ROOT, 'tools'), /\.m?js$/).map(read)
+    expect(tools.length).toBeGreaterThan(10)
+    const rooms = ['tools', 'dist', ...TOOLS_LAW.rooms]
+    const strays = straysIn(tools, (target) => isIn(target, rooms) || isPackageIn(target, TOOLS_LAW.packages))
+    expect(strays).toEqual([])
+  })
+
+  it('holds in the tests', () => {
+    expect(straysIn(TESTS, (target) => !isIn(target, TEST_LAW.never))).toEqual([])
+  })
+
+  it.each(Object.entries(TEST_LAW.parts))('holds in %s', (part, allowed) => {
+    const own = TESTS.filter(({ path }) => path.startsWith(`${part}/`) && !path.endsWith('.test.ts'))
+    expect(own).not.toEqual([])
+    expect(straysIn(own, (target) => !isIn(target, ['test']) || isIn(target, [part, ...allowed]))).toEqual([])
+  })
+
+  it('has a line for every folder with code', () => {
+    const folders = readdirSync(ROOT, { withFileTypes: true })
+      .filter(
+        (entry) => entry.isDirectory() && !/^\.|^(?:node_modules|dist|coverage|reports)$/.test(entry.name),
+      )
+      .map(({ name }) => name)
+    const known = [...FOLDERS, 'packages', 'runner', 'tools', 'test', ...NOT_ROOMS]
+    expect(folders.filter((folder) => !known.includes(folder))).toEqual([])
+    expect(readdirSync(join(ROOT, 'packages'))).toEqual(['small-cloud'])
+  })
 
   it('is what ARCHITECTURE.md shows', () => {
     const text = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
-    const shown = [...text.matchAll(/^\| `(\w+)\/` \|.*\| ([^|]+) \|$/gm)].map(([, room, cell]) => [
+    const shown = [...text.matchAll(/^\| `([\w/-]+)\/` \|.*\| ([^|]*) \|$/gm)].map(([, room, cell]) => [
       room,
-      cell!.replace(/;.*/, ''),
+      cell,
     ])
-    const held = FOLDERS.map((room) => [room, LAW[room]!.rooms.join(', ') || 'nothing'])
-    expect(shown).toEqual(expect.arrayContaining(held))
+    const dev = `; \`cli/dev/\` ${PARTS['cli/dev'].alsoRooms.join(', ')}`
+    const cellOf = (room: string): string =>
+      `${LAW[room]!.rooms.join(', ') || 'nothing'}${room === 'cli' ? dev : ''}`
+    const sharing = Object.entries(TEST_LAW.parts).map(
+      ([part, others]) =>
+        `; \`${part}/\` ${others.length > 0 ? `of the tests ${others.join(', ')}` : 'none'}`,
+    )
+    expect(shown).toEqual([
+      ...FOLDERS.map((room) => [room, cellOf(room)]),
+      ...['packages/small-cloud', 'runner'].map((room) => [room, 'nothing']),
+      ['tools', TOOLS_LAW.rooms.join(', ')],
+      ['test', `everything but ${TEST_LAW.never.join(', ')}${sharing.join('')}`],
+    ])
   })
 
   it('lets no backend import another', () => {
     const strays = SOURCES.filter(({ path }) => /^backends\/[^/]+\//.test(path)).flatMap(
       ({ path, imports }) => {
         const own = path.split('/').slice(0, 2).join('/')
-        const common = ['backends/backend.ts', 'backends/errors.ts', 'backends/http.ts']
         return imports
           .filter(
-            (target) =>
-              target.startsWith('backends/') && !target.startsWith(`${own}/`) && !common.includes(target),
+            (target) => isIn(target, ['backends']) && !isIn(target, [own, ...PARTS['backends/*'].onlyRooms]),
           )
           .map((target) => `${path} imports ${target}`)
       },
@@ -137,6 +201,28 @@ describe('the import law', () => {
 
   it('keeps core without an index: a barrel would drag Node into the workflows', () => {
     expect(existsSync(join(ROOT, 'core', 'index.ts'))).toBe(false)
+  })
+})
+
+describe('ARCHITECTURE.md leads to', () => {
+  const ROWS = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8').split('\n')
+
+  it.each([
+    ['when a lease is renewed', 'activities/watch/machine.ts', /renewLease|putLease/],
+    ['how cancel, migrate and a deadline reach the machine', 'workflows/job-commands.ts', /cancel/],
+    ['what a log may grow to', 'runner/crucible_runner/logs/book.py', /^WAITING_BYTES_MAX/m],
+    ['how many checkpoints are kept', 'core/checkpoint.ts', /^export const CHECKPOINTS_KEPT = /m],
+    ['where the spot notice is polled', 'runner/crucible_runner/control/watch.py', /^_NOTICE_LOOK_SECONDS/m],
+    ['when the answer to a launch is lost', 'workflows/launch.ts', /unconfirmed/],
+    ['why another was not chosen', 'planner/filter.ts', /Why an offer cannot run the job/],
+    ['how a budget stops it', 'activities/watch/budget.ts', /when it must stop/],
+    ['where secrets are decrypted', 'workers/secrets.ts', /openSecrets/],
+    ['what makes `list` fast', 'client/store-reads.ts', /slow or down/],
+  ])('%s: %s', (question, file, answer) => {
+    const row = ROWS.filter((line) => line.startsWith('| ') && line.split('|')[1]!.includes(question))
+    expect(row).toHaveLength(1)
+    expect(row[0]).toContain(`\`${file}\``)
+    expect(readFileSync(join(ROOT, file), 'utf8')).toMatch(answer)
   })
 })
 
@@ -192,23 +278,18 @@ describe('the small cloud', () => {
   const { exports, dependencies } = JSON.parse(
     readFileSync(join(ROOT, SMALL_CLOUD, 'package.json'), 'utf8'),
   ) as { exports: Record<string, string>; dependencies: Record<string, string> }
-  const strays = (sources: Source[], isAllowed: (target: string) => boolean): string[] =>
-    sources.flatMap(({ path, imports }) =>
-      imports.filter((target) => !isAllowed(target)).map((target) => `${path} imports ${target}`),
-    )
-
   it('imports nothing of the product, and no package that it does not name', () => {
     const names = ['node:', ...Object.keys(dependencies)]
     const isAllowed = (target: string): boolean =>
       target.startsWith(`${SMALL_CLOUD}/src/`) || names.some((name) => target.startsWith(name))
-    expect(strays(SOURCES_OF_SMALL_CLOUD, isAllowed)).toEqual([])
+    expect(straysIn(SOURCES_OF_SMALL_CLOUD, isAllowed)).toEqual([])
   })
 
   it('has tests that import nothing of the product', () => {
     const tests = filesUnder(join(ROOT, SMALL_CLOUD, 'test')).map(read)
     const isAllowed = (target: string): boolean =>
       target.startsWith(`${SMALL_CLOUD}/`) || !(isOurs(target) || /^(test\/|\.|#)/.test(target))
-    expect(strays(tests, isAllowed)).toEqual([])
+    expect(straysIn(tests, isAllowed)).toEqual([])
   })
 
   it('is imported in cli/dev and by tests only, types included', () => {
@@ -218,7 +299,7 @@ describe('the small cloud', () => {
   })
 
   it('exports every part that others import', () => {
-    const others = [...SOURCES, ...filesUnder(join(ROOT, 'test')).map(read)]
+    const others = [...SOURCES, ...TESTS]
     const imported = others.flatMap(({ text }) =>
       [...text.matchAll(/from '#small-cloud([/\w-]*)'/g)].map(([, part]) => `.${part!}`),
     )

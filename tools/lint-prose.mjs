@@ -13,6 +13,7 @@ import { piecesOfPython, piecesOfScript } from './prose/pieces.mjs'
 
 const PAGES = [
   'README.md',
+  'AGENTS.md',
   'ARCHITECTURE.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',

@@ -1,5 +1,6 @@
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
 import { BACKENDS, type ReadSettings } from '../backends/registry'
+import { defined } from '../core/defined'
 import type { MicroUsd } from '../core/money'
 import type { BackendName } from '../core/offer'
 import { DEFAULT_TIMING, FILE_STORE_PACE, type Timing } from '../core/timing'
@@ -204,8 +205,7 @@ function readMonthly(env: Environment): MonthlyLimits {
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return {
-    ...(month === undefined ? {} : { monthMicroUsd: month }),
-    ...(owner === undefined ? {} : { ownerMicroUsd: owner }),
+    ...defined({ monthMicroUsd: month, ownerMicroUsd: owner }),
     owners,
   }
 }

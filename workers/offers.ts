@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from '@temporalio/client'
 import type { AskOffers } from '../activities/plan/asking'
+import { defined } from '../core/defined'
 import type { BackendName } from '../core/offer'
 import type { BackendAnswer } from '../core/plan'
 import { backendQueue } from '../core/queues'
@@ -26,7 +27,7 @@ export function offersThroughWorkers(
       return await client.activity.execute<BackendAnswer>('offers', {
         id: `offers/${backend}/${randomUUID()}`,
         taskQueue: backendQueue(backend),
-        args: [{ request, ...(pins && { pins }), ...(asker && { asker }) }],
+        args: [{ request, ...defined({ pins, asker }) }],
         scheduleToStartTimeout: '5 seconds',
         startToCloseTimeout: '20 seconds',
         retry: { maximumAttempts: 2 },

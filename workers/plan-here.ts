@@ -1,6 +1,7 @@
 import { answerOf } from '../activities/plan/asking'
 import { createInputSizes } from '../activities/plan/input-sizes'
 import { previewPlan } from '../activities/plan/planning'
+import { defined } from '../core/defined'
 import type { JobSpec } from '../core/job'
 import type { Plan } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
@@ -35,6 +36,6 @@ export async function planHere(
         return answerOf(backend, { request }, AbortSignal.timeout(ANSWER_LIMIT_MS))
       },
     },
-    { spec, ...(savedBefore === undefined ? {} : { savedBefore }) },
+    { spec, ...defined({ savedBefore }) },
   )
 }

@@ -6,6 +6,7 @@ import {
   type WorkflowInterceptorsFactory,
   type WorkflowOutboundCallsInterceptor,
 } from '@temporalio/workflow'
+import { defined } from '../core/defined'
 import { carrying } from '../core/failure'
 import {
   deploymentOf,
@@ -141,7 +142,7 @@ const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({
 
 function activityStamp(name: string, { deployment }: Origin): Stamp {
   const { runId } = workflowInfo()
-  return { kind: 'activity', name, run: runId, ...(deployment === undefined ? {} : { deployment }) }
+  return { kind: 'activity', name, run: runId, ...defined({ deployment }) }
 }
 
 /** Loaded by the worker into the sandbox of every workflow. */

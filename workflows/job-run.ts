@@ -1,4 +1,5 @@
 import { attemptBudget, leftOfBudget } from '../core/budget'
+import { defined } from '../core/defined'
 import type { Limits } from '../core/documents'
 import type { Avoidance, Decision, Ledger } from '../core/ledger'
 import { EMPTY_LEDGER } from '../core/ledger'
@@ -115,8 +116,7 @@ export class JobRun {
       status: this.page.status,
       ledger: this.ledger,
       avoid: this.avoid(),
-      ...(pins === undefined ? {} : { pins }),
-      ...(pause === undefined ? {} : { pause }),
+      ...defined({ pins, pause }),
       recordSeq: this.recordSeq,
     }
   }

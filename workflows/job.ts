@@ -10,6 +10,7 @@ import {
 } from '@temporalio/workflow'
 import type { DecideInput, Settlement } from '../core/activities'
 import { leftOfBudget } from '../core/budget'
+import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import type { JobInput, JobResult } from '../core/messages'
@@ -147,7 +148,7 @@ async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promis
         recordSeq: run.nextSeq(),
         status: run.page.settledStatus,
         artifacts: settlement?.artifacts ?? [],
-        ...(settlement?.progress === undefined ? {} : { progress: settlement.progress }),
+        ...defined({ progress: settlement?.progress }),
         ...(run.isResolved && run.resolved.month !== undefined ? { month: run.resolved.month } : {}),
         ...checkpointsKept(run),
       }),

@@ -1,5 +1,6 @@
 import { CancellationScope, condition } from '@temporalio/workflow'
 import type { PlanInput, PlanOutcome, PlanWords } from '../core/activities'
+import { defined } from '../core/defined'
 import type { Decision } from '../core/ledger'
 import type { Order } from '../core/plan'
 import { decide, plan, waiting } from './activities'
@@ -93,11 +94,9 @@ function planInput(run: JobRun, recordSeq = run.nextSeq()): PlanInput {
     bundle: input.bundle,
     ledger: { ...run.ledger, spentMicroUsd },
     avoid: run.avoid(),
-    ...(pins === undefined ? {} : { pins }),
-    ...(drains.target === undefined ? {} : { target: drains.target }),
+    ...defined({ pins, target: drains.target }),
     ...(pause === undefined ? {} : { startsInMs: pause.forMs }),
-    ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
-    ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
+    ...defined({ deadlineAtMs, budgetMicroUsd }),
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type ChildWorkflowHandle,
 } from '@temporalio/workflow'
 import type { Settlement } from '../core/activities'
+import { defined } from '../core/defined'
 import type { DrainRequest } from '../core/drain'
 import { failureFrom } from '../core/failure'
 import type { AttemptEnd } from '../core/ledger'
@@ -43,7 +44,7 @@ export async function runAttempt(run: JobRun, placed: Placed): Promise<Settlemen
   const input: AttemptInput = {
     order,
     timing: run.resolved.timing,
-    ...(pause === undefined ? {} : { pause }),
+    ...defined({ pause }),
     launchSeq: run.nextSeq(),
     settleSeq: run.nextSeq(),
   }

@@ -1,6 +1,7 @@
 import type { Backend, LookContext } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
 import type { CollectGarbageInput, CollectStoreGarbageInput } from '../../core/activities'
+import { defined } from '../../core/defined'
 import type { OwnedResource } from '../../core/handle'
 import type { GarbageVerdict } from '../../core/messages'
 import { parseAttemptId } from '../../core/queues'
@@ -111,8 +112,7 @@ function foundOf(backend: Backend, resource: OwnedResource, signal: AbortSignal)
     facts: {
       ...{ backend: backend.name, kind: handle.kind, id: handle.id, description, sinceMs: createdAtMs },
       owner: owner.attemptId || owner.jobId,
-      ...(place === undefined ? {} : { place }),
-      ...(costMicroUsdPerDay === undefined ? {} : { costMicroUsdPerDay }),
+      ...defined({ place, costMicroUsdPerDay }),
     },
     claim: use ?? parseAttemptId(owner.attemptId) ?? { jobId: owner.jobId },
     end: () => backend.terminate(handle, { signal }),

@@ -1,4 +1,5 @@
 import type { CollectStoreGarbageInput, OrchestratorActivities } from '../../core/activities'
+import { defined } from '../../core/defined'
 import type { GarbageVerdict } from '../../core/messages'
 import { attemptIdOf } from '../../core/queues'
 import { formatBytes } from '../../core/resources'
@@ -69,7 +70,7 @@ function foundOf(store: Registry['store'], upload: UnfinishedUpload, nowMs: numb
       ...{ backend: STORE, kind: 'upload', id, place: store.url, sinceMs: beganAtMs },
       owner: owner?.attempt === undefined ? (owner?.jobId ?? '') : attemptIdOf(owner.jobId, owner.attempt),
       description: `unfinished upload${key === undefined ? '' : ` of ${key}`}, ${formatBytes(sizeBytes)} so far`,
-      ...(costMicroUsdPerDay === undefined ? {} : { costMicroUsdPerDay }),
+      ...defined({ costMicroUsdPerDay }),
     },
     claim: owner ?? nobodys(nowMs - beganAtMs),
     end: async () => store.abandon?.(upload),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Backend } from '../../backends/backend'
 import { failureOf } from '../../backends/errors'
 import type { PlanInput, PlanOutcome } from '../../core/activities'
+import { defined } from '../../core/defined'
 import type { BackendName, Pins } from '../../core/offer'
 import type { BackendAnswer, SilentBackend } from '../../core/plan'
 import type { ResourceRequest } from '../../core/resources'
@@ -106,7 +107,7 @@ export async function answerOf(
   const unseen = (place: string, error: unknown): void => {
     silentPlaces.push({ place, reason: reasonOf(error) })
   }
-  const offers = await backend.offers(request, { signal, unseen, ...(asker && { asker }) }, pins)
+  const offers = await backend.offers(request, { signal, unseen, ...defined({ asker }) }, pins)
   const { name, capabilities } = backend
   return { backend: name, capabilities, offers, ...(silentPlaces.length > 0 && { silentPlaces }) }
 }

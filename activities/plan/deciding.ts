@@ -6,6 +6,7 @@ import type {
   WithdrawInput,
 } from '../../core/activities'
 import { CHECKPOINTS_KEPT_AT_END } from '../../core/checkpoint'
+import { defined } from '../../core/defined'
 import type { Verdict } from '../../core/ledger'
 import type { JobResult } from '../../core/messages'
 import { formatUsd } from '../../core/money'
@@ -70,7 +71,7 @@ async function withdraw(
   const checkpoint = await newestCheckpoint(store, jobId, CHECKPOINT_PARSERS.manifest)
   const settlement: Settlement = {
     ...{ end, handle: null, costMicroUsd: 0, artifacts: [], phases: [] },
-    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...defined({ checkpoint }),
   }
   const entry = await putRecord(store, jobId, {
     seq: recordSeq,
@@ -95,8 +96,7 @@ async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Pr
     attempts: status.attemptsTotal,
     costMicroUsd: status.spentMicroUsd,
     artifacts: input.artifacts,
-    ...(status.checkpoint === undefined ? {} : { checkpoint: status.checkpoint }),
-    ...(input.progress === undefined ? {} : { progress: input.progress }),
+    ...defined({ checkpoint: status.checkpoint, progress: input.progress }),
     finishedAtMs: now(),
   }
   const entry = await putRecord(store, jobId, {

@@ -2,6 +2,7 @@ import { stillAvoided } from '../../planner/avoidance'
 import { BackendError } from '../../backends/errors'
 import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../../core/activities'
 import { leftOfBudget } from '../../core/budget'
+import { defined } from '../../core/defined'
 import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER, type Policy } from '../../core/ledger'
 import type { JobInput, ResolvedJob } from '../../core/messages'
@@ -99,7 +100,7 @@ async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<Resolved
     timing: input.isRehearsal === true ? rehearsalTiming(deps.timing) : deps.timing,
     runnerSha256,
     storeUrl: deps.store.url,
-    ...(month === undefined ? {} : { month }),
+    ...defined({ month }),
   }
   const entry = await putRecord(deps.store, input.jobId, {
     seq: RESOLVED_SEQ,
@@ -170,7 +171,7 @@ async function planOnRecord(
     summary: sentenceOf(outcome, input),
     data: {
       inputs: { ...input, resolved: undefined },
-      ...(plan === undefined ? {} : { plan }),
+      ...defined({ plan }),
       outcome,
     },
   })
@@ -210,8 +211,7 @@ export async function previewPlan(
     bundle: null,
     ledger: EMPTY_LEDGER,
     avoid: [],
-    ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
-    ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
+    ...defined({ deadlineAtMs, budgetMicroUsd }),
   }
   return (await planJob(deps, input, { savedBefore })).plan
 }
@@ -240,10 +240,12 @@ export async function planJob(
     startsInMs,
     nowMs: deps.now(),
     isFirst: input.attempt === 1,
-    ...(input.target === undefined ? {} : { target: input.target }),
-    ...(input.deadlineAtMs === undefined ? {} : { deadlineAtMs: input.deadlineAtMs }),
-    ...(leftMicroUsd === undefined ? {} : { remainingMicroUsd: leftMicroUsd }),
-    ...(savedBefore === undefined ? {} : { savedBefore }),
+    ...defined({
+      target: input.target,
+      deadlineAtMs: input.deadlineAtMs,
+      remainingMicroUsd: leftMicroUsd,
+      savedBefore,
+    }),
     ...(input.bundle === null ? {} : { bundleBytes: input.bundle.sizeBytes }),
   }
   const digests = await Promise.all(answers.map((answer) => keepOffers(deps.store, answer)))

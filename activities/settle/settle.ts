@@ -1,6 +1,7 @@
 import { BackendError } from '../../backends/errors'
 import type { AttemptTimes, SettleInput, Settlement } from '../../core/activities'
 import type { CheckpointNews } from '../../core/checkpoint'
+import { defined } from '../../core/defined'
 import type { Beat, Diagnosis, Drain, RunnerResult } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import type { AttemptEnd } from '../../core/ledger'
@@ -99,11 +100,9 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
     ...(handle === null
       ? { costMicroUsd: await costOfUnseen(input, documents, result?.result?.finishedAtMs ?? beat?.clockMs) }
       : await costOfAll(deps.backend, input, { ...facts, nowMs })),
-    ...(endedAtMs === undefined ? {} : { endedAtMs }),
-    ...(restoredFrom === undefined ? {} : { restoredFrom }),
+    ...defined({ endedAtMs, restoredFrom }),
     ...newsOf(result?.result ?? beat),
-    ...(checkpoint === undefined ? {} : { checkpoint }),
-    ...(progress === undefined ? {} : { progress }),
+    ...defined({ checkpoint, progress }),
     stepsLost: stepsLost({
       isDone: end.kind === 'succeeded',
       ...{ progress, restoredFrom, checkpoint },
@@ -120,8 +119,7 @@ function newsOf(
 ): Pick<Settlement, 'restoredBecause' | 'checkpointState' | 'warning'> {
   const { restoredBecause, checkpointState, warning } = last ?? {}
   return {
-    ...(restoredBecause === undefined ? {} : { restoredBecause }),
-    ...(checkpointState === undefined ? {} : { checkpointState }),
+    ...defined({ restoredBecause, checkpointState }),
     ...(warning == null ? {} : { warning }),
   }
 }

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 
 /** Where and how machines are bought. */
@@ -193,9 +194,7 @@ export function accountOptions<T extends { region?: string }>(
   const storeEndpoint = env.AWS_ENDPOINT_URL_S3?.trim() || undefined
   return {
     ...wish,
-    ...(region === undefined ? {} : { region }),
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(storeEndpoint === undefined ? {} : { storeEndpoint }),
+    ...defined({ region, endpoint, storeEndpoint }),
   }
 }
 

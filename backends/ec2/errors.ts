@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined'
 import type { Failure } from '../../core/failure'
 import { BackendError } from '../errors'
 import { AwsError } from './sdk/api'
@@ -18,8 +19,7 @@ function toFailure(known: Meaning | undefined, facts: { code: string; message: s
   return {
     class: known?.class ?? 'unclassified',
     ...facts,
-    ...(known?.hint === undefined ? {} : { hint: known.hint }),
-    ...(known?.retryAfterMs === undefined ? {} : { retryAfterMs: known.retryAfterMs }),
+    ...defined({ hint: known?.hint, retryAfterMs: known?.retryAfterMs }),
   }
 }
 

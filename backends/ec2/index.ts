@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined'
 import type { Backend } from '../backend'
 import type { Ec2Api } from './sdk/api'
 import { verb } from './calls'
@@ -18,16 +19,13 @@ import { start } from './machine/start'
 import { createStoreRegion } from './store-region'
 import { endMachine, terminate } from './machine/terminate'
 
-/** A spot machine is told two minutes before it is taken ("Spot Instance interruption notices", EC2 user guide). */
-
 /** Machines of EC2, on demand, spot, and in what is reserved, in the Regions of one account. */
 export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
   // Only now: who does not use EC2 does not wait for its SDK.
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
   const { createSdkApi } = require('./sdk/index') as typeof Sdk
   const { endpoint } = config
-  const apiOf = (region: string): Ec2Api =>
-    createSdkApi({ region, ...(endpoint === undefined ? {} : { endpoint }) })
+  const apiOf = (region: string): Ec2Api => createSdkApi({ region, ...defined({ endpoint }) })
   return createBackendAcross(apiOf, config, deps)
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined'
 import type { FailureClass } from '../../core/failure'
 import { MINUTE_MS } from '../../core/time'
 
@@ -14,7 +15,7 @@ export interface Meaning {
 
 const meaning = (failureClass: FailureClass, hint?: string): Meaning => ({
   class: failureClass,
-  ...(hint === undefined ? {} : { hint }),
+  ...defined({ hint }),
 })
 
 /** Every pool would answer the same: profile, image, groups and account are those of all launches. */

@@ -1,4 +1,5 @@
 import type { FindOutcome } from '../../core/activities'
+import { defined } from '../../core/defined'
 import type { MachineHandle, OwnedResource, ResourceHandle } from '../../core/handle'
 import type { Observation } from '../../core/observation'
 import type { DataTransfer, Offer } from '../../core/offer'
@@ -217,6 +218,6 @@ function inRegion(
     ...offer,
     ...(hasSeveral && { region }),
     ...(hasSeveral && offer.pins !== undefined && { pins: withRegion(offer.pins, region) }),
-    ...(transfer !== undefined && { transfer }),
+    ...defined({ transfer }),
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
+import { defined } from '../../core/defined'
 import { CODES } from '../../core/errors'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
@@ -106,7 +107,7 @@ export async function recordFor(
     attempt,
     storeUrl,
     runnerSha256,
-    ...(user && { user }),
+    ...defined({ user }),
   }
 }
 

@@ -1,4 +1,5 @@
 import { readFileSync, readdirSync } from 'node:fs'
+import { defined } from '../../core/defined'
 import { hasCode } from './errors'
 import { MARKER, type ProcessInfo, type ProcessReader } from './processes'
 
@@ -23,9 +24,7 @@ export function createLinuxReader(): ProcessReader {
           if (stat === undefined) return []
           const machine = readMark(stat.pid)
           const groupOf = readGroup(stat.pid)
-          return [
-            { ...stat, ...(machine !== undefined && { machine }), ...(groupOf !== undefined && { groupOf }) },
-          ]
+          return [{ ...stat, ...defined({ machine, groupOf }) }]
         }),
   }
 }

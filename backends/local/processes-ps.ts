@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined'
 import { MARKER, type ProcessInfo, type ProcessReader } from './processes'
 import { runProgram } from './programs'
 
@@ -38,7 +39,7 @@ export function parsePs(output: string): ProcessInfo[] {
         group: Number(group),
         isDefunct: state!.startsWith('Z'),
         started: started!.replace(/\s+/g, ' '),
-        ...(machine === undefined ? {} : { machine }),
+        ...defined({ machine }),
       },
     ]
   })

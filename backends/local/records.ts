@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, open, readFile, readdir, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { defined } from '../../core/defined'
 import type { MachineHandle, OwnerTags, RealisedOffer } from '../../core/handle'
 import { BackendError } from '../errors'
 import { hasCode, invalid } from './errors'
@@ -116,10 +117,7 @@ export async function readMachine(paths: Paths, id: string): Promise<MachineFile
   ])
   return {
     machine,
-    ...(process && { process }),
-    ...(ending && { ending }),
-    ...(ended && { ended }),
-    ...(notice && { notice }),
+    ...defined({ process, ending, ended, notice }),
   }
 }
 

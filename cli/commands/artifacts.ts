@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { defined } from '../../core/defined'
 import { downloadArtifacts, listArtifacts } from '../../client/artifacts'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
@@ -59,9 +60,9 @@ async function artifacts(cli: Cli, meant: string, { download, force, attempt }: 
       ? await listArtifacts(context, id, attempt)
       : await downloadArtifacts(context, id, {
           ...{ toFolder: target, isForced: force === true },
-          ...(attempt === undefined ? {} : { attempt }),
+          ...defined({ attempt }),
         })
-  out.json({ id, artifacts: found, ...(target === undefined ? {} : { folder: target }) })
+  out.json({ id, artifacts: found, ...defined({ folder: target }) })
   if (found.length === 0) return out.line(`${id} has no artifacts yet.`)
   out.table(
     ['PATH', 'SIZE', 'SHA-256', 'ATTEMPT', 'OLDER'],

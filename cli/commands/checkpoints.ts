@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { defined } from '../../core/defined'
 import { CrucibleError, EXIT_CODES } from '../../client/errors'
 import { findJob } from '../../client/find-job'
 import type { CheckpointView } from '../../client/checkpoints'
@@ -114,7 +115,7 @@ async function download(
   const toFolder = to ?? (wanted === undefined ? `${id}-checkpoint` : `${id}-step-${wanted}`)
   const got = await downloadCheckpoint(cli.context(), id, {
     toFolder,
-    ...(wanted === undefined ? {} : { wanted }),
+    ...defined({ wanted }),
   })
   const { checkpoint, folder, files, sizeBytes, resumePath, damaged } = got
   out.json({ id, ...got })

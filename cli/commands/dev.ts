@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import { defined } from '../../core/defined'
 import {
   closeHome,
   removeDevNote,
@@ -161,8 +162,7 @@ async function cloudFor(
   const place = placeOfCloud(home)
   return startDevCloud({
     ...(sim === true ? {} : { world: sim }),
-    ...(port === undefined ? {} : { port }),
-    ...(storePort === undefined ? {} : { storePort }),
+    ...defined({ port, storePort }),
     storeDirectory: join(place, 'store'),
     machines: { link: join(place, 'machines') },
     server: { home: home.directory, env: { ...cli.environment }, progress, signal },

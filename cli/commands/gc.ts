@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
 import { collectGarbage, lastCollection, type GarbageRun, type LastCollection } from '../../client/garbage'
+import { defined } from '../../core/defined'
 import type { GarbageVerdict } from '../../core/messages'
 import { formatDuration, formatInstant } from '../../core/time'
 import { durationArgument } from '../arguments'
@@ -51,7 +52,7 @@ async function collect(cli: Cli, { dryRun, grace }: Options): Promise<void> {
   if (dryRun === true || unowned.length === 0) return tell(cli, first)
   const run = await collectGarbage(context, {
     isDryRun: false,
-    ...(grace === undefined ? {} : { graceMs: grace }),
+    ...defined({ graceMs: grace }),
   })
   out.note(
     `${plural(unowned.length, 'orphaned resource')}; removed if still orphaned in ${formatDuration(run.graceMs)}. ` +
@@ -87,7 +88,7 @@ async function tellLast(cli: Cli): Promise<void> {
 
 function tell(cli: Cli, verdicts: GarbageVerdict[], last?: Omit<LastCollection, 'verdicts'>): void {
   const { out } = cli
-  out.json({ verdicts, ...(last === undefined ? {} : { last }) })
+  out.json({ verdicts, ...defined({ last }) })
   if (verdicts.some(({ action }) => action === 'failed')) cli.exitCode = EXIT_CODES.failed
   if (verdicts.length === 0) return out.line('No resources found for this deployment.')
   out.table(

@@ -3,6 +3,7 @@ import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
 import type { JobLogLine, LogOptions } from '../../client/logs'
 import { lookAt } from '../../client/look'
+import { defined } from '../../core/defined'
 import { formatInstant } from '../../core/time'
 import { countArgument } from '../arguments'
 import type { Cli } from '../cli'
@@ -52,8 +53,7 @@ async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
   const isFollowing = follow === true
   const options: LogOptions = {
     isFollowing,
-    ...(attempt === undefined ? {} : { attempt }),
-    ...(tail === undefined ? {} : { tail }),
+    ...defined({ attempt, tail }),
     ...(isFollowing ? { signal: cli.interruption() } : {}),
   }
   const lines: JobLogLine[] = []

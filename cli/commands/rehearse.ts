@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
+import { defined } from '../../core/defined'
 import type { BackendChoice } from '../../core/offer'
 import { MINUTE_MS } from '../../core/time'
 import { backendArgument, countArgument, durationArgument } from '../arguments'
@@ -75,7 +76,7 @@ async function rehearse(cli: Cli, given: JobArguments, options: Options): Promis
       for: options.for ?? FOR_DEFAULT_MS,
       most: options.for ?? MOST_DEFAULT_MS,
       ...counted,
-      ...(keep === undefined ? {} : { keep }),
+      ...defined({ keep }),
     })
     return
   }

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { Argument } from 'commander'
+import { defined } from '../../core/defined'
 import type { AccountSetup, AccountWish } from '../../backends/registry'
 import type * as registry from '../../backends/registry'
 import { CrucibleError } from '../../client/errors'
@@ -76,9 +77,7 @@ function wishOf({ region, profile, prefix, bucket, ownNetwork }: Options): Accou
   return {
     prefix,
     hasOwnNetwork: ownNetwork === true,
-    ...(region === undefined ? {} : { region }),
-    ...(profile === undefined ? {} : { profile }),
-    ...(bucket === undefined ? {} : { bucket }),
+    ...defined({ region, profile, bucket }),
   }
 }
 

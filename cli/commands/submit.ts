@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type * as advising from '../../client/checkpoint-advice'
 import type { JobView } from '../../client/job-view'
+import { defined } from '../../core/defined'
 import type { JobSource } from '../../core/messages'
 import type { Submission, Submitted } from '../../client/submit'
 import type { Cli } from '../cli'
@@ -71,7 +72,7 @@ async function run(cli: Cli, given: JobArguments, options: Options): Promise<voi
 }
 
 function documentOf({ isNew, isServed, ...rest }: Submitted, view: JobView | undefined): object {
-  return { ...rest, isNew, isServed, ...(view === undefined ? {} : { job: view }) }
+  return { ...rest, isNew, isServed, ...defined({ job: view }) }
 }
 
 async function dryRun(cli: Cli, submission: Submission): Promise<void> {

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined'
 import type { TemporalAddress } from './temporal/address'
 import { startDevServer, type DevServer } from './temporal/dev-server'
 import { choosePorts, type WantedPorts } from './temporal/ports'
@@ -37,7 +38,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     ports,
     signal,
     onRestart: noteRestart(progress),
-    ...(dataFile === undefined ? {} : { dataFile }),
+    ...defined({ dataFile }),
   })
   return ours(server)
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 const CACHE = join(ROOT, 'node_modules', '.cache', 'crucible-docs')
-const PAGES_AT_THE_ROOT = ['ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md']
+const PAGES_AT_THE_ROOT = ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'AGENTS.md', 'CHANGELOG.md', 'SECURITY.md']
 
 /** The order of the site: folders of docs/, each with its pages in reading order. test/docs.test.ts checks that no page is left out. */
 const ORDER = JSON.parse(readFileSync(join(ROOT, 'docs', 'order.json'), 'utf8'))

@@ -1,5 +1,6 @@
 import type * as SdkTypes from '@aws-sdk/client-s3'
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
+import { defined } from '../../core/defined'
 import type { Grant } from '../../core/grants'
 import { silenceSdk } from './config'
 import type { S3Place } from './place'
@@ -51,5 +52,5 @@ export async function makeClient(place: S3Place, grant?: Grant): Promise<{ sdk: 
     ...{ accessKeyId: grant.keyId, secretAccessKey: grant.secret },
     ...(grant.sessionToken === null ? {} : { sessionToken: grant.sessionToken }),
   }
-  return { sdk, client: new sdk.S3Client({ ...clientConfig(place), ...(credentials && { credentials }) }) }
+  return { sdk, client: new sdk.S3Client({ ...clientConfig(place), ...defined({ credentials }) }) }
 }

@@ -1,4 +1,5 @@
 import type { CompletedPart } from '@aws-sdk/client-s3'
+import { defined } from '../../core/defined'
 import { eachOf } from '../parallel'
 import type { Bucket } from './s3-store'
 
@@ -90,5 +91,5 @@ function copySource(
   { tag }: Source,
 ): { CopySource: string; CopySourceIfMatch?: string } {
   const CopySource = `${name}/${from.split('/').map(encodeURIComponent).join('/')}`
-  return { CopySource, ...(tag === undefined ? {} : { CopySourceIfMatch: tag }) }
+  return { CopySource, ...defined({ CopySourceIfMatch: tag }) }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
+import { defined } from '../../core/defined'
 import { StoreError } from '../store'
 import { storeErrorOf } from '../file-errors'
 import { eachOf } from '../parallel'
@@ -54,7 +55,7 @@ async function fetchPart(
     const { Body } = await client.send(
       new sdk.GetObjectCommand({
         ...{ Bucket: name, Key: source.key, Range: `bytes=${at}-${end - 1}` },
-        ...(source.tag === undefined ? {} : { IfMatch: source.tag }),
+        ...defined({ IfMatch: source.tag }),
       }),
     )
     try {

@@ -1,4 +1,5 @@
 import type { S3ServiceException } from '@aws-sdk/client-s3'
+import { defined } from '../../core/defined'
 import { StoreError } from '../store'
 
 /** Codes that time may mend, beside every answer from 500 up and every failure of the network. */
@@ -61,7 +62,7 @@ export function s3ErrorOf(error: unknown, doing: string): StoreError {
   const told = code ?? unanswered ?? (name === 'Error' ? undefined : name)
   return new StoreError(`Could not ${doing}: ${why}${told === undefined ? '' : ` (${told})`}.`, {
     isTransient,
-    ...(told === undefined ? {} : { code: told }),
+    ...defined({ code: told }),
     cause: error,
   })
 }

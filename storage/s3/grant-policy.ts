@@ -1,4 +1,5 @@
 import { CHECKPOINT_STEP_DIGITS } from '../../core/checkpoint'
+import { defined } from '../../core/defined'
 import { layout } from '../layout'
 import type { S3Place } from './place'
 
@@ -25,7 +26,7 @@ export function grantPolicy(
   ]
   const allow = (Action: string[], Resource: string[], Condition?: object): object => ({
     ...{ Effect: 'Allow', Action, Resource },
-    ...(Condition === undefined ? {} : { Condition }),
+    ...defined({ Condition }),
   })
   return {
     Version: '2012-10-17',

@@ -1,4 +1,5 @@
 import type { AssumeRoleCommandOutput, STSClient } from '@aws-sdk/client-sts'
+import { defined } from '../../core/defined'
 import type { Grant } from '../../core/grants'
 import { HOUR_MS, SECOND_MS } from '../../core/time'
 import type { Granter, GrantWish } from '../grants'
@@ -105,7 +106,7 @@ export class S3Granter implements Granter {
         requestTimeout: ANSWER_MS,
         throwOnRequestTimeout: true,
       },
-      ...(own === undefined ? {} : { endpoint: own }),
+      ...defined({ endpoint: own }),
     }
   }
 
@@ -120,7 +121,7 @@ export class S3Granter implements Granter {
     const { message } = error as Error
     return new StoreError(`The token service gives no credentials for machines: ${message}. ${remedy}`, {
       isTransient: false,
-      ...(told.code === undefined ? {} : { code: told.code }),
+      ...defined({ code: told.code }),
       cause: error,
     })
   }

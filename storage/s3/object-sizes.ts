@@ -1,4 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3'
+import { defined } from '../../core/defined'
 import { makeClient, type Sdk } from './client'
 import { readS3Environment } from './config'
 import { statusOf } from './errors'
@@ -22,8 +23,7 @@ export async function measureSource(source: string, signal: AbortSignal): Promis
   const [, bucket = '', key = ''] = /^s3:\/\/([^/]+)\/?(.*)$/s.exec(source) ?? []
   const { sdk, client } = await makeClient({
     ...{ bucket, prefix: '' },
-    ...(region === undefined ? {} : { region }),
-    ...(endpoint === undefined ? {} : { endpoint }),
+    ...defined({ region, endpoint }),
   })
   try {
     const at = { sdk, client, signal }
@@ -31,7 +31,7 @@ export async function measureSource(source: string, signal: AbortSignal): Promis
       key === '' || key.endsWith('/') ? sizeUnder(at, bucket, key) : sizeOf(at, bucket, key),
       regionOf(at, bucket),
     ])
-    return { sizeBytes, ...(place === undefined ? {} : { region: place }) }
+    return { sizeBytes, ...defined({ region: place }) }
   } finally {
     client.destroy()
   }

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined'
 import type { ObjectStore } from '../store'
 import { readS3Environment } from './config'
 import { parsePlace } from './place'
@@ -9,8 +10,7 @@ export function openBucket(url: URL): ObjectStore {
   const told = parsePlace(url)
   // A region of this machine's own account says nothing of a server of somebody else.
   const place = {
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(region === undefined ? {} : { region }),
+    ...defined({ endpoint, region }),
     ...told,
   }
   return new S3Store(place)

@@ -1,9 +1,19 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { blocksOf } from '../docs/markdown'
 import { testVersitygw } from '../support/s3'
 import { testServer } from '../support/temporal'
 
@@ -83,13 +93,92 @@ describe('the package', () => {
     expect(strays).toEqual([])
   })
 
-  it('gives types to those who import it', () => {
-    const { types, main } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<
-      string,
-      string
-    >
-    expect(packed).toEqual(expect.arrayContaining([types, main]))
+  it('can be imported and required, and by its documented names only', async () => {
+    const { address } = testServer()
+    const env = { ...process.env, CRUCIBLE_HOME: home, TEMPORAL_ADDRESS: address }
+    const programs = {
+      'client.mjs': `
+        import * as api from 'crucible-ml'
+        import { createClient, EXIT_CODES } from 'crucible-ml'
+        import schema from 'crucible-ml/job.schema.json' with { type: 'json' }
+        const crucible = createClient()
+        const jobs = await crucible.list()
+        await crucible.close()
+        const refused = await import('crucible-ml/dist/client/index.js').catch(({ code }) => code)
+        const names = Object.keys(api).filter((name) => !/^(default|__esModule|module\\.exports)$/.test(name)).sort()
+        console.log(JSON.stringify({ names, jobs, usage: EXIT_CODES.usage, schema: schema.type, refused }))`,
+      'client.cjs': `
+        const api = require('crucible-ml')
+        const { createClient, EXIT_CODES } = api
+        const schema = require('crucible-ml/job.schema.json')
+        const refusedBy = (path) => { try { require(path) } catch ({ code }) { return code } }
+        const crucible = createClient()
+        crucible.list().then(async (jobs) => {
+          await crucible.close()
+          const refused = refusedBy('crucible-ml/dist/client/index.js')
+          const names = Object.keys(api).sort()
+          console.log(JSON.stringify({ names, jobs, usage: EXIT_CODES.usage, schema: schema.type, refused }))
+        })`,
+    }
+    const answers = []
+    for (const [file, text] of Object.entries(programs)) {
+      writeFileSync(join(outside, file), text)
+      const { stdout } = await run(process.execPath, [file], { cwd: outside, env })
+      answers.push(JSON.parse(stdout) as { names: string[] })
+    }
+    const [imported, required] = answers
+    expect(imported).toEqual(required)
+    expect(imported).toEqual({
+      names: expect.arrayContaining(['Crucible', 'CrucibleError', 'createClient', 'parseJobFile']),
+      jobs: expect.any(Array),
+      usage: 2,
+      schema: 'object',
+      refused: 'ERR_PACKAGE_PATH_NOT_EXPORTED',
+    })
   })
+
+  it('has types for the program of its reference, under node16 resolution', async () => {
+    const page = readFileSync(join(outside, 'node_modules/crucible-ml/docs/reference/typescript.md'), 'utf8')
+    const [program] = blocksOf(page, 'ts')
+    const consumer = join(outside, 'consumer')
+    mkdirSync(consumer)
+    const required = `
+      import crucible = require('crucible-ml')
+      export const newest = async (): Promise<crucible.JobView | undefined> => {
+        const client = crucible.createClient()
+        const [job] = await client.list({ limit: 1 })
+        return job && client.get(job.id)
+      }`
+    const wrong = `
+      import { createClient } from 'crucible-ml'
+      import { createClient as deep } from 'crucible-ml/dist/client/index.js'
+      export const wrong = [deep, createClient().get(1)]`
+    writeFileSync(join(consumer, 'esm.mts'), program!.text)
+    writeFileSync(join(consumer, 'commonjs.cts'), required)
+    writeFileSync(join(consumer, 'wrong.mts'), wrong)
+    // What the package declares is checked too: a type that cannot be resolved would silently be `any`.
+    const settings = {
+      module: 'node16',
+      target: 'es2022',
+      lib: ['es2022', 'esnext.disposable'],
+      types: ['node'],
+    }
+    writeFileSync(
+      join(consumer, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: { ...settings, strict: true, declaration: true, noEmit: true } }),
+    )
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+    const { stdout } = await run(process.execPath, [tsc, '-p', consumer], { cwd: outside }).catch(
+      (error: unknown) => error as { stdout: string },
+    )
+    const errors = stdout
+      .split('\n')
+      .filter((line) => /^(?:consumer|node_modules\/crucible-ml)\/.* error TS/.test(line))
+    expect(errors).toEqual([
+      expect.stringMatching(/^consumer\/wrong\.mts\(3,.* TS2307: Cannot find module 'crucible-ml\/dist/),
+      expect.stringMatching(/^consumer\/wrong\.mts\(4,.* TS2345: /),
+    ])
+  }, 120_000)
 
   it('lists jobs outside of the repository', async () => {
     const main = join(outside, 'node_modules/crucible-ml/dist/cli/main.js')

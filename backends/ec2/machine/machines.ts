@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined'
 import type { MachineHandle } from '../../../core/handle'
 import type { Observation } from '../../../core/observation'
 import type { Order } from '../../../core/plan'
@@ -83,7 +84,7 @@ export function observationOf(machine: Machine): Observation {
     state: state === 'terminated' || state === 'stopped' ? 'gone' : 'stopping',
     ...words,
     ...causeOf(machine),
-    ...(endedAtMs === undefined ? {} : { endedAtMs }),
+    ...defined({ endedAtMs }),
   }
 }
 

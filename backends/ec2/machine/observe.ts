@@ -1,4 +1,5 @@
 import type { FindOutcome } from '../../../core/activities'
+import { defined } from '../../../core/defined'
 import type { MachineHandle, OwnedResource } from '../../../core/handle'
 import { spendOver } from '../../../core/meter'
 import type { Observation } from '../../../core/observation'
@@ -24,7 +25,7 @@ export async function observe(
     const machine = byId.get(handle.id)
     if (machine === undefined) return unseen(host, handle)
     const usableUntilMs = cutOffs?.get(handle.realised.reservationId ?? '')
-    return { ...observationOf(machine), ...(usableUntilMs !== undefined && { usableUntilMs }) }
+    return { ...observationOf(machine), ...defined({ usableUntilMs }) }
   })
 }
 

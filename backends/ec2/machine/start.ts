@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined'
 import { HOUR_MS, SECOND_MS } from '../../../core/time'
 import { stoppingMs } from '../../../core/timing'
 import type { FailureClass } from '../../../core/failure'
@@ -120,7 +121,7 @@ function assertDone({ exitCode, stdout, stderr }: CommandAnswer): void {
     class: failureClass,
     message: `the runner was not started: ${words === '' ? `exit code ${exitCode}` : words}`,
     code: `start-${exitCode}`,
-    ...(hint === undefined ? {} : { hint }),
+    ...defined({ hint }),
   })
 }
 

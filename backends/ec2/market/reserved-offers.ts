@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined'
 import type { MicroUsd } from '../../../core/money'
 import type { Availability, Offer, PriceSource, ReservedCapacity } from '../../../core/offer'
 import { formatInstant } from '../../../core/time'
@@ -55,9 +56,9 @@ export function reservedFacts(
     reservation: {
       ...{ free, total, idleMicroUsdPerHour: microUsdPerHour },
       ...(isToCome && startsAtMs !== undefined && { startsAtMs }),
-      ...(endsAtMs !== undefined && { endsAtMs }),
+      ...defined({ endsAtMs }),
     },
-    ...(usableUntilMs !== undefined && { usableUntilMs }),
+    ...defined({ usableUntilMs }),
     data: { reservation: id, ...(isBlock && { market: 'capacity-block' }) },
   }
 }

@@ -13,6 +13,7 @@ import {
 } from '@aws-sdk/client-service-quotas'
 import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, type STSClient } from '@aws-sdk/client-sts'
+import { defined } from '../../../core/defined'
 import { AwsError, type AccountApi, type Bucket, type QuotaRequest } from './api'
 import { call } from './errors'
 import { readPlan } from './plan'
@@ -153,7 +154,7 @@ async function profileOf(
     )
     for await (const { AttachedPolicies } of pages)
       policies.push(...(AttachedPolicies ?? []).map(({ PolicyName }) => PolicyName ?? ''))
-    return { roleName, ...(Arn === undefined ? {} : { roleArn: Arn }), policies }
+    return { roleName, ...defined({ roleArn: Arn }), policies }
   } catch (error) {
     if (isNoSuch(error)) return undefined
     throw error

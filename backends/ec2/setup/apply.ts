@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { defined } from '../../../core/defined'
 import type { AccountPart, Step, Work } from '../../account'
 import { ec2Error } from '../errors'
 import { isUncertain } from './clients'
@@ -105,5 +106,5 @@ export function failed(error: unknown): Omit<Step, 'part'> {
   const { message, code } = ec2Error(error).failure
   const permission = NAMED_ACTION.exec(message)?.[1]
   const reason = code === undefined || message.includes(code) ? message : `${message} (${code})`
-  return { did: 'failed', reason, ...(permission === undefined ? {} : { permission }) }
+  return { did: 'failed', reason, ...defined({ permission }) }
 }

@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined'
 import type { AccountSetup, AccountWish, Survey } from '../../account'
 import { listOf } from '../config'
 import { ec2Error, invalid } from '../errors'
@@ -97,9 +98,7 @@ function checked(options: SetupOptions): CheckedOptions {
 function accessOf({ region, profile, endpoint, storeEndpoint }: CheckedOptions): Access {
   return {
     region,
-    ...(profile === undefined ? {} : { profile }),
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(storeEndpoint === undefined ? {} : { storeEndpoint }),
+    ...defined({ profile, endpoint, storeEndpoint }),
   }
 }
 

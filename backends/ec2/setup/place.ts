@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { DescribeAvailabilityZonesCommand, DescribeVpcsCommand } from '@aws-sdk/client-ec2'
 import { GetRoleCommand } from '@aws-sdk/client-iam'
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts'
+import { defined } from '../../../core/defined'
 import type { AccountWish } from '../../account'
 import { ec2Error, hasCode, invalid } from '../errors'
 import { repeat, type Clients } from './clients'
@@ -85,7 +86,7 @@ async function chosenBefore(clients: Clients, prefix: string, signal: AbortSigna
     const [region, bucket] = [tags.get(SETUP_TAGS.region), tags.get(SETUP_TAGS.bucket)]
     return {
       ...(region === undefined ? {} : { regions: region.split(' ') }),
-      ...(bucket === undefined ? {} : { bucket }),
+      ...defined({ bucket }),
     }
   } catch (error) {
     // Who may not look is told so of the role itself.

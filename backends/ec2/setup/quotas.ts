@@ -1,4 +1,5 @@
 import { RequestServiceQuotaIncreaseCommand } from '@aws-sdk/client-service-quotas'
+import { defined } from '../../../core/defined'
 import type { QuotaState } from '../../account'
 import { ec2Error, hasCode } from '../errors'
 import { isRefused, requestInWords } from '../market/quotas'
@@ -30,7 +31,7 @@ export async function readQuotas({ clients, signal }: Site): Promise<QuotaState[
       const last = requests?.find((each) => each.code === code)
       return {
         ...{ code, name, wanted: WANTED_VCPUS, unit: 'vCPUs' },
-        ...(value === undefined ? {} : { value }),
+        ...defined({ value }),
         ...(last === undefined ? {} : { request: requestInWords(last) }),
         // Never twice at once: where nobody knows what was asked, a person asks.
         isAskable:

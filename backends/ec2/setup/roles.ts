@@ -1,4 +1,5 @@
 import * as iam from '@aws-sdk/client-iam'
+import { defined } from '../../../core/defined'
 import { AwsError } from '../sdk/api'
 import { hasCode } from '../errors'
 import { call } from '../sdk/errors'
@@ -68,7 +69,7 @@ export const roles: Driver<RolePiece> = {
       Description: description,
       AssumeRolePolicyDocument,
       Tags: tagsFor(site, tags),
-      ...(sessionSecondsMax === undefined ? {} : { MaxSessionDuration: sessionSecondsMax }),
+      ...defined({ MaxSessionDuration: sessionSecondsMax }),
     }
     await insist(() => clients.iam.send(new iam.CreateRoleCommand(wish), { abortSignal: signal }), { signal })
     return name

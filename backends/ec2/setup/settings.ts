@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined'
 interface Made {
   region: string
   /** All Regions of machines, where there are several. */
@@ -27,7 +28,7 @@ export function settingsOf({
     ...(regions.length > 1 ? { CRUCIBLE_EC2_REGIONS: regions.join(',') } : { CRUCIBLE_EC2_REGION: region }),
     CRUCIBLE_EC2_PROFILE: profile,
     CRUCIBLE_GRANT_ROLE: grantRole,
-    ...(group === undefined ? {} : { CRUCIBLE_EC2_SECURITY_GROUPS: group }),
+    ...defined({ CRUCIBLE_EC2_SECURITY_GROUPS: group }),
     ...(subnets.length === 0 ? {} : { CRUCIBLE_EC2_SUBNETS: subnets.join(',') }),
     CRUCIBLE_STORE: `s3://${bucket}?region=${region}`,
   }

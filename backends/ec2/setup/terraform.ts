@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined'
 import type { Statement } from './permissions'
 import { describeAccount, networkOf, roleName, type Choices } from './description'
 import { json, writeBlocks, type Expression, type Block, type Value } from './hcl'
@@ -155,7 +156,7 @@ function roleBlocks(piece: RolePiece): Block[] {
       name: plain(name),
       description,
       assume_role_policy: policy([trust]),
-      ...(sessionSecondsMax === undefined ? {} : { max_session_duration: sessionSecondsMax }),
+      ...defined({ max_session_duration: sessionSecondsMax }),
       tags: { ...TAGS, ...(valueOf(tags) as Record<string, Value>) },
     }),
     ...Object.entries(policies).map(([policyName, statements]) =>
@@ -177,7 +178,7 @@ function variables(defaults: TerraformDefaults, regions: readonly Regional[]): B
   const one = (name: string, description: string, value: Value | undefined, type = 'string'): Block => ({
     kind: 'variable',
     labels: [name],
-    attributes: { description, type: the(type), ...(value === undefined ? {} : { default: value }) },
+    attributes: { description, type: the(type), ...defined({ default: value }) },
   })
   const ofNetwork = ({ choices, network, place: { suffix } }: Regional): Block => {
     const where = suffix === '' ? '' : ` in ${choices.region}`

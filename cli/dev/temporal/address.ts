@@ -1,5 +1,6 @@
 import { Connection } from '@temporalio/client'
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
+import { defined } from '../../../core/defined'
 import { messageOf, TemporalServerError } from './errors'
 
 /** An external Temporal server. */
@@ -42,9 +43,7 @@ export async function checkAnswers({ address, connectionOptions }: TemporalAddre
     const connection = await Connection.connect({
       address,
       connectTimeout: ANSWER_TIMEOUT_MS,
-      ...(tls === undefined ? {} : { tls }),
-      ...(apiKey === undefined ? {} : { apiKey }),
-      ...(metadata === undefined ? {} : { metadata }),
+      ...defined({ tls, apiKey, metadata }),
     })
     await connection.close()
   } catch (error) {
