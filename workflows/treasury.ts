@@ -26,6 +26,7 @@ import {
 } from '../core/treasury'
 import { nameInMarkdown } from '../core/markdown'
 import { local } from './activities'
+import { kept } from './forever'
 import { money } from './markdown'
 
 const promiseUpdate = defineUpdate<PromiseAnswer, [PromiseRequest]>(PROMISE_UPDATE)
@@ -77,10 +78,10 @@ async function decideOn(state: TreasuryState, request: PromiseRequest): Promise<
 
 /** Runs steps in the order in which they come, each after the end of the one before. */
 function oneAfterAnother(): <T>(step: () => T | Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve()
+  let last: Promise<unknown> = kept(Promise.resolve())
   return (step) => {
-    const done = last.then(step)
-    last = done.catch(() => undefined)
+    const done = kept(last.then(step))
+    last = kept(done.catch(() => undefined))
     return done
   }
 }
