@@ -89,14 +89,16 @@ export async function cancel(
   if (isFinal(state)) {
     throw new CrucibleError('failed', `${jobId} cannot be cancelled: it is already over (${state}).`)
   }
-  if (isNow) return tell(context, jobId, { name: CANCEL_NOW_UPDATE, args: [] })
+  const hurried = isNow ? await tell(context, jobId, { name: CANCEL_NOW_UPDATE, args: [] }) : undefined
   const client = await context.temporal()
   try {
+    // Temporal closes a workflow as cancelled only if it was asked to cancel it.
     await client.workflow.getHandle(jobWorkflowId(jobId)).cancel()
   } catch (error) {
-    throw isTemporals(error, 'WorkflowNotFoundError') ? gone(jobId) : error
+    if (!isTemporals(error, 'WorkflowNotFoundError')) throw error
+    if (hurried === undefined) throw gone(jobId)
   }
-  return { message: 'Cancelling; the workload gets time to save.' }
+  return hurried ?? { message: 'Cancelling; the workload gets time to save.' }
 }
 
 /** Sends an update and waits for its answer. Throws `failed` if the job refuses, `unconfirmed` if there is no answer in time. */

@@ -13,5 +13,5 @@ export interface InterruptInput {
 export function interruptionInWords(noticeMs: number | null): string {
   return noticeMs === null
     ? 'is taken back without notice'
-    : `has been told that it ends in ${formatDuration(noticeMs)}`
+    : `got notice that it ends in ${formatDuration(noticeMs)}`
 }

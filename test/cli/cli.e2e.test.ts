@@ -220,6 +220,12 @@ describe('an owner', () => {
     await stage.untilShown(id, ({ state }) => state === 'running')
     expect(await crucible.json('cancel', '--now', id)).toMatchObject({ id, message: expect.any(String) })
     expect((await stage.untilShown(id, isOver)).state).toBe('cancelled')
+    const inTemporal = await stage.temporal(async ({ workflow }) => {
+      const handle = workflow.getHandle(jobWorkflowId(id))
+      await handle.result().catch(() => undefined)
+      return (await handle.describe()).status.name
+    })
+    expect(inTemporal).toBe('CANCELLED')
   })
 })
 

@@ -132,7 +132,7 @@ describe("the job's page in the Temporal UI", () => {
       expect(page.currentDetails).toContain('\n1. **in progress** on scripted spot\n')
       const ofAttempt = await attemptPage(job)
       expect(ofAttempt).toMatch(/^\*\*running\*\*/)
-      expect(ofAttempt).toContain('- got: spot v100 a')
+      expect(ofAttempt).toContain('- machine: spot v100 a')
       expect(page.currentDetails).toContain('- deadline: 20')
       const names = (definitions: { name: string }[]): string[] =>
         definitions.map(({ name }) => name).filter((name) => !name.startsWith('__'))
