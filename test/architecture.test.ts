@@ -209,13 +209,13 @@ describe('ARCHITECTURE.md leads to', () => {
 
   it.each([
     ['when a lease is renewed', 'activities/watch/machine.ts', /renewLease|putLease/],
-    ['how cancel, migrate and a deadline reach the machine', 'workflows/job-commands.ts', /cancel/],
+    ['how cancel reaches the machine', 'workflows/job-commands.ts', /cancel/],
     ['what a log may grow to', 'runner/crucible_runner/logs/book.py', /^WAITING_BYTES_MAX/m],
     ['how many checkpoints are kept', 'core/checkpoint.ts', /^export const CHECKPOINTS_KEPT = /m],
     ['where the spot notice is polled', 'runner/crucible_runner/control/watch.py', /^_NOTICE_LOOK_SECONDS/m],
     ['when the answer to a launch is lost', 'workflows/launch.ts', /unconfirmed/],
     ['why another was not chosen', 'planner/filter.ts', /Why an offer cannot run the job/],
-    ['how a budget stops it', 'activities/watch/budget.ts', /when it must stop/],
+    ['how a budget stops the machine', 'activities/watch/budget.ts', /when it must stop/],
     ['where secrets are decrypted', 'workers/secrets.ts', /openSecrets/],
     ['what makes `list` fast', 'client/store-reads.ts', /slow or down/],
   ])('%s: %s', (question, file, answer) => {
