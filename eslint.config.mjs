@@ -134,6 +134,11 @@ export default tseslint.config(
           message:
             'Errors are known by their codes: see isCoded in core/errors.ts, and isTemporals in client/errors.ts.',
         },
+        {
+          selector:
+            "SpreadElement > ConditionalExpression[test.right.type='Identifier'][test.right.name='undefined'] > ObjectExpression[properties.length=1] > Property[shorthand=true]",
+          message: 'Write ...defined({ name }) instead (core/defined.ts).',
+        },
       ],
     },
   },

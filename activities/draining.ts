@@ -49,8 +49,8 @@ interface Deps {
 const LOOK_MS = 500
 
 /**
- * Writes `drain.json` and checks that the machine obeys; a machine that does not in time, or cannot have read it, is told
- * through the provider. The drain window bounds the outcome. False if the document could not be written.
+ * Writes `drain.json` and checks that the machine obeys; a machine that does not in time, or cannot have read it, gets the
+ * request through the provider. The drain window bounds the outcome. False if the document could not be written.
  */
 export async function drainMachine(
   { backend, store, now }: Deps,

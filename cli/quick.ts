@@ -40,7 +40,7 @@ export function compileQuick(cachedData?: Buffer): Script {
   const source = readFileSync(QUICK_BUNDLE, 'latin1')
   return new Script(`(function (exports, require, module, __filename, __dirname) { ${source}\n})`, {
     filename: QUICK_BUNDLE,
-    ...(cachedData === undefined ? {} : { cachedData }),
+    cachedData,
   })
 }
 

@@ -134,6 +134,7 @@ export interface Account extends Committed {
   leftMicroUsd: MicroUsd | null
 }
 
+/** @experimental */
 export interface TreasuryView {
   month: string
   total: Account

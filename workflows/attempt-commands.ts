@@ -8,7 +8,7 @@ import { orchestrator, pressing } from './activities'
 import type { AttemptPage } from './attempt-page'
 import { forever, foreverUntil, kept } from './forever'
 
-/** What an attempt is told while it runs. */
+/** Requests that an attempt receives while it runs. */
 export interface AttemptCommands {
   /** The first reason counts; a later request can only shorten the window. */
   readonly drain: DrainRequest | null
@@ -26,7 +26,7 @@ export interface AttemptCommands {
 const drainSignal = defineSignal<[DrainRequest]>(DRAIN_SIGNAL)
 const extendSignal = defineSignal<[ExtendRequest]>(EXTEND_SIGNAL)
 
-/** The commands of an attempt, from its job, its watch, or whoever cancels it. */
+/** The commands of an attempt, from its job, from its watch, and by cancellation. */
 export function listen({ timing }: AttemptInput): AttemptCommands {
   const commands = {
     drain: null as DrainRequest | null,

@@ -6,6 +6,7 @@ import {
   defineUpdate,
   setHandler,
 } from '@temporalio/workflow'
+import { defined } from '../core/defined'
 import {
   CANCEL_NOW_UPDATE,
   EXTEND_UPDATE,
@@ -80,10 +81,7 @@ export function listen(run: JobRun): void {
     extendUpdate,
     async ({ deadlineAtMs, budgetMicroUsd }: ExtendUpdate) => {
       if (budgetMicroUsd !== undefined) await havePromised(run, budgetMicroUsd)
-      const update: ExtendUpdate = {
-        ...(deadlineAtMs === undefined ? {} : { deadlineAtMs }),
-        ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
-      }
+      const update: ExtendUpdate = defined({ deadlineAtMs, budgetMicroUsd })
       Object.assign(page.status, update)
       run.limitsVersion += 1
       if (run.isResolved) run.armDeadline()
