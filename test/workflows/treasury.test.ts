@@ -16,6 +16,7 @@ let asked: { question: PromiseQuestion; answer: (answer: PromiseAnswer | Error) 
 jest.mock('@temporalio/workflow', () => ({
   ...jest.requireActual<object>('@temporalio/common'),
   ...{ defineQuery: (name: string) => name, defineUpdate: (name: string) => name },
+  defineSignal: (name: string) => name,
   setHandler: (name: string, handle: (request?: unknown) => unknown) => handlers.set(name, handle),
   setCurrentDetails: () => undefined,
   workflowInfo: () => ({ continueAsNewSuggested: isHistoryLong }),
