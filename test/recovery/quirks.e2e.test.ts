@@ -121,7 +121,7 @@ describe('a whole job', () => {
     await inWorld({}, async (d) => {
       d.cloud.addFault({ fault: 'error', code: 'RequestExpired', where: { service: 'ec2' } })
       const id = await d.submit({ id: 'job-token' })
-      await d.see(id, ({ message }) => /AWS credentials of the worker have expired/.test(message))
+      await d.see(id, ({ message }) => /Renew the AWS credentials of the worker/.test(message))
       await d.client.cancel(id)
       await d.ended(id)
     })
@@ -151,7 +151,7 @@ describe('a whole job', () => {
       await until(() => asked('RequestExpired') > 0, 60_000)
 
       const waiting = await d.submit({ id: 'job-waiting' }, { lastAttempt: 1 })
-      await d.see(waiting, ({ message }) => /AWS credentials of the worker have expired/.test(message))
+      await d.see(waiting, ({ message }) => /Renew the AWS credentials of the worker/.test(message))
       expect(d.machinesOf(waiting)).toEqual([])
       const { attempts } = await d.client.get(running)
       const step = attempts[0]!.progress!.step!
