@@ -6,6 +6,7 @@ import type { Order } from '../../core/plan'
 import type { CallContext } from '../backend'
 import { BackendError } from '../errors'
 import { throwIfAborted } from './calls'
+import { compileRunner } from './compile-runner'
 import { endProcesses } from './end-processes'
 import { hasCode, invalid, localError, messageOf } from './errors'
 import type { Host } from './host'
@@ -51,7 +52,9 @@ async function make(host: Host, order: Order, signal: AbortSignal): Promise<Mach
   const staged = join(host.paths.staging, `${order.attemptId}.${randomUUID()}`)
   try {
     await mkdir(staged, { mode: 0o700 })
-    await fetchRunner(host, { order, path: join(staged, FILES.runner), signal })
+    const runner = join(staged, FILES.runner)
+    await fetchRunner(host, { order, path: runner, signal })
+    await compileRunner(host, { sha256: order.runnerSha256, path: runner, signal })
     const key = host.deps.secretKeyOf?.(order.attemptId)
     if (key !== undefined) await writeFile(join(staged, FILES.secretKey), key, { mode: 0o600 })
     const grant = await host.deps.grantFile?.(order)
@@ -59,7 +62,7 @@ async function make(host: Host, order: Order, signal: AbortSignal): Promise<Mach
     await writeFile(join(staged, FILES.machineId), order.attemptId)
     // Two launches must not find the same slot free.
     return await host.exclusive(SLOTS, signal, async () => {
-      const machine = await recordFor(host, { order, offer, runner: join(staged, FILES.runner), signal })
+      const machine = await recordFor(host, { order, offer, runner, signal })
       await writeJson(join(staged, FILES.machine), machine)
       throwIfAborted(signal)
       const view = await name(host, staged, machine)

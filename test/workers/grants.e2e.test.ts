@@ -121,6 +121,7 @@ async function outlivesItsGrants(deployment: Deployment, id: string): Promise<vo
   const before = sessions().length
   const fresh = (count: number) => until(() => sessions().length - before >= count, PATIENCE_MS)
   await deployment.submit(id)
+  await until(async () => (await deployment.show(id)).state === 'running', PATIENCE_MS)
   await fresh(2)
   // Just renewed; the next is due in fifteen seconds, and then there is nobody to ask for another seven.
   const whole = (await deployment.lease(id))!
