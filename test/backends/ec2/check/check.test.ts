@@ -23,7 +23,11 @@ describe('the check of EC2', () => {
     [
       'a permission',
       ({ aws }) => (aws.denied = ['ec2:CreateFleet']),
-      { severity: 'error', message: expect.stringContaining('lacks permission for ec2:CreateFleet'), failure: 'auth' },
+      {
+        severity: 'error',
+        message: expect.stringContaining('lacks permission for ec2:CreateFleet'),
+        failure: 'auth',
+      },
     ],
     [
       'the right to ask for permissions',
