@@ -121,7 +121,6 @@ async function outlivesItsGrants(deployment: Deployment, id: string): Promise<vo
   const before = sessions().length
   const fresh = (count: number) => until(() => sessions().length - before >= count, PATIENCE_MS)
   await deployment.submit(id)
-  await until(async () => (await deployment.show(id)).state === 'running', PATIENCE_MS)
   await fresh(2)
   // Just renewed; the next is due in fifteen seconds, and then there is nobody to ask for another seven.
   const whole = (await deployment.lease(id))!
@@ -134,8 +133,8 @@ async function outlivesItsGrants(deployment: Deployment, id: string): Promise<vo
   await until(async () => (await deployment.lease(id))!.ttlMs < whole.ttlMs, PATIENCE_MS)
   await fresh(3)
   expect(deployment.worker.stderr()).toContain('get credentials for the store again')
-  await expectNarrow(deployment, id)
   expect(await deployment.show(id)).toMatchObject({ state: 'running', attempts: [{ number: 1 }] })
+  await expectNarrow(deployment, id)
   // What it saves on the way out needs the store as well.
   await deployment.crucible.json('cancel', id)
   await until(async () => (await deployment.show(id)).state === 'cancelled', PATIENCE_MS)
