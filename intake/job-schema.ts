@@ -60,13 +60,13 @@ function field<T extends z.ZodType>(schema: T, description: string, ...examples:
 const resources = z.strictObject({
   gpus: field(
     as.count(LIMITS.gpus, 'exactly'),
-    'How many GPUs. A single number means exactly that many. Asking for `gpu_memory` or `accelerators` means at least one.',
+    'How many GPUs; a single number is exact. `gpu_memory` or `accelerators` alone mean at least one.',
     1,
     '2..8',
   ).exactOptional(),
   gpu_memory: field(
     as.labelledRange,
-    'Memory of each GPU. GB is the size on the label of the card, GiB what its driver reports.',
+    'Memory of each GPU: GB as on its label, GiB as its driver reports.',
     '24GB',
     '24GB..80GB',
     '16GB+',
@@ -79,22 +79,18 @@ const resources = z.strictObject({
   ).exactOptional(),
   cpus: field(
     as.count(LIMITS.cpus, 'at least'),
-    'CPU cores. A single number means at least that many.',
+    'CPU cores; a single number means at least that many.',
     8,
     '4..16',
   ).exactOptional(),
   memory: field(
     as.sizeRange,
-    'Memory of the machine. A single size means at least that much.',
+    'Memory of the machine; a single size means at least that much.',
     '32GB',
     '16GB..64GB',
   ).exactOptional(),
   disk: field(as.sizeRange, 'Disk space of the machine.', '200GB').exactOptional(),
-  shm: field(
-    as.size,
-    'Shared memory (`/dev/shm`) of the container, for data loaders with many processes.',
-    '8GiB',
-  ).exactOptional(),
+  shm: field(as.size, 'Shared memory (`/dev/shm`) of the container.', '8GiB').exactOptional(),
 })
 
 const patterns = as.oneOrMore(checkpointPattern, LIMITS.checkpointPatterns)
@@ -102,28 +98,28 @@ const patterns = as.oneOrMore(checkpointPattern, LIMITS.checkpointPatterns)
 const checkpoint = z.strictObject({
   directory: field(
     innerPath,
-    'Where the program writes checkpoints, relative to the working directory. Default: a folder outside it, whose path is in `CRUCIBLE_CHECKPOINT_DIR`.',
+    'Where the program writes checkpoints, below the working directory (default: the folder `CRUCIBLE_CHECKPOINT_DIR` outside it).',
     'checkpoints',
   ).exactOptional(),
   every: field(
     as.pace,
-    'Shortest interval between kept checkpoints (default: keep each one). The newest one before the machine stops is always kept.',
+    'Shortest interval between kept checkpoints (default: keep each); the last before a stop is always kept.',
     '10m',
   ).exactOptional(),
   size: field(
     as.size,
-    'Approximate size of a checkpoint, with which `plan` warns if it cannot be saved within an interruption notice. Default: the size of the last checkpoints of a job with this name.',
+    'Approximate size of a checkpoint; `plan` warns if it cannot be saved within an interruption notice (default: as of earlier jobs of this name).',
     '12GB',
   ).exactOptional(),
   complete: field(
     patterns,
-    'Files that prove a checkpoint complete, such as one that the program writes last: each pattern must match a file, relative to the checkpoint directory or to the folder of the checkpoint. Default: the formats of the files, if they allow it.',
+    "Files that prove a checkpoint complete, such as the one written last. Each pattern must match, relative to the checkpoint directory or the checkpoint's folder (default: proof by file formats).",
     'trainer_state.json',
     ['model.safetensors', '*/DONE'],
   ).exactOptional(),
   include: field(
     patterns,
-    'Patterns, relative to the checkpoint directory, of the files of a checkpoint (default: everything). A folder includes all its files.',
+    'Patterns, relative to the checkpoint directory, of the files of a checkpoint (default: everything).',
     ['checkpoint-*', 'latest'],
   ).exactOptional(),
   exclude: field(
@@ -133,17 +129,17 @@ const checkpoint = z.strictObject({
   ).exactOptional(),
   quiet: field(
     as.span,
-    'Time without changes after which files without proof of completeness count as a provisional checkpoint (default: a setting of the worker).',
+    'Time without changes after which unproven files count as a provisional checkpoint (default: `CRUCIBLE_CHECKPOINT_QUIET`).',
     '10s',
   ).exactOptional(),
   signal: field(
     z.enum(SAVE_SIGNALS),
-    'Signal that makes the program save before its machine ends. If it is not `SIGTERM`, which also ends the program, SIGTERM follows once the checkpoint is saved.',
+    'Signal that makes the program save before its machine ends. After another than `SIGTERM`, SIGTERM follows once the checkpoint is saved.',
     'SIGUSR1',
   ).exactOptional(),
   keep: field(
     keptCount,
-    `Number of newest complete checkpoints to keep; older ones are deleted. Default: ${CHECKPOINTS_KEPT} while the job runs and ${CHECKPOINTS_KEPT_AT_END} after its end.`,
+    `Number of newest complete checkpoints to keep (default: ${CHECKPOINTS_KEPT}, after the job's end ${CHECKPOINTS_KEPT_AT_END}).`,
     5,
   ).exactOptional(),
 })
@@ -152,17 +148,15 @@ const imageLogin = z.strictObject({
   username: field(registryUser, 'User name for the registry.', 'team-robot'),
   password: field(
     envName,
-    'Name of an environment variable whose value, a password or a token, is read when you submit. It is encrypted like `secrets`; the program does not get it.',
+    'Environment variable with a password or token, read when you submit and encrypted like `secrets`; the program does not get it.',
     'REGISTRY_TOKEN',
   ),
 })
 
 const retries = z.strictObject({
-  failures: field(
-    retryCount,
-    'How often a failed program is restarted, from its newest checkpoint.',
-    1,
-  ).default(DEFAULTS.retryFailures),
+  failures: field(retryCount, 'How often a failed program resumes from its newest checkpoint.', 1).default(
+    DEFAULTS.retryFailures,
+  ),
   interruptions: field(
     retryCount,
     'How often the job may lose its machine and resume elsewhere.',
@@ -175,42 +169,42 @@ export const jobFile = z
   .strictObject({
     name: field(
       jobName,
-      'Name of the job in lists; need not be unique (default: the name of the file).',
+      'Name in lists; need not be unique (default: that of the file).',
       'char-lm',
     ).exactOptional(),
     run: field(
       command,
-      'The command, run by `sh` in the working directory; several lines are a script.',
+      'Command or script, run by `sh` in the working directory.',
       'python3 train.py --epochs 3',
     ).exactOptional(),
     script: field(
       as.script,
-      'Short for `run: python3 ...`: a Python file with its arguments.',
+      'Short for `run: python3 ...`: a Python file and its arguments.',
       'train.py --lr 3',
     ).exactOptional(),
     setup: field(
       command,
-      'Command to run first on every machine, timed separately. A setup failure does not count as a program failure.',
+      'Command to run first on every machine; its failure does not count as a program failure.',
       'pip install -r requirements.txt',
     ).exactOptional(),
     workdir: field(
       z.union([z.string().min(1).max(LIMITS.pathLength), z.literal(false)], 'must be a folder, or false'),
-      'The folder to pack and send along, relative to the job file; `false` sends nothing.',
+      'Folder to send along, relative to the job file; `false` sends nothing.',
       'src',
     ).default(DEFAULTS.workdir),
     image: field(
       image,
-      'A container image to run in. Without one the command runs on the machine itself.',
+      'Container image to run in (default: none, on the machine itself).',
       'pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime',
     ).exactOptional(),
     image_login: field(
       imageLogin,
-      "The login for the image's registry, if it requires one. Amazon ECR uses the role of the machine.",
+      "Login for the image's registry, if required. Amazon ECR uses the machine's role.",
       { username: 'team-robot', password: 'REGISTRY_TOKEN' },
     ).exactOptional(),
     inputs: field(
       as.inputs,
-      'Files that every machine downloads before the program starts: target path and source of each (`file://`, `https://`, `s3://`).',
+      'Files to download before the program starts: target path and source of each (`file://`, `https://`, `s3://`).',
       { 'data/train.bin': 'https://example.com/train.bin' },
       ['https://example.com/vocab.txt'],
     ).exactOptional(),
@@ -220,37 +214,37 @@ export const jobFile = z
     }).exactOptional(),
     duration: field(
       as.span,
-      'Your estimate of the whole training time, for comparing prices.',
+      'Your estimate of the whole training time, to compare prices.',
       '6h',
       '1d12h',
     ).exactOptional(),
     interruptible: field(
       z.boolean(),
-      'Whether the job may run on interruptible capacity (spot). After an interruption, it resumes from its newest checkpoint.',
+      'Whether the job may run on interruptible capacity (spot) and resume from checkpoints.',
       true,
     ).default(DEFAULTS.interruptible),
-    checkpoint: field(checkpoint, 'The checkpoints of the program, and which of them to keep.', {
+    checkpoint: field(checkpoint, 'Checkpoints of the program, and which to keep.', {
       every: '10m',
     }).exactOptional(),
     on_rebalance: field(
       z.enum(REBALANCE_ANSWERS),
-      'What to do when the provider warns of an interruption (rebalance recommendation): `save` a checkpoint and continue (default), `move` to another machine, or `ignore` it.',
+      'At a rebalance recommendation: `save` a checkpoint and continue (default), `move` to another machine, or `ignore` it.',
       'move',
     ).exactOptional(),
     deadline: field(
       as.deadline,
-      'Deadline: a time with its zone, or a duration from now. The machine is off by then.',
+      'Time with its zone, or duration from now, by which the machine is off.',
       '2027-01-31T18:00:00Z',
       '36h',
     ).exactOptional(),
     budget: field(
       as.budget,
-      'Total cost limit in US dollars. The machine is off before more is spent. With `duration`, a job that cannot fit does not start.',
+      'Total cost limit in US dollars; the machine is off before it. With `duration`, a job that cannot fit does not start.',
       '$25',
     ).exactOptional(),
     backends: field(
       as.oneOrMore(as.backendChoice, LIMITS.backends),
-      'Allowed backends, or single capacity types of them (default: all that are configured).',
+      'Allowed backends, or capacity types of them (default: all configured).',
       ['local', 'local:spot'],
     ).exactOptional(),
     optimize: field(z.enum(OBJECTIVES), 'What to optimize for if several offers fit.', 'time').default(
@@ -259,19 +253,19 @@ export const jobFile = z
     retries: field(retries, 'Limits on failures and interruptions.', { failures: 1 }).prefault({}),
     env: field(
       as.env,
-      'Environment variables of the program. They are stored with the job, so use `secrets` for secret values.',
+      'Environment variables of the program, stored with the job; for secret values use `secrets`.',
       {
         OMP_NUM_THREADS: '4',
       },
     ).exactOptional(),
     secrets: field(
       as.oneOrMore(envName, LIMITS.secrets),
-      'Names of environment variables whose values are read when you submit. The values are encrypted and never stored with the job.',
+      'Environment variables whose values are read when you submit, encrypted, and never stored with the job.',
       ['HF_TOKEN'],
     ).exactOptional(),
     outputs: field(
       as.oneOrMore(innerPath, LIMITS.outputs),
-      'Paths or globs below the working directory to keep as artifacts, in addition to everything in `CRUCIBLE_OUTPUT_DIR`.',
+      'Paths or globs below the working directory to keep as artifacts, besides all of `CRUCIBLE_OUTPUT_DIR`.',
       ['weights.bin', 'figures/*.png'],
     ).exactOptional(),
   })

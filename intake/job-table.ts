@@ -12,17 +12,17 @@ interface FieldSchema {
 /** The fields of the job file as a table in Markdown, for docs/reference/job-file.md. */
 export function jobFieldTable(): string {
   const rows = rowsOf(jobFileJsonSchema(), '')
-  return ['| field | meaning | examples | default |', '| --- | --- | --- | --- |', ...rows].join('\n')
+  return ['| field | meaning | examples |', '|---|---|---|', ...rows].join('\n')
 }
 
 function rowsOf({ properties = {} }: FieldSchema, prefix: string): string[] {
   return Object.entries(properties).flatMap(([name, field]) => {
+    // A group's default is that of its fields.
+    const hasDefault = field.default !== undefined && field.properties === undefined
     const cells = [
       code(`${prefix}${name}`),
-      field.description ?? '',
+      `${field.description ?? ''}${hasDefault ? ` Default: ${code(flow(field.default))}.` : ''}`,
       (field.examples ?? []).map((example) => code(flow(example))).join(' or '),
-      // A group's default is that of its fields.
-      field.default === undefined || field.properties !== undefined ? '' : code(flow(field.default)),
     ]
     return [`| ${cells.join(' | ')} |`, ...rowsOf(field, `${prefix}${name}.`)]
   })

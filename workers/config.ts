@@ -64,7 +64,7 @@ export const TIMING_SETTINGS: readonly {
   {
     name: 'CRUCIBLE_CHECKPOINT_QUIET',
     key: 'checkpointQuietMs',
-    meaning: 'a checkpoint that is unchanged for this long is complete',
+    meaning: 'unproven files that are unchanged for this long are a provisional checkpoint',
   },
   {
     name: 'CRUCIBLE_GONE_CONFIRM',

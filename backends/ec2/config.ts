@@ -64,24 +64,22 @@ export const EC2_SETTINGS = [
   {
     name: 'CRUCIBLE_EC2_REGIONS',
     default: 'that one Region',
-    meaning: 'several Regions in which machines are bought, with commas between them',
+    meaning: 'several Regions, separated by commas',
   },
   {
     name: 'CRUCIBLE_EC2_SUBNETS',
     default: 'the default subnet of every zone',
-    meaning:
-      'subnets for machines, with commas between them; of several Regions those without any use their default ones',
+    meaning: 'subnets of the machines; a Region without any uses its default ones',
   },
   {
     name: 'CRUCIBLE_EC2_SECURITY_GROUPS',
     default: 'the group named `crucible-machine`',
-    meaning:
-      'security groups of the machines, with commas between them; none of them needs to let anything in',
+    meaning: 'security groups of the machines; no inbound rule is needed',
   },
   {
     name: 'CRUCIBLE_EC2_PROFILE',
     default: 'crucible-machine',
-    meaning: 'instance profile of the machines: the agent of Systems Manager, and images',
+    meaning: 'instance profile of the machines',
   },
   {
     name: 'CRUCIBLE_EC2_IMAGE',
@@ -91,20 +89,20 @@ export const EC2_SETTINGS = [
   {
     name: 'CRUCIBLE_EC2_TYPES',
     default: '`g*,p*,c7i.*,m7i.*,r7i.*`',
-    meaning: 'types of machines to offer, with `*` for anything and commas between them',
+    meaning: 'types of machines to offer, separated by commas; `*` is a wildcard',
   },
   { name: 'CRUCIBLE_EC2_SPOT', default: 'yes', meaning: '`no` offers no spot machines' },
   {
     name: 'CRUCIBLE_EC2_RESERVATIONS',
     default: 'all',
     meaning:
-      'capacity reservations and Capacity Blocks that jobs may use: `all` of the account and those shared with it, `none`, or ids with commas between them',
+      'capacity reservations and Capacity Blocks that jobs may use: `all`, also shared ones, `none`, or ids',
   },
-  { name: 'CRUCIBLE_EC2_DISK', default: '100', meaning: 'GiB of disk that every machine has at least' },
+  { name: 'CRUCIBLE_EC2_DISK', default: '100', meaning: 'least disk of a machine, in GiB' },
   {
     name: 'CRUCIBLE_EC2_REGISTER_WITHIN',
     default: '10m',
-    meaning: 'a machine whose agent has not registered after this long is replaced',
+    meaning: 'a machine whose agent has not registered by then is replaced',
   },
   {
     name: 'CRUCIBLE_EC2_STALE_FOR',
@@ -114,19 +112,18 @@ export const EC2_SETTINGS = [
   {
     name: 'CRUCIBLE_EC2_TEMPLATES_KEPT',
     default: '168h',
-    meaning:
-      'garbage collection deletes unused launch templates of this age; they are created again when needed',
+    meaning: 'garbage collection deletes unused launch templates of this age',
   },
   {
     name: 'CRUCIBLE_EC2_GRANTS',
     default: 'yes',
     meaning:
-      "each machine gets credentials for its own attempt's part of the store, and its profile needs no permission there; with `no` machines use the store with the role of their profile, and every job can read and change what the others keep",
+      'machines get store credentials for their own attempt; with `no` they use the role of their profile, and every job can read and change what the others keep',
   },
   {
     name: 'AWS_ENDPOINT_URL',
     default: 'AWS itself',
-    meaning: 'another server with the AWS API; credentials and other settings are read as the AWS tools do',
+    meaning: 'another server with the AWS API',
   },
 ]
 
