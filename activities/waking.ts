@@ -1,7 +1,7 @@
 import type { LaunchOutcome } from '../core/activities'
 import type { BackendName } from '../core/offer'
 import { inOrder } from '../core/waiting'
-import { leaveLine, readLine } from '../storage/waiting-line'
+import { endTurns, recentLine } from '../storage/waiting-line'
 import type { ObjectStore } from '../storage/store'
 
 /** Wakes a waiting job; does nothing for other jobs. A lost wake-up costs one pause. */
@@ -18,16 +18,17 @@ export async function endTurn(
   jobId: string,
   outcome: LaunchOutcome,
 ): Promise<void> {
-  const { waiters, turns } = await leaveLine(store, jobId)
-  if (outcome.kind !== 'launched') return
-  for (const turn of turns)
-    await wakeAll(wake, inOrder(waiters.filter(({ wish }) => wish === turn.wish)).slice(0, 1))
+  const ended = await endTurns(store, jobId)
+  if (outcome.kind !== 'launched' || ended.length === 0) return
+  const { waiters } = await recentLine(store)
+  const others = inOrder(waiters.filter((waiter) => waiter.jobId !== jobId))
+  for (const ofTurn of ended) await wakeAll(wake, others.filter(({ wish }) => wish === ofTurn).slice(0, 1))
 }
 
 /** A machine of a backend has ended: wakes the first of each queue that wants that backend. The others keep waiting. */
 export async function wakeNext({ store, wake }: WakingDeps, backend: BackendName): Promise<void> {
   if (wake === undefined) return
-  const { waiters } = await readLine(store)
+  const { waiters } = await recentLine(store)
   const first = new Map<string, { jobId: string }>()
   for (const waiter of inOrder(waiters.filter(({ backends }) => backends.includes(backend))))
     if (!first.has(waiter.wish)) first.set(waiter.wish, waiter)

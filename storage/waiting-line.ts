@@ -24,7 +24,8 @@ export interface Line {
 export const waiterKey = ({ sinceMs, jobId, wish, backends }: Waiter): string =>
   `${layout.waiting()}${String(sinceMs).padStart(15, '0')}.${jobId}.${wish}.${backends.join('+')}.json`
 
-const turnKey = (wish: string): string => `${layout.waiting()}turn.${wish}.json`
+const turnPrefix = (): string => `${layout.waiting()}turn.`
+const turnKey = (wish: string): string => `${turnPrefix()}${wish}.json`
 
 /** Everybody who waits, and who orders; one list, no reads. */
 export async function readLine(store: ObjectStore): Promise<Line> {
@@ -52,22 +53,64 @@ export async function takeTurn(store: ObjectStore, { wish, jobId }: Waiter): Pro
   return (await holderOf(store, turnKey(wish))) === jobId
 }
 
-/** Takes a job out of its line; `keepsTurn` until its order has been answered. Returns who waits still, and the turns that ended. */
+/** Lines longer than this are not read for each job that asks. */
+const SHARED_FROM = 100
+/** How much longer a long line stays in memory than reading it took. */
+const REST_FACTOR = 10
+
+interface Reading {
+  line: Promise<Line>
+  isLong: boolean
+  /** Infinite while a long line is being read. */
+  freshUntilMs: number
+}
+
+const readings = new WeakMap<ObjectStore, Reading>()
+
+/**
+ * The line as it was a moment ago. A short one is read anew; one reading of a long one serves all callers meanwhile and for some
+ * time, so that the work does not grow with the square of the jobs that wait.
+ */
+export async function recentLine(store: ObjectStore): Promise<Line> {
+  const last = readings.get(store)
+  const startedMs = performance.now()
+  if (last !== undefined && startedMs < last.freshUntilMs) return last.line
+  const isLong = last?.isLong === true
+  const reading: Reading = { line: readLine(store), isLong, freshUntilMs: isLong ? Infinity : 0 }
+  readings.set(store, reading)
+  try {
+    const line = await reading.line
+    const endedMs = performance.now()
+    reading.isLong = line.waiters.length > SHARED_FROM
+    reading.freshUntilMs = reading.isLong ? endedMs + REST_FACTOR * (endedMs - startedMs) : 0
+    return line
+  } catch (error) {
+    reading.freshUntilMs = 0
+    throw error
+  }
+}
+
+/** Takes a job out of its line. `waiter` is what it joined with, if the caller knows. Returns who still waits. */
 export async function leaveLine(
   store: ObjectStore,
-  jobId: string,
-  { keepsTurn = false }: { keepsTurn?: boolean } = {},
-): Promise<Line> {
-  const { waiters, turns } = await readLine(store)
-  for (const waiter of waiters) if (waiter.jobId === jobId) await store.delete(waiter.key)
-  const left: Line = { waiters: waiters.filter((waiter) => waiter.jobId !== jobId), turns: [] }
-  if (keepsTurn) return left
-  for (const turn of turns) {
-    if ((await holderOf(store, turn.key)) !== jobId) continue
-    await store.delete(turn.key)
-    left.turns.push(turn)
+  { jobId, waiter }: { jobId: string; waiter?: Waiter },
+): Promise<SeenWaiter[]> {
+  const { waiters } = await (waiter === undefined ? readLine(store) : recentLine(store))
+  const own = waiters.filter((each) => each.jobId === jobId).map(({ key }) => key)
+  if (waiter !== undefined) own.push(waiterKey(waiter))
+  for (const key of new Set(own)) await store.delete(key)
+  return waiters.filter((each) => each.jobId !== jobId)
+}
+
+/** Gives back every turn of a job; returns their wishes. */
+export async function endTurns(store: ObjectStore, jobId: string): Promise<string[]> {
+  const wishes: string[] = []
+  for await (const { key } of store.list(turnPrefix())) {
+    if ((await holderOf(store, key)) !== jobId) continue
+    await store.delete(key)
+    wishes.push(key.slice(layout.waiting().length).split('.')[1]!)
   }
-  return left
+  return wishes
 }
 
 /** Gives the turn back; the job stays in line. */

@@ -17,7 +17,7 @@ import { layout } from '../../storage/layout'
 import { putRecord } from '../../storage/record'
 import { thinOutCheckpoints } from '../../storage/retention'
 import type { ObjectStore } from '../../storage/store'
-import { leaveLine } from '../../storage/waiting-line'
+import { endTurns, leaveLine } from '../../storage/waiting-line'
 import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { AttemptDocuments } from '../documents'
 import { allBeating } from '../heartbeat'
@@ -87,7 +87,8 @@ async function withdraw(
 async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Promise<JobResult> {
   const { jobId, status } = input
   await store.delete(layout.secrets(jobId))
-  await leaveLine(store, jobId).catch(() => undefined)
+  await leaveLine(store, { jobId }).catch(() => undefined)
+  await endTurns(store, jobId).catch(() => undefined)
   const result: JobResult = {
     id: jobId,
     state: status.state,

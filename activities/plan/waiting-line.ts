@@ -5,10 +5,11 @@ import { aheadOf, inOrder, poolOf, type Asker, type LinePlace, type Waiter } fro
 import { readRecord } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import {
+  endTurns,
   giveTurnBack,
   leaveLine,
   putWaiter,
-  readLine,
+  recentLine,
   takeTurn,
   waiterKey,
   type Line,
@@ -62,8 +63,14 @@ const CHECK_AFTER_MS = 5 * SECOND_MS
 const FORGET_WAITER_MS = 5 * MINUTE_MS
 /** A launch answers within this long, or no longer blocks the others. */
 const FORGET_TURN_MS = 30 * SECOND_MS
+/** All jobs of a long line together ask about this often; the last of it far less often than the first. */
+const CROWD_GAP_MS = 20
+/** Far less than `FORGET_WAITER_MS`. */
+const CROWD_PAUSE_MAX_MS = 2 * MINUTE_MS
 /** Free places counted this long ago are counted again. */
 const FORGET_PLACES_MS = 2 * SECOND_MS
+/** How many jobs a job with a near place wakes at most; each of them wakes as many again. */
+const WAKE_MAX = 4
 /** How many of the next jobs for a near backend wait inside their activities, and for how long before Temporal takes over. */
 const LINGER_POSITIONS = 2
 const LINGER_MS = 30 * SECOND_MS
@@ -119,11 +126,13 @@ export class WaitingLine {
         return await giveTurnBack(store, waiter)
       }
       const keepsTurn = came === 'place' && (input.startsInMs ?? 0) <= 0
-      const { waiters } = await leaveLine(store, waiter.jobId, { keepsTurn })
+      const waiters = await leaveLine(store, { jobId: waiter.jobId, waiter })
+      if (!keepsTurn) await endTurns(store, waiter.jobId)
       if (freePlaces === undefined) return
       const next = inOrder(waiters.filter(({ wish }) => wish === waiter.wish))
       // Those who linger next come forward, too: another machine may have ended since the places were counted.
-      await wakeAll(this.wake, next.slice(0, Math.max(LINGER_POSITIONS, freePlaces - placed)))
+      const count = Math.max(LINGER_POSITIONS, Math.min(WAKE_MAX, freePlaces - placed))
+      await wakeAll(this.wake, next.slice(0, count))
     } catch (error) {
       this.deps.onTrouble?.(error)
     }
@@ -161,7 +170,8 @@ export class WaitingLine {
     const pauseMs = this.isNear(input)
       ? Math.min(10 * SECOND_MS, position === 1 ? SECOND_MS : 2 * position * SECOND_MS)
       : Math.min(30 * SECOND_MS, (position === 1 ? 2 * tries : 5 * position) * SECOND_MS)
-    return Math.round(pauseMs * this.jitter())
+    const crowdedMs = Math.min(CROWD_PAUSE_MAX_MS, position * CROWD_GAP_MS)
+    return Math.round(Math.max(pauseMs, crowdedMs) * this.jitter())
   }
 
   private jitter(): number {
@@ -177,7 +187,7 @@ export class WaitingLine {
     const self = await this.waiterOf(input)
     const isStrict = isWaiting || this.isNear(input)
     if (isStrict) await putWaiter(store, self)
-    const line = await readLine(store)
+    const line = await recentLine(store)
     const ahead = await this.alive(aheadOf(self, line.waiters), line, self)
     const position = ahead.length + 1
     const place = { position, pool: poolOf(input.resolved.spec) }

@@ -61,6 +61,8 @@ async function answer(input: PlanInput, answered: Answered): Promise<void> {
 }
 
 describe('the line of waiting jobs', () => {
+  afterEach(() => void jest.restoreAllMocks())
+
   it('lets a job ask at once while there is no line', async () => {
     expect(await line.admit(await job('a', 1), { isWaiting: false })).toMatchObject({ kind: 'ask' })
     expect(await line.admit(await job('b', 2), { isWaiting: false })).toMatchObject({ kind: 'ask' })
@@ -123,6 +125,46 @@ describe('the line of waiting jobs', () => {
     for (const input of jobs) await askInVain(input)
     await answer(jobs[0]!, { came: 'place', freePlaces: 1 })
     expect(woken).toEqual(['job-2', 'job-3'])
+  })
+
+  it('wakes a few at a time where many places are free: each of them wakes others', async () => {
+    const jobs = await Promise.all(Array.from({ length: 8 }, (_, age) => job(`job-${age}`, age, 'local')))
+    for (const input of jobs) await askInVain(input)
+    await answer(jobs[0]!, { came: 'place', freePlaces: 100 })
+    expect(woken).toEqual(['job-1', 'job-2', 'job-3', 'job-4'])
+  })
+
+  it('reads a long line once for all who ask, and again later', async () => {
+    const list = jest.spyOn(store, 'list')
+    const jobs = await Promise.all(Array.from({ length: 150 }, (_, age) => job(`job-${age}`, age, 'local')))
+    for (const input of jobs) await askInVain(input)
+    list.mockClear()
+    jest.spyOn(performance, 'now').mockReturnValue(1e9)
+    const looks = (from: number): Promise<unknown[]> =>
+      Promise.all(jobs.slice(from).map((input) => line.admit(input, { isWaiting: true })))
+    const first = await looks(0)
+    expect(first[0]).toMatchObject({ kind: 'ask' })
+    expect(first[149]).toMatchObject({ kind: 'wait', place: { position: 150 } })
+    jest.spyOn(performance, 'now').mockReturnValue(2e9)
+    await leaveLine(store, { jobId: 'job-0' })
+    expect((await looks(1))[148]).toMatchObject({ kind: 'wait', place: { position: 149 } })
+    expect(list.mock.calls.length).toBeLessThan(10)
+  })
+
+  it('takes a job out of a long line that was read before the job joined', async () => {
+    const others = await Promise.all(Array.from({ length: 150 }, (_, age) => job(`job-${age}`, age, 'local')))
+    for (const input of others) await askInVain(input)
+    jest.spyOn(performance, 'now').mockReturnValue(1e9)
+    await line.admit(others[1]!, { isWaiting: true })
+    const late = await job('late', -1, 'local')
+    await answer(late, { came: 'place', freePlaces: 1 })
+    expect((await readLine(store)).waiters.map(({ jobId }) => jobId)).not.toContain('late')
+  })
+
+  it('has the jobs of a long line ask less often the later their turn comes', async () => {
+    const input = await job('a', 1, 'local')
+    const pauses = [3, 400, 1_000, 100_000].map((position) => line.retryInMs(input, position, 1))
+    expect(pauses).toEqual([6_000, 10_000, 20_000, 120_000])
   })
 
   it('lets one job at a time order in a cloud, and wakes the next one when the order was filled', async () => {
@@ -251,7 +293,7 @@ describe('a job whose turn for a near machine is next', () => {
   it('does not look again once its job has finished: a cancelled activity hears of it late', async () => {
     const [a, b] = [await waiting('a', 1), await waiting('b', 2)]
     const lingering = [linger(a, 1), linger(b, 2)]
-    await leaveLine(store, 'a')
+    await leaveLine(store, { jobId: 'a' })
     await jest.advanceTimersByTimeAsync(1_000)
     expect(await Promise.all(lingering)).toEqual([false, true])
   })
