@@ -9,7 +9,7 @@ export function quietBackend(name: string): Backend {
   const offer: Offer = {
     ...{ backend: name, capacityType: 'on-demand', type: 'quiet', place: '' },
     shape: { cpus: 1, memoryGiB: 1, gpus: 0 },
-    ...{ priceMicroUsdPerHour: microUsd(1), availability: 'available' },
+    ...{ priceMicroUsdPerHour: microUsd(1), availability: 'available', freePlaces: 100_000 },
     priceSource: { kind: 'configured', observedAtMs: 0 },
   }
   return {

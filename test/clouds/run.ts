@@ -12,8 +12,11 @@ export interface CloudReport extends Outcome {
   lastedMs: number
 }
 
-/** A job of seconds that is not over by then has stuck; pools that had no machine are left alone for three minutes. */
-const WORLD_MAX_MS = 300_000
+/**
+ * A job of seconds that is not over by then has stuck. Pools that had no machine are left alone for three minutes, and two launches in
+ * a row may fail in the only pool that has machines.
+ */
+const WORLD_MAX_MS = 600_000
 const GRACE_MS = 500
 
 /** Lives through worlds, some of them at once; answers their reports by name, as they come. */

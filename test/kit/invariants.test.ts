@@ -25,6 +25,9 @@ describe('the judge of ends', () => {
       'the job failed (unclassified): boom',
     ])
     expect(classified({ state: 'failed', reason: 'workload-failed' }, attempts.slice(0, 1))).toEqual([])
+    const atLaunch = 'unclassified: The machine never started (Client.InternalError: the launch has failed).'
+    const job = { state: 'succeeded', reason: 'completed' }
+    expect(classified(job, [{ number: 1, state: 'failed', reason: atLaunch }])).toEqual([])
   })
 })
 

@@ -32,6 +32,12 @@ interface Ended {
 }
 
 /**
+ * What EC2 says when it ends a machine for most often, but not only, a key that the account may not use. The product takes it for no
+ * class on purpose: a job may try again a few times.
+ */
+const OPEN_ON_PURPOSE = /\(Client\.InternalError: /
+
+/**
  * Every fault of a harness is one that the product knows: an end that it cannot class is a fault of the product, or a fault that the
  * harness does not know.
  */
@@ -45,6 +51,7 @@ export function classified(
       : []),
     ...attempts
       .filter(({ state, reason }) => state === 'failed' && reason.startsWith('unclassified'))
+      .filter(({ reason }) => !OPEN_ON_PURPOSE.test(reason))
       .map(({ number, reason }) => `attempt ${number} failed (${reason})`),
   ]
 }

@@ -7,7 +7,7 @@ import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import { WEIGHTS_ARTIFACT } from '../backends/scripted/scripted-runner'
-import { weightsAfter } from '../backends/scripted/checkpoints'
+import { isDamaged, weightsAfter } from '../backends/scripted/checkpoints'
 import {
   classified,
   explained,
@@ -123,8 +123,11 @@ async function resumedAsSaved(store: ObjectStore, { id, attempts }: JobStatus): 
       (await read<RunnerResult>(store, layout.result(id, attempt))) ??
       (await read<Beat>(store, layout.beat(id, attempt)))
     const hasBegun = phases.some(({ name }) => name === 'running')
-    const own = last?.checkpoint?.attempt === attempt ? last.checkpoint.step : 0
-    resumes.push({ attempt, fromStep: hasBegun ? (restoredFrom?.step ?? 0) : null, savedStep: own })
+    const own = last?.checkpoint?.attempt === attempt ? last.checkpoint : undefined
+    // A runner cannot know that what it uploaded was damaged on the way.
+    const isSaved = own !== undefined && !(await isDamaged(store, id, own))
+    const fromStep = hasBegun ? (restoredFrom?.step ?? 0) : null
+    resumes.push({ attempt, fromStep, savedStep: isSaved ? own.step : 0 })
   }
   return [...wrong, ...resumedFromNewest(resumes)]
 }

@@ -66,6 +66,25 @@ function fileOf(path: string, body: Buffer): ManifestFile {
   return { path, sizeBytes: body.length, parts: [part.toString('hex')], digest, mode: 0o644 }
 }
 
+/** What a checkpoint consists of; undefined without a manifest, or when its files were removed. */
+async function contentOf(
+  store: ObjectStore,
+  jobId: string,
+  { step, attempt }: Checkpoint,
+): Promise<{ weights: Buffer; isWhole: boolean } | undefined> {
+  const folder = layout.checkpoint(jobId, step, attempt)
+  const text = await store.get(`${folder}${manifestName()}`)
+  if (text === undefined) return undefined
+  const [file] = (JSON.parse(text.toString()) as Manifest).files
+  const weights = await store.get(`${folder}${filesFolder()}${file!.path}`)
+  return weights && { weights, isWhole: fileOf(file!.path, weights).digest === file!.digest }
+}
+
+/** Whether the files of a checkpoint are there and differ from its manifest. */
+export async function isDamaged(store: ObjectStore, jobId: string, checkpoint: Checkpoint): Promise<boolean> {
+  return (await contentOf(store, jobId, checkpoint))?.isWhole === false
+}
+
 /** The newest checkpoint of a job whose files all have the right digests; damaged ones are skipped. */
 export async function restoreNewest(
   store: ObjectStore,
@@ -74,13 +93,9 @@ export async function restoreNewest(
   const ids = await store.listFolders(layout.checkpoints(jobId))
   const checkpoints = ids.flatMap((id) => parseCheckpointId(id) ?? []).sort(byNewest)
   for (const checkpoint of checkpoints) {
-    const folder = layout.checkpoint(jobId, checkpoint.step, checkpoint.attempt)
-    const text = await store.get(`${folder}${manifestName()}`)
-    if (text === undefined) continue
-    const [file] = (JSON.parse(text.toString()) as Manifest).files
-    const weights = await store.get(`${folder}${filesFolder()}${file!.path}`)
-    if (weights === undefined || fileOf(file!.path, weights).digest !== file!.digest) continue
-    return { checkpoint, state: { step: checkpoint.step, weights } }
+    const content = await contentOf(store, jobId, checkpoint)
+    if (content?.isWhole === true)
+      return { checkpoint, state: { step: checkpoint.step, weights: content.weights } }
   }
   return undefined
 }
