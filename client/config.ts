@@ -25,7 +25,12 @@ import { CrucibleError, messageOf } from './errors'
 /** The settings of a client. @experimental */
 export interface ClientConfig {
   home: Home
-  temporal: { connection: ClientConnectConfig['connectionOptions']; namespace: string }
+  temporal: {
+    connection: ClientConnectConfig['connectionOptions']
+    namespace: string
+    /** The server is that of a running `crucible dev`, which restarts it when it ends. */
+    isOfDev?: boolean
+  }
   /** Base address of Temporal's Web UI; missing if unknown. */
   temporalUiUrl?: string
   /** The submitting user, for lists. */
@@ -51,7 +56,7 @@ export function readClientConfig(
   const temporalUiUrl = env.CRUCIBLE_TEMPORAL_UI?.trim().replace(/\/+$/, '') || note?.uiUrl
   return {
     home,
-    temporal,
+    temporal: note === undefined ? temporal : { ...temporal, isOfDev: true },
     owner: env.CRUCIBLE_OWNER?.trim() || env.USER?.trim() || userName(),
     environment: env,
     ...defined({ temporalUiUrl }),

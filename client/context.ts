@@ -84,7 +84,12 @@ export class Context {
   }
 
   async #connect(): Promise<temporal.Client> {
-    const { connection: options, namespace } = this.config.temporal
+    const { connection: options, namespace, isOfDev } = this.config.temporal
+    const noServer = (where: string, why: string, cause?: unknown): CrucibleError =>
+      new CrucibleError('unavailable', `No Temporal server answers at ${where} (${why}).`, {
+        hint: isOfDev === true ? RESTARTS : 'Start one here with `crucible dev`, or set TEMPORAL_ADDRESS.',
+        cause,
+      })
     const { address = 'localhost:7233', tls, apiKey, metadata } = options
     const { Client, Connection } = require('@temporalio/client') as typeof temporal
     const timeoutsMs = this.options.connectTimeoutsMs ?? CONNECT_TIMEOUTS_MS
@@ -119,12 +124,7 @@ export class Context {
   }
 }
 
-function noServer(address: string, why: string, cause?: unknown): CrucibleError {
-  return new CrucibleError('unavailable', `No Temporal server answers at ${address} (${why}).`, {
-    hint: 'Start one here with `crucible dev`, or set TEMPORAL_ADDRESS.',
-    cause,
-  })
-}
+const RESTARTS = '`crucible dev` runs here and restarts its server: try again in a few seconds.'
 
 /** Part of gRPC's message for a server that waiting does not help to reach. */
 const CERTAIN = /ECONNREFUSED|ENOTFOUND/

@@ -86,4 +86,15 @@ describe('a connection to the Temporal server', () => {
     })
     expect(notes).toEqual([])
   })
+
+  it('comes back by itself where `crucible dev` runs: the hint says so', async () => {
+    const port = await listening(busy())
+    await new Promise((resolve) => server!.close(resolve))
+    server = undefined
+    const { config } = await contextTo(port, {})
+    const temporal = { ...config.temporal, isOfDev: true }
+    await expect(new Context({ ...config, temporal }, Date.now, {}).temporal()).rejects.toMatchObject({
+      hint: '`crucible dev` runs here and restarts its server: try again in a few seconds.',
+    })
+  })
 })

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { homeOf, removeDevNote, replaceAws, withDevEnvironment, writeDevNote } from '../../storage/home'
+import { readClientConfig } from '../../client/config'
 import { testFolder } from '../support/folders'
 
 const ADDED = { CRUCIBLE_STORE: 's3://crucible', CRUCIBLE_BEAT: '1s', AWS_ACCESS_KEY_ID: 'test' }
@@ -31,6 +32,16 @@ describe('the environment beside a running crucible dev', () => {
     }
     removeDevNote(homeOf(own), { pid: process.pid, address: '', uiUrl: '' })
     expect(withDevEnvironment(own)).toBe(own)
+  })
+
+  it('has a server that dev restarts, unless it names another', () => {
+    const own = homeWithDev()
+    expect(readClientConfig(own).temporal).toMatchObject({
+      isOfDev: true,
+      connection: { address: 'localhost:7000' },
+    })
+    const elsewhere = readClientConfig({ ...own, TEMPORAL_ADDRESS: 'elsewhere:7233' })
+    expect(elsewhere.temporal).not.toHaveProperty('isOfDev')
   })
 
   it('replaces every variable of AWS, until that is undone', () => {
