@@ -1,44 +1,38 @@
-import type { Backend, LookContext } from '../backends/backend'
+import type { Backend } from '../backends/backend'
 import type { FindOutcome } from '../core/activities'
 import { UNNAMED_MACHINE } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
-import { placesOf, type Order } from '../core/plan'
+import type { Order } from '../core/plan'
 import { DEFAULT_TIMING } from '../core/timing'
-import type { ObjectStore } from '../storage/store'
 import { AttemptDocuments } from './documents'
 import { pause } from './heartbeat'
-
-interface Deps {
-  backend: Backend
-  store: ObjectStore
-  now: () => number
-}
-
-/** For resources of one order: they can only be where the order went. */
-export function lookFor(order: Order, signal: AbortSignal): LookContext {
-  return { signal, within: placesOf(order) }
-}
+import { lookFor, type SendingDeps } from './sending'
 
 /**
  * The machine of an attempt. If a provider made several for one order, all but the working one are ended before any is reported.
  */
 export async function findMachine(
-  { backend, store, now }: Deps,
+  deps: SendingDeps,
   order: Order,
   signal: AbortSignal,
 ): Promise<FindOutcome> {
-  const answer = await backend.find(order.attemptId, lookFor(order, signal))
+  const { backend, store, now } = deps
+  const answer = await backend.find(order.attemptId, await lookFor(deps, order, signal))
   const documents = new AttemptDocuments(store, order, now)
   const isRecognised = backend.capabilities.idempotency === 'token'
   if (answer.kind === 'unsettled' && isRecognised)
     return (await sendAgain(backend, order, { documents, signal })) ?? answer
   if (answer.kind !== 'found') return answer
-  const kept = await choose(answer.handles, documents)
+  const kept = await choose(answer.handles, { backend, documents })
   for (const handle of answer.handles) {
     if (handle !== kept) await endMachine(backend, handle, { everyMs: DEFAULT_TIMING.observeMs, signal })
   }
+  const isKnown =
+    kept !== undefined &&
+    // One of the others may have claimed the attempt before it was ended.
+    (answer.handles.length === 1 || kept === (await choose(answer.handles, { backend, documents })))
   // The machine that claimed the attempt is gone, or not yet on the provider's list: the next call shows which.
-  if (kept === undefined) return { kind: 'unsettled', againInMs: DEFAULT_TIMING.observeMs }
+  if (!isKnown) return { kind: 'unsettled', againInMs: DEFAULT_TIMING.observeMs }
   await documents.putMachine(kept)
   return { kind: 'found', handles: [kept] }
 }
@@ -66,21 +60,30 @@ async function sendAgain(
 
 /**
  * The machine that has claimed the attempt, because no other will ever work on it; undefined if it is none of these. If none has
- * claimed it yet, the attempt is claimed for the oldest, so that the others never begin.
+ * claimed it yet, the oldest; the attempt is claimed for it, so that the others never begin. Machines that claim with their send get
+ * no claim from us: two of one send would both take it for theirs.
  */
 async function choose(
   handles: MachineHandle[],
-  documents: AttemptDocuments,
+  { backend, documents }: { backend: Backend; documents: AttemptDocuments },
 ): Promise<MachineHandle | undefined> {
-  const [oldest] = [...handles].sort((a, b) => a.launchedAtMs - b.launchedAtMs)
-  let claimant = await documents.readClaimant()
-  if (claimant === undefined && oldest !== undefined && handles.length > 1) {
+  const [oldest] = oldestFirst(handles)
+  let claim = await documents.readClaim()
+  if (claim === undefined && oldest !== undefined && handles.length > 1) {
+    if (backend.capabilities.claimsBy === 'send') return oldest
     await documents.putClaim(oldest.id)
     // One of them may have claimed it first.
-    claimant = await documents.readClaimant()
+    claim = await documents.readClaim()
   }
-  const isKnown = claimant !== undefined && !claimant.startsWith(UNNAMED_MACHINE)
-  return isKnown ? handles.find(({ id }) => id === claimant) : oldest
+  if (claim === undefined) return oldest
+  const { machine, send } = claim
+  if (!machine.startsWith(UNNAMED_MACHINE)) return handles.find(({ id }) => id === machine)
+  if (send === undefined) return oldest
+  return oldestFirst(handles).find((handle) => handle.send === send)
+}
+
+function oldestFirst(handles: MachineHandle[]): MachineHandle[] {
+  return [...handles].sort((a, b) => a.launchedAtMs - b.launchedAtMs)
 }
 
 /** Ends a machine, and returns when the provider reports it gone. */

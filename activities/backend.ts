@@ -1,6 +1,5 @@
 import { Context } from '@temporalio/activity'
 import { CODES } from '../core/errors'
-import type { Backend } from '../backends/backend'
 import { BackendError } from '../backends/errors'
 import type {
   BackendActivities,
@@ -14,7 +13,6 @@ import { formatUsd } from '../core/money'
 import { formatDuration, MINUTE_MS } from '../core/time'
 import { leaseMsWithin } from '../planner/liveness'
 import { putRecord } from '../storage/record'
-import type { ObjectStore } from '../storage/store'
 import { answerOf } from './plan/asking'
 import { findMachine } from './backend-machines'
 import { AttemptDocuments } from './documents'
@@ -23,14 +21,12 @@ import { collectGarbage, type OwnerLookup } from './garbage/garbage'
 import type { GrantSource } from './watch/grants'
 import { beating } from './heartbeat'
 import { interruptMachine } from './interrupting'
+import { sendOnce, type SendingDeps } from './sending'
 import { settleAttempt } from './settle/settle'
 import { endTurn, wakeNext, type Wake } from './waking'
 
 /** Dependencies of a backend's worker. */
-export interface BackendDeps {
-  backend: Backend
-  store: ObjectStore
-  now: () => number
+export interface BackendDeps extends SendingDeps {
   /** Seals the job's secrets anew for one attempt; does nothing for a job without secrets. */
   handOverSecrets: (order: LaunchInput['order']) => Promise<void>
   /** Replaces every value of the job's secrets by `***`. */
@@ -79,7 +75,7 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
 }
 
 async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal): Promise<LaunchOutcome> {
-  const { backend, store, now } = deps
+  const { store, now } = deps
   const { order } = input
   const documents = new AttemptDocuments(store, order, now)
   await documents.putOrder({ ...order.runner, leaseMs: await firstLeaseMs(deps, input) })
@@ -92,14 +88,8 @@ async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal
     data: order,
   })
   await deps.handOverSecrets(order)
-  // An earlier try of this activity may have sent the order without getting an answer. A provider that does not recognise the
-  // token would sell a second machine, so search for the first one.
-  if (Context.current().info.attempt > 1 && backend.capabilities.idempotency === 'tag') {
-    return { kind: 'unconfirmed', findAfterMs: 0 }
-  }
-  const outcome = await backend.launch(order, { signal })
+  const outcome = await sendOnce(deps, order, signal)
   throwIfPlaceTaken(outcome)
-  if (outcome.kind === 'launched') await documents.putMachine(outcome.handle)
   return outcome
 }
 

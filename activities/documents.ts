@@ -54,10 +54,9 @@ export class AttemptDocuments {
     return (await this.store.head(layout.beat(this.at.jobId, this.at.attempt)))?.modifiedAtMs
   }
 
-  /** The machine that works on the attempt; undefined if none has claimed it, or the claim is unreadable. */
-  async readClaimant(): Promise<string | undefined> {
-    const claim = await readDocument(this.store, this.claimKey, parseClaim).catch(ignoreBadDocument)
-    return claim?.machine
+  /** Which machine works on the attempt; undefined if none has claimed it, or the claim is unreadable. */
+  async readClaim(): Promise<Claim | undefined> {
+    return readDocument(this.store, this.claimKey, parseClaim).catch(ignoreBadDocument)
   }
 
   /** Claims the attempt for a machine, unless another one has claimed it. */

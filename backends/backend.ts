@@ -45,20 +45,28 @@ export interface Backend {
   offers(request: ResourceRequest, ctx: OffersContext, pins?: Pins): Promise<Offer[]>
 
   /**
-   * Sends the order. The same order, sent again at any time by any process, yields the same machine, never a second one.
-   * `launched` as soon as the provider has accepted it, booted or not. `refused` guarantees that nothing was bought. An order for
-   * a reservation uses that reservation or is refused; the realised offer is what the provider reports about the machine.
-   * `unconfirmed` means that it was sent with an unknown outcome; `find` settles it, not before `findAfterMs`. A launched machine
-   * carries the owner's tags from the start, and its runner finds the id of its handle in `machine-id`
+   * Sends the order. If `capabilities.idempotency` is `token`, the same order, sent again at any time by any process, yields the
+   * same machine, never a second one. If it is `tag`, every send may yield another machine: callers mark each one first
+   * (`storage/sends.ts`), send again only after an outcome that guarantees that nothing was bought, and name each send
+   * (`ctx.send`); the machine's handle shows that name from the start.
+   *
+   * `launched` as soon as the provider has accepted it, booted or not. `refused` guarantees that nothing was bought, and so does
+   * every error but an `unclassified` one. An order for a reservation uses that reservation or is refused; the realised offer is
+   * what the provider reports about the machine. `unconfirmed` means that it was sent with an unknown outcome; `find` settles it,
+   * not before `findAfterMs`. Once the answer is given or `ctx.signal` has aborted, no further request is sent.
+   *
+   * A launched machine carries the owner's tags from the start, and its runner finds the id of its handle in `machine-id`
    * (docs/reference/runner-protocol.md): it claims the attempt with that id, in case the provider made two machines of one order.
+   * A machine that cannot learn its id (`capabilities.claimsBy`) finds the name of its send in `send-name` and claims with that.
    */
-  launch(order: Order, ctx: CallContext): Promise<LaunchOutcome>
+  launch(order: Order, ctx: SendContext): Promise<LaunchOutcome>
 
   /**
-   * Existing machines of an attempt, including duplicates, oldest first; ended ones do not count. `absent` is certain; while the
-   * provider's lists may be stale, the answer is `unsettled`.
+   * Existing machines of an attempt, including duplicates, oldest first; ended ones do not count. `absent` is certain: it says
+   * that nothing of the attempt runs now or later, not that nothing ever ran, since a provider may forget ended machines. While
+   * the provider's lists may be stale, or a send may still have an effect (`ctx.sentUntilMs`), the answer is `unsettled`.
    */
-  find(attemptId: string, ctx: LookContext): Promise<FindOutcome>
+  find(attemptId: string, ctx: FindContext): Promise<FindOutcome>
 
   /**
    * Starts the runner, if `capabilities.runnerStart` is `after-launch`. Idempotent: a running runner is not disturbed. Throws
@@ -158,6 +166,21 @@ export interface LookContext extends CallContext {
   alsoAt?: readonly string[]
   /** Called for each part that did not answer, while another did. Without it, the error is thrown. */
   unseen?: (place: string, error: unknown) => void
+}
+
+/** What `launch` receives. */
+export interface SendContext extends CallContext {
+  /** The name of this send, legal as a hostname; missing if `capabilities.idempotency` is `token`. */
+  send?: string
+}
+
+/** What `find` receives. */
+export interface FindContext extends LookContext {
+  /**
+   * Until when a request that was sent for the attempt may reach the provider, by the clock of a worker (`CLOCK_SLACK_MS`): older
+   * lists do not prove that there is no machine. Missing for `token`, and if no send can have an effect any more.
+   */
+  sentUntilMs?: number
 }
 
 /** A problem, and how to fix it. */

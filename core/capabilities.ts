@@ -10,8 +10,13 @@ export interface Capabilities {
   runnerStart: 'with-launch' | 'after-launch'
   /** Where a machine reads its notice; missing where it is told by its start, or there is none. */
   notice?: NoticeSource
-  /** How a repeated launch is recognised: by the order's token, or only by looking for its tag. */
+  /**
+   * What makes a repeated launch harmless: the provider recognises the order's token, or we never send an order again whose effect
+   * is unknown, and look for its tag.
+   */
   idempotency: 'token' | 'tag'
+  /** How a machine claims its attempt: with the provider's id (also when missing), or, where it cannot learn that, with its send's name. */
+  claimsBy?: 'id' | 'send'
   /** Until when a machine is billed: until its own power-off, or until our `terminate`. */
   billsUntil: 'exit' | 'terminate'
   /** Whether prices are asked of the provider. */

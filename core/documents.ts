@@ -116,9 +116,11 @@ export interface IssuedRunnerOrder extends RunnerOrder {
 export interface Claim {
   /** The provider's id of the machine, as its handle has it; a name of the runner's own where nobody told it that. */
   machine: string
+  /** The name of the send that made the machine, where it was told that. */
+  send?: string
 }
 
-/** How the name begins that a runner makes up for its machine, which no provider knows. */
+/** How the name begins that a runner makes up for its machine, which no provider knows; the claim's `send` may tell which it is. */
 export const UNNAMED_MACHINE = 'unnamed-'
 
 /**

@@ -30,6 +30,8 @@ export interface RealisedOffer {
 export interface MachineHandle extends ResourceHandle {
   kind: 'machine'
   attemptId: string
+  /** The name of the send that made it (`SendContext.send`), as its tag or hostname shows. */
+  send?: string
   realised: RealisedOffer
   /** When billing began, by the provider's clock where it tells, else by ours before the call. */
   launchedAtMs: number

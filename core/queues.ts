@@ -40,6 +40,11 @@ export function attemptIdOf(jobId: string, attempt: number): string {
   return `${jobId}-${attempt}`
 }
 
+/** The name of one send of an attempt's order, legal as a hostname; never an attempt id. */
+export function sendNameOf(attemptId: string, seq: number): string {
+  return `${attemptId}-s${seq}`
+}
+
 /** The job and the number that an attempt id stands for, or `undefined` when it is not ours. */
 export function parseAttemptId(attemptId: string): { jobId: string; attempt: number } | undefined {
   const match = /^(.+)-(\d+)$/.exec(attemptId)

@@ -78,9 +78,11 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
   issuedAtMs: whole,
 })
 
-const claim: z.ZodType<Claim> = z.object({
-  machine: z.string().regex(/^[!-~]{1,255}$/, 'must be 1 to 255 printable ASCII characters without spaces'),
-})
+const machineName = z
+  .string()
+  .regex(/^[!-~]{1,255}$/, 'must be 1 to 255 printable ASCII characters without spaces')
+
+const claim: z.ZodType<Claim> = z.object({ machine: machineName, send: machineName.exactOptional() })
 
 const sealed: z.ZodType<Sealed> = z.object({
   v: z.literal(1),

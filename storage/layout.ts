@@ -37,6 +37,12 @@ export const layout = {
   order: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/order.json`,
   /** The machine's handle, as soon as it is known. */
   machine: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/machine.json`,
+  /** Sends of the order to a provider that recognises no repeated order (`storage/sends.ts`). */
+  sends: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/sends/`,
+  send: (jobId: string, attempt: number, seq: number) =>
+    `jobs/${jobId}/attempts/${attempt}/sends/${String(seq).padStart(6, '0')}.json`,
+  sendOutcome: (jobId: string, attempt: number, seq: number) =>
+    `jobs/${jobId}/attempts/${attempt}/sends/${String(seq).padStart(6, '0')}-outcome.json`,
   /** Which machine works on the attempt: should a provider have made two, the second does nothing. */
   claim: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/claim.json`,
   lease: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/lease.json`,

@@ -1,4 +1,3 @@
-import type { Backend } from '../../backends/backend'
 import type { Diagnosis } from '../../core/documents'
 import type { Failure } from '../../core/failure'
 import type { MachineHandle } from '../../core/handle'
@@ -6,12 +5,9 @@ import type { Order } from '../../core/plan'
 import { SECOND_MS } from '../../core/time'
 import { putDocumentIfAbsent, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
-import type { ObjectStore } from '../../storage/store'
+import type { SendingDeps } from '../sending'
 
-export interface DiagnosisDeps {
-  backend: Backend
-  store: ObjectStore
-  now: () => number
+export interface DiagnosisDeps extends SendingDeps {
   /** Replaces every value of the job's secrets by `***`. */
   maskSecrets: (jobId: string, text: string) => Promise<string>
 }

@@ -4,7 +4,7 @@ import type { Diagnosis, RunnerResult } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import type { Observation } from '../../core/observation'
 import { StoreError } from '../../storage/store'
-import { lookFor } from '../backend-machines'
+import { lookFor, sealSends } from '../sending'
 import { diagnose, type DiagnosisDeps } from './diagnosis'
 import type { AttemptDocuments } from '../documents'
 import { pause } from '../heartbeat'
@@ -30,9 +30,12 @@ export class Ending {
    * went meanwhile: they were billed.
    */
   async find(known: MachineHandle | null): Promise<{ machines: MachineHandle[]; isUnseen: boolean }> {
+    const { order } = this.input
+    // Otherwise a delayed worker could still send it after the lists were read.
+    await sealSends(this.deps, order)
     for (;;) {
-      const { order } = this.input
-      const answer = await this.deps.backend.find(order.attemptId, lookFor(order, this.at.signal))
+      const look = await lookFor(this.deps, order, this.at.signal)
+      const answer = await this.deps.backend.find(order.attemptId, look)
       switch (answer.kind) {
         case 'found':
           return { machines: knownFirst(known, answer.handles), isUnseen: false }
@@ -81,7 +84,8 @@ export class Ending {
   private async endRemains(): Promise<void> {
     const [{ order }, { signal }] = [this.input, this.at]
     const { deployment, attemptId } = order
-    for (const { owner, handle } of await this.deps.backend.list(deployment, lookFor(order, signal))) {
+    const look = await lookFor(this.deps, order, signal)
+    for (const { owner, handle } of await this.deps.backend.list(deployment, look)) {
       if (owner.attemptId === attemptId) await this.deps.backend.terminate(handle, { signal })
     }
   }

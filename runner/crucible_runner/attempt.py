@@ -20,7 +20,7 @@ from .checkpoint.sending import Settings
 from .checkpoint.uploads import Checkpoints
 from .clock import CLOCK_SLACK_MS, Clock
 from .control.beats import Beats
-from .control.claim import ClaimedElsewhere, claim, machine_id
+from .control.claim import ClaimedElsewhere, claim, machine_id, send_name
 from .control.lease import Lease
 from .control.limits import Limits, Spent
 from .control.memory import Memory, boot_id
@@ -108,10 +108,10 @@ class Attempt:
 
     def claim(self, is_over: Callable[[], bool]) -> None:
         """Before anything is written into the store. Raises `ClaimedElsewhere` and `GaveUp`."""
-        machine = machine_id(self.paths.machine_id)
+        machine, send = machine_id(self.paths.machine_id), send_name(self.paths.send_name)
         trouble = self.trouble("claiming the attempt")
         try:
-            persist(lambda: claim(self.store, self.keys.claim, machine), is_over, trouble)
+            persist(lambda: claim(self.store, self.keys.claim, machine, send), is_over, trouble)
         except ClaimedElsewhere:
             self.is_foreign = True
             self.post.tell({"foreign": True})

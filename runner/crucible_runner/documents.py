@@ -144,7 +144,8 @@ ORDER = record(
 
 # Ids of providers come in many forms; none has a space in it.
 MACHINE_ID = r"[!-~]{1,255}"
-CLAIM = record({"machine": pattern(MACHINE_ID, "1 to 255 printable ASCII characters without spaces")})
+_MACHINE_NAME = pattern(MACHINE_ID, "1 to 255 printable ASCII characters without spaces")
+CLAIM = record({"machine": _MACHINE_NAME}, optional={"send": _MACHINE_NAME})
 
 SEALED = record({"v": literal(1), "nonce": text, "text": text, "tag": text})
 

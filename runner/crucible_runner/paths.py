@@ -23,6 +23,7 @@ class Paths:
         self.group = self._at("cgroup")
         self.memory = self._at("runner.json")
         self.machine_id = self._at("machine-id")
+        self.send_name = self._at("send-name")
         self.drain = self._at("drain.json")
         self.work = self._of_job("work")
         self.output = self._of_job("output")

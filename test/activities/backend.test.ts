@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { GrantSource } from '../../activities/watch/grants'
+import type { Backend } from '../../backends/backend'
 import { BackendError } from '../../backends/errors'
 import type { LaunchInput } from '../../core/activities'
 import type { Claim, Drain, RunnerOrder } from '../../core/documents'
@@ -106,7 +107,8 @@ describe('launch', () => {
   it('is not sent again where it would buy a second machine: it is looked for', async () => {
     await anew({ idempotency: 'tag' })
     const from = input()
-    expect((await launch(from)).kind).toBe('launched')
+    place.world.faults.add('launch', { kind: 'loses-answer', hasEffect: true, findAfterMs: 5 })
+    expect(await launch(from)).toEqual({ kind: 'unconfirmed', findAfterMs: 5 })
     expect(await launch(from, 2)).toEqual({ kind: 'unconfirmed', findAfterMs: 0 })
     expect(place.world.callsOf('launch')).toHaveLength(1)
   })
@@ -236,6 +238,54 @@ describe('find', () => {
         expect(await claimantOf()).toBe(machine)
       },
     )
+
+    describe('that do not know their ids', () => {
+      beforeEach(async () => {
+        await anew({ idempotency: 'tag', claimsBy: 'send' })
+        order = place.order()
+        first = place.world.duplicate(order, `${order.attemptId}-s1`).handle
+        second = place.world.duplicate(order, `${order.attemptId}-s2`).handle
+        second.launchedAtMs = first.launchedAtMs - 1_000
+      })
+      const unnamed = `unnamed-${'0123456789abcdef'.repeat(2)}`
+      const claimBy = (send: string): Promise<void> =>
+        place.store.put(claimKey(), JSON.stringify({ machine: unnamed, send }))
+
+      it('keeps the one whose send has claimed the attempt, however young', async () => {
+        await claimBy(first.send!)
+        expect(await find(order)).toEqual({ kind: 'found', handles: [first] })
+        expect(place.lives()).toEqual(['alive', 'gone'])
+      })
+
+      it('keeps the oldest, and puts no claim that two machines of one send would take for theirs', async () => {
+        expect(await find(order)).toEqual({ kind: 'found', handles: [second] })
+        expect(place.lives()).toEqual(['gone', 'alive'])
+        expect(await claimantOf()).toBeUndefined()
+      })
+
+      it('ends the oldest, too, where another one claimed the attempt before it was ended', async () => {
+        const provider = place.backend
+        const backend: Backend = {
+          ...provider,
+          terminate: async (machine, ctx) => {
+            if (machine.id === first.id) await claimBy(first.send!)
+            return provider.terminate(machine, ctx)
+          },
+        }
+        const answers = []
+        for (let looks = 0; looks < 3; looks++)
+          answers.push((await perform(place.verbs({ backend }), 'find', { order })).kind)
+        expect(answers).toEqual(['unsettled', 'unsettled', 'absent'])
+        expect(place.lives()).toEqual(['gone', 'gone'])
+        expect(await machineOf(order)).toBeUndefined()
+      })
+
+      it('ends them all where the one that works is none of them', async () => {
+        await claimBy(`${order.attemptId}-s3`)
+        expect(await find(order)).toMatchObject({ kind: 'unsettled' })
+        expect(place.lives()).toEqual(['gone', 'gone'])
+      })
+    })
 
     it('lets none but the one that it keeps work, should others begin before they are ended', async () => {
       await place.dispose()

@@ -24,10 +24,13 @@
  *    refuses only when certainly nothing was bought
  *    is unconfirmed when nobody knows, and find settles it
  *    tags a machine from its first moment
- *    tells a machine its own id, by which it claims the attempt
+ *    tells a machine its own id, or the name of its send, by which it claims the attempt
+ *    shows the name of its send, where no token is recognised
+ *    yields one machine where its caller did not wait for the answer
  * find
  *    is absent, certainly, for an attempt that has no machine
  *    finds every machine of an attempt, duplicates too, the oldest first
+ *    waits while a request may still have its effect, where no token is recognised
  *    does not count ended machines
  * start
  *    is there exactly where the runner starts after the launch, and repeating it is harmless
@@ -55,6 +58,7 @@ import { offerKey } from '../../core/offer'
 import { until } from '../support/until'
 import { deedsOn } from './deeds'
 import { patiently, settled, type Harness } from './harness'
+import { sendNameOf } from '../../core/queues'
 import { newJobId } from './orders'
 
 /** No verb may take longer, however slow the machine; a machine of a real provider takes minutes. */
@@ -75,7 +79,8 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
     })
     afterEach(() => h.dispose())
 
-    const { launch, find, observe, untilGone, begin, claimantOf, owned, everyVerb } = deedsOn(() => h)
+    const { send, launch, find, observe, untilGone, begin, claimantOf, owned, everyVerb } = deedsOn(() => h)
+    const isTag = (): boolean => backend.capabilities.idempotency === 'tag'
     const handleTo = (id: string): MachineHandle => ({
       backend: backend.name,
       kind: 'machine',
@@ -106,7 +111,7 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
         expect(await find(order.attemptId)).toEqual([])
         h.stall()
         const caller = new AbortController()
-        const launching = settled(backend.launch(order, caller))
+        const launching = settled(send(order, { ctx: caller }))
         await until(() => h.launchesSent() === 1)
         caller.abort()
         const startedMs = performance.now()
@@ -130,7 +135,7 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
       it('send a mutating call once and leave retries to the caller', async () => {
         const order = await h.order()
         h.failNextLaunch()
-        expect(await settled(backend.launch(order, patiently()))).toBe('BackendError')
+        expect(await settled(send(order))).toBe('BackendError')
         expect(h.launchesSent()).toBe(1)
         expect(await find(order.attemptId)).toEqual([])
         await launch(order)
@@ -250,8 +255,9 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
         expect(await h.startsOf(order.attemptId)).toBe(1)
         await backend.terminate(handle, patiently())
         await untilGone(handle)
+        h.forgetEnded?.()
         for (const by of [backend, await h.reopen()]) {
-          const outcome = await by.launch(order, patiently())
+          const outcome = await send(order, { by })
           if (outcome.kind === 'launched') expect(outcome.handle).toEqual(handle)
           else expect(outcome.kind).toBe('refused')
         }
@@ -263,7 +269,7 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
       it('refuses only when certainly nothing was bought', async () => {
         const order = await h.order()
         await h.fill()
-        const outcome = await backend.launch(order, patiently())
+        const outcome = await send(order)
         expect(outcome).toMatchObject({
           kind: 'refused',
           failure: { class: 'capacity', message: expect.any(String) },
@@ -276,28 +282,49 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
       it('is unconfirmed when nobody knows, and find settles it', async () => {
         const order = await h.order()
         const isLost = h.loseNextAnswer()
-        const outcome = await backend.launch(order, patiently())
+        const outcome = await send(order)
         expect(outcome.kind).toBe(isLost ? 'unconfirmed' : 'launched')
         const found = await find(order.attemptId)
         expect(found).toHaveLength(1)
-        if (backend.capabilities.idempotency === 'token') expect(await launch(order)).toEqual(found[0])
+        expect(await launch(order)).toEqual(found[0])
         expect(await h.startsOf(order.attemptId)).toBe(1)
       })
 
       it('tags a machine from its first moment', async () => {
         const order = await h.order()
         h.loseNextAnswer()
-        await backend.launch(order, patiently())
+        await send(order)
         const { deployment, jobId, attemptId } = order
         const resources = await backend.list(deployment, patiently())
         expect(resources.map((resource) => resource.owner)).toEqual([{ deployment, jobId, attemptId }])
       })
 
-      it('tells a machine its own id, by which it claims the attempt', async () => {
+      it('tells a machine its own id, or the name of its send, by which it claims the attempt', async () => {
         const order = await h.order()
         const handle = await launch(order)
         await begin(handle, order)
-        expect(await claimantOf(order)).toBe(handle.id)
+        expect(await claimantOf(order, [handle])).toBe(handle)
+      })
+
+      it('shows the name of its send, where no token is recognised', async () => {
+        const order = await h.order()
+        const handle = await launch(order)
+        expect(handle.send).toBe(isTag() ? sendNameOf(order.attemptId, 1) : undefined)
+        expect(await find(order.attemptId)).toEqual([handle])
+      })
+
+      it('yields one machine where its caller did not wait for the answer', async () => {
+        if (!isTag()) return
+        const order = await h.order()
+        h.stall()
+        const caller = new AbortController()
+        const sending = send(order, { ctx: caller })
+        await until(async () => (await h.runningOf(order.attemptId)) === 1)
+        caller.abort()
+        expect(await sending).toMatchObject({ kind: 'unconfirmed' })
+        expect(await launch(order, await h.reopen())).toMatchObject({ attemptId: order.attemptId })
+        expect(await h.startsOf(order.attemptId)).toBe(1)
+        expect(h.launchesSent()).toBe(1)
       })
     })
 
@@ -310,16 +337,24 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
         const order = await h.order()
         const handle = await launch(order)
         expect(await find(order.attemptId)).toEqual([handle])
-        if (backend.capabilities.idempotency !== 'tag') return
+        if (!isTag()) return
         await h.duplicate(order)
         const found = await find(order.attemptId)
         expect(found).toHaveLength(2)
         expect(found[0]).toEqual(handle)
         for (const one of found) await begin(one, order)
-        expect(found.map(({ id }) => id)).toContain(await claimantOf(order))
+        expect(found).toContain(await claimantOf(order, found))
         await backend.terminate(found[1]!, patiently())
         await untilGone(found[1]!)
         expect((await observe(handle)).state).not.toBe('gone')
+      })
+
+      it('waits while a request may still have its effect, where no token is recognised', async () => {
+        if (!isTag()) return
+        const { attemptId } = await h.order()
+        const look = { ...patiently(), sentUntilMs: Date.now() + 60_000 }
+        expect(await backend.find(attemptId, look)).toMatchObject({ kind: 'unsettled' })
+        expect((await backend.find(attemptId, { ...look, sentUntilMs: 0 })).kind).toBe('absent')
       })
 
       it('does not count ended machines', async () => {

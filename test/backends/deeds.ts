@@ -1,24 +1,47 @@
+import { sendOnce } from '../../activities/sending'
 import type { Backend, CallContext } from '../../backends/backend'
+import type { LaunchOutcome } from '../../core/activities'
+import { defined } from '../../core/defined'
 import type { MachineHandle } from '../../core/handle'
 import type { Observation } from '../../core/observation'
 import type { Order } from '../../core/plan'
+import { parseAttemptId } from '../../core/queues'
 import { parseClaim } from '../../intake/documents'
 import { layout } from '../../storage/layout'
+import { Sends } from '../../storage/sends'
 import { until } from '../support/until'
 import { patiently, settled, type Harness } from './harness'
 
+/** No send of a test takes longer. */
+const SEND_MS = 10_000
+
 /** What the tests of the contract do to a backend, with patience; `harness` is that of the test that runs. */
 export function deedsOn(harness: () => Harness) {
+  /** As the product sends: where no token is recognised, with a mark in the store first. */
+  const send = (
+    order: Order,
+    { by = harness().backend, ctx = patiently() }: { by?: Backend; ctx?: CallContext } = {},
+  ): Promise<LaunchOutcome> =>
+    sendOnce({ backend: by, store: harness().store, now: Date.now }, order, ctx.signal)
+
   const launch = async (order: Order, by: Backend = harness().backend): Promise<MachineHandle> => {
-    const outcome = await by.launch(order, patiently())
-    if (outcome.kind !== 'launched') throw new Error(`not launched: ${JSON.stringify(outcome)}`)
-    return outcome.handle
+    const outcome = await send(order, { by })
+    if (outcome.kind === 'launched') return outcome.handle
+    const isOpen = outcome.kind === 'unconfirmed' && by.capabilities.idempotency === 'tag'
+    const [found] = isOpen ? await find(order.attemptId) : []
+    if (found === undefined) throw new Error(`not launched: ${JSON.stringify(outcome)}`)
+    return found
   }
 
+  /** As the product looks: not before the last send can have no more effect. */
   const find = async (attemptId: string): Promise<MachineHandle[]> => {
+    const { store, backend } = harness()
+    const sends = new Sends(store, { ...parseAttemptId(attemptId)!, attemptId }, Date.now)
+    const isTag = backend.capabilities.idempotency === 'tag'
     let handles: MachineHandle[] = []
     await until(async () => {
-      const outcome = await harness().backend.find(attemptId, patiently())
+      const sentUntilMs = isTag ? await sends.sentUntilMs(SEND_MS) : undefined
+      const outcome = await backend.find(attemptId, { ...patiently(), ...defined({ sentUntilMs }) })
       handles = outcome.kind === 'found' ? outcome.handles : []
       return outcome.kind !== 'unsettled'
     })
@@ -40,17 +63,22 @@ export function deedsOn(harness: () => Harness) {
     await until(async () => (await settled(backend.start!(handle, order, patiently()))) === 'answer')
   }
 
-  /** The machine that says that the attempt is its own, as soon as one does. */
-  const claimantOf = async ({ jobId, attempt }: Order): Promise<string> => {
+  /** Which of some machines says that the attempt is its own, as soon as one does. */
+  const claimantOf = async (
+    { jobId, attempt }: Order,
+    among: MachineHandle[],
+  ): Promise<MachineHandle | undefined> => {
     let claim: Buffer | undefined
     await until(async () => (claim = await harness().store.get(layout.claim(jobId, attempt))) !== undefined)
-    return parseClaim(claim!.toString()).machine
+    const { machine, send: name } = parseClaim(claim!.toString())
+    const isNamed = harness().backend.capabilities.claimsBy !== 'send'
+    return among.find((one) => (isNamed ? one.id === machine : one.send === name))
   }
 
   const owned = async (deployment: string): Promise<string[]> =>
     (await harness().backend.list(deployment, patiently())).map((resource) => resource.handle.id)
 
-  return { launch, find, observe, untilGone, begin, claimantOf, owned, everyVerb: everyVerbOf(harness) }
+  return { send, launch, find, observe, untilGone, begin, claimantOf, owned, everyVerb: everyVerbOf(harness) }
 }
 
 /** Every verb once, with what the backend may make of such arguments. */

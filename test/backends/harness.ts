@@ -35,8 +35,10 @@ export interface Harness {
   launchesSent(): number
   /** The next launch has its effect, but the answer is lost. False where answers cannot be lost. */
   loseNextAnswer(): boolean
-  /** The provider makes a second machine for an attempt; only where `idempotency` is `tag`. */
+  /** The provider makes a second machine for an attempt, of another send; only where `idempotency` is `tag`. */
   duplicate(order: Order): Promise<void>
+  /** The provider shows ended machines no more, where it can; missing where it never forgets. */
+  forgetEnded?(): void
   dispose(): Promise<void>
 }
 

@@ -8,3 +8,8 @@ describeBackend(
   async () =>
     new ScriptedHarness({ idempotency: 'tag', runnerStart: 'after-launch', billsUntil: 'terminate' }),
 )
+
+describeBackend(
+  'scripted, without tokens, whose machines do not know their ids,',
+  async () => new ScriptedHarness({ idempotency: 'tag', claimsBy: 'send', billsUntil: 'terminate' }),
+)

@@ -114,7 +114,7 @@ export class CloudMachine implements Machine {
     this.attempt = attempt
     if (behaviour.neverStarts) return 'the runner was started\n'
     this.runner = new ScriptedRunner({
-      ...{ clock, jobId, attempt, machineId, behaviour },
+      ...{ clock, jobId, attempt, behaviour, claim: { machine: machineId } },
       store: this.hearingBeats(store, layout.beat(jobId, attempt)),
       onWork: () => {
         this.workedFromMs = Date.now()

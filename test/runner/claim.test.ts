@@ -150,6 +150,27 @@ describe('a machine that has claimed its order', () => {
     }
   })
 
+  it('claims with the name of its send, and only one machine of that send works', async () => {
+    const world = createWorld()
+    await world.order({ run: 'echo running' })
+    const start = (name: string): Machine => {
+      const root = join(world.folder, name)
+      mkdirSync(root)
+      writeFileSync(join(root, 'send-name'), 'train-1-s2\n')
+      return world.start({ root })
+    }
+    const first = start('one')
+    expect(await first.end()).toMatchObject({ outcome: 'succeeded' })
+    const body = await world.store.get(layout.claim(JOB, 1))
+    const machine = first.read('machine-id')
+    expect(JSON.parse(body!.toString())).toEqual({ machine, send: 'train-1-s2' })
+    await world.store.delete(layout.result(JOB, 1))
+    const second = start('two')
+    expect(await second.exited).toBe(0)
+    await second.says(`belongs to machine ${machine}`)
+    expect(await beginnings(second)).toBe(0)
+  })
+
   it('makes itself a name where nobody has told it one, or a crash has left half of one', async () => {
     const world = createWorld()
     await world.order({})

@@ -3,6 +3,7 @@
 import os
 import re
 import uuid
+from typing import Optional
 
 from ..documents import CLAIM, MACHINE_ID, dump, parse
 from ..paths import write_whole
@@ -17,15 +18,21 @@ class ClaimedElsewhere(Exception):
     """The attempt is another machine's."""
 
 
-def machine_id(path: str) -> str:
-    """The provider's id of this machine, written by the backend; otherwise a name made at the first start."""
+def _told(path: str) -> Optional[str]:
+    """A name that the backend, or an earlier start, wrote for this machine."""
     try:
         with open(path, encoding="ascii") as file:
             told = file.read().strip()
-        if re.fullmatch(MACHINE_ID, told):
-            return told
     except (OSError, ValueError):
-        pass  # nobody has told it, or a start was cut short before it claimed anything
+        return None  # nobody has told it, or a start was cut short before it claimed anything
+    return told if re.fullmatch(MACHINE_ID, told) else None
+
+
+def machine_id(path: str) -> str:
+    """The provider's id of this machine, written by the backend; otherwise a name made at the first start."""
+    told = _told(path)
+    if told is not None:
+        return told
     made = _UNNAMED + uuid.uuid4().hex
     try:
         # On the disk before it is in the store: a machine that forgot its id would take its own claim for another's.
@@ -35,9 +42,17 @@ def machine_id(path: str) -> str:
     return made
 
 
-def claim(store: Store, key: str, machine: str) -> None:
-    """Puts the claim unless there is one. Raises `ClaimedElsewhere` when the one that is there is not this machine's."""
-    if store.put_if_absent(key, dump({"machine": machine})):
+def send_name(path: str) -> Optional[str]:
+    """The name of the send that made this machine, where the backend wrote it. Two machines of one send have the same."""
+    return _told(path)
+
+
+def claim(store: Store, key: str, machine: str, send: Optional[str] = None) -> None:
+    """
+    Puts the claim unless there is one. Raises `ClaimedElsewhere` when the one that is there is not this machine's: `send` tells the
+    control plane which machine it is, and never makes a claim this machine's own.
+    """
+    if store.put_if_absent(key, dump({"machine": machine} if send is None else {"machine": machine, "send": send})):
         return
     # Put by a start before this one, or by this one, whose answer was lost, or for this machine by the control plane.
     # None is ever deleted.

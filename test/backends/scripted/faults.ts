@@ -14,6 +14,8 @@ export type Fault =
   | { kind: 'hangs'; hasEffect: boolean }
   /** A launch of which nobody knows whether it took place. */
   | { kind: 'loses-answer'; hasEffect: boolean; findAfterMs: number }
+  /** A launch without an answer that has its effect only after so long, at most `Manners.effectWithinMs`. */
+  | { kind: 'late'; effectAfterMs: number; findAfterMs: number }
   /** A launch that makes two machines. */
   | { kind: 'duplicates' }
   /** An observation that says of every living machine that it is gone. */

@@ -1,5 +1,6 @@
 import type { Backend, Capabilities } from '../../../backends/backend'
 import type { Order } from '../../../core/plan'
+import { sendNameOf } from '../../../core/queues'
 import { until } from '../../support/until'
 import type { Harness, WantedOrder } from '../harness'
 import { issueOrder, makeOrder } from '../orders'
@@ -101,7 +102,11 @@ export class ScriptedHarness implements Harness {
   }
 
   async duplicate(order: Order): Promise<void> {
-    this.world.duplicate(order)
+    this.world.duplicate(order, sendNameOf(order.attemptId, 2))
+  }
+
+  forgetEnded(): void {
+    this.world.forgetEnded()
   }
 
   async dispose(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Backend, CallContext } from '../../../backends/backend'
 import { BackendError } from '../../../backends/errors'
 import type { LaunchOutcome } from '../../../core/activities'
+import { defined } from '../../../core/defined'
 import type { Observation } from '../../../core/observation'
 import { formatInstant, MINUTE_MS } from '../../../core/time'
 import { sleep } from './clock'
@@ -15,6 +16,8 @@ interface Call<T> {
   effect: (fault: Fault | undefined) => T
   /** What is answered where the effect is unknown to the caller; nothing may be, where a call changes nothing. */
   unknown?: (findAfterMs: number) => T
+  /** From its effect to its answer. */
+  takesMs?: number | undefined
 }
 
 /** How soon a launch that was left without an answer may be looked for. */
@@ -35,14 +38,19 @@ export function createScriptedBackend(world: ScriptedWorld): Backend {
         ...{ verb: 'launch', attemptIds: [order.attemptId], ctx },
         effect: (fault) => {
           if (fault?.kind === 'refuses') return { kind: 'refused', failure: fault.failure }
-          const outcome = world.buy(order)
-          if (fault?.kind === 'duplicates') world.duplicate(order)
+          if (!world.takesLaunch()) throw tooSoon(world)
+          const outcome = world.buy(order, ctx.send)
+          if (fault?.kind === 'duplicates') world.duplicate(order, ctx.send)
           return outcome
         },
         unknown: (findAfterMs) => ({ kind: 'unconfirmed', findAfterMs }),
+        takesMs: world.manners.answersAfterMs,
       }),
     find: (attemptId, ctx) =>
-      call({ verb: 'find', attemptIds: [attemptId], ctx, effect: () => world.find(attemptId) }),
+      call({
+        ...{ verb: 'find', attemptIds: [attemptId], ctx },
+        effect: () => world.find(attemptId, ctx.sentUntilMs),
+      }),
     ...(capabilities.runnerStart === 'after-launch' && {
       start: (handle, _order, ctx) =>
         call({
@@ -63,7 +71,7 @@ export function createScriptedBackend(world: ScriptedWorld): Backend {
         effect: (fault) =>
           handles.map(({ id }): Observation => {
             const gone: Observation = { state: 'gone', cause: 'unknown' }
-            return fault?.kind === 'lies-gone' ? gone : (world.machine(id)?.observation() ?? gone)
+            return fault?.kind === 'lies-gone' ? gone : (world.known(id)?.observation() ?? gone)
           }),
       }),
     terminate: ({ id }, ctx) =>
@@ -92,7 +100,7 @@ export function createScriptedBackend(world: ScriptedWorld): Backend {
 
 async function answer<T>(
   world: ScriptedWorld,
-  { verb, attemptIds, ctx, effect, unknown }: Call<T>,
+  { verb, attemptIds, ctx, effect, unknown, takesMs }: Call<T>,
 ): Promise<T> {
   const left = transient('the caller stopped waiting')
   if (ctx.signal.aborted) throw left
@@ -109,6 +117,9 @@ async function answer<T>(
       if (fault.hasEffect) effect(fault)
       if (unknown === undefined) throw transient('the answer was lost')
       return unknown(fault.findAfterMs)
+    case 'late':
+      world.later(fault.effectAfterMs, () => tried(() => effect(fault)))
+      return unknown!(fault.findAfterMs)
     case 'hangs':
       if (fault.hasEffect) effect(fault)
       await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
@@ -118,9 +129,26 @@ async function answer<T>(
     case 'refuses':
     case 'duplicates':
     case 'lies-gone':
-    case 'ignored':
-      return effect(fault)
+    case 'ignored': {
+      const answered = effect(fault)
+      if (takesMs !== undefined) await sleep(world.clock, takesMs, ctx.signal)
+      return takesMs !== undefined && ctx.signal.aborted ? unknown!(takesMs) : answered
+    }
   }
+}
+
+/** Nobody waits for its answer, whatever that is. */
+function tried(effect: () => unknown): void {
+  try {
+    effect()
+  } catch (error) {
+    if (!(error instanceof BackendError)) throw error
+  }
+}
+
+function tooSoon({ manners: { launchEveryMs } }: ScriptedWorld): BackendError {
+  const message = 'too many launches'
+  return new BackendError({ class: 'throttled', message, ...defined({ retryAfterMs: launchEveryMs }) })
 }
 
 function transient(message: string): BackendError {

@@ -1,4 +1,4 @@
-import type { Drain } from '../../../core/documents'
+import { UNNAMED_MACHINE, type Claim, type Drain } from '../../../core/documents'
 import type { MachineHandle, OwnerTags } from '../../../core/handle'
 import type { Observation } from '../../../core/observation'
 import type { Offer } from '../../../core/offer'
@@ -16,6 +16,10 @@ export interface MachineOptions {
   offer: Offer
   behaviour: Behaviour
   bootMs: number
+  /** The name of the send that made it, which its tag shows. */
+  send: string | undefined
+  /** Where nobody tells it, it claims with its send. */
+  knowsItsId: boolean
   /** Whether booting starts the runner, or a call of `start` does. */
   startsRunner: boolean
   /** Whether the machine is off, and billed no more, once its runner has powered it off. */
@@ -41,13 +45,14 @@ export class ScriptedMachine {
 
   constructor(options: MachineOptions) {
     this.#o = options
-    const { clock, id, order, offer, behaviour, bootMs } = options
+    const { clock, id, order, offer, behaviour, bootMs, send } = options
     const { deployment, jobId, attemptId } = order
     const { capacityType, type, place, priceMicroUsdPerHour } = offer
     const launchedAtMs = clock.now()
     this.owner = { deployment, jobId, attemptId }
     this.handle = {
       ...{ backend: offer.backend, kind: 'machine', id, attemptId, launchedAtMs },
+      ...(send === undefined ? {} : { send }),
       realised: { capacityType, type, place, priceMicroUsdPerHour },
     }
     this.#forget = behaviour.neverBoots
@@ -67,7 +72,7 @@ export class ScriptedMachine {
   /** Where the runner is started by a call: harmless to repeat. False while the machine cannot take it. */
   start(): boolean {
     if (this.state !== 'running') return false
-    const { clock, store, order, behaviour, endsWithRunner } = this.#o
+    const { clock, store, order, behaviour, endsWithRunner, knowsItsId, send } = this.#o
     if (this.starts > 0 || behaviour.neverStarts) return true
     this.starts++
     const { jobId, attempt } = order
@@ -78,8 +83,10 @@ export class ScriptedMachine {
     const onWork = (): void => {
       this.workedFromMs ??= clock.now()
     }
-    const machineId = this.handle.id
-    this.#runner = new ScriptedRunner({ clock, store, jobId, attempt, behaviour, machineId, onWork, onOver })
+    const claim: Claim = knowsItsId
+      ? { machine: this.handle.id }
+      : { machine: UNNAMED_MACHINE + this.handle.id, ...(send === undefined ? {} : { send }) }
+    this.#runner = new ScriptedRunner({ clock, store, jobId, attempt, behaviour, claim, onWork, onOver })
     return true
   }
 

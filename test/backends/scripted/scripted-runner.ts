@@ -3,6 +3,7 @@ import type { Checkpoint } from '../../../core/checkpoint'
 import type {
   Artifact,
   Beat,
+  Claim,
   Drain,
   IssuedRunnerOrder,
   Lease,
@@ -40,8 +41,8 @@ export interface RunnerOptions {
   jobId: string
   attempt: number
   behaviour: Behaviour
-  /** Which machine it runs on: the first to claim an attempt is the only one that works on it. */
-  machineId: string
+  /** What its machine claims with: the first to claim an attempt is the only one that works on it. */
+  claim: Claim
   /** The workload starts. */
   onWork: () => void
   /** The runner has ended in good order, or its machine died under it. */
@@ -191,10 +192,10 @@ export class ScriptedRunner {
 
   /** True when the attempt is this machine's: nobody else's word stands in its claim. */
   async #claim(): Promise<boolean> {
-    const { jobId, attempt, machineId } = this.#o
+    const { jobId, attempt, claim } = this.#o
     const key = layout.claim(jobId, attempt)
-    if (await this.#store.putIfAbsent(key, JSON.stringify({ machine: machineId }))) return true
-    return (await this.#read<{ machine: string }>(key))?.machine === machineId
+    if (await this.#store.putIfAbsent(key, JSON.stringify(claim))) return true
+    return (await this.#read<Claim>(key))?.machine === claim.machine
   }
 
   /** True when the bundle, if there is one, is what the order says. Secrets are read, which deletes them. */

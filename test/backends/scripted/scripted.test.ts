@@ -415,7 +415,7 @@ describe('the scripted provider', () => {
     })
     expect(await s.backend.list('test', patiently())).toHaveLength(2)
     await s.backend.launch(order, patiently())
-    expect(s.world.machinesOf(order.attemptId)).toHaveLength(2)
+    expect(s.world.machinesOf(order.attemptId)).toHaveLength(3)
   })
 
   it('made twice works once: the second machine finds the claim, writes nothing, and ends', async () => {

@@ -27,7 +27,21 @@ export interface Ware {
   usableForMs?: number
 }
 
-export interface WorldOptions {
+/** What makes a provider hard to use where it recognises no token. It is not played where it is missing. */
+export interface Manners {
+  /** An ended machine is shown, in lists and to who asks for it by its id, for so long; for ever where it is missing. */
+  forgetsAfterMs?: number
+  /** A new machine comes into lists only after so long. */
+  listsLagMs?: number
+  /** Launches of the account that follow one another sooner are throttled. */
+  launchEveryMs?: number
+  /** A launch is answered after so long; who does not wait for that learns nothing, and has a machine. */
+  answersAfterMs?: number
+  /** A request that left may still have its effect so much later. */
+  effectWithinMs?: number
+}
+
+export interface WorldOptions extends Manners {
   clock: Clock
   /** The store that the machines reach. */
   store: ObjectStore
@@ -74,7 +88,11 @@ export class ScriptedWorld {
   readonly #byId = new Map<string, ScriptedMachine>()
   readonly #byAttempt = new Map<string, ScriptedMachine[]>()
   readonly #startedAtMs: number
+  #launchedAtMs = -Infinity
+  #forgottenAtMs = -Infinity
   #living = 0
+  /** Effects of requests that left, and when they come. */
+  #late: { atMs: number; effect: () => void }[] = []
   #stale: { untilMs: number; known: Set<ScriptedMachine> } | undefined
 
   constructor(options: WorldOptions) {
@@ -102,6 +120,36 @@ export class ScriptedWorld {
     this.#stale = { untilMs: this.clock.now() + durationMs, known: new Set(this.machines) }
   }
 
+  /** A request that is on its way has its effect after so long, and before anything that the provider tells after that. */
+  later(durationMs: number, effect: () => void): void {
+    const atMs = this.clock.now() + durationMs
+    this.#late.push({ atMs, effect })
+    this.clock.at(atMs, () => this.#arrive())
+  }
+
+  #arrive(): void {
+    const due = this.#late.filter(({ atMs }) => atMs <= this.clock.now())
+    this.#late = this.#late.filter((one) => !due.includes(one))
+    for (const { effect } of due) effect()
+  }
+
+  /** What has ended is shown no more. */
+  forgetEnded(): void {
+    this.#forgottenAtMs = this.clock.now()
+  }
+
+  get manners(): Manners {
+    return this.#o
+  }
+
+  /** True, and noted, where a launch is not too soon after the last one. */
+  takesLaunch(): boolean {
+    const nowMs = this.clock.now()
+    if (nowMs < this.#launchedAtMs + (this.#o.launchEveryMs ?? 0)) return false
+    this.#launchedAtMs = nowMs
+    return true
+  }
+
   /** The machine that an attempt has, the first where there are several. */
   machineOf(attemptId: string): ScriptedMachine | undefined {
     return this.#byAttempt.get(attemptId)?.[0]
@@ -113,6 +161,12 @@ export class ScriptedWorld {
 
   machine(id: string): ScriptedMachine | undefined {
     return this.#byId.get(id)
+  }
+
+  /** The machine as the provider knows it: not one that it has forgotten. */
+  known(id: string): ScriptedMachine | undefined {
+    const machine = this.machine(id)
+    return machine === undefined || this.#isForgotten(machine) ? undefined : machine
   }
 
   callsOf(verb: Verb): RecordedCall[] {
@@ -129,9 +183,10 @@ export class ScriptedWorld {
     return (fitting.length > 0 ? fitting : this.#o.wares).map((ware) => this.#offerOf(ware))
   }
 
-  /** What a launch comes to: the machine that the order has already, a new one, or why there is none. */
-  buy(order: Order): LaunchOutcome {
-    const known = this.#knownTo(order)
+  /** What a launch comes to: the machine that the order has already, where tokens are honoured, a new one, or why there is none. */
+  buy(order: Order, send?: string): LaunchOutcome {
+    const isRecognised = this.capabilities.idempotency === 'token'
+    const known = isRecognised ? this.machineOf(order.attemptId) : undefined
     if (known !== undefined) return { kind: 'launched', handle: known.handle }
     const wanted = new Set(order.offers.map(offerKey))
     const wares = this.#o.wares.filter((ware) => wanted.has(this.#keyOf(ware)))
@@ -139,16 +194,17 @@ export class ScriptedWorld {
     if (this.#living >= this.quota) return refused('quota', `the account may have ${this.quota} machines`)
     const ware = wares.find((one) => this.#stockOf(one) > 0)
     if (ware === undefined) return refused('capacity', 'out of stock')
-    return { kind: 'launched', handle: this.make(order, ware).handle }
+    return { kind: 'launched', handle: this.make(order, ware, send).handle }
   }
 
   /** Makes a machine, whatever the order has already. */
-  make(order: Order, ware: Ware): ScriptedMachine {
+  make(order: Order, ware: Ware, send?: string): ScriptedMachine {
     const { clock, store, behave, bootMs = 0 } = this.#o
     const key = this.#keyOf(ware)
     this.#stock.set(key, this.#stockOf(ware) - 1)
     const machine = new ScriptedMachine({
-      ...{ clock, store, order, bootMs, offer: this.#offerOf(ware) },
+      ...{ clock, store, order, bootMs, offer: this.#offerOf(ware), send },
+      knowsItsId: this.capabilities.claimsBy !== 'send',
       id: `m-${this.machines.length + 1}`,
       behaviour: { ...STEADY, ...behave?.(order) },
       startsRunner: this.capabilities.runnerStart === 'with-launch',
@@ -166,16 +222,18 @@ export class ScriptedWorld {
   }
 
   /** A second machine for an order that has one, as a provider without tokens makes it. */
-  duplicate(order: Order): ScriptedMachine {
+  duplicate(order: Order, send?: string): ScriptedMachine {
     const wanted = new Set(order.offers.map(offerKey))
-    return this.make(
-      order,
-      this.#o.wares.find((ware) => wanted.has(this.#keyOf(ware)))!,
-    )
+    const ware = this.#o.wares.find((one) => wanted.has(this.#keyOf(one)))!
+    return this.make(order, ware, send)
   }
 
-  find(attemptId: string): FindOutcome {
-    const againInMs = this.#staleForMs()
+  /** @param sentUntilMs when the last request for the attempt can have left, where one can still matter */
+  find(attemptId: string, sentUntilMs = -Infinity): FindOutcome {
+    this.#arrive()
+    const { effectWithinMs = 0, listsLagMs = 0 } = this.#o
+    const settledAtMs = sentUntilMs + effectWithinMs + listsLagMs
+    const againInMs = Math.max(this.#staleForMs(), settledAtMs - this.clock.now())
     const living = this.machinesOf(attemptId).filter((one) => one.state !== 'gone')
     const handles = living.filter((one) => this.#isShown(one)).map((one) => one.handle)
     if (handles.length > 0) return { kind: 'found', handles }
@@ -189,16 +247,15 @@ export class ScriptedWorld {
     )
   }
 
-  /** By the token where tokens are honoured, else by the tag, as far as lists show it. */
-  #knownTo({ attemptId }: Order): ScriptedMachine | undefined {
-    const machines = this.machinesOf(attemptId)
-    return this.capabilities.idempotency === 'token'
-      ? machines[0]
-      : machines.find((one) => this.#isShown(one))
+  #isShown(machine: ScriptedMachine): boolean {
+    const isListed = this.clock.now() >= machine.handle.launchedAtMs + (this.#o.listsLagMs ?? 0)
+    return isListed && (this.#staleForMs() === 0 || this.#stale!.known.has(machine))
   }
 
-  #isShown(machine: ScriptedMachine): boolean {
-    return this.#staleForMs() === 0 || this.#stale!.known.has(machine)
+  #isForgotten({ endedAtMs = Infinity }: ScriptedMachine): boolean {
+    return (
+      endedAtMs <= this.#forgottenAtMs || this.clock.now() >= endedAtMs + (this.#o.forgetsAfterMs ?? Infinity)
+    )
   }
 
   #staleForMs(): number {

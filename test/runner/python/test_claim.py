@@ -3,7 +3,7 @@ from unittest import mock
 
 from support import FakeClock, FolderTest
 
-from crucible_runner.control.claim import ClaimedElsewhere, claim, machine_id
+from crucible_runner.control.claim import ClaimedElsewhere, claim, machine_id, send_name
 from crucible_runner.store.file_store import FileStore
 from crucible_runner.store.retry import Trouble, persist
 from crucible_runner.store.base import StoreError
@@ -28,6 +28,17 @@ class MachineIdTest(FolderTest):
                 self.assertEqual(self.read("machine-id"), made)
 
 
+class SendNameTest(FolderTest):
+    def test_is_what_the_backend_has_written_down(self):
+        self.assertEqual(send_name(self.write("send-name", "train-1-s2\n")), "train-1-s2")
+
+    def test_is_unknown_where_nobody_wrote_it_or_not_a_name(self):
+        self.assertIsNone(send_name(self.at("send-name")))
+        for nothing in ("", "two words", "x" * 256):
+            with self.subTest(nothing):
+                self.assertIsNone(send_name(self.write("send-name", nothing)))
+
+
 class ClaimTest(FolderTest):
     def setUp(self):
         super().setUp()
@@ -37,6 +48,15 @@ class ClaimTest(FolderTest):
         claim(self.store, "a/claim.json", "1" * 32)
         claim(self.store, "a/claim.json", "1" * 32)
         self.assertRaises(ClaimedElsewhere, claim, self.store, "a/claim.json", "2" * 32)
+
+    def test_tells_the_send_that_made_its_machine(self):
+        claim(self.store, "a/claim.json", "1" * 32, "train-1-s1")
+        self.assertEqual(self.store.get("a/claim.json"), b'{"machine":"%s","send":"train-1-s1"}' % (b"1" * 32))
+        claim(self.store, "a/claim.json", "1" * 32, "train-1-s1")
+
+    def test_of_two_machines_of_one_send_one_has_it(self):
+        claim(self.store, "a/claim.json", "1" * 32, "train-1-s1")
+        self.assertRaises(ClaimedElsewhere, claim, self.store, "a/claim.json", "2" * 32, "train-1-s1")
 
     def test_is_ours_when_only_the_answer_was_lost(self):
         self.write("a/keep", "")

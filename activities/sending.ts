@@ -1,0 +1,114 @@
+import type { Backend, FindContext } from '../backends/backend'
+import { failureOf } from '../backends/errors'
+import type { LaunchOutcome } from '../core/activities'
+import { defined } from '../core/defined'
+import type { FailureClass } from '../core/failure'
+import { placesOf, type Order } from '../core/plan'
+import { MINUTE_MS } from '../core/time'
+import { Sends, type SendEffect, type SendMark } from '../storage/sends'
+import type { ObjectStore } from '../storage/store'
+import { AttemptDocuments } from './documents'
+
+export interface SendingDeps {
+  backend: Backend
+  store: ObjectStore
+  now: () => number
+  /** Limit on one send to a provider that recognises no repeated order; `SEND_LIMIT_MS` if missing. */
+  sendLimitMs?: number
+}
+
+/** Slow providers answer a launch within two minutes. Until this long after its mark, the send of a lost worker may be in progress. */
+const SEND_LIMIT_MS = 3 * MINUTE_MS
+
+/** Errors with these classes guarantee that nothing was bought (`Backend.launch`). */
+const WITHOUT_EFFECT: readonly FailureClass[] = [
+  'throttled',
+  'transient',
+  'capacity',
+  'quota',
+  'expired',
+  'auth',
+  'invalid',
+]
+
+/** Sends an order so that at most one machine comes of it, however often this is called, wherever, and whoever dies meanwhile. */
+export async function sendOnce(deps: SendingDeps, order: Order, signal: AbortSignal): Promise<LaunchOutcome> {
+  const { backend, store, now } = deps
+  const documents = new AttemptDocuments(store, order, now)
+  if (backend.capabilities.idempotency === 'token') {
+    const outcome = await backend.launch(order, { signal })
+    if (outcome.kind === 'launched') await documents.putMachine(outcome.handle)
+    return outcome
+  }
+  const sends = new Sends(store, order, now)
+  const mark = await sends.begin()
+  if (mark === undefined) {
+    const handle = await documents.readMachine()
+    return handle === undefined ? { kind: 'unconfirmed', findAfterMs: 0 } : { kind: 'launched', handle }
+  }
+  const conclude = (effect: SendEffect): Promise<void> =>
+    // Without this document the machine is looked for, which is slower and as safe.
+    sends.conclude(mark, effect).catch(() => undefined)
+  let outcome: LaunchOutcome
+  try {
+    outcome = await sendWithin(deps, order, { mark, signal })
+  } catch (error) {
+    await conclude(effectOfError(error))
+    throw error
+  }
+  if (outcome.kind === 'launched') await documents.putMachine(outcome.handle)
+  await conclude(effectOf(outcome))
+  return outcome
+}
+
+/** No request may leave later than the limit after the mark: from then on others rely on the provider's lists. */
+async function sendWithin(
+  { backend, now, sendLimitMs = SEND_LIMIT_MS }: SendingDeps,
+  order: Order,
+  { mark, signal }: { mark: SendMark; signal: AbortSignal },
+): Promise<LaunchOutcome> {
+  const limit = new AbortController()
+  const stop = (): void => limit.abort(new DOMException('The send took too long.', 'TimeoutError'))
+  const leftMs = mark.atMs + sendLimitMs - now()
+  if (leftMs <= 0) stop()
+  const timer = setTimeout(stop, Math.max(0, leftMs))
+  try {
+    const within = AbortSignal.any([signal, limit.signal])
+    return await backend.launch(order, { signal: within, send: mark.name })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function effectOf(outcome: LaunchOutcome): SendEffect {
+  switch (outcome.kind) {
+    case 'launched':
+      return { kind: 'launched', machine: outcome.handle.id }
+    case 'refused':
+      return { kind: 'no-effect', failure: outcome.failure }
+    case 'unconfirmed':
+      return { kind: 'unconfirmed' }
+  }
+}
+
+function effectOfError(error: unknown): SendEffect {
+  const failure = failureOf(error)
+  return WITHOUT_EFFECT.includes(failure.class) ? { kind: 'no-effect', failure } : { kind: 'unconfirmed' }
+}
+
+/** For resources of one order: they can only be where the order went, and a send in progress may still make one. */
+export async function lookFor(
+  { backend, store, now, sendLimitMs = SEND_LIMIT_MS }: SendingDeps,
+  order: Order,
+  signal: AbortSignal,
+): Promise<FindContext> {
+  const within = placesOf(order)
+  if (backend.capabilities.idempotency === 'token') return { signal, within }
+  const sentUntilMs = await new Sends(store, order, now).sentUntilMs(sendLimitMs)
+  return { signal, within, ...defined({ sentUntilMs }) }
+}
+
+/** From now on the order is sent no more. A provider that recognises its token needs no such mark: it would sell nothing new. */
+export async function sealSends({ backend, store, now }: SendingDeps, order: Order): Promise<void> {
+  if (backend.capabilities.idempotency === 'tag') await new Sends(store, order, now).seal()
+}

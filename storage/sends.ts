@@ -1,0 +1,119 @@
+import type { Failure } from '../core/failure'
+import { sendNameOf } from '../core/queues'
+import { putDocumentIfAbsent, readDocument } from './json'
+import { layout } from './layout'
+import type { ObjectStore } from './store'
+
+/** `sends/<seq>.json`: one send of an order. Put if absent before the request leaves, and never changed. */
+export interface SendMark {
+  kind: 'send'
+  /** From 1. */
+  seq: number
+  /** Only this send carries it; the machine's tag or hostname shows it, and a machine that cannot learn its id claims with it. */
+  name: string
+  /** By the clock of the worker that sends. */
+  atMs: number
+}
+
+/** In the place of the next mark, when the attempt is settled: no further send begins. */
+interface Seal {
+  kind: 'sealed'
+  seq: number
+  atMs: number
+}
+
+/** What became of a send. */
+export type SendEffect =
+  /** The provider refused it, or certainly did nothing: the order may be sent again. */
+  | { kind: 'no-effect'; failure: Failure }
+  | { kind: 'launched'; machine: string }
+  /** Its request was given up, and may have made a machine. */
+  | { kind: 'unconfirmed' }
+
+/** `sends/<seq>-outcome.json`: put once by the worker that sent, when no request of that send can leave any more. */
+export type SendOutcome = SendEffect & { atMs: number }
+
+interface Sent {
+  nextSeq: number
+  isSealed: boolean
+  last?: { mark: SendMark; outcome: SendOutcome | undefined }
+}
+
+/**
+ * The sends of one attempt's order to a provider that recognises no repeated order: at most one of them may have had an effect. The
+ * next one begins only when it is on record that the last one had none (docs/decisions/0040-sends-are-marked-first.md).
+ */
+export class Sends {
+  constructor(
+    private readonly store: ObjectStore,
+    private readonly at: { jobId: string; attempt: number; attemptId: string },
+    private readonly now: () => number,
+  ) {}
+
+  /** The mark of a send that the caller alone may make; undefined if another one is open, or the attempt is settled. */
+  async begin(): Promise<SendMark | undefined> {
+    const { nextSeq: seq, isSealed, last } = await this.read()
+    if (isSealed || (last !== undefined && last.outcome?.kind !== 'no-effect')) return undefined
+    const mark: SendMark = {
+      kind: 'send',
+      seq,
+      name: sendNameOf(this.at.attemptId, seq),
+      atMs: this.now(),
+    }
+    return (await this.claim(mark)) ? mark : undefined
+  }
+
+  async conclude({ seq }: SendMark, effect: SendEffect): Promise<void> {
+    const key = layout.sendOutcome(this.at.jobId, this.at.attempt, seq)
+    await putDocumentIfAbsent(this.store, key, { ...effect, atMs: this.now() } satisfies SendOutcome)
+  }
+
+  /**
+   * Until when the last request may have reached the provider; undefined if none can have had an effect. A send without an outcome
+   * is in progress, or its worker has died: it is over `limitMs` after its mark.
+   */
+  async sentUntilMs(limitMs: number): Promise<number | undefined> {
+    const { last } = await this.read()
+    if (last === undefined || last.outcome?.kind === 'no-effect') return undefined
+    return last.outcome?.atMs ?? last.mark.atMs + limitMs
+  }
+
+  /** No send begins after this one. Repeatable. */
+  async seal(): Promise<void> {
+    for (;;) {
+      const { nextSeq: seq, isSealed } = await this.read()
+      if (isSealed || (await this.claim({ kind: 'sealed', seq, atMs: this.now() }))) return
+    }
+  }
+
+  private claim(slot: SendMark | Seal): Promise<boolean> {
+    return putDocumentIfAbsent(this.store, layout.send(this.at.jobId, this.at.attempt, slot.seq), slot)
+  }
+
+  private async read(): Promise<Sent> {
+    const { jobId, attempt } = this.at
+    const names = new Set<string>()
+    for await (const { key } of this.store.list(layout.sends(jobId, attempt))) names.add(key)
+    let lastSeq = 0
+    while (names.has(layout.send(jobId, attempt, lastSeq + 1))) lastSeq++
+    const nextSeq = lastSeq + 1
+    if (lastSeq === 0) return { nextSeq, isSealed: false }
+    const newest = await this.slot(lastSeq)
+    const isSealed = newest.kind === 'sealed'
+    if (isSealed && lastSeq === 1) return { nextSeq, isSealed }
+    // Nothing follows a seal.
+    const mark = isSealed ? await this.slot(lastSeq - 1) : newest
+    const outcomeKey = layout.sendOutcome(jobId, attempt, mark.seq)
+    const outcome = names.has(outcomeKey) ? await this.document<SendOutcome>(outcomeKey) : undefined
+    return { nextSeq, isSealed, last: { mark: mark as SendMark, outcome } }
+  }
+
+  private async slot(seq: number): Promise<SendMark | Seal> {
+    return (await this.document<SendMark | Seal>(layout.send(this.at.jobId, this.at.attempt, seq)))!
+  }
+
+  /** Written by this class only. */
+  private document<T>(key: string): Promise<T | undefined> {
+    return readDocument(this.store, key, (text) => JSON.parse(text) as T)
+  }
+}
