@@ -5,6 +5,7 @@ import { WatchLoop } from '../activities/watch/loop'
 import type { GrantSource } from '../activities/watch/grants'
 import { createWatchActivities } from '../activities/watch/activities'
 import type { Backend } from '../backends/backend'
+import { defined } from '../core/defined'
 import { backendQueue, watchQueue } from '../core/queues'
 import type { Logger } from 'pino'
 import type { ObjectStore } from '../storage/store'
@@ -26,6 +27,8 @@ export interface BackendWorkerDeps {
   grants?: GrantSource | undefined
   /** Missing in tests of other things: then every request is accepted. */
   authentication?: Authentication | undefined
+  /** As of `SendingDeps`. */
+  sendLimitMs?: number
   /** Called when the provider does not answer about running machines, which no job reports. */
   logger?: Pick<Logger, 'warn' | 'info'>
 }
@@ -39,7 +42,7 @@ export async function createBackendWorkers(deps: BackendWorkerDeps): Promise<Wor
 }
 
 export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
-  const { connection, namespace, client, store, backend, secrets, grants, deployment } = deps
+  const { connection, namespace, client, store, backend, secrets, grants, deployment, sendLimitMs } = deps
   const { authentication = new Authentication() } = deps
   return Worker.create({
     connection,
@@ -54,6 +57,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
       owners: ownersThrough(client),
       wake: wakeThrough(client),
       grants,
+      ...defined({ sendLimitMs }),
     }),
     ...authentication.workerOptions(deployment),
     // A launch in progress gets time to answer; another worker takes over a settlement.

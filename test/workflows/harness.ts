@@ -12,6 +12,7 @@ import type { OwnerLookup } from '../../activities/garbage/garbage'
 import type { Backend } from '../../backends/backend'
 import type { OrchestratorActivities } from '../../core/activities'
 import type { JobSpec } from '../../core/job'
+import { defined } from '../../core/defined'
 import type { AttemptStatus, JobInput, JobResult, JobStatus } from '../../core/messages'
 import { microUsd } from '../../core/money'
 import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
@@ -73,6 +74,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   admitBudget?: OrchestratorActivities['admitBudget']
   /** Waiting jobs look when they are woken, and not again; no answer of a provider serves two looks. */
   looksOnce?: boolean
+  /** The send of a worker that died may be in progress for so long. */
+  sendLimitMs?: number
   /** Backends beside the scripted one that the deployment has and nobody serves. */
   unserved?: string[]
 }
@@ -95,6 +98,7 @@ export interface Ground {
   /** Whose tasks the workers take; any task where it is missing. */
   deployment?: string
   looksOnce?: boolean | undefined
+  sendLimitMs?: number | undefined
 }
 
 /** The jobs of a namespace, by their owner. */
@@ -242,9 +246,9 @@ export class ControlPlane extends Workforce {
 
   private backendDeps(): BackendWorkerDeps {
     const { authentication, client, namespace } = this
-    const { store, backend, deployment } = this.ground
+    const { store, backend, deployment, sendLimitMs } = this.ground
     return {
-      ...(deployment === undefined ? {} : { deployment }),
+      ...defined({ deployment, sendLimitMs }),
       connection: this.at.nativeConnection,
       ...{ namespace, client, store, authentication },
       backend: backend(),
@@ -270,6 +274,7 @@ export class Deployment extends ControlPlane {
       monthly: wishes.monthly,
       admitBudget: wishes.admitBudget,
       looksOnce: wishes.looksOnce,
+      sendLimitMs: wishes.sendLimitMs,
     })
   }
 

@@ -7,6 +7,7 @@ import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import { WEIGHTS_ARTIFACT } from '../backends/scripted/scripted-runner'
+import type { ScriptedMachine } from '../backends/scripted/scripted-machine'
 import { isDamaged, weightsAfter } from '../backends/scripted/checkpoints'
 import {
   classified,
@@ -29,6 +30,7 @@ export async function breaches(
   return [
     ...endedAsItShould(status),
     ...oneLiveAttempt(deployment),
+    ...boughtOnce(deployment),
     ...noLeak(deployment),
     ...withinBudget(deployment, status),
     ...(await breachesOnRecord(deployment, status, stepsTotal)),
@@ -75,6 +77,13 @@ function oneLiveAttempt({ world }: Deployment): string[] {
   return overlaps(worked)
 }
 
+/** One machine for each attempt, but for those that the provider made twice of one request. */
+function boughtOnce({ world }: Deployment): string[] {
+  const attempts = new Set(world.machines.map(({ order }) => order.attempt))
+  const extra = world.machines.length - attempts.size - world.duplicates
+  return extra > 0 ? [`${extra} more machines than the ${attempts.size} attempts that have any`] : []
+}
+
 function noLeak({ world }: Deployment): string[] {
   return world.machines
     .filter(({ state }) => state !== 'gone')
@@ -85,7 +94,26 @@ function withinBudget(
   { world }: Deployment,
   { budgetMicroUsd, spentMicroUsd, attempts }: JobStatus,
 ): string[] {
-  const spent = world.machines.reduce(
+  const spent = spendOn(world.machines)
+  if (budgetMicroUsd !== undefined && spent > budgetMicroUsd)
+    return [`spent ${spent} of a budget of ${budgetMicroUsd}`]
+  const seen = new Set(attempts.filter((each) => each.launchedAtMs !== undefined).map((each) => each.number))
+  const isSeen = ({ order }: ScriptedMachine): boolean => seen.has(order.attempt)
+  // A duplicate that a provider made may have powered itself off before anybody saw it.
+  const areSingle = world.machines.length === new Set(world.machines.map(({ order }) => order.attempt)).size
+  // Nobody can tell what a machine cost that nobody saw and that never spoke.
+  const told = spendOn(world.machines.filter((one) => isSeen(one) || one.workedFromMs !== undefined))
+  if (areSingle && spentMicroUsd < 0.9 * told)
+    return [`the job says it spent ${spentMicroUsd}, it was ${told}`]
+  // A machine that nobody saw is counted at most at what its order allowed, and a forgotten one until it was missed.
+  const isExact = areSingle && world.machines.every(isSeen) && world.manners.forgetsAfterMs === undefined
+  return isExact && spentMicroUsd > 1.1 * spent
+    ? [`the job says it spent ${spentMicroUsd}, it was only ${spent}`]
+    : []
+}
+
+function spendOn(machines: ScriptedMachine[]): number {
+  return machines.reduce(
     (sum, { handle, endedAtMs }) =>
       sum +
       spend(
@@ -98,18 +126,6 @@ function withinBudget(
       ),
     0,
   )
-  if (budgetMicroUsd !== undefined && spent > budgetMicroUsd)
-    return [`spent ${spent} of a budget of ${budgetMicroUsd}`]
-  // A duplicate that a provider made may have powered itself off before anybody saw it.
-  const areSingle = world.machines.length === new Set(world.machines.map(({ order }) => order.attempt)).size
-  if (areSingle && spentMicroUsd < 0.9 * spent)
-    return [`the job says it spent ${spentMicroUsd}, it was ${spent}`]
-  // A machine that nobody saw is counted at most at what its order allowed.
-  const seen = new Set(attempts.filter((each) => each.launchedAtMs !== undefined).map((each) => each.number))
-  const areSeen = areSingle && world.machines.every(({ order }) => seen.has(order.attempt))
-  return areSeen && spentMicroUsd > 1.1 * spent
-    ? [`the job says it spent ${spentMicroUsd}, it was only ${spent}`]
-    : []
 }
 
 async function resumedAsSaved(store: ObjectStore, { id, attempts }: JobStatus): Promise<string[]> {

@@ -2,6 +2,7 @@ import type { JobSpec } from '../../core/job'
 import { microUsd } from '../../core/money'
 import type { Behaviour } from '../backends/scripted/behaviour'
 import type { Fault, Verb } from '../backends/scripted/faults'
+import type { Manners } from '../backends/scripted/world'
 import { ON_DEMAND, SPOT, type Deployment, type JobHandle, type WorldWishes } from '../workflows/harness'
 import { Dice } from '../kit/dice'
 
@@ -43,22 +44,78 @@ export function seededWorld(seed: number): SeededWorld {
   const faults = faultsOf(dice, story)
   const budget = dice.chance(0.3) ? { budgetMicroUsd: microUsd(dice.between(8, 12)) } : {}
   if (budget.budgetMicroUsd !== undefined) story.push(`budget ${budget.budgetMicroUsd}`)
+  const stock = dice.between(2, 10)
+  const bootMs = dice.between(0, 300)
+  const happenings = happeningsOf(dice, story)
+  const manners = idempotency === 'tag' ? mannersOf(dice, { faults, happenings, story }) : {}
+  const claimsBy = idempotency === 'tag' ? dice.oneOf(['id', 'send'] as const) : 'id'
   return {
     seed,
     wishes: {
       wares: [
-        { ...SPOT, stock: dice.between(2, 10) },
+        { ...SPOT, stock },
         { ...ON_DEMAND, stock: 10 },
       ],
-      capabilities: { runnerStart, idempotency },
-      bootMs: dice.between(0, 300),
+      capabilities: { runnerStart, idempotency, claimsBy },
+      bootMs,
       behave: ({ attempt }) => ({ stepsTotal: STEPS, ...behaviours[attempt - 1] }),
       timing: { silenceMs: 1_200, drainMs: 700, leaseMs: 20_000 },
+      sendLimitMs: SEND_LIMIT_MS,
+      ...manners,
     },
     spec: { retries: { failures: 3, interruptions: 20 }, ...budget },
     faults,
-    happenings: happeningsOf(dice, story),
+    happenings,
     story,
+  }
+}
+
+/** Twice as long as the slowest answer of these worlds takes on a busy computer. */
+const SEND_LIMIT_MS = 2_000
+const LATE_MAX_MS = 300
+
+/**
+ * What makes a provider hard to use where it recognises no token, and troubles that would make a second machine of an order: late effects, and
+ * workers that go while one is being sent.
+ */
+function mannersOf(
+  dice: Dice,
+  { faults, happenings, story }: Pick<SeededWorld, 'faults' | 'happenings' | 'story'>,
+): Manners {
+  const manners: Manners = {
+    ...(dice.chance(0.5) && { forgetsAfterMs: dice.oneOf([0, 300]) }),
+    ...(dice.chance(0.5) && { listsLagMs: dice.between(50, 400) }),
+    ...(dice.chance(0.3) && { launchEveryMs: dice.between(200, 1_500) }),
+    ...(dice.chance(0.5) && { answersAfterMs: dice.between(50, 600) }),
+    effectWithinMs: LATE_MAX_MS,
+  }
+  story.push(JSON.stringify(manners))
+  if (dice.chance(0.5)) {
+    const effectAfterMs = dice.between(0, LATE_MAX_MS)
+    const fault: Fault = { kind: 'late', effectAfterMs, findAfterMs: 0 }
+    faults.push({ verb: 'launch', fault })
+    story.push(`launch ${JSON.stringify(fault)}`)
+  }
+  if (dice.chance(0.5)) {
+    const failure = { class: 'unclassified', message: '<html>' } as const
+    faults.push({ verb: 'launch', fault: { kind: 'throws', failure } })
+    story.push('launch answered by a page of HTML')
+  }
+  if (dice.chance(0.5)) {
+    const name = 'workers lose the store as soon as a launch is answered'
+    happenings.push({ atMs: 0, name, happen: ({ deployment }) => loseFirstAnswers(deployment) })
+    story.push(name)
+  }
+  return manners
+}
+
+/** What a launch came to is not on record: the first write of each document that would tell it fails. */
+function loseFirstAnswers({ store }: Deployment): void {
+  const tried = new Set<string>()
+  store.refuses = (key) => {
+    const isFirst = /\/(?:machine|\d+-outcome)\.json$/.test(key) && !tried.has(key)
+    tried.add(key)
+    return isFirst
   }
 }
 

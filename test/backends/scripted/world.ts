@@ -80,6 +80,8 @@ export class ScriptedWorld {
   readonly faults = new FaultScript()
   /** Oldest first, ended ones too. */
   readonly machines: ScriptedMachine[] = []
+  /** Second machines that this provider made of one request. */
+  duplicates = 0
   /** What `check` says. */
   problems: Problem[] = []
   quota: number
@@ -223,6 +225,7 @@ export class ScriptedWorld {
 
   /** A second machine for an order that has one, as a provider without tokens makes it. */
   duplicate(order: Order, send?: string): ScriptedMachine {
+    this.duplicates++
     const wanted = new Set(order.offers.map(offerKey))
     const ware = this.#o.wares.find((one) => wanted.has(this.#keyOf(one)))!
     return this.make(order, ware, send)
