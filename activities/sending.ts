@@ -31,7 +31,7 @@ const WITHOUT_EFFECT: readonly FailureClass[] = [
   'invalid',
 ]
 
-/** Sends an order so that at most one machine comes of it, however often this is called, wherever, and whoever dies meanwhile. */
+/** Sends an order so that it makes at most one machine, however often and wherever this is called, and whichever call a worker dies in. */
 export async function sendOnce(deps: SendingDeps, order: Order, signal: AbortSignal): Promise<LaunchOutcome> {
   const { backend, store, now } = deps
   const documents = new AttemptDocuments(store, order, now)
