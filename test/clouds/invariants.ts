@@ -94,10 +94,18 @@ function nameOf(tags: Instance['tags']): string {
 }
 
 /** One machine for each attempt, and the very same order however often it was sent. */
-export function boughtOnce({ deployment: { cloud }, instances }: Aftermath): string[] {
+export function boughtOnce(after: Aftermath): string[] {
+  return [...oneForEach(after), ...sentUnchanged(after)]
+}
+
+export function oneForEach({ instances }: Pick<Aftermath, 'instances'>): string[] {
+  return [...groupBy(instances, ({ tags }) => nameOf(tags))].flatMap(([attemptId, bought]) =>
+    bought.length > 1 ? [`${attemptId} got ${bought.map(({ id }) => id).join(' and ')}`] : [],
+  )
+}
+
+function sentUnchanged({ deployment: { cloud } }: Aftermath): string[] {
   const wrong: string[] = []
-  for (const [attemptId, bought] of groupBy(instances, ({ tags }) => nameOf(tags)))
-    if (bought.length > 1) wrong.push(`${attemptId} got ${bought.map(({ id }) => id).join(' and ')}`)
   const sent = cloud.journal.calls({ action: 'CreateFleet' })
   for (const [attemptId, calls] of groupBy(sent, ({ parameters }) => attemptIn(parameters)))
     if (

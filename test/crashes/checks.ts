@@ -2,6 +2,7 @@ import { DescribeSpotInstanceRequestsCommand, DescribeVolumesCommand, EC2Client 
 import type { JobStatus } from '../../core/messages'
 import {
   boughtOnce,
+  oneForEach,
   leftAtLast,
   leftToSweep,
   oneAtWork,
@@ -46,7 +47,7 @@ export function breachesIn(verdict: Verdict): string[] {
 }
 
 export interface Aftermaths {
-  life: Pick<Life, 'attempts' | 'ends' | 'isEndedByHand' | 'isOrphaned'>
+  life: Pick<Life, 'attempts' | 'ends' | 'isEndedByHand' | 'isOrphaned' | 'isTokenless'>
   ground: CloudGround
   status: JobStatus
   left: Aftermath['left']
@@ -69,7 +70,8 @@ export async function judge(at: Aftermaths): Promise<Verdict> {
   const isOrphaned = life.isOrphaned === true
   return {
     unowned: [...leftAtLast(after), ...(await remains(deployment.cloud))],
-    doubleLaunches: boughtOnce(after),
+    // Without tokens each send is another request.
+    doubleLaunches: life.isTokenless === true ? oneForEach(after) : boughtOnce(after),
     doubleAttempts: oneAtWork(after),
     healthyKilled: isOrphaned ? [] : [...(await onlyTheIllEnded(after)), ...attemptsBeyond(life, status)],
     other: !isOver

@@ -21,6 +21,9 @@ const CHOSEN: [LifeName, Moment, string, number][] = [
   ['plain', 'after', 'launch: CreateFleet', 2],
   ['unanswered', 'before', 'find: DescribeInstances', 1],
   ['unanswered', 'before', 'decide: PutObject record decided', 1],
+  ['tokenless', 'after', 'launch: PutObject mark of a send', 1],
+  ['tokenless', 'in', 'launch: CreateFleet', 2],
+  ['tokenless', 'before', 'launch: PutObject outcome of a send', 1],
   ['plain', 'in', 'start: SendCommand', 2],
   ['lasting', 'before', 'watch: DescribeInstances', 2],
   ['migrated', 'after', 'drainMachine: PutObject drain.json', 1],
@@ -33,7 +36,8 @@ const CHOSEN: [LifeName, Moment, string, number][] = [
 /** Of `npm test`: in and after a launch, in a promise of money, at the start, in a move, in a settlement. */
 const FEW = CHOSEN.filter(([life, , call]) =>
   life !== 'plain'
-    ? ['paid', 'migrated', 'interrupted'].includes(life)
+    ? ['paid', 'migrated', 'interrupted'].includes(life) ||
+      (life === 'tokenless' && call === 'launch: CreateFleet')
     : /CreateFleet|SendCommand/.test(call),
 )
 

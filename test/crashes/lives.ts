@@ -24,6 +24,8 @@ export interface Life {
   /** Its money is promised out of that of its month. */
   monthly?: MonthlyLimits
   spec?: () => Partial<JobSpec>
+  /** Its cloud recognises no repeated order. */
+  isTokenless?: boolean
   /** Done before the job is submitted. */
   precede?: (site: Site) => Promise<unknown>
   /** Done once a machine is at work. */
@@ -101,6 +103,13 @@ export const LIVES = {
     config: { staleForMs: SLOW_LISTS.staleForMs },
     faults: [{ fault: 'lost-answer', instead: 'reset', times: 1, where: { action: 'CreateFleet' } }],
     attempts: 1,
+    ends: 'completed',
+  },
+  tokenless: {
+    about: 'its cloud recognises no repeated order',
+    isTokenless: true,
+    // A death between the mark of a send and the send costs an attempt, and no money.
+    attempts: 2,
     ends: 'completed',
   },
   refused: {

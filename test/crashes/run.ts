@@ -1,4 +1,5 @@
 import { TREASURY_QUERY, type JobStatus } from '../../core/messages'
+import { defined } from '../../core/defined'
 import { treasuryWorkflowId } from '../../core/queues'
 import { monthOf, type TreasuryState } from '../../core/treasury'
 import type { Cloud } from '#small-cloud'
@@ -84,7 +85,7 @@ function openSite(
       timing: TIMING,
       ...(life.config === undefined ? {} : { config: life.config }),
     },
-    ...(life.monthly === undefined ? {} : { monthly: life.monthly }),
+    ...defined({ monthly: life.monthly, isTokenless: life.isTokenless }),
     deathAt: (call, occurrence) => {
       const crash = plan.crashes.find((each) => each.call === call && each.occurrence === occurrence)
       if (crash !== undefined) struck.push(crash)
@@ -101,7 +102,9 @@ export async function openSiteOf(
     wishes,
     deathAt,
     monthly,
-  }: { wishes: CloudWishes } & Pick<SiteOptions, 'deathAt'> & Partial<Pick<SiteOptions, 'monthly'>>,
+    isTokenless = false,
+  }: { wishes: CloudWishes } & Pick<SiteOptions, 'deathAt'> &
+    Partial<Pick<SiteOptions, 'monthly' | 'isTokenless'>>,
 ): Promise<Site> {
   const [jobId, deployment] = [`job-crash-${index}`, `dep-${String(index).padStart(10, '0')}`]
   const ground = await openGround(wishes, deployment)
@@ -115,6 +118,7 @@ export async function openSiteOf(
     config: wishes.config,
     client,
     monthly,
+    isTokenless,
     deathAt,
   })
   crew.admit(site)

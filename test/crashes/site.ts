@@ -17,6 +17,7 @@ import { ownersThrough } from '../../workers/owners'
 import type { ObjectStore } from '../../storage/store'
 import { backendOver, type CloudGround, type CloudWishes } from '../clouds/cloud'
 import { gatedStore } from './gates'
+import { tokenless } from './tokenless'
 import { gate, OurProcess, type Activities, type Death } from './process'
 
 /** What runs as one process of the product: `crucible worker orchestrator`, `crucible worker ec2`. */
@@ -25,6 +26,9 @@ export type Role = (typeof ROLES)[number]
 
 /** By it a watch asks how its machine is. */
 const WATCH_LOOK = 'watch: DescribeInstances'
+
+/** Longer than a request takes that is on its way when its process dies. */
+const SEND_LIMIT_MS = 10_000
 
 export interface SiteOptions {
   jobId: string
@@ -35,6 +39,8 @@ export interface SiteOptions {
   client: Client
   /** Missing where nothing limits what a month may cost. */
   monthly: MonthlyLimits | undefined
+  /** The cloud recognises no repeated order. */
+  isTokenless?: boolean
   /** The death that this call, the so-manieth of its name, meets. */
   deathAt: (call: string, occurrence: number) => (Death & { isOfBoth: boolean }) | undefined
 }
@@ -146,13 +152,14 @@ export class Site {
   }
 
   private serve(): Activities {
-    const { ground, config, deployment, client } = this.options
+    const { ground, config, deployment, client, isTokenless = false } = this.options
     const { store } = this
-    const backend = backendOver(ground.cloud, config, deployment)
+    const provider = backendOver(ground.cloud, config, deployment)
+    const backend = isTokenless ? tokenless(provider) : provider
     const owners = ownersThrough(client)
     return {
       ...createBackendActivities({
-        ...{ backend, store, now: Date.now },
+        ...{ backend, store, now: Date.now, sendLimitMs: SEND_LIMIT_MS },
         handOverSecrets: async () => undefined,
         maskSecrets: async (_jobId, text) => text,
         owners: (who) => gate('describe the owner', () => owners(who)),
