@@ -418,6 +418,67 @@ describe('the scripted provider', () => {
     expect(s.world.machinesOf(order.attemptId)).toHaveLength(3)
   })
 
+  it('forgets ended machines: lists and observations know nothing of them', async () => {
+    const s = scene({}, { forgetsAfterMs: MINUTE_MS })
+    const { handle } = await s.launch()
+    await s.backend.terminate(handle, patiently())
+    const observed = async () => (await s.backend.observe([handle], patiently()))[0]
+    expect(await observed()).toMatchObject({ cause: 'ended', endedAtMs: START_MS })
+    await s.clock.advance(MINUTE_MS)
+    expect(await observed()).toEqual({ state: 'gone', cause: 'unknown' })
+  })
+
+  it('shows new machines late, and is not certain of their absence before', async () => {
+    const s = scene({}, { listsLagMs: 20 * SECOND_MS, effectWithinMs: 10 * SECOND_MS })
+    const { order, handle } = await s.launch()
+    const look = { ...patiently(), sentUntilMs: START_MS }
+    const none = `${order.jobId}-2`
+    const answers = async () =>
+      Promise.all([none, order.attemptId].map((attemptId) => s.backend.find(attemptId, look)))
+    const unsettled = (againInMs: number) => ({ kind: 'unsettled', againInMs })
+    const found = { kind: 'found', handles: [handle] }
+    expect(await answers()).toEqual([unsettled(30_000), unsettled(30_000)])
+    await s.clock.advance(20 * SECOND_MS)
+    expect(await answers()).toEqual([unsettled(10_000), found])
+    await s.clock.advance(10 * SECOND_MS)
+    expect(await answers()).toEqual([{ kind: 'absent' }, found])
+  })
+
+  it('throttles launches that follow one another too soon, and makes nothing of them', async () => {
+    const s = scene({}, { launchEveryMs: 12 * SECOND_MS })
+    await s.launch()
+    const order = makeOrder({ store: s.store, offers: s.world.offers({}) })
+    await s.clock.advance(12 * SECOND_MS - 1)
+    await expect(s.backend.launch(order, patiently())).rejects.toMatchObject({
+      failure: { class: 'throttled', retryAfterMs: 12 * SECOND_MS },
+    })
+    await s.clock.advance(1)
+    expect(await s.backend.launch(order, patiently())).toMatchObject({ kind: 'launched' })
+    expect(s.world.machines).toHaveLength(2)
+  })
+
+  it('answers a launch later than its caller waits, and has made the machine', async () => {
+    const s = scene({}, { answersAfterMs: MINUTE_MS })
+    const order = makeOrder({ store: s.store, offers: s.world.offers({}) })
+    const caller = new AbortController()
+    const launching = s.backend.launch(order, caller)
+    caller.abort()
+    expect(await launching).toMatchObject({ kind: 'unconfirmed' })
+    expect(s.world.machinesOf(order.attemptId)).toHaveLength(1)
+  })
+
+  it('has the effect of a launch after it was given up', async () => {
+    const s = scene({}, { effectWithinMs: MINUTE_MS })
+    const order = makeOrder({ store: s.store, offers: s.world.offers({}) })
+    s.world.faults.add('launch', { kind: 'late', effectAfterMs: MINUTE_MS, findAfterMs: 0 })
+    expect(await s.backend.launch(order, patiently())).toEqual({ kind: 'unconfirmed', findAfterMs: 0 })
+    await s.clock.advance(MINUTE_MS - 1)
+    const look = { ...patiently(), sentUntilMs: START_MS }
+    expect(await s.backend.find(order.attemptId, look)).toEqual({ kind: 'unsettled', againInMs: 1 })
+    await s.clock.advance(1)
+    expect(await s.backend.find(order.attemptId, look)).toMatchObject({ kind: 'found' })
+  })
+
   it('made twice works once: the second machine finds the claim, writes nothing, and ends', async () => {
     const s = scene()
     const { order } = await s.launch()
