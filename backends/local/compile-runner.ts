@@ -6,7 +6,7 @@ import { runProgram } from './programs'
 const COMPILE_TIMEOUT_MS = 30 * SECOND_MS
 
 /** Adds compiled modules to an archive. They carry no time stamps; another version of Python ignores them and reads the sources. */
-const COMPILE = `
+export const COMPILE_RUNNER = `
 import compileall, py_compile, sys, tempfile, zipapp, zipfile
 source, target = sys.argv[1:]
 mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
@@ -17,6 +17,9 @@ with tempfile.TemporaryDirectory() as folder:
     zipapp.create_archive(folder, target, compressed=True)
 `
 
+/** The last program that was compiled, for one Python; without a program if that failed. */
+let last: { key: string; program: Buffer | undefined } | undefined
+
 /**
  * Replaces a verified runner program by one with compiled modules: its start then takes half the processor time. Compiled once for
  * each worker and kept in memory, where no job can change it. If that fails, the program stays as it is.
@@ -25,17 +28,23 @@ export async function compileRunner(
   host: Host,
   { sha256, path, signal }: { sha256: string; path: string; signal: AbortSignal },
 ): Promise<void> {
+  const python = await host.python(signal)
+  const key = `${sha256} ${python}`
   const compiled = await host.exclusive('compile-runner', signal, async () => {
-    if (host.compiled?.sha256 !== sha256)
-      host.compiled = { sha256, program: await compile(host, path, signal) }
-    return host.compiled.program
+    if (last?.key === key) return last.program
+    const program = await compile(host, { python, path, signal })
+    last = { key, program }
+    return program
   })
   if (compiled !== undefined) await writeFile(path, compiled)
 }
 
-async function compile(host: Host, path: string, signal: AbortSignal): Promise<Buffer | undefined> {
+async function compile(
+  host: Host,
+  { python, path, signal }: { python: string; path: string; signal: AbortSignal },
+): Promise<Buffer | undefined> {
   const target = `${path}.compiled`
-  const answer = await runProgram(await host.python(signal), ['-I', '-c', COMPILE, path, target], {
+  const answer = await runProgram(python, ['-I', '-c', COMPILE_RUNNER, path, target], {
     ...{ env: host.config.environment, timeoutMs: COMPILE_TIMEOUT_MS, signal },
   })
   const program = answer.kind === 'answered' ? await readFile(target) : undefined

@@ -43,8 +43,6 @@ export interface Host {
   makeFolders(): Promise<void>
   /** When the root was last cleared of leftovers. */
   sweptAtMs: number
-  /** The last runner program that was compiled; without a program if that failed. */
-  compiled?: { sha256: string; program: Buffer | undefined }
   processes(): ProcessLook
   /** Path of the Python that runs the runner; throws a `BackendError` if there is none. */
   python(signal: AbortSignal): Promise<string>

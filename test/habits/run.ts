@@ -3,9 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import type { Habit } from './habits'
+import { packRunner } from '../support/runner-program'
 import { live, type LifeReport, type Program } from './life'
-
-const ROOT = join(__dirname, '..', '..')
 
 export interface RunOptions {
   habits: readonly Habit[]
@@ -25,7 +24,7 @@ export async function runHabits(options: RunOptions): Promise<LifeReport[]> {
   const runner = join(folder, 'runner.pyz')
   const reports: LifeReport[] = []
   try {
-    execFileSync(process.execPath, [join(ROOT, 'tools', 'runner-zip.mjs'), runner])
+    packRunner(runner)
     const path = pathWithPython()
     const waiting = Array.from({ length: lives }, (_, life) =>
       habits.map((habit) => ({ habit, seed: firstSeed + life })),

@@ -1,5 +1,4 @@
 /** A whole deployment on the small cloud: real workers, EC2 over the wire, machines that are processes, the store in S3. */
-import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -34,12 +33,12 @@ import { SecretIssuer } from '../../workers/secrets'
 import { startTestCloud, type TestCloud } from '../support/cloud'
 import { freshNamespace } from '../support/namespace'
 import { startRecordingProxy, type RecordedCall, type RecordingProxy } from '../support/recording-proxy'
+import { packRunner } from '../support/runner-program'
 import { testServer, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
 import { testWorkflowBundle } from '../support/workflow-bundle'
 import { SPEC } from '../workflows/harness'
 
-const ROOT = join(__dirname, '..', '..')
 const BUCKET = 'recovery'
 /** Far more than anything takes that is waited for, on a machine that does other work. */
 const PATIENCE_MS = 200_000
@@ -85,7 +84,7 @@ export class CloudDeployment {
     if (proxy !== undefined) process.env['AWS_ENDPOINT_URL'] = proxy.endpoint
     const namespace = await freshNamespace(at.client.connection as Connection)
     const program = join(cloud.folder, 'runner.pyz')
-    execFileSync(process.execPath, [join(ROOT, 'tools', 'runner-zip.mjs'), program])
+    packRunner(program)
     const environment = {
       ...process.env,
       CRUCIBLE_HOME: join(cloud.folder, 'home'),

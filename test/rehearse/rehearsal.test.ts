@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,12 +8,11 @@ import { judge, type Report } from '../../rehearse/judge'
 import { INTERRUPTIONS_DEFAULT } from '../../rehearse/moments'
 import { rehearse } from '../../rehearse/rehearsal'
 import { Stage } from '../../rehearse/stage'
+import { packRunner } from '../support/runner-program'
 
 const folder = mkdtempSync(join(tmpdir(), 'crucible-rehearsal-test-'))
 const runner = join(folder, 'runner.pyz')
-beforeAll(() => {
-  execFileSync(process.execPath, [join(__dirname, '..', '..', 'tools', 'runner-zip.mjs'), runner])
-})
+beforeAll(() => packRunner(runner))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Rehearses a program of `programs/` for real. */

@@ -23,9 +23,9 @@ import { FileStore } from '../../storage/file-store'
 import { layout } from '../../storage/layout'
 import { readLines } from '../../storage/logs'
 import type { ObjectStore } from '../../storage/store'
+import { packRunner } from '../support/runner-program'
 import { until } from '../support/until'
 
-const ROOT = join(__dirname, '..', '..')
 /** Of its own for each process of tests: machines are told apart by it. */
 export const JOB = `job-under-test-${process.pid}`
 
@@ -265,7 +265,7 @@ export function useWorlds(): (store?: ObjectStore) => World {
   let worlds: World[] = []
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'crucible-program-'))
-    execFileSync(process.execPath, [join(ROOT, 'tools', 'runner-zip.mjs'), join(folder, 'runner.pyz')])
+    packRunner(join(folder, 'runner.pyz'))
   })
   afterEach(() => {
     const ended = worlds

@@ -319,8 +319,9 @@ export async function statusOf(job: JobHandle): Promise<JobStatus> {
     .getHandle(last.workflowId)
     .query<AttemptStatus>('status')
     .catch(() => undefined)
-  if (attempt === undefined) return status
-  const { state, reason, handle } = attempt
+  if (attempt === undefined && status.reason !== 'under-way') return status
+  // An attempt that does not answer yet has only been started.
+  const { state, reason, handle } = attempt ?? { state: 'provisioning', reason: 'launching', handle: null }
   const isStarting = state === 'provisioning'
   const attempts = [
     ...status.attempts.slice(0, -1),

@@ -22,11 +22,10 @@ export function forReason(job: JobHandle, reason: JobReason): Promise<void> {
   return eventually(async () => (await statusOf(job)).reason === reason)
 }
 
-/** The attempt itself has said that its machine runs; the job alone says `under-way` from the moment that the attempt begins. */
 export function running(job: JobHandle, attempt = 1): Promise<void> {
   return eventually(async () => {
-    const { state, reason, attemptsTotal } = await statusOf(job)
-    return state === 'running' && reason !== 'under-way' && attemptsTotal === attempt
+    const status = await statusOf(job)
+    return status.state === 'running' && status.attemptsTotal === attempt
   })
 }
 

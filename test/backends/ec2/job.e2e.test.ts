@@ -1,5 +1,4 @@
 /** Whole jobs on machines of the small cloud: the workflows, this backend over the wire, the real runner, and S3. */
-import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { DescribeVolumesCommand, EC2Client, StopInstancesCommand } from '@aws-sdk/client-ec2'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
@@ -31,6 +30,7 @@ import { runnerLinker, runnerPublisher } from '../../../workers/runner-program'
 import { startTestCloud, type TestCloud } from '../../support/cloud'
 import { testFolder } from '../../support/folders'
 import { freshNamespace } from '../../support/namespace'
+import { packRunner } from '../../support/runner-program'
 import { connectTo, quietWorkers, type TestConnection } from '../../support/temporal'
 import { until } from '../../support/until'
 import { testWorkflowBundle } from '../../support/workflow-bundle'
@@ -52,7 +52,7 @@ beforeAll(async () => {
   quietWorkers()
   at = await connectTo()
   program = join(testFolder('runner-program'), 'runner.pyz')
-  execFileSync(process.execPath, [join(__dirname, '../../../tools/runner-zip.mjs'), program])
+  packRunner(program)
   workflowBundle = await testWorkflowBundle()
 })
 afterAll(() => at.close())
