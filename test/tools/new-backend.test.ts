@@ -19,6 +19,8 @@ const ROOT = join(__dirname, '..', '..')
 /** What a backend, its contract test and its line in the registry need. */
 const COPIED = [
   ...['backends', 'core', 'intake', 'storage', 'docs/order.json', 'docs/reference'],
+  // The contract sends orders as the product does.
+  ...['activities/sending.ts', 'activities/documents.ts'],
   ...['contract', 'deeds', 'harness', 'orders'].map((name) => `test/backends/${name}.ts`),
   'test/support/until.ts',
   ...['tools/import-law.json', 'tools/kept-promises.js', 'tools/backend-skeleton', 'tools/new-backend.mjs'],
