@@ -1,4 +1,4 @@
-"""Entry point of the zipapp. Written so that even a Python that is too old can read it and say so."""
+"""Entry point of the zipapp. A Python that is too old for the runner can still parse this file and report its version."""
 
 import sys
 

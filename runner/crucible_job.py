@@ -29,7 +29,7 @@ _saves_seen = None
 
 
 def progress(step, total=None, loss=None):
-    """Tells how far the training is: steps done, steps in all, the newest loss. Costs next to nothing, call it every step."""
+    """Reports the training progress: steps done, total steps and the newest loss. It is cheap enough to call at every step."""
     global _pending, _written_at
     if _control() is None:
         return
@@ -46,10 +46,10 @@ def progress(step, total=None, loss=None):
 
 
 def should_stop():
-    """True when the machine is about to go away: save a checkpoint and end.
+    """Returns True when the machine will soon be taken away: save a checkpoint and exit.
 
-    A program that asks this will stop on its own, so from the first call on SIGTERM, which comes at the same time, no longer
-    ends it; a handler of its own is left alone.
+    SIGTERM arrives at the same time. From the first call on, SIGTERM no longer ends a program that uses this function, because the
+    program stops on its own. An existing SIGTERM handler stays installed.
     """
     global _is_listening
     control = _control()
@@ -64,9 +64,10 @@ def should_stop():
 
 
 def should_save():
-    """True, once each time, when a checkpoint is worth more than usual: the machine may be interrupted soon. The training continues.
+    """Returns True once per request to save an extra checkpoint, because the machine may be interrupted soon. The training continues.
 
-    Each process of a training gets the signal independently, and not at the same step: ask in one and tell the others.
+    Each process of a training gets the signal independently and at a different step: ask in one process and broadcast the answer to the
+    others.
     """
     global _saves_seen
     control = _control()
@@ -84,7 +85,7 @@ def should_save():
 def checkpoint_saved(path, step):
     """Declares that `path`, a file or a folder in `checkpoint_dir()`, is a complete checkpoint after `step` steps.
 
-    Once this is used, only declared checkpoints count. Raises ValueError when the path is somewhere else.
+    After the first call only declared checkpoints count. Raises ValueError when the path is outside `checkpoint_dir()`.
     """
     control = _control()
     if control is None:
@@ -103,12 +104,12 @@ def resume_path():
 
 
 def checkpoint_dir():
-    """The folder to save checkpoints in; it exists. Outside Crucible ./checkpoints."""
+    """Returns the folder for checkpoints and creates it if needed. Outside Crucible it is ./checkpoints."""
     return _folder("CRUCIBLE_CHECKPOINT_DIR", "checkpoints")
 
 
 def output_dir():
-    """The folder for results; everything in it is kept, and it exists. Outside Crucible ./output."""
+    """Returns the folder for results and creates it if needed. Crucible keeps everything in it. Outside Crucible it is ./output."""
     return _folder("CRUCIBLE_OUTPUT_DIR", "output")
 
 
@@ -130,7 +131,7 @@ def _write_progress():
         try:
             _write(os.path.join(_control() or ".", "progress.json"), pending)
         except OSError:
-            pass  # progress is never worth a training
+            pass  # reporting progress must never fail a training
 
 
 def _write(path, document):

@@ -1,4 +1,4 @@
-"""The runner: the program on the machine. Its interface to the rest of Crucible is docs/reference/runner-protocol.md."""
+"""The runner: the program on the machine. docs/reference/runner-protocol.md describes its interface to the rest of Crucible."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What the workload leaves: its output directory and what the order names."""
+"""The artifacts of a workload: its output directory and the patterns that the order names."""
 
 import glob
 import os
@@ -18,7 +18,7 @@ from .walls import NO_WALLS, Walls, path_of
 def find_artifacts(
     output: str, work: str, patterns: List[str], walls: Walls = NO_WALLS
 ) -> Tuple[Dict[str, str], List[str]]:
-    """The files to keep, by their path among the job's artifacts, and a remark for each pattern that does not work out."""
+    """Returns the files to keep by their path among the job's artifacts, and a remark for each pattern that cannot be followed."""
     found: Dict[str, str] = {}
     remarks = []
     for pattern in patterns:
@@ -30,7 +30,7 @@ def find_artifacts(
             remarks.append("there is no output %s" % pattern)
         for match in matches:
             remarks += _add(found, work, match, walls)
-    # The output directory comes last: where both have a name, the place made for artifacts wins.
+    # The output directory comes last: when both contain a name, the file in the output directory wins.
     for name in sorted(os.listdir(output)) if os.path.isdir(output) else []:
         remarks += _add(found, output, os.path.join(output, name), walls)
     for name in [name for name in found if not is_utf8(name)]:
@@ -42,7 +42,7 @@ def find_artifacts(
 def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
     """Adds a file, or all files in a folder. Returns a remark for each folder that cannot be read."""
     remarks = []
-    # Not by recursion: folders can be nested deeper than that goes.
+    # No recursion: folders can be nested more deeply than Python's recursion limit.
     waiting = [top]
     while waiting:
         path = waiting.pop()
@@ -58,18 +58,18 @@ def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
     return remarks
 
 
-# The size that one artifact may have where the order does not say: a disk of the largest machines.
+# Default size limit of one artifact, in GiB: about the disk size of the largest machines.
 GIB_MAX = 1024
-# Of larger ones the log says that they are on their way.
+# The log announces the upload of larger files.
 _LARGE_BYTES = 1 << 30
-# How often the log says how far one artifact is.
+# Interval between log lines about the progress of one artifact.
 _TELL_MS = 10_000
-# A file with fewer holes than this is sent as it is.
+# A file with fewer bytes in holes is uploaded without this check.
 _HOLES_MIN_BYTES = 1 << 30
 
 
 def _check_size(status: os.stat_result, gib_max: int) -> None:
-    """Raises `ValueError` for a file that is too large: it would be read, hashed and sent for hours."""
+    """Raises `ValueError` for a file above the size limit: reading, hashing and sending it would take hours."""
     if status.st_size > gib_max << 30:
         raise ValueError(
             "it has %d GiB, and an artifact may have %d: split it, or set CRUCIBLE_ARTIFACT_MAX for the workers"
@@ -78,7 +78,7 @@ def _check_size(status: os.stat_result, gib_max: int) -> None:
 
 
 def _check_holes(status: os.stat_result) -> None:
-    """Raises `ValueError` for a file that is nearly all holes: a terabyte of nothing would be read, hashed and paid for."""
+    """Raises `ValueError` for a file that is nearly all holes: a terabyte of zeros would be read, hashed and paid for."""
     held = status.st_blocks * 512
     if status.st_size - held > _HOLES_MIN_BYTES and held < status.st_size // 10:
         raise ValueError(
@@ -95,7 +95,7 @@ def _size_of(path: str) -> int:
 
 
 def _size_to_send(path: str, gib_max: int) -> int:
-    """0 for a file that will be left out."""
+    """Returns 0 for a file that will be left out."""
     try:
         status = os.stat(path)
         _check_holes(status)
@@ -106,8 +106,8 @@ def _size_to_send(path: str, gib_max: int) -> int:
 
 
 def half_of(left_ms: Callable[[], Optional[int]]) -> IsOver:
-    """Over when half of the time that is left now has gone by, or was taken away: the next attempt waits for the result. Never,
-    where the time has no end."""
+    """Returns a check that becomes true when half of the time left now has passed, or when the time was shortened: the next attempt waits
+    for the result. Without a time limit the check never becomes true."""
     first_ms = left_ms()
 
     def is_over() -> bool:
@@ -118,7 +118,7 @@ def half_of(left_ms: Callable[[], Optional[int]]) -> IsOver:
 
 
 class _Course:
-    """Says every few seconds how far a long artifact is. Called from several threads."""
+    """Logs the progress of a long artifact every few seconds. Several threads call it."""
 
     def __init__(self, artifact: str, size: int, clock: Clock, remark: Remark) -> None:
         self._artifact = artifact
@@ -139,7 +139,7 @@ class _Course:
 
 
 class Keeper:
-    """Uploads artifacts. What could not be uploaded before time was over is not in `kept`."""
+    """Uploads artifacts. `kept` omits the files that were not uploaded in time."""
 
     def __init__(
         self, store: Store, keys: Keys, clock: Clock, remark: Remark, walls: Walls = NO_WALLS, gib_max: int = GIB_MAX
@@ -157,11 +157,11 @@ class Keeper:
         """How far it is."""
 
     def keep(self, found: Dict[str, str], is_over: IsOver) -> None:
-        """Raises `GaveUp` when time is over. What the store does not take now comes again after all the others."""
+        """Raises `GaveUp` when time is over. A file that the store refuses now is retried after all the others."""
         pauses = Pauses()
         self._total = len(found)
         self.saving = Saving({name: _size_to_send(path, self._gib_max) for name, path in found.items()})
-        # The small ones first: a file of hours must not hold up what takes seconds.
+        # Small files first: an upload of hours must not delay uploads of seconds.
         waiting = sorted(found.items(), key=lambda each: (_size_of(each[1]), each[0]))
         while waiting:
             waiting = [each for each in waiting if not self._is_done(each, is_over)]
@@ -176,7 +176,7 @@ class Keeper:
         self._remark("uploading the artifact %s (%.1f GiB); %s" % (name, status.st_size / (1 << 30), done))
 
     def _is_done(self, artifact: Tuple[str, str], is_over: IsOver) -> bool:
-        """Uploads it; false when that is to be tried again."""
+        """Uploads the artifact; returns False when the upload should be tried again."""
         name, path = artifact
         try:
             with self.walls.opened(path) as descriptor:
@@ -202,7 +202,7 @@ class Keeper:
             return False
         except GaveUp:
             raise
-        except Exception as error:  # whatever it is, the others are kept
+        except Exception as error:  # whatever the error is, the other artifacts are kept
             self._remark("the artifact %s is not kept: %s" % (name, error))
             self.saving.settle(name, False)
         return True

@@ -1,4 +1,4 @@
-"""One attempt on this machine: what all its stages share."""
+"""One attempt on this machine: the state that all its stages share."""
 
 import inspect
 import os
@@ -51,10 +51,10 @@ _ANSWERS = {
 
 
 class Attempt:
-    """The parts that live as long as the attempt. `begin` needs the order; what is before it works without."""
+    """The parts that live as long as the attempt. `begin` needs the order; everything before it works without the order."""
 
     def __init__(self, options: Options, post: Post, clock: Clock) -> None:
-        """Raises `ValueError` for arguments that cannot work and `OSError` when the disk does not take it."""
+        """Raises `ValueError` for invalid arguments and `OSError` when the disk refuses a write."""
         self.options = options
         self.post = post
         self.clock = clock
@@ -84,14 +84,14 @@ class Attempt:
         self._log = open(self.paths.log, "a", encoding="utf-8", errors="backslashreplace")
 
     def remark(self, text: str) -> None:
-        """Says something about the attempt: in its log, and in the machine's own."""
+        """Writes a line about the attempt into its log and into the machine's own log."""
         self.book.remark(text)
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         try:
             self._log.write("%s %s\n" % (stamp, self.book.redactor.clean_text(text)))
             self._log.flush()
         except OSError:
-            pass  # the disk is full; the other log is what people read
+            pass  # the disk is full; people read the other log
 
     def trouble(self, doing: str) -> Trouble:
         return Trouble(doing, self.remark, self.clock)
@@ -107,7 +107,7 @@ class Attempt:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def claim(self, is_over: Callable[[], bool]) -> None:
-        """Before anything is written into the store. Raises `ClaimedElsewhere` and `GaveUp`."""
+        """Must run before the runner writes anything into the store. Raises `ClaimedElsewhere` and `GaveUp`."""
         machine, send = machine_id(self.paths.machine_id), send_name(self.paths.send_name)
         trouble = self.trouble("claiming the attempt")
         try:
@@ -118,7 +118,7 @@ class Attempt:
             raise
 
     def begin(self, order: dict) -> None:
-        """The order is known: starts everything that runs in parallel to the stages."""
+        """Takes the order and starts everything that runs in parallel to the stages."""
         self.order = order
         started_ms, clock = self.memory.started_ms, self.clock
         self.lease = Lease(self.memory.lease_until_ms or started_ms + order["leaseMs"])
@@ -132,7 +132,7 @@ class Attempt:
             self.stop.on_signal()
         left_ms = order["issuedAtMs"] + order["startWithinMs"] + CLOCK_SLACK_MS - clock.wall_ms()
         self.is_late = self.memory.is_first_start and left_ms < 0
-        # A runner that is started again was in time the first time; then only the lease bounds its patience.
+        # A restarted runner already met this deadline at its first start; only the lease limits it now.
         self._hopeless_at_ms = clock.mono_ms() + left_ms if self.memory.is_first_start else None
         self.directory = checkpoint_directory(
             self.paths.work, self.paths.checkpoints, order["checkpoint"]["directory"]
@@ -149,10 +149,10 @@ class Attempt:
         self._watch_notice()
 
     def begin_checkpoints(self) -> None:
-        """Before the command is started, and again before it is started with another checkpoint."""
+        """Runs before the command starts, and again before the command restarts with another checkpoint."""
         checkpoint = self.order["checkpoint"]
         walls = self.walls(self.paths.held)
-        # Before it is made: the command may have put a link on the way to it.
+        # Checked before the directory is created: the command may have put a link into its path.
         if not walls.holds(self.directory):
             raise Failed("setup", "the checkpoint directory is a link that leads out of the job's directories")
         made = make_folders(self.directory)
@@ -174,12 +174,12 @@ class Attempt:
         self.overdue = Overdue(self.checkpoints, self.looks, self.directory, self.paths.work, self.clock)
 
     def walls(self, *more: str) -> Walls:
-        """A job without a container or a user of its own reads what the runner reads anyway."""
+        """Without a container or a user of its own, a job can read every file that the runner can read."""
         is_apart = self.order["image"] is not None or self.options.user is not None
         return Walls((*self.paths.of_job, *more)) if is_apart else NO_WALLS
 
     def _note_new_checkpoint(self) -> None:
-        """The command has gone on from what it was given, unless it counts from the beginning again."""
+        """Records that the command continued from its checkpoint, unless it counts its steps from the beginning again."""
         step, restored = self.progress.step(), self.restored
         if restored is None or not restored.is_step_known or step is None or step > restored.checkpoint.step:
             self.restores.end("went-on")
@@ -200,7 +200,7 @@ class Attempt:
         self.beats.send_soon()
 
     def upload_ms(self) -> int:
-        """How long the last upload of a checkpoint took."""
+        """Returns the duration of the last checkpoint upload."""
         return self.checkpoints.upload_ms if self.checkpoints is not None else 0
 
     def newest_checkpoint(self) -> Optional[dict]:
@@ -213,7 +213,7 @@ class Attempt:
         return restored.checkpoint.document(restored.is_step_known) if restored is not None else None
 
     def checkpoint_facts(self) -> dict:
-        """What beats and results report about checkpoints."""
+        """Returns the checkpoint fields of beats and results."""
         facts: dict = {"checkpoint": self.newest_checkpoint(), "restoredFrom": self._restored_checkpoint()}
         if self.restored is not None:
             facts["restoredBecause"] = self.restored.why
@@ -230,7 +230,7 @@ class Attempt:
             drain = parse(DRAIN, read_plain(self.paths.drain)[0])
             return drain["reason"], drain["windowMs"]
         except (OSError, ValueError):
-            return None  # a signal without a word, as of a system that shuts down
+            return None  # a signal without a reason, as in a system shutdown
 
     def _go_on_after_runner_before(self) -> None:
         trouble = self.trouble("looking for a runner before this one")
@@ -254,7 +254,7 @@ class Attempt:
             watch_notice(open_source(notice), self.stop, self.remark, self.clock, hint)
 
     def _on_rebalance(self, at_ms: int) -> None:
-        """The provider recommends to leave this machine. That is no notice: it may stay for days."""
+        """Handles a rebalance recommendation. It is not an interruption notice: the machine may stay for days."""
         answer = self.order.get("onRebalance", "save")
         self.rebalance_at_ms = at_ms
         self.remark("the provider may take this machine back soon (a rebalance recommendation): %s" % _ANSWERS[answer])
@@ -265,7 +265,7 @@ class Attempt:
             self._ask_for_checkpoint(at_ms)
 
     def _ask_for_checkpoint(self, at_ms: int) -> None:
-        """Now: what the command has saved goes up whatever the pace, and a command that asks its helper saves anew."""
+        """Uploads the newest saved checkpoint at once, regardless of the pace, and asks a command that uses the helper to save a new one."""
         if self.checkpoints is not None:
             self.checkpoints.hurry()
         try:
@@ -277,20 +277,20 @@ class Attempt:
         try:
             self._save_ends()
         except OSError:
-            pass  # a runner after this one then has the shorter lease, which is the safe side
+            pass  # a restarted runner then has the shorter lease, which is the safe side
 
     def _save_ends(self) -> None:
         hard_stop = self.limits.hard_stop(self.clock.mono_ms(), self.clock.wall_ms())
-        # Whoever ends the machine in the place of its runner: late enough for a result, early enough to power off.
+        # The guard ends the machine in the runner's place: late enough for a result, early enough to power off.
         off_ms = None if hard_stop is None else hard_stop.at_ms - self.order["powerOffMs"] // 2
         self.memory.save(self.lease.lapses_at_ms, off_ms, self.limits.spent)
 
     def _take_grant(self, sealed: dict) -> None:
-        """Raises `ValueError` or `OSError` that says why it cannot be used."""
+        """Raises `ValueError` or `OSError` with the reason when the grant cannot be used."""
         self.store.take_grant(unseal_grant(dump(sealed), self.options.secret_key_file))
 
     def times(self) -> dict:
-        """Instants that tell where a recovery's time goes, as they stand in beats and results."""
+        """Returns the instants that show how long each part of a recovery took, as beats and results report them."""
         return {
             "firstStepAtMs": self.progress.first_step_at_ms,
             "noNoticeAtMs": self.stop.no_notice_at_ms if self.stop is not None else None,
@@ -322,13 +322,13 @@ class Attempt:
 
 
 def install_helper(paths: Paths) -> None:
-    """Puts `crucible_job.py`, which travels inside the runner, where the workload can import it."""
+    """Installs `crucible_job.py`, which is packed in the runner, in a folder from which the workload can import it."""
     source = inspect.getsource(crucible_job)
     write_whole(os.path.join(paths.helper, "crucible_job.py"), source.encode("utf-8"))
 
 
 def bounded(action: Callable[[], object], is_over: Callable[[], bool]) -> None:
-    """Does it in a thread of its own, and waits no longer than `is_over` allows: a store may hang, not only fail."""
+    """Runs the action in its own thread and waits only until `is_over`: a store may hang instead of failing."""
     errors: List[BaseException] = []
 
     def run() -> None:

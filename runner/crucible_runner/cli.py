@@ -38,7 +38,7 @@ def main(arguments: List[str]) -> int:
 
 
 def _run(options, post) -> int:
-    # Only the runner proper needs all of it: the guard stays small.
+    # Only the runner itself needs all of it: the guard stays small.
     from .runner import run
 
     return run(options, post)

@@ -2,16 +2,16 @@
 
 import time
 
-# The kernel's clock that nobody sets and that goes on while the machine is suspended: a hibernated machine must not
-# believe that its lease has stood still. macOS counts sleep in CLOCK_MONOTONIC; Linux only in CLOCK_BOOTTIME.
+# A kernel clock that cannot be set and that keeps running while the machine is suspended: a hibernated machine must not believe that its
+# lease stood still. macOS counts sleep in CLOCK_MONOTONIC; Linux only in CLOCK_BOOTTIME.
 _CLOCK_ID = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
-# Both sides' clocks may be off by this much together (core/time.ts).
+# Maximum clock skew between the two sides (core/time.ts).
 CLOCK_SLACK_MS = 30_000
 
 
 class Clock:
-    """The machine's clocks. Everything that measures time is given one of these, so that tests can give another."""
+    """The machine's clocks. Everything that measures time takes one of these, so that tests can substitute another."""
 
     def mono_ms(self) -> int:
         """Monotonic milliseconds, the same for all processes until the next boot; for durations."""
@@ -20,12 +20,12 @@ class Clock:
         return time.clock_gettime_ns(_CLOCK_ID) // 1_000_000
 
     def wall_ms(self) -> int:
-        """Milliseconds since 1970-01-01 UTC as this machine believes; for display and for deadlines of people."""
+        """Milliseconds since 1970-01-01 UTC by this machine's clock; for display and for deadlines set by people."""
         return time.time_ns() // 1_000_000
 
 
 def in_words(duration_ms: float) -> str:
-    """A duration for people, in its two largest units: `2 h 5 min`, `12 s`, `350 ms`."""
+    """Formats a duration for people, in its two largest units: `2 h 5 min`, `12 s`, `350 ms`."""
     ms = max(0, int(duration_ms))
     if ms < 1000:
         return "%d ms" % ms

@@ -1,4 +1,4 @@
-"""The last resort: a store may hang rather than fail, and a runner that waits for it would keep an expensive machine."""
+"""The last resort against a store that hangs instead of failing: a runner that waits for it would keep an expensive machine."""
 
 import os
 import sys
@@ -10,14 +10,14 @@ from .process import processes
 from .process.container import remove_container
 from .process.guard import power_off
 
-# By the end of the time for the result everything has been given up that can be given up.
+# By the end of the time for the result, every step that can be abandoned has been abandoned.
 _OVERDUE_MS = 5_000
 _LOOK_SECONDS = 0.5
 
 
 def arm(attempt: Attempt, order_until_ms: int) -> None:
-    """From now on the process ends, whatever it is waiting for, when the attempt must be over; without an order that is
-    after `order_until_ms` (monotonic)."""
+    """Ensures that the process ends when the attempt must be over, whatever it is waiting for; without an order that is after
+    `order_until_ms` (monotonic)."""
 
     def end_ms() -> float:
         if attempt.stop is None:
@@ -37,7 +37,7 @@ def arm(attempt: Attempt, order_until_ms: int) -> None:
 
 
 def do_last_duties(attempt: Attempt) -> None:
-    """What is the guard's to do, unless it is dead."""
+    """Performs the guard's duties, unless the guard is dead."""
     if os.getppid() != attempt.post.guard:
         if attempt.container is not None:
             remove_container(attempt.container)

@@ -34,7 +34,7 @@ _OWN_REASONS = ("completed", "workload", "setup", "bundle", "input", "image", "s
 _OWN_REASONS += ("image-login", "registry")
 RESULT_REASONS = _OWN_REASONS + ("interrupted", "lease", "late", "runner") + DRAIN_REASONS
 
-# SHA-256 is taken per part of this size (core/checkpoint.ts).
+# SHA-256 is computed per part of this size (core/checkpoint.ts).
 PART_BYTES = 16 * 1024 * 1024
 
 _sha256 = pattern(r"[0-9a-f]{64}", "64 hexadecimal digits")
@@ -42,7 +42,7 @@ _whole_or_null = or_null(whole())
 
 
 def inner_path(value: Any, at: str) -> str:
-    """A relative path that stays where it is put."""
+    """Checks a relative path that does not leave its folder."""
     path = text(value, at)
     segments = path.split("/")
     if path == "" or "\0" in path or any(segment in ("", ".", "..") for segment in segments):
@@ -63,7 +63,7 @@ def _checkpoint(value: Any, at: str) -> dict:
 
 
 def _stored_at(value: Any, at: str) -> str:
-    """Within the job's checkpoint folder, in the files of a checkpoint."""
+    """Checks a path within the job's checkpoint folder, in the files of a checkpoint."""
     path = inner_path(value, at)
     if re.match(r"\d{12}-(0|[1-9]\d*)/files(\.[1-9]\d*)?/", path) is None:
         raise DocumentError("%s must name a file of a checkpoint of the job, but is %r" % (at, path))
@@ -142,7 +142,7 @@ ORDER = record(
     },
 )
 
-# Ids of providers come in many forms; none has a space in it.
+# Provider ids have many forms; none contains a space.
 MACHINE_ID = r"[!-~]{1,255}"
 _MACHINE_NAME = pattern(MACHINE_ID, "1 to 255 printable ASCII characters without spaces")
 CLAIM = record({"machine": _MACHINE_NAME}, optional={"send": _MACHINE_NAME})
@@ -304,12 +304,12 @@ HELPER_STOP = record({"reason": text, "windowMs": whole()})
 
 
 def is_utf8(name: str) -> bool:
-    """False for the name of a file that is bytes of some other encoding: no document can hold it."""
+    """Returns False for a file name in another encoding, which no document can represent."""
     return name == name.encode("utf-8", "replace").decode("utf-8")
 
 
 def parse(shape: Shape, body: bytes) -> Any:
-    """The document in `body`. Raises `DocumentError`; unknown fields are left out."""
+    """Parses the document in `body`. Raises `DocumentError`; unknown fields are dropped."""
     try:
         value = json.loads(body.decode("utf-8"))
     except ValueError as error:

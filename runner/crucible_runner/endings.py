@@ -5,7 +5,7 @@ from typing import NamedTuple, Optional
 
 
 class Ending(NamedTuple):
-    """The heart of `result.json`."""
+    """The core of `result.json`."""
 
     outcome: str
     reason: str
@@ -15,7 +15,7 @@ class Ending(NamedTuple):
 
 
 class Failed(Exception):
-    """The attempt cannot go on. `reason` is one of the result's; the text is for people."""
+    """The attempt cannot continue. `reason` is one of the result's; the text is for people."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class Failed(Exception):
 
 
 class Stopped(Exception):
-    """The attempt was asked to stop before its workload was started, or came too late."""
+    """The attempt was asked to stop before its workload started, or started too late."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -56,6 +56,6 @@ DRAIN_WORDS = {
 
 
 def stopped_early(reason: str) -> Stopped:
-    """An attempt that had to stop before its command was started."""
+    """Returns the ending of an attempt that had to stop before its command started."""
     words = DRAIN_WORDS[reason]
     return Stopped(reason, "%s%s; the command was not started." % (words[0].upper(), words[1:]))

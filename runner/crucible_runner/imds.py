@@ -1,4 +1,4 @@
-"""The metadata of an EC2 instance, asked for as version 2 of the service wants it: with a token first."""
+"""The metadata of an EC2 instance, over version 2 of the service, which requires a token."""
 
 import http.client
 import os
@@ -8,16 +8,16 @@ from typing import Mapping, Optional
 from urllib.parse import urlsplit
 
 _DEFAULT = "http://169.254.169.254"
-# It is on the machine itself; where nobody listens at that address, nobody ever answers.
+# The service runs on the machine itself; without a service at that address, requests get no answer.
 _TIMEOUT_SECONDS = 2.0
 _TOKEN_SECONDS = 6 * 60 * 60
-# Tokens are got anew a while before they end.
+# Tokens are renewed this long before they expire.
 _TOKEN_SLACK_SECONDS = 60
 _ANSWER_BYTES_MAX = 64 * 1024
 
 
 class Metadata:
-    """Raises `OSError` when the service does not answer as it should."""
+    """Raises `OSError` when the service does not answer properly."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._endpoint = environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or _DEFAULT
@@ -27,7 +27,7 @@ class Metadata:
         self._lock = threading.Lock()
 
     def get(self, path: str) -> Optional[str]:
-        """What is at a path such as `/latest/meta-data/instance-id`; None when there is nothing."""
+        """Returns the value at a path such as `/latest/meta-data/instance-id`; None for an absent path."""
         if self.is_disabled:
             raise OSError("the instance metadata is switched off by AWS_EC2_METADATA_DISABLED")
         status, body = self._ask("GET", path, {"X-aws-ec2-metadata-token": self._fresh_token(False)})

@@ -1,4 +1,4 @@
-"""The keys of the object store (storage/layout.ts has the same for the other side)."""
+"""The keys of the object store (storage/layout.ts has the same keys for the other side)."""
 
 import re
 from typing import NamedTuple, Optional, Tuple
@@ -7,24 +7,24 @@ from typing import NamedTuple, Optional, Tuple
 STEP_DIGITS_MAX = 12
 STEP_MAX = 10**STEP_DIGITS_MAX - 1
 
-# What a store keeps for itself, if it needs a place.
+# Folder for the store's own temporary files, if it needs one.
 TEMPORARY_FOLDER = ".tmp"
 
 
-# Stands for an attempt in the id of a checkpoint that the job got from another job before its first attempt.
+# Replaces the attempt number in the id of a checkpoint that the job got from another job before its first attempt.
 COPIED_BY = 0
 
 
 class CheckpointId(NamedTuple):
-    """A checkpoint by its folder's name."""
+    """The identity of a checkpoint, from the name of its folder."""
 
     step: int
     attempt: int
 
     @property
     def age(self) -> Tuple[bool, int, int]:
-        """Sorts from oldest to newest. A copy from another job is older than all that the job saved itself, also when its step is
-        higher: a job that fine-tunes may count its steps from 0 again."""
+        """Sorts from oldest to newest. A copy from another job is older than all checkpoints of the job itself, even when its step is
+        higher: a fine-tuning job may count its steps from 0 again."""
         return (self.attempt != COPIED_BY, self.step, self.attempt)
 
     @property
@@ -32,7 +32,7 @@ class CheckpointId(NamedTuple):
         return "%012d-%d" % (self.step, self.attempt)
 
     def document(self, is_step_known: bool = True) -> dict:
-        """As it stands in beats, results and `restores.json`; a known step needs no word."""
+        """Returns the form used in beats, results and `restores.json`, which omits the flag for a known step."""
         document = {"id": self.name, "step": self.step, "attempt": self.attempt}
         return document if is_step_known else dict(document, isStepKnown=False)
 
@@ -47,19 +47,19 @@ def manifest_name(revision: int = 1) -> str:
 
 
 def parse_manifest_name(name: str) -> Optional[int]:
-    """The revision that the name of a manifest tells, or None when it is no such name."""
+    """Returns the revision in the name of a manifest, or None for another name."""
     match = re.fullmatch(r"manifest(?:\.([1-9]\d{0,8}))?\.json", name)
     revision = int(match.group(1) or 1) if match else None
     return revision if revision is not None and manifest_name(revision) == name else None
 
 
 def stored_at(checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
-    """Where a file that came with this revision of a checkpoint is, relative to the job's checkpoint folder."""
+    """Returns the path of a file that was uploaded with this revision of a checkpoint, relative to the job's checkpoint folder."""
     return "%s/%s/%s" % (checkpoint.name, "files" if revision == 1 else "files.%d" % revision, path)
 
 
 def parse_range(name: str) -> Optional[Tuple[int, int]]:
-    """The first and last line number in the name of a log chunk, or None when it is no chunk."""
+    """Returns the first and last line number in the name of a log chunk, or None for another name."""
     match = re.fullmatch(r"(\d{12})-(\d{12})\.ndjson", name)
     return (int(match.group(1)), int(match.group(2))) if match else None
 
@@ -95,7 +95,7 @@ class Keys:
         return self.logs + range_name(first, last)
 
     def restores_of(self, attempt: int) -> str:
-        """`restores.json` of any attempt of the job."""
+        """Returns the key of `restores.json` of any attempt of the job."""
         return "%sattempts/%d/restores.json" % (self.job, attempt)
 
     def checkpoint(self, checkpoint: CheckpointId) -> str:
@@ -108,7 +108,7 @@ class Keys:
         return self.stored_file(stored_at(checkpoint, path, revision))
 
     def stored_file(self, stored_at: str) -> str:
-        """The key of a file by `storedAt` of its manifest."""
+        """Returns the key of a file from `storedAt` of its manifest."""
         return self.checkpoints + stored_at
 
     def artifact(self, path: str) -> str:

@@ -7,7 +7,7 @@ import stat
 import sys
 from typing import List, Optional, Tuple
 
-# Far more than anybody has to say in a file of `control/`.
+# Far more than a file of `control/` ever needs.
 _PLAIN_BYTES_MAX = 64 * 1024
 
 
@@ -15,7 +15,7 @@ class Paths:
     """Everything that the runner keeps under its root."""
 
     def __init__(self, root: str, job_root: Optional[str] = None) -> None:
-        """`job_root` is another directory for all that the workload may reach, where that is another user's."""
+        """`job_root` is a separate directory for everything that the workload may access, when the workload runs as another user."""
         self.root = os.path.abspath(root)
         self._job_root = self.root if job_root is None else os.path.abspath(job_root)
         self.lock = self._at("runner.lock")
@@ -38,7 +38,7 @@ class Paths:
         self.home = self._of_job("home")
         self.scratch = self._of_job("scratch")
         self.tmp = self._at("tmp")
-        # On the disk of the job: what is here is renamed or linked from and to its directories.
+        # On the job's disk, because files are renamed or linked between it and the job's directories.
         self.near = self._of_job("tmp")
         self.staging = self._of_job("tmp/staging")
         self.held = self._of_job("tmp/held")
@@ -48,12 +48,12 @@ class Paths:
 
     @property
     def of_job(self) -> Tuple[str, ...]:
-        """The directories that a container gets to write in."""
+        """The directories that a container can write to."""
         return (self.work, self.output, self.checkpoints, self.control)
 
     @property
     def for_user(self) -> Tuple[str, ...]:
-        """The directories that a user of the job's own gets."""
+        """The directories that belong to the job's own user."""
         return (*self.of_job, self.helper, self.bin, self.home, self.scratch)
 
     def _at(self, name: str) -> str:
@@ -63,7 +63,7 @@ class Paths:
         return os.path.join(self._job_root, *name.split("/"))
 
     def make(self) -> None:
-        """Makes all directories; what a runner before this one left of an unfinished start is removed, but for log lines."""
+        """Creates all directories; removes leftovers of an earlier runner's unfinished start, except log lines."""
         for path in (self.work, self.output, self.checkpoints, self.control, self.helper, self.bin):
             remove_tree(path)
             os.makedirs(path)
@@ -76,7 +76,7 @@ class Paths:
             self._make_for_user()
 
     def _make_for_user(self) -> None:
-        """The job's user gets through the directory to its own, sees no other name in it, and reaches no file of the runner."""
+        """The job's user can pass through the directory to its own, cannot list other names in it, and cannot access the runner's files."""
         for path in (self.home, self.scratch, self.near):
             remove_tree(path)
             os.makedirs(path)
@@ -86,8 +86,8 @@ class Paths:
 
 
 def remove_tree(path: str) -> None:
-    """Removes a directory with its content, also what its owner has made read-only, or whatever stands in its place; of
-    a link to a directory only the link. Absent is success."""
+    """Removes a directory with its content, even if its owner has made it read-only, or another entry with this name; of a link to a
+    directory it removes only the link. An absent entry is success."""
 
     def on_error(remove, inner: str, _info) -> None:
         try:
@@ -101,12 +101,12 @@ def remove_tree(path: str) -> None:
         if os.path.lexists(path):
             os.unlink(path)
     else:
-        # The one name is deprecated, the other is not there before 3.12; what is passed third is not used here.
+        # `onerror` is deprecated and `onexc` does not exist before 3.12; the third argument, which differs, is unused here.
         shutil.rmtree(path, **{"onexc" if sys.version_info >= (3, 12) else "onerror": on_error})
 
 
 def make_folders(path: str) -> List[str]:
-    """Makes a directory with those above it, and returns which of them were missing."""
+    """Creates a directory with its parents, and returns the ones that were missing."""
     missing = []
     above = path
     while not os.path.isdir(above):
@@ -117,8 +117,10 @@ def make_folders(path: str) -> List[str]:
 
 
 def read_plain(path: str) -> Tuple[bytes, os.stat_result]:
-    """A small file that the workload may have put there. Raises `OSError` for what is none: a pipe would keep its reader."""
-    # Neither the file nor its folder may be a link: what they lead to is not the workload's to show.
+    """Reads a small file that the workload may have written. Raises `OSError` for other kinds of files: a named pipe would block the
+    reader.
+    """
+    # Neither the file nor its folder may be a link: the workload must not expose a link's target.
     folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -133,9 +135,9 @@ def read_plain(path: str) -> Tuple[bytes, os.stat_result]:
 
 
 def write_whole(path: str, body: bytes, is_synced: bool = False) -> None:
-    """Writes a file so that a reader sees all of it or none; synced, also after the power has failed."""
+    """Writes a file so that a reader sees all of it or nothing; with `is_synced` also after a power failure."""
     part = path + ".part"
-    # Made anew, and never through a link: the workload can write in some of the folders.
+    # Created anew, and never through a link: the workload can write in some of the folders.
     try:
         os.unlink(part)
     except FileNotFoundError:
@@ -158,5 +160,5 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
 
 
 def checkpoint_directory(work: str, own: str, named: Optional[str]) -> str:
-    """Where the workload writes checkpoints: what the order names, in the working directory, or the runner's own."""
+    """Returns the folder for the workload's checkpoints: the one that the order names, in the working directory, or the runner's own."""
     return own if named is None else os.path.join(work, named)

@@ -1,4 +1,4 @@
-"""Chooses the checkpoint that the command starts with, and the next one if it cannot resume from that."""
+"""Chooses the checkpoint for the start of the command, and the next one if the command cannot resume from it."""
 
 import os
 from typing import Optional, Set
@@ -11,7 +11,7 @@ from .keys import CheckpointId
 from .paths import remove_tree
 from .process.environment import Facts
 
-# A command that fails later than this after it was started, without a word of progress, has not failed on its checkpoint.
+# A command that fails later than this after its start, without any progress report, did not fail because of its checkpoint.
 _STEP_BACK_WITHIN_MS = 10 * 60_000
 
 
@@ -27,7 +27,7 @@ class Resuming:
         """What the bundle has put into the checkpoint directory."""
 
     def restore(self) -> Found:
-        """Raises `GaveUp` when the store does not answer in time and `OSError` when the disk does not take it."""
+        """Raises `GaveUp` when the store does not answer in time and `OSError` when the disk refuses a write."""
         attempt, order, paths = self._attempt, self._attempt.order, self._attempt.paths
         attempt.enter("restoring")
         attempt.begin_checkpoints()
@@ -51,7 +51,7 @@ class Resuming:
         return found
 
     def _clear(self, directory: str) -> None:
-        """Before another checkpoint comes, what the last one and the command have left goes."""
+        """Removes the files of the last checkpoint and of the command before another checkpoint is restored."""
         names = set(os.listdir(directory))
         if self._names_before is None:
             self._names_before = names
@@ -59,7 +59,7 @@ class Resuming:
             remove_tree(os.path.join(directory, name))
 
     def steps_back(self, ending: Ending, lasted_ms: int) -> bool:
-        """Whether the command failed before its first new step, so that the checkpoint which it was given may be to blame."""
+        """Whether the command failed before its first new step, so that its checkpoint may be the cause."""
         attempt, restored = self._attempt, self._attempt.restored
         if ending.outcome != "failed" or ending.reason != "workload" or restored is None:
             return False
@@ -78,7 +78,7 @@ class Resuming:
         return True
 
     def may_run(self, found: Found) -> bool:
-        """Whether the command may be run again. Without a checkpoint it may when none of those that it failed on was complete."""
+        """Whether the command may be run again. Without a checkpoint it may when none of the checkpoints that it failed on was complete."""
         if found.restored is not None or self._may_start_over:
             return True
         self._attempt.remark("no checkpoint is left to resume from")

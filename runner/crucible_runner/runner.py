@@ -27,17 +27,17 @@ from .shapes import DocumentError
 from .store.retry import GaveUp, persist
 from .store.transfer import IsOver
 
-# A machine that cannot reach the store, or has no order there, must not stay switched on for nothing.
+# A machine that cannot reach the store, or has no order there, must not keep running for nothing.
 _ORDER_PATIENCE_MS = 60 * 60_000
 _ABSENT_PATIENCE_MS = 15_000
 _ABSENT_LOOK_SECONDS = 0.2
 _REFUSAL_PATIENCE_MS = 60_000
-# After these nobody goes on, and all the time that is left may go to the artifacts.
+# No attempt follows after these reasons, so all remaining time may go to the artifacts.
 _FINAL_REASONS = ("cancelled", "deadline", "budget")
 
 
 def run(options: Options, post: Post) -> int:
-    """Runs the attempt to its end. Returns the exit code, which means nothing to the control plane."""
+    """Runs the attempt to its end. Returns the exit code, which the control plane ignores."""
     try:
         attempt = Attempt(options, post, Clock())
     except (ValueError, OSError) as error:
@@ -86,7 +86,7 @@ class Life:
         return 0
 
     def _read_order(self) -> bytes:
-        """Raises `GaveUp` when it is absent or cannot be reached."""
+        """Raises `GaveUp` when the order is absent or unreachable."""
         attempt, trouble = self._attempt, self._attempt.trouble("reading the order")
         absent_until_ms = attempt.clock.mono_ms() + _ABSENT_PATIENCE_MS
         while True:
@@ -109,7 +109,7 @@ class Life:
         return self._attempt.is_signalled or self._attempt.clock.mono_ms() > self._until_ms
 
     def _ending(self) -> Ending:
-        """Goes through the stages; whatever happens becomes an ending."""
+        """Runs the stages; every outcome becomes an ending."""
         attempt = self._attempt
         try:
             return self._stages()
@@ -129,7 +129,7 @@ class Life:
             waited_ms = attempt.clock.wall_ms() - order["issuedAtMs"]
             allowed = (in_words(waited_ms), in_words(order["startWithinMs"]))
             raise Stopped("late", "The machine started %s after its order; %s were allowed." % allowed)
-        # Before anything else: nothing may be run that is to be stopped.
+        # First of all: a command that must be stopped must not be started.
         persist(attempt.watch.look, attempt.is_hopeless, attempt.trouble("reading drain.json"))
         attempt.watch.start(order["beatMs"], attempt.clock)
         self._check()
@@ -163,7 +163,7 @@ class Life:
             archive = os.path.join(paths.root, "tmp", "bundle.tar.gz")
             fetcher = Fetcher(attempt.store, attempt.keys, attempt.clock, attempt.remark)
             fetcher.fetch(order["bundle"], paths.work, archive, attempt.patience)
-        # Before the inputs: their credentials may be among them.
+        # Secrets come before the inputs, because they may contain the inputs' credentials.
         values = self._read_secrets()
         secrets = {name: values[name] for name in order["secrets"]}
         cache = InputCache(default_folder(os.environ))
@@ -179,7 +179,7 @@ class Life:
         return facts
 
     def _read_secrets(self) -> dict:
-        """What the workload gets, and the password of the image's registry."""
+        """Reads the workload's secrets, and the password of the image's registry."""
         attempt, order = self._attempt, self._attempt.order
         names = order["secrets"] + ([order["imageLogin"]["secret"]] if "imageLogin" in order else [])
         if not names:
@@ -205,12 +205,12 @@ class Life:
         return {name: values[name] for name in names}
 
     def _left_ms(self) -> Optional[int]:
-        """Time for uploads; None without end."""
+        """Returns the time left for uploads; None without a limit."""
         drain = self._attempt.stop.look()
         return None if drain is None else drain.window_end_ms - self._attempt.clock.mono_ms()
 
     def _is_over(self, share: float) -> IsOver:
-        """When the time for the last things is over: `share` of what is kept free after a window."""
+        """Returns a check for the end of the final phase: `share` of the time reserved after a window."""
         extra_ms = self._attempt.order["powerOffMs"] * share
 
         def is_over() -> bool:
@@ -243,7 +243,7 @@ class Life:
             bounded(lambda: keeper.keep(found, is_over), is_over)
             if len(keeper.kept) < len(found):
                 attempt.remark("%d of %d artifacts are kept" % (len(keeper.kept), len(found)))
-        except Exception as error:  # folders nested too deeply, or whatever it is: the result must be put
+        except Exception as error:  # folders nested too deeply, or any other error: the result must be put
             attempt.remark("artifacts cannot be read: %s" % error)
         self._artifacts = list(keeper.kept)
 

@@ -21,19 +21,19 @@ from .process.workload import Machine, Sink, Workload
 from .store.retry import Pauses
 
 _LOOK_SECONDS = 0.1
-# A process that SIGKILL does not end hangs in the kernel; the attempt ends without it.
+# A process that survives SIGKILL hangs in the kernel; the attempt ends without it.
 _KILL_PATIENCE_MS = 15_000
 _ENDED_BY_REQUEST = (-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT)
-# How far apart the signals of one request may arrive.
+# Maximum distance between the arrivals of the signals of one request.
 _SHUT_DOWN_MS = 1_000
-# What a program starts may handle the request to stop, also where the program itself does not.
+# A child process may handle the request to stop even if the program itself does not.
 _REQUEST_MS = 500
-# A program that fails for want of room may make room as it ends.
+# A program that fails for lack of disk space may free space as it ends.
 _FULL_MEMORY_MS = 5_000
 
 
 class Running:
-    """Runs setup and run, in a container where the order names an image, and stops them when the attempt must stop."""
+    """Runs setup and run, in a container when the order names an image, and stops them when the attempt must stop."""
 
     def __init__(self, attempt: Attempt, facts: Facts) -> None:
         self._attempt = attempt
@@ -71,7 +71,7 @@ class Running:
                 raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
 
     def _give_directories(self) -> None:
-        """Before the first command of the job: what was fetched and restored becomes its own."""
+        """Before the job's first command: the job's user becomes the owner of fetched and restored files."""
         attempt, user = self._attempt, self._attempt.options.user
         if user is not None:
             attempt.remark("the commands of this job run as a user of their own (uid %d)" % user)
@@ -131,7 +131,7 @@ class Running:
         attempt = self._attempt
         self.is_command_running = found is not None
         if found is not None:
-            # Before the command can write anything: what is there now is no new checkpoint.
+            # Before the command can write anything: the present files are no new checkpoint.
             attempt.checkpoints.begin(found, attempt.clock, attempt.remark, workload.processes)
             checkpoint = attempt.order["checkpoint"]
             attempt.overdue.begin(checkpoint["quietMs"], checkpoint["everyMs"], attempt.remark)
@@ -141,7 +141,7 @@ class Running:
         return workload
 
     def _tend(self, workload: Workload) -> End:
-        """Waits for the end of a command; brings it about when the attempt must stop."""
+        """Waits for the end of a command; stops it when the attempt must stop."""
         attempt = self._attempt
         killed_at_ms: Optional[int] = None
         waiting: Optional[LastSave] = None
@@ -192,7 +192,7 @@ class Running:
                 self._attempt.remark(hint)
 
     def _last_save(self, workload: Workload, drain: Drain) -> LastSave:
-        """Whether to let the command save once more before it is asked to end."""
+        """Decides whether the command may save once more before it is asked to end."""
         attempt = self._attempt
         asks_with = attempt.order["checkpoint"].get("signal", "SIGTERM")
         waiting = LastSave(attempt.checkpoints, attempt.looks, drain, attempt.clock)
@@ -241,7 +241,7 @@ class Running:
                 self._attempt.enter("running")
 
     def _note_first_step(self) -> None:
-        """The helper's file is read immediately until it reports the first step: others wait for that."""
+        """The helper's file is polled without delay until it reports the first step, which other components wait for."""
         progress = self._attempt.progress
         if self._attempt.phases.now == "running" and progress.first_step_at_ms is None:
             progress.step()
@@ -253,8 +253,7 @@ class Running:
         return os.path.join(self._attempt.paths.control, name)
 
     def _is_end_doubtful(self, end: End) -> bool:
-        """In a container 143 may also mean that SIGTERM has killed the command in the midst of saving; that it has written
-        since then shows that it has not."""
+        """In a container 143 may also mean that SIGTERM killed the command during a save; writes since then show that it did not."""
         if self._docker is None or end.status != 143:
             return False
         return not self._attempt.looks.is_written_since(self._asked_at_wall_ms)

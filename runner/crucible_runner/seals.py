@@ -1,4 +1,4 @@
-"""Opens what was sealed for this attempt (docs/reference/runner-protocol-store.md, "Secrets" and "Grants")."""
+"""Opens sealed documents of this attempt (docs/reference/runner-protocol-store.md, "Secrets" and "Grants")."""
 
 import base64
 import hashlib
@@ -13,7 +13,7 @@ _BLOCK_BYTES = 32
 
 
 def read_key(path: str) -> bytes:
-    """The attempt's key from its file. Raises `ValueError` or `OSError` that says what is wrong."""
+    """Reads the attempt's key from its file. Raises `ValueError` or `OSError` with the reason."""
     with open(path, encoding="ascii") as file:
         text = file.read().strip()
     key = bytes.fromhex(text)
@@ -23,7 +23,7 @@ def read_key(path: str) -> bytes:
 
 
 def unseal(body: bytes, key: bytes) -> Dict[str, str]:
-    """Names and values. Raises `ValueError` when it was not sealed with this key, or was changed since."""
+    """Returns names and values. Raises `ValueError` when they were not sealed with this key, or were changed since."""
     sealed = parse(SEALED, body)
     nonce, text, tag = (base64.b64decode(sealed[name], validate=True) for name in ("nonce", "text", "tag"))
     wanted = _mac(_mac(key, b"authenticate"), nonce + text)
@@ -38,7 +38,7 @@ def unseal(body: bytes, key: bytes) -> Dict[str, str]:
 
 
 def unseal_grant(body: bytes, key_path: Optional[str]) -> dict:
-    """Raises `ValueError` or `OSError` with the reason if it contains none."""
+    """Raises `ValueError` or `OSError` with the reason if the body contains no grant."""
     if key_path is None:
         raise ValueError("the machine was given no key to open it")
     return parse(GRANT, unseal(body, read_key(key_path)).get("grant", "").encode("utf-8"))

@@ -1,5 +1,5 @@
-"""What a document must look like, built from small checks. A check takes a value and the name of its field, and gives the
-value back, stripped of unknown fields, or raises `DocumentError` with a sentence about the field.
+"""Composable checks for the shape of a document. A check takes a value and the name of its field. It returns the value without unknown
+fields, or raises `DocumentError` with a sentence about the field.
 """
 
 import re
@@ -13,7 +13,7 @@ _TEXT_SHOWN_MAX = 60
 
 
 class DocumentError(ValueError):
-    """A document that is not what it should be."""
+    """The document does not have the required shape."""
 
 
 def _wrong(value: Any, at: str, wanted: str) -> DocumentError:
@@ -42,7 +42,7 @@ def number(value: Any, at: str) -> float:
 
 
 def whole(least: int = 0, most: int = _WHOLE_MAX) -> Shape:
-    """A whole number from `least` up."""
+    """A whole number of at least `least`."""
     wanted = "a whole number from %d %s" % (least, "up" if most == _WHOLE_MAX else "to %d" % most)
 
     def check(value: Any, at: str) -> int:
@@ -65,7 +65,7 @@ def literal(*allowed: Any) -> Shape:
 
 
 def pattern(expression: str, wanted: str) -> Shape:
-    """A text that matches as a whole; `wanted` completes "must be"."""
+    """A text that fully matches the expression; `wanted` completes "must be"."""
     compiled = re.compile(expression)
 
     def check(value: Any, at: str) -> str:
@@ -119,7 +119,7 @@ def record(fields: Dict[str, Shape], optional: Optional[Dict[str, Shape]] = None
 
 
 def tagged(tag: str, shapes: Dict[str, Shape]) -> Shape:
-    """An object whose field `tag` says which of the shapes it has."""
+    """An object whose field `tag` selects one of the shapes."""
 
     def check(value: Any, at: str) -> dict:
         if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Opening what a workload has made, without following it out of the directories that it was given."""
+"""Opens files made by a workload without following links out of the job's directories."""
 
 import errno
 import os
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Iterator, List, Optional, Sequence
 
 _OPENING = os.O_NOFOLLOW | os.O_CLOEXEC
-# A pipe must not keep its reader.
+# A named pipe must not block its reader.
 _READING = os.O_RDONLY | os.O_NONBLOCK | _OPENING
 
 
@@ -19,7 +19,7 @@ class OutsideWalls(OSError):
 
 
 class Walls:
-    """The directories of a job. Without any, every link is followed: a job without a container reads what its user reads."""
+    """The directories of a job. An empty list follows every link: a job without a container reads everything that its user can read."""
 
     def __init__(self, roots: Optional[Sequence[str]]) -> None:
         self._roots: Optional[List[str]] = None if roots is None else [os.path.realpath(root) for root in roots]
@@ -30,7 +30,7 @@ class Walls:
 
     @contextmanager
     def opened(self, path: str) -> Iterator[int]:
-        """A descriptor of a regular file. Raises `OutsideWalls`, or `OSError` for what is no such file."""
+        """Yields a descriptor of a regular file. Raises `OutsideWalls`, or `OSError` for another kind of file."""
         descriptor = self._open(path)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -46,7 +46,7 @@ class Walls:
         root = self._root_of(real)
         if root is None:
             raise OutsideWalls(path)
-        # Step by step: a link that the workload puts there after the look above is refused, not followed.
+        # Opened component by component: a link that the workload creates after the check above is refused, not followed.
         folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             *parents, name = os.path.relpath(real, root).split(os.sep)
@@ -71,5 +71,5 @@ NO_WALLS = Walls(None)
 
 
 def path_of(descriptor: int) -> str:
-    """A path that leads to what the descriptor has open, whatever its own name leads to by now."""
+    """Returns a path to the file that the descriptor has open, wherever the file's own name leads by now."""
     return "/dev/fd/%d" % descriptor

@@ -1,4 +1,4 @@
-"""Whether what a save has written is a checkpoint: complete, provisional, or neither, and why."""
+"""Decides whether the files of a save are a checkpoint: complete, provisional, or neither, and why."""
 
 import os
 from functools import lru_cache
@@ -11,13 +11,13 @@ from .generations import Generation, Generations, shape_of, unfinished_member
 from .names import is_record
 from .scan import FileStamp, Selection, matches_any
 
-# Files that cannot prove themselves may be so much of a generation that its format proves whole: settings, small states.
+# Files without a verifiable format may make up this share of a generation that its format proves whole: settings, small states.
 _UNPROVEN_SHARE = 0.1
-# Without a word of progress a program is taken to train on once its files have been quiet for so many times the quiet time.
+# Without progress reports, a program counts as training again once its files have been quiet for this many times the quiet time.
 _SETTLED_QUIETS = 6
-# A pause within a save may be somewhat longer than the longest that was seen.
+# A pause within a save may be this many times the longest pause seen so far.
 _PAUSE_FACTOR = 1.5
-# A training that has made so many steps since the last write is not in the midst of it.
+# A training that has made this many steps since the last write has finished the save.
 _STEPS_GONE_ON = 2
 
 COMPLETE, SETTLED, QUIET = "complete", "settled", "quiet"
@@ -26,7 +26,7 @@ TRUST = (QUIET, SETTLED, COMPLETE)
 
 
 class Evidence(NamedTuple):
-    """What a generation counts as, and why."""
+    """The state of a generation and the reason for it."""
 
     state: str
     kind: str
@@ -41,7 +41,7 @@ class Evidence(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The outcome of a check: evidence, or why it is still missing."""
+    """The outcome of a check: evidence, or the reason why it is still missing."""
 
     evidence: Optional[Evidence]
     hindrance: str = ""
@@ -49,7 +49,7 @@ class Standing(NamedTuple):
 
 
 class Circumstances(NamedTuple):
-    """What is known at a check in addition to the files."""
+    """Facts that a check uses in addition to the files."""
 
     now_ms: int
     """Monotonic; the end of the workload once that has ended."""
@@ -61,7 +61,7 @@ class Circumstances(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """Findings from the contents of a generation; each text is a clause for people, or None."""
+    """Findings from the contents of a generation. Each text is a clause for people, or None."""
 
     proof: Optional[str]
     """What proves its files whole."""
@@ -77,7 +77,7 @@ class Contents(NamedTuple):
 
 
 class Formats:
-    """What the contents of files prove; remembers it until they change."""
+    """Checks the contents of files and caches the result until they change."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -87,7 +87,7 @@ class Formats:
         return check_file(os.path.join(self._directory, path))
 
     def judge(self, selection: Selection, files: Dict[str, FileStamp]) -> Contents:
-        """What the contents of `files`, a generation of the selection, tell."""
+        """Checks the contents of `files`, a generation of the selection."""
         verdicts = self._of_folders(selection, files)
         step = next((verdict.step for verdict in verdicts if verdict.step is not None), None)
         missing = next((verdict.text for verdict in verdicts if not verdict.is_whole), None)
@@ -135,7 +135,7 @@ def _is_near(path: str, folder: Folder) -> bool:
 
 
 class Judge:
-    """Says of a generation what it counts as."""
+    """Classifies generations."""
 
     def __init__(self, directory: str, quiet_ms: int, markers: Sequence[str]) -> None:
         self._quiet_ms = quiet_ms
@@ -143,7 +143,7 @@ class Judge:
         self.formats = Formats(directory)
 
     def judge(self, selection: Selection, generation: Generation, saves: Generations, now: Circumstances) -> Standing:
-        """Of the newest generation, and of one that another has followed."""
+        """Classifies the newest generation, or one that another generation has followed."""
         if generation.is_doubtful:
             return Standing(None, "the disk was full when it was written")
         if self._markers:
@@ -168,7 +168,7 @@ class Judge:
         if quiet_ms < (self._quiet_ms // 2 if is_proven else self._quiet_ms):
             return Standing(None, contents.missing or "")
         if all(is_record(path) for path in generation.files):
-            # A program whose state is a log of results, or a database, goes on from what it has written of it.
+            # A program whose state is a log of results or a database resumes from the part that it has written.
             return Standing(Evidence(SETTLED, "quiet", "it only grows, and nothing changed for %s" % in_words(quiet_ms)))
         held = now.open_file(selection) if now.ended_well is None else None
         if held is not None:
@@ -202,7 +202,7 @@ class Judge:
         return Standing(None, "it holds far less than the checkpoints before it")
 
     def _by_marker(self, selection: Selection, generation: Generation, now: Circumstances) -> Standing:
-        """The job file names what makes a checkpoint complete: then nothing else does."""
+        """When the job file names a marker for complete checkpoints, only the marker counts."""
         missing = [glob for glob in self._markers if not _has_marker(glob, generation)]
         if missing:
             if generation.is_superseded or now.now_ms - generation.changed_ms < self._quiet_ms:
@@ -225,6 +225,6 @@ def _gone_on(generation: Generation, step: Optional[int]) -> Optional[int]:
 
 
 def _has_marker(glob: str, generation: Generation) -> bool:
-    """Whether this very save has written a file that the glob names, by its path or by the end of it."""
+    """Whether this save has written a file whose path, or the end of its path, matches the glob."""
     return any(matches_any(path, [glob, "**/" + glob]) for path in generation.files)
 

@@ -1,4 +1,4 @@
-"""What programs made of the checkpoints that they were given: reads `restores.json` of every attempt so far."""
+"""Reads how programs fared with the checkpoints that they were given, from `restores.json` of every attempt so far."""
 
 from typing import Dict, NamedTuple, Set
 
@@ -9,7 +9,7 @@ from ..store.base import Store
 
 
 class Experience(NamedTuple):
-    """Checkpoints by what became of programs that were given them."""
+    """Checkpoints grouped by the outcome of the programs that were given them."""
 
     went_on: Set[CheckpointId]
     failed: Set[CheckpointId]
@@ -17,14 +17,14 @@ class Experience(NamedTuple):
 
 
 def read_experience(store: Store, keys: Keys, attempt: int) -> Experience:
-    """From the attempts before this one, and from a start of this one before. Raises `StoreError`."""
+    """Reads the earlier attempts and an earlier start of this attempt. Raises `StoreError`."""
     outcomes: Dict[str, Set[CheckpointId]] = {"trying": set(), "went-on": set(), "failed": set()}
     for number in range(1, attempt + 1):
         body = store.get(keys.restores_of(number))
         try:
             told = parse(RESTORES, body)["restores"] if body is not None else []
         except DocumentError:
-            continue  # what cannot be read says nothing
+            continue  # an unreadable document is no evidence
         for each in told:
             checkpoint = each["checkpoint"]
             outcomes[each["outcome"]].add(CheckpointId(checkpoint["step"], checkpoint["attempt"]))

@@ -1,4 +1,4 @@
-"""Which files were written together in one save, and when the next save began. Pure: looks come in, instants are arguments."""
+"""Groups the files that were written together in one save, and finds when the next save began. Pure: scans and instants are arguments."""
 
 from collections import deque
 from typing import Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
@@ -6,23 +6,23 @@ from typing import Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, 
 from .names import is_record, member_of, template, unit_of
 from .scan import FileStamp, Selection
 
-# A save that holds less than this share of the bytes of an earlier one, in the same files, is not as whole as that one.
+# A save with less than this share of the bytes of an earlier one, in the same files, counts as less complete than that one.
 _SIZE_SHARE = 0.9
-# A file that is written again in place grows by less than this from one save to the next; what grows more is still being written.
+# A file that is rewritten in place grows by less than this factor per save; a file that grows more is still being written.
 _GROWTH_SHARE = 1.05
-# What holds less than this share of the bytes of another one was only a part of a save, or a file beside it.
+# A save with less than this share of the bytes of another one is a part of a save, or a side file.
 _SERIOUS_SHARE = 0.5
-# How many of the last generations are remembered, whether or not they were saves.
+# Number of recent generations to remember, whether or not they were saves.
 _BEGUN_KEPT = 16
-# How many earlier saves a new one is compared with.
+# Number of earlier saves to compare a new one with.
 _SHAPES_KEPT = 5
 _CLOSED_KEPT = 4
-# With how many of the members before it a numbered member is compared; they must be alike.
+# Number of preceding members to compare a numbered member with; these must resemble each other.
 _MEMBERS_COMPARED = 2
 
 
 class Shape(NamedTuple):
-    """What a save has written: bytes by path, with the numbers in names ignored."""
+    """The files of a save: bytes by path, with the numbers in names ignored."""
 
     sizes: Dict[str, int]
 
@@ -31,13 +31,13 @@ class Shape(NamedTuple):
         return sum(self.sizes.values())
 
     def covers(self, older: "Shape") -> bool:
-        """Whether it holds all that the older one held, and not far less of it."""
+        """Whether this shape contains all files of the older one, at a similar size."""
         ours = sum(self.sizes.get(each, 0) for each in older.sizes)
         return all(each in self.sizes for each in older.sizes) and ours >= _SIZE_SHARE * older.total
 
 
 def shape_of(sizes: Dict[str, int]) -> Shape:
-    """From the sizes by path."""
+    """Builds the shape from sizes by path."""
     result: Dict[str, int] = {}
     for path, size in sizes.items():
         result[template(path)] = result.get(template(path), 0) + size
@@ -45,7 +45,7 @@ def shape_of(sizes: Dict[str, int]) -> Shape:
 
 
 def unfinished_member(files: Dict[str, FileStamp]) -> Optional[str]:
-    """Words about numbered folders or files, such as `50/`, whose newest one lacks files of the earlier ones."""
+    """Returns words about numbered folders or files, such as `50/`, when the newest of them lacks files of the earlier ones."""
     parts: Dict[tuple, Dict[str, str]] = {}
     written_ns: Dict[tuple, int] = {}
     for path, stamp in files.items():
@@ -108,7 +108,7 @@ class Generation:
         return sum(stamp.size for stamp in self.files.values())
 
     def unfinished(self) -> Optional[str]:
-        """Words about what is missing in comparison with what its checkpoint holds of earlier saves; None where nothing is."""
+        """Returns words about files missing in comparison with earlier saves of the same checkpoint; None when nothing is missing."""
         return unfinished_member(self.selection.files) if self.selection is not None else None
 
     @property
@@ -117,7 +117,7 @@ class Generation:
 
 
 class Look(NamedTuple):
-    """What a look has seen of the newest checkpoint."""
+    """The newest checkpoint as one scan found it."""
 
     selection: Selection
     at_ms: int
@@ -126,10 +126,10 @@ class Look(NamedTuple):
 
 
 class Generations:
-    """Follows the saves of a program from look to look."""
+    """Follows the saves of a program from scan to scan."""
 
     def __init__(self, baseline: Iterable[FileStamp], shapes: Sequence[Shape], quiet_ms: int) -> None:
-        """`baseline` are the files that were there at the start; `shapes` those of earlier complete checkpoints, newest first."""
+        """`baseline` holds the files present at the start; `shapes` those of earlier complete checkpoints, newest first."""
         self._before: Set[FileStamp] = set(baseline)
         self._quiet_ms = quiet_ms
         self.current: Optional[Generation] = None
@@ -143,8 +143,8 @@ class Generations:
         """The longest pause seen within one save, from its last change to the one with which it went on."""
 
     def observe(self, look: Look) -> Optional[Generation]:
-        """Takes in a look. Returns the generation that is being written or was written last."""
-        # What has only been moved, to make room for the next one, say, is as it was.
+        """Processes a scan. Returns the generation that is being written or was written last."""
+        # Files that were only moved, for example to make room for the next save, count as unchanged.
         changed = {path: stamp for path, stamp in look.selection.changed.items() if stamp not in self._before}
         current = self.current
         if current is None:
@@ -168,7 +168,7 @@ class Generations:
                     if current.total < _SERIOUS_SHARE * written:
                         current.serious_ms = look.at_ms
                     if look.step != current.step and written >= _SERIOUS_SHARE * current.total:
-                        # A later save that cannot be told from the one before.
+                        # A later save that cannot be distinguished from the one before.
                         current.written_ns = min(changed[path].modified_ns for path in fresh)
                 current.files = changed
                 if fresh:
@@ -190,12 +190,12 @@ class Generations:
         self._bursts_ms.append(look.at_ms)
 
     def _is_next(self, current: Generation, fresh: List[str], changed: Dict[str, FileStamp], look: Look) -> bool:
-        """Whether what has changed belongs to the next save, rather than to the one that is being written."""
+        """Whether the changes belong to the next save rather than to the one being written."""
         was_quiet = look.at_ms - current.wrote_ms >= self._quiet_ms
         are_steps_known = None not in (current.wrote_at_step, look.step)
         has_trained = are_steps_known and look.step != current.wrote_at_step
         is_over = was_quiet and (has_trained or (current.is_proven and not are_steps_known))
-        # What differs only in its numbers, or takes turns, such as `50/model` and `60/model`, or `a.pt` and `b.pt`.
+        # Paths that differ only in their numbers or alternate, such as `50/model` and `60/model`, or `a.pt` and `b.pt`.
         siblings = {template(path) for path in current.paths} if is_over else set()
         units = {unit_of(path) for path in current.files} - {None}
         kinds = {unit.kind for unit in units}
@@ -215,18 +215,18 @@ class Generations:
         return False
 
     def accept(self, generation: Generation) -> None:
-        """It has proved complete: later ones are compared with it."""
+        """Marks the generation as complete; later ones are compared with it."""
         generation.is_proven = True
         shape = generation.shape
         if shape not in self.complete_shapes:
             self.complete_shapes.append(shape)
 
     def is_like_complete(self, shape: Shape) -> bool:
-        """Whether it holds all that some earlier complete one had written."""
+        """Whether the shape covers that of some earlier complete generation."""
         return any(shape.covers(older) for older in self.complete_shapes)
 
     def is_like_before(self, shape: Shape) -> bool:
-        """Whether the two saves before it were just as small, so that saves have become smaller."""
+        """Whether the two saves before it were equally small, which means that saves have become smaller."""
         before = [closed.shape for closed in self.closed][-2:]
         return len(before) == 2 and all(shape.covers(each) and each.covers(shape) for each in before)
 
@@ -235,7 +235,7 @@ class Generations:
         return not self.complete_shapes
 
     def is_minor(self, shape: Shape) -> bool:
-        """Whether it is far less than any complete one, such as a file of settings: no checkpoint of its own."""
+        """Whether it is much smaller than every complete one, such as a settings file, and so not a separate checkpoint."""
         smallest = min((each.total for each in self.complete_shapes), default=0)
         return shape.total * 2 < smallest
 
@@ -246,7 +246,7 @@ class Generations:
         return begun[-_SHAPES_KEPT:]
 
     def interval_ms(self) -> Optional[int]:
-        """The usual time from the beginning of one save to that of the next; None before the second."""
+        """Returns the usual time from the beginning of one save to that of the next; None before the second save."""
         for begun in (self._begun_ms(), list(self._bursts_ms)):
             pauses = sorted(after - before for before, after in zip(begun, begun[1:]))
             if pauses:

@@ -1,4 +1,4 @@
-"""Writes what the program makes of the checkpoints that it is given: `restores.json` of this attempt."""
+"""Records how the program fares with each restored checkpoint, in `restores.json` of this attempt."""
 
 from typing import List, Optional
 
@@ -11,7 +11,7 @@ from .restore import Candidate
 
 
 class RestoreBook:
-    """Writes `restores.json`. A store that does not take it now is asked again with the next change, and with every beat."""
+    """Writes `restores.json`. After a store failure it retries with the next change and with every beat."""
 
     def __init__(self, store: Store, keys: Keys, attempt_id: str, clock: Clock, remark: Remark) -> None:
         self._store = store
@@ -27,7 +27,7 @@ class RestoreBook:
         return bool(self._restores) and self._restores[-1]["outcome"] == "went-on"
 
     def begin(self, candidate: Candidate, why: str) -> None:
-        """It is about to be restored."""
+        """Records that the candidate is about to be restored."""
         self._restores.append(
             {
                 "checkpoint": candidate.checkpoint.document(),
@@ -42,7 +42,7 @@ class RestoreBook:
         self._write()
 
     def end(self, outcome: str, message: Optional[str] = None) -> None:
-        """What became of the last one; only the first word about it counts."""
+        """Records the outcome of the last restore; only the first outcome counts."""
         last = self._restores[-1] if self._restores else None
         if last is not None and last["outcome"] == "trying":
             last["outcome"], last["message"] = outcome, message

@@ -1,6 +1,6 @@
-"""Holds on to a checkpoint of one file that the workload replaces faster than it could be judged complete.
+"""Holds a link to a single-file checkpoint that the workload replaces faster than it can be judged complete.
 
-Such a file never looks quiet in its directory. A link to it does, once its writer has moved on to the next one.
+Such a file never becomes quiet in its directory. The linked file does, once its writer has replaced it with the next one.
 """
 
 import os
@@ -13,7 +13,7 @@ from .staging import link_opened
 
 
 class Hold:
-    """At most one file held by a link under `folder`."""
+    """Holds at most one file, by a link under `folder`."""
 
     def __init__(self, folder: str, walls: Walls = NO_WALLS) -> None:
         self._walls = walls
@@ -21,12 +21,12 @@ class Hold:
         self.selection: Optional[Selection] = None
 
     def take(self, directory: str, selection: Selection) -> bool:
-        """Holds the selection's file; false when it is none of one file, or cannot be linked."""
+        """Holds the selection's file; returns False when the selection has several files, or the file cannot be linked."""
         self.release()
         path = single_file(selection)
         if path is None or not self._link(directory, path):
             return False
-        # Records go along and may go on changing; one that has just gone is left out.
+        # Records are included and may keep changing; a record that has just been deleted is left out.
         files = {each: stamp for each, stamp in selection.files.items() if each == path or self._link(directory, each)}
         self.selection = selection._replace(files=files)
         return self.is_intact()
@@ -41,7 +41,7 @@ class Hold:
             return False
 
     def is_intact(self) -> bool:
-        """False when somebody has written into the file since."""
+        """Returns False when the file was written to since."""
         path = single_file(self.selection) if self.selection is not None else None
         if path is None:
             return False

@@ -1,4 +1,4 @@
-"""Lets a program that does not handle the request to stop make the save that is due before its machine goes."""
+"""Lets a program that does not handle the request to stop finish its next save before its machine is taken."""
 
 from typing import Optional
 
@@ -9,12 +9,12 @@ from .generations import Generation
 from .looks import Looks
 from .uploads import Checkpoints
 
-# Intervals between saves differ by so much.
+# Expected variation of the interval between saves.
 _LATE_SHARE = 0.25
 
 
 class LastSave:
-    """Waits for a checkpoint whose save was not over when the drain began."""
+    """Waits for a checkpoint whose save was not finished when the drain began."""
 
     def __init__(self, checkpoints: Checkpoints, looks: Looks, drain: Drain, clock: Clock) -> None:
         self._checkpoints = checkpoints
@@ -26,7 +26,7 @@ class LastSave:
         self._safe_before_ms = current.changed_ms if current is not None and self._is_safe(current) else -1
 
     def due_ms(self) -> Optional[int]:
-        """When the next save, or the one under way, should be in the store (monotonic); None where nothing tells."""
+        """Returns when the next or current save should be in the store (monotonic); None when it cannot be estimated."""
         saves = self._looks.saves
         current, interval_ms = saves.current, self._looks.interval_ms()
         after_ms = self._checkpoints.upload_ms + self._looks.quiet_ms
@@ -35,13 +35,13 @@ class LastSave:
             return max(current.burst_ms + save_ms, self._drain.began_at_ms) + after_ms
         if interval_ms is None:
             return None
-        # From the end of one save to that of the next: a second file beside it, such as a copy of the best, moves both.
+        # Measured from end to end of saves: a second file beside it, such as a copy of the best checkpoint, shifts both.
         ended_ms = self._looks.trained_since_ms() + save_ms if current is None else current.changed_ms
         due_ms = ended_ms + interval_ms + int(interval_ms * _LATE_SHARE)
         return None if due_ms < self._drain.began_at_ms else due_ms + after_ms
 
     def _is_safe(self, generation: Generation) -> bool:
-        """Whether a save is in the store and a program would be given it."""
+        """Whether a save is in the store and could be restored."""
         uploaded = self._checkpoints.uploads[-1] if self._checkpoints.uploads else None
         if uploaded is None or uploaded.generation is not generation or uploaded.files != generation.files:
             return False
@@ -50,7 +50,7 @@ class LastSave:
         return self._looks.saves.is_like_complete(generation.shape) and generation.unfinished() is None
 
     def _begun_ms(self, generation: Generation) -> int:
-        """When its last burst of writing began (monotonic). A look sees that late: the files of a new save tell it better."""
+        """Returns when its last burst of writing began (monotonic). A scan notices that late; the files of a new save give a better time."""
         if generation.burst_ms != generation.first_ms:
             return generation.burst_ms
         ago_ms = self._clock.wall_ms() - generation.written_ns // 1_000_000
@@ -61,7 +61,7 @@ class LastSave:
         self._checkpoints.hurry()
 
     def is_over(self) -> bool:
-        """Whether the save has come, or the time for it has passed, or nothing waits for one."""
+        """Whether the save has arrived, its time has passed, or no save is awaited."""
         if self._until_ms is None or self._clock.mono_ms() >= self._until_ms:
             return True
         current = self._looks.saves.current
@@ -69,6 +69,6 @@ class LastSave:
             return False
         if self._begun_ms(current) >= self._drain.began_at_ms:
             return True
-        # It was under way when the drain began. Another one may be due.
+        # It was in progress when the drain began. Another save may be due.
         due_ms = self.due_ms()
         return due_ms is None or due_ms > self._until_ms

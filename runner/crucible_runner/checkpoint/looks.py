@@ -1,4 +1,4 @@
-"""Looks at the checkpoint directory again and again, and remembers what was written together and since when it is quiet."""
+"""Scans the checkpoint directory repeatedly, and records which files were written together and since when they are quiet."""
 
 import os
 import threading
@@ -32,20 +32,20 @@ from .scan import (
 
 _LOOK_SECONDS_MAX = 1.0
 _LOOKS_PER_QUIET = 4
-# Looking at ten thousand files takes a good part of a second: this much of the time it may take, the rest is the workload's.
+# Scanning ten thousand files takes a large part of a second: scans may use this share of the time, the workload gets the rest.
 _LOOK_SHARE = 0.1
-# A line may be read here so long after it was printed.
+# Maximum delay between printing a line and reading it here.
 _TELLING_MS = 200
-# What was read this soon after a save had begun may have been printed before or after that: then the step is not known.
+# A line read this soon after a save began may have been printed before or after it, so the step is unknown.
 _UNSURE_MS = 50
-# A held file that nobody has uploaded after this long makes room for a newer one.
+# A held file that has not been uploaded after this time makes room for a newer one.
 _HOLD_MS = 10_000
-# A file that stays open for so many times the quiet time, while all others are quiet, is kept open by the program for good.
+# When all other files are quiet, a file that stays open for this many times the quiet time counts as permanently open.
 _OPEN_QUIETS = 20
 
 
 class Rules(NamedTuple):
-    """What the order says of checkpoints."""
+    """The checkpoint rules of the order."""
 
     quiet_ms: int
     markers: Sequence[str] = ()
@@ -53,7 +53,7 @@ class Rules(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A checkpoint as it was at a look."""
+    """A checkpoint as it was at one scan."""
 
     selection: Selection
     since_ms: int
@@ -70,7 +70,7 @@ class Seen(NamedTuple):
 
 
 class _First(NamedTuple):
-    """What was so at the first look that found a checkpoint as it is."""
+    """The circumstances at the first scan that found a checkpoint in its current state."""
 
     at_ms: int
     step: Optional[int]
@@ -84,7 +84,7 @@ class _Declaration(NamedTuple):
 
 
 class Looks:
-    """What is in the directory now. What was there when `begin` was called is no new checkpoint."""
+    """The current content of the directory. Files present when `begin` was called are no new checkpoint."""
 
     def __init__(self, paths: Paths, directory: str, rules: Rules, clock: Clock, progress: Progress) -> None:
         self._directory = directory
@@ -130,7 +130,7 @@ class Looks:
         threading.Thread(target=self._run, name="looks", daemon=True).start()
 
     def end(self) -> None:
-        """The workload has ended: that nothing changes any more says nothing from now on."""
+        """The workload has ended: quiet files are no evidence from now on."""
         self._ended_ms = self._clock.mono_ms()
         self._is_ended.set()
 
@@ -141,12 +141,12 @@ class Looks:
             try:
                 self.look()
                 self._trouble.passed()
-            except Exception as error:  # the directory is the workload's and may be anything for a while
+            except Exception as error:  # the workload owns the directory, which may contain anything for a while
                 self._trouble.happened(error)
             pause_seconds = max(shortest, (time.monotonic() - began) * (1 / _LOOK_SHARE - 1))
 
     def look(self) -> List[Seen]:
-        """One look. Raises `OSError` when the directory cannot be read."""
+        """Scans once. Raises `OSError` when the directory cannot be read."""
         with self._lock:
             now = _First(self._clock.mono_ms(), self._progress.step(), is_full(self._directory))
             declaration = self._newest_declaration()
@@ -178,12 +178,12 @@ class Looks:
         return found
 
     def _step_when_written(self, selection: Selection, first: _First) -> Optional[int]:
-        """The newest step that the program can have reached when it wrote the newest file."""
+        """Returns the highest step that the program can have reached when it wrote the newest file."""
         told = self._progress.step_at(newest_change_ns(selection) // 1_000_000 + _TELLING_MS)
         return first.step if told is None else told
 
     def _followed(self, selection: Selection, first: _First) -> Generation:
-        """The generation of what was followed by another, however fast."""
+        """Returns the generation of a checkpoint that another one has already followed."""
         stamps = set(selection.changed.values())
         for closed in self.saves.closed:
             if set(closed.files.values()) == stamps:
@@ -195,7 +195,7 @@ class Looks:
         return generation
 
     def standing(self, seen: Seen, ended_well: Optional[bool]) -> Standing:
-        """What it counts as; `ended_well` is None while the workload runs."""
+        """Returns the state of a checkpoint; `ended_well` is None while the workload runs."""
         if seen.is_declared:
             return Standing(Evidence(COMPLETE, "declared", "the program declared it"))
         if seen.directory == self._hold.folder:
@@ -207,7 +207,7 @@ class Looks:
         return self._judge.judge(seen.selection, generation, self.saves, now)
 
     def standing_of_uploaded(self, generation: Generation) -> Standing:
-        """What a generation counts as now that was uploaded before."""
+        """Returns the current state of a generation that was uploaded earlier."""
         if generation.selection is None:
             return Standing(None)
         until_ms = self._clock.mono_ms() if self._ended_ms is None else self._ended_ms
@@ -215,7 +215,7 @@ class Looks:
         return self._judge.judge(generation.selection, generation, self.saves, now)
 
     def step_in(self, seen: Seen) -> Optional[int]:
-        """The step that the contents tell."""
+        """Returns the step recorded in the contents."""
         return self._judge.formats.judge(seen.selection, seen.generation.files).step
 
     def _standing_of_held(self, seen: Seen) -> Standing:
@@ -227,8 +227,8 @@ class Looks:
         return Standing(Evidence(COMPLETE, "next", "the next checkpoint was begun"))
 
     def _open_file(self, selection: Selection) -> Optional[str]:
-        """Words about a file of the checkpoint that a process has open for writing. A file that is only appended to, or stays
-        open while all other files are quiet, is a record from now on."""
+        """Returns words about a file of the checkpoint that a process has open for writing. A file that is only appended to, or stays open
+        while all other files are quiet, counts as a record from now on."""
         open_files = open_for_writing(self._pids())
         now_ms = self._clock.mono_ms()
         found = None
@@ -250,8 +250,8 @@ class Looks:
         return found
 
     def _note_held(self, generation: Generation, now_ms: int) -> None:
-        """A program may pause in the midst of a file that it writes in place. Asking all processes takes its time: it is done
-        while a pause is short, and for what was found then."""
+        """A program may pause while it writes a file in place. Querying all processes is slow, so it happens only during short pauses and
+        for the files found then."""
         quiet_ms = now_ms - generation.changed_ms
         if quiet_ms < self._quiet_ms // 2 or not (generation.held or quiet_ms <= 2 * self._quiet_ms):
             return
@@ -262,17 +262,17 @@ class Looks:
         }
 
     def interval_ms(self) -> Optional[int]:
-        """The usual time between two saves; before the second one of this attempt as earlier ones tell, None where they do not."""
+        """Returns the usual time between two saves; before the second save of this attempt, the value from earlier attempts, if any."""
         own_ms = self.saves.interval_ms()
         return self._pace.usual_ms(self._progress.ms_per_step()) if own_ms is None else own_ms
 
     def trained_since_ms(self) -> int:
-        """When the program began to train (monotonic), as far as its output tells; else when it was started."""
+        """Returns when the program began to train (monotonic) according to its output, otherwise when it was started."""
         first_ms = self._progress.first_step_at_ms
         return self.begun_ms if first_ms is None else self._clock.mono_ms() - (self._clock.wall_ms() - first_ms)
 
     def is_still(self, seen: Seen) -> bool:
-        """Whether its files are still what they were at that look."""
+        """Whether its files are unchanged since that scan."""
         if seen.directory == self._hold.folder:
             with self._lock:
                 return self._hold.selection == seen.selection and self._hold.is_intact()
@@ -280,12 +280,12 @@ class Looks:
         return seen.selection.signature in looks
 
     def is_written_since(self, wall_ms: int) -> bool:
-        """Whether something of the newest checkpoint was written after that instant."""
+        """Whether a file of the newest checkpoint was written after that instant."""
         seen = self.look()
         return bool(seen) and newest_change_ns(seen[0].selection) > wall_ms * 1_000_000
 
     def uploaded(self, seen: Seen) -> None:
-        """What is older than this need not be held any more."""
+        """Releases held files that are older than this checkpoint."""
         with self._lock:
             self._uploaded_since_ms = seen.since_ms
             if self._held_since.at_ms <= seen.since_ms:
@@ -301,7 +301,7 @@ class Looks:
                 return []
             self._held_since = now._replace(step=newest.generation.step)
         if seen and single_file(seen[0].selection) is None:
-            # It was the first file of a checkpoint that has more of them.
+            # The held file was the first file of a checkpoint with several files.
             self._hold.release()
         held = self._hold.selection
         if held is None or any(held.signature == each.selection.signature for each in seen):
@@ -320,7 +320,7 @@ class Looks:
         tree = scan_declared(self._directory, declaration.path, self._rules.wanted.walls)
         selection = select_declared(tree, declaration.path, declaration.step)
         if selection is None or newest_change_ns(selection) > declaration.written_ns:
-            return []  # it is being written anew; the next declaration will tell when that is done
+            return []  # the program is rewriting it; the next declaration reports when it is complete
         first = self._known.get(selection.signature, now)
         self._known = {selection.signature: first}
         generation = Generation(0, dict(selection.changed), first.at_ms, declaration.step)

@@ -1,4 +1,4 @@
-"""The manifest of a checkpoint: how it is written, which is believed, and whose it is."""
+"""The manifest of a checkpoint: how it is written, when it is valid, and who wrote it."""
 
 import hashlib
 from typing import Any
@@ -12,16 +12,16 @@ from .generations import Shape, shape_of
 from .names import is_record
 from .scan import FileStamp
 
-# What two manifests of the very same checkpoint agree in, whoever wrote them and when.
+# Fields that are equal in two manifests of the same checkpoint, regardless of writer and time.
 _OF_CONTENT = ("files", "links", "resumePath")
 
 
 class Taken(Exception):
-    """The checkpoint's place in the store is another writer's, who was first."""
+    """Another writer was first to take the checkpoint's place in the store."""
 
 
 def entry_of(path: str, file: FileUp, stamp: FileStamp) -> dict:
-    """What the manifest says about an uploaded file."""
+    """Builds the manifest entry of an uploaded file."""
     return {
         "path": path,
         "sizeBytes": file.size,
@@ -33,7 +33,7 @@ def entry_of(path: str, file: FileUp, stamp: FileStamp) -> dict:
 
 
 def shape_of_manifest(manifest: dict) -> Shape:
-    """What the save wrote, as far as the manifest tells: the files that are stored with it, not those that were there before."""
+    """Returns the files that the save wrote, according to the manifest: those stored with it, without files from before."""
     own = CheckpointId(manifest["step"], manifest["attempt"]).name + "/"
     sizes = {
         entry["path"]: entry["sizeBytes"]
@@ -44,13 +44,13 @@ def shape_of_manifest(manifest: dict) -> Shape:
 
 
 def manifest_bytes(document: dict) -> bytes:
-    """The manifest as it is put: the digest of all that stands before it comes last."""
+    """Serializes the manifest. The last field is the digest of everything before it."""
     before = dump(document)[:-1] + b","
     return before + dump({"sha256": hashlib.sha256(before).hexdigest()})[1:]
 
 
 def read_manifest(body: bytes, job_id: str, checkpoint: CheckpointId) -> Any:
-    """The manifest in `body`. Raises `DocumentError` or `Corrupt` when it is damaged or another checkpoint's."""
+    """Parses the manifest in `body`. Raises `DocumentError` or `Corrupt` when it is damaged or belongs to another checkpoint."""
     manifest = parse(MANIFEST, body)
     before = body.rpartition(b'"sha256"')[0]
     if hashlib.sha256(before).hexdigest() != manifest.get("sha256"):
@@ -61,7 +61,7 @@ def read_manifest(body: bytes, job_id: str, checkpoint: CheckpointId) -> Any:
 
 
 def is_taken(store: Store, key: str) -> bool:
-    """As far as the store tells. One that cannot be read now may still be written to, and `put_manifest` decides."""
+    """Whether the store reports the key as taken. A key that cannot be read now counts as free, and `put_manifest` decides."""
     try:
         return store.get(key) is not None
     except StoreError:
@@ -69,8 +69,8 @@ def is_taken(store: Store, key: str) -> bool:
 
 
 def put_manifest(store: Store, key: str, body: bytes) -> None:
-    """Puts the manifest. An existing one is as good when it lists exactly the same files: it is this one, put by a try
-    whose answer was lost, or that of an earlier start. Raises `Taken` when it does not."""
+    """Puts the manifest. An existing manifest with exactly the same files is accepted: an earlier try whose answer was lost, or an earlier
+    start, has put it. Raises `Taken` when the files differ."""
     if store.put_if_absent(key, body):
         return
     standing = store.get(key)

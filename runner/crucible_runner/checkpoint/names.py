@@ -1,4 +1,4 @@
-"""What the names in a checkpoint directory tell. Pure."""
+"""Reads the names in a checkpoint directory. Pure."""
 
 import re
 from functools import lru_cache
@@ -14,13 +14,13 @@ _RECORD = re.compile(
     r".*\.(?:log|jsonl|ndjson|csv|tsv|wandb)|events\.out\.tfevents\..*|.*\.(?:db|sqlite3?)-(?:journal|wal|shm)",
     re.IGNORECASE,
 )
-# Of these a program may read where it has to go on; of other records never.
+# A program may read these records to resume; it never resumes from other records.
 _STATE = re.compile(r".*\.(?:db|sqlite3?|jsonl|ndjson|csv|tsv)", re.IGNORECASE)
 _DATABASE = re.compile(r".*\.(?:db|sqlite3?)", re.IGNORECASE)
 # Folders in which experiment trackers keep their records.
 _RECORD_FOLDER = re.compile(r"wandb|mlruns|offline-run-.*|tb_logs|tensorboard", re.IGNORECASE)
 
-# The words that make a number the number of a step, best first.
+# Words that mark a number as a step, most reliable first.
 _STEP_WORDS = (r"step", r"iter(?:ation)?", r"checkpoint|ckpt")
 _EPOCH_WORDS = r"epoch"
 # Longer numbers are dates.
@@ -28,18 +28,18 @@ _AFTER_WORD = r"(?:%s)s?[-_=. ]?(\d{1,12})(?!\.?\d)"
 _STEP_NUMBERS = [re.compile(_AFTER_WORD % words, re.IGNORECASE) for words in _STEP_WORDS]
 _EPOCH_NUMBER = re.compile(_AFTER_WORD % _EPOCH_WORDS, re.IGNORECASE)
 
-# Numbers that tell the pieces of one checkpoint apart: `model-00001-of-00003`, `rank_0`, `__1_0.distcp`.
+# Numbers that distinguish the pieces of one checkpoint: `model-00001-of-00003`, `rank_0`, `__1_0.distcp`.
 _PIECE = re.compile(
     r"\d+[-_]?of[-_]?\d+|(?:rank|shard|part|worker|gpu|device|node|rng[-_]state)s?[-_=. ]?\d+|__\d+_\d+",
     re.IGNORECASE,
 )
 _FIGURE = re.compile(r"\d+(?:\.\d+)*")
-# Two files that take turns: `model_a.pt` and `model_b.pt`.
+# Two files that alternate: `model_a.pt` and `model_b.pt`.
 _TURN = re.compile(r"(?<![A-Za-z])[ab](?![A-Za-z])", re.IGNORECASE)
 
 
 class Name(NamedTuple):
-    """What the name of a file or folder says of its age."""
+    """The age that the name of a file or folder shows."""
 
     rank: int
     """How well the number is known to be a step: 2 a step's, 1 an epoch's, 0 none."""
@@ -64,20 +64,20 @@ class Unit(NamedTuple):
 
 
 def is_ignored(name: str) -> bool:
-    """Whether an entry directly in the checkpoint directory is no part of a checkpoint."""
+    """Whether an entry directly in the checkpoint directory cannot be part of a checkpoint."""
     if name.startswith("."):
         return name not in _HIDDEN_BUT_NEEDED
     return is_unfinished(name)
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether a file or folder, by its name, is still being written."""
+    """Whether the name of a file or folder shows that it is still being written."""
     words = re.split(r"[^a-z0-9]+", name.lower())
     return _UNFINISHED.fullmatch(name) is not None or not _UNFINISHED_WORDS.isdisjoint(words)
 
 
 def is_record(path: str) -> bool:
-    """Whether a path names a file that only grows. Databases of SQLite are, too."""
+    """Whether a path names a file that only grows. SQLite databases count as such."""
     *folders, name = path.split("/")
     if _RECORD.fullmatch(name) is not None or is_database(path):
         return True
@@ -85,7 +85,7 @@ def is_record(path: str) -> bool:
 
 
 def is_possible_state(path: str) -> bool:
-    """Whether a record may be the only thing that a program resumes from."""
+    """Whether a program may resume from a record alone."""
     return _STATE.fullmatch(path.rpartition("/")[2]) is not None
 
 
@@ -106,7 +106,7 @@ def read_name(name: str) -> Name:
 
 @lru_cache(maxsize=65536)
 def unit_of(path: str) -> Optional[Unit]:
-    """The outermost part of a path whose name tells a step or an epoch; None where no part does."""
+    """Returns the outermost part of a path whose name contains a step or an epoch; None without one."""
     parts = path.split("/")
     for index, part in enumerate(parts):
         name = read_name(part)
@@ -118,12 +118,12 @@ def unit_of(path: str) -> Optional[Unit]:
 
 @lru_cache(maxsize=65536)
 def template(path: str) -> str:
-    """A path without its numbers: what has the same template in the next save is the same thing."""
+    """Returns a path without its numbers: the same template in the next save means the same file."""
     return _without_figures(path)
 
 
 class Member(NamedTuple):
-    """One of numbered things without a word, such as `50/`, or `model_50.pt` next to `optimizer_50.pt`."""
+    """One of several numbered entries without a word, such as `50/`, or `model_50.pt` next to `optimizer_50.pt`."""
 
     folder: str
     number: str
@@ -133,7 +133,7 @@ class Member(NamedTuple):
 
 @lru_cache(maxsize=65536)
 def member_of(path: str) -> Optional[Member]:
-    """What a path is a part of, by the first number in it; None where it has none, or one that tells a step or a piece."""
+    """Returns the member that a path belongs to, by the first number in it; None without a number, or for the number of a step or a piece."""
     if unit_of(path) is not None:
         return None
     parts = path.split("/")
@@ -145,7 +145,7 @@ def member_of(path: str) -> Optional[Member]:
 
 
 def _without_figures(name: str) -> str:
-    # Pieces stay apart: a save that lacks one of its shards is not whole.
+    # Pieces stay separate: a save that lacks one of its shards is not whole.
     pieces = _PIECE.findall(name)
     rest = _TURN.sub("@", _FIGURE.sub("#", _PIECE.sub("?", name)))
     return rest + "".join("|" + piece for piece in pieces)

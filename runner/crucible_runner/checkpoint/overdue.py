@@ -1,4 +1,4 @@
-"""Says when no complete checkpoint comes, and why: before an interruption shows it."""
+"""Warns when no complete checkpoint appears, with the reason, before an interruption loses work."""
 
 import os
 import threading
@@ -11,16 +11,16 @@ from .looks import Looks
 from .names import is_record, template
 from .uploads import Checkpoints
 
-# How many times the usual interval between two saves may pass without a complete checkpoint.
+# Number of usual save intervals that may pass without a complete checkpoint.
 _INTERVALS = 3
-# Where no interval is known yet: in multiples of the quiet time (30 minutes for 5 s), and at least three times `checkpoint.every`.
+# Used while no interval is known: in multiples of the quiet time (30 minutes for 5 s), and at least three times `checkpoint.every`.
 _FIRST_QUIETS = 360
 _FIRST_PACES = 3
-# What keeps a save from counting, for so many times the quiet time, is not passing.
+# An obstacle that keeps a save from counting for this many times the quiet time is not transient.
 _HINDERED_QUIETS = 20
-# A file outside of the checkpoint directory that has been written so often is what the program saves.
+# A file outside the checkpoint directory that was written this often is the program's saved state.
 _OUTSIDE_WRITES = 3
-# At the end of a program there is nothing to wait for; once may have been its result.
+# Used at the end of a program, when no more writes will follow; a single write may have been its result.
 _OUTSIDE_WRITES_AT_END = 2
 _OUTSIDE_FILES_MAX = 20_000
 _OUTSIDE_BYTES_MIN = 1024 * 1024
@@ -38,7 +38,7 @@ class _Outside(NamedTuple):
 
 
 class Overdue:
-    """`warning` is what beats and results tell; None while nothing is wrong."""
+    """Beats and results report `warning`; it is None while nothing is wrong."""
 
     def __init__(self, checkpoints: Checkpoints, looks: Looks, directory: str, work: str, clock: Clock) -> None:
         self._checkpoints = checkpoints
@@ -62,13 +62,13 @@ class Overdue:
         threading.Thread(target=self._run, name="overdue", daemon=True).start()
 
     def end(self) -> None:
-        """The program has ended. One that was interrupted often may never have lasted long enough for a warning before."""
+        """The program has ended. A program that is interrupted often may never have run long enough for a warning before."""
         self._is_over.set()
         try:
             with self._lock:
                 if self.warning is None and self._has_saved_nothing():
                     self._warn(self._found_outside(_OUTSIDE_WRITES_AT_END))
-        except Exception as error:  # the folder is the workload's and may be anything
+        except Exception as error:  # the workload owns the folder, which may contain anything
             self._remark("cannot look for checkpoints outside of %s: %s" % (self._shown, error))
 
     def _run(self) -> None:
@@ -77,7 +77,7 @@ class Overdue:
             began = time.monotonic()
             try:
                 self.look()
-            except Exception as error:  # the folder is the workload's and may be anything
+            except Exception as error:  # the workload owns the folder, which may contain anything
                 self._remark("cannot look for checkpoints outside of %s: %s" % (self._shown, error))
                 return
             pause_seconds = max(_LOOK_SECONDS_MIN, self._quiet_ms / 1000, (time.monotonic() - began) / _LOOK_SHARE)
@@ -153,7 +153,7 @@ class Overdue:
         return cause if now_ms - self._hindered_since_ms >= _HINDERED_QUIETS * self._quiet_ms else None
 
     def _saved_outside(self, writes_min: int) -> Optional[_Outside]:
-        """The file in the working directory that looks most like what the program saves, by how often it was written."""
+        """Returns the file in the working directory that was written most often and so is most likely the program's saved state."""
         for path, modified_ns in self._walk():
             key = template(path)
             seen = self._outside.get(key)

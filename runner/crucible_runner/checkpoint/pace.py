@@ -1,4 +1,4 @@
-"""How far apart a program's saves are, from the manifests of all attempts. Pure."""
+"""Derives the interval between a program's saves from the manifests of all attempts. Pure."""
 
 from statistics import median_low
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set
@@ -14,7 +14,7 @@ class Past(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """What earlier saves tell; None where there were too few."""
+    """The save interval derived from earlier saves; fields are None when there were too few."""
 
     interval_ms: Optional[int] = None
     """The usual time between two saves of one attempt."""
@@ -31,16 +31,16 @@ class Pace(NamedTuple):
 
 
 def pace_of(manifests: Sequence[dict]) -> Pace:
-    """From one manifest of each checkpoint, in any order."""
+    """Takes one manifest of each checkpoint, in any order."""
     saved_at_ms: Dict[int, Set[int]] = {}
     steps: Set[int] = set()
     for manifest in manifests:
-        # Clocks of two machines differ: only times of one attempt are compared.
+        # The clocks of two machines differ: only times of one attempt are compared.
         saved_at_ms.setdefault(manifest["attempt"], set()).add(manifest["savedAtMs"])
         if manifest["isStepKnown"]:
             steps.add(manifest["step"])
     times = [pause for instants in saved_at_ms.values() for pause in _pauses(instants)]
-    # Some checkpoints between two that are kept may be gone: the lower of two middle values is the better one.
+    # Checkpoints between two kept ones may have been deleted, so the lower of two middle values is more accurate.
     return Pace(_middle(times), _middle(_pauses(steps)))
 
 

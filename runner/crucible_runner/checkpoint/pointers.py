@@ -9,14 +9,14 @@ from typing import Dict, FrozenSet, Iterable, List
 from .names import unit_of
 
 _BYTES_MAX = 4096
-# The best one and the last, say.
+# For example, the best checkpoint and the last one.
 _NAMED_MAX = 2
-# What may stand around a path: quotes, as in `model_checkpoint_path: "ckpt-3"` or JSON, and white space.
+# Characters around a path: quotes, as in `model_checkpoint_path: "ckpt-3"` or JSON, and white space.
 _WORDS = re.compile(r"[^\s\"'=,:{}\[\]]+")
 
 
 def read_pointers(directory: str, stamps: Dict[str, tuple]) -> Dict[str, FrozenSet[str]]:
-    """By the path of each such file: the numbered files or folders among `stamps` that it names. The first field of a stamp is the
+    """Maps the path of each pointer file to the numbered files or folders among `stamps` that it names. The first field of a stamp is the
     size of the file; a file is read again when its stamp changes."""
     units = {unit_of(path) for path in stamps} - {None}
     if not units:
@@ -27,7 +27,7 @@ def read_pointers(directory: str, stamps: Dict[str, tuple]) -> Dict[str, FrozenS
         if unit_of(path) is None and 0 < stamp[0] <= _BYTES_MAX:
             targets = _named_by(path, _words(os.path.join(directory, path), stamp), named)
             if len(targets) > _NAMED_MAX:
-                # A list of all that there are, as TensorFlow keeps one, means the newest.
+                # A list of all checkpoints, as TensorFlow writes one, means the newest.
                 targets = frozenset([max(targets, key=lambda target: (unit_of(target).name.number, target))])
             if targets:
                 found[path] = targets
@@ -35,7 +35,7 @@ def read_pointers(directory: str, stamps: Dict[str, tuple]) -> Dict[str, FrozenS
 
 
 def _named_by(pointer: str, words: Iterable[str], units: Iterable[str]) -> FrozenSet[str]:
-    """A path may be written from the folder of the pointer, from elsewhere, or without an ending."""
+    """A path may be relative to the pointer's folder or to another folder, and may lack its extension."""
     folder = posixpath.dirname(pointer)
     beside: Dict[str, str] = {}
     for unit in units:
@@ -53,7 +53,7 @@ def _named_by(pointer: str, words: Iterable[str], units: Iterable[str]) -> Froze
 
 @lru_cache(maxsize=4096)
 def _words(path: str, _stamp: tuple) -> FrozenSet[str]:
-    """The words of a text; none of what is no text, or cannot be read now."""
+    """Returns the words of a text file; none for a binary file or one that cannot be read now."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW), encoding="utf-8") as file:
             text = file.read(_BYTES_MAX)

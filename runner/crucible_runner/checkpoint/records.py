@@ -1,13 +1,13 @@
-"""Which files of a checkpoint directory only grow (logs, metrics, databases), and so neither make nor hold up a checkpoint."""
+"""Finds files that only grow (logs, metrics, databases). They are not checkpoints, and checkpoints do not wait for them."""
 
 from typing import Callable, Dict, NamedTuple, Optional, Set
 
 from .names import is_possible_state, is_record, template
 from .scan import FileStamp, Tree
 
-# A text that has grown by itself so often, with pauses or training in between, is not part of what a save writes.
+# A text file that has grown alone this often, with pauses or training in between, is not part of a save.
 _GROWTHS = 2
-# One that goes on growing for so many times the quiet time is none either, whether or not the program tells its steps.
+# A text file that keeps growing for this many times the quiet time is not part of a save, whether or not the program reports steps.
 _GROWING_QUIETS = 10
 _PROBE_BYTES = 512
 
@@ -22,7 +22,7 @@ class _Growing(NamedTuple):
 
 
 class Records:
-    """Knows by names, and learns from look to look."""
+    """Recognizes records by name, and learns others from scan to scan."""
 
     def __init__(self, quiet_ms: int) -> None:
         self._quiet_ms = quiet_ms
@@ -37,13 +37,13 @@ class Records:
         return is_record(path) or template(path) in self._learned
 
     def learn(self, path: str) -> None:
-        """It is held open for as long as the program runs, or open for appending only."""
+        """Marks a file as a record: it stays open while the program runs, or is open for appending only."""
         self._learned.add(template(path))
 
     def observe(self, tree: Tree, is_text: IsText, now_ms: int, step: Optional[int]) -> None:
-        """Takes in a look; `is_text` tells whether a file's beginning is text, `step` is the newest step of the program."""
+        """Processes a scan. `is_text` reports whether a file begins as text, `step` is the newest step of the program."""
         files = tree.files
-        # A program whose only state is a database, or a list of results, has no other checkpoint than that.
+        # A program whose only state is a database or a list of results has no other checkpoint.
         self._is_alone = all(is_record(path) or template(path) in self._learned for path in files)
         before, self._before = self._before, tree
         if before is None:
@@ -73,7 +73,7 @@ class Records:
             self._learned.add(template(path))
 
     def _is_beside_another(self, files: Dict[str, FileStamp], path: str, is_text: IsText) -> bool:
-        """A text without a bigger or binary file next to it is the program's state."""
+        """A text file without a larger or binary file next to it is the program's state."""
         others = [each for each in files if each != path and not self(each)]
         return any(files[each].size >= 2 * files[path].size or not is_text(each) for each in others)
 

@@ -1,4 +1,4 @@
-"""Downloads the newest good checkpoint of the job, and the previous one when a program cannot resume from it."""
+"""Downloads the newest good checkpoint of the job, or the previous one when a program cannot resume from it."""
 
 import os
 import posixpath
@@ -19,14 +19,14 @@ from .generations import Shape
 from .manifest import read_manifest, shape_of_manifest
 from .pace import Past
 
-# A provisional checkpoint that nothing but quiet speaks for is tried when it has saved this much more than the quiet time.
+# A provisional checkpoint that is supported only by quiet files is tried when it saves this many times the quiet time.
 _WORTH_QUIETS = 2
-# What has settled but holds less than this share of the newest complete one does not come before it.
+# A settled checkpoint with less than this share of the newest complete one's size does not rank before it.
 _SETTLED_SHARE = 0.5
-# The newest complete checkpoints show what a save looks like now; older ones may have another form. Fewer or more may be kept.
+# Number of newest complete checkpoints that define the expected shape of a save; older ones may differ. Fewer or more may be kept.
 _COMPARED = 3
 
-# Files that were written this far apart get times of entry that are apart, too; the system's clock for those has such ticks.
+# Files written this far apart also get distinct entry times; the system clock for those has this resolution.
 _APART_MS = 500
 _TICK_SECONDS = 0.01
 
@@ -46,7 +46,7 @@ class Restored(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the store has of checkpoints."""
+    """The checkpoints found in the store."""
 
     restored: Optional[Restored]
     own_steps: List[int]
@@ -77,10 +77,10 @@ _WORDS = {COMPLETE: "complete", SETTLED: "provisional", QUIET: "provisional"}
 
 
 def rank(candidates: Sequence[Candidate], experience: Experience, quiet_ms: int) -> List[Candidate]:
-    """What to restore first, second and so on, from all that could be restored, newest first.
+    """Ranks all candidates, given newest first, by the order in which to restore them.
 
-    A complete one is always taken; a provisional one before it when it has settled, or when it looks like a complete one and
-    has saved some time. What a program has failed on comes only when nothing else is left.
+    A complete checkpoint is always accepted. A provisional one ranks before it when it has settled, or when it resembles a complete one
+    and has saved some time. A checkpoint on which a program failed comes last.
     """
     trusted = [each for index, each in enumerate(candidates) if _is_trusted(each, candidates[index + 1 :], quiet_ms)]
     fresh = [each for each in trusted if each.checkpoint not in experience.failed]
@@ -122,8 +122,8 @@ class Restorer:
         note: Callable[[Candidate, str], None] = lambda candidate, why: None,
         user: Optional[int] = None,
     ) -> Found:
-        """Puts the best checkpoint into `directory` that was not `tried` on this machine before; `note` is called before it is
-        read. Raises `GaveUp` when the store does not answer in time and `OSError` when the machine's disk does not take it."""
+        """Restores into `directory` the best checkpoint that was not `tried` on this machine before; `note` is called before the checkpoint
+        is read. Raises `GaveUp` when the store does not answer in time and `OSError` when the machine's disk refuses a write."""
         tried = tried or set()
         self._user = user
         trouble = Trouble("looking for checkpoints", remark, clock)
@@ -171,7 +171,7 @@ class Restorer:
         return "the newest (%s)" % chosen.words
 
     def _manifests(self, checkpoint: CheckpointId, trouble: Trouble) -> List[bytes]:
-        """Every revision, newest first; none when its upload was never finished."""
+        """Returns every revision, newest first; none when the upload was never finished."""
         bodies: List[bytes] = []
         while True:
             key = self._keys.manifest(checkpoint, len(bodies) + 1)
@@ -181,7 +181,7 @@ class Restorer:
             bodies.append(body)
 
     def _readable(self, checkpoint: CheckpointId, bodies: Sequence[bytes], remark: Remark) -> List[Candidate]:
-        """The newest revision that can be read, and behind it the ones before, should files of it be damaged."""
+        """Returns the newest readable revision, followed by earlier ones as fallbacks for damaged files."""
         found = []
         for body in bodies:
             try:
@@ -192,7 +192,7 @@ class Restorer:
 
     def _bring(self, candidate: Candidate, directory: str, folder: str, trouble: Trouble) -> Restored:
         checkpoint, manifest = candidate
-        # Once it is noted that it is wanted it is not removed any more; it may have been just before.
+        # A checkpoint that is noted as wanted is not removed any more, but it may have been removed just before.
         key = self._keys.manifest(checkpoint, manifest["revision"])
         if persist(lambda: self._store.get(key), self._patience.is_hopeless, trouble) is None:
             raise Corrupt("it was removed meanwhile")
@@ -221,7 +221,7 @@ class Restorer:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.symlink(link["target"], path)
         if self._user is not None:
-            # Here, where no command of the job gets.
+            # Done in this place because no command of the job can access it.
             give(folder, self._user)
         for name in os.listdir(folder):
             target = os.path.join(directory, name)
@@ -240,8 +240,8 @@ class Restorer:
 
 
 def _set_times(directory: str, entries: Sequence[dict]) -> None:
-    """Gives files and folders the times and the order that they had: programs look for the one that was written last, by the
-    time of its content or of its entry, which programs cannot set, so it proves the order."""
+    """Restores the times and the order of files and folders: programs look for the last written one by the time of its content or of its
+    entry. Programs cannot set the entry time, so it proves the order."""
     times: Dict[str, int] = {}
     for entry in entries:
         path, at_ms = entry["path"], entry.get("modifiedAtMs")

@@ -1,4 +1,4 @@
-"""What a checkpoint directory holds, and which of it makes the newest checkpoint."""
+"""Lists the files of a checkpoint directory and selects those of the newest checkpoint."""
 
 import errno
 import os
@@ -12,14 +12,14 @@ from ..walls import NO_WALLS, Walls
 from .names import Unit, is_ignored, is_record, is_unfinished, unit_of
 from .pointers import read_pointers
 
-# What vanishes meanwhile, and links that lead to nothing or round in a circle.
+# Errors of files that vanish during the scan, and of links that are dangling or circular.
 _NOWHERE = (errno.ENOENT, errno.ELOOP)
 
 IsRecord = Callable[[str], bool]
 
 
 class FileStamp(NamedTuple):
-    """What changes when a file is written."""
+    """The attributes that change when a file is written."""
 
     size: int
     modified_ns: int
@@ -39,7 +39,7 @@ class Tree(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """What the job file says about the directory: `checkpoint.include` and `checkpoint.exclude`."""
+    """The directory filters of the job file: `checkpoint.include` and `checkpoint.exclude`."""
 
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
@@ -84,7 +84,7 @@ def matches_any(path: str, globs: Iterable[str]) -> bool:
 
 
 def scan(directory: str, wanted: Filter = Filter()) -> Tree:
-    """Everything in the directory that can be part of a checkpoint. What vanishes meanwhile is left out."""
+    """Lists everything in the directory that can be part of a checkpoint. Files that vanish during the scan are left out."""
     if not wanted.walls.holds(directory):
         return Tree({}, {})
     try:
@@ -96,7 +96,7 @@ def scan(directory: str, wanted: Filter = Filter()) -> Tree:
 
 
 def scan_declared(directory: str, path: str, walls: Walls = NO_WALLS) -> Tree:
-    """The same for a path that the workload has declared as one checkpoint."""
+    """Like `scan`, for a path that the workload has declared as one checkpoint."""
     if not walls.holds(os.path.join(directory, path)):
         return Tree({}, {})
     wanted = Filter(walls=walls)
@@ -104,13 +104,13 @@ def scan_declared(directory: str, path: str, walls: Walls = NO_WALLS) -> Tree:
 
 
 def select(tree: Tree, baseline: FrozenSet[tuple], is_record: IsRecord = is_record) -> List[Selection]:
-    """The checkpoints in the directory, newest first; none when nothing differs from the `baseline`, the signature of what was
-    there at the start.
+    """Returns the checkpoints in the directory, newest first; none when nothing differs from `baseline`, the signature of the files at the
+    start.
 
-    The newest has all files, but of numbered units of one kind only the one that was written last. Older units make
-    checkpoints of their own, with what else had been there before the next unit was begun.
+    The newest checkpoint has all files, except that of numbered units of one kind it has only the one written last. Older units form
+    checkpoints of their own, together with the other files that existed before the next unit was begun.
     """
-    # What has only been moved is as it was.
+    # Files that were only moved count as unchanged.
     known = {item[1] for item in baseline}
     changed = {path: stamp for path, stamp in tree.files.items() if stamp not in known and not is_record(path)}
     is_link_new = any(link not in baseline for link in tree.links.items())
@@ -121,11 +121,11 @@ def select(tree: Tree, baseline: FrozenSet[tuple], is_record: IsRecord = is_reco
         unit = unit_of(path)
         if unit is not None:
             ages = units.setdefault(unit.kind, {})
-            # What was there at the start does not compete with what was written since, however high its number.
+            # Files from before the start do not compete with files written since, however high their number.
             ages[unit] = max(ages.get(unit, -1), stamp.modified_ns if path in changed else -1)
     ranked = {kind: sorted(ages, key=lambda unit: (ages[unit], unit.name.number), reverse=True) for kind, ages in units.items()}
     newest = {unit for ordered in ranked.values() for unit in ordered[:1]}
-    # A link or a file such as `latest` that has not moved on yet keeps what it leads to.
+    # The target of a link, or of a file such as `latest`, that does not yet point to the newest checkpoint is kept.
     kept = newest | _led_to(tree)
     selections = [_selection(tree, lambda path: _is_of(path, kept), changed, is_record)]
     for number in _older_numbers(ranked, units, newest):
@@ -139,7 +139,7 @@ def _is_of(path: str, units: Iterable[Unit]) -> bool:
 
 
 def _older_numbers(ranked: Dict[str, List[Unit]], units: Dict[str, Dict[Unit, int]], newest: Iterable[Unit]) -> List[tuple]:
-    """Rank and number of what was written since the start and has been followed by something newer, newest first."""
+    """Returns rank and number of units that were written since the start and followed by something newer, newest first."""
     current = {unit.name for unit in newest}
     older = {}
     for kind, ordered in ranked.items():
@@ -153,7 +153,7 @@ def _older_numbers(ranked: Dict[str, List[Unit]], units: Dict[str, Dict[Unit, in
 def _older(
     tree: Tree, number: tuple, units: Dict[str, Dict[Unit, int]], changed: Dict[str, FileStamp], is_record: IsRecord
 ) -> List[Selection]:
-    """The checkpoint of an older number, if what has no number is still as it was then."""
+    """Returns the checkpoint of an older number if the files without a number are unchanged since then."""
     ours = {unit for ages in units.values() for unit in ages if unit.name == number}
     written_ns = max(units[unit.kind][unit] for unit in ours)
     newer = {
@@ -167,13 +167,13 @@ def _older(
             return []
     led_to = _led_to(tree)
     if any(units.get(unit.kind, {}).get(unit, written_ns + 1) > written_ns for unit in led_to):
-        return []  # a link or a file such as `latest` has moved on
+        return []  # a link or a file such as `latest` already points elsewhere
     kept = ours | led_to
     return [_selection(tree, lambda path: _is_of(path, kept), changed, is_record)]
 
 
 def _led_to(tree: Tree) -> Set[Unit]:
-    """The numbered files and folders to which links lead, or that text files name."""
+    """Returns the numbered files and folders that links or text files point to."""
     targets = {_target_of(link, target) for link, target in tree.links.items()}
     for named in tree.pointers.values():
         targets |= named
@@ -214,7 +214,7 @@ def _selection(
 
 def _collect(directory: str, paths: List[str], wanted: Filter) -> Tree:
     tree = Tree({}, {})
-    # Not by recursion: folders can be nested deeper than that goes.
+    # No recursion: folders can be nested more deeply than Python's recursion limit.
     waiting = [path for path in paths if not matches_any(path, wanted.exclude)]
     while waiting:
         try:
@@ -227,7 +227,7 @@ def _collect(directory: str, paths: List[str], wanted: Filter) -> Tree:
 
 
 def _note(directory: str, path: str, tree: Tree, wanted: Filter) -> List[str]:
-    """Adds a file or a link to the tree. Returns what a folder holds."""
+    """Adds a file or a link to the tree. Returns the entries of a folder."""
     full = os.path.join(directory, path)
     status = os.lstat(full)
     if stat.S_ISLNK(status.st_mode):
@@ -240,7 +240,7 @@ def _note(directory: str, path: str, tree: Tree, wanted: Filter) -> List[str]:
             return []
         status = os.stat(full)
         if stat.S_ISDIR(status.st_mode):
-            return []  # a folder somewhere else is not the checkpoint's
+            return []  # a folder elsewhere is not part of the checkpoint
     if stat.S_ISREG(status.st_mode):
         if wanted.admits(path):
             tree.files[path] = _stamp(status)
@@ -255,7 +255,7 @@ def _stamp(status: os.stat_result) -> FileStamp:
 
 
 def single_file(selection: Selection) -> Optional[str]:
-    """The path of the only file that counts, when there is only one."""
+    """Returns the path of the only file that counts; None when there are several."""
     paths = [path for path, _ in selection.signature] if not selection.links else []
     return paths[0] if len(paths) == 1 else None
 
@@ -265,7 +265,7 @@ def stamp_of(path: str) -> FileStamp:
 
 
 def _inner_target(directory: str, path: str) -> Optional[str]:
-    """Where a link leads, relative to its folder, when that is inside the checkpoint directory."""
+    """Returns the target of a link, relative to its folder, when the target is inside the checkpoint directory."""
     target = os.readlink(os.path.join(directory, path))
     folder = posixpath.dirname(path)
     if os.path.isabs(target):
@@ -280,5 +280,5 @@ def baseline_of(tree: Tree, is_record: IsRecord = is_record) -> FrozenSet[tuple]
 
 
 def newest_change_ns(selection: Selection) -> int:
-    """When the newest of the files that count was written, by the file system's clock."""
+    """Returns when the newest of the files that count was written, by the file system's clock."""
     return max((stamp.modified_ns for stamp in selection.changed.values()), default=0)

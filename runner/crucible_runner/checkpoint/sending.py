@@ -1,4 +1,4 @@
-"""Brings the files of a checkpoint into the store, but for those that are there already."""
+"""Uploads the files of a checkpoint that are not in the store yet."""
 
 import os
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
@@ -26,7 +26,7 @@ class Settings(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """What is to be uploaded, and as what."""
+    """A checkpoint to upload, with the number and evidence to record for it."""
 
     seen: Seen
     checkpoint: CheckpointId
@@ -48,7 +48,7 @@ class Uploaded(NamedTuple):
 
 
 class _Stored(NamedTuple):
-    """A file that is in the store already."""
+    """A file that is already in the store."""
 
     stamp: FileStamp
     entry: dict
@@ -70,12 +70,12 @@ class Sender:
         """Then a link does not keep what is to be uploaded."""
 
     def send(self, candidate: Candidate, staged: Staged, is_given_up: Callable[[Dict[str, FileUp]], bool]) -> dict:
-        """Uploads what is not in the store yet. Returns the manifest, which is to be put. Raises `Changed`, `Taken`, `StoreError`,
-        and `GaveUp` when `is_given_up`."""
+        """Uploads the files that are not in the store yet. Returns the manifest for the caller to put. Raises `Changed`, `Taken`,
+        `StoreError`, and `GaveUp` when `is_given_up`."""
         checkpoint, revision = candidate.checkpoint, candidate.revision
         manifest_key = self._keys.manifest(checkpoint, revision)
         if revision == 1 and checkpoint.step in self._begun_steps and is_taken(self._store, manifest_key):
-            # Its files must stay what their manifest says.
+            # The files of a manifest must never change.
             raise Taken("a manifest of a start before this one has come to %s" % manifest_key)
         kept = self._kept(candidate.seen.selection)
         places = {
@@ -95,7 +95,7 @@ class Sender:
         finally:
             self._sending = {}
         if not staged.is_unchanged():
-            # The workload writes in place: from now on a link is not enough.
+            # The workload writes in place: links no longer suffice from now on.
             self.is_written_in_place = True
             for place in places.values():
                 self._delete(self._keys.stored_file(place))
@@ -107,11 +107,13 @@ class Sender:
         return dict(self._manifest(candidate, entries), uploadMs=upload_ms)
 
     def saving(self) -> Optional[dict]:
-        """How far the upload under way is; None without one."""
+        """Returns the progress of the current upload; None without one."""
         return of_checkpoint((file.size, file.sent_bytes) for file in self._sending.values())
 
     def remember(self, candidate: Candidate, manifest: dict) -> None:
-        """Its manifest is in the store. Later ones refer only to what this one has: other files may be on their way out."""
+        """Records a checkpoint whose manifest is in the store. Later ones refer only to its files, because others may be about to be
+        deleted.
+        """
         self.know(
             [
                 dict(entry, storedAt=entry.get("storedAt") or stored_at(candidate.checkpoint, entry["path"]))
@@ -121,7 +123,7 @@ class Sender:
         )
 
     def know(self, entries: Sequence[dict], stamps: Dict[str, FileStamp]) -> None:
-        """These files are in the store as they are on this machine."""
+        """Records files that are in the store in the same state as on this machine."""
         self._stored = {}
         for entry in entries:
             stamp = stamps.get(entry["path"])
@@ -129,7 +131,7 @@ class Sender:
                 self._stored[entry["path"]] = _Stored(stamp, entry)
 
     def _kept(self, selection: Selection) -> Dict[str, dict]:
-        """Entries of the files that are in the store as they are now."""
+        """Returns the entries of files whose current state is in the store."""
         return {
             path: self._stored[path].entry
             for path, stamp in selection.files.items()
@@ -172,7 +174,7 @@ class Sender:
 
 
 def check_names(selection: Selection) -> None:
-    """Before anything is uploaded: the manifest could not say them."""
+    """Runs before any upload: the manifest could not represent such names."""
     for name in [*selection.files, *selection.links, *selection.links.values()]:
         if not is_utf8(name):
             raise ValueError("its file %s has a name that is no UTF-8: rename it" % os.fsencode(name))

@@ -1,4 +1,4 @@
-"""Sets the files of a checkpoint aside, so that the workload can go on writing and deleting while they are uploaded."""
+"""Sets the files of a checkpoint aside, so that the workload can keep writing and deleting during the upload."""
 
 import errno
 import fcntl
@@ -42,13 +42,15 @@ class Staged:
         self.stamps[file] = stamp_of(target)
 
     def add_database(self, file: str, source: str) -> bool:
-        """A copy that is whole whatever is being written; false for what is no database of SQLite, or cannot be copied so."""
+        """Makes a consistent copy despite concurrent writes; returns False for a file that is no SQLite database or cannot be copied this
+        way.
+        """
         target = self.path(file)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with self._walls.opened(source) as descriptor:
             if not copy_database(source, target):
                 return False
-            # SQLite opens it by its name: that has to lead to the same file still.
+            # SQLite opens the file by name, and the name must still lead to the same file.
             if not self._walls.holds(source) or not os.path.samestat(os.stat(source), os.fstat(descriptor)):
                 os.unlink(target)
                 raise OutsideWalls(source)
@@ -57,14 +59,14 @@ class Staged:
         return True
 
     def is_what_was_seen(self, selection: Selection) -> bool:
-        """False when a file was replaced before it could be linked."""
+        """Returns False when a file was replaced before it could be linked."""
         return all(
             self._is_copied[file] or _content(stamp) == _content(selection.files[file])
             for file, stamp in self.stamps.items()
         )
 
     def is_unchanged(self) -> bool:
-        """False when somebody has written into a file, which a link cannot prevent."""
+        """Returns False when a file was written to, which a link cannot prevent."""
         return all(
             _content(stamp_of(self.path(file))) == _content(stamp) for file, stamp in self.stamps.items()
         )
@@ -74,20 +76,22 @@ class Staged:
 
 
 def stage(staged: Staged, directory: str, selection: Selection, is_copied: bool, is_record: IsRecord) -> None:
-    """Raises `OSError`, `FileNotFoundError` among others when a file vanishes meanwhile."""
+    """Raises `OSError`, including `FileNotFoundError` when a file vanishes during staging."""
     staged.remove()
     databases = {
         file for file in selection.files if is_database(file) and staged.add_database(file, os.path.join(directory, file))
     }
-    # What SQLite keeps beside a database is in the copy of that.
+    # The database copy already contains the content of SQLite's side files.
     beside = {file + suffix for file in databases for suffix in ("-journal", "-wal", "-shm")}
     for file in selection.files.keys() - databases - beside:
-        # Records are appended to in place.
+        # Programs append to records in place.
         staged.add(file, os.path.join(directory, file), is_copied or is_record(file))
 
 
 def link_opened(descriptor: int, source: str, target: str) -> bool:
-    """A second name for a file that was opened as `source`; false where there can be none, or `source` leads elsewhere by now."""
+    """Creates a second name for a file that was opened as `source`; returns False when that is impossible or `source` leads elsewhere by
+    now.
+    """
     try:
         os.link(os.path.realpath(source), target)
     except OSError as error:
@@ -101,7 +105,7 @@ def link_opened(descriptor: int, source: str, target: str) -> bool:
 
 
 def copy_file(source: str, target: str) -> None:
-    """Copies content and permissions; shares the blocks where the file system can."""
+    """Copies content and permissions; shares the blocks when the file system supports it."""
     with open(source, "rb") as old, open(target, "wb") as new:
         try:
             fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
@@ -111,7 +115,7 @@ def copy_file(source: str, target: str) -> None:
 
 
 def copy_database(source: str, target: str) -> bool:
-    """By SQLite itself, with what its journal holds."""
+    """Copies through SQLite itself, including the content of its journal."""
     try:
         import sqlite3
 

@@ -1,4 +1,4 @@
-"""Uploads checkpoints as they appear, the manifest last; says of what is in the store when it has proved complete."""
+"""Uploads checkpoints as they appear, the manifest last, and promotes uploaded ones that prove complete later."""
 
 import threading
 from typing import Callable, Dict, List, NamedTuple, Optional, Set
@@ -17,23 +17,23 @@ from .sending import Candidate, Sender, Settings, Uploaded, check_names
 from .staging import Staged, stage
 
 _LOOK_SECONDS = 0.5
-# Once the workload has ended, what fails on this machine itself (a file that may not be read) goes on failing.
+# Once the workload has ended, a local error (such as an unreadable file) is permanent.
 _LAST_TRIES = 3
-# Of how many of the last uploads it is still asked whether they have proved complete.
+# Number of recent uploads that are still checked for proof of completeness.
 _UPLOADS_REMEMBERED = 4
 
 LeftMs = Callable[[], Optional[int]]
 
 
 class _Final(NamedTuple):
-    """What is known once the workload has ended."""
+    """Facts known once the workload has ended."""
 
     is_in_good_order: bool
     left_ms: LeftMs
 
 
 class Checkpoints:
-    """The attempt's checkpoints: which there are, and the thread that uploads new ones."""
+    """The attempt's checkpoints and the thread that uploads new ones."""
 
     def __init__(self, settings: Settings, looks: Looks, store: Store, keys: Keys) -> None:
         self._settings = settings
@@ -88,11 +88,11 @@ class Checkpoints:
         self._thread.start()
 
     def hurry(self) -> None:
-        """The next complete one goes up at once, whatever the pace."""
+        """Uploads the next complete checkpoint at once, regardless of the pace."""
         self._is_hurried = True
 
     def give_up(self) -> None:
-        """The workload has ended and is started again with another checkpoint: nothing more is uploaded."""
+        """The workload has ended and restarts with another checkpoint: nothing more is uploaded."""
         self._looks.end()
         self._is_given_up = True
         self._wake.set()
@@ -100,14 +100,13 @@ class Checkpoints:
             self._thread.join()
 
     def finish(self, is_in_good_order: bool, left_ms: LeftMs) -> None:
-        """The workload has ended: uploads what it has saved, as long as time is left (None: without end). Nothing has been saved
-        where it was not started."""
+        """The workload has ended: uploads its saves while time is left (None: no limit). A workload that was not started has saved nothing."""
         if self._thread is None:
             return
         self._looks.end()
         try:
             self._looks.look()
-        except Exception as error:  # the directory is the workload's and may be anything
+        except Exception as error:  # the workload owns the directory, which may contain anything
             self._remark("the checkpoint directory cannot be read: %s" % error)
         self._final = _Final(is_in_good_order, left_ms)
         self._wake.set()
@@ -135,7 +134,7 @@ class Checkpoints:
                 elif is_final:
                     return
                 else:
-                    # Quiet that is short must not be over before it is seen.
+                    # A short quiet period must be seen before it is over.
                     self._wake.wait(min(_LOOK_SECONDS, self._looks.look_seconds))
             except (Changed, Taken) as reason:
                 self._remark("a checkpoint was dropped: %s" % reason)
@@ -143,23 +142,23 @@ class Checkpoints:
                 self._wake.wait(_LOOK_SECONDS)
             except GaveUp:
                 continue
-            except Exception as error:  # the store, the disk, or whatever it is: it must be tried again
+            except Exception as error:  # a failure of the store, the disk or anything else: the upload must be retried
                 self._trouble.happened(error)
                 failures += is_final and not isinstance(error, StoreError)
-                # Not the whole pause when the end comes: then every second counts.
+                # The pause is cut short when the workload ends: then every second counts.
                 pauses.wait(lambda: self._is_out_of_time() or (self._final is not None) != is_final)
                 if (self._final is not None) != is_final:
                     pauses.reset()
 
     def _find(self) -> Optional[Candidate]:
-        """What should be uploaded now, if anything: the newest that counts, unless it is in the store."""
+        """Returns the next upload, if any: the newest checkpoint that counts, unless it is in the store."""
         for index, seen in enumerate(self._looks.seen):
             if seen.selection.signature == self._last_signature:
                 if index == 0:
                     return None
                 continue
             if index > 0 and seen.since_ms <= self._last_since_ms:
-                continue  # older than what is in the store
+                continue  # older than the checkpoint in the store
             grown = self._grown(seen)
             if grown is None and seen.selection.step in self._steps and not self._is_slot(seen):
                 continue
@@ -190,7 +189,7 @@ class Checkpoints:
             self._remark(words)
 
     def _grown(self, seen: Seen) -> Optional[Uploaded]:
-        """What is in the store of the same save, which was still growing then."""
+        """Returns the stored checkpoint of the same save, which was still growing at its upload."""
         last = self.uploads[-1] if self.uploads else None
         return last if last is not None and last.generation is seen.generation else None
 
@@ -202,18 +201,18 @@ class Checkpoints:
         return Candidate(seen, CheckpointId(step, self._settings.attempt), is_known, evidence)
 
     def _of_same_step(self, seen: Seen) -> Optional[Uploaded]:
-        """What was uploaded last, if the program had reported the same step then: steps are printed a moment early or late.
-        What is newer takes its place."""
+        """Returns the last upload if the program had reported the same step then: steps are printed slightly early or late. The newer save
+        replaces it."""
         last = self.uploads[-1] if self.uploads else None
         is_named = seen.is_declared or (seen.selection.step is not None and not self._is_slot(seen))
         return last if last is not None and not is_named and last.checkpoint.step == seen.step else None
 
     def _is_slot(self, seen: Seen) -> bool:
-        """Whether the number in the names is not a step's: what is written again under the same name takes turns."""
+        """Whether the number in the names is not a step: a name that is written again is one of alternating slots."""
         return not seen.is_declared and any(path in self._paths_before for path in seen.generation.files)
 
     def _number(self, seen: Seen, grown: Optional[Uploaded]) -> tuple:
-        """The step, and whether it is known or only a running number. What is newer must have the higher number."""
+        """Returns the step, and whether it is known or only a running number. A newer checkpoint must have the higher number."""
         own = grown.checkpoint.step if grown is not None else None
         used = self._steps - {own}
         in_contents = None if seen.is_declared else self._looks.step_in(seen)
@@ -234,7 +233,7 @@ class Checkpoints:
         return step, False
 
     def _promote(self) -> None:
-        """Says of what is in the store that it has proved more than when it was uploaded."""
+        """Marks checkpoints in the store whose evidence is stronger than at their upload."""
         for index, uploaded in enumerate(self.uploads):
             generation = uploaded.generation
             if uploaded.evidence.state == COMPLETE or generation.files != uploaded.files:
@@ -243,7 +242,7 @@ class Checkpoints:
             if evidence is None or evidence.trust <= uploaded.evidence.trust:
                 continue
             if any(later.evidence.state == COMPLETE for later in self.uploads[index + 1 :]):
-                # It may be on its way out of the store; what counts from here on is what it looked like.
+                # The checkpoint may be about to be deleted from the store; its remembered shape counts from here on.
                 self.uploads[index] = uploaded._replace(evidence=evidence)
                 if evidence.state == COMPLETE:
                     self._looks.saves.accept(generation)
@@ -327,7 +326,7 @@ class Checkpoints:
         self._note(candidate.checkpoint, candidate.evidence, seen.generation, candidate.is_step_known)
 
     def _is_not_worth_it(self, files: Dict[str, FileUp], began_ms: int) -> bool:
-        """True when time is over, or when there is a newer checkpoint and only time for that one."""
+        """Returns True when time is over, or when a newer checkpoint exists and time is left only for that one."""
         final, current = self._final, self._current
         if final is None or current is None:
             return False

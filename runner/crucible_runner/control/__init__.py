@@ -1,1 +1,1 @@
-"""What the control plane asks of a machine, and what the machine reports."""
+"""The requests of the control plane to a machine, and the machine's reports."""

@@ -1,4 +1,4 @@
-"""Tells every now and then that the runner is alive."""
+"""Reports periodically that the runner is alive."""
 
 import threading
 from typing import Callable
@@ -13,7 +13,7 @@ from .lease import Lease
 
 
 class Beats:
-    """A thread that puts `beat.json`. `facts` gives all its fields but `seq`."""
+    """A thread that puts `beat.json`. `facts` returns all its fields except `seq`."""
 
     def __init__(self, store: Store, keys: Keys, lease: Lease, clock: Clock) -> None:
         self._store = store
@@ -25,7 +25,7 @@ class Beats:
         self._is_ended = False
 
     def go_on_after(self, body: bytes) -> None:
-        """Numbers go on after those of a runner before this one, so that a renewal of its lease is not taken for ours."""
+        """Continues the numbering of an earlier runner, so that a renewal of that runner's lease does not count as a renewal of this one."""
         try:
             self._seq = parse(BEAT, body)["seq"]
         except DocumentError:
@@ -38,14 +38,14 @@ class Beats:
                 try:
                     self._send(facts())
                     trouble.passed()
-                except Exception as error:  # whatever it is: without beats the lease lapses
+                except Exception as error:  # whatever the error is: without beats the lease lapses
                     trouble.happened(error)
                 self._is_due.wait(every_ms / 1000)
 
         threading.Thread(target=run, name="beats", daemon=True).start()
 
     def send_soon(self) -> None:
-        """Something has changed that others wait for."""
+        """Requests an early beat after a change that other parties wait for."""
         self._is_due.set()
 
     def end(self) -> None:
@@ -54,6 +54,6 @@ class Beats:
 
     def _send(self, facts: dict) -> None:
         self._seq += 1
-        # Before it is sent, and whether or not it arrives: an answer to it counts from no later moment.
+        # Recorded before sending, whether or not the beat arrives: the lease of the answer counts from this moment at the latest.
         self._lease.sent(self._seq, self._clock.mono_ms())
         self._store.put(self._keys.beat, dump(dict(facts, seq=self._seq)))

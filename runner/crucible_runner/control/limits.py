@@ -1,13 +1,15 @@
-"""The hard stop: by when the machine must be off, whatever happens. Pure: clocks are arguments."""
+"""The hard stop: the time by which the machine must be off in any case. Pure: clocks are arguments."""
 
 from typing import NamedTuple, Optional
 
-# Ten years (core/meter.ts): more than anybody waits for.
+# Ten years (core/meter.ts): longer than any job.
 AFFORDABLE_MAX_MS = 3650 * 24 * 3600 * 1000
 
 
 def affordable_ms(left_micro_usd: int, price_micro_usd_per_hour: int) -> Optional[int]:
-    """How long a machine may be billed for what is left, in whole seconds; None when it costs nothing (core/meter.ts does the same)."""
+    """Returns how long a machine may be billed with the remaining budget, in whole seconds; None when it costs nothing (core/meter.ts does
+    the same).
+    """
     if price_micro_usd_per_hour <= 0:
         return None
     seconds = max(0, left_micro_usd) * 3600 // price_micro_usd_per_hour
@@ -15,7 +17,7 @@ def affordable_ms(left_micro_usd: int, price_micro_usd_per_hour: int) -> Optiona
 
 
 class Spent(NamedTuple):
-    """What the attempt had cost at most, and when (monotonic)."""
+    """The upper bound of the attempt's cost, and its instant (monotonic)."""
 
     at_ms: int
     micro_usd: int
@@ -29,10 +31,10 @@ class HardStop(NamedTuple):
 
 
 class Limits:
-    """The limits in force: the document with the highest `seq`, the order's own being the first; and what is spent of them."""
+    """The limits in force: the document with the highest `seq`, starting with the order's own; and the amount spent."""
 
     def __init__(self, first: dict, spent: Spent) -> None:
-        """`spent` at first is nothing, when the order was issued: from then on somebody may be paying for the machine."""
+        """`spent` starts at zero when the order was issued: the machine may be billed from then on."""
         self.document = first
         self.spent = spent
 
@@ -41,21 +43,21 @@ class Limits:
         return self.document["seq"]
 
     def obey(self, document: dict) -> bool:
-        """True when the document is newer than what was in force."""
+        """Returns True when the document is newer than the limits in force."""
         if document["seq"] <= self.seq:
             return False
         self.document = document
         return True
 
     def learn(self, spent: Spent) -> bool:
-        """What the control plane has told last; of an earlier moment than what is known it is no news. True when it is."""
+        """Records the control plane's latest spend report; ignores a report of an earlier moment. Returns True when it is recorded."""
         if spent.at_ms <= self.spent.at_ms:
             return False
         self.spent = spent
         return True
 
     def hard_stop(self, mono_ms: int, wall_ms: int) -> Optional[HardStop]:
-        """The earliest end, or None without any. The wall clock is read each time, because it may be set meanwhile."""
+        """Returns the earliest end, or None without any. The wall clock is read each time, because it may be set in the meantime."""
         deadline_at_ms, budget = self.document["deadlineAtMs"], self.document["budget"]
         stops = []
         if deadline_at_ms is not None:

@@ -1,6 +1,6 @@
-"""What a runner must remember when it is started again in the same directory: when it began, how long its lease lasts, and what it has cost.
+"""State that a restarted runner must keep in the same directory: when it began, how long its lease lasts, and its cost.
 
-Without it every start would bring a new lease and new money to run for, and neither the fence nor the money cap would hold.
+Without this state every start would bring a new lease and a new budget, and neither the fence nor the money cap would hold.
 """
 
 import json
@@ -14,7 +14,7 @@ _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def boot_id() -> str:
-    """Tells one boot of the machine from the next; empty where the system does not say."""
+    """Distinguishes one boot of the machine from the next; empty when the system does not report it."""
     try:
         with open(_BOOT_ID) as file:
             return file.read().strip()
@@ -23,10 +23,10 @@ def boot_id() -> str:
 
 
 class Memory:
-    """Instants are monotonic, of the present boot; those of an earlier boot are brought over by the wall clock."""
+    """Instants are monotonic, of the present boot; those of an earlier boot are converted through the wall clock."""
 
     def __init__(self, path: str, attempt_id: str, clock: Clock, boot: str) -> None:
-        """Raises `ValueError` when the directory is another attempt's."""
+        """Raises `ValueError` when the directory belongs to another attempt."""
         self._path = path
         self._attempt_id = attempt_id
         self._clock = clock
@@ -49,13 +49,13 @@ class Memory:
                 self.spent = Spent(told["spent"][0] + shift_ms, told["spent"][1])
 
     def ordered_ms(self, issued_at_ms: int) -> int:
-        """When the order was issued, on the monotonic clock. A wall clock that is behind makes it no later than the first start."""
+        """Returns when the order was issued, on the monotonic clock. A wall clock that is behind makes it no later than the first start."""
         return self.started_ms - max(0, self.started_wall_ms - issued_at_ms)
 
     def save(
         self, lease_until_ms: int, hard_stop_ms: Optional[int] = None, spent: Optional[Spent] = None
     ) -> None:
-        """The hard stop is for the process that ends the machine when the runner cannot. Raises `OSError`."""
+        """The process that ends the machine in the runner's place reads the hard stop. Raises `OSError`."""
         self.lease_until_ms = lease_until_ms
         self.spent = spent
         told = {
@@ -79,7 +79,7 @@ class Memory:
             return None
 
     def _shift_ms(self, told: dict) -> int:
-        """What to add to the instants of the start before this one."""
+        """Returns the offset to add to the instants of the previous start."""
         if told["boot"] == self._boot and told["monoMs"] <= self._clock.mono_ms():
             return 0
         passed_ms = max(0, self._clock.wall_ms() - told["wallMs"])

@@ -28,7 +28,7 @@ class Phases:
             self._begun.append(_Phase(name, self._clock.wall_ms(), self._clock.mono_ms()))
 
     def document(self) -> List[dict]:
-        """As it stands in the result; the last stage ends now."""
+        """Returns the phases for the result; the last stage ends now."""
         with self._lock:
             ends = [phase.mono_ms for phase in self._begun[1:]] + [self._clock.mono_ms()]
             return [

@@ -1,11 +1,11 @@
-"""How far the runner is with saving files into the store: what its beats tell meanwhile."""
+"""Progress of saving files into the store, which beats report."""
 
 import threading
 from typing import Dict, Iterable, Mapping, Optional, Tuple
 
 
 class Saving:
-    """The course of some files, each counted once it is settled. Read by the thread of the beats while others write."""
+    """Progress over several files, each counted once it is settled. The beats thread reads it while others write."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self._lock = threading.Lock()
@@ -15,7 +15,7 @@ class Saving:
         self._read = 0
 
     def tell(self, doing: str, done_bytes: int) -> None:
-        """Of the file under way, in the words of `transfer.Tell`."""
+        """Reports the progress of the current file, in the terms of `transfer.Tell`."""
         with self._lock:
             if doing == "uploading":
                 self._sent = done_bytes
@@ -23,7 +23,7 @@ class Saving:
                 self._read = done_bytes
 
     def settle(self, name: str, is_kept: bool) -> None:
-        """It is kept, or is left out for good."""
+        """The file is kept, or left out for good."""
         with self._lock:
             self._settled[name] = self._sizes[name] if is_kept else 0
             if not is_kept:
@@ -31,12 +31,12 @@ class Saving:
             self._sent = self._read = 0
 
     def again(self) -> None:
-        """The file under way is tried again later."""
+        """The current file is tried again later."""
         with self._lock:
             self._sent = self._read = 0
 
     def document(self) -> Optional[dict]:
-        """None when all is done."""
+        """Returns None when everything is done."""
         with self._lock:
             if len(self._settled) == len(self._sizes):
                 return None
@@ -46,7 +46,7 @@ class Saving:
 
 
 def of_checkpoint(files: Iterable[Tuple[int, int]]) -> Optional[dict]:
-    """The same of a checkpoint, by size and sent bytes of each of its files; None without files."""
+    """Returns the same fields for a checkpoint, from size and sent bytes of each of its files; None without files."""
     known = list(files)
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""Whether the attempt must stop, why, and by what time. Pure but for its lock: clocks are arguments."""
+"""Decides whether the attempt must stop, why, and by what time. Pure except for its lock: clocks are arguments."""
 
 import threading
 from typing import Callable, List, NamedTuple, Optional, Tuple
@@ -7,12 +7,12 @@ from ..clock import CLOCK_SLACK_MS, Clock
 from .lease import Lease
 from .limits import Limits
 
-# What a provider's notice leaves is not all for the workload: the result must be up before the power goes. A tenth of it,
-# for a notice may be seconds in a test, but never more than this.
+# The workload does not get the whole window of a provider's notice: the result must be uploaded before power-off. A tenth is reserved,
+# because a test notice may be only seconds long, but never more than this.
 _RESULT_AFTER_NOTICE_MS = 1000
 _UPLOAD_MARGIN_MS = 500
-# An end that is known beforehand is begun in time for a workload that takes as long to save as its checkpoint takes to go up, and
-# for as much as is kept for that.
+# A stop that is known in advance begins early enough for a workload that needs as long to save as its checkpoint needs to upload, plus the
+# time reserved for that upload.
 _UPLOADS_BEFORE_EXPIRY = 3
 
 
@@ -25,16 +25,16 @@ class Drain(NamedTuple):
     """Nothing but the log and the result is uploaded after it."""
 
     def kill_at_ms(self, upload_ms: int) -> int:
-        """When the workload must be dead, so that the newest checkpoint can still go up when the last one took `upload_ms`, 0
-        when there was none. No two take the same time: half as much again is kept, and half a second; at most half of the
-        window, for a workload that cannot save leaves nothing to upload."""
+        """Returns when the workload must be dead, so that the newest checkpoint can still be uploaded if the last one took `upload_ms`, 0
+        without any. Upload times vary: the reserve is half as much again plus half a second, and at most half of the window, because a
+        workload that cannot save leaves nothing to upload."""
         window_ms = self.window_end_ms - self.began_at_ms
         kept_ms = upload_ms + upload_ms // 2 + _UPLOAD_MARGIN_MS if upload_ms > 0 else 0
         return self.window_end_ms - min(kept_ms, window_ms // 2)
 
 
 class Stop:
-    """Gathers the reasons to stop. The first one begins the drain; from then on it is only ever made shorter."""
+    """Collects the reasons to stop. The first one begins the drain; later ones can only shorten it."""
 
     def __init__(self, clock: Clock, order: dict, limits: Limits, lease: Lease) -> None:
         self._clock = clock
@@ -57,7 +57,7 @@ class Stop:
         """Reason and window of an order to drain that lies on this machine itself: what a signal is about, if there is one."""
 
     def on_document(self, reason: str, window_ms: int) -> None:
-        """`drain.json` was read now, or one of `drains/`: the first reason stays, and the window that ends first."""
+        """Applies `drain.json`, or one of `drains/`: the first reason stays, and the window that ends first."""
         with self._lock:
             self._ask(reason, self._clock.mono_ms() + min(self._drain_ms, window_ms))
 
@@ -79,17 +79,17 @@ class Stop:
             self._interrupt(usable_ms)
 
     def on_usable_until(self, at_ms: int) -> None:
-        """The machine's reservation has another end than the order says (wall clock)."""
+        """The machine's reservation ends at another time than the order says (wall clock)."""
         with self._lock:
             self._usable_until_ms = at_ms
 
     def on_no_notice(self, asked_at_ms: int) -> None:
-        """The provider, asked at this time (wall clock), announced nothing."""
+        """The provider announced nothing when asked at this time (wall clock)."""
         if self._noticed_end_ms is None:
             self.no_notice_at_ms = asked_at_ms
 
     def on_signal(self) -> None:
-        """Somebody ends the runner: the machine is being shut down. Takes no lock, for it runs in a signal handler."""
+        """The runner got a signal to end: the machine is being shut down. Takes no lock, because it runs in a signal handler."""
         self._is_signalled = True
 
     def _interrupt(self, usable_ms: int) -> None:
@@ -102,7 +102,7 @@ class Stop:
             return self._drain is not None
 
     def look(self) -> Optional[Drain]:
-        """The drain as it stands now, or None while nothing asks for one."""
+        """Returns the current drain, or None while no reason exists."""
         now_ms = self._clock.mono_ms()
         with self._lock:
             if self._is_signalled:
@@ -130,7 +130,7 @@ class Stop:
             self._ask(told[0], now_ms + min(self._drain_ms, told[1]))
 
     def _reasons(self, now_ms: int) -> List[Tuple[str, int]]:
-        """Every reason in force with the end of its window, in their order of rank."""
+        """Returns every reason in force with the end of its window, in order of rank."""
         reasons = []
         if self._asked is not None:
             reasons.append(self._asked)

@@ -1,4 +1,4 @@
-"""Reads what the control plane and the provider have to say, again and again."""
+"""Polls the documents of the control plane and the notices of the provider."""
 
 import threading
 from typing import Callable, NamedTuple, Optional
@@ -15,10 +15,10 @@ from .limits import Limits, Spent
 from .stop import Stop
 
 _LOOK_SECONDS_MAX = 5.0
-# While the machine stops, a shorter window may come whose seconds count.
+# While the machine stops, a shorter window may arrive whose seconds count.
 _DRAINING_LOOK_SECONDS_MAX = 1.0
 _NOTICE_LOOK_SECONDS = 1.0
-# Of what is not urgent AWS advises to ask every five seconds.
+# AWS recommends polling non-urgent metadata every five seconds.
 _LOOKS_PER_HINT = 5
 
 
@@ -30,7 +30,7 @@ class Numbered(NamedTuple):
 
 
 class Watch:
-    """`drain.json` with `drains/`, `lease.json` and `limits/`."""
+    """Polls `drain.json` with `drains/`, `lease.json` and `limits/`."""
 
     def __init__(self, store: Store, keys: Keys, remark: Remark) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class Watch:
         """Uses the sealed credentials of a lease. Raises `ValueError` or `OSError` that says why it cannot."""
 
     def begin(self, stop: Stop, lease: Lease, limits: Limits, moved: Callable[[], None]) -> None:
-        """`moved` is called whenever the lease has become longer, the limits others, or what is spent of them known."""
+        """`moved` is called whenever the lease is extended, the limits change, or a new spend report arrives."""
         self._stop = stop
         self._lease = lease
         self._limits = limits
@@ -60,7 +60,7 @@ class Watch:
                 try:
                     self.look()
                     trouble.passed()
-                except Exception as error:  # whatever it is: it must be read again
+                except Exception as error:  # whatever the error is: the documents must be read again
                     trouble.happened(error)
 
         threading.Thread(target=run, name="documents", daemon=True).start()
@@ -85,20 +85,20 @@ class Watch:
                 self._remark("obeying limits %d" % limits["seq"])
 
     def _newest_after(self, seq: int, folder: str) -> Optional[Numbered]:
-        """The document of the highest number in a folder, if that is higher than `seq`."""
+        """Returns the document with the highest number in a folder, if that is higher than `seq`."""
         key = max(self._store.list(folder), default="")
         number = key[len(folder) : -len(".json")] if key.endswith(".json") else ""
         return Numbered(int(number), key) if number.isdigit() and int(number) > seq else None
 
     def _learn(self, lease: dict) -> bool:
-        """What the attempt had cost when the answered beat was sent."""
+        """Records the attempt's cost at the time of the answered beat."""
         sent_at_ms = self._lease.sent_at_ms(lease["answersBeat"])
         if sent_at_ms is None or "spentMicroUsd" not in lease:
             return False
         return self._limits.learn(Spent(sent_at_ms, lease["spentMicroUsd"]))
 
     def _take_grant(self, sealed: Optional[dict]) -> None:
-        # The lease may answer a beat of a runner before this one; its grant is as good as any.
+        # The lease may answer a beat of an earlier runner; its grant is equally valid.
         if sealed is None or sealed == self._grant:
             return
         self._grant = sealed
@@ -115,7 +115,7 @@ class Watch:
             drain = parse(DRAIN, body)
             self._stop.on_document(drain["reason"], drain["windowMs"])
         except DocumentError as error:
-            # Whatever it says, somebody wants this machine to stop; reasons of a later version are among it.
+            # Even an unreadable document is a request to stop; a later version may use unknown reasons.
             self._complain("drain.json is unreadable, stopping anyway: %s" % error)
             self._stop.on_unknown_document()
         self._read_shorter_drain()
@@ -147,14 +147,14 @@ class Watch:
 
 
 class Hint(NamedTuple):
-    """Where the provider says that the machine may be taken back sooner than others, and who wants to hear it, once."""
+    """The provider's source for rebalance recommendations, and the callback that receives one, once."""
 
     look: Look
     heard: Callable[[int], None]
 
 
 def watch_notice(look: Look, stop: Stop, remark: Remark, clock: Clock, hint: Optional[Hint] = None) -> None:
-    """A thread that asks the provider's notice source once a second, and for hints now and then."""
+    """A thread that asks the provider's notice source once a second, and its hint source less often."""
     pause = threading.Event()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""The login to Amazon's own registry (ECR): a token for some hours, for callers with read permission."""
+"""The login to Amazon's own registry (ECR): a token that lasts some hours, for callers with read permission."""
 
 import base64
 import hashlib
@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 def region_of(registry: str) -> Optional[str]:
-    """The region of a registry that is Amazon's own, or None."""
+    """Returns the region of a registry that belongs to Amazon, or None."""
     match = _HOST.fullmatch(registry)
     return match.group(1) if match else None
 

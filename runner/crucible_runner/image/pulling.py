@@ -1,4 +1,4 @@
-"""Getting the image that the order names: a login where its registry wants one, and the pull, again while that may help."""
+"""Pulls the image that the order names: logs in where the registry requires it, and retries while a retry may help."""
 
 import os
 import re
@@ -15,16 +15,16 @@ from ..store.s3.credentials import Keyring, MachineRole, OwnKeys
 from . import ecr
 from .ecr import Login
 
-# How long a registry may fail without a layer more that has come, where the order does not say.
+# Default time that a registry may fail without delivering another layer.
 PATIENCE_MS = 10 * 60_000
 _TELL_MS = 30_000
 _LINES_KEPT = 20
 
-# Docker names no codes; these are its words and those of the registries, containerd's included.
+# Docker reports no error codes; these are the messages of Docker, registries and containerd.
 _DENIED = re.compile(
     r"unauthorized|denied|authentication required|no basic auth credentials|incorrect username or password"
     r"|40[13] (?:Unauthorized|Forbidden)|status(?: code)?:? 40[13]|token has expired"
-    # Of Amazon's registry, for a password that is none of its tokens.
+    # Amazon's registry answers this to a password that is not one of its tokens.
     r"|login attempt to \S+ failed with status: 400",
     re.IGNORECASE,
 )
@@ -40,7 +40,7 @@ _DIGEST = re.compile(r"Digest: (sha256:[0-9a-f]{64})")
 
 
 class Wanted(NamedTuple):
-    """The image, and how its registry is spoken to."""
+    """The image, and how to access its registry."""
 
     image: str
     login: Optional[Login]
@@ -48,7 +48,7 @@ class Wanted(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a call of docker came to."""
+    """The outcome of a docker call."""
 
     code: int
     lines: List[str]
@@ -59,7 +59,7 @@ class Said(NamedTuple):
 
 
 class Puller:
-    """Raises `Failed` with reason `image`, `image-login`, `registry` or `disk-full` when the image cannot be had."""
+    """Raises `Failed` with reason `image`, `image-login`, `registry` or `disk-full` when the image cannot be pulled."""
 
     def __init__(self, docker: str, folder: str, clock: Clock, remark: Remark, is_over: Callable[[], bool]) -> None:
         self._docker = docker
@@ -72,7 +72,7 @@ class Puller:
         self._digest: Optional[str] = None
 
     def pull(self, wanted: Wanted, environment: Mapping[str, str], patience_ms: int) -> None:
-        """Returns without the image only when it `is_over`."""
+        """Returns without the image only when `is_over`."""
         began_ms = since_ms = self._clock.mono_ms()
         self._remark("pulling the image %s" % wanted.image)
         pauses, most, is_told = Pauses(), 0, False
@@ -104,7 +104,7 @@ class Puller:
             self._remark("the image %s is here after %s (%s)" % took)
 
     def _try(self, wanted: Wanted, environment: Mapping[str, str]) -> Optional[Said]:
-        """What went wrong, or None when the image is there."""
+        """Returns the error, or None when the image is present."""
         own = dict(environment)
         try:
             login = wanted.login or _login_of_machine(wanted.image, environment, self._clock)
@@ -139,7 +139,7 @@ class Puller:
                 process.stdin.write(typed.encode("utf-8"))
                 process.stdin.close()
             except BrokenPipeError:
-                pass  # it has refused before it asked
+                pass  # docker refused before it asked for the password
         while reader.is_alive():
             reader.join(0.2)
             if self._is_over():
@@ -172,7 +172,7 @@ class Puller:
 
 
 def _raise_if_final(image: str, said: Said) -> None:
-    # Whatever words the name itself is made of.
+    # The image name itself may contain any of these words.
     text = "\n".join(said.lines).replace(image, "")
     if _FULL.search(text):
         raise Failed("disk-full", "the image %s does not fit on the machine's disk" % image)
@@ -191,7 +191,7 @@ def _login_of_machine(image: str, environment: Mapping[str, str], clock: Clock) 
 
 
 def registry_of(image: str) -> Optional[str]:
-    """The host of its registry; None for Docker's own, which has none in its names."""
+    """Returns the host of the registry; None for Docker Hub, whose image names contain no host."""
     first, slash, _ = image.partition("/")
     return first if slash and ("." in first or ":" in first or first == "localhost") else None
 

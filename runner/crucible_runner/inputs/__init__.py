@@ -1,1 +1,1 @@
-"""What a job gets before its command starts: the bundle and its inputs."""
+"""Everything that a job gets before its command starts: the bundle and its inputs."""

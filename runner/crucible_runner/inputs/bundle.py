@@ -17,7 +17,7 @@ _BLOCK_BYTES = 1024 * 1024
 
 
 class Fetcher:
-    """Brings the bundle. Raises `Failed('bundle')` when it is not what the order says, `GaveUp` when time is over."""
+    """Fetches the bundle. Raises `Failed('bundle')` when it differs from the order, `GaveUp` when time is over."""
 
     def __init__(self, store: Store, keys: Keys, clock: Clock, remark: Remark) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class Fetcher:
         except (tarfile.TarError, EOFError, zlib.error, ValueError) as error:
             raise Failed("bundle", "the bundle cannot be unpacked: %s" % error) from error
         except OSError as error:
-            # gzip reports damage as OSError, too.
+            # gzip also reports damage as OSError.
             if is_disk_full(error):
                 raise
             raise Failed("bundle", "the bundle cannot be unpacked: %s" % error) from error
@@ -52,7 +52,7 @@ class Fetcher:
 
 
 def unpack(file: BinaryIO, folder: str) -> None:
-    """Unpacks a gzipped tar. Raises `ValueError` for anything that would leave the folder or is no file, folder or link."""
+    """Unpacks a gzipped tar. Raises `ValueError` for an entry that would leave the folder or is neither a file, a folder nor a link."""
     with tarfile.open(fileobj=file, mode="r|gz") as archive:
         for member in archive:
             path = os.path.join(folder, *_segments(member.name))
@@ -84,7 +84,7 @@ def _segments(name: str) -> list:
 
 
 def _check_parents(folder: str, path: str) -> None:
-    """What was unpacked before must not lead what comes after elsewhere."""
+    """A link unpacked earlier must not redirect later entries."""
     parent = os.path.dirname(path)
     while len(parent) > len(folder):
         if os.path.islink(parent):

@@ -1,4 +1,4 @@
-"""Downloads over HTTP: as often as it takes, going on where it was cut, and only what has changed since the last time."""
+"""Downloads over HTTP: retries, resumes interrupted transfers, and fetches only content that has changed since the last time."""
 
 import hashlib
 import http.client
@@ -18,21 +18,21 @@ T = TypeVar("T")
 
 _BLOCK_BYTES = 1024 * 1024
 _SILENCE_SECONDS = 60.0
-# A server that gives nothing for longer than this is not coming back in time for an expensive machine that waits for it.
+# An expensive machine does not wait longer than this for a server that delivers nothing.
 _PATIENCE_MS = 5 * 60_000
-# What has arrived is no part of what the server has now.
+# The server's content no longer matches the part that has arrived.
 _CHANGED = (412, 416)
 
 
 class Verdict(NamedTuple):
-    """What to make of an error that a server answered with."""
+    """How to handle an error status of a server."""
 
     words: str
     is_worth_another_try: bool
 
 
 class Origin(ABC):
-    """One thing on a server."""
+    """One resource on a server."""
 
     name: str
     """As people wrote it."""
@@ -41,11 +41,11 @@ class Origin(ABC):
 
     @abstractmethod
     def open(self, headers: Dict[str, str], timeout: float) -> http.client.HTTPResponse:
-        """Asks for it. Raises `HTTPError` for an answer that is no content, and `OSError` without an answer."""
+        """Requests the resource. Raises `HTTPError` for an answer without content, and `OSError` without an answer."""
 
     @abstractmethod
     def judge(self, error: urllib.error.HTTPError) -> Verdict:
-        """What an answer that is no content means."""
+        """Classifies an answer without content."""
 
 
 class WebOrigin(Origin):
@@ -62,7 +62,7 @@ class WebOrigin(Origin):
 
 
 class _Partial:
-    """What has arrived so far, in the file at `path`."""
+    """The part that has arrived so far, in the file at `path`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -75,7 +75,7 @@ class _Partial:
         self.modified = modified
 
     def headers(self) -> Dict[str, str]:
-        """Asks for the rest, where the server can tell that it is the rest of the same."""
+        """Returns headers that request the rest, if the server can verify that the content is the same."""
         if self.size == 0 or not self.etag or self.etag.startswith("W/"):
             return {}
         return {"Range": "bytes=%d-" % self.size, "If-Match": self.etag}
@@ -107,7 +107,7 @@ class _Partial:
 
 
 class Downloads:
-    """Fetches what origins have. Raises `Failed('input')` for what cannot be had and `GaveUp` when time is over."""
+    """Fetches the content of origins. Raises `Failed('input')` for unavailable content and `GaveUp` when time is over."""
 
     def __init__(self, cache: InputCache, clock: Clock, patience: Patience) -> None:
         self._cache = cache
@@ -130,7 +130,7 @@ class Downloads:
             self._cache.keep(told, target)
 
     def read(self, origin: Origin) -> bytes:
-        """A document, whole and in memory."""
+        """Reads a whole document into memory."""
 
         def read() -> bytes:
             with origin.open({}, _SILENCE_SECONDS) as response:
@@ -139,7 +139,7 @@ class Downloads:
         return self._persist(origin, read, lambda: 0)
 
     def _download(self, origin: Origin, path: str, cached: Optional[Cached]) -> Optional[_Partial]:
-        """None when the copy that we have is still good."""
+        """Returns None when the cached copy is still valid."""
         partial = _Partial(path)
         known = {}
         if cached is not None and cached.etag:
@@ -164,7 +164,7 @@ class Downloads:
         return self._persist(origin, download, lambda: partial.size)
 
     def _persist(self, origin: Origin, action: Callable[[], T], progress: Callable[[], int]) -> T:
-        """Tries until it is done, or nothing more has come for too long."""
+        """Retries until the action succeeds, or until nothing more has arrived for too long."""
         pauses = Pauses()
         until_ms = self._clock.mono_ms() + _PATIENCE_MS
         most = progress()

@@ -1,4 +1,4 @@
-"""Fetches the order's inputs to where the workload looks for them."""
+"""Fetches the order's inputs to the paths where the workload expects them."""
 
 import os
 import shutil
@@ -24,12 +24,12 @@ class Inputs:
         self._access: Optional[Access] = None
 
     def use_credentials(self, job: Mapping[str, str], home: Optional[str]) -> None:
-        """Where credentials may be: the job's variables and secrets, and the files of this machine's user."""
+        """Places that may contain credentials: the job's variables and secrets, and the files of this machine's user."""
         self._job = job
         self._home = home
 
     def fetch(self, source: str, target: str) -> None:
-        """Puts a copy of the source at `target`. Raises `Failed('input')` when it cannot be had."""
+        """Puts a copy of the source at `target`. Raises `Failed('input')` when it is unavailable."""
         fetchers: Dict[str, Callable[[str, str], None]] = {
             "file": self._copy,
             "http": self._download,

@@ -1,5 +1,5 @@
-"""Inputs that were downloaded before, kept for all machines of this user. Never the cause of a failure: when anything is
-wrong with it, the input is downloaded."""
+"""Cache of downloaded inputs, shared by all machines of this user. It never causes a failure: when it has a problem, the input is
+downloaded."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from ..checkpoint.staging import copy_file
 
-# Together they may take this much of the disk; the longest unused goes first.
+# Maximum total size of the cache on disk; the least recently used input is evicted first.
 _BYTES_MAX = 20 * 1024**3
 _BLOCK_BYTES = 1024 * 1024
 
@@ -22,14 +22,14 @@ class Cached(NamedTuple):
 
 
 def default_folder(environment) -> Optional[str]:
-    """Where the cache is, after the XDG convention; None where the user has no home."""
+    """Returns the folder of the cache by the XDG convention; None when the user has no home."""
     home = environment.get("HOME")
     base = environment.get("XDG_CACHE_HOME") or (os.path.join(home, ".cache") if home else None)
     return os.path.join(base, "crucible", "inputs") if base else None
 
 
 class InputCache:
-    """Two files for each input: its content, and the server's answer. Content is checked whenever it is used."""
+    """Two files for each input: its content, and the server's answer. The content is verified at each use."""
 
     def __init__(self, folder: Optional[str], bytes_max: int = _BYTES_MAX) -> None:
         self._folder = folder
@@ -47,7 +47,7 @@ class InputCache:
         return cached if cached.source == source and os.path.exists(self._path(source)) else None
 
     def copy(self, cached: Cached, target: str) -> bool:
-        """Copies the content to `target`; false when it is no longer what it was."""
+        """Copies the content to `target`; returns False when the content has changed."""
         path = self._path(cached.source)
         try:
             copy_file(path, target)
@@ -70,7 +70,7 @@ class InputCache:
             os.makedirs(self._folder, exist_ok=True)
             self._make_room(size)
             copy_file(source_path, part)
-            # Another machine may be doing the same: content and words may come from both, and the digest tells.
+            # Another machine may do the same: content and answer may then come from both, which the digest detects.
             os.replace(part, path)
             with open(part, "w", encoding="utf-8") as file:
                 json.dump(cached._asdict(), file)

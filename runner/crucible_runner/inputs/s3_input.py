@@ -21,12 +21,12 @@ from ..store.transfer import run_parallel
 from .download import Downloads, Origin, Verdict
 
 _ERROR_BYTES_MAX = 64 * 1024
-# Objects under a prefix on their way at the same time.
+# Number of objects under a prefix to transfer in parallel.
 _TRANSFERS = 8
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A signature holds for one host only."""
+    """A signature is valid for one host only."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -56,7 +56,7 @@ class Bucket:
         return self._opener.open(request, timeout=timeout)
 
     def name_of(self, key: str) -> str:
-        """Tells the object from all others, in whichever region the bucket turns out to be."""
+        """Returns a name that identifies the object, whichever region the bucket turns out to be in."""
         return "s3://%s/%s at %s" % (self.name, key, self._access.endpoint or "AWS")
 
     def judge(self, error: urllib.error.HTTPError, key: str) -> Verdict:
@@ -73,7 +73,7 @@ class Bucket:
         return Verdict(words, error.code in RETRYABLE_STATUS or code == "RequestTimeout")
 
     def _advice(self, status: int, code: str, key: str) -> str:
-        """What says it better than the server does."""
+        """Returns a clearer explanation than the server's error."""
         if status != 404 or code not in ("", "NoSuchKey", "NoSuchBucket"):
             return ""
         if code == "NoSuchBucket":
@@ -129,7 +129,7 @@ class _Listing(Origin):
 
 
 def fetch_s3(source: str, target: str, bucket_of: Callable[[str], Bucket], downloads: Downloads) -> None:
-    """Puts an object at `target`, or in the folder `target` everything under a prefix, which ends with a slash."""
+    """Puts an object at `target`; for a prefix, which ends with a slash, puts everything under it into the folder `target`."""
     name, _, key = source[len("s3://") :].partition("/")
     bucket = bucket_of(name)
     if not key.endswith("/"):
@@ -166,7 +166,7 @@ def list_objects(bucket: Bucket, prefix: str, downloads: Downloads) -> List[str]
 
 
 def _inner_files(source: str, prefix: str, keys: List[str]) -> List[str]:
-    """The paths below the prefix. Keys that end with a slash are how consoles show empty folders."""
+    """Returns the paths below the prefix. Consoles show keys that end with a slash as empty folders."""
     paths = [key[len(prefix) :] for key in keys if not key.endswith("/")]
     if not paths:
         raise Failed("input", "the input %s cannot be fetched: there is no object under this prefix" % source)
@@ -180,7 +180,7 @@ def _inner_files(source: str, prefix: str, keys: List[str]) -> List[str]:
 
 
 def _read_error(error: urllib.error.HTTPError) -> Dict[str, str]:
-    """The fields of an S3 error; none where it says nothing."""
+    """Returns the fields of an S3 error; empty when the body has none."""
     try:
         root = ElementTree.fromstring(error.read(_ERROR_BYTES_MAX))
     except (ElementTree.ParseError, OSError, http.client.HTTPException):

@@ -1,1 +1,1 @@
-"""The log of an attempt: reading, masking and sending lines."""
+"""The log of an attempt: reading, redacting and sending lines."""

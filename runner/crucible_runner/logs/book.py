@@ -1,4 +1,4 @@
-"""Numbers log lines, gathers them into chunks and keeps the chunks on disk until they are in the store."""
+"""Numbers log lines, collects them into chunks and keeps the chunks on disk until they are in the store."""
 
 import json.encoder
 import os
@@ -13,17 +13,17 @@ from .redact import Redactor
 
 CHUNK_BYTES = 256 * 1024
 CHUNK_MS = 2_000
-# Lines that wait for the store; a flood during an outage must not fill the machine's disk.
+# Maximum size of lines that wait for the store; a flood of output during an outage must not fill the machine's disk.
 WAITING_BYTES_MAX = 256 * 1024 * 1024
-# When the disk takes nothing either, this much waits in memory.
+# When the disk refuses writes too, this much waits in memory.
 _MEMORY_BYTES_MAX = 4 * 1024 * 1024
 
-# The encoder in C; it escapes what JSON demands and nothing else.
+# The C encoder; it escapes only the characters that JSON requires.
 _quote = json.encoder.encode_basestring
 
 
 class Chunk(NamedTuple):
-    """Consecutive lines that wait for the store, in a file or, when the disk takes none, in memory."""
+    """Consecutive lines that wait for the store, in a file, or in memory when the disk refuses writes."""
 
     first: int
     last: int
@@ -49,7 +49,7 @@ class Chunk(NamedTuple):
 
 
 class LogBook:
-    """All lines of an attempt in their order. Everything it is given is clean of secrets, or becomes so here."""
+    """All lines of an attempt in order. Callers pass redacted lines, or the book redacts them."""
 
     def __init__(self, folder: str, clock: Clock, waiting_bytes_max: int = WAITING_BYTES_MAX) -> None:
         self._folder = folder
@@ -61,13 +61,13 @@ class LogBook:
         self._open_since_ms = 0
         self._waiting: List[Chunk] = []
         self._taken = 0
-        # What is said before it is known where the numbers begin.
+        # Lines logged before the first line number is known.
         self._early: Optional[List[Tuple[str, List[bytes]]]] = []
         self.lines = 0
         self.redactor = Redactor(())
 
     def begin_after(self, last: int) -> None:
-        """Numbers go on after `last`, which is not 0 when a runner before this one has died; its chunks on disk are sent."""
+        """Continues the numbering after `last`, which is not 0 when an earlier runner has died, and sends that runner's chunks on disk."""
         for name in sorted(os.listdir(self._folder)):
             found = parse_range(name)
             path = os.path.join(self._folder, name)
@@ -82,17 +82,17 @@ class LogBook:
             self.add(stream, lines)
 
     def now_ms(self) -> int:
-        """By the clock for durations."""
+        """Returns the time of the monotonic clock."""
         return self._clock.mono_ms()
 
     def remark(self, text: str) -> None:
-        """A line of the runner itself."""
+        """Adds a line of the runner itself."""
         self.add(
             "runner", [self.redactor.clean(line.encode("utf-8", "replace")) for line in text.splitlines()]
         )
 
     def add(self, stream: str, lines: List[bytes]) -> None:
-        """Appends lines that are already clean."""
+        """Appends lines that are already redacted."""
         if not lines:
             return
         if self._early is not None:
@@ -112,25 +112,25 @@ class LogBook:
                     self._close_chunk()
 
     def close_chunk(self, is_old_enough: Callable[[int], bool]) -> None:
-        """Ends the present chunk when its age in milliseconds says so."""
+        """Ends the current chunk when its age in milliseconds is sufficient."""
         with self._lock:
             if self._open and is_old_enough(self._clock.mono_ms() - self._open_since_ms):
                 self._close_chunk()
 
     def take(self, count_max: int) -> List[Chunk]:
-        """The oldest waiting chunks, consecutive; they stay until `sent`."""
+        """Returns the oldest waiting chunks, consecutive; they stay until `sent`."""
         with self._lock:
             self._taken = min(count_max, len(self._waiting))
             return self._waiting[: self._taken]
 
     def sent(self) -> None:
-        """What was taken is in the store."""
+        """The taken chunks are in the store."""
         with self._lock:
             del self._waiting[: self._taken]
             self._taken = 0
 
     def lost(self, why: str) -> None:
-        """What was taken cannot be read again."""
+        """The taken chunks cannot be read again."""
         with self._lock:
             self._replace(0, self._taken, why)
             self._taken = 0
@@ -141,7 +141,7 @@ class LogBook:
         chunk = Chunk(first, self.lines, len(body), None, body)
         path = os.path.join(self._folder, range_name(first, self.lines))
         try:
-            # No sync: it must outlive this process, and a machine without power has no one to send it.
+            # No sync: the file must outlive this process, and after a power failure no process is left to send it.
             write_whole(path, body)
             chunk = chunk._replace(path=path, body=b"")
         except OSError:
@@ -153,14 +153,14 @@ class LogBook:
         self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        """Keeps what waits within its bounds; lines that are lost leave one line that says how many."""
+        """Limits the waiting lines; one line reports how many were lost."""
         while True:
             in_memory = sum(chunk.size for chunk in self._waiting if chunk.path is None)
             in_all = sum(chunk.size for chunk in self._waiting)
             if in_memory <= _MEMORY_BYTES_MAX and in_all <= self._waiting_bytes_max:
                 return
             rest = self._waiting[self._taken :]
-            # A gap grows by the chunk after it. The newest chunk stays: a reader wants to see where it goes on.
+            # A gap grows by the chunk after it. The newest chunk stays, because readers want to see where the log resumes.
             count = 2 if rest and rest[0].lost else 1
             if len(rest) <= count:
                 return

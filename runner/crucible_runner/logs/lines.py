@@ -1,18 +1,18 @@
-"""Turns what a process writes into lines. Keeps no more than a few lines in memory."""
+"""Splits a process's output into lines. Holds only a few lines in memory."""
 
 import re
 from typing import Callable, Dict, List, Optional, Tuple
 
 from .redact import Redactor
 
-# Longer lines are split: a reader should never have to hold more than this for one line.
+# Longer lines are split, so that readers never have to hold more than this for one line.
 LINE_BYTES_MAX = 16 * 1024
-# A bar that is rewritten again and again becomes a line this often, so that a log shows it and is not flooded by it.
+# A progress bar that is rewritten repeatedly becomes a line at this interval, which shows it without flooding the log.
 REWRITE_MS = 5_000
 
-# How bars of several lines are drawn: the cursor goes up again after the lower one.
+# Multi-line bars move the cursor up again after the lower bar.
 _UP = b"\x1b[A"
-# A writing that is a bar and nothing else; what a program has printed behind it must not be taken for a part of it.
+# A write that contains only a bar; text that a program prints after a bar must not count as part of it.
 _BAR = re.compile(rb"^(.*?)(?:(?:\d{1,3}%\s*)?\|[^|]*\|\s*(\S+)/(\S+)|\d+it)\s+\[[^\[]*\]$", re.DOTALL)
 _BAR_BYTES_MAX = 2048
 _BLANKS = b"\b\r "
@@ -22,8 +22,8 @@ _WRITINGS_PER_LINE = 3
 
 
 class LineSplitter:
-    """Splits one stream. Of a line rewritten with `\\r` the last writing counts. While it is being rewritten, what stands
-    there becomes a line of its own now and then."""
+    """Splits one stream. Of a line rewritten with `\\r` the last version counts. While it is being rewritten, its current version becomes a
+    line at intervals."""
 
     def __init__(self, redactor: Callable[[], Redactor]) -> None:
         self._redactor = redactor
@@ -40,16 +40,16 @@ class LineSplitter:
 
     @property
     def unfinished(self) -> bytes:
-        """What has been written of a line that has no end yet, such as a progress bar."""
+        """Returns the text of a line without a line end so far, such as a progress bar."""
         return self._rest
 
     @property
     def is_waiting(self) -> bool:
-        """A bar is being drawn whose newest writing is not a line yet: `tick` makes it one in time."""
+        """Whether a bar's newest version is not a line yet: `tick` emits it later."""
         return self._is_rewritten or bool(self._held)
 
     def feed(self, data: bytes, now_ms: int) -> List[bytes]:
-        """The lines that `data` ends, and the bars whose time has come, redacted, without their line ends."""
+        """Returns the lines that `data` completes, and the bars that are due, redacted, without their line ends."""
         lines: List[bytes] = []
         ended = (self._rest + data).split(b"\n")
         self._rest = ended.pop()
@@ -65,7 +65,8 @@ class LineSplitter:
         if b"\r" in self._rest[:-1]:
             self._note_writings(self._rest)
             self._begin_rewriting(now_ms)
-            # A `\r` at the very end may be half of a `\r\n`: what stands before it is not yet overwritten.
+            # A `\r` at the very end may be half of a `\r
+            # `: the text before it is not yet overwritten.
             at = self._rest.rfind(b"\r", 0, len(self._rest) - 1)
             self._rest = self._rest[at + 1 :]
         while len(self._rest) > LINE_BYTES_MAX + redactor.longest:
@@ -73,7 +74,7 @@ class LineSplitter:
         return lines + self.tick(now_ms)
 
     def tick(self, now_ms: int) -> List[bytes]:
-        """The newest writing of a bar, when it has been rewritten for this long without becoming a line."""
+        """Returns the newest version of a bar that has been rewritten for this long without becoming a line."""
         if not self.is_waiting or now_ms - self._rewritten_since_ms < REWRITE_MS:
             return []
         lines: List[bytes] = []
@@ -88,7 +89,7 @@ class LineSplitter:
         return lines
 
     def end(self) -> List[bytes]:
-        """What was left without a line end when the stream ended."""
+        """Returns the text without a line end at the end of the stream."""
         lines: List[bytes] = []
         redactor = self._redactor()
         self.writings = []
@@ -110,7 +111,7 @@ class LineSplitter:
         self.writings += newest[-_WRITINGS_PER_LINE:]
 
     def _add_rewritten(self, lines: List[bytes], line: bytes, redactor: Redactor, now_ms: int) -> None:
-        """A line that was rewritten before its end; of a bar that is not full its next writing may follow on a line below."""
+        """Adds a line that was rewritten before its end; the next version of an incomplete bar may follow on a line below."""
         was_rewritten, self._is_rewritten = self._is_rewritten, False
         self._note_writings(line)
         writing = _last_writing(line)
@@ -120,7 +121,7 @@ class LineSplitter:
         is_drawn_again = writing.rstrip().endswith(_UP)
         writing = _trimmed(writing)
         if not writing:
-            return None  # a bar was wiped away
+            return None  # a bar was erased
         match = _bar_of(writing)
         if match is not None:
             if is_drawn_again or match.group(2) is None or match.group(2) != match.group(3):
@@ -169,7 +170,7 @@ def _last_writing(line: bytes) -> bytes:
 
 
 def _trimmed(writing: bytes) -> bytes:
-    """Without what only moves the cursor, and the blanks that wipe away a longer writing."""
+    """Removes cursor movements, and the blanks that erase a longer earlier version."""
     text = _last_writing(writing)
     while text.startswith(_UP):
         text = text[len(_UP) :]
@@ -184,5 +185,5 @@ def _key(bar: "re.Match[bytes]") -> bytes:
 
 
 def _bar_of(writing: bytes) -> "Optional[re.Match[bytes]]":
-    """Not none for a writing that is a bar and nothing else."""
+    """Returns a match for a write that contains only a bar, otherwise None."""
     return _BAR.match(writing) if writing.endswith(b"]") and len(writing) <= _BAR_BYTES_MAX else None

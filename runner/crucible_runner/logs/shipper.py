@@ -1,4 +1,4 @@
-"""Brings log chunks into the store, and merges small ones so that a long job does not leave a million files."""
+"""Uploads log chunks into the store, and merges small ones so that a long job does not leave a million files."""
 
 import threading
 from typing import Callable, List, NamedTuple
@@ -8,7 +8,7 @@ from ..store.base import Store
 from ..store.retry import Pauses, Trouble
 from .book import CHUNK_BYTES, CHUNK_MS, Chunk, LogBook
 
-# This many chunks become one file; also the most that is held in memory for it.
+# This many chunks are merged into one file; also the most that is held in memory for merging.
 MERGE_COUNT = 32
 _MERGE_BYTES = MERGE_COUNT * CHUNK_BYTES
 _LOOK_SECONDS = 0.2
@@ -21,7 +21,7 @@ class _Sent(NamedTuple):
 
 
 class Shipper:
-    """A thread that sends what the log book has, in order."""
+    """A thread that sends the log book's chunks in order."""
 
     def __init__(self, book: LogBook, store: Store, keys: Keys, trouble: Trouble) -> None:
         self._book = book
@@ -37,7 +37,7 @@ class Shipper:
         self._thread.start()
 
     def finish(self, is_over: Callable[[], bool]) -> None:
-        """Sends all available lines, as long as time is left."""
+        """Sends all available lines while time is left."""
         self._is_ending.set()
         while self._thread.is_alive() and not is_over():
             self._thread.join(0.05)
@@ -54,7 +54,7 @@ class Shipper:
                     self._send(chunks)
                     pauses.reset()
                     self._trouble.passed()
-                except Exception as error:  # whatever it is: the lines must be sent again
+                except Exception as error:  # whatever the error is: the lines must be sent again
                     self._trouble.happened(error)
                     pauses.wait(self._is_giving_up.is_set)
             elif is_last:
@@ -78,7 +78,7 @@ class Shipper:
             self._merge()
 
     def _merge(self) -> None:
-        # Forgotten first: when the store fails now, the small files simply stay.
+        # The list is cleared first: when the store fails now, the small files simply stay.
         merged, self._sent = self._sent, []
         if len(merged) > 1:
             body = b"".join(each.body for each in merged)

@@ -1,9 +1,9 @@
-"""Where the provider's interruption notice comes from: one module per kind of source.
+"""The sources of the provider's interruption notice: one module per kind of source.
 
-A source is asked once a second. Its `look()` returns when the machine will be taken (wall clock, ms), or None while nothing
-is announced. It raises `OSError` when it cannot tell; it is then asked again.
+The runner polls a source once a second. Its `look()` returns when the machine will be taken (wall clock, ms), or None while nothing is
+announced. It raises `OSError` when it cannot answer, and is then polled again.
 
-Some providers say earlier that a machine may be taken back sooner than others: a hint's `look()` returns since when.
+Some providers report an increased interruption risk earlier: a hint's `look()` returns since when.
 """
 
 from typing import Callable, Dict, Optional
@@ -28,11 +28,11 @@ _HINTS: Dict[str, Callable[[dict], Look]] = {"instance-metadata": ec2.open_hint}
 
 
 def open_hint(notice: dict) -> Optional[Look]:
-    """None where the source that an order names gives no hints."""
+    """Returns None when the order's notice source gives no hints."""
     opener = _HINTS.get(notice["kind"])
     return opener and opener(notice)
 
 
 def open_source(notice: dict) -> Look:
-    """The source that an order names; the order's shape has made sure that its kind is known."""
+    """Opens the source that an order names; the order's shape ensures that its kind is known."""
     return _OPENERS[notice["kind"]](notice)

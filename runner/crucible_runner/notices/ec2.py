@@ -1,5 +1,5 @@
-"""The notice that EC2 gives a spot machine two minutes before it takes it back, and the recommendation to leave it (to
-rebalance) that may come before: both in the machine's own metadata."""
+"""EC2's interruption notice, two minutes before it takes a spot machine back, and the rebalance recommendation that may precede it: both
+are in the machine's own metadata."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from ..shapes import DocumentError, record, text
 
 SHAPE = record({})
 _PATH = "/latest/meta-data/spot/instance-action"
-# `action` may be `terminate`, `stop` or `hibernate`: whichever it is, the machine stops to work.
+# `action` may be `terminate`, `stop` or `hibernate`: the machine stops working in each case.
 _ACTION = record({"time": text})
 _HINT_PATH = "/latest/meta-data/events/recommendations/rebalance"
 _HINT = record({"noticeTime": text})
@@ -43,6 +43,6 @@ def _looker(environment: Mapping[str, str], path: str, instant_of: Callable[[dic
 
 
 def _instant_ms(written: str) -> int:
-    """`2026-11-21T10:00:00Z`, with or without a fraction."""
+    """Parses `2026-11-21T10:00:00Z`, with or without a fraction."""
     format = "%Y-%m-%dT%H:%M:%S.%fZ" if "." in written else "%Y-%m-%dT%H:%M:%SZ"
     return round(datetime.strptime(written, format).replace(tzinfo=timezone.utc).timestamp() * 1000)

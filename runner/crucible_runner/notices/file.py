@@ -1,4 +1,4 @@
-"""A notice that appears as a file `{"terminateAtMs"}`: machines whose provider is another process of this computer."""
+"""A notice in the form of a file `{"terminateAtMs"}`, for machines whose provider is another process of this computer."""
 
 import json
 from typing import Callable, Optional
@@ -21,7 +21,7 @@ def open_source(notice: dict) -> Callable[[], Optional[int]]:
         try:
             return _NOTICE(json.loads(body.decode("utf-8")), "")["terminateAtMs"]
         except (ValueError, DocumentError) as error:
-            # It may be half written; and a notice that nobody can read must not stop the looking.
+            # The file may be half written, and an unreadable notice must not end the polling.
             raise OSError("the notice in %s cannot be read: %s" % (path, error)) from error
 
     return look

@@ -1,4 +1,4 @@
-"""A machine that is never taken back."""
+"""The notice source of a machine that is never taken back."""
 
 from typing import Callable, Optional
 

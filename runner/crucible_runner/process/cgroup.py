@@ -1,4 +1,4 @@
-"""A control group of its own for what the command starts, so that even a process without a parent and without marks is found.
+"""A control group for everything that the command starts, so that even a process without a parent and without marks is found.
 
 Only the command is in it: guard, runner and leash are outside, and everything in it may be killed.
 """
@@ -12,10 +12,10 @@ from ..paths import write_whole
 
 _MOUNTS = "/sys/fs/cgroup/"
 _PREFIX = "crucible-"
-# The kernel counts a killed process as a member for some milliseconds after it has left /proc.
+# For some milliseconds after a killed process has left /proc, the kernel still counts it as a member.
 _BUSY_LOOKS = 50
 _BUSY_LOOK_SECONDS = 0.01
-# Of version 1, in this order: none of these two changes what a process may use.
+# Hierarchies of version 1, in order of preference: neither changes what a process may use.
 _HIERARCHIES = ("name=systemd", "pids")
 
 
@@ -27,8 +27,8 @@ class _Mount(NamedTuple):
 
 
 def make(machine: str, record: str) -> Optional[str]:
-    """The machine's group, made below the group of this process, so that its limits hold. `record` is the file that says where
-    it is to those who come later. None where no group can be made."""
+    """Creates the machine's group below the group of this process, so that its limits apply. `record` is the file that tells later
+    processes the path of the group. Returns None when no group can be created."""
     known = recorded(machine, record)
     if known is not None:
         return known
@@ -46,7 +46,7 @@ def make(machine: str, record: str) -> Optional[str]:
 
 
 def recorded(machine: str, record: str) -> Optional[str]:
-    """The group that an earlier runner made, if it still exists."""
+    """Returns the group that an earlier runner made, if it still exists."""
     try:
         with open(record) as file:
             folder = os.path.normpath(file.read(4096))
@@ -58,7 +58,7 @@ def recorded(machine: str, record: str) -> Optional[str]:
 
 
 def enter(folder: str) -> None:
-    """Moves this process there. Where that is refused, it is still found by its other marks."""
+    """Moves this process into the group. If the kernel refuses, the process is still found by its other marks."""
     try:
         with open(os.path.join(folder, "cgroup.procs"), "w") as file:
             file.write("0")
@@ -67,7 +67,7 @@ def enter(folder: str) -> None:
 
 
 def members(folder: str) -> Set[int]:
-    """The processes in it and in the groups below it."""
+    """Returns the processes in the group and in its subgroups."""
     found: Set[int] = set()
     for group, _, _ in os.walk(folder):
         try:
@@ -75,12 +75,12 @@ def members(folder: str) -> Set[int]:
                 found |= {int(line) for line in file}
         except (OSError, ValueError):
             continue
-    # 0 is a process that cannot be seen from here.
+    # 0 stands for a process that is not visible from here.
     return found - {0}
 
 
 def kill(folder: str) -> None:
-    """Kills all of it at once, also what is started at the same moment (version 2, since Linux 5.14)."""
+    """Kills the whole group at once, including processes started at the same moment (version 2, since Linux 5.14)."""
     try:
         with open(os.path.join(folder, "cgroup.kill"), "w") as file:
             file.write("1")
@@ -89,7 +89,7 @@ def kill(folder: str) -> None:
 
 
 def remove(folder: str) -> None:
-    """Of what is empty. A process that hangs in the kernel keeps its group."""
+    """Removes empty groups. A process that hangs in the kernel keeps its group."""
     for group, _, _ in os.walk(folder, topdown=False):
         for _ in range(_BUSY_LOOKS):
             try:
@@ -102,7 +102,7 @@ def remove(folder: str) -> None:
 
 
 def _own_groups() -> Iterator[str]:
-    """The groups of this process, version 2 first."""
+    """Yields the groups of this process, version 2 first."""
     try:
         mounts = _mounts()
         with open("/proc/self/cgroup") as file:
@@ -125,7 +125,7 @@ def _is_below(path: str, root: str) -> bool:
 
 
 def _mounts() -> List[_Mount]:
-    """proc_pid_mountinfo(5)."""
+    """Reads the mounts; see proc_pid_mountinfo(5)."""
     found = []
     with open("/proc/self/mountinfo") as file:
         for line in file:

@@ -1,4 +1,4 @@
-"""Running the commands in a container, when the order names an image. Needs the `docker` program, or one that acts like it."""
+"""Runs the commands in a container when the order names an image. Needs `docker` or a compatible program."""
 
 import os
 import shutil
@@ -10,16 +10,16 @@ from ..paths import Paths, remove_tree
 from .processes import PASSING_ON, TELLING
 
 _CALL_SECONDS = 60.0
-# What an engine runs beside the command: its client, its monitor and the first process of a container.
+# The engine's own processes beside the command: its client, its monitor and the first process of a container.
 _ENGINE = {"docker", "podman", "conmon", "containerd-shim-runc-v2", "docker-init", "tini", "catatonit"}
-# What `apt-get` and `pip` need in a setup that runs as root of the container. None of them reaches out of it: no raw sockets, no
-# devices, no file capabilities, no mounts.
+# The capabilities that `apt-get` and `pip` need in a setup that runs as root in the container. None of them reaches outside the container:
+# no raw sockets, no devices, no file capabilities, no mounts.
 _ROOT_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
 _QUIET: Dict = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
-# Setup and run share one container, so that what setup installs is there. The marks tell the runner how far it is.
-# The shell that runs the command may die of SIGTERM at once, while its program is still saving: only when nothing is left
-# does the container end.
+# Setup and run share one container, so that the packages that setup installs are present. The marks report the script's progress to the
+# runner. The shell that runs the command may die of SIGTERM at once, while its program is still saving: the container ends only when no
+# process is left.
 _SCRIPT = """
 control=$CRUCIBLE_CONTROL_DIR
 if [ -n "$1" ]; then sh -c "$1" || { code=$?; : > "$control/setup-failed"; exit $code; }; fi
@@ -33,8 +33,8 @@ while [ -n "$stopped" ] && kill -0 -1 2>/dev/null; do sleep 0.2; done
 exit $code
 """
 
-# What `processes.ask_to_stop` does, for a whole container but its first process; all at once, for a shell that dies leaves 143
-# in any case, which is taken for little when checkpoints are judged.
+# Does the work of `processes.ask_to_stop` for all processes of a container except the first, all at once. A shell that dies leaves exit
+# code 143 in any case, which counts for little when checkpoints are judged.
 ASKING = """
 parents=' '
 for process in /proc/[0-9]*; do
@@ -68,10 +68,10 @@ def container_name(attempt_id: str) -> str:
 def container_command(
     docker: str, order: dict, paths: Paths, names: List[str], gpus: Optional[str]
 ) -> List[str]:
-    """The command that runs setup and run in the order's image. Variables are passed by `names`, so that no value of a
-    secret stands on a command line. `gpus` is what docker calls the GPUs to give it.
+    """Builds the command that runs setup and run in the order's image. Variables are passed by `names`, so that no secret value appears on
+    a command line. `gpus` is the GPU list in docker's format.
 
-    The container sees the job's own directories only: the machine's keys, grants, runner and temporary files stay outside."""
+    The container sees only the job's own directories: the machine's keys, grants, runner and temporary files stay outside."""
     command = [docker, "run", "--rm", "--init", "--name", container_name(order["attemptId"])]
     command += ["--label", "crucible.machine=" + order["attemptId"]]
     for path in paths.of_job:
@@ -94,14 +94,14 @@ def container_command(
 
 
 def gpus_for_docker(has_gpus: bool, visible: Optional[str]) -> Optional[str]:
-    """The GPUs of this machine in docker's words; `visible` is its CUDA_VISIBLE_DEVICES, where it has only some."""
+    """Returns the GPUs of this machine in docker's format; `visible` is its CUDA_VISIBLE_DEVICES, if it has only some of them."""
     if not has_gpus or visible == "":
         return None
     return "all" if visible is None else '"device=%s"' % visible
 
 
 def ask_to_stop(docker: str, name: str) -> None:
-    """SIGTERM to what runs in the container. Does not wait: the caller watches the clock."""
+    """Sends SIGTERM to the processes in the container. Does not wait: the caller watches the clock."""
     try:
         subprocess.Popen([docker, "exec", name, "sh", "-c", ASKING], **_QUIET)
     except OSError:
@@ -109,14 +109,14 @@ def ask_to_stop(docker: str, name: str) -> None:
 
 
 def remove_container(name: str, docker: Optional[str] = None) -> None:
-    """Ends the container with all that runs in it; absent is success."""
+    """Ends the container with all its processes; an absent container is success."""
     program = docker or shutil.which("docker")
     if program is not None:
         _call([program, "rm", "--force", name])
 
 
 def is_own(pid: int) -> bool:
-    """Whether a process is the engine's or the shell of `_SCRIPT`, rather than the command's."""
+    """Whether a process belongs to the engine or is the shell of `_SCRIPT`, rather than the command's."""
     try:
         with open("/proc/%d/cmdline" % pid, "rb") as file:
             words = file.read().split(b"\0")
@@ -126,7 +126,7 @@ def is_own(pid: int) -> bool:
 
 
 def forget_login(folder: str) -> None:
-    """Removes what docker has kept of a login to a registry. Absent is success."""
+    """Removes docker's stored login to a registry. An absent login is success."""
     try:
         remove_tree(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""The workload's environment: what the order says, and as little as possible of the machine's own."""
+"""The workload's environment: the order's variables, and as few of the machine's own as possible."""
 
 import os
 import re
@@ -9,12 +9,12 @@ from ..paths import Paths
 from .processes import MACHINE_VARIABLE
 from .user import variables
 
-# No credential of the machine reaches the workload: only what is named here is passed on.
+# Only the variables named here are passed on, so that no credential of the machine reaches the workload.
 _PASSED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TERM|TMPDIR|LD_LIBRARY_PATH"
     r"|CUDA_.*|NVIDIA_.*|VIRTUAL_ENV|CONDA_.*|\w+_proxy|\w+_PROXY"
 )
-# A container has a world of its own; of the machine's it needs no more than the way out.
+# A container has its own system; from the machine it needs only the proxy settings.
 _PASSED_TO_CONTAINER = re.compile(r"\w+_proxy|\w+_PROXY")
 
 
@@ -35,7 +35,7 @@ class Facts:
 
 
 def workload_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]:
-    """The environment of a command that runs on the machine itself."""
+    """Returns the environment of a command that runs on the machine itself."""
     result = {name: value for name, value in own.items() if _PASSED.fullmatch(name)}
     result["PATH"] = _path_with_python(result.get("PATH", os.defpath), facts.paths)
     if facts.has_user:
@@ -45,7 +45,7 @@ def workload_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]
 
 
 def container_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]:
-    """The variables that a container gets."""
+    """Returns the variables of a container."""
     result = {name: value for name, value in own.items() if _PASSED_TO_CONTAINER.fullmatch(name)}
     result.update(_own_variables(facts))
     return result
@@ -79,7 +79,7 @@ def _own_variables(facts: Facts) -> Dict[str, str]:
 
 
 def _path_with_python(path: str, paths: Paths) -> str:
-    """Where `python` is missing but `python3` is not, makes scripts that call `python` work."""
+    """If `python3` exists but `python` does not, makes scripts that call `python` work."""
     python3 = shutil.which("python3", path=path)
     if shutil.which("python", path=path) is not None or python3 is None:
         return path

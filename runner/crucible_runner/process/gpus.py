@@ -1,4 +1,4 @@
-"""What the GPUs are doing, as `nvidia-smi` tells."""
+"""GPU use, as `nvidia-smi` reports it."""
 
 import os
 import shutil
@@ -9,14 +9,14 @@ from typing import List, Optional
 from .processes import MACHINE_VARIABLE
 
 _QUERY = "index,name,utilization.gpu,memory.used,memory.total"
-# A driver in trouble may never answer.
+# A faulty driver may never answer.
 _CALL_SECONDS = 10.0
 _LOOK_SECONDS = 5.0
 _PAUSE_AFTER_FAILURE_SECONDS = 60.0
 
 
 def parse_gpus(listing: str) -> List[dict]:
-    """GPU use from the CSV that the query prints; figures that the driver does not know are 0."""
+    """Parses GPU use from the query's CSV output; figures unknown to the driver are 0."""
     gpus = []
     for line in listing.splitlines():
         fields = [field.strip() for field in line.split(",")]
@@ -35,7 +35,7 @@ def parse_gpus(listing: str) -> List[dict]:
 
 
 class Gpus:
-    """A thread that asks now and then; `now` is the newest answer."""
+    """A thread that polls GPU use; `now` is the newest answer."""
 
     def __init__(self) -> None:
         self.now: List[dict] = []
@@ -53,10 +53,10 @@ class Gpus:
             pause.wait(_PAUSE_AFTER_FAILURE_SECONDS if answer is None else _LOOK_SECONDS)
 
     def ask(self) -> Optional[List[dict]]:
-        """Current GPU use, or None if unknown."""
+        """Returns the current GPU use, or None if unknown."""
         if self._program is None:
             return None
-        # Not one of the workload's processes: it must not be found among them.
+        # The query must not be found among the workload's processes.
         environment = {name: value for name, value in os.environ.items() if name != MACHINE_VARIABLE}
         try:
             answer = subprocess.run(

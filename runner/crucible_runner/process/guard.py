@@ -1,4 +1,4 @@
-"""The guard: waits for the runner, and ends whatever is left of the machine when the runner has ended, however that was."""
+"""The guard: waits for the runner to end in any way, and then ends the machine's remaining processes."""
 
 import fcntl
 import json
@@ -43,7 +43,7 @@ class Options(NamedTuple):
 
 
 class Post(NamedTuple):
-    """What the runner needs of its guard."""
+    """The runner's access to its guard."""
 
     guard: int
     lock: int
@@ -55,7 +55,7 @@ class Post(NamedTuple):
 
 
 def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments: List[str]) -> int:
-    """Runs `run` in a process of its own and ends everything after it. Returns at once when the machine has a runner."""
+    """Runs `run` in a separate process and ends everything after it. Returns at once when the machine has a runner."""
     _carry_the_machine(options.attempt_id, arguments)
     try:
         lock = _take_lock(options.root)
@@ -64,7 +64,7 @@ def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments
         return 0
     except OSError as error:
         print("the machine's directory %s cannot be used: %s" % (options.root, error), file=sys.stderr)
-        # It may have been fit for use when another runner began there.
+        # The directory may have been usable when another runner began there.
         if not processes.of_machine(options.attempt_id, [], [os.getppid()]):
             power_off(options.power_off)
         return 1
@@ -84,15 +84,15 @@ def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments
             traceback.print_exc()
         finally:
             sys.stderr.flush()
-            # Threads may hang in a store that does not answer; they must not keep the machine.
+            # Threads may hang in a store that does not answer; they must not keep the machine running.
             os._exit(code)
     os.close(speak)
     return Guard(options, child, listen, group).wait()
 
 
 def _take_lock(root: str) -> int:
-    """One lock for guard, runner and leash: it is free only when none of them is left to end processes. Raises
-    `BlockingIOError` when another runner has it."""
+    """Takes the one lock for guard, runner and leash: it is free only when none of them is left to end processes. Raises `BlockingIOError`
+    when another runner holds it."""
     os.makedirs(root, exist_ok=True)
     lock = os.open(os.path.join(root, "runner.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,7 +111,7 @@ class Guard:
         self._notice = options.notice_file
 
     def wait(self) -> int:
-        """Returns the runner's exit code when nothing of the machine is left."""
+        """Returns the runner's exit code when no process of the machine is left."""
         wakeup, wake = os.pipe()
         for descriptor in (wakeup, wake):
             os.set_blocking(descriptor, False)
@@ -173,7 +173,7 @@ class Guard:
 
     def _end_all(self) -> None:
         if self._is_foreign:
-            return  # nothing was started, and the machine that works on it may be a neighbour on this computer
+            return  # nothing was started, and the machine that works on the attempt may run on this same computer
         if self._container is not None:
             remove_container(self._container)
             forget_login(Paths(self._options.root).login)
@@ -197,7 +197,7 @@ def _tell(speak: int, note: dict) -> None:
 
 
 def _carry_the_machine(machine: str, arguments: List[str]) -> None:
-    """Makes sure that this process, and so all that come from it, can be found by its environment."""
+    """Ensures that this process and all its descendants can be found by their environment."""
     if os.environ.get(processes.MACHINE_VARIABLE) != machine:
         os.environ[processes.MACHINE_VARIABLE] = machine
         os.execv(sys.executable, [sys.executable, "-I"] + arguments)

@@ -1,7 +1,7 @@
-"""Holds the workload: a small process between the runner and one command.
+"""Supervises the workload: a small process between the runner and one command.
 
-It ends everything that the command left running once the command has ended, and everything at once when the runner dies,
-which it sees by the end of its standard input. It ends as the command did: with the same exit code, or by the same signal.
+When the command has ended, it ends everything that the command left running; when the runner dies, which closes its standard input, it
+ends everything at once. It ends like the command: with the same exit code, or by the same signal.
 """
 
 import os
@@ -15,13 +15,13 @@ from . import cgroup, processes, user
 from .container import remove_container
 
 _SESSION_LOOK_SECONDS = 0.1
-# So many looks may find nothing but programs that pass on what others write, once all of those have ended. What keeps them may
-# be a pipe that a process elsewhere holds open.
+# Number of checks that may find only programs that pass on the output of others, once all of those have ended. A pipe held open by a
+# process elsewhere may keep such a program alive.
 _PASSING_ON_LOOKS = 20
 _READ_BYTES = 4096
 # Exit codes of a program that saved and stopped because it was asked to: 128 + SIGTERM, 128 + SIGINT, and success.
 GOOD_ORDER = (0, 128 + signal.SIGTERM, 128 + signal.SIGINT)
-# What this process or Python itself has set otherwise, and would pass on.
+# Signal settings that this process or Python itself has changed, and that children would inherit.
 _RESET = (
     signal.SIGCHLD,
     signal.SIGTERM,
@@ -33,7 +33,7 @@ _RESET = (
 
 
 class Place(NamedTuple):
-    """Where and as whom the command runs."""
+    """The directory and the user of the command."""
 
     group: Optional[str] = None
     """A control group."""
@@ -67,7 +67,7 @@ class Leash:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         processes.become_subreaper()
-        # A signal that comes before the child is known must not be lost.
+        # A signal that arrives before the child's pid is known must not be lost.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         self._child = _spawn(command, self._place)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
@@ -82,7 +82,7 @@ class Leash:
             if self._is_asked_to_stop and not self._is_told:
                 self._is_told = True
                 self._tell()
-        # Whoever has ended since then, and so ended the waiting, has a status too.
+        # A process that has ended since, and so ended the waiting, has a status too.
         self._collect()
         processes.end_all(self._machine, [os.getpid(), self._child], self._keep)
         return self._worst_status()
@@ -124,7 +124,7 @@ class Leash:
         os._exit(1)
 
     def _worst_status(self) -> int:
-        """The command's own status; when the signal that we passed on ended its shell, that of what the shell had started."""
+        """Returns the command's own status; when the signal that we passed on ended its shell, the status of the shell's children."""
         status = self._status
         assert status is not None
         if not (self._is_asked_to_stop and _is_killed_by(status, signal.SIGTERM)):
@@ -133,7 +133,7 @@ class Leash:
         bad = [end for end in ended.values() if os.WIFSIGNALED(end) or os.WEXITSTATUS(end) not in GOOD_ORDER]
         if bad:
             return bad[0]
-        # One who would die of the signal and ends with 0, such as a sleep that was over, has not heard it.
+        # A process that would die of the signal but ends with 0, such as a finished sleep, has not received it.
         return max((end for pid, end in ended.items() if end or pid in self._listening), default=status)
 
 
@@ -152,7 +152,7 @@ def _spawn(command: List[str], place: Place) -> int:
                 cgroup.enter(place.group)
             if place.user is not None:
                 _become(place.user, environment)
-            # After the change of the user, which takes it back.
+            # After the change of user, which resets this setting.
             processes.die_with_parent(leash)
             signal.set_wakeup_fd(-1)
             for number in _RESET:
@@ -170,16 +170,16 @@ def _spawn(command: List[str], place: Place) -> int:
 
 
 def _become(number: int, environment: Dict[str, str]) -> None:
-    # What opens /dev/stdout or /dev/stderr needs the right to, though it has both already.
+    # Opening /dev/stdout or /dev/stderr requires permission, even though the descriptors are already open.
     for descriptor in (1, 2):
         os.fchown(descriptor, number, number)
     user.become(number, user.groups_of_devices(environment))
 
 
 def main(arguments: List[str]) -> int:
-    """`leash MACHINE GUARD LOCK CONTAINER GROUP USER COMMAND...`; LOCK is the descriptor of the machine's lock, which is held as
-    long as anything may still be ended here; CONTAINER and GROUP (a control group) are empty if the machine has none. USER is
-    empty, or `UID:DESCRIPTOR`: who the command is, and the file with its environment."""
+    """`leash MACHINE GUARD LOCK CONTAINER GROUP USER COMMAND...`. LOCK is the descriptor of the machine's lock, held while processes may
+    still have to be ended here. CONTAINER and GROUP (a control group) are empty if the machine has none. USER is empty, or
+    `UID:DESCRIPTOR`: the command's user, and the file with its environment."""
     machine, guard, lock, container = arguments[0], int(arguments[1]), int(arguments[2]), arguments[3]
     os.set_inheritable(lock, False)
     group = arguments[4]

@@ -1,5 +1,4 @@
-"""Finding and ending every process of this machine: by tree, by session, by `CRUCIBLE_MACHINE` in the environment, and by control
-group."""
+"""Finds and ends every process of this machine: by tree, by session, by `CRUCIBLE_MACHINE` in the environment, and by control group."""
 
 import ctypes
 import os
@@ -17,17 +16,17 @@ _IS_LINUX = sys.platform.startswith("linux")
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
-# Programs that only pass on what they read, and so end by themselves with what writes to them.
+# Programs that only pass on their input, and so end with the process that writes to them.
 PASSING_ON = {"awk", "cat", "gawk", "grep", "mawk", "sed", "tee", "tr", "ts"}
-# A program that passes the signal on to its command, twice: to the command, then to the command's group. Who has saved and is
-# ending may die of the second, which looks as if the saving had been cut short.
+# A program that passes the signal on to its command twice: to the command, then to the command's group. A command that has saved and is
+# ending may die of the second one, which looks as if the save had been cut short.
 TELLING = "timeout"
 
-# Who dies of SIGTERM does so within milliseconds; on a machine that is very busy it may take longer.
+# A process that dies of SIGTERM does so within milliseconds; on a very busy machine it may take longer.
 _DEATH_SECONDS = 1.0
 _DEATH_LOOK_SECONDS = 0.005
 
-# A process that SIGKILL does not end within this time hangs in the kernel; nobody can end it.
+# A process that survives SIGKILL for this long hangs in the kernel and cannot be ended.
 _PATIENCE_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
 
@@ -37,7 +36,7 @@ _groups: Dict[str, str] = {}
 
 
 def also_in(machine: str, group: str) -> None:
-    """From now on this process finds the machine's processes in this control group, too."""
+    """From now on this process also looks for the machine's processes in this control group."""
     _groups[machine] = group
 
 
@@ -56,7 +55,7 @@ def become_subreaper() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """This process gets SIGKILL when its parent dies (Linux only); at once when that has already happened."""
+    """Gives this process SIGKILL when its parent dies (Linux only); at once when the parent is already dead."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -69,8 +68,8 @@ def _prctl(option: int, value: int) -> None:
 
 
 def of_machine(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[int]:
-    """The living processes of a machine but for this one and those to `keep`: `roots`, their descendants, every process that carries
-    the machine's name in the environment it was started with, and all sessions that one of these has begun.
+    """Returns the living processes of a machine except this one and those to `keep`: `roots`, their descendants, every process started with
+    the machine's name in its environment, and all sessions that one of these has begun.
     """
     table = _table()
     kept = set(keep) | {os.getpid()}
@@ -83,7 +82,7 @@ def of_machine(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[i
 
 
 def end_all(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[int]:
-    """Ends them with SIGKILL until none is left. Returns those that cannot be ended."""
+    """Sends SIGKILL until no process is left. Returns the processes that cannot be ended."""
     end = time.monotonic() + _PATIENCE_SECONDS
     roots, keep = list(roots), list(keep)
     if machine in _groups and not _in_group(machine) & (set(keep) | {os.getpid()}):
@@ -101,16 +100,18 @@ def end_all(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[int]
 
 
 def of_session(session: int) -> List[Process]:
-    """The living processes of a session, of whatever group: shells and `timeout` give their commands groups of their own."""
+    """Returns the living processes of a session in any group: shells and `timeout` give their commands groups of their own."""
     return [process for process in _table().values() if process.session == session]
 
 
 def ask_to_stop(session: int) -> Optional[Set[int]]:
-    """SIGTERM to the session, as it is now: processes started later for saving do not get it. What passes on the output of
-    the others is left alone: a process that writes to it while saving would be ended by that. So is `timeout`: its command gets it in its
-    stead, once, and it ends with that. A shell that will die of it gets it first: it would otherwise take the end of a quick
-    command with it, and the save of the command would go unseen. Returns which of them does not die of it, as far as the
-    system shows that; None when the session has no process."""
+    """Sends SIGTERM to the present processes of the session; processes started later for saving do not get it.
+
+    Programs that pass on the output of others are left alone, because their end would kill a process that writes to them while saving.
+    `timeout` is left alone too: its command gets the signal instead, once, and `timeout` ends with it. A shell that will die of the
+    signal gets it first; otherwise the end of a quick command would end the shell too, and the command's save would go unseen.
+
+    Returns the processes that do not die of SIGTERM, as far as the system shows; None when the session has no process."""
     members, telling = _members(session)
     if not members:
         return None
@@ -134,18 +135,18 @@ def ask_to_stop(session: int) -> Optional[Set[int]]:
 
 
 def _members(session: int) -> Tuple[List[Process], Set[int]]:
-    """Who belongs to a session, the command of a `timeout` included, which may have a session of its own; and which of them
-    are such a `timeout`."""
+    """Returns the processes of a session, including the command of a `timeout`, which may have a session of its own; and the set of such
+    `timeout` processes."""
     table = _table()
     parents = {process.parent for process in table.values()}
     ours = {process.pid: process for process in table.values() if process.session == session}
-    # Without a command it has none yet, or is itself about to become it.
+    # A `timeout` without a child has no command yet, or is about to become the command itself.
     telling = {pid for pid, process in ours.items() if process.name == TELLING and pid in parents}
     return [process for process in table.values() if process.pid in ours or process.parent in telling], telling
 
 
 def _end_parents(pids: List[int]) -> None:
-    """Waits for their end, a while, so that their children come to another parent before these end in their turn."""
+    """Waits briefly for their end, so that their children get another parent before these children end."""
     for pid in pids:
         _terminate(os.kill, pid)
     end = time.monotonic() + _DEATH_SECONDS
@@ -162,13 +163,13 @@ def _is_alive(pid: int) -> bool:
 
 
 def dies_of_sigterm(pid: int) -> bool:
-    """Whether it neither catches nor ignores SIGTERM, nor holds it back. False where the system does not tell."""
+    """Whether the process neither catches, ignores nor blocks SIGTERM. False when the system does not report it."""
     masks = _signal_masks(pid, ("SigBlk", "SigIgn", "SigCgt"))
     return masks is not None and not any(mask >> (signal.SIGTERM - 1) & 1 for mask in masks)
 
 
 def catches(pid: int, number: int) -> bool:
-    """Whether it has a handler for the signal. True where the system does not tell."""
+    """Whether it has a handler for the signal. True when the system does not report it."""
     masks = _signal_masks(pid, ("SigCgt",))
     return masks is None or bool(masks[0] >> (number - 1) & 1)
 
@@ -183,7 +184,7 @@ def _signal_masks(pid: int, names: Iterable[str]) -> Optional[List[int]]:
 
 
 def name_of(pid: int) -> str:
-    """Of its program, perhaps cut; empty where the system does not tell."""
+    """Returns the program's name, possibly truncated; empty when the system does not report it."""
     try:
         with open("/proc/%d/comm" % pid) as file:
             return file.read().strip()
@@ -206,7 +207,7 @@ def _terminate(kill: Callable[[int, int], None], target: int) -> None:
 
 
 def is_passing_on(process: Process) -> bool:
-    """Whether it only passes on what is written into a pipe."""
+    """Whether it only passes on the input from a pipe."""
     if process.name not in PASSING_ON:
         return False
     try:
@@ -237,7 +238,7 @@ class OpenFile(NamedTuple):
 
 
 def open_for_writing(pids: Iterable[int]) -> Dict[tuple, OpenFile]:
-    """The files, by (device, inode), that one of the processes has open for writing. Empty where the system cannot tell."""
+    """Returns the files, by (device, inode), that one of the processes has open for writing. Empty when the system cannot report them."""
     found: Dict[tuple, OpenFile] = {}
     for pid in pids:
         folder = "/proc/%d/fd" % pid
@@ -273,7 +274,7 @@ def _descendants(table: Dict[int, Process], roots: Iterable[int]) -> List[int]:
 
 
 def _table() -> Dict[int, Process]:
-    """All living processes; zombies are dead already."""
+    """Returns all living processes; zombies count as dead."""
     return _table_of_proc() if _IS_LINUX else _table_of_ps()
 
 
@@ -283,7 +284,7 @@ def _table_of_proc() -> Dict[int, Process]:
         if name.isdigit():
             try:
                 with open("/proc/%s/stat" % name, "rb") as file:
-                    # The command, in parentheses, may hold anything; the last parenthesis ends it.
+                    # The command, in parentheses, may contain any character; the last parenthesis ends it.
                     head, _, rest = file.read().rpartition(b")")
             except OSError:
                 continue
@@ -299,7 +300,7 @@ def _table_of_ps() -> Dict[int, Process]:
     for line in _ps("-axo", "pid=,ppid=,pgid=,stat=,ucomm="):
         fields = line.split(None, 4)
         if len(fields) == 5 and not fields[3].startswith("Z"):
-            # The session is not shown by every ps; a group is the part of a session that matters here.
+            # Not every ps shows the session; a group is the part of a session that matters here.
             pid, parent, group = int(fields[0]), int(fields[1]), int(fields[2])
             table[pid] = Process(pid, parent, group, group, fields[4].strip())
     return table

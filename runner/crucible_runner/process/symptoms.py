@@ -1,10 +1,10 @@
-"""Why a workload may have failed: no memory, or no room on the disk."""
+"""Possible causes of a workload failure: out of memory, or disk full."""
 
 import os
 import re
 from typing import Iterable, List, Optional
 
-# With less than this a disk is full for all that a training writes.
+# With less free space than this, a disk is full for every file that a training writes.
 _FREE_BYTES_MIN = 1024 * 1024
 _FULL_WORDS = re.compile(r"No space left on device|Disk quota exceeded|\[Errno 28\]|ENOSPC")
 
@@ -14,14 +14,14 @@ _OOM_FILES = ("/proc/vmstat", "/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/me
 
 
 def is_full(folder: str) -> bool:
-    """Whether the disk that holds the folder takes nothing more."""
+    """Whether the disk that holds the folder is full."""
     try:
         disk = os.statvfs(folder)
     except OSError:
         return False
     if disk.f_blocks == 0:
-        return False  # a file system in user space that does not say
-    # Some blocks are kept for the superuser, who may use them up.
+        return False  # a user-space file system that does not report its free space
+    # Some blocks are reserved for the superuser, who may use them up.
     blocks, files = (disk.f_bfree, disk.f_ffree) if os.geteuid() == 0 else (disk.f_bavail, disk.f_favail)
     return blocks * disk.f_frsize < _FREE_BYTES_MIN or (disk.f_files > 0 and files == 0)
 
@@ -31,7 +31,7 @@ def speaks_of_full_disk(lines: Iterable[str]) -> bool:
 
 
 def oom_kills(files: Iterable[str] = _OOM_FILES) -> List[int]:
-    """How often the kernel has killed for want of memory, by each counter that it shows."""
+    """Returns the kernel's out-of-memory kill count, for each counter that it exposes."""
     counts = []
     for path in files:
         try:
@@ -45,7 +45,7 @@ def oom_kills(files: Iterable[str] = _OOM_FILES) -> List[int]:
 
 
 def last_words(lines: Iterable[str]) -> Optional[str]:
-    """The last line that says something, without colours and other controls of a terminal."""
+    """Returns the last non-empty line, without terminal colours and other control sequences."""
     for line in reversed(list(lines)):
         plain = "".join(char if char.isprintable() else " " for char in _COLOURS.sub("", line)).strip()
         if plain:

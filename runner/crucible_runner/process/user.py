@@ -1,4 +1,4 @@
-"""The user that the commands of a job run as, where the machine's worker is root: one of its own, without rights and without a name."""
+"""A dedicated user without privileges and without a name, which runs the commands of a job when the machine's worker is root."""
 
 import ctypes
 import glob
@@ -10,16 +10,16 @@ import sys
 from typing import Dict, List, Mapping, Optional, Tuple
 
 _PR_SET_NO_NEW_PRIVS = 38
-# The setting of the workers that turns it off, for messages.
+# The worker setting that turns this off, for messages.
 SETTING = "CRUCIBLE_LOCAL_UIDS"
 _DEVICES = ("/dev/nvidia*", "/dev/dri/*")
-# Words of a shell after which a command comes, beside its operators.
+# Shell words after which a command follows, besides the shell's operators.
 _BEFORE_COMMANDS = {"!", "do", "else", "elif", "env", "exec", "if", "nohup", "then", "time", "until", "while", "{"}
 _REFUSALS = ("Permission denied", "EACCES", "Operation not permitted", "are you root", "must be root")
 
 
 def groups_of_devices(environment: Mapping[str, str]) -> List[int]:
-    """The groups that a command needs to reach the GPUs that it was given. Most systems let everybody use them."""
+    """Returns the groups that a command needs to access its assigned GPUs. Most systems let every user access them."""
     found = set()
     if environment.get("CUDA_VISIBLE_DEVICES"):
         for path in (path for pattern in _DEVICES for path in glob.glob(pattern)):
@@ -31,7 +31,7 @@ def groups_of_devices(environment: Mapping[str, str]) -> List[int]:
 
 
 def become(user: int, groups: List[int]) -> None:
-    """From now on this process is the user, for good: neither it nor what it starts can get rights back."""
+    """Switches this process to the user permanently: neither it nor its children can regain privileges."""
     os.setgroups(groups)
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
@@ -42,8 +42,8 @@ def become(user: int, groups: List[int]) -> None:
 
 
 def give(top: str, user: int) -> None:
-    """Makes the user the owner of a directory with its content; of links themselves, not of what they lead to. Only for what
-    no command of the job can change at the same time: it could put a hard link there to a file that is not its own."""
+    """Makes the user the owner of a directory with its content; links themselves change owner, their targets do not. Only for content that
+    no command of the job can change at the same time: a command could add a hard link to a foreign file."""
     for _, folders, files, descriptor in os.fwalk(top, follow_symlinks=False):
         os.fchown(descriptor, user, user)
         for name in folders + files:
@@ -51,8 +51,8 @@ def give(top: str, user: int) -> None:
 
 
 def environment_file(environment: Mapping[str, str]) -> int:
-    """A descriptor of a file in memory that holds the environment. What starts the command is root, and must not be started
-    with variables such as LD_PRELOAD that the job has chosen."""
+    """Returns a descriptor of an in-memory file with the environment. The process that starts the command is root, and must not be started
+    with variables such as LD_PRELOAD from the job."""
     descriptor = os.memfd_create("environment", os.MFD_CLOEXEC)
     with open(descriptor, "w", encoding="utf-8", errors="surrogateescape", closefd=False) as file:
         json.dump(dict(environment), file)
@@ -66,8 +66,8 @@ def read_environment(descriptor: int) -> Dict[str, str]:
 
 
 def why_unreachable(script: str, user: int) -> Optional[str]:
-    """Names a program of a shell script that exists and that the user may not run, which the shell would only call "Permission
-    denied"; None without any."""
+    """Returns an existing program of a shell script that the user may not execute, for which the shell would only say "Permission denied";
+    None without any."""
     named = [path for path in _programs_of(script) if os.path.isfile(path) and os.access(path, os.X_OK)]
     for path in named:
         if not _may_run(path, user):
@@ -79,7 +79,7 @@ def why_unreachable(script: str, user: int) -> Optional[str]:
 
 
 def _programs_of(script: str) -> List[str]:
-    """The absolute paths in the places of commands, as far as that can be known without a shell."""
+    """Returns the absolute paths at command positions, as far as they can be found without a shell."""
     lexer = shlex.shlex(script.replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     found, is_command = [], True
@@ -91,7 +91,7 @@ def _programs_of(script: str) -> List[str]:
                 found += [word] if word.startswith("/") else []
                 is_command = False
     except ValueError:
-        pass  # the shell will say what is wrong with it
+        pass  # the shell will report the syntax error
     return found
 
 
@@ -108,7 +108,7 @@ def _may_run(path: str, user: int) -> bool:
 
 
 def hint_of(lines: List[str], user: int) -> Optional[str]:
-    """What to say after a command failed, where the last lines of its errors speak of rights."""
+    """Returns a hint for a failed command whose last error lines mention permissions."""
     if not any(words in line for line in lines for words in _REFUSALS):
         return None
     return (
@@ -118,7 +118,7 @@ def hint_of(lines: List[str], user: int) -> Optional[str]:
 
 
 def parse_user(text: str) -> int:
-    """Raises `ValueError` for what is no user that a command can be given."""
+    """Raises `ValueError` for a user id that a command cannot run as."""
     user = int(text)
     if not (sys.platform.startswith("linux") and 0 < user < 2**31):
         raise ValueError("%s is no user for commands" % text)
@@ -126,12 +126,12 @@ def parse_user(text: str) -> int:
 
 
 def variables(home: str, scratch: str, path: str) -> Tuple[Tuple[str, str], ...]:
-    """Its place and its name in the environment of a command."""
+    """Returns the variables for the user's directory and name in a command's environment."""
     return (
         ("HOME", home),
         ("TMPDIR", scratch),
         ("USER", "crucible"),
         ("LOGNAME", "crucible"),
-        # Where `pip install` puts programs if it may not write to the system.
+        # `pip install` puts programs here if it may not write to the system.
         ("PATH", os.path.join(home, ".local", "bin") + os.pathsep + path),
     )

@@ -1,4 +1,4 @@
-"""What the end of the workload means. Pure."""
+"""Interprets the end of the workload. Pure."""
 
 import signal
 from typing import List, NamedTuple, Optional
@@ -25,14 +25,14 @@ class End(NamedTuple):
 
     @property
     def is_in_good_order(self) -> bool:
-        """It ended because it was done, or had saved what it wanted to save."""
+        """The command ended because it was done, or had completed its save."""
         if self.was_killed:
             return False
         return self.status in GOOD_ORDER if self.was_asked_to_stop else self.status == 0
 
 
 def judge(end: End, drain_reason: Optional[str], is_done: bool) -> Ending:
-    """The attempt's ending; `is_done` when progress says that the last step is done."""
+    """Returns the attempt's ending; `is_done` when progress reports the last step as done."""
     code, name = (end.status, None) if end.status >= 0 else (None, signal_name(-end.status))
     if end.was_asked_to_stop or end.was_killed:
         if not (end.status == 0 and is_done):
@@ -48,7 +48,7 @@ def judge(end: End, drain_reason: Optional[str], is_done: bool) -> Ending:
 
 
 def failure_words(what: str, end: End) -> str:
-    """One sentence about a command that failed, with its last words."""
+    """Returns one sentence about a failed command, with the last line of its output."""
     words = "%s %s" % (what, describe(end))
     if end.is_disk_full:
         words += "; the machine's disk is full"

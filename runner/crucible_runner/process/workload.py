@@ -20,12 +20,12 @@ from .user import environment_file
 _READ_BYTES = 64 * 1024
 _ERROR_LINES_KEPT = 20
 _BAR_LOOK_MS = 1_000
-# How long after the last process has ended its output may still be on its way through a pipe.
+# Output of the last process may take this long to arrive through a pipe after the process has ended.
 _OUTPUT_SECONDS = 5.0
 
 
 class Machine(NamedTuple):
-    """What a command must know of the machine that it runs on."""
+    """The facts that a command needs about its machine."""
 
     attempt_id: str
     guard: int
@@ -43,7 +43,7 @@ class Sink(NamedTuple):
 
 
 class Workload:
-    """A command that has been started. `ended` is set when it and everything that it started are gone."""
+    """A command that has been started. `ended` is set when it and all its descendants are gone."""
 
     def __init__(self, machine: Machine, sink: Sink, docker: Optional[str] = None) -> None:
         self._machine = machine
@@ -57,7 +57,7 @@ class Workload:
         self.error_lines: Deque[str] = deque(maxlen=_ERROR_LINES_KEPT)
 
     def start(self, command: List[str], environment: Mapping[str, str], folder: str) -> None:
-        """Raises `OSError` when the system can start no process."""
+        """Raises `OSError` when the system cannot start a process."""
         leash = [
             sys.executable,
             "-I",
@@ -103,12 +103,12 @@ class Workload:
 
     @property
     def status(self) -> int:
-        """Once ended: the exit code, or the number of the signal that ended it, negative."""
+        """Returns, once ended, the exit code, or the number of the signal that ended it, negative."""
         code = self._leash.returncode if self._leash is not None else None
         return code if code is not None else -signal.SIGKILL
 
     def ask_to_stop(self) -> None:
-        """SIGTERM to the process group of the command."""
+        """Sends SIGTERM to the process group of the command."""
         self.is_asked_to_stop = True
         if self._container is not None and self._docker is not None:
             container.ask_to_stop(self._docker, self._container)
@@ -116,14 +116,13 @@ class Workload:
             self._leash.terminate()
 
     def ask_to_save(self, number: int) -> None:
-        """The signal that the program takes as a request to save, to all that it runs and that has a handler for it: others would
-        die of it."""
+        """Sends the program's save signal to all its processes that have a handler for it: other processes would die of it."""
         for pid in self._programs():
             if processes.catches(pid, number):
                 processes.send(pid, number)
 
     def handles_request_to_stop(self) -> bool:
-        """Whether some program of the command does not die of SIGTERM. True where the system does not tell."""
+        """Whether some program of the command survives SIGTERM. True when the system does not report it."""
         programs = self._programs()
         return not programs or any(not processes.dies_of_sigterm(pid) for pid in programs)
 
@@ -132,26 +131,26 @@ class Workload:
         return [pid for pid in self.processes() if pid != leash and not container.is_own(pid)]
 
     def kill(self) -> None:
-        """Ends the command and everything that it started."""
+        """Ends the command and all its descendants."""
         self.is_killed = True
         if self._container is not None:
             container.remove_container(self._container, self._docker)
         processes.end_all(self._machine.attempt_id, self._roots(), [self._machine.guard])
 
     def processes(self) -> List[int]:
-        """Everything that the command has running."""
+        """Returns all running processes of the command."""
         if self._leash is None:
             return []
         return list(processes.of_machine(self._machine.attempt_id, self._roots(), [self._machine.guard]))
 
     def _roots(self) -> List[int]:
-        """Whose descendants are the command's. What loses its parent comes to the guard, while that lives."""
+        """Returns the processes whose descendants belong to the command. Orphans become children of the guard while the guard lives."""
         guard = [self._machine.guard] if os.getppid() == self._machine.guard else []
         return guard + ([self._leash.pid] if self._leash is not None else [])
 
     def _wait(self) -> None:
         self._leash.wait()
-        # When the leash itself was killed, what it held is still there.
+        # When the leash itself was killed, its processes are still there.
         processes.end_all(self._machine.attempt_id, self._roots(), [self._machine.guard])
         for reader in self._readers:
             reader.join(_OUTPUT_SECONDS)
@@ -164,7 +163,7 @@ class Workload:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
         while True:
-            # A bar that stands still becomes a line too, once its time has come.
+            # A bar that stops changing also becomes a line when it is due.
             if splitter.is_waiting and not poll.poll(_BAR_LOOK_MS):
                 book.add(name, splitter.tick(book.now_ms()))
                 continue
@@ -178,6 +177,6 @@ class Workload:
                         line.decode("utf-8", "replace") for line in lines[-_ERROR_LINES_KEPT:]
                     )
             except Exception:
-                traceback.print_exc()  # the command must never wait for somebody to read what it writes
+                traceback.print_exc()  # the command must never block because its output is not read
             if not data:
                 return

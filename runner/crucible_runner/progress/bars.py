@@ -1,4 +1,4 @@
-"""Progress bars, as tqdm, Keras, fastprogress, rich and others draw them."""
+"""Progress bars in the formats of tqdm, Keras, fastprogress, rich and others."""
 
 import re
 from typing import NamedTuple, Optional
@@ -24,9 +24,9 @@ _FORMS = tuple(
         rb"\d{1,3}%\s+\(" + _N + rb" of " + _N + rb"\)\s+\|",
         # alive-progress: `|████    | 4/20 [20%] in 0s`
         _N + rb"/" + _N + rb" \[\d{1,3}%\] in ",
-        # rich, as Lightning has it: `Epoch 0/9 ━━━━ 100/500 0:00:10 • 0:00:40`
+        # rich, in Lightning's format: `Epoch 0/9 ━━━━ 100/500 0:00:10 • 0:00:40`
         rb"[\xe2\x94\x81\xba\xb8\x95]\s+" + _N + rb"/" + _N + rb"\s+\d+:\d\d:\d\d",
-        # what looks like the beginning of the above
+        # a partly written bar of one of the formats above
         rb"(?<![\w./])" + _N + rb"/" + _N + rb" \[",
     )
 )
@@ -52,7 +52,7 @@ _FIGURES = re.compile(rb"[\d.]+")
 
 
 class Bar(NamedTuple):
-    """A bar that counts training, as far as its own text tells."""
+    """A bar that counts training, according to its own text."""
 
     name: bytes
     done: int
@@ -65,21 +65,21 @@ class Bar(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """The same for all writings of one bar and for its like in other epochs."""
+        """Returns a key shared by all versions of one bar and by the same bar of other epochs."""
         return _FIGURES.sub(b"", self.name.partition(b"|")[0]).strip().lower()
 
     @property
     def is_of_epochs(self) -> bool:
-        """The outer one of two bars, which counts whole epochs."""
+        """Whether it is the outer one of two bars, which counts whole epochs."""
         return _OF_EPOCHS.match(self.name) is not None
 
 
 class NotTraining(Exception):
-    """The line is a bar of something else."""
+    """The bar in the line does not count training."""
 
 
 def find_bar(text: bytes) -> Optional[Bar]:
-    """The bar in a line; None without one. Raises `NotTraining`."""
+    """Returns the bar in a line; None without one. Raises `NotTraining`."""
     if _MIGHT_BE.search(text) is None:
         return None
     for form in _FORMS:

@@ -1,4 +1,4 @@
-"""The loss of the training in a line; that of a validation is never taken for it."""
+"""Finds the training loss in a line; a validation loss is never used."""
 
 import math
 import re
@@ -12,13 +12,13 @@ _LOSS = re.compile(
     re.IGNORECASE,
 )
 _WORD_BEFORE = re.compile(rb"([A-Za-z0-9_/\-.']*)$")
-# What may be written together with the word: `train_loss`, `total_loss`, `train-logloss`, `train/CrossEntropyLoss`.
+# Words that may be joined with `loss`: `train_loss`, `total_loss`, `train-logloss`, `train/CrossEntropyLoss`.
 _SAME_LOSS = re.compile(
     rb"(?:\w+/)?(?:(?:reduced|total|lm|mlm|clm|train(?:ing)?|tr|avg\.?|average|mean|batch|running|step|epoch|"
     rb"cross[-_]?entropy|nll|learn|global|current|binary|categorical|c|log|mlog|multi|ema|smoothed?)[-_/]?)*$",
     re.IGNORECASE,
 )
-# What may stand before it as a word of its own: `train loss`, `lm loss`, `Avg. loss`, `training's binary_logloss`.
+# Separate words that may precede `loss`: `train loss`, `lm loss`, `Avg. loss`, `training's binary_logloss`.
 _SAME_WORD = re.compile(
     rb"(?:train(?:ing)?(?:'s|_loss's)?|lm|total|avg\.?|average|mean|batch|running|current|step|epoch|cross|entropy|"
     rb"cross-entropy|the|and|with|nll|global|info|log)$",
@@ -27,13 +27,13 @@ _SAME_WORD = re.compile(
 _EVAL = re.compile(rb"(?:^|[^A-Za-z])" + EVAL_WORDS + rb"(?:[^A-Za-z]|$)", re.IGNORECASE)
 _PHRASE = re.compile(rb"[^,;|()\[\]{}\d:=]*$")
 _DASH = re.compile(rb"\s-+\s")
-# What the Trainer of Transformers says at the end is an average of all steps.
+# The Trainer of Transformers reports an average of all steps at the end.
 _SUMMARY = b"train_runtime"
 _WORD = re.compile(rb"[A-Za-z][\w.'\-]*$")
 
 
 def find_loss(text: bytes) -> Optional[float]:
-    """The first loss of the training that the line has; None where it has none, or one that is no number."""
+    """Returns the first training loss in the line; None without one, or for a value that is not a number."""
     if _SUMMARY in text:
         return None
     for match in _LOSS.finditer(text):
@@ -44,7 +44,7 @@ def find_loss(text: bytes) -> Optional[float]:
 
 
 def _is_of_training(before: bytes) -> bool:
-    """What is written before the word `loss`."""
+    """Checks the text before the word `loss`."""
     joined = _WORD_BEFORE.search(before).group(1)
     # `'loss'` of a dictionary.
     joined = joined.lstrip(b"'-/")
@@ -52,7 +52,7 @@ def _is_of_training(before: bytes) -> bool:
         return False
     phrase = before[: len(before) - len(joined)]
     spoken = _DASH.split(_PHRASE.search(phrase.rstrip(b"'\"")).group(0))[-1]
-    # `Test set: Average loss: 0.06`: what is before the colon counts too.
+    # `Test set: Average loss: 0.06`: the text before the colon counts too.
     set_before = phrase[: len(phrase) - len(spoken)].rstrip(b": ")[-16:]
     if _EVAL.search(spoken.replace(b"_", b" ")) or _EVAL.search(_after_figures(set_before)):
         return False
@@ -61,5 +61,5 @@ def _is_of_training(before: bytes) -> bool:
 
 
 def _after_figures(text: bytes) -> bytes:
-    """Only a label may speak of a validation: `Test set: `, `DEV : `; a figure of one may stand anywhere."""
+    """Only a label may announce a validation: `Test set: `, `DEV : `; a validation figure may appear anywhere."""
     return text if re.search(rb"[\d,;|]", text) is None else b""

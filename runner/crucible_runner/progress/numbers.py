@@ -1,19 +1,18 @@
-"""The regular expressions for counts and figures that the formats share."""
+"""Regular expressions for counts and figures, shared by the formats."""
 
 import re
 
 # `12`, `12,345`; never part of a larger figure, of a word or of a percentage (`12.5`, `12k`, `12%`).
 COUNT = rb"(\d{1,3}(?:,\d{3})+|\d{1,12})(?![\w%]|[.,]\d)"
-# The same inside a bar, where something may follow at once.
+# The same inside a bar, where other characters may follow directly.
 BAR_COUNT = rb"(\d{1,12})"
 NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 OF_TOTAL = COUNT + rb"(?:\s*(?:/|\bof\b|\bout of\b)\s*" + COUNT + rb")?"
 
-# Words of passes over other data than that of the training.
+# Words for passes over data other than the training data.
 EVAL_WORDS = rb"(?:val|valid|validat\w*|eval\w*|test\w*|dev|sanity|predict\w*|infer\w*)"
 _METRIC = rb"(?:loss|acc\w*|f1|auc|ppl|perplexity|err\w*|score|map|miou|bleu|rmse|mae|mse|r2)"
-# `valid on 'valid' subset`, `[test]`, `DEV :`, but not `val loss 4.04` or `Val Acc 0.5`, which stand beside figures of
-# the training.
+# `valid on 'valid' subset`, `[test]`, `DEV :`, but not `val loss 4.04` or `Val Acc 0.5`, which appear beside training figures.
 EVAL_MARK = re.compile(
     rb"(?<![A-Za-z0-9_])" + EVAL_WORDS + rb"(?![A-Za-z0-9_])(?![\s_\-./]*" + _METRIC + rb")", re.IGNORECASE
 )

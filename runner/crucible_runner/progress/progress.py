@@ -1,4 +1,4 @@
-"""The progress of an attempt, from whichever source is the best."""
+"""The progress of an attempt, from the best available source."""
 
 import os
 import threading
@@ -13,16 +13,16 @@ from .tables import Tables
 from .tracker import Progress as Told
 from .tracker import Tracker
 
-# Only the newest figure counts; of a flood of lines the last ones are looked at, so that reading costs little.
+# Only the newest figure counts; of many lines only the last ones are parsed, which keeps reading cheap.
 _LINES_PER_LOOK = 10
 _FLOOD_LINES = 100
 _LINES_OF_FLOOD = 3
-# Beginnings of epochs and of tables are looked for among all lines: what follows is understood by them.
+# All lines are searched for beginnings of epochs and of tables, because later lines are interpreted with them.
 _HEADS = (b"Iter", b"iter", b"Step", b"step", b"E ")
 _HEADS_PER_LOOK = 2
 
 
-# Steps are remembered for so many changes, to date what was written a moment ago.
+# Steps are remembered for this many changes, to date recent writes.
 _STEPS_KEPT = 4096
 
 
@@ -36,7 +36,7 @@ class _Step(NamedTuple):
 
 
 class Progress:
-    """The newest progress; once the helper has spoken it alone counts."""
+    """The newest progress; once the helper has reported, only its reports count."""
 
     def __init__(self, helper_path: str, clock: Clock) -> None:
         self._helper_path = helper_path
@@ -54,8 +54,8 @@ class Progress:
         """Wall clock of when the first step of this attempt's own was seen; None before."""
 
     def begin(self, restored_step: int) -> None:
-        """The command is about to start: from now on a step beyond the restored one (0 for none) is its own, and
-        what was printed before, by the set-up, is no progress of it."""
+        """The command is about to start: from now on a step beyond the restored one (0 for none) is its own. Earlier output, from the
+        set-up, is not progress."""
         with self._lock:
             self._restored_step = restored_step
             self._tracker = Tracker(restored_step)
@@ -71,12 +71,12 @@ class Progress:
             self._steps.append(told)
         if self.first_step_at_ms is not None or begun is None:
             return
-        # Where no step is known, a count of the training that grows is a step of it.
+        # When no step is known, a growing count of the training is used as its step.
         if step > begun if step is not None else not self._is_helped and self._tracker.has_advanced:
             self.first_step_at_ms = self._at_ms
 
     def see(self, lines: List[bytes]) -> None:
-        """Looks for progress in what was printed, oldest first: lines, and the writings of a bar."""
+        """Searches printed output for progress, oldest first: lines, and the versions of a bar."""
         if self._is_helped:
             return
         with self._lock:
@@ -102,7 +102,7 @@ class Progress:
                 return
             told = parse(HELPER_PROGRESS, read_plain(self._helper_path)[0])
         except (OSError, ValueError):
-            return  # not there, or not whole: the next look tells
+            return  # the file is absent or incomplete: the next scan reads it
         with self._lock:
             self._helper_stamp = stamp
             self._is_helped = True
@@ -116,7 +116,7 @@ class Progress:
                 self._steps[-1] = self._steps[-1]._replace(until_ms=self._clock.wall_ms())
 
     def document(self) -> Optional[dict]:
-        """As it stands in beats and results; None while nothing is known."""
+        """Returns the progress for beats and results; None while nothing is known."""
         self._read_helper()
         with self._lock:
             told = self._told
@@ -139,19 +139,19 @@ class Progress:
             return document
 
     def step(self) -> Optional[int]:
-        """Steps of the whole training; None where none are known for sure."""
+        """Returns the steps of the whole training; None when none are known for sure."""
         self._read_helper()
         return self._told.step
 
     def step_at(self, wall_ms: int) -> Optional[int]:
-        """The newest step that had been told at an instant; None where nothing had been, or too long ago to remember."""
+        """Returns the newest step reported at an instant; None when none was reported, or when the instant is too long ago."""
         self._read_helper()
         with self._lock:
             return next((told.step for told in reversed(self._steps) if told.at_ms <= wall_ms), None)
 
     def certain_step_at(self, wall_ms: int, unsure_ms: int) -> Optional[int]:
-        """As `step_at`, but None where the step is not certain: another one was reported less than `unsure_ms` later, and may have been
-        printed before; or the helper may have told another one that was not read."""
+        """Like `step_at`, but None when the step is uncertain: another step was reported less than `unsure_ms` later and may have been
+        printed before, or the helper may have reported another one that was not read."""
         self._read_helper()
         with self._lock:
             told = next((told for told in reversed(self._steps) if told.at_ms < wall_ms + unsure_ms), None)
@@ -160,7 +160,7 @@ class Progress:
         return told.step
 
     def ms_per_step(self) -> Optional[float]:
-        """Recent duration of a step; None if too few were reported."""
+        """Returns the recent duration of a step; None if too few were reported."""
         with self._lock:
             if len(self._steps) < 2:
                 return None
@@ -168,7 +168,7 @@ class Progress:
             return (last.at_ms - first.at_ms) / (last.step - first.step) if last.step > first.step else None
 
     def is_done(self) -> bool:
-        """True when the last step of a known number of steps is done; bars and epochs are never taken for that."""
+        """True when the last step of a known number of steps is done; bars and epochs never count for that."""
         self._read_helper()
         with self._lock:
             if not self._is_helped:

@@ -1,4 +1,4 @@
-"""What one line says of the training. Pure: what earlier lines have said is the tracker's."""
+"""Interprets one line of training output. Pure: the tracker keeps what earlier lines reported."""
 
 import re
 from typing import NamedTuple, Optional
@@ -7,22 +7,22 @@ from .bars import Bar, NotTraining, find_bar
 from .losses import find_loss
 from .numbers import COUNT, EVAL_MARK, NUMBER, OF_TOTAL, whole
 
-# Where a figure would be: searching a long line holds up the whole process.
+# Figures appear within this length; searching a long line blocks the whole process.
 BYTES_PER_LINE = 1024
 
 _WORTH_A_LOOK = re.compile(
     rb"step|iter|epoch|loss|xent|learn:|batch|num_updates|\d/[\dU]|\d it \[|it \[|\d of \d|^\[?\d+[\]:]|Train: |avg", re.IGNORECASE
 )
 _CONTROL = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]+")
-# Long runs of blanks would cost every expression below its square.
+# Long runs of blanks would take every expression quadratic time.
 _BLANKS = re.compile(rb"[ \t]{3,}")
 
-# A line about an earlier life of the job says nothing about this one.
+# A line about an earlier attempt of the job says nothing about this one.
 _EARLIER = re.compile(
     rb"\b(?:resum(?:e|es|ed|ing)|restor(?:e|es|ed|ing)|roll(?:ed|ing)? ?back|continu(?:e|es|ed|ing)|warm[- ]?start\w*)\b",
     re.IGNORECASE,
 )
-# Words before a figure that make it one of something else than of what was just trained.
+# Words before a figure that show that it does not count training.
 _OTHER_MATTER = re.compile(
     rb"\b(?:load(?:s|ed|ing)?|sav(?:e|es|ed|ing)|skip(?:s|ped|ping)?|download(?:s|ed|ing)?|found|wrote|writing|written|"
     rb"checkpoints?|ckpt|delet(?:e|ed|ing)|remov(?:e|ed|ing)|warm-?up|will|best|profil\w*)\b(?![\w.]*\.py)",
@@ -52,7 +52,7 @@ _EPOCH = re.compile(
     + rb"(\d{1,9}(?:\.\d+)?)(?![\w%])(?:\s*(?:/|\bof\b)\s*" + COUNT + rb")?",
     re.IGNORECASE,
 )
-# Behind the epoch: `][10/5005]`, `] [ 20/200]`, ` [640/60000 (1%)]`, `:    450 / 1891 `, `, 12850/37527;`, ` 0/1279867]`.
+# The counter after the epoch: `][10/5005]`, `] [ 20/200]`, ` [640/60000 (1%)]`, `:    450 / 1891 `, `, 12850/37527;`, ` 0/1279867]`.
 _INNER = re.compile(
     rb"[\]\s:,|\-]*(?:\[\s*" + COUNT + rb"\s*/\s*" + COUNT + rb"\s*(?:\(\s*\d+(?:\.\d+)?\s*%\s*\))?\s*\]|"
     + COUNT + rb"\s*/\s*" + COUNT + rb"(?=[\s;,\]]))"
@@ -64,13 +64,13 @@ _TIMM = re.compile(
 )
 _YOLO = re.compile(rb"^\s*(\d+)/(\d+)\s+[\d.]+[GM]\s")
 _TORCHTUNE = re.compile(rb"^(\d+)\|(\d+)\|Loss: ")
-# What is written once an epoch is over.
+# Text that programs print when an epoch is over.
 _OVER = re.compile(
     rb"\b(?:done|complete[d]?|finished|took|ended)\b|(?<![A-Za-z])(?:val|valid|validation|test|dev|eval)[_ \-/:.]*"
     rb"(?:loss|acc\w*|f1|auc|ppl|error|score)|\b(?:avg\.?|average|mean)[ _](?:train\w* )?loss|\btrain[_ ]loss\b",
     re.IGNORECASE,
 )
-# Programs that begin a line with the bare number of the step, each with what must follow it.
+# Programs that begin a line with the bare step number, each with the text that must follow it.
 _LEADING = (
     # XGBoost, LightGBM: `[12]\ttrain-logloss:0.3`, `[10]:    train's l2:0.09`
     re.compile(rb"^\[(\d{1,9})\](?:\t|:?\s+(?=\S+'s ))\S[^\[]*?:\s*(?:" + NUMBER + rb"|nan)"),
@@ -97,7 +97,7 @@ class Count(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a line says; each part is None where it says nothing of it."""
+    """The content of a line; each part is None when the line does not contain it."""
 
     step: Optional[Count] = None
     is_step_whole: bool = False
@@ -112,7 +112,7 @@ class Reading(NamedTuple):
 
 
 def read(line: bytes) -> Optional[Reading]:
-    """What the line says of the training; None where it says nothing, or nothing that is sure."""
+    """Interprets the line; returns None when it says nothing certain about the training."""
     text = line[:BYTES_PER_LINE]
     if _WORTH_A_LOOK.search(text) is None:
         return None
@@ -181,7 +181,7 @@ def _read_words(text: bytes, bar: Optional[Bar]) -> Reading:
 
 
 def _epoch_of(text: bytes, bar: Optional[Bar]) -> Optional["re.Match[bytes]"]:
-    """The epoch; that of a bar stands in its name, and what follows are figures that the program has added."""
+    """Returns the epoch; a bar has it in its name, and the program's own figures follow."""
     match = _EPOCH.search(text if bar is None else bar.name)
     if match is None or (match.group(1) and match.group(3) is None):
         return None
@@ -203,7 +203,7 @@ def _inner_of(text: bytes, end: int) -> Optional[Count]:
 
 
 def _step_of(text: bytes, loss: Optional[float], bar: Optional[Bar], epoch: Optional[float]):
-    """The step, whether it is certainly one of the whole training, and where it stands."""
+    """Returns the step, whether it certainly counts the whole training, and its position."""
     match = _STEPS_JSON.search(text)
     if match is not None:
         return Count(whole(match.group(1)), whole(match.group(2))), True, match.start()
@@ -242,7 +242,7 @@ def _is_other_matter(before: bytes) -> bool:
 
 
 def _is_of_evaluation(text: bytes, figures: "list[int]", bar: Optional[Bar]) -> bool:
-    """True when the line is one of a pass over other data, with whatever figures."""
+    """True when the line belongs to a pass over other data, whatever its figures."""
     mark = EVAL_MARK.search(text)
     if mark is None or bar is not None:
         return False

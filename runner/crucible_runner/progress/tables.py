@@ -17,7 +17,7 @@ _COLUMNS_MAX = 30
 
 
 class Tables:
-    """Remembers the heading of the last table; a line that is no row of it ends nothing, as tables are interrupted."""
+    """Remembers the heading of the last table. A line that is not a row does not end the table, because other output interrupts tables."""
 
     def __init__(self) -> None:
         self._columns: Dict[str, int] = {}
@@ -47,7 +47,7 @@ class Tables:
 
     def _begin(self, line: bytes) -> None:
         names = [name.strip().lower() for name in _GAP.split(line.strip()[:512])]
-        # A heading has names only, of which one is a loss.
+        # A heading contains only names, one of them a loss.
         if len(names) > _COLUMNS_MAX or any(name[:1].isdigit() for name in names):
             return
         if not any(b"loss" in name for name in names):

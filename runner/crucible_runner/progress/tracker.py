@@ -1,7 +1,7 @@
-"""Puts together what lines say of the training. Pure: no clock, no files, no threads.
+"""Combines the information of all lines about the training. Pure: no clock, no files, no threads.
 
-Units are never mixed. `step` holds steps of the whole training and nothing else; epochs, and what is done of one, have
-fields of their own. Of what could be one or the other nothing is said until later lines tell.
+Units are never mixed. `step` holds only steps of the whole training; epochs, and the part of an epoch that is done, have separate
+fields. An ambiguous count is not reported until later lines resolve it.
 """
 
 from typing import NamedTuple, Optional, Tuple
@@ -84,14 +84,14 @@ class Tracker:
 
     @property
     def is_done(self) -> bool:
-        """The last step of a known number of steps is done; bars and epochs are never taken for that."""
+        """The last step of a known number of steps is done; bars and epochs never count for that."""
         step = self._step
         is_sure = self._source == _WORD_STEP and step is not None and step.total is not None
         return is_sure and step.done >= step.total
 
     @property
     def _is_fractional(self) -> bool:
-        """Epochs such as 1.5, as the Trainer of Transformers counts: it counts its steps over the whole training."""
+        """Fractional epochs such as 1.5, as the Trainer of Transformers prints them: it counts its steps over the whole training."""
         return self._epoch is not None and self._first_epoch is None
 
     def _see_epoch(self, reading: Reading) -> None:
@@ -104,7 +104,7 @@ class Tracker:
             return
         epoch = int(number)
         if self._epoch is not None and epoch < self._epoch and reading.epochs is None and self._epochs is not None:
-            return  # told of in another way, such as counted from 0
+            return  # reported in another way, such as counted from 0
         if self._first_epoch is None or self._epoch is None or epoch < self._epoch:
             self._first_epoch = epoch
         if epoch != self._epoch:
@@ -117,7 +117,7 @@ class Tracker:
         self._is_epoch_over = self._is_epoch_over or reading.is_epoch_over or self._is_lone_line(reading, epoch)
 
     def _is_lone_line(self, reading: Reading, epoch: int) -> bool:
-        """A line with epoch and loss alone is the end of the epoch where each epoch has one, which two of them show."""
+        """A line with only epoch and loss ends the epoch in a program that prints one per epoch, which two such lines show."""
         if reading.loss is None or reading.bar or reading.inner or reading.step:
             return False
         if epoch == self._lone_epoch:
@@ -128,7 +128,7 @@ class Tracker:
         return self._lone_epochs > 0 and not self._are_lone_lines_repeated
 
     def _see_inner(self, inner: Count, key: Tuple[bytes, Optional[int]]) -> bool:
-        """False where it is not what is followed of this epoch: the first count of it is."""
+        """Returns False when the counter is not the followed one of this epoch: the epoch's first counter is followed."""
         before = self._inner
         if before is not None:
             is_end = before.total is not None and before.done >= before.total
@@ -140,7 +140,7 @@ class Tracker:
         return True
 
     def _see_bar(self, reading: Reading, bar: Bar) -> bool:
-        """False where the bar is not one of the training that is followed."""
+        """Returns False when the bar is not one of the followed training."""
         count = Count(bar.done, bar.total)
         if reading.epoch is None and bar.is_of_epochs and bar.total is not None:
             return self._see_outer_bar(bar.done, bar.total)
@@ -154,7 +154,7 @@ class Tracker:
         return self._see_loose(bar, reading.loss is not None)
 
     def _see_outer_bar(self, done: int, total: int) -> bool:
-        """A bar that counts epochs: those that are over, so that it begins with 0 of them."""
+        """A bar that counts finished epochs, so that it begins with 0."""
         if done != self._epoch:
             self._inner, self._inner_key, self._is_inner_closed = None, None, False
             self.has_advanced = self.has_advanced or (self._epoch is not None and done > self._epoch)
@@ -162,7 +162,7 @@ class Tracker:
         return True
 
     def _see_loose(self, bar: Bar, has_loss: bool) -> bool:
-        """A bar that does not tell what it counts: it may be the whole training, one epoch, or something else."""
+        """A bar whose unit is unknown: it may count the whole training, one epoch, or something else."""
         known = self._loose
         bar = bar._replace(is_named_for_training=bar.is_named_for_training or has_loss)
         if known is not None and (known.key, known.total) != (bar.key, bar.total):
@@ -200,7 +200,7 @@ class Tracker:
         self._set_step_of_epoch(step, epoch)
 
     def _set_step_of_epoch(self, step: Count, epoch: int) -> None:
-        """A step next to an epoch: of the training or of the epoch, which is the same in the first epoch."""
+        """A step next to an epoch, counted over the training or over the epoch, which is the same in the first epoch."""
         before = epoch - self._first_epoch if self._is_base_sure else None
         if before == 0:
             total = step.total if self._epochs == 1 and epoch == 1 else None
@@ -212,7 +212,7 @@ class Tracker:
 
     @property
     def _is_base_sure(self) -> bool:
-        """The number of the very first epoch is known: it was seen, and nothing came before it."""
+        """The number of the first epoch is known: it was seen, and no epoch came before it."""
         return self._first_epoch == 0 or (self._first_epoch == 1 and not self._is_restored)
 
     def _set_step(self, step: Count, source: int, is_confirmed: bool = True) -> None:
@@ -220,11 +220,11 @@ class Tracker:
             return
         known = self._step
         if known is not None and source == self._source:
-            # A number alone may stand in any sentence: a second, larger one makes it progress.
+            # A single number may appear in any sentence: a second, larger one makes it progress.
             is_confirmed = is_confirmed or step.done > known.done
             self.has_advanced = self.has_advanced or step.done > known.done
             if step.done < known.done and known.total is not None and step.total == known.total:
-                # It begins anew without a word about epochs: what was a step of the training is one of some part of it.
+                # The count restarts without a word about epochs: the steps were those of a part of the training.
                 self._is_nested = True
                 self._step, self._source = None, _NO_STEP
                 self._see_inner(step, (b"step", step.total))
@@ -236,7 +236,7 @@ class Tracker:
     def _count_percent(self) -> None:
         of, percent = self._percent_now()
         if percent is None:
-            # Of epochs whose number is known nothing is lost while their parts are not told.
+            # Numbered epochs lose nothing while their parts are not reported.
             if of != self._percent_of or of is None:
                 self._percent, self._percent_of = None, of
             return
@@ -252,7 +252,8 @@ class Tracker:
         if self._epochs is None or self._epoch is None or self._is_fractional or self._epochs < self._epoch:
             return None, None
         base = 0 if self._first_epoch == 0 else 1
-        # Where epochs count from 0, a total may be their number or the last of them: the larger one never promises too much.
+        # When epochs count from 0, a total may be their number or the index of the last one: the larger interpretation never overstates
+        # progress.
         total = self._epochs + (1 if base == 0 and not self._is_epoch_counted else 0)
         if total <= 0:
             return None, None
@@ -266,5 +267,5 @@ class Tracker:
 
     @property
     def _is_inner_of_epoch(self) -> bool:
-        """The counter next to the epoch restarts with each epoch, or there is only one."""
+        """The counter next to the epoch restarts with each epoch, or there is only one epoch."""
         return self._inner_key is None or self._inner_key[0] != b"step" or bool(self._is_nested) or self._epochs == 1

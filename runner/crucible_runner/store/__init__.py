@@ -1,1 +1,1 @@
-"""The object store: its interface, a folder, S3, and moving large objects."""
+"""The object store: its interface, a folder, S3, and the transfer of large objects."""

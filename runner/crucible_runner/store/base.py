@@ -7,20 +7,20 @@ from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional
 from ..documents import PART_BYTES
 
 
-# Objects are moved in pieces of this size: it is what a part on its way takes of the runner's memory.
+# Objects move in pieces of this size, which bounds the memory per transfer.
 BLOCK_BYTES = 256 * 1024
 
 
 class StoreError(Exception):
-    """The store did not do it. Always worth trying again: what can never work is a `ValueError`."""
+    """The store failed the request. A retry is always worthwhile: a permanent error is a `ValueError`."""
 
 
 class Stale(StoreError):
-    """What was begun cannot be gone on with: the upload is gone, or the object is another one. Begin again."""
+    """A transfer cannot be continued: the upload is gone, or the object has changed. Begin again."""
 
 
 class Part(NamedTuple):
-    """Bytes on their way up. They can be read more than once, as they may have to be sent more than once."""
+    """Bytes to upload. They can be read more than once, because they may have to be sent more than once."""
 
     size: int
     sha256: bytes
@@ -32,7 +32,7 @@ def part_of(body: bytes) -> Part:
 
 
 class Upload(ABC):
-    """An object of known size on its way up. Parts may come from several threads, in any order."""
+    """An upload of an object of known size. Parts may come from several threads, in any order."""
 
     @abstractmethod
     def put_part(self, offset: int, part: Part) -> None:
@@ -40,22 +40,21 @@ class Upload(ABC):
 
     @abstractmethod
     def commit(self) -> None:
-        """Makes the object visible whole, replacing what was there. Only when all parts are put. May be repeated after an
-        error."""
+        """Makes the object visible as a whole, replacing an existing one. Requires that all parts are put. May be repeated after an error."""
 
     @abstractmethod
     def abort(self) -> None:
-        """Leaves nothing behind. Never raises."""
+        """Discards the upload. Never raises."""
 
 
 class Download(ABC):
-    """An object on its way down, read from several threads."""
+    """A download of an object, read from several threads."""
 
     size: int
 
     @abstractmethod
     def blocks(self, offset: int, length: int) -> Iterator[bytes]:
-        """Exactly `length` bytes in pieces of at most `BLOCK_BYTES`, or fewer at the end of the object."""
+        """Yields exactly `length` bytes in pieces of at most `BLOCK_BYTES`, or fewer at the end of the object."""
 
     @abstractmethod
     def close(self) -> None:
@@ -69,27 +68,27 @@ class Store(ABC):
     """How many parts are worth having on their way at the same time."""
 
     def part_bytes(self, size: int) -> int:
-        """How an object of this size is cut: a multiple of `PART_BYTES`."""
+        """Returns the part size for an object of this size: a multiple of `PART_BYTES`."""
         return PART_BYTES
 
     def take_grant(self, grant: dict) -> None:
-        """Fresh credentials from the control plane, for stores that ask for some."""
+        """Accepts new credentials from the control plane, for stores that need them."""
 
     @abstractmethod
     def get(self, key: str) -> Optional[bytes]:
-        """The whole object, or None if it does not exist."""
+        """Returns the whole object, or None if it does not exist."""
 
     @abstractmethod
     def put(self, key: str, body: bytes) -> None:
-        """Puts the object whole, replacing what was there; a reader sees the old or the new, never a part."""
+        """Puts the whole object, replacing an existing one; a reader sees the old or the new object, never a part."""
 
     @abstractmethod
     def put_if_absent(self, key: str, body: bytes) -> bool:
-        """Puts the object unless the key is taken; False, and nothing changed, when it is."""
+        """Puts the object unless the key is taken; otherwise returns False and changes nothing."""
 
     @abstractmethod
     def upload(self, key: str, size: int) -> Upload:
-        """Begins to put an object of any size without holding it in memory."""
+        """Begins an upload of any size without holding the object in memory."""
 
     @abstractmethod
     def download(self, key: str) -> Optional[Download]:
@@ -97,12 +96,12 @@ class Store(ABC):
 
     @abstractmethod
     def list(self, prefix: str) -> List[str]:
-        """The keys directly under a folder-like prefix (one that ends in `/`), in order."""
+        """Returns the keys directly under a prefix that ends in `/`, in order."""
 
     @abstractmethod
     def folders(self, prefix: str) -> List[str]:
-        """The names of the folders directly under a prefix that ends in `/`, in order, without the slash."""
+        """Returns the names of the folders directly under a prefix that ends in `/`, in order, without the slash."""
 
     @abstractmethod
     def delete(self, key: str) -> None:
-        """Removes the object; absent is success."""
+        """Removes the object; an absent object is success."""

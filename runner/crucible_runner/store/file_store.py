@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 _LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _ABSENT = (errno.ENOENT, errno.EISDIR)
-# Something else stands there, or the file system cannot have such a name: that will not change by itself.
+# Errors of an entry that is no file, or of a name that the file system does not support: they are permanent.
 _NEVER = (
     errno.ENOTDIR,
     errno.EISDIR,
@@ -28,7 +28,7 @@ _NEVER = (
     errno.EILSEQ,
 )
 
-# A put whose folder another process prunes at the same moment makes it again; it loses that race this often at most.
+# When another process prunes the folder of a put at the same moment, the put creates it again, at most this many times.
 _FOLDER_TRIES = 100
 
 
@@ -102,7 +102,7 @@ class FileStore(Store):
             try:
                 os.rmdir(os.path.join(self._root, folder))
             except OSError:
-                return  # something is in it; pruning is a courtesy
+                return  # the folder is not empty; pruning is optional
             folder = os.path.dirname(folder)
 
     def _path(self, key: str) -> str:
@@ -134,7 +134,7 @@ class FileStore(Store):
         return None
 
     def _check_root(self) -> None:
-        # A folder that is gone is a disk that is not mounted, never an empty store.
+        # A missing root folder means an unmounted disk, never an empty store.
         try:
             os.stat(self._root)
         except OSError as error:
@@ -149,11 +149,11 @@ class FileStore(Store):
             try:
                 self._make_folder(os.path.dirname(path))
             except FileNotFoundError:
-                pass  # pruned again meanwhile
+                pass  # pruned again in the meantime
         return action()
 
     def _make_folder(self, folder: str) -> None:
-        """Makes it with what is missing above it, but never the root: without that the store does not answer."""
+        """Creates the folder with missing parents, but never the root: without the root the store does not answer."""
         path = self._root
         for segment in os.path.relpath(folder, self._root).split(os.sep):
             path = os.path.join(path, segment)
@@ -188,7 +188,7 @@ class FileStore(Store):
 
     def _error(self, doing: str, path: str, error: OSError) -> Exception:
         words = "could not %s %s: %s" % (doing, path, error.strerror or error)
-        # Where the store itself is no folder its disk may come back.
+        # If the store's root is missing, its disk may come back.
         if doing == "write" and error.errno in _NEVER and os.path.isdir(self._root):
             return ValueError(words)
         return StoreError(words)
@@ -203,7 +203,7 @@ class _FileUpload(Upload):
         self._begun: Set[int] = set()
 
     def put_part(self, offset: int, part: Part) -> None:
-        # A part that comes again may find bytes of its first time: then zeros are written, too.
+        # A repeated part may overwrite bytes of its first attempt: then zeros are written, too.
         is_first_time = offset not in self._begun
         self._begun.add(offset)
         for block in part.blocks():

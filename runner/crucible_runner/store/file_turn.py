@@ -1,15 +1,15 @@
-"""Taking turns by means of a file, where the file system has no hard links (storage/place.ts is the other side)."""
+"""Takes turns through a file on file systems without hard links (storage/place.ts is the other side)."""
 
 import os
 import time
 
-# A turn is one look and one rename; a file that stays this long belongs to a process that was killed.
+# A turn is one check and one rename; a file that stays this long belongs to a process that was killed.
 _PATIENCE_SECONDS = 5.0
 _PAUSE_SECONDS = 0.02
 
 
 def take_turn(path: str) -> None:
-    """Makes the file, whose removal ends the turn; waits while another process holds it. Raises `OSError`."""
+    """Creates the file, whose removal ends the turn; waits while another process holds it. Raises `OSError`."""
     patience = _PATIENCE_SECONDS
     seen = None
     while True:

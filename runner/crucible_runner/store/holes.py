@@ -1,4 +1,4 @@
-"""Reads files without reading their holes: those are known to be zeros."""
+"""Reads sparse files without reading their holes, which are known to be zeros."""
 
 import errno
 import functools
@@ -12,7 +12,7 @@ ZEROS = bytes(BLOCK_BYTES)
 
 
 def is_zeros(block: bytes) -> bool:
-    """Of a block of at most `BLOCK_BYTES`."""
+    """Checks a block of at most `BLOCK_BYTES`."""
     return ZEROS.startswith(block)
 
 
@@ -25,26 +25,26 @@ def sha256_of_zeros(length: int) -> bytes:
 
 
 class Reader:
-    """Reads an open file, from several threads. The position of the descriptor is not kept."""
+    """Reads an open file, from several threads. The descriptor's position changes."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         status = os.fstat(descriptor)
         self._has_holes = hasattr(os, "SEEK_DATA") and status.st_blocks * 512 < status.st_size
         if self._has_holes:
-            # Some file systems show what is not yet on the disk as a hole (openzfs/zfs issue 15526).
+            # Some file systems report data that is not yet on the disk as a hole (openzfs/zfs issue 15526).
             try:
                 os.fsync(descriptor)
             except OSError:
                 self._has_holes = False
 
     def blocks(self, begin: int, end: int) -> Iterator[bytes]:
-        """All bytes from `begin` to `end`, or fewer where the file ends before, in pieces of at most `BLOCK_BYTES`."""
+        """Yields all bytes from `begin` to `end`, or fewer when the file ends earlier, in pieces of at most `BLOCK_BYTES`."""
         known_data_end = begin
         while begin < end:
             if self._has_holes and begin >= known_data_end:
                 data = self._next_data(begin)
-                # Smaller holes are read with what is around them: to ask for each would cost more.
+                # Smaller holes are read with their surroundings: querying each would cost more.
                 if min(data, end) - begin >= BLOCK_BYTES or data >= end:
                     while begin < min(data, end):
                         block = ZEROS[: min(BLOCK_BYTES, min(data, end) - begin)]
@@ -59,24 +59,24 @@ class Reader:
             begin += len(block)
 
     def is_hole(self, begin: int, end: int) -> bool:
-        """Whether nothing was ever written there. False where the file system does not know."""
+        """Whether the range is a hole. False when the file system does not know."""
         return self._has_holes and self._next_data(begin) >= end
 
     def _next_data(self, begin: int) -> int:
-        """Where the next data begins, or the file ends."""
+        """Returns the start of the next data, or the end of the file."""
         return self._seek(begin, os.SEEK_DATA)
 
     def _next_hole(self, begin: int) -> int:
         return self._seek(begin, os.SEEK_HOLE)
 
     def _seek(self, begin: int, whence: int) -> int:
-        # Asked before, so that a file that is cut meanwhile is never longer than it was.
+        # The size is read first, so that a concurrent truncation never lengthens the file.
         size = os.fstat(self._descriptor).st_size
         try:
             return os.lseek(self._descriptor, begin, whence)
         except OSError as error:
             if error.errno == errno.ENXIO:
                 return size
-            # The file system knows nothing of holes.
+            # The file system does not support hole queries.
             self._has_holes = False
             return begin

@@ -1,4 +1,4 @@
-"""Opening the store that a URL names."""
+"""Opens the store that a URL names."""
 
 from typing import Callable, Dict, Optional
 from urllib.parse import urlsplit
@@ -24,7 +24,7 @@ _SCHEMES: Dict[str, _Opener] = {"file": _open_folder, "s3": _open_s3}
 
 def open_store(url: str, grant_file: Optional[str] = None, key_file: Optional[str] = None) -> Store:
     """Opens the store at `url`. `grant_file` holds credentials for it, sealed with the key in `key_file` if that is given. Raises
-    `ValueError`, which says what is wrong with the URL."""
+    `ValueError` that explains what is wrong with the URL."""
     opener = _SCHEMES.get(urlsplit(url).scheme)
     if opener is None:
         known = ", ".join(scheme + "://" for scheme in sorted(_SCHEMES))

@@ -1,4 +1,4 @@
-"""Trying again while the store does not answer."""
+"""Retries while the store does not answer."""
 
 import time
 from typing import Callable, NamedTuple, Optional, TypeVar
@@ -15,11 +15,11 @@ _LOOK_SECONDS = 0.1
 
 
 class GaveUp(Exception):
-    """It did not work and there is no time to go on trying."""
+    """The action failed and no time is left for another try."""
 
 
 class Patience(NamedTuple):
-    """How long to go on with what must be done before the workload starts."""
+    """The time limit for required actions before the workload starts."""
 
     is_stopped: Callable[[], bool]
     """Somebody asks to stop: also what goes well is given up."""
@@ -28,7 +28,7 @@ class Patience(NamedTuple):
 
 
 class Trouble:
-    """One thing that the store is asked to do again and again; says once that it fails, and once that it works again."""
+    """One repeated request to the store; logs once that it fails, and once that it works again."""
 
     def __init__(self, doing: str, remark: Remark, clock: Clock) -> None:
         self._doing = doing
@@ -69,7 +69,7 @@ class Pauses:
 
 
 def persist(action: Callable[[], T], is_over: Callable[[], bool], trouble: Trouble) -> T:
-    """Does it until the store has done it. Raises `GaveUp` when `is_over` comes first; the first try is always made."""
+    """Repeats the action until it succeeds. Raises `GaveUp` when `is_over` comes first; the first try is always made."""
     pauses = Pauses()
     while True:
         try:

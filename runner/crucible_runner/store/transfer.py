@@ -12,12 +12,12 @@ from .base import Download, Part, Stale, Store, StoreError, Upload
 from .holes import Reader, sha256_of_zeros
 from .retry import GaveUp, Pauses
 
-# A part is tried again for so long; after that it is time to look whether there is something newer to move.
+# A part is retried for this long; after that a newer checkpoint may be worth more.
 _PATIENCE_SECONDS = 120.0
 
 
 class Corrupt(Exception):
-    """What is in the store is not what its manifest says."""
+    """The content in the store does not match its manifest."""
 
 
 class Changed(Exception):
@@ -34,7 +34,7 @@ def _tell_no_one(_doing: str, _done_bytes: int) -> None:
 
 
 def run_parallel(tasks: Iterable[Callable[[], None]], is_over: IsOver, threads: int) -> None:
-    """Runs the tasks, several at a time and begun in order. The first error ends it and is raised; `GaveUp` when `is_over`."""
+    """Runs the tasks, several at a time, started in order. The first error ends the run and is raised; `GaveUp` when `is_over`."""
     waiting: Iterator[Callable[[], None]] = iter(tasks)
     lock = threading.Lock()
     errors: List[BaseException] = []
@@ -51,7 +51,7 @@ def run_parallel(tasks: Iterable[Callable[[], None]], is_over: IsOver, threads: 
                     raise GaveUp("there was no time left")
                 task()
                 task = take()
-        except BaseException as error:  # handed to whoever waits
+        except BaseException as error:  # passed to the waiting thread
             errors.append(error)
 
     workers = [threading.Thread(target=work, name="transfer", daemon=True) for _ in range(threads)]
@@ -64,7 +64,7 @@ def run_parallel(tasks: Iterable[Callable[[], None]], is_over: IsOver, threads: 
 
 
 def _persist_part(action: Callable[[], None], is_over: IsOver, patience: Optional[float] = None) -> None:
-    """Does it again after trouble, so that what has been moved of a big file is not moved again."""
+    """Retries one part after a failure, so that finished parts of a big file are not moved again."""
     pauses = Pauses()
     until = time.monotonic() + (_PATIENCE_SECONDS if patience is None else patience)
     while True:
@@ -81,7 +81,7 @@ def _persist_part(action: Callable[[], None], is_over: IsOver, patience: Optiona
 
 
 class FileUp:
-    """One file on its way up: parts in any order, then `parts` and `digest` tell what was sent."""
+    """The upload of one file: parts in any order, then `parts` and `digest` describe the sent content."""
 
     def __init__(self, store: Store, key: str, path: str, size: int, patience: Optional[float] = None):
         self._store = store
@@ -136,7 +136,7 @@ class FileUp:
             upload.put_part(offset, part)
 
     def _digested(self, offset: int, length: int) -> Part:
-        """Reads the part once for its digests; it is read again, from the system's cache, when it is sent."""
+        """Reads the part once for its digests; sending reads it again, from the system's cache."""
         whole = hashlib.sha256()
         for begin in range(offset, offset + length, PART_BYTES):
             piece_bytes = min(PART_BYTES, offset + length - begin)
@@ -162,7 +162,7 @@ class FileUp:
             raise Changed("%s is shorter than it was" % self._path)
 
     def close(self) -> None:
-        """Gives up what is not committed."""
+        """Aborts an upload that is not committed."""
         if self._upload is not None:
             self._upload.abort()
         if self._descriptor >= 0:
@@ -186,7 +186,7 @@ def upload_files(files: List[FileUp], is_over: IsOver) -> None:
 
 
 class FileDown:
-    """One file of a manifest on its way down; each part is checked against its digest."""
+    """The download of one file of a manifest; each part is checked against its digest."""
 
     def __init__(self, store: Store, key: str, path: str, entry: dict) -> None:
         self._store = store
@@ -223,7 +223,7 @@ class FileDown:
         parts = self._entry["parts"]
         if not parts or self._receive(download, index) == parts[index]:
             return
-        # Once more, as the damage may have been done on the way.
+        # Tried once more, because the damage may have happened in transit.
         if self._receive(download, index) != parts[index]:
             raise Corrupt("part %d of %s has a wrong digest" % (index + 1, self._entry["path"]))
 
@@ -269,7 +269,7 @@ def upload_whole(store: Store, key: str, path: str, is_over: IsOver, tell: Tell 
     """Uploads one file. Returns the SHA-256 of its content."""
     before = os.stat(path)
     digest = _sha256_of(path, is_over, tell)
-    # The caller has other files, and tries this one again after those.
+    # The caller has other files, and retries this one after those.
     file = FileUp(store, key, path, before.st_size, patience=0)
     file.tell = tell
     upload_files([file], is_over)
@@ -280,7 +280,7 @@ def upload_whole(store: Store, key: str, path: str, is_over: IsOver, tell: Tell 
 
 
 def download_whole(store: Store, key: str, path: str, is_over: IsOver) -> Optional[str]:
-    """Downloads one object. Returns the SHA-256 of its content, or None when there is no such object."""
+    """Downloads one object. Returns the SHA-256 of its content, or None when the object does not exist."""
     download = store.download(key)
     if download is None:
         return None

@@ -1,7 +1,7 @@
-"""Formats that prove themselves: whether a file, or a folder of files, is whole or torn, from what it contains.
+"""Formats that prove themselves: they show from their content whether a file, or a folder of files, is whole or torn.
 
-A module knows one format. `file_check(file)` judges a file alone, `folder_check(folder)` a folder as a whole; both return None
-for what is none of theirs.
+Each module knows one format. `file_check(file)` judges a single file, `folder_check(folder)` a whole folder. Both return None for other
+formats.
 """
 
 from typing import Callable, List, Optional, Tuple
@@ -32,7 +32,7 @@ _FOLDER_CHECKS: Tuple[Callable[[Folder], Optional[FolderVerdict]], ...] = (
 
 
 def check_file(path: str) -> Optional[Verdict]:
-    """None where the format is unknown, or the file cannot be read now."""
+    """Returns None when the format is unknown or the file cannot be read now."""
     try:
         file = File(path)
         for check in _FILE_CHECKS:
@@ -40,7 +40,7 @@ def check_file(path: str) -> Optional[Verdict]:
             if verdict is not None:
                 return verdict
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-        pass  # whatever it is, it is not what its beginning looks like
+        pass  # whatever the error is, the file does not have the format that its first bytes suggest
     return None
 
 

@@ -1,4 +1,4 @@
-"""NumPy's `.npy`: the header tells shape and type. (`.npz` is a zip.) Source: NEP 1."""
+"""NumPy's `.npy`: the header contains shape and type. (`.npz` is a zip.) Source: NEP 1."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What the formats share."""
+"""Helpers shared by the formats."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import posixpath
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional
 
 _HEAD_BYTES = 4096
-# Indexes and states are small; what is bigger is not read.
+# Indexes and states are small; larger files are not read.
 _SMALL_BYTES = 32 * 1024 * 1024
 
 
@@ -28,12 +28,12 @@ class FolderVerdict(NamedTuple):
 
 
 class File:
-    """A file that may be anything. Raises `OSError` where it cannot be read."""
+    """A file of unknown format. Raises `OSError` when it cannot be read."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.name = os.path.basename(path)
-        # A pipe in the place of the file must not keep its reader waiting.
+        # A named pipe in place of the file must not block the reader.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             self.size = os.fstat(file.fileno()).st_size
             self.head = file.read(_HEAD_BYTES)
@@ -47,12 +47,12 @@ class File:
         return self.read(self.size - length, length)
 
     def whole(self) -> Optional[bytes]:
-        """All of it, where it is small."""
+        """Returns the whole content of a small file; None for a larger one."""
         return self.read(0, self.size) if self.size <= _SMALL_BYTES else None
 
 
 class Folder:
-    """A folder of the checkpoint directory: its files by name, and the folders in it by name."""
+    """A folder of the checkpoint directory: its files and subfolders by name."""
 
     def __init__(self, directory: str, path: str, sizes: Dict[str, int], folders: Dict[str, "Folder"]) -> None:
         self.directory = directory
@@ -69,7 +69,7 @@ class Folder:
         return posixpath.join(self.path, name)
 
     def paths(self) -> FrozenSet[str]:
-        """Every file in it and below."""
+        """Returns the paths of all files in it and below."""
         found: List[str] = [self.at(name) for name in self.sizes]
         for folder in self.folders.values():
             found += folder.paths()
@@ -80,12 +80,12 @@ class Folder:
             return file.read(_SMALL_BYTES)
 
     def json(self, name: str) -> Any:
-        """Raises `ValueError` for what is none."""
+        """Raises `ValueError` when the file is not JSON."""
         return json.loads(self.text(name))
 
 
 def build(directory: str, sizes: Dict[str, int]) -> Folder:
-    """The tree of folders for files by their paths relative to the directory."""
+    """Builds the folder tree for files given by their paths relative to the directory."""
     root = Folder(directory, "", {}, {})
     for path, size in sizes.items():
         folder = root

@@ -1,4 +1,4 @@
-"""HDF5 (Keras `.h5`): the superblock tells where the file ends and, since version 3, whether it is open for writing.
+"""HDF5 (Keras `.h5`): the superblock contains the end of the file and, since version 3, whether it is open for writing.
 
 Source: HDF5 File Format Specification 3.0, section II.A.
 """

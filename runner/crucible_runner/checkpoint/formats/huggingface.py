@@ -1,11 +1,11 @@
-"""Folders of Hugging Face's Trainer: `trainer_state.json` is written after model, optimizer, scheduler and random state."""
+"""Checkpoint folders of Hugging Face's Trainer, which writes `trainer_state.json` after model, optimizer, scheduler and random state."""
 
 from typing import Optional
 
 from .base import Folder, FolderVerdict
 
 _STATE = "trainer_state.json"
-# What only the Trainer writes, and writes before its state.
+# Files that only the Trainer writes, before `trainer_state.json`.
 _BEFORE = ("training_args.bin", "scheduler.pt", "optimizer.pt", "rng_state.pth", "rng_state_0.pth")
 
 

@@ -1,4 +1,4 @@
-"""JSON documents, such as a model of XGBoost or the state of a trainer."""
+"""JSON documents, such as an XGBoost model or the state of a trainer."""
 
 import json
 from typing import Optional
@@ -16,6 +16,6 @@ def file_check(file: File) -> Optional[Verdict]:
         json.loads(body)
         return Verdict(True, "is a whole JSON document", may_be_settings=True)
     except ValueError:
-        # Something else by the name of JSON may end as it likes.
+        # A file that is named like JSON but contains something else may end in any way.
         is_closed = body.rstrip()[-1:] in (b"}", b"]")
         return None if is_closed else Verdict(False, "is a JSON document that is cut off")

@@ -13,6 +13,6 @@ def folder_check(folder: Folder) -> Optional[FolderVerdict]:
         return FolderVerdict(True, "%s is there" % folder.at(_COMMITTED), folder.paths())
     if _METADATA not in folder.sizes:
         return None
-    # What still has its temporary name is not looked at, so this one has been renamed.
+    # Folders with a temporary name are ignored, so this folder has already been renamed.
     step = int(folder.name) if folder.name.isdigit() else None
     return FolderVerdict(True, "Orbax has renamed %s into place" % (folder.path or "it"), folder.paths(), step)

@@ -1,11 +1,11 @@
-"""Pickles: a pickle that can be read to its last byte is whole. One that cannot may be a different format that begins with one."""
+"""Pickles: a pickle that parses to its last byte is whole. One that does not parse may be a different format that begins with a pickle."""
 
 import pickletools
 from typing import Optional
 
 from .base import File, Verdict
 
-# Reading the operations of a pickle takes a second for each million.
+# Parsing a pickle takes one second per million operations.
 _OPERATIONS_MAX = 200_000
 
 

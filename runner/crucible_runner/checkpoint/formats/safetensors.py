@@ -1,4 +1,4 @@
-"""safetensors: eight bytes of length, a JSON header, then the data whose extent the header tells."""
+"""safetensors: eight bytes of length, then a JSON header that gives the extent of the data, then the data."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""Tar archives end with two blocks of zeros (POSIX 1003.1, pax)."""
+"""Tar archives end with two zero blocks (POSIX 1003.1, pax)."""
 
 from typing import Optional
 

@@ -1,4 +1,4 @@
-"""TensorFlow: `checkpoint` names the newest prefix, and is written after its data and its index."""
+"""TensorFlow: `checkpoint` names the newest prefix and is written after the data and index of that prefix."""
 
 import re
 from typing import Optional

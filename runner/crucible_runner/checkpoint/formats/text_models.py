@@ -1,4 +1,4 @@
-"""Models that are text with a last section: LightGBM's `save_model`."""
+"""Text models with a final section: LightGBM's `save_model`."""
 
 from typing import Optional
 

@@ -1,4 +1,4 @@
-"""Zip files: `torch.save` since PyTorch 1.6, `np.savez`, Keras 3, Lightning. The directory of a zip is written last.
+"""Zip files: `torch.save` since PyTorch 1.6, `np.savez`, Keras 3, Lightning. A zip's central directory is written last.
 
 Source: APPNOTE 6.3.10, sections 4.3.6 and 4.3.14 to 4.3.16.
 """
@@ -20,7 +20,7 @@ _COMMENT_MAX = 65_535
 
 
 def file_check(file: File) -> Optional[Verdict]:
-    # torch.distributed.checkpoint puts what it likes one behind the other, archives among it.
+    # torch.distributed.checkpoint concatenates arbitrary blobs, including archives, into one file.
     if not file.head.startswith(_LOCAL) or file.name.endswith(".distcp"):
         return None
     tail = file.tail(_END_BYTES + _COMMENT_MAX)
@@ -31,12 +31,12 @@ def file_check(file: File) -> Optional[Verdict]:
 
 
 def _is_directory_there(file: File, tail: bytes, at: int) -> bool:
-    """Looks where it must be, just before the end record: what comes before the archive moves its offsets."""
+    """Looks for the directory just before the end record: data before the archive shifts its offsets."""
     size, comment = struct.unpack_from("<12xI4xH", tail, at)
     end = file.size - len(tail) + at
     if end + _END_BYTES + comment != file.size:
         return False
-    # PyTorch writes the wide record also where the narrow one would do.
+    # PyTorch also writes the zip64 record when the short one would suffice.
     if at >= _LOCATOR64_BYTES and tail[at - _LOCATOR64_BYTES :].startswith(_LOCATOR64):
         end -= _LOCATOR64_BYTES + _END64_BYTES
         record = file.read(end, _END64_BYTES)

@@ -1,1 +1,1 @@
-"""A bucket of S3 as the store, and the requests that it takes."""
+"""An S3 bucket as the store, and its requests."""

@@ -1,4 +1,4 @@
-"""Where S3 is, and who asks: from the environment of the job, and from the AWS files of this machine's user."""
+"""The location of S3 and the credentials for it: from the environment of the job, and from the AWS files of this machine's user."""
 
 import configparser
 import os
@@ -19,15 +19,15 @@ class Access(NamedTuple):
 
     @property
     def words(self) -> str:
-        """How the requests are signed, for people."""
+        """Describes, for people, how the requests are signed."""
         if self.credentials is None:
             return "without credentials: none in the job's env or secrets, nor in ~/.aws/credentials"
         return "signed with " + self.credentials.origin
 
 
 def find_access(job: Mapping[str, str], home: Optional[str]) -> Access:
-    """`job` has the job's variables and secrets; `home` is the folder with `.aws`, if it exists. Raises
-    `Failed('input')` for half of a pair of keys."""
+    """`job` has the job's variables and secrets; `home` is the folder with `.aws`, if it exists. Raises `Failed('input')` for half of a
+    pair of keys."""
     profile = job.get("AWS_PROFILE") or "default"
     told = _read_profile(job, home, profile)
     return Access(
@@ -57,7 +57,7 @@ def _profile_credentials(told: Mapping[str, str], profile: str) -> Optional[Cred
 
 
 def _read_profile(job: Mapping[str, str], home: Optional[str], profile: str) -> Dict[str, str]:
-    """What the files say of a profile; the file of credentials has the last word."""
+    """Returns a profile's settings from both files; the credentials file takes precedence."""
     folder = os.path.join(home, ".aws") if home else ""
     in_config = profile if profile == "default" else "profile " + profile
     told: Dict[str, str] = {}

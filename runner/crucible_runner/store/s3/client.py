@@ -1,4 +1,4 @@
-"""Requests to one bucket: signed, tried again, sent where the bucket really is."""
+"""Requests to one bucket: signed, retried, and sent to the bucket's actual region."""
 
 import http.client
 import random
@@ -18,7 +18,7 @@ from .wire import SILENCE_SECONDS, Broken, Reply, Wire
 T = TypeVar("T")
 
 _REGION_DEFAULT = "us-east-1"
-# Small trouble is over after a few tries; of the rest whoever asks has to know.
+# Brief failures end within a few tries; the caller must handle longer ones.
 _TRIES = 4
 _FIRST_PAUSE_SECONDS = 0.1
 _SLOW_DOWN_FACTOR = 5
@@ -26,8 +26,8 @@ _RENEWALS_MAX = 3
 _MOVES_MAX = 2
 
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId")
-# A request is worth another try with these codes, whatever the status. The middle two: damaged on the way, or the file
-# is being written and is about to be read again.
+# Error codes that justify a retry, whatever the status. The middle two mean damage on the way, or a file that is being written and is about
+# to be read again.
 _PASSING = ("RequestTimeout", "InternalError", "BadDigest", "XAmzContentSHA256Mismatch", "OperationAborted")
 _REMEDIES = {
     "AccessDenied": "allow the identity that runs jobs to read, put, list and delete in this bucket",
@@ -43,7 +43,7 @@ NOTHING = part_of(b"")
 
 
 class S3Error(StoreError):
-    """The store has answered, but not as it was asked to."""
+    """The store has answered with an error."""
 
     def __init__(self, words: str, status: int, code: str) -> None:
         super().__init__(words)
@@ -52,7 +52,7 @@ class S3Error(StoreError):
 
 
 class Ask(NamedTuple):
-    """A request for an object of the bucket, or for the bucket itself where the key is empty."""
+    """A request for an object of the bucket, or for the bucket itself when the key is empty."""
 
     method: str
     key: str
@@ -82,15 +82,15 @@ class Client:
         self._wire = Wire(self._base.scheme, self._base.host)
 
     def now_ms(self) -> int:
-        """The wall clock, set by that of the store where the two are far apart."""
+        """The wall clock, corrected by the store's clock when the two are far apart."""
         return self._clock.wall_ms() + self._skew_ms
 
     def ask(self, ask: Ask) -> Answer:
-        """The answer, read to its end. It is to the last of several tries; an earlier one may have been obeyed."""
+        """Returns the complete answer to the last of several tries; an earlier try may have taken effect."""
         return self._try(ask, lambda reply: Answer(reply.status, reply.headers, reply.read()))
 
     def open(self, ask: Ask) -> Reply:
-        """The answer, its body still to be read."""
+        """Returns the answer with its body still unread."""
         return self._try(ask, lambda reply: reply)
 
     def _try(self, ask: Ask, take: Callable[[Reply], T]) -> T:
@@ -104,7 +104,7 @@ class Client:
                 error, told = self._error(ask, reply, credentials)
             except Broken as broken:
                 if broken.was_idle:
-                    continue  # a fresh connection takes its place; those that were as old are closed
+                    continue  # a new connection replaces it; connections of the same age are closed
                 error, told = StoreError(self._words(ask, str(broken))), {}
             if isinstance(error, S3Error):
                 if moves < _MOVES_MAX and self._has_moved(error.status, told):
@@ -146,7 +146,7 @@ class Client:
         return "%s s3://%s/%s%s: %s" % (ask.method, self.bucket, ask.key, at, why)
 
     def _has_moved(self, status: int, told: Mapping[str, str]) -> bool:
-        """True when the store says that the bucket is in another region: from now on it is asked there."""
+        """Returns True when the store reports that the bucket is in another region: later requests go there."""
         region = told.get("Region")
         if status not in (301, 307, 400) or not region or region == self._region:
             return False
@@ -159,7 +159,7 @@ class Client:
     def _is_renewed(
         self, ask: Ask, error: S3Error, told: Mapping[str, str], credentials: Credentials
     ) -> bool:
-        """True when the request can be signed better than it was."""
+        """Returns True when the request can be signed better than before."""
         if error.code == "RequestTimeTooSkewed":
             try:
                 theirs_ms = int(parsedate_to_datetime(told["Date"]).timestamp() * 1000)
@@ -167,13 +167,13 @@ class Client:
                 return False
             self._skew_ms = theirs_ms - self._clock.wall_ms()
             return True
-        # The answer to HEAD has no body, and so does not say why.
+        # The answer to HEAD has no body, and so gives no reason.
         is_mute = ask.method == "HEAD" and error.status in (400, 403)
         return (error.code in _EXPIRED or is_mute) and self._keyring.refuse(credentials)
 
 
 def fields_of(body: bytes) -> Dict[str, str]:
-    """The fields of an S3 error; none where it is no such document."""
+    """Returns the fields of an S3 error; empty for another document."""
     try:
         root = ElementTree.fromstring(body)
     except ElementTree.ParseError:
@@ -188,6 +188,6 @@ def local_name(element: ElementTree.Element) -> str:
 
 
 def _pause(tries: int, is_asked_to: bool) -> None:
-    """Longer each time, and of different length for those who failed together."""
+    """Exponential backoff with jitter, so that clients that failed together retry at different times."""
     seconds = _FIRST_PAUSE_SECONDS * 2**tries * (_SLOW_DOWN_FACTOR if is_asked_to else 1)
     time.sleep(seconds * random.uniform(0.5, 1.0))

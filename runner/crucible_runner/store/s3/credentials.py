@@ -1,4 +1,4 @@
-"""The credentials of the runner for the store: a grant, then keys of this machine's user, then the role of the machine."""
+"""The runner's credentials for the store, in order of preference: a grant, keys of this machine's user, the role of the machine."""
 
 import json
 import os
@@ -17,11 +17,11 @@ from ..base import StoreError
 from .access import find_access
 from .sigv4 import Credentials
 
-# Credentials are got anew so long before they end: none may end while a part is on its way.
+# Credentials are renewed this long before they expire: none may expire during the upload of a part.
 _RENEW_MS = 5 * 60_000
-# Some that were refused are tried again after a while: a new key is not known everywhere at once.
+# Refused credentials are tried again after this time: a new key takes time to propagate.
 _REFUSED_MS = 60_000
-# Where there is no metadata service every question takes seconds: it is not asked more often than this.
+# Without a metadata service every request takes seconds, so requests are at least this far apart.
 _ASK_AGAIN_MS = 5_000
 _ROLE_PATH = "/latest/meta-data/iam/security-credentials/"
 
@@ -29,12 +29,12 @@ _ROLE_PATH = "/latest/meta-data/iam/security-credentials/"
 class Source(ABC):
     @abstractmethod
     def find(self, is_pressing: bool) -> Optional[Credentials]:
-        """The newest available, or None. Requested again when urgent, otherwise from memory. Raises `ValueError` or
+        """Returns the newest available credentials, or None. They are requested again when urgent, otherwise cached. Raises `ValueError` or
         `OSError` with the reason."""
 
 
 class Grants(Source):
-    """What the control plane gives: at first in a file, plain or sealed with the attempt's key, later in the lease."""
+    """Grants of the control plane: at first in a file, plain or sealed with the attempt's key, later in the lease."""
 
     def __init__(self, path: Optional[str], key_path: Optional[str] = None) -> None:
         self._path = path
@@ -67,7 +67,7 @@ class Grants(Source):
 
 
 class OwnKeys(Source):
-    """Keys in the runner's environment or in the AWS files of its user; they may be exchanged while it runs."""
+    """Keys in the runner's environment or in the AWS files of its user; they may be replaced while it runs."""
 
     def __init__(self, environment: Mapping[str, str], home: Optional[str]) -> None:
         self._environment = environment
@@ -133,7 +133,7 @@ class MachineRole(Source):
 
 
 class Keyring:
-    """The first source that has good credentials wins. For many threads; one at a time asks the sources."""
+    """The first source with valid credentials wins. For many threads; one at a time queries the sources."""
 
     def __init__(self, sources: List[Source], now_ms: Callable[[], int]) -> None:
         self._sources = sources
@@ -142,7 +142,7 @@ class Keyring:
         self._lock = threading.Lock()
 
     def get(self) -> Credentials:
-        """Raises `StoreError` without any."""
+        """Raises `StoreError` without any credentials."""
         with self._lock:
             found, troubles = self._find(False)
             if not self._is_good(found):
@@ -153,14 +153,14 @@ class Keyring:
         return found
 
     def refuse(self, credentials: Credentials) -> bool:
-        """The store does not take these. True when there are others to try."""
+        """The store refuses these credentials. Returns True when there are others to try."""
         with self._lock:
             self._refused[_name_of(credentials)] = self._now_ms() + _REFUSED_MS
             found, _ = self._find(True)
         return self._is_good(found)
 
     def _find(self, is_pressing: bool) -> Tuple[Optional[Credentials], List[str]]:
-        """Good ones before bad ones: the store has the last word on what is good."""
+        """Prefers credentials that seem valid; otherwise returns the first ones found, because the store decides which are valid."""
         best: Optional[Credentials] = None
         troubles = []
         for source in self._sources:

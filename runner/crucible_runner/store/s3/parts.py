@@ -1,4 +1,4 @@
-"""Big objects on their way to and from S3, in parts."""
+"""Multipart transfers of large objects to and from S3."""
 
 import base64
 import threading
@@ -12,16 +12,16 @@ from ..base import Download, Part, Stale, StoreError, Upload, part_of
 from .client import Answer, Ask, Client, S3Error, fields_of, local_name
 from .wire import Broken
 
-# Says who put an object, so that a put whose answer was lost is known for one's own.
+# Identifies the writer of an object, so that a put with a lost answer is recognized as one's own.
 PUT_HEADER = "x-amz-meta-crucible-put"
 _CHECKSUM = "x-amz-checksum-sha256"
-# Putting the parts of a very big object together takes some servers minutes.
+# Some servers need minutes to assemble a very large object from its parts.
 _COMPLETE_SECONDS = 300.0
 _COMPLETE_TRIES = 4
 _COMPLETE_PAUSE_SECONDS = 0.5
 _RESUMES_MAX = 5
 _ENDED = ("NoSuchUpload", "InvalidPart", "NoSuchKey")
-# What servers say that do not know checksums of parts.
+# Status codes of servers that do not support checksums of parts.
 _UNKNOWN = (400, 501)
 
 
@@ -56,7 +56,7 @@ class S3Upload(Upload):
         try:
             answer = self._client.ask(Ask("PUT", self._key, query, headers, part))
         except StoreError as error:
-            # A server that refuses a part closes the connection at once, and its reason is often lost on the way.
+            # A server that refuses a part closes the connection at once, and its reason is often lost.
             if self._is_gone(error):
                 raise Stale("the upload of %s is gone" % self._key) from error
             raise
@@ -88,7 +88,7 @@ class S3Upload(Upload):
             return self._id
 
     def _create(self) -> str:
-        """Asks for checksums of parts; a server that does not know them has the signatures to tell what was damaged."""
+        """Requests checksums of parts; on a server without them, the signatures detect damage."""
         headers = {PUT_HEADER: self._mark}
         wanted = dict(headers, **{"x-amz-checksum-algorithm": "SHA256"})
         try:
@@ -115,14 +115,14 @@ class S3Upload(Upload):
         for tries in range(_COMPLETE_TRIES):
             time.sleep(tries * _COMPLETE_PAUSE_SECONDS)
             try:
-                # The status is sent before the work is done: what went wrong stands in the body.
+                # The server sends the status before the work is done: an error is in the body.
                 code = fields_of(self._client.ask(ask).body).get("Code")
             except S3Error as error:
                 if error.code not in _ENDED:
                     raise
                 code = error.code
             if code is None or code in _ENDED:
-                # Done now, or by a try whose answer was lost, or never: what stands there tells.
+                # The commit may have succeeded now, earlier with a lost answer, or never: the object itself shows which.
                 standing = self._client.ask(Ask("HEAD", self._key, accepts=(404,)))
                 if standing.status != 404 and was_put_by(standing, self._mark):
                     return
@@ -150,7 +150,7 @@ class S3Upload(Upload):
 
 
 class S3Download(Download):
-    """Every part is asked for by its range, and only as long as the object is the same."""
+    """Each part is requested by its range, on condition that the object is unchanged."""
 
     def __init__(self, client: Client, key: str, head: Answer) -> None:
         self._client = client

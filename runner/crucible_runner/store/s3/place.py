@@ -1,4 +1,4 @@
-"""Where a bucket is, and how the URL of a store in S3 is written (storage/s3/url.ts is the other side)."""
+"""Bucket locations, and the URL of a store in S3 (storage/s3/url.ts is the other side)."""
 
 import re
 from typing import NamedTuple, Optional
@@ -6,14 +6,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 _PARAMETERS = ("endpoint", "region")
 _SHAPE = "s3://bucket/prefix?region=eu-west-1, with &endpoint=https://host:port where it is not that of AWS"
-# S3 itself allows less; servers of others more, such as dots, capitals and underscores.
+# S3 itself allows fewer names; other servers also allow dots, capitals and underscores.
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
-# Names that may stand in a host name, and that the certificate of S3 holds for.
+# Bucket names that are valid in a host name and match the certificate of S3.
 _HOST_LABEL = re.compile(r"[a-z0-9][a-z0-9-]*[a-z0-9]")
 
 
 class Base(NamedTuple):
-    """The server that has a bucket, and where on it the bucket is."""
+    """The server of a bucket, and the bucket's path on it."""
 
     scheme: str
     host: str
@@ -23,7 +23,7 @@ class Base(NamedTuple):
 
 
 class StorePlace(NamedTuple):
-    """What the URL of a store says."""
+    """The contents of a store's URL."""
 
     bucket: str
     prefix: str
@@ -34,7 +34,7 @@ class StorePlace(NamedTuple):
 
 
 def base_of(bucket: str, region: str, endpoint: Optional[str]) -> Base:
-    """Servers other than that of AWS are asked for `/bucket/key`, which all of them understand."""
+    """Servers other than AWS get path-style requests, `/bucket/key`, which all of them understand."""
     if endpoint is not None:
         parts = urlsplit(endpoint)
         return Base(parts.scheme, parts.netloc, "%s/%s" % (parts.path.rstrip("/"), bucket))
@@ -46,7 +46,7 @@ def base_of(bucket: str, region: str, endpoint: Optional[str]) -> Base:
 
 
 def parse_store_url(url: str) -> StorePlace:
-    """Raises `ValueError` that says what is wrong with it."""
+    """Raises `ValueError` that explains what is wrong with the URL."""
     parts = urlsplit(url)
     if _BUCKET.fullmatch(parts.netloc) is None:
         raise _bad(url, "it names no bucket" if not parts.netloc else "%r cannot be a bucket" % parts.netloc)

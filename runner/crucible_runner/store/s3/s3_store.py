@@ -1,4 +1,4 @@
-"""An object store in S3, or in any server that speaks as S3 does."""
+"""An object store in S3, or in an S3-compatible server."""
 
 import os
 import uuid
@@ -18,14 +18,14 @@ from .credentials import Grants, Keyring, MachineRole, OwnKeys
 from .parts import PUT_HEADER, S3Download, S3Upload, was_put_by
 from .place import StorePlace, parse_store_url
 
-# S3 takes this many parts of an object.
+# S3 allows this many parts per object.
 _PARTS_MAX = 10_000
-# Another conditional put of the same key was under way; it is over soon.
+# Another conditional put of the same key was in progress; it ends soon.
 _CONFLICTS_MAX = 10
 
 
 class S3Store(Store):
-    # One connection rarely gets all that there is: many stores and proxies give each its share.
+    # One connection rarely uses the full bandwidth: many stores and proxies limit each connection.
     transfers = 16
 
     def __init__(self, client: Client, prefix: str, grants: Grants) -> None:
@@ -47,8 +47,7 @@ class S3Store(Store):
         self._client.ask(Ask("PUT", self._key(key), part=part_of(body)))
 
     def put_if_absent(self, key: str, body: bytes) -> bool:
-        # The answer to a put that was obeyed may get lost; then the next try is told that the key is taken, and only
-        # this mark says by whom.
+        # The answer to a successful put may get lost; then the next try reports that the key is taken, and only this mark shows by whom.
         mark = uuid.uuid4().hex
         headers = {"If-None-Match": "*", PUT_HEADER: mark}
         ask = Ask("PUT", self._key(key), headers=headers, part=part_of(body), accepts=(409, 412))
@@ -86,13 +85,13 @@ class S3Store(Store):
         return self._prefix + key
 
     def _is_there(self, answer: Answer) -> bool:
-        """A bucket that is not there is no empty store."""
+        """A missing bucket is not an empty store."""
         if answer.status == 404 and b"NoSuchBucket" in answer.body:
             raise StoreError("there is no bucket %s: correct the store's URL" % self._client.bucket)
         return answer.status != 404
 
     def _entries(self, prefix: str) -> Iterator[Tuple[str, str]]:
-        """What is directly under a prefix: `Contents` are objects, `CommonPrefixes` are folders."""
+        """Yields the entries directly under a prefix: `Contents` are objects, `CommonPrefixes` are folders."""
         check_key(prefix.rstrip("/"))
         query = [("list-type", "2"), ("prefix", self._prefix + prefix), ("delimiter", "/")]
         query.append(("encoding-type", "url"))
@@ -116,8 +115,8 @@ class S3Store(Store):
 
 
 def open_s3_store(url: str, grant_file: Optional[str], key_file: Optional[str]) -> S3Store:
-    """Asks with a grant, else with the keys of this machine's user, else with the machine's role. Raises `ValueError` that
-    says what is wrong with the URL."""
+    """Uses a grant, then the keys of this machine's user, then the machine's role. Raises `ValueError` that explains what is wrong with the
+    URL."""
     place, clock = parse_store_url(url), Clock()
     grants = Grants(grant_file, key_file)
     environment: Mapping[str, str] = os.environ

@@ -31,7 +31,7 @@ class Request(NamedTuple):
 
     @property
     def target(self) -> str:
-        """Path and query as they are sent, which is also how they are signed."""
+        """Returns path and query in the encoding in which they are sent and signed."""
         return encoded_path(self.path) + ("?" + self.encoded_query if self.query else "")
 
     @property
@@ -47,7 +47,7 @@ def encoded_path(path: str) -> str:
 def signed_headers(
     request: Request, credentials: Credentials, region: str, stamp: str, service: str = "s3"
 ) -> Dict[str, str]:
-    """The request's headers with those that sign it; `stamp` is the time as `20130524T000000Z`."""
+    """Returns the request's headers plus the signature headers; `stamp` is the time as `20130524T000000Z`."""
     headers = dict(request.headers, **{"x-amz-content-sha256": request.sha256, "x-amz-date": stamp})
     if credentials.token is not None:
         headers["x-amz-security-token"] = credentials.token

@@ -1,4 +1,4 @@
-"""HTTP connections to one server, kept open between requests. Nothing here knows S3."""
+"""Persistent HTTP connections to one server. This module knows nothing about S3."""
 
 import base64
 import http.client
@@ -13,12 +13,12 @@ from urllib.parse import unquote, urlsplit
 from ..base import BLOCK_BYTES, Part
 
 _CONNECT_SECONDS = 10.0
-# A server that neither takes nor gives a byte for this long is not going to.
+# A connection that transfers no byte for this long counts as dead.
 SILENCE_SECONDS = 30.0
-# And one that trickles is given up when it is slower than this on the whole.
+# A transfer with a lower average speed is given up.
 _BYTES_PER_SECOND_MIN = 1024
 _GRACE_SECONDS = 60.0
-# Servers close what has been idle for a while, and a request sent just then is lost.
+# Servers close idle connections, and a request sent at that moment is lost.
 _IDLE_SECONDS = 15.0
 _LOOK_SECONDS = 1.0
 _BODY_BYTES_MAX = 64 * 1024 * 1024
@@ -47,13 +47,13 @@ class Line:
         """Part of a request was not sent: what is sent next would be taken for it."""
 
     def cut(self) -> None:
-        """Ends the waiting of the thread that uses it."""
+        """Interrupts the thread that waits on it."""
         self.is_overdue = True
         try:
             if self.sock is not None:
                 self.sock.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # it is over already
+            pass  # it is already closed
 
     def words(self, error: BaseException) -> str:
         if self.is_overdue:
@@ -64,7 +64,7 @@ class Line:
 
 
 class Reply:
-    """An answer whose body is still to come. It must be read to its end, or closed."""
+    """An answer with an unread body. It must be read to its end, or closed."""
 
     def __init__(self, wire: "Wire", line: Line, response: http.client.HTTPResponse) -> None:
         self._wire = wire
@@ -72,11 +72,11 @@ class Reply:
         self._response = response
         self.status = response.status
         self.headers = response.headers
-        self.length = response.length  # 0 where an answer has no body, whatever its headers say
+        self.length = response.length  # 0 when an answer has no body, whatever its headers say
         line.due = time.monotonic() + _allowance(self.length or 0)
 
     def blocks(self) -> Iterator[bytes]:
-        """The body in pieces. Raises `Broken` when it ends too early."""
+        """Yields the body in pieces. Raises `Broken` when it ends too early."""
         received = 0
         try:
             while True:
@@ -103,12 +103,12 @@ class Reply:
         return b"".join(blocks)
 
     def close(self) -> None:
-        """Gives the connection back if it can be used again."""
+        """Returns the connection to the pool if it can be reused."""
         self._wire.release(self._line, self._response.isclosed() and not self._response.will_close)
 
 
 class Wire:
-    """For many threads at once: each request has a connection to itself."""
+    """For many concurrent threads: each request has its own connection."""
 
     def __init__(self, scheme: str, host: str) -> None:
         self._scheme = scheme
@@ -122,7 +122,7 @@ class Wire:
         self._watchman: Optional[threading.Thread] = None
 
     def send(self, method: str, target: str, headers: Mapping[str, str], part: Part, silence: float) -> Reply:
-        """Raises `Broken`, and whatever reading the part raises."""
+        """Raises `Broken`, and any error of reading the part."""
         line = self._take()
         line.due = time.monotonic() + silence + _allowance(part.size)
         was_idle = line.idle_since is not None
@@ -163,7 +163,7 @@ class Wire:
         while True:
             try:
                 block = next(blocks, None)
-            except Exception as error:  # of the file, not of the connection
+            except Exception as error:  # an error of the file, not of the connection
                 raise _FileTrouble(error) from error
             if block is None:
                 return
@@ -172,7 +172,7 @@ class Wire:
             except socket.timeout:
                 raise
             except OSError:
-                # A server that refuses says why before it has everything, and closes: that answer is what counts.
+                # A server that refuses a request answers before it has read everything, and closes: that answer counts.
                 line.is_spoiled = True
                 return
 
@@ -245,7 +245,7 @@ def _allowance(size: int) -> float:
 
 
 def _proxy_for(scheme: str, host: str) -> Optional[str]:
-    """As the usual variables say (`https_proxy`, `no_proxy`)."""
+    """Reads the usual variables (`https_proxy`, `no_proxy`)."""
     proxy = urllib.request.getproxies().get(scheme)
     if not proxy or urllib.request.proxy_bypass(host):
         return None
