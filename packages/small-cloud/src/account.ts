@@ -1,4 +1,4 @@
-/** What an account has beside machines, for those who look whether something was left behind. */
+/** The resources of an account besides machines, for tests that check for leftovers. */
 import type { Ec2 } from './ec2/ec2'
 
 export interface AccountSummary {
@@ -10,7 +10,7 @@ export interface AccountSummary {
     tags: Record<string, string>
   }[]
   profiles: { name: string; role?: string }[]
-  /** Ids and names by kind, of each Region. */
+  /** Ids and names by kind, for each Region. */
   regions: Record<string, Record<string, string[]>>
 }
 

@@ -1,4 +1,4 @@
-/** The parts of a cloud, put together. */
+/** Assembles the parts of a cloud. */
 import type { Clock } from './clock'
 import { Control } from './control'
 import { Ec2 } from './ec2/ec2'
@@ -29,16 +29,16 @@ import { Faults } from './world/faults'
 import { Market } from './world/market'
 import type { World } from './world/world'
 
-/** What a cloud is made of. */
+/** The inputs from which a cloud is assembled. */
 export interface Ingredients {
   options: CloudOptions
   world: World
   clock: Clock
-  /** Where the machines' disks are. */
+  /** Folder of the machines' disks. */
   directory: string
 }
 
-/** Where the cloud listens; known only once it does. */
+/** The addresses of the cloud, known only once it listens. */
 export interface Addresses {
   services?: string
   store?: StoreFront
@@ -119,7 +119,7 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
   return { world, clock, addresses, identities, faults, journal, ec2, life, control, dispatch }
 }
 
-/** What tells programs on a machine where the services are. */
+/** Variables that give programs on a machine the addresses of the services. */
 function environmentOf({ services = '', store }: Addresses): Record<string, string> {
   return {
     AWS_ENDPOINT_URL: services,

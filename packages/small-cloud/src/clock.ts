@@ -1,19 +1,22 @@
-/** What the small cloud knows of time. Everything that happens later is asked of one clock, so that it can be driven by hand. */
+/**
+ * The time source of the small cloud. Everything that happens later is scheduled on one clock, so that tests
+ * can drive it by hand.
+ */
 export interface Clock {
   /** Milliseconds since 1970. */
   nowMs(): number
-  /** Does something after a time. Returns what calls it off. */
+  /** Runs the action after a delay. Returns a function that cancels it. */
   after(delayMs: number, action: () => void): () => void
 }
 
-/** The longest that one timer of Node can wait; more is waited in pieces. */
+/** The longest delay of one Node timer; longer delays are split. */
 const TIMER_MS_MAX = 2_000_000_000
 
-/** The clock on the wall. `stop` calls off all that is still to come. */
+/** The wall clock. `stop` cancels everything that is still scheduled. */
 export class WallClock implements Clock {
   private readonly timers = new Set<NodeJS.Timeout>()
 
-  /** @param aheadMs of the clock of this host */
+  /** @param aheadMs how far it is ahead of this host's clock */
   constructor(private readonly aheadMs = 0) {}
 
   nowMs(): number {
@@ -56,7 +59,7 @@ interface Appointment {
   action: () => void
 }
 
-/** A clock that stands still until it is driven; for worlds whose machines are scripted. */
+/** A clock that stands still until it is advanced; for worlds with scripted machines. */
 export class DrivenClock implements Clock {
   private readonly appointments = new Set<Appointment>()
   private made = 0
@@ -73,12 +76,12 @@ export class DrivenClock implements Clock {
     return () => void this.appointments.delete(appointment)
   }
 
-  /** When the next thing happens; `undefined` when nothing is to come. */
+  /** Returns when the next scheduled action is due; `undefined` without any. */
   nextMs(): number | undefined {
     return this.next()?.atMs
   }
 
-  /** Lets time pass, with everything that happens in it, in order. Promises settle between one happening and the next. */
+  /** Advances the time and runs everything due, in order. Promises settle between one action and the next. */
   async advance(durationMs: number): Promise<void> {
     const endMs = this.currentMs + durationMs
     await settle()
@@ -104,7 +107,7 @@ export class DrivenClock implements Clock {
   }
 }
 
-/** Lets all promises that can settle do so. */
+/** Lets all pending promises settle. */
 function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,4 +1,4 @@
-/** The door beside the wire: what those who run a cloud may ask of it and do to it, below `/_sim/`. */
+/** The control API below `/_sim/`: what the operator of a cloud can query and change. */
 import { z } from 'zod'
 import { summaryOfAccount, type AccountSummary } from './account'
 import { billOf, reservationBillOf, type Bill, type ReservationBill } from './ec2/bill'
@@ -31,19 +31,19 @@ export interface ControlParts {
 
 const interruption = z.strictObject({
   instance: z.string(),
-  /** `durations.notice` when missing. */
+  /** Default: `durations.notice`. */
   notice: duration.optional(),
   isSilent: z.boolean().default(false),
   rebalanceBefore: duration.optional(),
 })
 
 const publication = z.strictObject({
-  /** Of a public parameter. */
+  /** The name of a public parameter. */
   name: z.string(),
   image: z.string().regex(/^ami-[0-9a-f]{8,17}$/, 'is not the id of an image, such as ami-0123456789abcdef0'),
 })
 
-/** As who owns a Capacity Block would buy more of it. */
+/** Simulates that the owner of a Capacity Block buys an extension. */
 const extension = z.strictObject({ reservation: z.string(), ends: moment })
 
 export interface ReservationSummary {
@@ -56,9 +56,9 @@ export interface ReservationSummary {
   free: number
   startsAtMs: number
   endsAtMs?: number
-  /** What its owner was told. */
+  /** Notices sent to its owner. */
   notices: string[]
-  /** So far, beside what the instances in it cost. */
+  /** The cost so far, without the instances in it. */
   bill: ReservationBill
 }
 
@@ -68,14 +68,14 @@ export interface InstanceSummary {
   type: string
   image: string
   zone: string
-  /** `reserved` where it is in a reservation. */
+  /** `reserved` for an instance in a reservation. */
   capacity: string
   reservation?: string
   tags: Record<string, string>
   launchedAtMs: number
   isImpaired: boolean
   reason?: string
-  /** So far. */
+  /** The cost so far. */
   bill: Bill
 }
 
@@ -101,7 +101,7 @@ export class Control {
     }
   }
 
-  /** What may be asked: `GET journal`, ... */
+  /** Lists the endpoints: `GET journal`, ... */
   doors(): string[] {
     return Object.keys(this.handlers)
   }

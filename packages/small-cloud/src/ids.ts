@@ -1,19 +1,22 @@
 import type { Random } from './random'
 
-/** Names for new things, as AWS forms them. Unique within a cloud; the same again in a world with the same seed and start. */
+/**
+ * Generates ids in AWS's formats. They are unique within a cloud, and repeatable in a world with the same
+ * seed and start.
+ */
 export class Ids {
   constructor(
     private readonly random: Random,
-    /** Keeps the ids of one cloud apart from those of the next one with the same seed. */
+    /** Distinguishes the ids of one cloud from those of the next one with the same seed. */
     private readonly life: string,
   ) {}
 
-  /** `i-0123456789abcdef0` */
+  /** For example `i-0123456789abcdef0` */
   resource(prefix: string): string {
     return `${prefix}-0${this.hex(16)}`
   }
 
-  /** `fleet-` and others that are UUIDs. */
+  /** For example `fleet-` and other prefixes with UUIDs. */
   uuid(): string {
     const digits = this.hex(32)
     const variant = '89ab'[parseInt(digits[16]!, 16) % 4]!

@@ -1,4 +1,4 @@
-/** A small cloud that speaks AWS's own wire on loopback. */
+/** A small cloud that speaks AWS's wire protocols on loopback. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,47 +25,47 @@ export type { JournalEntry } from './journal'
 export type { StartFront, StoreFront, StoreFrontOptions } from './store-front'
 
 export interface CloudOptions {
-  /** The path of a world file, or a world; the usual one when missing. */
+  /** The path of a world file, or a world; default: the built-in one. */
   world?: string | WorldText
-  /** Port of the services; a free one when missing. */
+  /** Port of the services; default: a free one. */
   port?: number
-  /** Port of the object store; a free one when missing. */
+  /** Port of the object store; default: a free one. */
   storePort?: number
-  /** Where the machines' disks are. One of the cloud's own when missing, which it removes at its end. */
+  /** Folder of the machines' disks. By default the cloud creates one and removes it at its end. */
   directory?: string
-  /** Real processes when missing. */
+  /** Default: real processes. */
   createMachine?: (spec: MachineSpec) => Machine
-  /** The wall clock when missing. */
+  /** Default: the wall clock. */
   clock?: Clock
-  /** Starts the object store; without it there is none. */
+  /** Starts the object store; without this function there is none. */
   startFront?: StartFront
 }
 
 export interface Cloud {
-  /** Of all services, S3 included where there is a store: `http://127.0.0.1:PORT`. */
+  /** The address of all services, including S3 if there is a store: `http://127.0.0.1:PORT`. */
   readonly endpoint: string
-  /** Of the object store. */
+  /** The address of the object store. */
   readonly storeEndpoint?: string
-  /** Resolves with what happened when the object store's server is down for good. */
+  /** Resolves with the reason when the object store's server has ended permanently. */
   readonly storeEnded: Promise<string | undefined>
   /** The first region of the world. */
   readonly region: string
   readonly credentials: { accessKeyId: string; secretAccessKey: string }
   readonly journal: Journal
   addFault(rule: FaultText): void
-  /** Every rule of the world and of `addFault`, and how often it has struck. */
+  /** Returns every rule of the world and of `addFault`, with the number of times it has struck. */
   faults(): { rule: FaultRule; struck: number }[]
   instances(): InstanceSummary[]
   reservations(): ReservationSummary[]
-  /** Gives the account a reservation; its times count from now. */
+  /** Gives the account a reservation; relative times count from now. */
   reserve(reservation: ReservationText): ReservationSummary
-  /** Lets a Capacity Block end later, as who buys more of it: after so long from now, or at an instant. */
+  /** Extends a Capacity Block: to a duration from now, or to an instant. */
   extend(reservation: string, ends: number | string): void
-  /** What the account has, but for machines: roles, profiles, networks, templates. */
+  /** Returns the account's resources except machines: roles, profiles, networks, templates. */
   account(): AccountSummary
-  /** Lets a public parameter lead to another image, which is made where there is none. */
+  /** Points a public parameter to another image, which is created if it does not exist. */
   publishImage(publication: { name: string; image: string }): void
-  /** Takes a spot machine back: after a notice, or at once without one. */
+  /** Interrupts a spot machine: after a notice, or at once without one. */
   interrupt(
     instance: string,
     how?: { noticeMs?: number; isSilent?: boolean; rebalanceBeforeMs?: number },
@@ -74,7 +74,7 @@ export interface Cloud {
   stop(): Promise<void>
 }
 
-/** Starts a cloud. Throws `WorldError` where its world is not one. */
+/** Starts a cloud. Throws `WorldError` for an invalid world. */
 export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
   const loaded =
     typeof options.world === 'string'
@@ -95,7 +95,7 @@ export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
     return {
       ...running,
       stop: async () => {
-        // Nothing that was to come begins any more.
+        // No scheduled action starts any more.
         wall.stop()
         await running.stop()
         await undo()
@@ -107,7 +107,7 @@ export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
   }
 }
 
-/** Puts an assembled cloud on the wire. */
+/** Serves an assembled cloud over HTTP. */
 async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: CloudOptions): Promise<Cloud> {
   const { addresses, world, identities, faults, clock, control, ec2, life, journal } = parts
   const server = new WireServer({

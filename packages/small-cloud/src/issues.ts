@@ -1,9 +1,9 @@
-/** What a schema complains of. */
+/** Formats the issues of a schema. */
 import type { z } from 'zod'
 
 export type Issue = z.core.$ZodIssue
 
-/** The complaint that was meant: of several alternatives the one that came furthest, or that has words of its own. */
+/** Returns the most relevant issue: of several alternatives the deepest one, or one with its own message. */
 export function innermost(issue: Issue, above: readonly PropertyKey[] = []): Issue[] {
   const path = [...above, ...issue.path]
   if (issue.code === 'invalid_key') return issue.issues.flatMap((each) => innermost(each, path))
@@ -14,12 +14,12 @@ export function innermost(issue: Issue, above: readonly PropertyKey[] = []): Iss
   return branches.reduce((best, branch) => (weight(branch) > weight(best) ? branch : best))
 }
 
-/** What a person is told in the place of the library's own words; `undefined` leaves those. */
+/** Replaces the library's messages for people; `undefined` keeps the library's message. */
 export function inWords({ input }: { input?: unknown }): string | undefined {
   return input === undefined ? 'is missing' : undefined
 }
 
-/** Each complaint with its place: `faults.0.after: is missing`. */
+/** Returns each issue with its path: `faults.0.after: is missing`. */
 export function complaintsOf({
   issues,
 }: z.ZodError): { path: PropertyKey[]; isUnknown: boolean; words: string }[] {

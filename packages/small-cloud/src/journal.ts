@@ -1,31 +1,31 @@
-/** Every call that reached the cloud, for those who test what speaks to it. */
+/** Records every call to the cloud, for tests of clients. */
 export interface JournalEntry {
-  /** From 1. */
+  /** Starts at 1. */
   number: number
   atMs: number
   service: string
   action: string
   region: string
-  /** Who called, as an ARN; missing when that was not accepted. */
+  /** The caller's ARN; missing when authentication failed. */
   caller?: string
   /** Whether the action changes anything. */
   isMutating: boolean
   isDryRun: boolean
   clientToken?: string
-  /** The request's parameters as they were read off the wire. */
+  /** The parameters as read from the request. */
   parameters: unknown
-  /** Which sending of one call this was, where the client says so; from 1. */
+  /** The attempt number of the call, if the client reports it; starts at 1. */
   sending?: number
-  /** The same for all sendings of one call of an SDK. */
+  /** The same for all attempts of one SDK call. */
   invocation?: string
   /** `ok`, or the code of the error. */
   outcome: string
-  /** The call had its effect and the answer was lost on purpose. */
+  /** The call took effect and the answer was lost on purpose. */
   isAnswerLost: boolean
   requestId: string
 }
 
-/** Older entries make room beyond this many. */
+/** Maximum number of entries; the oldest are dropped. */
 const ENTRIES_MAX = 50_000
 
 export interface JournalQuery {
@@ -46,7 +46,7 @@ export class Journal {
     for (const listener of this.listeners) listener(numbered)
   }
 
-  /** The calls that fit, oldest first. */
+  /** Returns the matching calls, oldest first. */
   calls({ service, action, isMutating }: JournalQuery = {}): JournalEntry[] {
     return this.entries.filter(
       (entry) =>
@@ -56,7 +56,7 @@ export class Journal {
     )
   }
 
-  /** Tells of every call from now on. Returns what ends it. */
+  /** Calls the listener for every call from now on. Returns a function that stops this. */
   listen(listener: (entry: JournalEntry) => void): () => void {
     this.listeners.add(listener)
     return () => void this.listeners.delete(listener)

@@ -1,4 +1,4 @@
-/** The small cloud as a program: `small-cloud [--world FILE] [--port N]`. */
+/** The command-line program: `small-cloud [--world FILE] [--port N]`. */
 import { parseArgs } from 'node:util'
 import { startCloud, WorldError, type StartFront } from './index'
 
@@ -11,7 +11,7 @@ const USAGE = `usage: small-cloud [--world FILE] [--port N] [--store-port N]
 Prints one line of JSON when it is ready. Ends on SIGINT or SIGTERM, with every machine.
 `
 
-/** Exit codes: the object store is down for good; the arguments are wrong; the world is. */
+/** Exit codes: the object store ended permanently; invalid arguments; invalid world. */
 const EXIT_STORE = 1
 const EXIT_USAGE = 2
 const EXIT_WORLD = 3
@@ -46,7 +46,7 @@ function portOf(name: string, text: string | undefined): number | undefined {
 }
 
 /**
- * Runs until it is told to end. Returns the exit code.
+ * Runs until it receives a signal. Returns the exit code.
  *
  * @param startFront starts the object store; without it there is none
  */
@@ -85,7 +85,7 @@ function explained(error: unknown, { storePort }: { storePort?: number }): strin
   const { code, syscall, port, path } = error as NodeJS.ErrnoException & { port?: number }
   if (code === 'EADDRINUSE')
     return `port ${port} is taken; give another ${port === storePort ? '--store-port' : '--port'}, or none for a free one`
-  // Its own folders are all in the temporary one.
+  // All folders of the cloud are in the temporary one.
   if (syscall === 'mkdtemp' || syscall === 'mkdir')
     return `${path} cannot be used (${code}); set TMPDIR to a folder that this user may write`
   return error instanceof Error ? error.message : String(error)

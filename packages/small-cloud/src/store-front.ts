@@ -1,6 +1,6 @@
 /**
- * The place of the object store: a front that checks the sessions of this cloud, put before a real server. The cloud starts it,
- * hands it the requests that are signed for S3, and ends it.
+ * The interface of the object store: a front that checks the sessions of this cloud, in front of a real
+ * server. The cloud starts it, passes it the requests signed for S3, and ends it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from './clock'
@@ -8,30 +8,32 @@ import type { Identities } from './identity/identities'
 import type { Faults } from './world/faults'
 
 export interface StoreFrontOptions {
-  /** Where the front listens, on loopback; 0 takes a free port. */
+  /** The front's port on loopback; 0 takes a free one. */
   port: number
-  /** The region of buckets that name none. */
+  /** The region of buckets created without one. */
   region: string
   account: string
-  /** Names that are taken by others. */
+  /** Bucket names that other accounts own. */
   foreignBuckets: readonly string[]
-  /** Whose key this is (`secretOf`), and what they may do with which object (`judge`). */
+  /** Looks up secrets of keys (`secretOf`), and checks permissions on objects (`judge`). */
   identities: Identities
   /** Rules whose `where.service` is `s3`. */
   faults: Faults
   clock: Clock
-  /** How far the clock on the wire is ahead of that of this host. */
+  /** How far the clock on the wire is ahead of this host's clock. */
   aheadMs: number
 }
 
 export interface StoreFront {
-  /** `http://127.0.0.1:PORT` */
+  /** For example `http://127.0.0.1:PORT` */
   readonly endpoint: string
-  /** Takes a request that came to the address of the other services. */
+  /** Handles a request that arrived at the address of the other services. */
   handle(request: IncomingMessage, response: ServerResponse): void
-  /** Resolves when its server is down for good: without a text after `stop`, else with what happened. */
+  /**
+   * Resolves when its server has ended permanently: without a text after `stop`, otherwise with the reason.
+   */
   readonly ended: Promise<string | undefined>
-  /** Returns when its server and every process of it have ended. */
+  /** Returns when its server and all its processes have ended. */
   stop(): Promise<void>
 }
 

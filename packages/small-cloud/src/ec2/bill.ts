@@ -1,4 +1,7 @@
-/** What instances cost by the cloud's own meter, their disks and addresses included, against which whoever reckons for himself is measured. */
+/**
+ * The cost of instances by the cloud's own meter, including disks and addresses. Tests compare other cost
+ * calculations with it.
+ */
 import { ADDRESS_USD_PER_HOUR, DISK_USD_PER_GIB_MONTH, HOURS_PER_MONTH } from '../prices/beside'
 import type { PriceChange } from '../world/market'
 import type { Ec2 } from './ec2'
@@ -6,9 +9,9 @@ import type { Instance } from './model'
 import { isBlock, reservationState, type CapacityReservation } from './reservation-model'
 
 export interface Bill {
-  /** When it came to run; an instance that never did costs nothing. */
+  /** When it became `running`; an instance that never ran costs nothing. */
   fromMs?: number
-  /** When it last began to shut down or to stop; missing while it costs on. */
+  /** When it last began to shut down or to stop; missing while it is still billed. */
   untilMs?: number
   usd: number
 }
@@ -16,13 +19,16 @@ export interface Bill {
 const HOUR_MS = 3_600_000
 const SECOND_MS = 1_000
 
-/** A stretch of `running`. */
+/** A period in the state `running`. */
 interface Run {
   fromMs: number
   untilMs: number | undefined
 }
 
-/** By the started second of each run, and for `billedAtLeast`, at the prices in force meanwhile. While it is stopped it costs nothing. */
+/**
+ * Bills each run by started seconds, for at least `billedAtLeast`, at the prices in force during the run. A
+ * stopped instance costs nothing.
+ */
 export function billOf(ec2: Ec2, instance: Instance): Bill {
   const runs = runsOf(instance)
   const [first, last] = [runs[0], runs.at(-1)]
@@ -40,13 +46,13 @@ function runsOf({ history }: Instance): Run[] {
 function costOfRun(ec2: Ec2, instance: Instance, { fromMs, untilMs = ec2.nowMs }: Run): number {
   const seconds = Math.ceil((untilMs - fromMs) / SECOND_MS)
   const endMs = fromMs + Math.max(seconds * SECOND_MS, ec2.drawMs('billedAtLeast'))
-  // What is charged beyond the end is charged at the price of the end, which counts as it is told: in whole seconds.
+  // Time charged beyond the end has the price at the end. The end counts as reported: in whole seconds.
   const toldMs = Math.max(fromMs, Math.floor(untilMs / SECOND_MS) * SECOND_MS)
   const beside = ((endMs - fromMs) / HOUR_MS) * besideUsdPerHour(instance)
   return costOf(pricesOf(ec2, instance, { fromMs, untilMs: toldMs }), fromMs, endMs) + beside
 }
 
-/** Disks are billed by this cloud while their instance runs, not while it starts and ends. */
+/** This cloud bills disks while their instance runs, not while it starts and ends. */
 function besideUsdPerHour({ volumes, publicIp }: Instance): number {
   const sizeGiB = volumes.reduce((sum, volume) => sum + volume.sizeGiB, 0)
   return (
@@ -54,7 +60,7 @@ function besideUsdPerHour({ volumes, publicIp }: Instance): number {
   )
 }
 
-/** Of a stretch of time, the newest first. */
+/** Returns the prices during a period, newest first. */
 function pricesOf(
   { parts: { market } }: Ec2,
   instance: Instance,
@@ -67,11 +73,11 @@ function pricesOf(
   return market.priceHistory(pool, fromMs, untilMs)
 }
 
-/** What a reservation costs beside the instances in it. */
+/** The cost of a reservation without the instances in it. */
 export interface ReservationBill {
   /** Paid for a block before it began. */
   upfrontUsd: number
-  /** Of places on demand in which nothing ran, so far. */
+  /** Cost so far of on-demand places in which nothing ran. */
   idleUsd: number
 }
 
@@ -115,7 +121,7 @@ function costOf(prices: PriceChange[], fromMs: number, endMs: number): number {
   let usd = 0
   let untilMs = endMs
   prices.forEach(({ atMs, usdPerHour }, i) => {
-    // The oldest was in force before.
+    // The oldest price was in force before that too.
     const sinceMs = i === prices.length - 1 ? fromMs : Math.min(atMs, untilMs)
     usd += ((untilMs - sinceMs) / HOUR_MS) * usdPerHour
     untilMs = sinceMs

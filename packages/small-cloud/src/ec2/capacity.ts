@@ -1,4 +1,4 @@
-/** How many machines a pool can give, and why not more. */
+/** How many machines a pool can supply, with the reason when it cannot supply more. */
 import { ApiError } from '../wire/errors'
 import { limitExceeded } from '../wire/dispatch'
 import type { Pool } from '../world/market'
@@ -10,11 +10,11 @@ import { isBlock, placesIn, reservationState, type CapacityReservation } from '.
 import { exceeded, reservedRoom } from './reserved-room'
 
 export interface Room {
-  /** From 0 to what was wanted. */
+  /** From 0 to the requested number. */
   count: number
-  /** The reservations into which the first of them go; the others go into the pool. */
+  /** The reservations for the first machines; the others go into the pool. */
   places: CapacityReservation[]
-  /** Why it is less than was wanted. */
+  /** The reason when it is fewer than requested. */
   problem?: ApiError
 }
 
@@ -27,7 +27,7 @@ export function poolOf(plan: LaunchPlan, subnet: Subnet): Pool {
   }
 }
 
-/** Machines that take a place of the pool, ended ones whose place has not come back included. */
+/** Returns the machines that take a place of the pool, including ended ones whose place is not yet free. */
 export function holdersOf(ec2: Ec2, pool: Pool): Instance[] {
   const { nowMs } = ec2
   return [...ec2.region(pool.region).instances.values()].filter(
@@ -40,14 +40,14 @@ export function holdersOf(ec2: Ec2, pool: Pool): Instance[] {
   )
 }
 
-/** How deep a pool is: machines that it could give now. */
+/** Returns the depth of a pool: the number of machines that it could supply now. */
 export function depthOf(ec2: Ec2, pool: Pool): number {
   const { market } = ec2.parts
   if (!market.isOffered(pool.type, pool.zone)) return 0
   return Math.max(0, market.stockOf(pool) - holdersOf(ec2, pool).length - keptFrom(ec2, pool))
 }
 
-/** Machines that are kept from a pool by reservations on demand; those of blocks are none of it. */
+/** Returns the number of places that on-demand reservations keep from a pool; blocks take none. */
 function keptFrom(ec2: Ec2, { region, zone, type, capacity }: Pool): number {
   if (capacity !== 'on-demand') return 0
   return reservedOnDemand(ec2.region(region))
@@ -60,8 +60,8 @@ function reservedOnDemand({ reservations }: Region): CapacityReservation[] {
 }
 
 /**
- * How many of the wanted machines fit at this moment, in reservations first. Asking takes nothing, but is an occasion for the
- * world's faults.
+ * Returns how many of the requested machines fit now, in reservations first. The query takes no capacity, but
+ * the world's faults may strike on it.
  */
 export function roomIn(
   ec2: Ec2,
@@ -126,7 +126,10 @@ function roomInPool(
   return { count, ...(short === undefined ? {} : { problem: short[1]() }) }
 }
 
-/** Why a stopped machine cannot be started now: its place is taken as any other, unless it has not come back yet. */
+/**
+ * Returns why a stopped machine cannot be started now: others may have taken its place, unless the place is
+ * not yet free again.
+ */
 export function roomToStart(
   ec2: Ec2,
   instance: Instance,
@@ -160,12 +163,12 @@ function noRoomInPool(
   return isRefused || !hasPlace ? noCapacity(ec2, pool) : undefined
 }
 
-/** Takes the tokens of so many launches. */
+/** Takes the tokens for this many launches. */
 export function takeLaunchTokens(ec2: Ec2, region: string, count: number): void {
   if (!ec2.parts.throttle.take('instances', region, count)) throw limitExceeded()
 }
 
-/** Machines of this type that the quota still leaves room for. */
+/** Returns how many machines of this type the quota still allows. */
 export function quotaRoom(
   ec2: Ec2,
   { region, type, capacity }: Pick<LaunchPlan, 'region' | 'type' | 'capacity'>,
@@ -184,7 +187,10 @@ export function quotaRoom(
   return Math.max(0, Math.floor((limit - used) / type.vcpus))
 }
 
-/** Reservations on demand count as if all of their places were taken; blocks not at all, with what is in them. */
+/**
+ * On-demand reservations count as if all of their places were taken. Blocks and the instances in them do not
+ * count.
+ */
 function reservedVcpus(region: Region, { quota }: LaunchPlan['type']): number {
   return reservedOnDemand(region)
     .filter((each) => each.type.quota === quota)

@@ -89,7 +89,7 @@ function typeActions(ec2: Ec2): Record<string, Action> {
   }
 }
 
-/** Types of which Capacity Blocks are sold, November 2026; a world may have blocks of others. */
+/** Types sold as Capacity Blocks, November 2026; a world may have blocks of other types. */
 const IN_BLOCKS = /^(?:p4d|p4de|p5|p5e|p5en|p6-b200|p6-b300|trn1|trn2)\./
 
 function usageClasses({ name }: MachineType): string[] {

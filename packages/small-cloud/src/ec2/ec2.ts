@@ -24,20 +24,20 @@ export interface Ec2Parts {
   throttle: Throttle
   identities: Identities
   quotas: QuotaBook
-  /** Takes care of an instance from its launch to its end. */
+  /** Manages an instance from its launch to its end. */
   lifecycle: Lifecycle
 }
 
-/** What happens to instances by itself, and by order. */
+/** State changes of instances, on request and spontaneous. */
 export interface Lifecycle {
   begin(instance: Instance): void
-  /** Ends an instance in good order. */
+  /** Ends an instance with an orderly shutdown, unless `isSudden`. */
   terminate(instance: Instance, isSudden?: boolean): void
-  /** Stops one that runs: its disk stays. Nothing happens to one that is stopping or stopped. */
+  /** Stops a running instance; its disk stays. A stopping or stopped instance is left as it is. */
   halt(instance: Instance, isSudden: boolean): void
-  /** Starts one that is stopped. Nothing happens to others. */
+  /** Starts a stopped instance. Other instances are left as they are. */
   resume(instance: Instance): void
-  /** Ends one in good order by the provider's own wish. */
+  /** Ends an instance with an orderly shutdown at the provider's initiative. */
   reclaim(instance: Instance): void
 }
 

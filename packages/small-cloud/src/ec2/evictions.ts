@@ -1,4 +1,7 @@
-/** Spot machines that their pools no longer hold, or that have become too dear for those who asked for them. */
+/**
+ * Interrupts spot machines for which their pools have no capacity any more, or whose price exceeds the
+ * maximum of their owners.
+ */
 import type { Clock } from '../clock'
 import type { Market, Pool } from '../world/market'
 import { isAlive, type Instance, type Region } from './model'
@@ -11,7 +14,7 @@ export interface EvictionParts {
 
 export type Evict = (instance: Instance, cause: 'no-capacity' | 'by-price') => void
 
-/** Looks at a pool whenever its stock or price changes, as long as a machine of it lives. */
+/** Checks a pool whenever its stock or price changes, while one of its machines is alive. */
 export class Evictions {
   private readonly watched = new Set<string>()
 
@@ -54,13 +57,13 @@ export class Evictions {
       if (instance.maxUsdPerHour !== undefined && price > instance.maxUsdPerHour)
         this.evict(instance, 'by-price')
     const kept = members(region, pool).filter(({ isMarked }) => !isMarked)
-    // The youngest go first.
+    // The youngest machines are interrupted first.
     const excess = Math.max(0, kept.length - market.stockOf(pool))
     for (const instance of kept.reverse().slice(0, excess)) this.evict(instance, 'no-capacity')
   }
 }
 
-/** The living machines of a pool, the oldest first. */
+/** Returns the living machines of a pool, oldest first. */
 function members({ instances }: Region, pool: Pool): Instance[] {
   return [...instances.values()].filter(
     (each) =>

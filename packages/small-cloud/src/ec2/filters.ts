@@ -1,19 +1,19 @@
-/** Filters and pages, the same for all lists. */
+/** Filters and paging, shared by all lists. */
 import { ApiError } from '../wire/errors'
 import type { Filter } from '../wire/query'
 import { matches } from '../world/faults'
 import type { Tags } from './model'
 
-/** What a filter looks at; several values count where one fits. */
+/** Reads the value that a filter compares; of several values one must match. */
 export type Reader<T> = (item: T) => string | undefined | readonly (string | undefined)[]
 
-/** The filters that a list knows, by name. */
+/** The filters of a list, by name. */
 export type Readers<T> = Readonly<Record<string, Reader<T>>>
 
-/** The most values that one request may filter by. */
+/** Maximum number of values per filter in one request. */
 const FILTER_VALUES_MAX = 200
 
-/** `tag:<key>` and `tag-key` besides those given. */
+/** Supports `tag:<key>` and `tag-key` in addition to the given filters. */
 export function select<T extends object>(
   items: readonly T[],
   filters: readonly Filter[],
@@ -57,13 +57,13 @@ export interface PageWish {
 }
 
 export interface PageLimits {
-  /** Fewer cannot be asked for. */
+  /** The smallest page size that a request may ask for. */
   least?: number
-  /** How many there are at most on a page, asked for or not. */
+  /** The largest page size, requested or not. */
   most: number
 }
 
-/** One page of a list. A token names the place where the next page begins. */
+/** Returns one page of a list. A token is the position of the next page. */
 export function page<T>(items: readonly T[], wish: PageWish, { least = 5, most }: PageLimits): Page<T> {
   const { MaxResults: size = most } = wish
   if (size < least || size > most)
@@ -88,7 +88,7 @@ function placeOf(token: string): number {
   return Number(match[1])
 }
 
-/** Things by id, in the order asked for. Throws the code where one of them is not there. */
+/** Returns items by id, in the order of the request. Throws the code when an id does not exist. */
 export function byId<T>(
   ids: readonly string[],
   found: (id: string) => T | undefined,
@@ -103,14 +103,14 @@ export function byId<T>(
   return ids.map((id) => found(id)!)
 }
 
-/** Throws the code where an id is not formed like one. */
+/** Throws the code when an id is malformed. */
 export function checkForm(ids: readonly string[], prefix: string, code: string): void {
   const malformed = ids.find((id) => !new RegExp(`^${prefix}-[0-9a-f]{8}([0-9a-f]{9})?$`).test(id))
   if (malformed !== undefined)
     throw new ApiError(code, `Invalid id: "${malformed}" (expecting "${prefix}-...")`)
 }
 
-/** Those with the ids, all where none is named. Throws the code where one of them is not there. */
+/** Returns the items with the ids, or all items without ids. Throws the code when an id does not exist. */
 export function chosen<T>(
   all: readonly T[],
   ids: readonly string[],

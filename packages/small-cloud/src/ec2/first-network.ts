@@ -1,9 +1,9 @@
-/** The network that an account has before anybody has done anything: the default one, as the world wants it. */
+/** The default network of a new account, as the world describes it. */
 import { createHash } from 'node:crypto'
 import type { World, RegionPlan } from '../world/world'
 import type { Endpoint, Gateway, NetworkPart, Region, RouteTable, Rule, SecurityGroup, Subnet } from './model'
 
-/** Ids of what was always there depend on the region's name only, so that a restart finds them again. */
+/** Ids of default resources depend only on the region's name, so that they are the same after a restart. */
 export function lastingId(prefix: string, name: string): string {
   return `${prefix}-0${createHash('sha256').update(name).digest('hex').slice(0, 16)}`
 }
@@ -65,7 +65,10 @@ export function firstNetwork(world: World, plan: RegionPlan, nowMs: number): Net
   }
 }
 
-/** A group as it is made: nothing may come in, everything may go out. The default group lets its own members in. */
+/**
+ * Creates a new group's rules: no inbound traffic, all outbound traffic. The default group accepts traffic
+ * from its own members.
+ */
 export function groupOf(
   facts: NetworkPart & { vpcId: string; name: string; description?: string },
 ): SecurityGroup {
@@ -87,7 +90,7 @@ function routesOf(egress: Egress, ways: { gatewayId: string; natGatewayId: strin
   return egress === 'nat' ? [{ cidr: EVERYWHERE, natGatewayId: ways.natGatewayId }] : []
 }
 
-/** One table for each way out; the public one is the main table. */
+/** Creates one table for each egress kind; the public one is the main table. */
 function tablesOf(
   plan: RegionPlan,
   subnets: readonly Subnet[],
@@ -100,7 +103,7 @@ function tablesOf(
     const served = subnets.filter((_, i) => plan.subnets[i]!.egress === egress)
     const associations = served.map(({ id }) => ({ id: id.replace('subnet', 'rtbassoc'), subnetId: id }))
     const isMain = egress === main
-    // The subnets of the main table follow it without an association of their own.
+    // The subnets of the main table use it without an explicit association.
     return { ...make(egress), isMain, associations: isMain ? [] : associations }
   })
 }

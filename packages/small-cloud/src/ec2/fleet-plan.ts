@@ -1,4 +1,4 @@
-/** What a fleet asks for, as pools in the order in which they are tried. */
+/** Plans a fleet: the requested pools in the order in which they are tried. */
 import { z } from 'zod'
 import { decimal, dryRun, flag, integer, list, tagSpecification, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
@@ -83,19 +83,19 @@ export interface FleetPool extends FleetOverride {
   subnet: Subnet
 }
 
-/** An override whose launch EC2 refuses before it looks at capacity. */
+/** An override whose launch EC2 refuses before it checks capacity. */
 export interface RefusedOverride extends FleetOverride {
   problem: ApiError
 }
 
-/** A fleet that EC2 accepts; a launch of it may still be refused. */
+/** A fleet that EC2 accepts; its launches may still be refused. */
 export interface FleetPlan {
   targets: Target[]
   pools: FleetPool[]
   refused: RefusedOverride[]
 }
 
-/** How many machines of which kind. */
+/** The number and kind of machines. */
 export interface Target {
   capacity: CapacityType
   count: number
@@ -105,14 +105,15 @@ export interface Target {
   strategy: string
 }
 
-/** The most overrides that one fleet may have. */
+/** Maximum number of overrides per fleet. */
 const POOLS_MAX = 300
-/** Spot requests get their tags from the launch template alone. */
+/** Spot requests get their tags only from the launch template. */
 const TAGGABLE = ['fleet', 'instance', 'volume', 'network-interface']
 
 /**
- * Reads what can be said of a fleet before anything is launched. Throws what `CreateFleet` itself refuses. What a launch refuses (a
- * profile, a group, an image, a subnet, a permission) is said override by override, as EC2 does: the call answers 200.
+ * Checks a fleet before anything is launched. Throws the errors of `CreateFleet` itself. Errors of a launch
+ * (a profile, a group, an image, a subnet, a permission) are reported per override, like in EC2: the call
+ * answers 200.
  */
 export function planFleet(ec2: Ec2, wish: FleetInput, call: Call): FleetPlan {
   if (wish.Type !== 'instant')
@@ -222,7 +223,7 @@ function poolsOf(ec2: Ec2, call: Call, { config, wish }: PoolWords): (FleetPool 
   })
 }
 
-/** The launch of one override in each subnet that it may go to. */
+/** Returns the launch of one override in each of its possible subnets. */
 function launchesOf(
   ec2: Ec2,
   call: Call,
@@ -232,11 +233,11 @@ function launchesOf(
   const denial = launchDenial(ec2, call, plan)
   if (denial !== undefined) throw denial
   const { subnets, isZonal } = subnetsFor(plan.region, fields)
-  // An instant fleet takes one subnet for each override; without one it is free to choose.
+  // An instant fleet takes one subnet for each override; without a subnet it may choose.
   return (isZonal ? subnets.slice(0, 1) : subnets).map((subnet) => ({ plan, subnet }))
 }
 
-/** The pools as a target's strategy tries them, best first. */
+/** Returns the pools in the order in which the target's strategy tries them. */
 export function ranked(ec2: Ec2, pools: readonly FleetPool[], target: Target): FleetPool[] {
   const { market } = ec2.parts
   const facts = pools.map((each, place) => {

@@ -1,10 +1,10 @@
-/** What EC2 says of a fleet. */
+/** The XML description of a fleet. */
 import type { ApiError } from '../wire/errors'
 import type { FleetInput, FleetOverride, FleetPool, Target } from './fleet-plan'
 import type { Fleet, Instance, Subnet } from './model'
 import { tagWords } from './tags'
 
-/** As it stands on the wire. */
+/** A value in the form of the wire. */
 type Words = Readonly<Record<string, unknown>>
 
 export interface Filled {
@@ -13,7 +13,7 @@ export interface Filled {
 }
 
 export interface Refused {
-  /** Without a subnet where the launch was refused before one was chosen. */
+  /** Without a subnet if the launch was refused before one was chosen. */
   pool: FleetOverride & { subnet?: Subnet }
   problem: ApiError
 }

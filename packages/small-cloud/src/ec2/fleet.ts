@@ -1,4 +1,4 @@
-/** Instant fleets: one call, many pools, what could not be had said pool by pool. */
+/** Instant fleets: one call, many pools, with the failures reported per pool. */
 import { z } from 'zod'
 import { dryRun, filter, flag, list, paging, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
@@ -48,7 +48,7 @@ export function fleetActions(ec2: Ec2): Record<string, Action> {
         const unknown = ids.find((id) => !fleets.some((each) => each.id === id))
         if (unknown !== undefined)
           throw new ApiError('InvalidFleetId.NotFound', `The fleet ID '${unknown}' does not exist`)
-        // Instant fleets are shown to those only who name them.
+        // Instant fleets are listed only when the request names them.
         const named = fleets.filter(({ id }) => ids.includes(id))
         const { items, nextToken } = page(
           select(named, Filter, { type: () => 'instant', 'fleet-state': ({ state }) => state }),
@@ -124,14 +124,14 @@ function makeFleet(ec2: Ec2, wish: FleetInput, call: Call): Fleet {
 interface FillOrder {
   target: Target
   pools: readonly FleetPool[]
-  /** Overrides of which no launch is tried. */
+  /** Overrides that are not launched at all. */
   denied: readonly RefusedOverride[]
   id: string
   reservationId: string
   call: Call
 }
 
-/** Fills one target from the pools, best first, as far as the world lets it. */
+/** Fills one target from the pools, best first, as far as the world allows. */
 function fill(ec2: Ec2, order: FillOrder): { filled: Filled[]; refused: Refused[] } {
   const { target, pools, denied, id, reservationId, call } = order
   const problem = spotRoleProblem(ec2, call, target.capacity)
@@ -145,7 +145,7 @@ function fill(ec2: Ec2, order: FillOrder): { filled: Filled[]; refused: Refused[
   const count = places.reduce((sum, { room }) => sum + room.count, 0)
   if (wanted < target.count && places.length > 0)
     refused.push({ pool: places.at(-1)!.pool, problem: partial() })
-  // Where the smallest number is not reached nothing is launched.
+  // When the minimum cannot be reached, nothing is launched.
   if (count < target.least || count === 0) {
     const said = [...launchProblems, ...refused]
     if (said.length === 0) return { filled: [], refused: [{ pool: pools[0]!, problem: unfulfillable() }] }
@@ -199,7 +199,7 @@ function choose(
   return { places, refused, wanted }
 }
 
-/** As `roomIn`, in the words that a fleet has for it. */
+/** Like `roomIn`, with a fleet's error codes. */
 function fleetRoom(ec2: Ec2, { plan, subnet }: FleetPool, wanted: number): Room {
   const fault = ec2.parts.faults.first('fleet-error', { ...poolOf(plan, subnet), service: 'ec2' })
   if (fault !== undefined) {
@@ -232,7 +232,7 @@ function unfulfillable(): ApiError {
   )
 }
 
-/** Where a launch itself was refused, EC2 says beside the cause that the fleet got no capacity. */
+/** When a launch itself was refused, EC2 reports, besides the cause, that the fleet got no capacity. */
 function withUnfulfillable(refused: Refused[]): Refused[] {
   return [...refused, { pool: refused.at(-1)!.pool, problem: unfulfillable() }]
 }

@@ -1,4 +1,4 @@
-/** Security groups: made, changed and deleted. */
+/** Creates, changes and deletes security groups. */
 import { z } from 'zod'
 import { ApiError } from '../wire/errors'
 import { dryRun, integer, list, text } from '../wire/query'

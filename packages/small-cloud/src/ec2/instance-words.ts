@@ -1,4 +1,4 @@
-/** An instance as EC2 tells of it. */
+/** The XML description of an instance. */
 import type { Xml } from '../wire/xml'
 import type { Instance, ReservationChoice } from './model'
 import { isBlock } from './reservation-model'
@@ -6,7 +6,7 @@ import { STATE_CODES, stateAt } from './model'
 import { tagWords } from './tags'
 
 export interface Look {
-  /** The moment as which it is told; in the past where lists are behind. */
+  /** The instant to describe; in the past when lists are stale. */
   atMs: number
   groupNames?: ReadonlyMap<string, string>
 }
@@ -70,7 +70,7 @@ export function instanceWords(instance: Instance, { atMs, groupNames }: Look): X
   }
 }
 
-/** How it was bought, where that is not on demand. */
+/** Returns the purchase option; `undefined` for on-demand. */
 export function lifecycleOf({ capacity, place }: Instance): string | undefined {
   if (place !== undefined && isBlock(place)) return place.kind
   return capacity === 'spot' ? 'spot' : undefined
@@ -82,7 +82,7 @@ function choiceWords({ preference, target }: ReservationChoice): Xml {
     : { capacityReservationTarget: { capacityReservationId: target } }
 }
 
-/** What was chosen at the launch, or by nobody. */
+/** Options chosen at the launch, or their defaults. */
 function optionWords(instance: Instance, state: string): Record<string, Xml> {
   const { type, metadataOptions: metadata } = instance
   return {
@@ -106,7 +106,7 @@ function optionWords(instance: Instance, state: string): Record<string, Xml> {
   }
 }
 
-/** `User initiated` stands for what somebody asked for, from outside or from inside. */
+/** `User initiated` means a request from outside or from inside the machine. */
 function isOrdered(code: string): boolean {
   return code === 'Client.UserInitiatedShutdown'
 }

@@ -1,4 +1,4 @@
-/** Instances, told of and ended. */
+/** Describes and terminates instances. */
 import { z } from 'zod'
 import { dryRun, filter, flag, list, paging, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
@@ -11,7 +11,7 @@ import { STATE_CODES, stateAt, stateOf, type Instance } from './model'
 
 const ids = { InstanceId: list(text).default([]) }
 const filters = { Filter: list(filter).default([]) }
-/** Ids that one call may name. */
+/** Maximum number of ids per call. */
 const IDS_MAX = 1000
 
 export function instanceActions(ec2: Ec2): Record<string, Action> {
@@ -132,7 +132,7 @@ function endActions(ec2: Ec2): Record<string, Action> {
       isMutating: true,
       check: ({ InstanceId }, { region }) => void endable(ec2, region, InstanceId),
       run({ InstanceId, SkipOsShutdown = false }, { region }) {
-        // One id that will not do fails the whole call before anything ends.
+        // One invalid id fails the whole call before anything ends.
         const instances = endable(ec2, region, InstanceId)
         return {
           instancesSet: changesOf(instances, (each) => ec2.parts.lifecycle.terminate(each, SkipOsShutdown)),
@@ -142,7 +142,7 @@ function endActions(ec2: Ec2): Record<string, Action> {
   }
 }
 
-/** What a call has done to the states of instances. */
+/** Returns the state changes that a call has caused. */
 export function changesOf(instances: readonly Instance[], effect: (instance: Instance) => void): Xml[] {
   return instances.map((instance) => {
     const previous = stateOf(instance)
@@ -156,7 +156,7 @@ export function changesOf(instances: readonly Instance[], effect: (instance: Ins
   })
 }
 
-/** The instances that a call names, which must be some. */
+/** Returns the instances that a call names; at least one is required. */
 export function chosen(ec2: Ec2, region: string, wanted: readonly string[]): Instance[] {
   if (wanted.length === 0)
     throw new ApiError('MissingParameter', 'The request must contain the parameter InstanceId')
@@ -174,7 +174,7 @@ function endable(ec2: Ec2, region: string, wanted: readonly string[]): Instance[
   return instances
 }
 
-/** What lists show: not what was launched a moment ago. */
+/** Returns the instances in lists, without those launched a moment ago. */
 function shown(ec2: Ec2, region: string): Instance[] {
   return [...ec2.region(region).instances.values()].filter(({ visibleAtMs }) => visibleAtMs <= ec2.nowMs)
 }

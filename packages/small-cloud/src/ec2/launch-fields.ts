@@ -1,4 +1,4 @@
-/** The fields of a launch, by itself or in a template. */
+/** The fields of a launch, in a call or in a template. */
 import { z } from 'zod'
 import { flag, instant, integer, list, tagSpecification, text } from '../wire/query'
 import type { LaunchFields } from './model'
@@ -88,7 +88,7 @@ export const templateSpecification = z.strictObject({
 })
 export type TemplateSpecification = z.output<typeof templateSpecification>
 
-/** A launch as it is asked for, with what its template says where it says nothing itself. Tags of both count. */
+/** Merges a launch request with its template: the request's fields win, and tags of both apply. */
 export function merged(template: LaunchFields, own: LaunchFields): LaunchFields {
   const said = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined))
   return {

@@ -1,4 +1,4 @@
-/** From the words of a launch to what is to be launched; everything that can be wrong with the words is found here. */
+/** Converts a launch request into a plan; all errors of the request are found here. */
 import type { Role } from '../identity/identities'
 import { ApiError } from '../wire/errors'
 import type { Call } from '../wire/service'
@@ -8,7 +8,7 @@ import type { Ec2 } from './ec2'
 import type { Image, LaunchFields, MetadataOptions, Region, ReservationChoice, Subnet } from './model'
 import { reservationWishOf } from './reserved-room'
 
-/** A launch, all of it but the place. */
+/** A launch without its location. */
 export interface LaunchPlan {
   region: Region
   type: MachineType
@@ -16,7 +16,7 @@ export interface LaunchPlan {
   capacity: CapacityType
   maxUsdPerHour?: number
   reservationWish: ReservationChoice
-  /** Empty where the default group of the network is meant. */
+  /** Empty for the network's default group. */
   groupIds: string[]
   role?: Role
   userData: string
@@ -24,12 +24,12 @@ export interface LaunchPlan {
   isProtected: boolean
   metadataOptions: MetadataOptions
   hasPublicIp?: boolean
-  /** The template that it came from. */
+  /** The template of the launch. */
   template?: { id: string; version: number }
   fields: LaunchFields
 }
 
-/** User data may have this many bytes before it is encoded. */
+/** Maximum size of user data before it is encoded. */
 const USER_DATA_BYTES_MAX = 16_384
 const TAGS_MAX = 50
 
@@ -152,7 +152,7 @@ function roleOf(
 }
 
 function capacityOf(market: LaunchFields['InstanceMarketOptions']): CapacityType {
-  // A Capacity Block is told by the reservation that it is.
+  // A Capacity Block is identified by its reservation.
   if (market?.MarketType !== 'spot') return 'on-demand'
   const { SpotInstanceType: kind = 'one-time', InstanceInterruptionBehavior: behavior = 'terminate' } =
     market.SpotOptions ?? {}
@@ -164,7 +164,7 @@ function capacityOf(market: LaunchFields['InstanceMarketOptions']): CapacityType
   return 'spot'
 }
 
-/** A dearest price as it is sent, in USD per hour. */
+/** Parses a maximum price in USD per hour. */
 export function priceOf(text: string): number {
   const usd = Number(text)
   if (!(usd > 0.001))
@@ -197,7 +197,7 @@ function checkTags({ TagSpecification: specifications = [] }: LaunchFields): voi
   }
 }
 
-/** EC2 refuses tags for a spot request that a launch does not make. */
+/** EC2 refuses tags for a spot request that a launch does not create. */
 export function spotTagProblem({ fields }: LaunchPlan, capacity: CapacityType): ApiError | undefined {
   const isTagged = (fields.TagSpecification ?? []).some(
     ({ ResourceType, Tag }) => ResourceType === 'spot-instances-request' && Tag.length > 0,
@@ -225,7 +225,9 @@ export function checkTagList(tags: readonly { Key: string; Value: string }[]): v
   }
 }
 
-/** Where a launch is to go: one subnet where it names one or a zone, else any default subnet. */
+/**
+ * Returns the subnets for a launch: the one that it names, or one in its zone, otherwise any default subnet.
+ */
 export function subnetsFor(
   region: Region,
   fields: LaunchFields & { SubnetId?: string | undefined },

@@ -1,4 +1,4 @@
-/** New instances. */
+/** Creates instances. */
 import { drawMs } from '../world/world'
 import { takeLaunchTokens } from './capacity'
 import type { Ec2 } from './ec2'
@@ -13,13 +13,16 @@ export interface LaunchOrder {
   reservationId: string
   clientToken: string
   fleetId?: string
-  /** The reservations into which the first of them go. */
+  /** The reservations for the first instances. */
   places: CapacityReservation[]
-  /** Beside those of the plan. */
+  /** Tags in addition to those of the plan. */
   tags?: Tags
 }
 
-/** Launches into a subnet; that there is room has been seen. Throws `RequestLimitExceeded` when launches come too fast. */
+/**
+ * Launches into a subnet after the caller has checked the capacity. Throws `RequestLimitExceeded` when
+ * launches come too fast.
+ */
 export function launch(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder): Instance[] {
   takeLaunchTokens(ec2, plan.region.plan.name, order.count)
   const instances = Array.from({ length: order.count }, (_, i) =>
@@ -65,7 +68,7 @@ function makeInstance(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder & { launchI
     launchedAtMs: nowMs,
     visibleAtMs: nowMs + drawMs(world, 'notFound'),
     privateIp,
-    // TEST-NET-3: nobody can take these for addresses that lead anywhere.
+    // TEST-NET-3: these addresses are reserved for documentation and lead nowhere.
     ...(hasPublicIp ? { publicIp: `203.0.113.${1 + (host % 254)}` } : {}),
     interfaceId: ids.resource('eni'),
     macAddress: [

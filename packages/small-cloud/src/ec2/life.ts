@@ -1,4 +1,4 @@
-/** The life of instances: booted, interrupted, ended, by order or by the world. */
+/** The lifecycle of instances: boot, interruption and end, on request or by the world's rules. */
 import { rm } from 'node:fs/promises'
 import type { Clock } from '../clock'
 import { rebalanceNotice, spotNotice } from '../machines/metadata'
@@ -20,13 +20,13 @@ export interface LifeParts {
   regionOf: (instance: Instance) => Region
 }
 
-/** How a spot machine is taken. */
+/** How a spot machine is interrupted. */
 export interface Interruption {
   /** From the notice to the end; `null` without a notice. */
   noticeMs: number | null
   /** A rebalance recommendation this long before the notice. */
   rebalanceBeforeMs?: number
-  /** The last part of the request's status: `instance-terminated-...`. */
+  /** The last part of the spot request's status: `instance-terminated-...`. */
   cause?: 'no-capacity' | 'by-price' | 'by-service'
 }
 
@@ -40,7 +40,7 @@ export class Life implements Lifecycle {
     )
   }
 
-  /** Tells when an agent on a machine registers. */
+  /** Calls the listener when an agent on a machine registers. */
   whenAgentRegisters(listener: (instance: Instance) => void): void {
     this.onAgent = listener
   }
@@ -89,7 +89,7 @@ export class Life implements Lifecycle {
     this.comeUp(instance)
   }
 
-  /** `isSudden`: its system is not shut down first. */
+  /** `isSudden`: without shutting down the operating system first. */
   terminate(instance: Instance, isSudden = false): void {
     if (stateOf(instance) === 'stopped') return void this.finish(instance, USER_INITIATED)
     void this.end(instance, { reason: USER_INITIATED, isSudden })
@@ -100,7 +100,7 @@ export class Life implements Lifecycle {
     void this.end(instance, { reason: BLOCK_ENDED, isSudden: false })
   }
 
-  /** Takes a spot machine back. Nothing happens where it has ended, or is being taken already. */
+  /** Interrupts a spot machine. Does nothing when it has ended or is already being interrupted. */
   interrupt(instance: Instance, { noticeMs, rebalanceBeforeMs, cause = 'no-capacity' }: Interruption): void {
     if (!isAlive(instance) || instance.isMarked) return
     const { clock } = this.parts
@@ -124,7 +124,7 @@ export class Life implements Lifecycle {
     Object.assign((instance.metadata ??= {}), rebalanceNotice(new Date(this.parts.clock.nowMs())))
   }
 
-  /** Ends every machine, at once; for the end of the cloud. */
+  /** Ends every machine at once when the cloud ends. */
   async stop(instances: Iterable<Instance>): Promise<void> {
     await Promise.all(
       [...instances].flatMap(({ machine }) => (machine === undefined ? [] : [machine.kill()])),
@@ -154,7 +154,8 @@ export class Life implements Lifecycle {
         })
     }
     machine.boot().then(registers, () => {
-      // It was ended before it was up, which whoever ended it has said already; else it hangs.
+      // The machine ended before it was up: either a call has ended it, which is already recorded, or the
+      // machine hangs.
       if (stateOf(instance) === 'running' && instance.machine === machine) instance.isImpaired = true
     })
   }
@@ -181,7 +182,7 @@ export class Life implements Lifecycle {
     await instance.machine?.kill()
   }
 
-  /** The machine went off by itself. */
+  /** The machine powered itself off. */
   private poweredOff(instance: Instance): void {
     if (!isAlive(instance)) return
     if (instance.shutdownBehavior === 'terminate')
@@ -193,7 +194,7 @@ export class Life implements Lifecycle {
     }
   }
 
-  /** From now on it is shutting down; the rest comes in its time. */
+  /** Marks the instance as shutting down; the rest follows later. */
   private end(instance: Instance, how: { reason: Reason; isSudden: boolean }): Promise<void> {
     if (['shutting-down', 'terminated'].includes(stateOf(instance))) return Promise.resolve()
     const wasRunning = ['running', 'stopping'].includes(stateOf(instance))
@@ -233,7 +234,7 @@ export class Life implements Lifecycle {
       await rm(this.parts.power.directoryOf(instance), { recursive: true, force: true })
   }
 
-  /** Its place in the pool is another's after a while. */
+  /** Frees its place in the pool after a delay. */
   private leavePlace(instance: Instance): void {
     instance.heldUntilMs ??= this.parts.clock.nowMs() + this.draw('slotReturn')
   }

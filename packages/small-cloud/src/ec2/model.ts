@@ -1,4 +1,4 @@
-/** What EC2 keeps of a region. */
+/** The data that EC2 keeps for a region. */
 import type { Role } from '../identity/identities'
 import type { Machine, MachineSpec } from '../machines/machine'
 import type { CapacityType } from '../world/schema'
@@ -31,7 +31,7 @@ export const STATE_CODES: Readonly<Record<InstanceState, number>> = {
   stopped: 80,
 }
 
-/** Why an instance is in its state, by EC2's codes. */
+/** The reason for an instance's state, in EC2's codes. */
 export interface Reason {
   code: string
   message: string
@@ -51,7 +51,7 @@ export interface Image {
   architecture: 'x86_64' | 'arm64'
   rootDevice: string
   rootGiB: number
-  /** Public parameters that lead to it. */
+  /** Public parameters that name this image. */
   parameters: string[]
   isDeprecated: boolean
 }
@@ -94,13 +94,13 @@ export interface Instance {
   type: MachineType
   image: Image
   capacity: CapacityType
-  /** The dearest spot price at which it is kept. */
+  /** The maximum spot price. */
   maxUsdPerHour?: number
   spotRequest?: SpotRequest
   fleetId?: string
   clientToken: string
   launchedAtMs: number
-  /** Until then describes do not know it. */
+  /** Describe calls do not return it before this instant. */
   visibleAtMs: number
   privateIp: string
   publicIp?: string
@@ -109,7 +109,7 @@ export interface Instance {
   groupIds: string[]
   keyName?: string
   role?: Role
-  /** Base64, as it was sent. */
+  /** Base64, as the client sent it. */
   userData: string
   shutdownBehavior: 'stop' | 'terminate'
   isProtected: boolean
@@ -120,15 +120,15 @@ export interface Instance {
   history: StateChange[]
   /** The system status checks fail. */
   isImpaired: boolean
-  /** The reservation in which it is; missing where it has a place of the pool. */
+  /** The reservation that the instance is in; missing when it takes a place of the pool. */
   place?: CapacityReservation
-  /** What its launch asked for about reservations. */
+  /** The reservation options of its launch. */
   reservationWish: ReservationChoice
-  /** When its place is free again; missing while it is taken. */
+  /** When its place becomes free; missing while it is taken. */
   heldUntilMs?: number
-  /** The provider is taking it back: a notice has been given. */
+  /** The provider has given an interruption notice. */
   isMarked: boolean
-  /** What its serial console said to the end, once it has ended. */
+  /** The final console output, once it has ended. */
   lastConsole?: string
   machine?: Machine
   metadata?: MachineSpec['metadata']
@@ -139,7 +139,7 @@ export interface TemplateVersion {
   description?: string
   createdAtMs: number
   createdBy: string
-  /** As it was sent, in the names of the request. */
+  /** The fields of the request, under their wire names. */
   data: LaunchFields
 }
 
@@ -162,7 +162,10 @@ export interface Fleet {
   request: Readonly<Record<string, unknown>>
   answer: Readonly<Record<string, unknown>>
   instances: Instance[]
-  /** The answer of `CreateFleet` names neither instances nor errors; `isShown`: `DescribeFleets` does. */
+  /**
+   * The answer of `CreateFleet` contains neither instances nor errors; `isShown`: `DescribeFleets` contains
+   * them.
+   */
   silence?: { isShown: boolean }
 }
 
@@ -185,14 +188,14 @@ export interface Region {
   createdAtMs: number
 }
 
-/** Into which reservations a launch may go. */
+/** The reservations that a launch may use. */
 export interface ReservationChoice {
   preference: 'open' | 'none' | 'capacity-reservations-only'
-  /** The id of the one and only. */
+  /** The id of the required reservation. */
   target?: string
 }
 
-/** What a launch may say, by itself or through a template, in the names of the wire. */
+/** The fields of a launch, in a call or a template, under their wire names. */
 export interface LaunchFields {
   ImageId?: string | undefined
   InstanceType?: string | undefined
@@ -267,17 +270,17 @@ export interface LaunchFields {
   TagSpecification?: { ResourceType: string; Tag: { Key: string; Value: string }[] }[] | undefined
 }
 
-/** The state that holds at an instant. */
+/** Returns the state at an instant. */
 export function stateAt(instance: Instance, atMs: number): StateChange {
   return instance.history.findLast((change) => change.atMs <= atMs) ?? instance.history[0]!
 }
 
-/** The state as it really is. */
+/** Returns the actual state. */
 export function stateOf(instance: Instance): InstanceState {
   return instance.history.at(-1)!.state
 }
 
 export const isAlive = (instance: Instance): boolean => ['pending', 'running'].includes(stateOf(instance))
-/** Takes a place in its pool, and counts against quotas. */
+/** Whether it takes a place in its pool and counts against quotas. */
 export const isHolding = (instance: Instance): boolean =>
   stateOf(instance) !== 'terminated' && stateOf(instance) !== 'stopped'

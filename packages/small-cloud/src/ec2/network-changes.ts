@@ -1,4 +1,4 @@
-/** Networks and their subnets: made, changed and deleted. */
+/** Creates, changes and deletes networks and subnets. */
 import { z } from 'zod'
 import { ApiError } from '../wire/errors'
 import { dryRun, flag, text } from '../wire/query'
@@ -9,9 +9,9 @@ import { stateOf, type Instance, type Region, type Subnet, type Vpc } from './mo
 import { done, inUse, KINDS, making, newPart, one, takeAway } from './network-parts'
 import { subnetWords, vpcWords } from './network-words'
 
-/** What an account may have in a Region unless it has asked for more. */
+/** Default quota of an account per Region. */
 const VPCS_MAX = 5
-/** The first four addresses of a subnet and its last one are EC2's. */
+/** EC2 reserves the first four addresses of a subnet and its last one. */
 const ADDRESSES_KEPT = 5
 
 export function networkChanges(ec2: Ec2): Record<string, Action> {
@@ -57,10 +57,12 @@ export function networkChanges(ec2: Ec2): Record<string, Action> {
   }
 }
 
-/** A machine keeps its network card until it is gone, also when it is stopped. */
+/** A machine keeps its network interface until it is terminated, even while it is stopped. */
 const isThere = (instance: Instance): boolean => stateOf(instance) !== 'terminated'
 
-/** The default group and the main table go with their network; all else must have gone before. */
+/**
+ * The default group and the main table are deleted with their network; all other parts must be deleted first.
+ */
 function hasParts(region: Region, { id }: Vpc): boolean {
   const isIn = ({ vpcId }: { vpcId?: string }): boolean => vpcId === id
   return (
@@ -134,7 +136,7 @@ function createSubnet(ec2: Ec2): Action {
   })
 }
 
-/** Of IPv4 addresses: the first one, and the first one behind. */
+/** Returns a range of IPv4 addresses: the first address, and the first one after the range. */
 function rangeOf(cidr: string): { from: number; to: number; bits: number } {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(cidr)
   const [a = 256, b = 256, c = 256, d = 256, bits = 33] = match?.slice(1).map(Number) ?? []

@@ -1,4 +1,4 @@
-/** What EC2 keeps of networks. */
+/** The data that EC2 keeps for networks. */
 import type { Zone } from '../world/world'
 
 export type Tags = Map<string, string>
@@ -6,7 +6,7 @@ export type Tags = Map<string, string>
 /** A part of a network, or a network. */
 export interface NetworkPart {
   id: string
-  /** Until then describes do not know it. */
+  /** Describe calls do not return it before this instant. */
   visibleAtMs: number
   tags: Tags
 }
@@ -22,17 +22,17 @@ export interface Subnet extends NetworkPart {
   vpcId: string
   zone: Zone
   cidr: string
-  /** First three numbers of its addresses. */
+  /** The first three numbers of its addresses. */
   network: string
   isDefault: boolean
-  /** Machines get a public address unless their launch says otherwise. */
+  /** Machines get a public address unless their launch overrides it. */
   hasPublicAddresses: boolean
   addresses: number
   used: number
 }
 
 export interface Gateway extends NetworkPart {
-  /** The network that it is attached to. */
+  /** The attached network. */
   vpcId?: string
 }
 
@@ -44,9 +44,9 @@ export interface Route {
 
 export interface RouteTable extends NetworkPart {
   vpcId: string
-  /** Subnets without an association follow it. */
+  /** Subnets without an association use this table. */
   isMain: boolean
-  /** Beside the one within the network. */
+  /** Routes besides the local one. */
   routes: Route[]
   associations: { id: string; subnetId: string }[]
 }

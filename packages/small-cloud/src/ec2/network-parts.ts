@@ -1,4 +1,4 @@
-/** What all parts of networks have in common: how they come, are found and go. */
+/** Operations shared by all network parts: create, find and delete. */
 import type { z } from 'zod'
 import { ApiError } from '../wire/errors'
 import { dryRun, list, tagSpecification } from '../wire/query'
@@ -7,7 +7,7 @@ import { byId, checkForm } from './filters'
 import { checkTagList } from './launch-plan'
 import type { NetworkPart } from './model'
 
-/** What every call that makes a part takes. */
+/** Fields that every create call accepts. */
 export const making = { ...dryRun, TagSpecification: list(tagSpecification).default([]) }
 export const done = { return: true }
 
@@ -31,7 +31,7 @@ export function newPart(
   }
 }
 
-/** What lists show already. */
+/** Returns the parts that lists already show. */
 export function visible<T extends NetworkPart>(ec2: Ec2, parts: readonly T[]): T[] {
   return parts.filter(({ visibleAtMs }) => visibleAtMs <= ec2.nowMs)
 }
@@ -51,7 +51,7 @@ export const KINDS = {
   group: { prefix: 'sg', code: 'InvalidGroup.NotFound', what: 'security group' },
 } as const satisfies Record<string, Kind>
 
-/** The part with an id. What was made a moment ago is not found everywhere. */
+/** Returns the part with an id. A part created a moment ago may not be found yet. */
 export function one<T extends NetworkPart>(ec2: Ec2, parts: readonly T[], wish: Kind & { id: string }): T {
   const { id, prefix, code, what } = wish
   checkForm([id], prefix, code.replace('NotFound', 'Malformed'))

@@ -1,4 +1,4 @@
-/** The network as EC2 tells of it. */
+/** The XML description of a network. */
 import type { Xml } from '../wire/xml'
 import type { Call } from '../wire/service'
 import type { Ec2 } from './ec2'

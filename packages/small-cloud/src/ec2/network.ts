@@ -1,4 +1,4 @@
-/** What EC2 tells of regions, zones and subnets. */
+/** Describes regions, zones and subnets. */
 import { z } from 'zod'
 import { dryRun, filter, flag, list, paging, text } from '../wire/query'
 import { action, type Action } from '../wire/service'

@@ -1,4 +1,4 @@
-/** From an instance to a machine that runs. */
+/** Turns an instance into a running machine. */
 import { join } from 'node:path'
 import type { Clock } from '../clock'
 import type { Identities, Role } from '../identity/identities'
@@ -14,23 +14,23 @@ export interface PowerParts {
   clock: Clock
   identities: Identities
   regionOf: (instance: Instance) => Region
-  /** What registries answer a machine. */
+  /** The registries' answers to a machine. */
   registriesFor: (instance: Instance) => AskRegistry
-  /** Where the machines' disks are. */
+  /** Folder of the machines' disks. */
   directory: string
-  /** For what runs on a machine: where the services are. */
+  /** The addresses of the services, for programs on a machine. */
   environment: () => Record<string, string>
   createMachine: (spec: MachineSpec) => Machine
 }
 
-/** New credentials are made when less than this part of the old ones' life is left. */
+/** New credentials are created when less than this share of the old ones' lifetime is left. */
 const RENEWAL_SHARE = 0.25
 const TAG_PATH = 'tags/instance/'
 
 export class PowerSupply {
   constructor(private readonly parts: PowerParts) {}
 
-  /** Makes the machine of an instance; it is not booted yet. */
+  /** Creates the machine of an instance without booting it. */
   connect(instance: Instance): Machine {
     const { world, registriesFor, environment, createMachine } = this.parts
     instance.metadata = { ...this.metadata(instance), ...instance.metadata }
@@ -54,14 +54,14 @@ export class PowerSupply {
     return join(this.parts.directory, id)
   }
 
-  /** Whether the machine's network and role let its agent register. */
+  /** Whether the machine's network and role allow its agent to register. */
   canReachServices(instance: Instance): boolean {
     const { role } = instance
     const hasWay = this.hasInternet(instance) || hasEndpoints(this.parts.regionOf(instance), instance)
     return hasWay && role !== undefined && this.mayRegister(role)
   }
 
-  /** Endpoints lead to services; the Internet is behind a gateway. */
+  /** Endpoints lead only to services; the Internet requires a gateway. */
   hasInternet(instance: Instance): boolean {
     return hasInternet(this.parts.regionOf(instance), instance)
   }
@@ -110,7 +110,7 @@ export class PowerSupply {
   }
 }
 
-/** Brings what the machine sees of its tags up to date. */
+/** Updates the tags that the machine sees. */
 export function showTags({
   metadata,
   metadataOptions,
@@ -121,7 +121,7 @@ export function showTags({
   for (const [key, value] of tags) if (!key.startsWith('aws:')) metadata[`${TAG_PATH}${key}`] = value
 }
 
-/** Credentials of the profile, made when they are asked for and anew before they end. */
+/** Returns the profile's credentials, created on request and renewed before they expire. */
 function renewing(
   { world, clock }: PowerParts,
   identities: Identities,
@@ -150,7 +150,7 @@ function renewing(
   }
 }
 
-/** Names of GPUs as their driver tells them, where they are more than `NVIDIA` and the name of the type. */
+/** GPU names reported by the driver, where they differ from `NVIDIA` and the name of the type. */
 const DRIVER_NAMES: Readonly<Record<string, string>> = {
   T4: 'Tesla T4',
   V100: 'Tesla V100-SXM2-16GB',
@@ -164,7 +164,7 @@ function gpusOf({ type: { accelerator } }: Instance): SimulatedGpu[] {
   return Array.from({ length: count }, () => ({ ...gpu }))
 }
 
-/** Images for deep learning come with Docker; plain ones do not. */
+/** Deep learning images include Docker; plain ones do not. */
 function hasDocker({ image }: Instance): boolean {
   return image.name.startsWith('Deep Learning')
 }

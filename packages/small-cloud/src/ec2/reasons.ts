@@ -1,4 +1,4 @@
-/** Why instances end, by EC2's codes. */
+/** The reasons for the end of instances, in EC2's codes. */
 import type { Reason } from './model'
 
 export const USER_INITIATED: Reason = {
@@ -13,7 +13,7 @@ export const SPOT_TERMINATION: Reason = {
   code: 'Server.SpotInstanceTermination',
   message: 'Server.SpotInstanceTermination: Spot instance termination',
 }
-/** What EC2 says of an instance whose Capacity Block ends is not documented. */
+/** EC2 does not document this reason for an instance whose Capacity Block ends. */
 export const BLOCK_ENDED: Reason = {
   code: 'Server.CapacityBlockExpired',
   message: 'Server.CapacityBlockExpired: The Capacity Block of the instance ends',

@@ -1,4 +1,4 @@
-/** A region as it is before anybody has done anything: its network and its images. */
+/** The initial state of a region: its network and its images. */
 import type { World, RegionPlan } from '../world/world'
 import { firstNetwork, lastingId } from './first-network'
 import type { Image, Region } from './model'
@@ -27,7 +27,7 @@ interface ImagePlan {
   parameter: string
 }
 
-/** Images that the public parameters of a region lead to. */
+/** Images named by the public parameters of a region. */
 const IMAGES: readonly ImagePlan[] = [
   ...['22.04', '24.04'].flatMap((version) => [
     deepLearning(
@@ -96,7 +96,10 @@ function imagesOf(world: World, region: string): Image[] {
   return [...usual, ...own]
 }
 
-/** From now on a public parameter leads to another image, which is made in the likeness of the one before where there is none. */
+/**
+ * Points a public parameter to another image, which is created as a copy of the previous one if it does not
+ * exist.
+ */
 export function publish(
   world: World,
   region: Region,
@@ -118,7 +121,7 @@ export function publish(
     })
 }
 
-/** All public parameters of a region. */
+/** Returns all public parameters of a region. */
 export function parametersOf(world: World, region: Region): Map<string, string> {
   const images = region.images.flatMap(({ id, parameters }) => parameters.map((name) => [name, id] as const))
   return new Map([...images, ...Object.entries(world.parameters)])

@@ -1,10 +1,10 @@
-/** The life of capacity reservations: paid for, begun, ended by the clock or by order. */
+/** The lifecycle of capacity reservations: paid, active, ended by time or by request. */
 import type { ReservationPlan } from '../world/schema'
 import type { Ec2 } from './ec2'
 import { placesIn, reservationState, isBlock } from './reservation-model'
 import type { CapacityReservation, ReservationState } from './reservation-model'
 
-/** A reservation to be, in instants of the clock. */
+/** A planned reservation, in instants of the clock. */
 export interface ReservationWish extends Pick<ReservationPlan, 'kind' | 'matching' | 'payment'> {
   region: string
   zone: string
@@ -19,7 +19,7 @@ export interface ReservationWish extends Pick<ReservationPlan, 'kind' | 'matchin
   tags?: ReadonlyMap<string, string>
 }
 
-/** What happens next to a reservation by itself. */
+/** The next scheduled change of a reservation. */
 interface Step {
   atMs: number
   act: () => void
@@ -67,13 +67,13 @@ export class ReservationLife {
     return reservation
   }
 
-  /** What has begun already has been paid for. */
+  /** A block that has begun has already been paid for. */
   private firstState({ kind, startsAtMs, payment }: ReservationWish): ReservationState {
     if (startsAtMs <= this.ec2.nowMs && payment === 'succeeds') return 'active'
     return isBlock({ kind }) ? 'payment-pending' : 'scheduled'
   }
 
-  /** Another end, or none. */
+  /** Sets another end, or none. */
   endAt(reservation: CapacityReservation, endsAtMs: number | undefined): void {
     if (endsAtMs === undefined) delete reservation.endsAtMs
     else reservation.endsAtMs = endsAtMs
@@ -151,7 +151,7 @@ export class ReservationLife {
     for (const { instance } of reservation.stays) this.ec2.parts.lifecycle.reclaim(instance)
   }
 
-  /** Instances of a reservation on demand run on as if there had been none. */
+  /** Instances of an on-demand reservation keep running without it. */
   private end(reservation: CapacityReservation, state: 'expired' | 'cancelled'): void {
     this.change(reservation, state)
     if (isBlock(reservation)) return

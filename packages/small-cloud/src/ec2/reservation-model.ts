@@ -1,4 +1,4 @@
-/** Capacity that is kept for its owner: reserved on demand, or bought ahead as a Capacity Block. */
+/** Reserved capacity: on demand, or bought in advance as a Capacity Block. */
 import type { ReservationPlan } from '../world/schema'
 import type { MachineType } from '../world/types'
 import type { Zone } from '../world/world'
@@ -11,17 +11,17 @@ export type ReservationState =
 export interface Stay {
   instance: Instance
   fromMs: number
-  /** When it ceased to be in the reservation, where that was before its end. */
+  /** When the instance left the reservation, if that was before the instance's end. */
   untilMs?: number
 }
 
 export interface CapacityReservation {
   id: string
   kind: ReservationPlan['kind']
-  /** Of a Capacity Block. */
+  /** The id of a Capacity Block. */
   blockId?: string
   clientToken: string
-  /** The account that has it; another one's is shared with this one. */
+  /** The owning account; a reservation of another account is shared with this one. */
   ownerId: string
   region: string
   zone: Zone
@@ -30,19 +30,19 @@ export interface CapacityReservation {
   matching: ReservationPlan['matching']
   createdAtMs: number
   startsAtMs: number
-  /** Missing where it lasts until it is cancelled. */
+  /** Missing for a reservation that lasts until it is cancelled. */
   endsAtMs?: number
-  /** What was paid for a block. */
+  /** The price paid for a block. */
   upfrontUsd: number
   tags: Tags
   /** Oldest first; never empty. */
   history: { atMs: number; state: ReservationState }[]
-  /** How many places it has, since when; never empty. */
+  /** The number of places with its start time; never empty. */
   totals: { atMs: number; count: number }[]
   stays: Stay[]
-  /** What its owner would be told by an event bus, in its words. */
+  /** The events for its owner, in the words of EC2's event bus. */
   notices: { atMs: number; what: string }[]
-  /** The instances of a block are being ended: nothing can be launched any more. */
+  /** The instances of a block are being ended: no more launches. */
   isEnding: boolean
 }
 
@@ -54,14 +54,14 @@ export function placesIn({ totals }: CapacityReservation): number {
   return totals.at(-1)!.count
 }
 
-/** Places that are taken, those of ended instances that have not come back yet included. */
+/** Returns the number of taken places, including those of ended instances that are not yet free. */
 export function takenIn({ stays }: CapacityReservation, nowMs: number): number {
   return stays.filter(
     ({ instance: { heldUntilMs = Infinity }, untilMs = Infinity }) => Math.min(heldUntilMs, untilMs) > nowMs,
   ).length
 }
 
-/** Places into which something could be launched now. */
+/** Returns the number of places free for a launch now. */
 export function freeIn(reservation: CapacityReservation, nowMs: number): number {
   const isOpen = reservationState(reservation) === 'active' && !reservation.isEnding
   return isOpen ? Math.max(0, placesIn(reservation) - takenIn(reservation, nowMs)) : 0
@@ -71,7 +71,7 @@ export function isBlock({ kind }: Pick<CapacityReservation, 'kind'>): boolean {
   return kind === 'capacity-block'
 }
 
-/** The instance takes a place, and leaves the one that it may have had. */
+/** Moves the instance into the reservation, and out of its previous one. */
 export function enter(instance: Instance, reservation: CapacityReservation | undefined, nowMs: number): void {
   for (const stay of instance.place?.stays ?? [])
     if (stay.instance === instance && stay.untilMs === undefined) stay.untilMs = nowMs

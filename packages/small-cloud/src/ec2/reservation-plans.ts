@@ -1,4 +1,4 @@
-/** Reservations as world files and the door beside the wire write them. */
+/** Reservations in the format of world files and the control API. */
 import type { Moment } from '../world/durations'
 import type { ReservationPlan } from '../world/schema'
 import type { Ec2 } from './ec2'
@@ -6,7 +6,7 @@ import type { CapacityReservation } from './reservation-model'
 
 const PLATFORM = 'Linux/UNIX'
 
-/** Its times count from now. */
+/** Relative times count from now. */
 export function addPlanned(ec2: Ec2, plan: ReservationPlan): CapacityReservation {
   const { starts, ends, owner, ...rest } = plan
   return ec2.reservations.add({

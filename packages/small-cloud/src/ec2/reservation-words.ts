@@ -1,4 +1,4 @@
-/** A capacity reservation as EC2 tells of it. */
+/** The XML description of a capacity reservation. */
 import type { Xml } from '../wire/xml'
 import type { Ec2 } from './ec2'
 import { freeIn, isBlock, placesIn, reservationState, takenIn } from './reservation-model'

@@ -1,4 +1,4 @@
-/** Capacity reservations and Capacity Blocks: made, changed, cancelled and told of. */
+/** Creates, changes, cancels and describes capacity reservations and Capacity Blocks. */
 import { z } from 'zod'
 import { dryRun, filter, flag, instant, integer, list, paging, tagSpecification, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
@@ -23,7 +23,7 @@ const PLATFORMS = [
   'Windows',
   'Windows with SQL Server',
 ] as const
-/** The most places that one request may make. */
+/** Maximum number of places per request. */
 const COUNT_MAX = 1000
 
 export function reservationActions(ec2: Ec2): Record<string, Action> {
@@ -49,7 +49,7 @@ const createInput = z.strictObject({
   EndDate: instant.optional(),
   EndDateType: endType.optional(),
   InstanceMatchCriteria: matching.default('open'),
-  // So it is called in this request, of all.
+  // This request alone uses the plural name.
   TagSpecifications: list(tagSpecification).optional(),
 })
 type CreateWish = z.output<typeof createInput>
@@ -88,7 +88,7 @@ function make(ec2: Ec2, wish: CreateWish, call: Call): CapacityReservation {
   })
 }
 
-/** Answers the zone. */
+/** Returns the zone. */
 function checked(ec2: Ec2, wish: CreateWish, call: Call): string {
   const { world, market } = ec2.parts
   const { InstanceType: type, AvailabilityZone: name, AvailabilityZoneId: id } = wish
@@ -186,7 +186,7 @@ function cancelReservation(ec2: Ec2): Action {
   })
 }
 
-/** Blocks can be neither changed nor cancelled, nor what belongs to others. */
+/** Blocks, and reservations of other accounts, can be neither changed nor cancelled. */
 function changeable(ec2: Ec2, region: string, id: string): CapacityReservation {
   const reservation = findReservation(ec2.region(region), id)
   if (isBlock(reservation))

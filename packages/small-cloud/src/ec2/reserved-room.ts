@@ -1,4 +1,4 @@
-/** Which reservations a launch goes into. */
+/** Chooses the reservations for a launch. */
 import { ApiError } from '../wire/errors'
 import type { Ec2 } from './ec2'
 import type { LaunchPlan } from './launch-plan'
@@ -8,11 +8,11 @@ import { freeIn, isBlock, type CapacityReservation } from './reservation-model'
 export interface ReservedRoom {
   /** One for each machine that goes into a reservation. */
   places: CapacityReservation[]
-  /** The rest may not go elsewhere. */
+  /** The remaining machines may not use other capacity. */
   isOnly: boolean
 }
 
-/** All images here are of Linux. */
+/** All images here run Linux. */
 const PLATFORM = 'Linux/UNIX'
 
 export function exceeded(): ApiError {
@@ -22,7 +22,7 @@ export function exceeded(): ApiError {
   )
 }
 
-/** The places of reservations that a launch into a zone takes: those it names, or open ones that fit it. */
+/** Returns the reserved places for a launch into a zone: those that it names, or matching open ones. */
 export function reservedRoom(
   ec2: Ec2,
   {
@@ -54,7 +54,7 @@ function isRefused(
   return ec2.parts.faults.first('no-capacity', occasion) !== undefined
 }
 
-/** What a launch says of reservations; everything that can be wrong with it is found here, but for want of room. */
+/** Reads the reservation options of a launch; throws all their errors except lack of capacity. */
 export function reservationWishOf(region: Region, fields: LaunchFields): ReservationChoice {
   const { CapacityReservationSpecification: said, InstanceMarketOptions: market } = fields
   const target = said?.CapacityReservationTarget?.CapacityReservationId

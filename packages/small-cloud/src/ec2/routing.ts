@@ -1,14 +1,16 @@
-/** Where traffic of a subnet goes. */
+/** Routes of a subnet's traffic. */
 import { EVERYWHERE } from './first-network'
 import type { Instance, Region, RouteTable, Subnet } from './model'
 
-/** The table that a subnet follows: its own, else the main one of its network. */
+/** Returns the table of a subnet: its own, otherwise the main one of its network. */
 export function tableOf({ routeTables }: Region, { id, vpcId }: Subnet): RouteTable | undefined {
   const own = routeTables.find(({ associations }) => associations.some(({ subnetId }) => subnetId === id))
   return own ?? routeTables.find((table) => table.vpcId === vpcId && table.isMain)
 }
 
-/** Whether a machine reaches the Internet: its subnet has a way there, and its groups let it out. */
+/**
+ * Whether a machine can reach the Internet: its subnet has a route, and its groups allow outbound traffic.
+ */
 export function hasInternet(
   region: Region,
   { subnet, publicIp, groupIds }: Pick<Instance, 'subnet' | 'publicIp' | 'groupIds'>,
@@ -19,7 +21,7 @@ export function hasInternet(
   return mayLeave(region, groupIds) && (route?.natGatewayId !== undefined || isPublic)
 }
 
-/** Whether it reaches the services at least, through endpoints that serve its subnet. */
+/** Whether it can reach the services through endpoints in its subnet. */
 export function hasEndpoints(
   region: Region,
   { subnet, groupIds }: Pick<Instance, 'subnet' | 'groupIds'>,

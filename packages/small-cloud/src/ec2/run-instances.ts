@@ -24,7 +24,7 @@ const input = z.strictObject({
 })
 type RunInput = z.output<typeof input>
 
-/** The most machines that one call may launch. */
+/** Maximum number of machines per call. */
 const COUNT_MAX = 1000
 
 export function runInstancesActions(ec2: Ec2): Record<string, Action> {
@@ -36,7 +36,7 @@ export function runInstancesActions(ec2: Ec2): Record<string, Action> {
       run(wish, call) {
         const { plan, subnets, isZonal } = prepare(ec2, wish, call)
         const { ClientToken: token, ...parameters } = wish
-        // A token counts for one zone where the launch names one, and for the region where it does not.
+        // A token applies to one zone when the launch names one, otherwise to the region.
         const scope = `RunInstances/${call.region}/${isZonal ? subnets[0]!.zone.name : ''}`
         const instances = ec2.tokens.once(scope, { token, parameters }, () =>
           place(ec2, plan, { subnets, wish }),
@@ -84,7 +84,7 @@ function prepare(
   }
 }
 
-/** Takes the subnet with the most room; the smallest number asked for must fit into one. */
+/** Chooses the subnet with the most capacity; the requested minimum must fit into one subnet. */
 function place(
   ec2: Ec2,
   plan: LaunchPlan,

@@ -1,4 +1,4 @@
-/** The service-linked role of the account without which EC2 launches no spot machine. */
+/** The account's service-linked role that EC2 requires for launching spot machines. */
 import { linkedRoleName } from '../identity/identities'
 import { ApiError } from '../wire/errors'
 import type { Call } from '../wire/service'
@@ -7,7 +7,10 @@ import type { Ec2 } from './ec2'
 
 const SPOT = 'spot.amazonaws.com'
 
-/** What stands against spot machines for want of the role. Whoever may make it has it made by the way, as EC2 does. */
+/**
+ * Returns the error when the role is missing. A caller with permission to create the role creates it
+ * implicitly, as in EC2.
+ */
 export function spotRoleProblem(ec2: Ec2, { principal }: Call, capacity: CapacityType): ApiError | undefined {
   const { identities } = ec2.parts
   if (capacity !== 'spot' || identities.roles.has(linkedRoleName(SPOT))) return undefined

@@ -11,7 +11,7 @@ import { tagWords } from './tags'
 
 const filters = { Filter: list(filter).default([]) }
 const DAY_MS = 86_400_000
-/** How far the history of prices goes back. */
+/** Age limit of the price history. */
 const HISTORY_MS_MAX = 90 * DAY_MS
 const PRODUCT = 'Linux/UNIX'
 
@@ -59,7 +59,7 @@ interface PriceRow {
   usd: string
 }
 
-/** The prices in force at the start and every change until the end, newest first. */
+/** Returns the prices in force at the start and every change until the end, newest first. */
 function history(ec2: Ec2, region: string, wish: HistoryWish): PriceRow[] {
   const { market } = ec2.parts
   const { Filter } = wish
@@ -135,7 +135,7 @@ function requestActions(ec2: Ec2): Record<string, Action> {
         const requests = requested(ec2, region, ids)
         for (const request of requests) {
           if (request.state !== 'active') continue
-          // The machine goes on.
+          // The machine keeps running.
           request.state = 'cancelled'
           request.status = {
             code: 'request-canceled-and-instance-running',

@@ -1,4 +1,4 @@
-/** Instances stopped and started again. */
+/** Stops and starts instances. */
 import { z } from 'zod'
 import { ApiError } from '../wire/errors'
 import { dryRun, flag, list, text } from '../wire/query'
@@ -50,7 +50,7 @@ export function stopStartActions(ec2: Ec2): Record<string, Action> {
   }
 }
 
-/** One that will not do fails the whole call. */
+/** One unsuitable instance fails the whole call. */
 function stoppable(instances: Instance[], isHibernation: boolean): Instance[] {
   for (const instance of instances) {
     const { id, spotRequest } = instance

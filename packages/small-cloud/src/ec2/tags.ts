@@ -1,4 +1,4 @@
-/** Tags of everything that can have them. */
+/** Tags of all taggable resources. */
 import { z } from 'zod'
 import { dryRun, filter, list, paging, tag, text } from '../wire/query'
 import { ApiError } from '../wire/errors'

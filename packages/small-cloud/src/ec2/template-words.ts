@@ -1,7 +1,7 @@
 import { Items, type Xml } from '../wire/xml'
 import type { LaunchFields } from './model'
 
-/** What a launch template says, in the names of the answer. */
+/** The content of a launch template, under the names of the answer. */
 export function templateDataWords(data: LaunchFields): Xml {
   const {
     IamInstanceProfile: profile,

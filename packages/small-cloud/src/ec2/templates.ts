@@ -1,4 +1,4 @@
-/** Launch templates and their versions, which never change once made. */
+/** Launch templates and their immutable versions. */
 import { z } from 'zod'
 import { dryRun, filter, flag, list, paging, tagSpecification, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
@@ -221,7 +221,7 @@ function versionOf(template: Template, wanted: string): TemplateVersion {
   return version
 }
 
-/** The version that a launch names; the default one where it names none. */
+/** Returns the version that a launch names, otherwise the default one. */
 export function findVersion(
   ec2: Ec2,
   call: Call,

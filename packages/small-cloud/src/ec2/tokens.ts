@@ -1,4 +1,4 @@
-/** Client tokens: the same call again gives the same answer, and nothing new. */
+/** Client tokens: a repeated call gets the same answer and creates nothing new. */
 import { createHash } from 'node:crypto'
 import { ApiError } from '../wire/errors'
 
@@ -13,10 +13,10 @@ export class Tokens {
   private readonly used = new Map<string, Used<unknown>>()
 
   /**
-   * Does something once for each token of a scope. The same token with other parameters is `IdempotentParameterMismatch`. What has
-   * failed leaves the token free.
+   * Performs the action once for each token of a scope. The same token with other parameters is
+   * `IdempotentParameterMismatch`. A failed action does not use up the token.
    *
-   * @param scope the action and where it counts: the region, or a zone for launches into one
+   * @param scope the action and its area: the region, or a zone for launches into one
    */
   once<T>(
     scope: string,
@@ -43,7 +43,7 @@ export class Tokens {
   }
 }
 
-/** JSON with sorted keys, so that the order of fields does not count. */
+/** JSON with sorted keys, so that the order of fields does not matter. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) =>
     typeof each === 'object' && each !== null && !Array.isArray(each)

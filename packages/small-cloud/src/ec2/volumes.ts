@@ -1,4 +1,4 @@
-/** Volumes: what is left of machines, mostly. */
+/** Volumes, mostly those that remain after machines. */
 import { z } from 'zod'
 import { dryRun, filter, list, paging, text } from '../wire/query'
 import { ApiError } from '../wire/errors'

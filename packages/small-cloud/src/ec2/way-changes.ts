@@ -1,4 +1,4 @@
-/** Gateways, routes and endpoints: made, changed and deleted. */
+/** Creates, changes and deletes gateways, routes and endpoints. */
 import { z } from 'zod'
 import { ApiError } from '../wire/errors'
 import { dryRun, list, text } from '../wire/query'

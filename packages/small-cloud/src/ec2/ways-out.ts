@@ -1,4 +1,4 @@
-/** How traffic leaves a network, as EC2 tells of it. */
+/** Describes gateways, routes and endpoints. */
 import { z } from 'zod'
 import { dryRun, filter, list, paging, text } from '../wire/query'
 import { action, type Action } from '../wire/service'

@@ -1,10 +1,13 @@
-/** What calls want of single things, where policies are wont to ask for their tags. */
+/** The permissions that calls need on single resources, whose tags policies may check. */
 import type { Wish } from '../identity/policy'
 import type { Call } from '../wire/service'
 import type { Ec2 } from './ec2'
 import type { Region, Tags } from './model'
 
-/** Every other call is judged by its name and its Region. What does not exist is not judged: the action says so. */
+/**
+ * Every other call is authorized by its name and its Region. A missing resource is not checked: the action
+ * reports it.
+ */
 export function wishesOf(ec2: Ec2, input: Readonly<Record<string, unknown>>, call: Call): Wish[] {
   const name = `${call.service}:${call.action}`
   const arnOf = (resource: string): string =>
@@ -79,7 +82,7 @@ function contextOf(tags: Tags): Record<string, string> {
   )
 }
 
-/** Kinds of what a call makes and gives tags, which takes a permission of its own. */
+/** Returns the kinds of resources that a call creates with tags, which requires a separate permission. */
 function tagsAtMaking({ TagSpecification: wanted }: Readonly<Record<string, unknown>>): string[] {
   return ((wanted ?? []) as { ResourceType: string; Tag: unknown[] }[])
     .filter(({ Tag }) => Tag.length > 0)

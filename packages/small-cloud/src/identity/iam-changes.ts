@@ -1,4 +1,4 @@
-/** Roles, their policies and their profiles: made, changed and deleted. */
+/** Creates, changes and deletes roles, their policies and their profiles. */
 import { z } from 'zod'
 import type { Clock } from '../clock'
 import { ApiError } from '../wire/errors'
@@ -18,7 +18,7 @@ const ofPolicy = z.strictObject({ RoleName: text, PolicyName: text })
 const ofManaged = z.strictObject({ RoleName: text, PolicyArn: text })
 const SESSION_SECONDS = { least: 3600, most: 43_200 }
 const MANAGED_ARN = /^arn:aws:iam::aws:policy\/(?:service-role\/)?([\w+=,.@-]+)$/
-/** All inline policies of a role together may have this many characters, spaces apart. */
+/** Maximum total length of a role's inline policies, in characters without white space. */
 const INLINE_CHARS_MAX = 10_240
 
 const taken = (what: string, name: string): ApiError =>
@@ -63,7 +63,7 @@ export function roleChanges(world: World, identities: Identities, clock: Clock):
       run({ RoleName, Description, MaxSessionDuration }) {
         const role = roleOf(identities, RoleName)
         if (Description !== undefined) role.description = Description
-        // What is not said is set back to the default, as IAM does.
+        // An omitted value is reset to its default, as in IAM.
         role.plan.sessionMax = sessionMs(MaxSessionDuration ?? SESSION_SECONDS.least)
       },
     }),
@@ -262,7 +262,7 @@ const trust = z.object({
   ),
 })
 
-/** Whom a document trusts. */
+/** Returns the principals that a document trusts. */
 function trustsOf(world: World, text: string): string[] {
   const read = trust.safeParse(parsed(text))
   if (!read.success) throw malformed(read.error.issues[0]!.message)

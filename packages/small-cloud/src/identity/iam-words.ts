@@ -1,4 +1,4 @@
-/** Roles and profiles as IAM tells of them, and how they are found. */
+/** Finds and describes roles and profiles. */
 import { ApiError } from '../wire/errors'
 import type { Xml } from '../wire/xml'
 import type { World } from '../world/world'

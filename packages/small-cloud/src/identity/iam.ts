@@ -1,4 +1,4 @@
-/** IAM, as far as somebody asks what is set up and what is allowed. */
+/** IAM, limited to calls that read the configuration and simulate permissions. */
 import { z } from 'zod'
 import type { Clock } from '../clock'
 import type { World } from '../world/world'

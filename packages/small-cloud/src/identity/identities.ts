@@ -1,4 +1,4 @@
-/** Who may speak to the cloud: users, roles, and sessions that were given out. */
+/** The identities that may call the cloud: users, roles, and issued sessions. */
 import { timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock'
 import type { Ids } from '../ids'
@@ -16,16 +16,16 @@ export interface Credentials {
   expiresAtMs?: number
 }
 
-/** Somebody whose request has been accepted. */
+/** The authenticated caller of a request. */
 export interface Principal {
   arn: string
   /** `AIDA...`, or `AROA...:session`. */
   userId: string
   accessKeyId: string
-  /** Of a session: its role. */
+  /** The role of a session. */
   role?: Role
   isSession: boolean
-  /** All of the lists must allow a wish: what the identity may do, and what the session was narrowed to. */
+  /** All of the lists must allow a request: the identity's policies, and the session's policy. */
   policies: readonly (readonly Policy[])[]
 }
 
@@ -37,7 +37,7 @@ export interface Role {
   arn: string
   description: string
   plan: RolePlan
-  /** What `plan` allows; whoever holds the role sees every change of it. */
+  /** The permissions in `plan`; every holder of the role sees each change. */
   policies: Policy[]
   tags: Map<string, string>
   createdAt: Date
@@ -48,7 +48,7 @@ export interface Profile {
   id: string
   arn: string
   role?: Role
-  /** Until then EC2 does not know it. */
+  /** EC2 does not know it before this instant. */
   visibleAtMs: number
   tags: Map<string, string>
   createdAt: Date
@@ -56,7 +56,7 @@ export interface Profile {
 
 export type Session = Credentials & { expiresAtMs: number; principal: Principal }
 
-/** What a federated user may do at most: nobody of them makes identities. */
+/** The maximum permissions of a federated user: it cannot create identities. */
 const NO_IDENTITIES: Policy = {
   Statement: [{ Effect: 'Allow', NotAction: ['iam:*', 'sts:*'], Resource: ['*'], Condition: {} }],
 }
@@ -66,13 +66,13 @@ interface Holder {
   principal: Principal
 }
 
-/** Works in every world, unless the world has a user `test` of its own. */
+/** Valid in every world, unless the world has its own user `test`. */
 export const TEST_CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' } as const
 
 const TEST_USER: UserPlan = { ...TEST_CREDENTIALS, managed: ['AdministratorAccess'], policies: {} }
 const HOUR_MS = 3_600_000
 
-/** Roles of a world that names none: one for machines, and one for what jobs are given. */
+/** The roles of a world without a `roles` field: one for machines, and one for jobs. */
 const USUAL_ROLES: Record<string, RolePlan> = {
   'crucible-machine': {
     managed: ['AmazonSSMManagedInstanceCore'],
@@ -112,8 +112,8 @@ export class Identities {
   }
 
   /**
-   * The secret of a key that may be used now. Throws `IdentityProblem` where the key is not known, its token is not the right one
-   * or it has expired.
+   * Returns the secret of a currently valid key. Throws `IdentityProblem` for an unknown key, a wrong token
+   * or an expired one.
    */
   secretOf(
     accessKeyId: string,
@@ -128,7 +128,7 @@ export class Identities {
     return { secretAccessKey: credentials.secretAccessKey, principal }
   }
 
-  /** Credentials of a session of a role, for a time, narrowed to a policy where one is given. */
+  /** Creates temporary credentials for a session of a role, restricted by the policy, if any. */
   openSession(
     role: Role,
     { name, durationMs, policy }: { name: string; durationMs: number; policy?: Policy },
@@ -141,7 +141,10 @@ export class Identities {
     })
   }
 
-  /** Credentials in the name of a user, for a time, narrowed to a policy; without one they allow nothing. */
+  /**
+   * Creates temporary credentials in the name of a user, restricted by a policy; without a policy they allow
+   * nothing.
+   */
   openFederated(
     user: Principal,
     { name, durationMs, policy }: { name: string; durationMs: number; policy?: Policy },
@@ -165,13 +168,13 @@ export class Identities {
     return { ...credentials, principal }
   }
 
-  /** Whether somebody may do something. */
+  /** Decides whether the principal may perform an action. */
   judge(principal: Principal, wish: Wish): Verdict {
     const verdicts = principal.policies.map((policies) => judge(policies, wish))
     return verdicts.find((verdict) => verdict !== 'allowed') ?? 'allowed'
   }
 
-  /** The identity behind an ARN of a user, a role or a session. */
+  /** Returns the policies of the user, role or session with this ARN. */
   findByArn(arn: string): readonly (readonly Policy[])[] | undefined {
     const session = /:assumed-role\/([^/]+)\//.exec(arn)?.[1]
     const role = [...this.roles.values()].find((each) => each.arn === arn || each.name === session)
@@ -192,7 +195,7 @@ export class Identities {
     this.holders.set(accessKeyId, { credentials: { accessKeyId, secretAccessKey }, principal })
   }
 
-  /** Throws `WorldError` for a policy that is none. */
+  /** Throws `WorldError` for an invalid policy. */
   addRole(name: string, plan: RolePlan, facts: RoleFacts): Role {
     const { createdAt, path = '/', description = '', tags = [] } = facts
     const role: Role = {
@@ -205,7 +208,7 @@ export class Identities {
     return role
   }
 
-  /** Makes what a role's plan says hold. */
+  /** Applies a role's plan. */
   planned(role: Role): void {
     role.policies.splice(0, role.policies.length, ...policiesOf(role.plan, `roles.${role.name}`))
   }
@@ -230,10 +233,10 @@ export interface RoleFacts {
   tags?: Iterable<readonly [string, string]>
 }
 
-/** Everything that a world names was there when the account was made. */
+/** All identities in a world file were created with the account. */
 const BEFORE = { createdAt: new Date(Date.UTC(2026, 0, 1)) }
 
-/** Services that keep a role of their own in accounts, as far as they matter here. */
+/** The services with service-linked roles that matter here. */
 const LINKED: Readonly<Record<string, string>> = { 'spot.amazonaws.com': 'AWSServiceRoleForEC2Spot' }
 
 export const isLinkable = (service: string): boolean => Object.hasOwn(LINKED, service)

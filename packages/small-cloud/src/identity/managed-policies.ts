@@ -1,4 +1,4 @@
-/** Managed policies that worlds may name: what they allow, as far as the services spoken here go. */
+/** The managed policies for worlds, limited to the services implemented here. */
 import type { Policy } from './policy'
 
 const allow = (actions: string[]): Policy => ({

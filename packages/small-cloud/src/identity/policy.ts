@@ -1,4 +1,4 @@
-/** What policies allow. */
+/** IAM policies and their evaluation. */
 import { z } from 'zod'
 import { matches } from '../world/faults'
 
@@ -29,20 +29,20 @@ export type Policy = z.output<typeof policySchema>
 type Statement = Policy['Statement'][number]
 export type Verdict = 'allowed' | 'implicitDeny' | 'explicitDeny'
 
-/** What somebody wants to do. */
+/** An action to authorize. */
 export interface Wish {
-  /** `ec2:RunInstances` */
+  /** For example `ec2:RunInstances` */
   action: string
   /**
-   * The resource's ARN; missing when only the action is asked about: then a permission for any resource will do, of whose
-   * conditions those count that ask for what `context` says, and only a refusal of every resource counts.
+   * The ARN of the resource. Without one only the action is checked: a permission for any resource suffices,
+   * its conditions apply only when `context` has their keys, and only a denial of every resource counts.
    */
   resource?: string
   /** Condition keys, such as `s3:prefix`. */
   context?: Readonly<Record<string, string | readonly string[]>>
 }
 
-/** Reads a policy. Returns what is wrong with it where it is not one. */
+/** Reads a policy. Returns the problem if the policy is invalid. */
 export function readPolicy(document: unknown): Policy | { problem: string } {
   const read = policySchema.safeParse(document)
   if (read.success) return read.data
@@ -50,7 +50,7 @@ export function readPolicy(document: unknown): Policy | { problem: string } {
   return { problem: `${issue!.path.map(String).join('.')}: ${issue!.message}` }
 }
 
-/** What some policies say together: a refusal wins over every permission. */
+/** Evaluates policies together: an explicit deny overrides every allow. */
 export function judge(policies: readonly Policy[], wish: Wish): Verdict {
   const statements = policies.flatMap((policy) => policy.Statement).filter((each) => applies(each, wish))
   if (statements.some(({ Effect }) => Effect === 'Deny')) return 'explicitDeny'
@@ -114,7 +114,7 @@ function fitsCondition(
   if (given === undefined) return written.endsWith('IfExists') || operator.includes('Not')
   const isNegative = operator.includes('Not')
   const compare = COMPARISONS[operator.replace('Not', '')]
-  // An operator that is not known here must not open anything.
+  // An unknown operator must not grant anything.
   if (compare === undefined) return false
   const isAny = given.some((value) => wanted.some((pattern) => compare(value, pattern)))
   return isNegative ? !isAny : isAny

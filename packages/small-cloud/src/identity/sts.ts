@@ -1,4 +1,4 @@
-/** STS: who somebody is, and sessions of roles and of users. */
+/** STS: the caller's identity, and sessions of roles and of users. */
 import { z } from 'zod'
 import { drawMs, type World } from '../world/world'
 import { ApiError } from '../wire/errors'
@@ -9,13 +9,13 @@ import { readPolicy, type Policy } from './policy'
 
 export const STS_NAMESPACE = 'https://sts.amazonaws.com/doc/2011-06-15/'
 
-/** The most characters of a session policy. */
+/** Maximum length of a session policy. */
 const POLICY_CHARS_MAX = 2048
 const SESSION_SECONDS_MIN = 900
 const SESSION_SECONDS = 3600
 const SESSION_SECONDS_MAX = 43_200
 const FEDERATION_SECONDS_MAX = 129_600
-/** What a session of a role that was taken by another session may last. */
+/** Maximum duration of a session when a role session assumes another role. */
 const CHAINED_SECONDS_MAX = 3600
 
 const assumeInput = z.strictObject({
@@ -74,7 +74,7 @@ export function stsService(world: World, identities: Identities): Service {
   }
 }
 
-/** As the world has it: sessions of seconds let a test outlive several. */
+/** The world may shorten sessions to seconds, so that a test outlives several. */
 function lasting(world: World, seconds: number): number {
   return Math.min(seconds * 1000, drawMs(world, 'session'))
 }
@@ -93,7 +93,7 @@ function given(session: Session, document: string | undefined): object {
   }
 }
 
-/** Only those who have keys of their own may; a session may not. */
+/** Only callers with long-term keys may do so; a session may not. */
 function checkFederates(
   world: World,
   identities: Identities,
@@ -110,7 +110,7 @@ function checkFederates(
   )
 }
 
-/** Whether the role exists, trusts the caller, and the caller may take it is one answer: access denied. */
+/** A missing role, an untrusted caller and a missing permission give the same answer: access denied. */
 function roleFor(identities: Identities, { principal }: Call, arn: string): Role {
   const role = [...identities.roles.values()].find((each) => each.arn === arn)
   const isTrusted = role?.plan.trusts.some((who) => who === 'account' || who === principal.arn) ?? false

@@ -6,12 +6,12 @@ import { Timer } from './timer'
 import type { Disk } from './disk'
 import type { Ground } from './systemd/launch'
 
-/** Where an agent that was installed as a service starts its scripts. */
+/** The working directory of scripts when the agent is installed as a service. */
 const DEFAULT_DIRECTORY = '/usr/bin'
-/** What the agent says of a script that it has killed. */
+/** The exit code that the agent reports for a script that it killed. */
 const KILLED = 137
 
-/** Runs scripts as an agent on the machine does: in a process group of their own, output into files. */
+/** Runs scripts like an agent on the machine: in a separate process group, with output into files. */
 export class Agent {
   private readonly running = new Map<EnclosedProcess, string>()
   private counter = 0
@@ -77,7 +77,7 @@ export class Agent {
     }
   }
 
-  /** What left the group goes on, as it does when the real one kills. */
+  /** Processes that left the group keep running, as with the real agent. */
   private async killGroup(child: EnclosedProcess): Promise<void> {
     const first = await untilFound(child)
     if (first === undefined) return

@@ -6,7 +6,7 @@ import { ProgramError } from './errors'
 export interface ProgramCall {
   program: string
   arguments: string[]
-  /** Where it was called, as the machine sees it. */
+  /** The caller's working directory, in the machine's paths. */
   directory: string
 }
 
@@ -18,17 +18,20 @@ export interface ProgramAnswer {
 
 export const SAID_NOTHING: ProgramAnswer = { exitCode: 0, stdout: '', stderr: '' }
 
-/** Longer requests are no calls of programs. */
+/** Longer requests do not come from programs. */
 const REQUEST_MAX_BYTES = 4 * 1024 * 1024
 
-/** Where the programs of a machine reach its manager: one request and one answer per connection, each a line of JSON. */
+/**
+ * The socket between a machine's programs and its manager: one request and one answer per connection, each a
+ * line of JSON.
+ */
 export class Control {
   readonly token = randomBytes(24).toString('base64url')
   private readonly server: Server
   private readonly sockets = new Set<Socket>()
 
   constructor(private readonly handle: (call: ProgramCall) => Promise<ProgramAnswer>) {
-    // The caller's half stays open until it has its answer.
+    // The caller's half of the connection stays open until the answer.
     this.server = createServer({ allowHalfOpen: true }, (socket) => this.serve(socket))
   }
 

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { MACHINE_FOLDERS } from './enclosure'
 import type { MachineUser } from './host'
 
-/** What is there before anything runs. */
+/** The folders of a new disk. */
 const FOLDERS = [
   ...[
     '/var/lib/cloud/instance/scripts',
@@ -32,7 +32,7 @@ export class Disk {
     private readonly user: MachineUser,
   ) {}
 
-  /** Makes what is missing of it. */
+  /** Creates missing folders. */
   prepare(): void {
     mkdirSync(this.directory, { recursive: true })
     this.own(this.directory)
@@ -41,12 +41,12 @@ export class Disk {
     chmodSync(this.on('/root'), 0o700)
   }
 
-  /** Where, on this host, a path of the machine is. */
+  /** Returns the path on this host for a path of the machine. */
   on(path: string): string {
     return join(this.directory, path)
   }
 
-  /** The same for what a program of the machine names, which may not be on this disk: undefined then. */
+  /** Like `on` for a path from a program of the machine; undefined when the path is not on this disk. */
   find(path: string): string | undefined {
     const isBelow = (folder: string): boolean => path === folder || path.startsWith(`${folder}/`)
     if (isBelow(this.directory)) return path
@@ -67,12 +67,12 @@ export class Disk {
     if (this.user.uid !== process.getuid!()) lchownSync(file, this.user.uid, this.user.gid)
   }
 
-  /** Adds to a file beside the disk that the machine itself does not see. */
+  /** Appends a line to a file beside the disk that the machine itself does not see. */
   note(name: string, line: string): void {
     appendFileSync(join(this.directory, name), `${line}\n`)
   }
 
-  /** Shows a file beside the disk at a place of it. */
+  /** Links a file beside the disk into the disk. */
   link(name: string, path: string): void {
     rmSync(this.on(path), { force: true })
     linkSync(join(this.directory, name), this.on(path))

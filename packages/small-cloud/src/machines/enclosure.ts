@@ -3,11 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { readProcesses, type HostProcess, type ProcessTable } from './processes'
 
 export interface EnclosedCommand {
-  /** A program of the machine's PATH, or a path as the machine sees it, with its arguments. */
+  /** A program in the machine's PATH, or a path on the machine, with its arguments. */
   argv: string[]
-  /** As the machine sees it. The command ends with 200 when it is not there. */
+  /** A path on the machine. The command ends with 200 when it does not exist. */
   cwd: string
-  /** All of it: nothing of this process's own environment is passed on. */
+  /** The complete environment: nothing of this process's environment is passed on. */
   environment: Record<string, string>
   /** Descriptors of this process, which may be closed afterwards. */
   stdout: number
@@ -20,47 +20,47 @@ export interface ProcessEnd {
   signal: NodeJS.Signals | null
 }
 
-/** A process in a session of its own. */
+/** A process in its own session. */
 export interface EnclosedProcess {
   ended: Promise<ProcessEnd>
-  /** It as this host sees it, or `undefined` when it has ended. */
+  /** Returns this process in the host's table, or `undefined` when it has ended. */
   find(table: ProcessTable): HostProcess | undefined
 }
 
-/** What keeps the processes of one machine together, and its directories in the places where they belong. */
+/** Contains the processes of one machine, and maps its directories. */
 export interface Enclosure {
   readonly kind: 'namespaces' | 'groups'
   /** Folders of this host that its processes do not see. */
   readonly hidden: string[]
-  /** What its processes need in their environment beside that of any machine. */
+  /** Variables that its processes need in addition to those of every machine. */
   readonly environment: Record<string, string>
-  /** A path of a machine, such as `/var/lib`, as its processes have to write it here. */
+  /** Converts a path of the machine, such as `/var/lib`, to the form that its processes must use. */
   seenAs(path: string): string
   /** Resolves when commands can be run. */
   start(): Promise<void>
   run(command: EnclosedCommand): EnclosedProcess
-  /** The living processes that begin with such a one, among those of the machine. */
+  /** Returns the machine's living processes that descend from a matching one. */
   members(table: ProcessTable, isSeed: (process: HostProcess) => boolean): HostProcess[]
-  /** Every process is dead when it resolves. */
+  /** Resolves when every process is dead. */
   kill(): Promise<void>
-  /** Called when it falls apart without `kill`. */
+  /** Calls the listener when the enclosure ends without `kill`. */
   onEnd(listener: () => void): void
 }
 
 /** The folders of a machine's disk; a machine writes nowhere else. */
 export const MACHINE_FOLDERS = ['/var', '/run', '/root', '/tmp'] as const
 
-/** Changes folder first, so that a missing one ends the command as a service manager would say it. */
+/** Changes the folder first, so that a missing one ends the command with a service manager's code. */
 export const LAUNCH = 'cd -- "$1" || exit 200; shift; exec "$@"'
 
-/** 128 and the signal's number, as a shell says it. */
+/** Returns 128 plus the signal's number, like a shell. */
 export function statusOf({ exitCode, signal }: ProcessEnd): number {
   return exitCode ?? 128 + constants.signals[signal!]
 }
 
 const FIND_EVERY_MS = 5
 
-/** The process once whoever starts it has got so far; `undefined` when it has ended already. */
+/** Resolves with the process once it has been started; `undefined` when it has already ended. */
 export async function untilFound(child: EnclosedProcess): Promise<HostProcess | undefined> {
   let isOver = false
   void child.ended.then(() => (isOver = true))

@@ -1,4 +1,4 @@
-/** The machine is off, or went off while it was doing what was asked. */
+/** The machine is off, or went off during the request. */
 export class MachineDead extends Error {
   constructor(id: string) {
     super(`machine ${id} is off`)
@@ -6,7 +6,7 @@ export class MachineDead extends Error {
   }
 }
 
-/** A program of the machine was called in a way that ends it with a code and words on stderr. */
+/** A program of the machine was called incorrectly: it ends with an exit code and a message on stderr. */
 export class ProgramError extends Error {
   constructor(
     message: string,

@@ -17,17 +17,17 @@ import { asUser, type MachineUser } from './host'
 import { Lookout } from './lookout'
 import { familyOf, readProcesses, signalProcesses, type HostProcess, type ProcessTable } from './processes'
 
-/** The name under which what runs here keeps its state, where no unit says another. */
+/** The name of the state folder when the unit does not set one. */
 const STATE = 'crucible'
-/** Carried by every process of a machine, with the machine's id. */
+/** A variable with the machine's id in the environment of all its processes. */
 const MARKER = 'CRUCIBLE_SIM_MACHINE'
-/** A process that leaves its parent and its environment is known for good once it was seen before it did. */
+/** A process that drops its parent and its environment is still known if it was seen before. */
 const LOOKOUT = new Lookout(250)
-/** A killed process is gone in milliseconds, or hangs in the kernel for as long as its disk does: about 5 s. */
+/** A killed process is gone within milliseconds, or hangs in the kernel as long as its disk: about 5 s. */
 const KILL_ROUNDS_MAX = 30
 const KILL_PAUSE_MAX_MS = 200
 
-/** The reaper's place beside the machine's disk, where its user can read it. */
+/** The path of the reaper beside the machine's disk, readable by its user. */
 const REAPER = 'reaper.py'
 
 interface Parts {
@@ -38,15 +38,15 @@ interface Parts {
 }
 
 /**
- * For hosts without namespaces: a machine is what carries its mark, and, looked at now and then, all that came of it. A guard
- * ends it should this process be killed.
+ * For hosts without namespaces: a machine consists of the processes with its marker, and of their descendants
+ * found by periodic scans. A guard ends it if this process is killed.
  */
 export class Groups implements Enclosure {
   readonly kind = 'groups'
   readonly hidden = []
   readonly environment: Record<string, string>
   private readonly known = new Map<number, string>()
-  /** Seen without the mark, which a process gets from one that has it and is then known as its child. */
+  /** Processes without the marker, which are known as children of processes that have it. */
   private strangers = new Map<number, string>()
   private readonly reapers = new Map<number, Promise<void>>()
   private guard: ChildProcess | undefined
@@ -56,7 +56,7 @@ export class Groups implements Enclosure {
   constructor(private readonly parts: Parts) {
     const { id, directory } = parts
     this.environment = {
-      // There is no /var/lib here: what a unit's own would be, for everything.
+      // There is no /var/lib here, so one folder serves as the state directory of all units.
       STATE_DIRECTORY: join(directory, 'var/lib', STATE),
       HOME: join(directory, 'root'),
       TMPDIR: join(directory, 'tmp'),
@@ -96,7 +96,7 @@ export class Groups implements Enclosure {
     return this.follow(child)
   }
 
-  /** The reaper outlives the command as long as anything that came of it lives. */
+  /** The reaper outlives the command while any of its descendants is alive. */
   private follow(reaper: ChildProcess): EnclosedProcess {
     const pid = reaper.pid
     reaper.on('error', () => undefined)
@@ -115,7 +115,7 @@ export class Groups implements Enclosure {
     return { ended, find: (table) => table.processes.find((one) => one.pid === first()) }
   }
 
-  /** What a reaper has adopted belongs to the command that it stands above. */
+  /** The processes that a reaper has adopted belong to its command. */
   members(table: ProcessTable, isSeed: (process: HostProcess) => boolean): HostProcess[] {
     return familyOf(table, isSeed).filter(({ pid }) => !this.reapers.has(pid))
   }
@@ -125,7 +125,7 @@ export class Groups implements Enclosure {
     LOOKOUT.remove(this.watch)
     let left = await this.look()
     for (let round = 0; left.length > 0 && round < KILL_ROUNDS_MAX; round++) {
-      // Stopped processes start no others: whoever was born during the first look is seen by the second.
+      // Stopped processes start no others: the second scan finds processes that were born during the first.
       signalProcesses(left, 'SIGSTOP')
       signalProcesses(await this.look(), 'SIGKILL')
       await pause(Math.min(5 * 2 ** round, KILL_PAUSE_MAX_MS))
@@ -140,10 +140,10 @@ export class Groups implements Enclosure {
   }
 
   onEnd(): void {
-    // There is no first process that could end.
+    // There is no init process that could end.
   }
 
-  /** Everything of the machine that lives, remembered from now on. */
+  /** Returns every living process of the machine, and remembers it. */
   private async look(): Promise<HostProcess[]> {
     return this.recognise(await readProcesses())
   }
@@ -167,7 +167,10 @@ export class Groups implements Enclosure {
   }
 }
 
-/** The number of the command's process, then, once it has ended, its exit code and signal. Killed with its reaper without. */
+/**
+ * Parses the number of the command's process and, once it has ended, its exit code and signal. Without these
+ * it was killed together with its reaper.
+ */
 function endOf(report: string): ProcessEnd {
   const [exitCode, number] = report.split('\n')[1]?.split(' ').map(Number) ?? []
   if (exitCode === undefined || number === undefined) return { exitCode: null, signal: 'SIGKILL' }
@@ -176,7 +179,7 @@ function endOf(report: string): ProcessEnd {
   return { exitCode: null, signal: signal as NodeJS.Signals }
 }
 
-/** Machines of root run as somebody else, who must get to their directory. */
+/** Started by root, machines run as another user, who must be able to reach their directory. */
 function whyNotReachable(directory: string): void {
   for (let folder = dirname(directory); folder !== '/'; folder = dirname(folder)) {
     if ((statSync(folder).mode & 0o001) === 0)

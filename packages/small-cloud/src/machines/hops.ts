@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /**
- * How many hops a client of a service on loopback would be away from its machine: 1 for a process of the machine, 2 for one in a
- * container, which has a PID namespace of its own below that of the machine. `undefined` where the system does not tell.
+ * Returns how many hops a client of a loopback service is away from its machine: 1 for a process of the
+ * machine, 2 for one in a container, which has a PID namespace below the machine's. `undefined` when the
+ * system does not show it.
  */
 export function hopsOf(clientPort: number): number | undefined {
   try {
@@ -10,7 +11,7 @@ export function hopsOf(clientPort: number): number | undefined {
     const pid = inode === undefined ? undefined : holderOf(inode)
     return pid === undefined ? undefined : depthOf(pid) - depthOf('self')
   } catch {
-    // No Linux, or it has ended meanwhile.
+    // Not Linux, or the process has ended.
     return undefined
   }
 }
@@ -31,16 +32,16 @@ function holderOf(inode: string): string | undefined {
     try {
       return readdirSync(`/proc/${pid}/fd`).some((name) => readlinkSync(`/proc/${pid}/fd/${name}`) === socket)
     } catch {
-      // Somebody else's, or gone.
+      // The process belongs to another user, or has ended.
       return false
     }
   }
-  // The youngest first: whoever asks has most often just begun.
+  // Youngest first: the client has usually just started.
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return pids.sort((a, b) => Number(b) - Number(a)).find(isHolder)
 }
 
-/** In how many PID namespaces a process is, as seen from ours. */
+/** Returns how many PID namespaces below ours a process is. */
 function depthOf(pid: string): number {
   const line = /^NSpid:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
   return line === null ? NaN : line[1]!.split(/\s+/).length

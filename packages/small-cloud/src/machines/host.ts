@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { hostPath } from './config'
 
-/** The user that machines run as: this one, or `nobody` when this one is root. */
+/** The user that machines run as: the current one, or `nobody` when the current one is root. */
 export interface MachineUser {
   uid: number
   gid: number
@@ -34,12 +34,15 @@ async function findUser(): Promise<MachineUser> {
   }
 }
 
-/** Options for `spawn` that make the child the machine's user. As the same user nothing is set, which needs no right. */
+/**
+ * Returns `spawn` options that run the child as the machine's user. For the same user nothing is set, which
+ * needs no privilege.
+ */
 export function asUser({ uid, gid }: MachineUser): { uid?: number; gid?: number } {
   return uid === process.getuid!() ? {} : { uid, gid }
 }
 
-/** The files of this name on this host's PATH that somebody may execute, in its order. */
+/** Returns the executable files of this name on this host's PATH, in PATH order. */
 export function findPrograms(name: string): string[] {
   const folders = [...new Set([...hostPath().split(':'), '/usr/bin', '/bin', '/usr/sbin', '/sbin'])]
   return folders
@@ -57,7 +60,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** Whether a program, run as the machine's user, ends with 0; then what it printed. */
+/** Runs a program as the machine's user. Returns its output when it exits with 0. */
 export async function probe(file: string, args: string[]): Promise<string | undefined> {
   try {
     const options = { ...asUser(await machineUser()), cwd: '/', env: { PATH: hostPath() } }

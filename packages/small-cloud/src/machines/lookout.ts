@@ -2,7 +2,7 @@ import { readProcesses, type ProcessTable } from './processes'
 
 type Watcher = (table: ProcessTable) => void
 
-/** Looks at the processes of this host now and then, once for all that want to know. */
+/** Scans the processes of this host periodically, once for all subscribers. */
 export class Lookout {
   private readonly watchers = new Set<Watcher>()
   private timer: NodeJS.Timeout | undefined
@@ -29,7 +29,7 @@ export class Lookout {
       const table = await readProcesses()
       for (const watcher of this.watchers) watcher(table)
     } catch {
-      // A host that can start no more processes cannot list them either; the next look may.
+      // A host that cannot start more processes cannot list them either; the next scan may succeed.
     } finally {
       this.isLooking = false
     }

@@ -5,52 +5,52 @@ import type { SimulatedGpu } from './nvidia-smi'
 import { RunningMachine } from './running-machine'
 import { findPython } from './toolbox'
 
-/** What a container engine on the machine asks a registry; see `programs/docker.py`. */
+/** A question of the machine's container engine to a registry; see `programs/docker.py`. */
 export interface RegistryQuestion {
   verb: 'login' | 'pull'
-  /** Its host; `docker.io` for Docker's own. */
+  /** The registry's host; `docker.io` for Docker Hub. */
   registry: string
-  /** To be pulled: the whole name, with a tag. */
+  /** The image to pull: the full name with a tag. */
   image?: string
   login?: { username: string; password: string }
 }
 
-/** An image that is there after so many milliseconds, or what docker prints. */
+/** An image that is ready after this many milliseconds, or docker's error message. */
 export type RegistryAnswer = { pullMs: number; digest: string } | { refusal: string }
 
 export type AskRegistry = (question: RegistryQuestion) => Promise<RegistryAnswer>
 
 export interface MachineSpec {
-  /** Legal as a file name; the instance id. */
+  /** The instance id; must be a valid file name. */
   id: string
-  /** The machine's disk: made when it is missing, kept when the machine dies. */
+  /** The machine's disk: created when missing, kept when the machine dies. */
   directory: string
-  /** As the machine reads it, decoded. Empty for none; otherwise a script that begins with `#!`. */
+  /** Decoded user data. Empty for none; otherwise a script that begins with `#!`. */
   userData: string
-  /** Read anew at each request: values may be changed, added and removed while the machine runs. */
+  /** Read again at each request: values may be changed, added and removed while the machine runs. */
   metadata: MachineMetadata
-  /** `HttpPutResponseHopLimit` of its metadata service. 1 unless told. */
+  /** `HttpPutResponseHopLimit` of its metadata service. Default 1. */
   hopLimit?: number
-  /** For everything that runs on the machine, such as `AWS_ENDPOINT_URL`. */
+  /** Variables for all programs on the machine, such as `AWS_ENDPOINT_URL`. */
   environment: Record<string, string>
-  /** From power on to the start of the user data, in milliseconds. */
+  /** From power-on to the start of the user data, in milliseconds. */
   bootMs: number
-  /** Read anew whenever `nvidia-smi` is called. Without any there is no `nvidia-smi`. */
+  /** Read again at each call of `nvidia-smi`. Without GPUs there is no `nvidia-smi`. */
   gpus?: SimulatedGpu[]
-  /** Answers for all registries. Without it there is no `docker`. */
+  /** Answers for all registries. Without this function there is no `docker`. */
   docker?: AskRegistry
-  /** How the machine is kept together; the best that this host can do unless told. */
+  /** How the machine's processes are isolated; default: the best method that this host supports. */
   enclosure?: 'namespaces' | 'groups'
 }
 
-/** What an agent on the machine is asked to execute. */
+/** A command for the agent on a machine. */
 export interface AgentCommand {
   id: string
   /** The lines of one shell script; the first may be a `#!` line. */
   lines: string[]
-  /** From its start; then its process group is killed. */
+  /** Measured from its start; afterwards its process group is killed. */
   timeoutMs: number
-  /** As the machine sees it. */
+  /** A path on the machine. */
   workingDirectory?: string
   environment?: Record<string, string>
 }
@@ -58,36 +58,47 @@ export interface AgentCommand {
 export interface AgentAnswer {
   /** 137 when it was killed: timed out or cancelled. */
   exitCode: number
-  /** Whole; whoever shows it truncates it. */
+  /** The complete output; callers truncate it. */
   stdout: string
   stderr: string
   timedOut: boolean
 }
 
-/** `shutdown`: the machine was told to, from inside or by its power button. `init-ended`: its first process died. */
+/** `shutdown`: requested from inside or by the power button. `init-ended`: its first process died. */
 export type PowerOff = 'shutdown' | 'init-ended'
 
-/** A machine as a process tree of this host, never with the rights of root. It dies with this process at the latest. */
+/**
+ * A machine as a process tree of this host, never with root privileges. It dies with this process at the
+ * latest.
+ */
 export interface Machine {
   readonly id: string
-  /** Where its metadata service listens, once booted: `http://127.0.0.1:PORT`. */
+  /** The address of its metadata service after boot: `http://127.0.0.1:PORT`. */
   readonly metadataEndpoint: string
-  /** Resolves when user data has been started, or there is none. Rejects when it is killed before. */
+  /**
+   * Resolves when user data has been started, or there is none. Rejects when the machine is killed earlier.
+   */
   boot(): Promise<void>
   /**
-   * What an agent on the machine would execute. Rejects with `MachineDead` when the machine dies meanwhile.
-   * What the script left running in other sessions or units goes on.
+   * Runs a command like the machine's agent. Rejects with `MachineDead` when the machine dies meanwhile.
+   * Processes that the script left running in other sessions or units continue.
    */
   run(command: AgentCommand): Promise<AgentAnswer>
-  /** Kills the process group of a command, as an agent does it; nothing happens when it has ended. */
+  /** Kills the process group of a command, like the agent; does nothing when it has ended. */
   cancel(commandId: string): void
-  /** The power button: units are stopped in good order, then the machine is off. Resolves when it is. */
+  /**
+   * Presses the power button: units are stopped in order, then the machine turns off. Resolves when it is
+   * off.
+   */
   shutDown(): Promise<void>
-  /** Power cut: every process that it ever started is dead when this resolves. May be called again. */
+  /**
+   * Cuts the power: when this resolves, every process that the machine ever started is dead. May be called
+   * again.
+   */
   kill(): Promise<void>
-  /** Called once, when the machine has gone off by itself or by its power button; not after `kill`. */
+  /** Called once, when the machine has powered itself off or by its power button; not after `kill`. */
   onPowerOff(listener: (how: PowerOff) => void): void
-  /** The serial console so far: the boot, and what user data prints. */
+  /** Returns the serial console so far: the boot, and the output of user data. */
   console(): Promise<string>
 }
 
@@ -95,7 +106,7 @@ export function createMachine(spec: MachineSpec): Machine {
   return new RunningMachine(spec)
 }
 
-/** Throws, saying what to do, where this host lacks what a machine needs. */
+/** Throws an error with instructions when this host lacks a requirement of machines. */
 export async function checkHost(): Promise<void> {
   const namespaces = await namespacesFor('probe', '/', await machineUser())
   await findPython(namespaces?.hidden ?? [])

@@ -17,14 +17,14 @@ interface MetadataOptions {
   monotonicMs?: (() => number) | undefined
 }
 
-/** Metadata of one machine on loopback, for whoever holds a token of it: version 2 of the protocol and no other. */
+/** The metadata of one machine on loopback, for holders of a token: only version 2 of the protocol. */
 export class MetadataService {
   private readonly tokens = new Map<string, number>()
   private readonly server: Server
 
-  /** How far an answer with a token goes: 1 to the machine's own processes, 2 into its containers. */
+  /** Hop limit of an answer with a token: 1 for the machine's own processes, 2 for its containers. */
   private readonly hopLimit: number
-  /** Milliseconds that only grow. */
+  /** Monotonic milliseconds. */
   private readonly monotonicMs: () => number
 
   constructor(
@@ -67,7 +67,7 @@ export class MetadataService {
     response.end(text)
   }
 
-  /** A request that came through a proxy gets none; an answer that would have to go farther than it may never arrives. */
+  /** A request through a proxy gets no token; an answer beyond the hop limit never arrives. */
   private giveToken(request: IncomingMessage, response: ServerResponse): void {
     if (request.headers['x-forwarded-for'] !== undefined) return refuse(response, 403)
     if ((hopsOf(request.socket.remotePort ?? 0) ?? 1) > this.hopLimit) return
@@ -111,7 +111,7 @@ export class MetadataService {
   }
 }
 
-/** The value at a path, or the names in a folder, those of folders with a slash behind them. */
+/** Returns the value at a path, or the names in a folder, with a slash after names of folders. */
 function look(leaves: Map<string, () => string>, path: string): string | undefined {
   const value = leaves.get(path.replace(/\/$/, ''))
   if (value !== undefined) return value()

@@ -1,10 +1,11 @@
-/** A text, or a function that is asked at each request. */
+/** A text, or a function that is called at each request. */
 export type MetadataValue = string | (() => string)
 
 /**
- * What the metadata service tells, by path below `/latest/meta-data/`, such as `placement/region`, `spot/instance-action`,
- * `tags/instance/Name` or `iam/security-credentials/ROLE`. Paths that begin with `dynamic/` are below `/latest/` instead.
- * A path that is not there, or undefined, is 404. Folders list what is in them.
+ * The values of the metadata service, by path below `/latest/meta-data/`, such as `placement/region`,
+ * `spot/instance-action`, `tags/instance/Name` or `iam/security-credentials/ROLE`. Paths that begin with
+ * `dynamic/` are below `/latest/` instead. A missing path, or undefined, gives 404. Folders list their
+ * content.
  */
 export type MachineMetadata = Record<string, MetadataValue | undefined>
 
@@ -14,22 +15,22 @@ export interface MachineFacts {
   imageId: string
   accountId: string
   region: string
-  /** Such as `us-east-1a`. */
+  /** For example `us-east-1a`. */
   zone: string
-  /** Such as `use1-az4`. */
+  /** For example `use1-az4`. */
   zoneId: string
   privateIp: string
   architecture: 'x86_64' | 'arm64'
   capacityType: 'on-demand' | 'spot' | 'capacity-block'
   launchedAt: Date
-  /** Only where the machine may read its tags. */
+  /** Only when the machine may read its tags. */
   tags?: Record<string, string>
   securityGroups?: string[]
   subnetId?: string
   vpcId?: string
 }
 
-/** What every machine of this kind is told about itself; credentials, tags and notices are added by whoever owns it. */
+/** Returns the metadata common to all machines of this kind; the owner adds credentials, tags and notices. */
 export function metadataOf(facts: MachineFacts): MachineMetadata {
   const { instanceId, instanceType, imageId, region, zone, zoneId, privateIp } = facts
   const host = `ip-${privateIp.replaceAll('.', '-')}.${region === 'us-east-1' ? 'ec2' : `${region}.compute`}.internal`
@@ -130,7 +131,7 @@ export function instanceProfileDocument(profile: { arn: string; id: string; upda
   )
 }
 
-/** The document below `spot/instance-action`; the same instant stands as a line below `spot/termination-time`. */
+/** The document below `spot/instance-action`; a line below `spot/termination-time` has the same instant. */
 export function spotNotice(
   at: Date,
   action: 'terminate' | 'stop' | 'hibernate' = 'terminate',
@@ -147,7 +148,7 @@ export function rebalanceNotice(at: Date): MachineMetadata {
   return { 'events/recommendations/rebalance': JSON.stringify({ noticeTime: atSecond(at) }) }
 }
 
-/** The service tells whole seconds. */
+/** The service reports whole seconds. */
 function atSecond(at: Date): string {
   return at.toISOString().replace(/\.\d+Z$/, 'Z')
 }

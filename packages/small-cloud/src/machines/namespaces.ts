@@ -27,9 +27,10 @@ const UNSHARE = [
 ]
 
 /**
- * The first process of a machine, which collects orphans. It ends, and all others with it, when nobody holds the other end of
- * its standard input any more. Its working directory is the machine's; the arguments are folders of the host that stay
- * visible. Nothing is looked up by an absolute path, because the directory may lie where its user cannot search.
+ * The first process of a machine, which collects orphans. It ends, and all others with it, when the other end
+ * of its standard input is closed. Its working directory is the machine's; the arguments are folders of the
+ * host that stay visible. It uses no absolute paths, because its user may lack search permission for a parent
+ * of the directory.
  */
 const INIT = `
 set -e
@@ -53,7 +54,7 @@ interface Tools {
   shell: string
 }
 
-/** The programs for it when this host lets its user make namespaces. Tried once. */
+/** Returns the required programs if this host lets its user create namespaces. Checked once. */
 function findTools(): Promise<Tools | undefined> {
   return (tools ??= lookForTools())
 }
@@ -85,8 +86,8 @@ interface Parts {
 }
 
 /**
- * User, mount, PID and IPC namespaces: the machine sees its own /var, /run, /root, /tmp and processes, as root of nothing else.
- * The kernel ends all that is in there with its first process.
+ * User, mount, PID and IPC namespaces: the machine sees its own /var, /run, /root, /tmp and processes, and is
+ * root only inside. The kernel ends all processes in the namespaces with the first one.
  */
 class Namespaces implements Enclosure {
   readonly kind = 'namespaces'
@@ -149,7 +150,7 @@ class Namespaces implements Enclosure {
     return this.follow(launcher)
   }
 
-  /** The launcher stays outside of the machine and ends as the process inside does. */
+  /** The launcher stays outside the machine and ends with the status of the process inside. */
   private follow(launcher: ChildProcess): EnclosedProcess {
     const pid = launcher.pid
     launcher.on('error', () => undefined)
@@ -186,7 +187,7 @@ class Namespaces implements Enclosure {
   }
 }
 
-/** Names are resolved through this file, which may lead into a folder that machines have their own of. */
+/** Name resolution uses this file, which may be a link into a folder that machines replace with their own. */
 function visibleFolders(): string[] {
   try {
     const folder = dirname(realpathSync('/etc/resolv.conf'))

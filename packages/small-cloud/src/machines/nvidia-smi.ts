@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 import type { ProgramAnswer, ProgramCall } from './control'
 import { ProgramError } from './errors'
 
-/** A GPU that a machine says it has; what it does can be changed while the machine runs. */
+/** A simulated GPU of a machine; its load can be changed while the machine runs. */
 export interface SimulatedGpu {
-  /** As the driver calls it, such as `Tesla V100-SXM2-16GB`. */
+  /** The driver's name, such as `Tesla V100-SXM2-16GB`. */
   name: string
   memoryMiB: number
-  /** 0 unless told. */
+  /** Default 0. */
   memoryUsedMiB?: number
-  /** 0 unless told. */
+  /** Default 0. */
   utilizationPercent?: number
 }
 
-/** What the program ends with when it is called in a way that it does not know. */
+/** Exit code for unknown arguments. */
 const SMI_INVALID = 2
 const DRIVER = '570.172.08'
 
@@ -78,7 +78,7 @@ function withUnit(value: string, unit: string | undefined): string {
   return unit === undefined || value.startsWith('[') ? value : `${value} ${unit}`
 }
 
-/** The same for the same place in the same kind of machine; machines are not told apart by it. */
+/** The same for the same index in the same kind of machine; it does not distinguish machines. */
 function uuidOf({ name }: SimulatedGpu, index: number): string {
   const digest = createHash('sha256').update(`${name}/${index}`).digest('hex')
   return `GPU-${[digest.slice(0, 8), digest.slice(8, 12), digest.slice(12, 16), digest.slice(16, 20), digest.slice(20, 32)].join('-')}`

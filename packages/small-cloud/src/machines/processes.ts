@@ -5,18 +5,18 @@ import { hasCode } from './errors'
 
 export interface HostProcess {
   pid: number
-  /** Tells it from a later process with the same number. */
+  /** The start time, which distinguishes it from a later process with the same number. */
   started: string
   parent: number
   group: number
-  /** The group where sessions cannot be seen. */
+  /** The process group on systems that do not show sessions. */
   session: number
 }
 
-/** One look at the living processes of this host, and at the environments that they were started with. */
+/** A snapshot of the living processes of this host with their initial environments. */
 export interface ProcessTable {
   processes: HostProcess[]
-  /** Whether a process was started with this `NAME=value`; false where that may not be read. */
+  /** Whether a process was started with this `NAME=value`; false when the environment is not readable. */
   carries(process: HostProcess, variable: string): boolean
 }
 
@@ -24,7 +24,7 @@ export async function readProcesses(): Promise<ProcessTable> {
   return process.platform === 'linux' ? readProc() : await readPs()
 }
 
-/** Synchronously: these files are memory, and a hop through the thread pool costs ten times what the reading does. */
+/** Synchronous: these files are in memory, and the thread pool would cost ten times the read itself. */
 function readProc(): ProcessTable {
   const environments = new Map<number, string>()
   const processes = readdirSync('/proc')
@@ -43,7 +43,10 @@ function readProc(): ProcessTable {
   }
 }
 
-/** proc_pid_stat(5): the name in brackets may hold anything, so the fields are counted from the last bracket. */
+/**
+ * proc_pid_stat(5): the name in parentheses may contain any character, so the fields are counted from the
+ * last parenthesis.
+ */
 function readStat(pid: number): HostProcess | undefined {
   const text = read(`/proc/${pid}/stat`)
   if (text === undefined) return undefined
@@ -52,7 +55,7 @@ function readStat(pid: number): HostProcess | undefined {
   return { pid, started: rest[15]!, parent: Number(parent), group: Number(group), session: Number(session) }
 }
 
-/** A process may end while it is read, and that of another user may not be read. */
+/** A process may end while it is read, and other users' processes may not be readable. */
 function read(path: string): string | undefined {
   try {
     return readFileSync(path, 'latin1')
@@ -62,7 +65,7 @@ function read(path: string): string | undefined {
   }
 }
 
-/** The number of a process as it sees itself, in the innermost of its namespaces. */
+/** Returns a process's own number, in the innermost of its namespaces. */
 export function innerPid(pid: number): number {
   const line = read(`/proc/${pid}/status`)?.match(/^NSpid:\s*(.*)$/m)?.[1]
   return Number(line?.split(/\s+/).at(-1) ?? pid)
@@ -70,7 +73,7 @@ export function innerPid(pid: number): number {
 
 const PS_MAX_BYTES = 64 * 1024 * 1024
 
-/** BSD's ps: `-E` adds the environment behind the command, readable for processes of one's own. */
+/** BSD's ps: `-E` appends the environment to the command, readable for the user's own processes. */
 async function readPs(): Promise<ProcessTable> {
   const list = async (...options: string[]): Promise<string[]> => {
     const { stdout } = await promisify(execFile)('/bin/ps', options, {
@@ -99,8 +102,8 @@ async function readPs(): Promise<ProcessTable> {
 }
 
 /**
- * From some processes to all that belong to them: until no more are found, their children and whoever shares a session that
- * one of them began. Never this process.
+ * Returns the closure of some processes over children and sessions: children are added, and all processes in
+ * a session that one of the set began. Never includes this process.
  */
 export function familyOf(table: ProcessTable, isSeed: (process: HostProcess) => boolean): HostProcess[] {
   const others = table.processes.filter(({ pid }) => pid !== process.pid)
@@ -113,7 +116,7 @@ export function familyOf(table: ProcessTable, isSeed: (process: HostProcess) => 
   return [...members]
 }
 
-/** Sends a signal to those of them that still are who they were; one that is gone has nothing to hear. */
+/** Sends a signal to the processes whose number has not been reused; ended processes are skipped. */
 export function signalProcesses(processes: HostProcess[], signal: NodeJS.Signals): void {
   for (const { pid } of processes) signalPid(pid, signal)
 }

@@ -29,11 +29,11 @@ import { CONSOLE, startUserData, whyNotRun } from './user-data'
 
 const TOOLBOX = '/run/machine'
 const JOURNAL = 'journal'
-/** What turns the machine off, in its several names. */
+/** The names of the program that turns the machine off. */
 const SHUTDOWN_PROGRAMS = ['shutdown', 'poweroff', 'halt', 'reboot']
 const MANAGED = ['systemd-run', 'systemctl', ...SHUTDOWN_PROGRAMS]
 
-/** What there is once it has begun to boot. */
+/** The parts that exist once the boot has begun. */
 interface Parts {
   disk: Disk
   enclosure: Enclosure
@@ -54,7 +54,7 @@ export class RunningMachine implements Machine {
   private parts: Parts | undefined
   private isUp = false
   private goingDown: Promise<void> | undefined
-  /** Settled when the end of the user data has been noted. */
+  /** Settled when the end of the user data has been recorded. */
   private userData: Promise<void> | undefined
   private killing: Promise<void> | undefined
 
@@ -162,7 +162,7 @@ export class RunningMachine implements Machine {
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder)
     const { gpus, docker } = this.spec
-    // Containers without namespaces of their own would share all processes with this host.
+    // Containers without their own namespaces would share all processes with this host.
     const isIsolated = enclosure.kind === 'namespaces'
     const door = { port: await this.control.listen(), token: this.control.token }
     writeFileSync(
@@ -199,7 +199,7 @@ export class RunningMachine implements Machine {
     }
   }
 
-  /** The engine of this machine's containers asks; its question is one argument. */
+  /** Answers the question of this machine's container engine; the question is one argument. */
   private async askRegistry({ arguments: [question = ''] }: ProgramCall): Promise<RegistryAnswer> {
     const { docker } = this.spec
     if (docker === undefined) throw new ProgramError('docker: command not found', 127)
@@ -217,7 +217,7 @@ export class RunningMachine implements Machine {
   private async killNow(): Promise<void> {
     this.death.abort()
     this.shutdown.cancel()
-    // What is half made is made first, so that nothing of it is forgotten.
+    // Waits for a start in progress, so that all its parts are cleaned up.
     await this.preparing?.catch(() => undefined)
     this.parts?.manager.abandon()
     await this.parts?.enclosure.kill()

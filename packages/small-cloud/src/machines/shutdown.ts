@@ -3,15 +3,15 @@ import { ProgramError } from './errors'
 import { Timer } from './timer'
 
 const MINUTE_MS = 60_000
-/** What the programs that turn a machine off may be called with, without any effect here. */
+/** Accepted arguments of the power-off programs that have no effect here. */
 const WITHOUT_EFFECT = ['-h', '-P', '-p', '-f', '--poweroff', '--no-wall', '--force', '--halt', '-H', '-k']
 
-/** `shutdown`: now, later, or not after all. */
+/** `shutdown`: now, later, or cancelled. */
 export class Shutdown {
   private scheduled: Timer | undefined
 
   constructor(
-    /** Turns the machine off in good order. */
+    /** Turns the machine off in order. */
     private readonly powerOff: () => void,
     /** Milliseconds since the epoch. */
     private readonly now: () => number = Date.now,
@@ -25,7 +25,7 @@ export class Shutdown {
     if (program !== 'shutdown') return this.schedule(0)
     const option = words.find((word) => word.startsWith('-'))
     if (option !== undefined) throw new ProgramError(`shutdown: unrecognized option '${option}'`)
-    // What follows the time is for whoever is logged in.
+    // The text after the time is a message for logged-in users.
     return this.schedule(this.afterMs(words[0] ?? '+1'))
   }
 
@@ -46,7 +46,7 @@ export class Shutdown {
     return { ...SAID_NOTHING, stderr: `Shutdown scheduled for ${at}, use 'shutdown -c' to cancel.\n` }
   }
 
-  /** `now`, minutes with or without a plus, or the time of the day in UTC, as machines have it. */
+  /** `now`, minutes with or without a plus, or the time of the day in UTC, the machines' time zone. */
   private afterMs(time: string): number {
     if (time === 'now') return 0
     const minutes = /^\+?(\d+)$/.exec(time)?.[1]

@@ -1,7 +1,7 @@
-/** Node's own timers hold no more than 24 days. */
+/** Node's own timers are limited to 24 days. */
 const STEP_MAX_MS = 2 ** 31 - 1
 
-/** Calls once after a time of any length. `cancel` may be called at any time. */
+/** Calls once after a delay of any length. `cancel` may be called at any time. */
 export class Timer {
   readonly dueMs: number
   private handle: NodeJS.Timeout | undefined

@@ -2,7 +2,7 @@ import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { findPrograms, probe } from './host'
 
-/** What a plain Linux image has on its PATH. Of these a machine gets what its host has. */
+/** The usual programs on the PATH of a plain Linux image. A machine gets those that its host has. */
 const ORDINARY = [
   ...[
     'sh',
@@ -134,28 +134,28 @@ for word in ("%d.%d" % sys.version_info[:2], sys.executable, os.path.realpath(sy
     print(word)
 `
 
-/** The programs beside this file that machines have a copy of, because they may not see this folder. */
+/** The programs beside this file that are copied for machines, because machines may not see this folder. */
 const OWN = ['call.py', 'docker.py', 'engine']
 
 let pythons: Promise<string[][]> | undefined
 const ordinary = new Map<string, [name: string, path: string][]>()
 
 export interface Toolbox {
-  /** The folder on this host to fill, which must be there. */
+  /** The folder on this host to fill, which must exist. */
   folder: string
-  /** The same folder as the machine sees it. */
+  /** The same folder in the machine's paths. */
   seenAs: string
   /** Folders of this host that the machine does not see. */
   hidden: string[]
-  /** Where the programs of `OWN` reach the machine's manager. */
+  /** The port of the machine's manager for the programs of `OWN`. */
   port: number
   token: string
-  /** Programs of the manager that this machine has, such as `systemctl`. */
+  /** The manager's programs that this machine has, such as `systemctl`. */
   managed: readonly string[]
   hasDocker: boolean
 }
 
-/** PATH of the machine: its own programs before those of a plain image. */
+/** Returns PATH of the machine: its own programs before those of a plain image. */
 export function pathOf(seenAs: string): string {
   return `${seenAs}/bin:${seenAs}/programs`
 }
@@ -190,7 +190,7 @@ function writeProgram(path: string, line: string): void {
   chmodSync(path, 0o755)
 }
 
-/** A version manager's shim is not what a machine should depend on: the interpreter itself is asked where it is. */
+/** A machine must not depend on a version manager's shim: the interpreter itself reports its path. */
 export async function findPython(hidden: string[]): Promise<string> {
   pythons ??= Promise.all(['python3', 'python'].flatMap(findPrograms).map(askPython)).then((all) =>
     all.flatMap((answer) => (answer === undefined ? [] : [answer])),

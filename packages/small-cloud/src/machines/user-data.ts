@@ -4,12 +4,15 @@ import type { EnclosedProcess } from './enclosure'
 import type { Ground } from './systemd/launch'
 
 const SCRIPT = '/var/lib/cloud/instance/scripts/part-001'
-/** The serial console, beside the disk: the machine cannot take it away. */
+/** The serial console, beside the disk, so that the machine cannot delete it. */
 export const CONSOLE = 'console.log'
-/** Where a machine looks for what its user data printed: the same file. */
+/** The path at which a machine expects the output of its user data: the same file. */
 const USER_DATA_LOG = '/var/log/cloud-init-output.log'
 
-/** Starts the user data of a machine, once in its life. `undefined`, with words on the console, when it is no script. */
+/**
+ * Starts the user data of a machine, once in its life. Returns `undefined`, with a message on the console,
+ * when it is not a script.
+ */
 export function startUserData(
   userData: string,
   { enclosure, environment }: Ground,
@@ -29,7 +32,7 @@ export function startUserData(
   }
 }
 
-/** What the console says of user data that is not run. */
+/** Returns the console's message about user data that is not run. */
 export function whyNotRun(userData: string, disk: Disk): string | undefined {
   if (userData === '') return 'cloud-init: no user data'
   if (existsSync(disk.on(SCRIPT))) return 'cloud-init: user data has been run at the first boot'

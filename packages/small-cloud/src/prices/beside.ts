@@ -1,6 +1,6 @@
-/** What is billed beside machines, as AWS bills it in us-east-1; here everywhere. */
+/** Prices of disks and addresses in us-east-1; used for all regions here. */
 export const DISK_USD_PER_GIB_MONTH = 0.08
-/** Months have thirty days. */
+/** A billing month has thirty days. */
 export const HOURS_PER_MONTH = 720
-/** Of a public IPv4 address. */
+/** Price of a public IPv4 address. */
 export const ADDRESS_USD_PER_HOUR = 0.005

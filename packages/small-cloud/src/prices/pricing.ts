@@ -1,4 +1,4 @@
-/** The price list: what machines cost on demand, disks, and data between Regions. */
+/** The price list: on-demand machines, disks, and data transfer between Regions. */
 import { z } from 'zod'
 import { ApiError } from '../wire/errors'
 import { action, type Service } from '../wire/service'
@@ -133,7 +133,7 @@ function attributesOf(
   }
 }
 
-/** One product in the form of the price list. */
+/** One product in the format of the price list. */
 function listing({ family, attributes, sku, usd, unit, words }: Product, serviceCode: string, at: Date) {
   const offer = `${sku}.JRTCKXETXF`
   const rate = `${offer}.${HOURLY}`
@@ -166,7 +166,7 @@ function listing({ family, attributes, sku, usd, unit, words }: Product, service
   }
 }
 
-/** The size that the price list states. Types whose MiB are not whole GiB count 10^9 bytes to the GB. */
+/** Returns the size in the price list's unit. Types whose MiB are not whole GiB count 10^9 bytes per GB. */
 function labelGb(memoryMiB: number): number {
   return memoryMiB % 1024 === 0 ? memoryMiB / 1024 : Math.round((memoryMiB * 2 ** 20) / 1e9)
 }

@@ -1,4 +1,4 @@
-/** What the price list says of one thing that is sold. */
+/** The price list entry of one product. */
 import { createHash } from 'node:crypto'
 
 export interface Product {
@@ -18,7 +18,7 @@ const LOCATIONS: Readonly<Record<string, string>> = {
   'eu-west-1': 'EU (Ireland)',
   'eu-central-1': 'EU (Frankfurt)',
 }
-/** The name of a Region in the list; its code where this cloud knows none. */
+/** The name of a Region in the list; its code when this cloud does not know the name. */
 export function locationOf(region: string): string {
   return LOCATIONS[region] ?? region
 }

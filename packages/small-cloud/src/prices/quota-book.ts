@@ -1,4 +1,4 @@
-/** The quotas of an account as they stand, and what has become of requests for more. */
+/** The current quotas of an account, and the state of increase requests. */
 import type { World } from '../world/world'
 import { QUOTAS } from './quotas'
 
@@ -32,7 +32,7 @@ export class QuotaBook {
     this.asked.push(increase)
   }
 
-  /** Every request as it stands now, oldest first. */
+  /** Returns every request in its current state, oldest first. */
   increases(): Increase[] {
     const { quotaDecision: decision } = this.world
     return this.asked.map((increase) => {
@@ -42,7 +42,7 @@ export class QuotaBook {
     })
   }
 
-  /** In vCPUs. */
+  /** Returns the quota in vCPUs. */
   valueOf({ code, region }: { code: string; region: string }): number {
     const granted = this.increases()
       .filter((each) => each.QuotaCode === code && each.Region === region && each.Status === 'APPROVED')

@@ -1,4 +1,4 @@
-/** Service Quotas, as far as EC2's are asked for. */
+/** Service Quotas, limited to EC2's quotas. */
 import { z } from 'zod'
 import { ApiError } from '../wire/errors'
 import { action, type Action, type Call, type Service } from '../wire/service'

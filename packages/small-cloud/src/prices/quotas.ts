@@ -4,7 +4,7 @@ import type { QuotaFamily } from '../world/types'
 
 export interface Quota {
   name: string
-  /** What an account has where the world says nothing. Real new accounts often have 0 of the accelerated ones. */
+  /** Default quota of an account. Real new accounts often have 0 of the accelerated ones. */
   usual: number
 }
 

@@ -1,11 +1,14 @@
-/** What data between Regions costs, as the price list has it under the service `AWSDataTransfer`: products of pairs of Regions. */
+/**
+ * Prices of data transfer between Regions, in the price list's form under the service `AWSDataTransfer`:
+ * products of pairs of Regions.
+ */
 import type { World } from '../world/world'
 import { locationOf, skuOf, type Product } from './products'
 
-/** What leaves most Regions for another one. */
+/** Price of outbound data from most Regions to another Region. */
 const USD_PER_GB = 0.02
 
-/** One product for each direction of each pair: what leaves a Region is paid for, what arrives is not. */
+/** One product for each direction of each pair: outbound data is billed, inbound data is free. */
 export function transferProducts({ regions, transfers }: World): Product[] {
   const names = [...regions.keys()]
   const pairs = names.flatMap((from) => names.filter((to) => to !== from).map((to) => ({ from, to })))

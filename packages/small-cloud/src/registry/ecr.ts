@@ -1,4 +1,4 @@
-/** ECR, as far as those who pull images ask it: a token for some hours. What the token opens is in `registries.ts`. */
+/** ECR, limited to the calls for pulling images: a token for some hours. `registries.ts` checks the token. */
 import { z } from 'zod'
 import { action, type Service } from '../wire/service'
 import type { World } from '../world/world'
@@ -11,7 +11,7 @@ export function ecrService(world: World, tokens: RegistryTokens): Service {
     namespace: 'AmazonEC2ContainerRegistry_V20150921',
     actions: {
       GetAuthorizationToken: action({
-        // The registries of other accounts are opened by the same token, if at all.
+        // The same token also opens the registries of other accounts, if any.
         input: z.strictObject({
           registryIds: z
             .array(z.string().regex(/^\d{12}$/))

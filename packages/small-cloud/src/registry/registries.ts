@@ -1,4 +1,4 @@
-/** Container registries, as the engines of the machines meet them: what they have, for whom, and when they answer at all. */
+/** Container registries for the engines of the machines: their images, permissions and outages. */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock'
 import type { Identities } from '../identity/identities'
@@ -52,7 +52,7 @@ export class Registries {
     return this.absence(question)
   }
 
-  /** Amazon's own registry wants a token of this region that has not expired, and asks what its owner may do. */
+  /** Amazon's own registry requires an unexpired token of this region, and checks its owner's permissions. */
   private ownRefusal(
     { verb, registry, image = '', login }: RegistryQuestion,
     { account, region }: { account: string; region: string },

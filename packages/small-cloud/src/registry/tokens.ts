@@ -1,17 +1,17 @@
-/** The tokens that Amazon's own registry (ECR) has given out, and what they open. */
+/** The tokens issued by Amazon's own registry (ECR), and the access that they give. */
 import type { Clock } from '../clock'
 import type { Principal } from '../identity/identities'
 import type { Ids } from '../ids'
 import { drawMs, type World } from '../world/world'
 
-/** The user name that goes with every token. */
+/** The user name for every token. */
 export const TOKEN_USER = 'AWS'
 
 export interface RegistryToken {
   password: string
-  /** In whose name images are read with it. */
+  /** The identity that reads images with it. */
   principal: Principal
-  /** It opens registries of this region only. */
+  /** The token is valid only for registries of this region. */
   region: string
   expiresAtMs: number
 }

@@ -1,4 +1,4 @@
-/** Answers that the front gives by itself, and those that get lost. */
+/** The front's own answers, and lost answers. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FaultOf } from '../world/fault-schema'
 import { StoreProblem } from './problems'

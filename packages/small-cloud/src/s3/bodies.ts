@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { StoreProblem } from './problems'
 
-/** Requests with a small document, such as the one that makes a bucket. */
+/** Size limit of requests with a small document, such as the one that creates a bucket. */
 export const DOCUMENT_BYTES_MAX = 256 * 1024
 
-/** Throws `StoreProblem` when it is too long. */
+/** Throws `StoreProblem` when the document is too long. */
 export async function readDocument(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -1,4 +1,7 @@
-/** What S3 knows of buckets and the server behind the front does not: their regions and most of their configuration. */
+/**
+ * The properties of buckets that S3 knows and the server behind the front does not: their regions and most of
+ * their configuration.
+ */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { StoreProblem } from './problems'
 
@@ -6,11 +9,11 @@ const XMLNS = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
 
 interface Bucket {
   region: string
-  /** Documents by subresource, as they were put. */
+  /** Documents by subresource, as the client sent them. */
   settings: Record<string, string>
 }
 
-/** What a bucket says of a setting that nobody has put: a document, or the code of an error. */
+/** The answer for a setting that was never put: a document, or an error code. */
 const UNSET: Readonly<Record<string, { body: string } | { code: string }>> = {
   lifecycle: { code: 'NoSuchLifecycleConfiguration' },
   publicAccessBlock: {
@@ -41,8 +44,8 @@ export class Buckets {
   private readonly buckets: Map<string, Bucket>
 
   /**
-   * @param path of the file that keeps it; none where it ends with the process
-   * @param regionDefault of buckets that were made behind the front's back
+   * @param path the file that stores it; without one it ends with the process
+   * @param regionDefault the region of buckets that were not created through the front
    */
   constructor(
     private readonly path: string | undefined,
@@ -65,7 +68,7 @@ export class Buckets {
     this.save()
   }
 
-  /** Whether the front answers for a part of a bucket's configuration. */
+  /** Whether the front handles this part of a bucket's configuration. */
   isSetting(subresource: string): boolean {
     return subresource === 'location' || Object.hasOwn(UNSET, subresource)
   }
@@ -83,7 +86,7 @@ export class Buckets {
     throw new StoreProblem(unset.code, 404, `The bucket ${bucket} has no ${subresource} configuration.`)
   }
 
-  /** Throws `StoreProblem` for what is no such document. */
+  /** Throws `StoreProblem` for an invalid document. */
   put(bucket: string, subresource: string, body: string): void {
     const isDocument =
       subresource === 'policy' ? isJson(body) : /^\s*(<\?xml[^>]*>\s*)?<[A-Z]\w+[\s>/]/.test(body)

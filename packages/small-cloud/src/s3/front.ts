@@ -1,6 +1,6 @@
 /**
- * The object store's front: a real S3 server does the work; the front knows whose keys this cloud has given out and for what, in
- * which region a bucket is, and what can go wrong.
+ * The object store's front. A real S3 server does the work; the front checks keys and permissions of this
+ * cloud and the region of buckets, and injects faults.
  */
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -30,24 +30,30 @@ import { Upstream, type UpstreamOptions } from './upstream'
 
 export interface FrontOptions extends StoreFrontOptions {
   upstream: UpstreamOptions
-  /** Keeps what the server behind cannot; without it that ends with the process. */
+  /** Stores the properties that the server behind cannot; without a file they end with the process. */
   bucketsFile?: string | undefined
 }
 
 const SIGNING_PARAMETERS =
   /^X-Amz-(Algorithm|Credential|Date|Expires|SignedHeaders|Signature|Security-Token)$/i
-/** What the server behind says when a folder of its own vanished under it: S3 has no folders, and would have obeyed. */
+/**
+ * Retry limit for an error of the server behind when one of its folders vanishes: S3 has no folders, and
+ * would have succeeded.
+ */
 const STUMBLES_MAX = 20
 const FOLDER_TROUBLE = ['ExistingObjectIsDirectory', 'ObjectParentIsFile']
 
-/** Starts a front before a server that runs already; the caller ends that server. */
+/** Starts a front for a server that is already running; the caller ends that server. */
 export async function startFront(options: FrontOptions): Promise<Omit<StoreFront, 'ended'>> {
   const front = new Front(options)
   await front.listen(options.port)
   return front
 }
 
-/** To S3 these are names like others; the server behind takes them for folders, and would leave a session's prefix. */
+/**
+ * In S3 these are ordinary names; the server behind treats them as folders, and would leave a session's
+ * prefix.
+ */
 function checkPath(path: string): void {
   if (path.split('/').some((part) => part === '.' || part === '..'))
     throw new StoreProblem(
@@ -83,7 +89,7 @@ class Front implements Omit<StoreFront, 'ended'> {
     const requestId = randomUUID()
     setDate(response, this.options.aheadMs)
     this.serve(request, response).catch((error: unknown) => {
-      // What was not read of the body would be taken for the next request.
+      // An unread rest of the body would be parsed as the next request.
       request.resume()
       if (response.headersSent) return void response.destroy()
       answerProblem(response, problemOf(error), { isHead: request.method === 'HEAD', requestId })
@@ -172,7 +178,7 @@ class Front implements Omit<StoreFront, 'ended'> {
     )
   }
 
-  /** A bucket answers in its own region only. */
+  /** A bucket answers only in its own region. */
   private checkRegion(signature: Signature, { bucket, name }: Operation): void {
     if (bucket === '' || name === 'CreateBucket' || name === 'GetBucketLocation') return
     const region = this.buckets.regionOf(bucket)
@@ -200,7 +206,7 @@ class Front implements Omit<StoreFront, 'ended'> {
     })
   }
 
-  /** A small body can be sent again where the server behind stumbles. */
+  /** A small body can be sent again when the server behind fails. */
   private async passAgain(request: IncomingMessage, body: Buffer): Promise<IncomingMessage> {
     for (let tries = 1; ; tries++) {
       const answer = await this.pass(request, body)

@@ -1,21 +1,24 @@
-/** What a request to the object store asks for, and which permissions that needs. */
+/** The operation of a request to the object store, and the permissions that it needs. */
 import type { IncomingMessage } from 'node:http'
 import type { Wish } from '../identity/policy'
 
 export interface Operation {
-  /** As S3 names it: `PutObject`. */
+  /** S3's name: `PutObject`. */
   name: string
-  /** Empty for what is about no bucket. */
+  /** Empty for a request without a bucket. */
   bucket: string
-  /** Empty for what is about the bucket itself. */
+  /** Empty for a request on the bucket itself. */
   key: string
-  /** The part of a bucket's configuration that it is about: `lifecycle`. */
+  /** The part of the bucket's configuration: `lifecycle`. */
   subresource: string | undefined
   query: URLSearchParams
   isMutating: boolean
 }
 
-/** Parameters that say what a request is about, most telling first. The rest, such as `prefix`, only say how. */
+/**
+ * Query parameters that determine the operation, most specific first. Other parameters, such as `prefix`,
+ * only modify it.
+ */
 const SUBRESOURCES = [
   'uploads',
   'uploadId',
@@ -101,7 +104,8 @@ const PERMISSIONS: Readonly<Record<string, string>> = {
   UploadPart: 's3:PutObject',
   CompleteMultipartUpload: 's3:PutObject',
   ListParts: 's3:ListMultipartUploadParts',
-  // Of many objects at once: each is the store's to check, and only whoever may delete all of them gets so far here.
+  // Concerns many objects at once: the store checks each one, and only a caller who may delete all of them
+  // gets this far.
   DeleteObjects: 's3:DeleteObject',
   GetBucketLifecycle: 's3:GetLifecycleConfiguration',
   PutBucketLifecycle: 's3:PutLifecycleConfiguration',
@@ -114,7 +118,7 @@ const PERMISSIONS: Readonly<Record<string, string>> = {
   DeleteBucketTagging: 's3:PutBucketTagging',
 }
 
-/** What somebody must be allowed for it. */
+/** Returns the permission that the operation needs. */
 export function wishOf({ name, bucket, key, query }: Operation, account: string): Wish {
   const action = PERMISSIONS[name] ?? `s3:${name}`
   if (bucket === '') return { action, resource: '*' }
@@ -132,13 +136,13 @@ export function wishOf({ name, bucket, key, query }: Operation, account: string)
   }
 }
 
-/** The `bucket/key` that an operation copies from. */
+/** Returns the `bucket/key` that an operation copies from. */
 export function copySourceOf({ headers }: IncomingMessage): string | undefined {
   const [source] = [headers['x-amz-copy-source']].flat()
   return source === undefined ? undefined : decodeURIComponent(source.split('?')[0]!).replace(/^\//, '')
 }
 
-/** What somebody must be allowed to copy from there. */
+/** Returns the permission for copying from there. */
 export function readingWish(source: string, account: string): Wish {
   return {
     action: 's3:GetObject',
@@ -147,12 +151,12 @@ export function readingWish(source: string, account: string): Wish {
   }
 }
 
-/** Whoever may not list what has a key's name is not told that there is no such object. */
+/** A caller without permission to list a key is not told that the object does not exist. */
 export function listingWish({ bucket, key }: Operation): Wish {
   return { action: 's3:ListBucket', resource: `arn:aws:s3:::${bucket}`, context: { 's3:prefix': key } }
 }
 
-/** Headers that make a write depend on what is there. */
+/** Headers for conditional writes. */
 export const CONDITIONS = ['if-none-match', 'if-match'] as const
 
 export function hasCondition({ headers }: IncomingMessage): boolean {

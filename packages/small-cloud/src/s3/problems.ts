@@ -1,4 +1,4 @@
-/** Answers of the object store that say no. */
+/** Error answers of the object store. */
 import type { ServerResponse } from 'node:http'
 import { IdentityProblem, type IdentityFault } from '../wire/errors'
 

@@ -1,4 +1,4 @@
-/** The real server behind the front: requests are signed anew with its own key and streamed there. */
+/** The real server behind the front: requests are signed again with its own key and streamed to it. */
 import { createHash, createHmac } from 'node:crypto'
 import {
   Agent,
@@ -9,16 +9,16 @@ import {
 } from 'node:http'
 
 export interface UpstreamOptions {
-  /** `http://127.0.0.1:port` */
+  /** For example `http://127.0.0.1:port` */
   url: string
   keyId: string
   secret: string
   region: string
-  /** What a request waits for before it is sent on, such as a server that is being started again. */
+  /** Delays a request until the server is up, for example while it restarts. */
   whenUp?: () => Promise<void>
 }
 
-/** What is between the two ends of one connection and says nothing of the request. */
+/** Headers of a single connection, which do not describe the request. */
 const HOP_HEADERS = [
   'connection',
   'keep-alive',
@@ -39,11 +39,11 @@ const EMPTY_SHA256 = createHash('sha256').update('').digest('hex')
 
 export interface Onward {
   method: string
-  /** Path and query, without those that signed it. */
+  /** Path and query, without the signature. */
   target: string
-  /** Of the request that came; what signed it and what is about its connection is left out. */
+  /** The headers of the original request, without signature and connection headers. */
   headers: IncomingHttpHeaders
-  /** As it comes, or another in its place. */
+  /** The original body, or a replacement. */
   body: IncomingMessage | Buffer
 }
 
@@ -52,7 +52,7 @@ export class Upstream {
 
   constructor(private readonly options: UpstreamOptions) {}
 
-  /** Sends a request on. The answer's body is still to be read. Rejects when the server does not answer. */
+  /** Forwards a request. The caller reads the answer's body. Rejects when the server does not answer. */
   async send(onward: Onward): Promise<IncomingMessage> {
     const { method, target, body } = onward
     await this.options.whenUp?.()
@@ -106,7 +106,7 @@ export class Upstream {
   }
 }
 
-/** What the client said of the body still holds; of a URL that was signed it said nothing. */
+/** The client's payload hash is still valid; a presigned URL contains none. */
 function payloadHash({ headers, method, body }: Omit<Onward, 'target'>): string {
   if (Buffer.isBuffer(body)) return sha256(body)
   const told = headers['x-amz-content-sha256']

@@ -7,7 +7,7 @@ export interface Agent {
   instance: Instance
   registeredAtMs: number
   lastPingAtMs: number
-  /** It no longer speaks, though its machine may go on. */
+  /** The agent is silent, though its machine may still run. */
   isLost: boolean
 }
 
@@ -34,13 +34,13 @@ export class Agents {
       })
   }
 
-  /** The agent of an instance of a region that has not ended; ended ones are forgotten. */
+  /** Returns the agent of a living instance in a region; agents of ended instances are removed. */
   find(id: string, region: string): Agent | undefined {
     const agent = this.agents.get(id)
     const isGone =
       agent === undefined ||
       agent.instance.region !== region ||
-      // It has been stopped and started since.
+      // The instance has been stopped and started since.
       agent.registeredAtMs < agent.instance.launchedAtMs ||
       ['shutting-down', 'terminated', 'stopped'].includes(stateOf(agent.instance))
     return isGone ? undefined : agent
@@ -50,7 +50,7 @@ export class Agents {
     return [...this.agents.keys()].map((id) => this.find(id, region)).filter((agent) => agent !== undefined)
   }
 
-  /** Whether it answers now. */
+  /** Whether the agent answers now. */
   isReachable(agent: Agent): boolean {
     return !agent.isLost && !agent.instance.isImpaired && stateOf(agent.instance) === 'running'
   }

@@ -1,4 +1,4 @@
-/** SendCommand and what tells of commands. */
+/** SendCommand and the calls that describe commands. */
 import { z } from 'zod'
 import type { Ec2 } from '../ec2/ec2'
 import type { Instance } from '../ec2/model'
@@ -20,7 +20,7 @@ const DELIVERY_SECONDS = 3600
 const EXECUTION_SECONDS = 3600
 const EXECUTION_SECONDS_MAX = 172_800
 const INSTANCES_MAX = 50
-/** A command document with its parameters may have this many bytes. */
+/** Maximum size of a command document with its parameters. */
 const DOCUMENT_BYTES_MAX = 64 * 1024
 
 const target = z.strictObject({ Key: z.string(), Values: z.array(z.string()).default([]) })
@@ -131,7 +131,7 @@ const listInput = z.strictObject({
 })
 
 function listActions({ ec2, commands }: CommandParts): Record<string, Action> {
-  /** Newest first, as far as they can be seen. */
+  /** Newest first, limited to visible commands. */
   const shown = (region: string, { CommandId }: { CommandId?: string | undefined }): Command[] => {
     const known = [...commands.commands.values()].filter(
       (each) => each.region === region && each.visibleAtMs <= ec2.nowMs,
@@ -205,7 +205,7 @@ function executionSeconds({ Parameters }: SendInput): number {
   return seconds
 }
 
-/** Whom a command is for. An instance that is named must have an agent that has registered. */
+/** Returns the targets of a command. A named instance must have a registered agent. */
 function addressed(
   { agents, commands }: CommandParts,
   { InstanceIds, Targets }: SendInput,

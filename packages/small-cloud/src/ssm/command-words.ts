@@ -1,12 +1,12 @@
-/** Commands as SSM tells of them. */
+/** The JSON description of commands. */
 import type { Command, Invocation } from './commands'
 
-/** The one step of the document. */
+/** The only step of the document. */
 export const PLUGIN = 'aws:runShellScript'
-/** What a list tells of the output of one step. */
+/** Limit of the output of one step in lists. */
 const PLUGIN_OUTPUT_CHARS_MAX = 2500
 
-/** The state of a command follows from its invocations. */
+/** The state of a command is derived from its invocations. */
 export function statusOf({ invocations }: Command): { status: string; details: string } {
   const all = [...invocations.values()]
   const first = (status: string): Invocation | undefined => all.find((each) => each.status === status)

@@ -1,4 +1,4 @@
-/** Commands on machines: sent, delivered, run, and what is told of them. */
+/** Commands on machines: sending, delivery, execution and results. */
 import type { Ec2 } from '../ec2/ec2'
 import { occasionOf } from '../ec2/life'
 import { stateOf, type Instance } from '../ec2/model'
@@ -14,7 +14,7 @@ export interface Command {
   targets: readonly { Key: string; Values: readonly string[] }[]
   requestedAtMs: number
   visibleAtMs: number
-  /** To be taken by then. */
+  /** Time limit for the delivery. */
   deliveryTimeoutMs: number
   executionTimeoutMs: number
   workingDirectory?: string
@@ -34,11 +34,11 @@ export interface Invocation {
   stderr: string
   startedAtMs?: number
   endedAtMs?: number
-  /** How often the machine has got it. */
+  /** Number of deliveries to the machine. */
   deliveries: number
 }
 
-/** The longest outputs that an invocation tells. */
+/** Length limits of the outputs of an invocation. */
 const STDOUT_CHARS_MAX = 24_000
 const STDERR_CHARS_MAX = 8_000
 const TRUNCATED = '\n---Output truncated---'
@@ -70,7 +70,7 @@ export class Commands {
     }
   }
 
-  /** Tries to stop what has not ended; the machine may not obey. */
+  /** Tries to stop running invocations; the machine may not comply. */
   cancel(command: Command, instanceIds: readonly string[]): void {
     for (const invocation of command.invocations.values()) {
       if (instanceIds.length > 0 && !instanceIds.includes(invocation.instance.id)) continue
@@ -85,7 +85,7 @@ export class Commands {
     }
   }
 
-  /** Ids of instances that tags or groups lead to, as far as they have an agent. */
+  /** Returns the instances selected by tags or groups, limited to those with an agent. */
   targeted(region: string, targets: Command['targets']): Instance[] {
     const fits = ({ tags, id }: Instance): boolean =>
       targets.every(({ Key, Values }) => {
@@ -107,7 +107,7 @@ export class Commands {
       if (invocation.status === 'Pending' || invocation.status === 'Delayed')
         this.finish(invocation, { status: 'TimedOut', details: 'DeliveryTimedOut', exitCode: -1 })
     })
-    // Where nobody is left to say how it ended, the command counts as running until all its time is over.
+    // When no agent can report the end, the command counts as running until its time limits have passed.
     clock.after(command.deliveryTimeoutMs + command.executionTimeoutMs, () => {
       if (invocation.endedAtMs === undefined)
         this.finish(invocation, { status: 'TimedOut', details: 'DeliveryTimedOut', exitCode: -1 })
@@ -138,7 +138,7 @@ export class Commands {
         timeoutMs: command.executionTimeoutMs,
         ...(command.workingDirectory === undefined ? {} : { workingDirectory: command.workingDirectory }),
       })
-      // The machine is gone, and its agent with it: nobody says how it ended.
+      // The machine and its agent are gone, so no result arrives.
       .catch(() => undefined)
     const isSilent =
       ran === undefined || !this.agents.isReachable(agent) || stateOf(instance) === 'terminated'
@@ -173,7 +173,7 @@ function outcomeOf(
     : { status: 'Failed', details: 'Failed', exitCode }
 }
 
-/** Each delivery runs under a name of its own, as a command that was delivered twice does. */
+/** Each delivery runs under its own name, as a command that is delivered twice does. */
 function runId({ command }: Invocation, delivery: number): string {
   return delivery === 1 ? command.id : `${command.id}-again`
 }

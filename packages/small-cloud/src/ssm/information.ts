@@ -1,4 +1,4 @@
-/** What SSM knows of the machines. */
+/** The machines that SSM knows. */
 import { z } from 'zod'
 import type { Ec2 } from '../ec2/ec2'
 import { ApiError } from '../wire/errors'
@@ -24,7 +24,7 @@ export function informationActions(ec2: Ec2, agents: Agents): Record<string, Act
       input: z.strictObject({ Filters: z.array(filter).default([]), ...paging(50) }),
       run({ Filters, ...wish }, { region }) {
         const ids = Filters.filter(({ Key }) => Key === 'InstanceIds').flatMap(({ Values }) => Values)
-        // One that EC2 does not have is an error; one that has not registered is only missing.
+        // An id that EC2 does not know is an error; an unregistered instance is only missing.
         const unknown = ids.filter((id) => !ec2.region(region).instances.has(id))
         if (unknown.length > 0)
           throw new ApiError(

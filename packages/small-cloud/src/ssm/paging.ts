@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ApiError } from '../wire/errors'
 
-/** The fields of a list of SSM. */
+/** The paging fields of SSM lists. */
 export function paging(most: number): {
   MaxResults: z.ZodDefault<z.ZodInt>
   NextToken: z.ZodOptional<z.ZodString>

@@ -1,4 +1,4 @@
-/** Public parameters: names that lead to images. */
+/** Public parameters: names that refer to images. */
 import { z } from 'zod'
 import type { Ec2 } from '../ec2/ec2'
 import { parametersOf } from '../ec2/region'

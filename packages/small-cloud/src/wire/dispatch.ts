@@ -1,4 +1,4 @@
-/** One call, from its bytes to its answer. */
+/** Handles one call, from the request's bytes to the answer. */
 import type { Clock } from '../clock'
 import type { Identities, Principal } from '../identity/identities'
 import type { Wish } from '../identity/policy'
@@ -22,20 +22,20 @@ export interface DispatchParts {
   journal: Journal
   clock: Clock
   regions: ReadonlyMap<string, { isEnabled: boolean }>
-  /** Name of the next request. */
+  /** Returns the name of the next request. */
   requestId(): string
-  /** The clock that signatures are held against. */
+  /** The clock for checking signatures. */
   wallMs(): number
 }
 
-/** What becomes of a call on its way back. */
+/** Changes to an answer on its way back. */
 export interface Outcome {
   answer: Answer
-  /** The answer is to be lost on the way: how. */
+  /** How to lose the answer. */
   lost?: FaultOf<'lost-answer'>['instead']
 }
 
-/** Actions of services that have one endpoint for all regions. */
+/** Services with one endpoint for all regions. */
 const GLOBAL_SERVICES: readonly ServiceName[] = ['freetier', 'iam', 'pricing', 'sts']
 
 export class Dispatch {
@@ -134,7 +134,7 @@ export class Dispatch {
 
   private checkPermission(service: Service, { principal }: Call, wish: Wish): void {
     const { action: name, resource } = wish
-    // Everybody may ask who they are.
+    // Every caller may query its own identity.
     if (name === 'sts:GetCallerIdentity') return
     if (this.parts.identities.judge(principal, wish) === 'allowed') return
     const where = resource === undefined ? '' : ` on resource: ${resource}`
@@ -172,7 +172,7 @@ export class Dispatch {
   }
 }
 
-/** A Region that the account has not enabled knows none of its keys. */
+/** A Region that the account has not enabled rejects all its keys. */
 function notEnabled({ style }: Service): ApiError {
   if (style === 'ec2')
     return new ApiError('AuthFailure', 'AWS was not able to validate the provided access credentials', 401)
@@ -214,7 +214,7 @@ function internalError(): ApiError {
   return new ApiError('InternalError', 'An internal error has occurred', 500)
 }
 
-/** A bug of the cloud is an internal error on the wire, with its trace for whoever looks. */
+/** A bug of the cloud becomes an internal error on the wire, and its stack trace is logged. */
 function asApiError(error: unknown, { style }: Service): ApiError {
   if (error instanceof ApiError) return error
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)

@@ -1,8 +1,8 @@
-/** An answer that says no, as the service says it. */
+/** An error answer of a service. */
 export class ApiError extends Error {
   /**
-   * @param code the code that clients look at
-   * @param status the HTTP status, where it is known from outside and is not 400
+   * @param code the error code for clients
+   * @param status the HTTP status, if it is documented and is not 400
    */
   constructor(
     readonly code: string,
@@ -14,7 +14,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What is wrong with who a request says it is from; each service has its own code for it. */
+/** Problems with the identity of a request; each service has its own code for them. */
 export type IdentityFault =
   | 'missing'
   | 'incomplete'
@@ -24,7 +24,7 @@ export type IdentityFault =
   | 'clock-skew'
   | 'expired-session'
 
-/** How a service writes its answers. */
+/** The wire format of a service's answers. */
 export type Style = 'ec2' | 'query' | 'json'
 
 type Words = Record<IdentityFault, readonly [code: string, status: number, message: string]>
@@ -76,7 +76,7 @@ export function identityError(fault: IdentityFault, style: Style): ApiError {
   return new ApiError(code, message, status)
 }
 
-/** Thrown by what checks a signature; the service's way of saying it is added where the service is known. */
+/** Thrown by signature checks; the caller that knows the service converts it to the service's error. */
 export class IdentityProblem extends Error {
   constructor(readonly fault: IdentityFault) {
     super(`the identity of the request is not accepted: ${fault}`)

@@ -1,14 +1,14 @@
-/** What a client sends, against the fields that an action knows. */
+/** Validates a client's input against the fields of an action. */
 import type { z } from 'zod'
 import { innermost, type Issue } from '../issues'
 import { ApiError, type Style } from './errors'
 
-/** Reads the input of an action; the first thing that is wrong is the answer, as the service would say it. */
+/** Reads the input of an action; the first error becomes the answer, in the service's format. */
 export function readInput<S extends z.ZodType>(schema: S, value: unknown, style: Style): z.output<S> {
   const read = schema.safeParse(value)
   if (read.success) return read.data
   const issues = read.error.issues.flatMap((issue) => innermost(issue))
-  // An unknown name says more than what follows from it.
+  // An unknown name is more helpful than the errors that follow from it.
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]!
   throw style === 'ec2' ? ec2Fault(issue, value) : otherFault(issue, style)
 }

@@ -1,4 +1,4 @@
-/** Forms of the Query protocol, `Filter.1.Value.2=x`, as nested values, and the kinds of values that are read from them. */
+/** Forms of the Query protocol, `Filter.1.Value.2=x`, as nested values, with their value types. */
 import { z } from 'zod'
 import { ApiError } from './errors'
 
@@ -7,12 +7,12 @@ export interface Tree {
   [part: string]: string | Tree
 }
 
-/** Deeper than any request of the services spoken here. */
+/** Deeper than any request of the services implemented here. */
 const DEPTH_MAX = 16
 /** `Action` and `Version` belong to the protocol, not to the action. */
 const PROTOCOL_FIELDS = ['Action', 'Version']
 
-/** Reads a form. Throws `MalformedQueryString` where a name is both a text and a map, or comes twice. */
+/** Reads a form. Throws `MalformedQueryString` when a name is both a text and a map, or occurs twice. */
 export function readForm(body: string): { action: string | undefined; tree: Tree } {
   const form = new URLSearchParams(body)
   const tree: Tree = {}
@@ -69,7 +69,7 @@ export function list<T extends z.ZodType>(item: T): z.ZodType<z.output<T>[]> {
   ])
 }
 
-/** `Name.member.1`, ... as STS and IAM write lists. */
+/** `Name.member.1`, ...: the list format of STS and IAM. */
 export function members<T extends z.ZodType>(item: T): z.ZodType<z.output<T>[]> {
   return z.union([
     z.strictObject({ member: list(item) }).transform(({ member }) => member),
@@ -81,6 +81,6 @@ export const tag = z.strictObject({ Key: text, Value: text.default('') })
 export const tagSpecification = z.strictObject({ ResourceType: text, Tag: list(tag).default([]) })
 export const filter = z.strictObject({ Name: text, Value: list(text).default([]) })
 export type Filter = z.output<typeof filter>
-/** What every list of EC2 takes. */
+/** The paging fields of every EC2 list. */
 export const paging = { MaxResults: integer.optional(), NextToken: text.optional() }
 export const dryRun = { DryRun: flag.default(false) }

@@ -3,16 +3,16 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Dispatch } from './dispatch'
 
-/** Larger than any request of the services spoken here; objects go to the store. */
+/** Larger than any request of the services implemented here; objects go to the store. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
 
 export interface ServerParts {
   dispatch: Dispatch
-  /** How far its clock is ahead of that of this host. */
+  /** How far its clock is ahead of this host's clock. */
   aheadMs: number
-  /** Takes requests that are signed for the object store. */
+  /** Handles requests that are signed for the object store. */
   store?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
-  /** Takes requests below `/_sim/`. */
+  /** Handles requests below `/_sim/`. */
   control: (path: string, method: string, body: Buffer) => Promise<{ status: number; value: unknown }>
 }
 
@@ -35,7 +35,7 @@ export class WireServer {
     })
   }
 
-  /** Listens on loopback; port 0 takes a free one. Returns the port. Throws where the port is taken. */
+  /** Listens on loopback; port 0 takes a free one. Returns the port. Throws when the port is taken. */
   async listen(port: number): Promise<number> {
     await new Promise<void>((resolve, reject) => {
       this.server.once('error', reject)
@@ -59,7 +59,7 @@ export class WireServer {
     const { method = 'GET', headers } = request
     const { answer, lost } = await this.parts.dispatch.handle({ method, url, headers, body })
     if (lost === 'reset') return void request.socket.destroy()
-    // The client waits until it gives up, or until the cloud ends.
+    // The client waits for its own timeout, or for the end of the cloud.
     if (lost === 'silence') return
     response.writeHead(answer.status, answer.headers)
     response.end(answer.body)
@@ -69,7 +69,7 @@ export class WireServer {
     const body = await readBody(request, response)
     if (body === undefined) return
     const { method = 'GET', url = '/' } = request
-    // A page in a browser can send a form across origins, but not JSON.
+    // A web page can send a form across origins, but not JSON.
     const isForeign = method !== 'GET' && request.headers['content-type'] !== 'application/json'
     const { status, value } = isForeign
       ? { status: 415, value: { error: 'send JSON, with content-type: application/json' } }
@@ -86,12 +86,12 @@ export class WireServer {
   }
 }
 
-/** By this clients learn how far their own clock is off. */
+/** Clients measure their clock skew with this header. */
 export function setDate(response: ServerResponse, aheadMs: number): void {
   response.setHeader('date', new Date(Date.now() + aheadMs).toUTCString())
 }
 
-/** S3 is known by its signing name, by the query of a presigned URL, or by asking for a path at all. */
+/** A request is for S3 if its signing name, the query of a presigned URL, or a path shows it. */
 function isForStore({ url = '/', headers }: IncomingMessage): boolean {
   const scope = /Credential=[^/]+\/\d+\/[^/]+\/([^/]+)\//.exec(headers.authorization ?? '')?.[1]
   if (scope !== undefined) return scope === 's3'

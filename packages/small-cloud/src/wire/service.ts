@@ -1,4 +1,4 @@
-/** What a service is to the wire: its way of writing, and its actions. */
+/** The wire description of a service: its format and its actions. */
 import type { z } from 'zod'
 import type { Principal } from '../identity/identities'
 import type { Wish } from '../identity/policy'
@@ -6,7 +6,7 @@ import type { Style } from './errors'
 
 export type ServiceName = 'ec2' | 'ssm' | 'sts' | 'iam' | 'ecr' | 'pricing' | 'servicequotas' | 'freetier'
 
-/** The surroundings of a call. */
+/** The context of a call. */
 export interface Call {
   service: ServiceName
   action: string
@@ -19,7 +19,7 @@ export interface Action {
   input: z.ZodType
   /** Changes something. */
   isMutating: boolean
-  /** What a dry run checks beside permission and form. */
+  /** Checks of a dry run besides permission and form. */
   check?: (input: never, call: Call) => void
   run: (input: never, call: Call) => unknown
 }
@@ -31,7 +31,7 @@ interface Definition<S extends z.ZodType> {
   run: (input: z.output<S>, call: Call) => unknown
 }
 
-/** An action whose handler gets what its fields say. */
+/** Defines an action whose handler gets the type of its fields. */
 export function action<S extends z.ZodType>({
   input,
   isMutating = false,
@@ -42,12 +42,12 @@ export function action<S extends z.ZodType>({
 }
 
 export interface Service {
-  /** The name that requests are signed for. */
+  /** The name in request signatures. */
   name: ServiceName
   style: Style
-  /** XML namespace, or what stands before the action in `X-Amz-Target`. */
+  /** XML namespace, or the prefix of the action in `X-Amz-Target`. */
   namespace: string
   actions: Readonly<Record<string, Action>>
-  /** What must be allowed beside the action by its name. */
+  /** Permissions that a call needs besides its action name. */
   wishes?: (input: Readonly<Record<string, unknown>>, call: Call) => Wish[]
 }

@@ -1,22 +1,22 @@
-/** Signature Version 4 from the side of the service: what a request says of its signer, and whether that is true. */
+/** Signature Version 4 on the server side: reads a request's signature and verifies it. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { IdentityProblem } from './errors'
 
 export interface SignedRequest {
   method: string
-  /** Path and query as they came. */
+  /** Path and query as received. */
   url: string
   headers: IncomingHttpHeaders
-  /** SHA-256 of the body in hex, or what the header `x-amz-content-sha256` says. */
+  /** SHA-256 of the body in hex, or the value of the header `x-amz-content-sha256`. */
   payloadHash: string
 }
 
-/** What stands in the `Authorization` header, or in the query of a presigned URL. */
+/** The content of the `Authorization` header, or of a presigned URL's query. */
 export interface Signature {
   accessKeyId: string
   sessionToken?: string
-  /** The day, region and service that the key was narrowed to. */
+  /** The day, region and service of the key's scope. */
   day: string
   region: string
   service: string
@@ -25,16 +25,19 @@ export interface Signature {
   /** `20261120T101500Z` */
   timestamp: string
   signedAtMs: number
-  /** How long a presigned URL is good for; missing for signed headers. */
+  /** The validity of a presigned URL; missing for signed headers. */
   validForMs?: number
 }
 
-/** How far the clocks of the two sides may be apart: S3 takes more than the others. */
+/** Maximum clock skew of client and server: S3 accepts more than other services. */
 const CLOCK_SKEW_MS_MAX = 5 * 60_000
 const CLOCK_SKEW_OF_S3_MS_MAX = 15 * 60_000
 const ALGORITHM = 'AWS4-HMAC-SHA256'
 
-/** Reads who signed a request; `undefined` when nobody did. Throws `IdentityProblem` when that cannot be read. */
+/**
+ * Reads the signer of a request; `undefined` for an unsigned one. Throws `IdentityProblem` when the signature
+ * is unreadable.
+ */
 export function readSignature(request: SignedRequest): Signature | undefined {
   const header = request.headers.authorization
   if (header !== undefined) return fromHeader(request, header)
@@ -104,7 +107,7 @@ function assemble({ credential, signedHeaders, value, timestamp, token }: Parts)
   }
 }
 
-/** Throws `IdentityProblem` unless the request was signed with this secret, lately enough. */
+/** Throws `IdentityProblem` unless the request was signed with this secret, recently enough. */
 export function checkSignature(
   request: SignedRequest,
   signature: Signature,
@@ -137,7 +140,7 @@ function canonicalRequest(
   signature: Signature,
 ): string {
   const [path, query = ''] = splitOnce(url, '?')
-  // S3 signs the path as it is sent; every other service signs it encoded once more.
+  // S3 signs the path as sent; every other service encodes it once more.
   const canonicalPath = signature.service === 's3' ? path : path.split('/').map(encode).join('/')
   const parameters = query
     .split('&')

@@ -1,4 +1,4 @@
-/** What is known of a call before anything has been decided. */
+/** The properties of a call that are known before it is handled. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { JournalEntry } from '../journal'
 import { ApiError, IdentityProblem } from './errors'
@@ -16,12 +16,12 @@ export interface Incoming {
 export interface Sketch {
   service: Service
   actionName: string
-  /** As they were sent; an error where they cannot be read. */
+  /** The raw parameters; an error when they are unreadable. */
   parameters: unknown
   signature: Signature | undefined
 }
 
-/** Finds out which service and action are meant; the service that was signed for decides. */
+/** Determines the service and the action; the service of the signature decides. */
 export function sketchOf(services: ReadonlyMap<ServiceName, Service>, incoming: Incoming): Sketch {
   const { headers, body } = incoming
   const signature = signatureOf(incoming)
@@ -43,7 +43,7 @@ export function sketchOf(services: ReadonlyMap<ServiceName, Service>, incoming: 
 
 export type JournalWords = Omit<JournalEntry, 'number' | 'atMs' | 'requestId' | 'outcome' | 'isAnswerLost'>
 
-/** What the journal keeps of it. */
+/** The journal's fields of a call. */
 export function journalWords(
   { service, actionName, parameters, signature }: Sketch,
   { headers }: Incoming,

@@ -1,4 +1,4 @@
-/** Token buckets, as EC2 documents them: for each account and region, by kind of action. */
+/** Token buckets as documented for EC2: for each account and region, by kind of action. */
 import type { Clock } from '../clock'
 import type { World } from '../world/world'
 
@@ -18,7 +18,7 @@ const DOCUMENTED: Readonly<Partial<Record<BucketName, Bucket>>> = {
   instances: { size: 1000, perSecond: 2 },
 }
 
-/** What a throttled service answers. */
+/** Throttles the calls to services. */
 export class Throttle {
   private readonly levels = new Map<string, { tokens: number; atMs: number }>()
   private readonly buckets: Readonly<Partial<Record<BucketName, Bucket>>>
@@ -33,7 +33,7 @@ export class Throttle {
     this.buckets = throttling === 'off' ? {} : { ...DOCUMENTED, ...given }
   }
 
-  /** Takes tokens. False when there are too few, and then takes none. */
+  /** Takes tokens. Returns false, and takes none, when there are too few. */
   take(name: BucketName, region: string, count = 1): boolean {
     const bucket = this.buckets[name]
     if (bucket === undefined) return true
@@ -46,7 +46,7 @@ export class Throttle {
     return isEnough
   }
 
-  /** The bucket of an action of EC2. */
+  /** Returns the bucket of an EC2 action. */
   bucketOf(action: string, input: Readonly<Record<string, unknown>>): BucketName {
     if (action === 'CreateTags') return 'createTags'
     if (!/^(Describe|Get|List)/.test(action)) return 'mutate'

@@ -1,4 +1,4 @@
-/** HTTP statuses of error codes; 400 where nothing else is known. */
+/** HTTP statuses of error codes; the default is 400. */
 const STATUSES: Readonly<Record<string, number>> = {
   InsufficientInstanceCapacity: 500,
   InsufficientVolumeCapacity: 500,
@@ -16,12 +16,12 @@ const STATUSES: Readonly<Record<string, number>> = {
   AuthFailure: 401,
 }
 
-/** The HTTP status that a code comes with. */
+/** Returns the HTTP status of an error code. */
 export function usualStatus(code: string): number {
   return STATUSES[code] ?? 400
 }
 
-/** What a fault of the world says where the world has no words for it. */
+/** Returns the default message of a world's fault. */
 export function usualMessage(code: string): string {
   return `${code}, because the world says so.`
 }

@@ -1,4 +1,4 @@
-/** Answers and faults in the way that each service writes. */
+/** Writes answers and errors in the format of each service. */
 import type { ApiError } from './errors'
 import type { Service } from './service'
 import { ec2Answer, ec2Fault, queryAnswer, queryFault, type Xml } from './xml'

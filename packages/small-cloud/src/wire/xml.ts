@@ -1,10 +1,10 @@
 /** Answers as XML. */
 
-/** A field that is `undefined` is left out; lists become one element each inside the field. */
+/** A field that is `undefined` is omitted; a list becomes one element per item inside the field. */
 export type Xml =
   string | number | boolean | Date | undefined | Items | readonly Xml[] | { readonly [name: string]: Xml }
 
-/** A list whose elements have a name of their own. */
+/** A list whose elements have their own name. */
 export class Items {
   constructor(
     readonly name: string,
@@ -31,7 +31,7 @@ function content(value: Xml, itemName: string): string {
   return escape(String(value))
 }
 
-// Control characters cannot stand in XML 1.0, not even escaped.
+// XML 1.0 does not allow control characters, not even escaped.
 // eslint-disable-next-line no-control-regex -- these are the ones that are meant
 const UNPRINTABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g
 const ENTITIES: Record<string, string> = {

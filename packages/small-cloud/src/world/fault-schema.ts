@@ -1,14 +1,14 @@
-/** What can go wrong in a world, as rules: what, where, how often, when. */
+/** Fault rules of a world: what, where, how often, when. */
 import { z } from 'zod'
 import { duration } from './durations'
 
-/** Which calls a rule is about; everything that is written must fit. `*` stands for anything in a text. */
+/** The calls that a rule applies to; every given field must match. `*` matches any text. */
 const calls = z.strictObject({
   service: z
     .enum(['ec2', 'ssm', 'sts', 'iam', 'ecr', 'freetier', 'pricing', 'servicequotas', 's3'])
     .optional(),
   action: z.string().optional(),
-  /** ARN of who calls; of a machine `arn:aws:sts::111122223333:assumed-role/crucible-machine/i-...`. */
+  /** The caller's ARN; for a machine `arn:aws:sts::111122223333:assumed-role/crucible-machine/i-...`. */
   caller: z.string().optional(),
   region: z.string().optional(),
 })
@@ -17,7 +17,7 @@ const pools = z.strictObject({
   region: z.string().optional(),
   zone: z.string().optional(),
   type: z.string().optional(),
-  /** `reserved`: what goes into a reservation, or is in one. */
+  /** `reserved`: launches into, or instances in, a reservation. */
   capacity: z.enum(['spot', 'on-demand', 'reserved']).optional(),
 })
 
@@ -27,22 +27,22 @@ const machines = pools.extend({
   tags: z.record(z.string(), z.string()).optional(),
 })
 
-/** Which registries, and from which machines. */
+/** The registries and the machines that a rule applies to. */
 const registries = machines.extend({ registry: z.string().optional(), image: z.string().optional() })
 
-/** Which fleets: a fleet has no zone and no type before it is filled. */
+/** The fleets that a rule applies to: a fleet has no zone and no type before it is filled. */
 const fleets = pools.pick({ region: true, capacity: true })
 
 const common = {
-  /** How often it happens at most; without limit when missing. */
+  /** Maximum number of times; unlimited when missing. */
   times: z.int().positive().optional(),
-  /** How many occasions pass before the first. */
+  /** Number of occasions to skip first. */
   skip: z.int().min(0).default(0),
-  /** With which chance it happens on an occasion. */
+  /** The probability on each occasion. */
   chance: z.number().min(0).max(1).default(1),
-  /** From when, since the start of the world. */
+  /** The beginning, since the start of the world. */
   from: duration.default(0),
-  /** Until when; for ever when missing. */
+  /** The end; unlimited when missing. */
   until: duration.optional(),
 }
 
@@ -55,7 +55,7 @@ const ofMachines = { where: machines.default({}), ...common }
 const status = z.int().min(400).max(599)
 
 export const faultSchema = z.discriminatedUnion('fault', [
-  /** The call is refused and nothing has happened. */
+  /** The call is refused and has no effect. */
   z.strictObject({
     fault: z.literal('error'),
     code: z.string(),
@@ -63,21 +63,24 @@ export const faultSchema = z.discriminatedUnion('fault', [
     status: status.optional(),
     ...ofCalls,
   }),
-  /** The call has its effect and the answer never arrives: the connection is cut, or an error comes instead. */
+  /** The call has its effect and the answer is lost: the connection is cut, or an error comes instead. */
   z.strictObject({
     fault: z.literal('lost-answer'),
     instead: z.enum(['reset', 'internal-error', 'unavailable', 'silence']).default('reset'),
     ...ofCalls,
   }),
-  /** The object store pays no heed to `If-None-Match` and `If-Match`, as some servers do. */
+  /** The object store ignores `If-None-Match` and `If-Match`, as some servers do. */
   z.strictObject({ fault: z.literal('ignored-condition'), ...ofCalls }),
-  /** The answer comes late. */
+  /** The answer is delayed. */
   z.strictObject({ fault: z.literal('slow'), by: duration, ...ofCalls }),
-  /** A pool says that it has no capacity, whatever its stock. */
+  /** A pool reports no capacity, whatever its stock. */
   z.strictObject({ fault: z.literal('no-capacity'), ...ofPools }),
   /** A fleet gets no more than this many machines. */
   z.strictObject({ fault: z.literal('partial-fleet'), most: z.int().min(0), ...ofFleets }),
-  /** A fleet is made, and its answer has neither instances nor errors; `DescribeFleets` shows them unless `isShown` is false. */
+  /**
+   * A fleet is created, and its answer has neither instances nor errors; `DescribeFleets` shows them unless
+   * `isShown` is false.
+   */
   z.strictObject({ fault: z.literal('fleet-silent'), isShown: z.boolean().default(true), ...ofFleets }),
   /** A pool of a fleet refuses with this code: the fleet answers 200, with the code among its errors. */
   z.strictObject({
@@ -86,14 +89,17 @@ export const faultSchema = z.discriminatedUnion('fault', [
     message: z.string().optional(),
     ...ofPools,
   }),
-  /** A launch is accepted and ends by itself, pending to terminated. */
+  /** A launch is accepted and fails afterwards, from pending to terminated. */
   z.strictObject({
     fault: z.literal('launch-fails'),
     reason: z.string().default('Server.InternalError'),
     after: duration.default(0),
     ...ofMachines,
   }),
-  /** A spot machine is taken, `after` its start, with a notice (`durations.notice` when missing) or `silently`. */
+  /**
+   * A spot machine is interrupted `after` its start, with a notice (`durations.notice` when missing) or
+   * `silently`.
+   */
   z.strictObject({
     fault: z.literal('interruption'),
     after: duration,
@@ -103,38 +109,40 @@ export const faultSchema = z.discriminatedUnion('fault', [
     rebalanceBefore: duration.optional(),
     ...ofMachines,
   }),
-  /** A rebalance recommendation, and nothing after it. */
+  /** A rebalance recommendation without a following interruption. */
   z.strictObject({ fault: z.literal('rebalance'), after: duration, ...ofMachines }),
   /** The hardware fails: the machine is gone and the instance ends with `Server.InternalError`. */
   z.strictObject({ fault: z.literal('crash'), after: duration, ...ofMachines }),
-  /** The machine falls silent: all of it stops, and EC2 goes on to call it running, its status impaired. */
+  /**
+   * The machine hangs: all its processes stop, and EC2 still reports it as running, with an impaired status.
+   */
   z.strictObject({ fault: z.literal('hang'), after: duration, ...ofMachines }),
   /** The SSM agent never registers. */
   z.strictObject({ fault: z.literal('no-agent'), ...ofMachines }),
-  /** The SSM agent is lost `after` its registration; the machine goes on. */
+  /** The SSM agent is lost `after` its registration; the machine keeps running. */
   z.strictObject({ fault: z.literal('agent-lost'), after: duration, ...ofMachines }),
-  /** The instance never boots: running for EC2, and silent. */
+  /** The instance never boots: EC2 reports it as running, but it is silent. */
   z.strictObject({ fault: z.literal('no-boot'), ...ofMachines }),
-  /** A registry cannot be reached, or has an error of its own for whoever asks. */
+  /** A registry is unreachable, or returns a server error. */
   z.strictObject({
     fault: z.literal('registry-down'),
     instead: z.enum(['unreachable', 'error']).default('unreachable'),
     ...ofRegistries,
   }),
-  /** A registry answers late. */
+  /** A registry's answer is delayed. */
   z.strictObject({ fault: z.literal('registry-slow'), by: duration, ...ofRegistries }),
   /** `shutting-down` lasts this long. */
   z.strictObject({ fault: z.literal('stuck-shutting-down'), for: duration, ...ofMachines }),
-  /** The spot request of a machine stays active when the machine has ended. */
+  /** The spot request of a machine stays active after the machine's end. */
   z.strictObject({ fault: z.literal('request-dangles'), ...ofMachines }),
-  /** An SSM command reaches the machine twice, never, late, or with its output cut. */
+  /** An SSM command reaches the machine twice, never, late, or with truncated output. */
   z.strictObject({ fault: z.literal('command-doubled'), ...ofMachines }),
   z.strictObject({ fault: z.literal('command-lost'), ...ofMachines }),
   z.strictObject({ fault: z.literal('command-late'), by: duration, ...ofMachines }),
   z.strictObject({ fault: z.literal('command-truncated'), chars: z.int().min(0), ...ofMachines }),
 ])
 
-/** A rule as it is written, in a world file or over the control door. */
+/** A rule in the format of a world file or of the control API. */
 export type FaultText = z.input<typeof faultSchema>
 export type FaultRule = z.output<typeof faultSchema>
 export type FaultKind = FaultRule['fault']

@@ -2,7 +2,7 @@ import type { Clock } from '../clock'
 import type { Random } from '../random'
 import type { FaultKind, FaultOf, FaultRule } from './fault-schema'
 
-/** What a rule may ask about: a call, or an instance. */
+/** The object that a rule is matched against: a call, or an instance. */
 export interface Occasion {
   service?: string
   action?: string
@@ -23,14 +23,14 @@ type Occasions = Partial<Record<keyof Omit<Occasion, 'tags'>, string | undefined
 
 interface Entry {
   rule: FaultRule
-  /** Stable name for its draws. */
+  /** A stable name for its random draws. */
   name: string
   sinceMs: number
   occasions: number
   happened: number
 }
 
-/** The rules of a world, each with how often it has had its occasion and how often it has struck. */
+/** The rules of a world, each with the number of its occasions and of its strikes. */
 export class Faults {
   private readonly entries: Entry[] = []
   private readonly startMs: number
@@ -44,17 +44,17 @@ export class Faults {
     for (const rule of rules) this.add(rule, this.startMs)
   }
 
-  /** Adds a rule while the cloud runs; its times count from `sinceMs`, now when missing. */
+  /** Adds a rule while the cloud runs; its times count from `sinceMs`, by default now. */
   add(rule: FaultRule, sinceMs = this.clock.nowMs()): void {
     this.entries.push({ rule, name: `fault/${this.entries.length}`, sinceMs, occasions: 0, happened: 0 })
   }
 
-  /** Every rule, and how often it has struck. */
+  /** Returns every rule with the number of its strikes. */
   told(): { rule: FaultRule; struck: number }[] {
     return this.entries.map(({ rule, happened }) => ({ rule, struck: happened }))
   }
 
-  /** All rules of the kind that strike on this occasion. Each asking counts as one occasion. */
+  /** Returns all rules of the kind that strike on this occasion. Each query counts as one occasion. */
   strike<K extends FaultKind>(kind: K, occasion: Occasion): FaultOf<K>[] {
     return this.entries
       .filter((entry) => entry.rule.fault === kind && this.strikes(entry, occasion))
@@ -64,7 +64,7 @@ export class Faults {
       )
   }
 
-  /** The first rule of the kind that strikes; for those after it this is no occasion. */
+  /** Returns the first rule of the kind that strikes; later rules do not count this occasion. */
   first<K extends FaultKind>(kind: K, occasion: Occasion): FaultOf<K> | undefined {
     const entry = this.entries.find((each) => each.rule.fault === kind && this.strikes(each, occasion))
     return entry?.rule as FaultOf<K> | undefined
@@ -95,7 +95,7 @@ function fits(where: FaultRule['where'], occasion: Occasion): boolean {
   )
 }
 
-/** Whether a text fits a pattern in which `*` stands for any text and `?` for any character. */
+/** Whether a text matches a pattern in which `*` stands for any text and `?` for any character. */
 export function matches(pattern: string | undefined, text: string | undefined): boolean {
   if (pattern === undefined) return true
   if (text === undefined) return false

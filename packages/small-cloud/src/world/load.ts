@@ -1,4 +1,4 @@
-/** World files: what a cloud is like. */
+/** Loads world files, which describe a cloud. */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parseDocument, type Node, type YAMLMap } from 'yaml'
@@ -6,12 +6,12 @@ import { complaintsOf, inWords } from '../issues'
 import { misnomersOf } from './names'
 import { worldSchema, type WorldPlan, type WorldText } from './schema'
 
-/** A world that cannot be used; the message names file, line and field, and says what to do. */
+/** An invalid world; the message names file, line and field, and the correction. */
 export class WorldError extends Error {}
 
 export interface LoadedWorld {
   plan: WorldPlan
-  /** Where relative paths of recordings begin. */
+  /** The base folder for relative paths of recordings. */
   directory: string
 }
 
@@ -54,12 +54,12 @@ function textOf(path: string): string {
   }
 }
 
-/** Reads a world that is given as a value. Throws `WorldError`. */
+/** Checks a world that is given as a value. Throws `WorldError`. */
 export function planWorld(world: WorldText): WorldPlan {
   return readPlan(world, () => 'world')
 }
 
-/** Where a field stands, or its name. */
+/** Returns the position of a field, or its name. */
 type PlaceOf = (keys: readonly PropertyKey[], isAboutName: boolean) => string
 
 function keyOf(map: YAMLMap, name: PropertyKey): unknown {

@@ -1,4 +1,4 @@
-/** Prices and stock of the world, as they are at each instant. */
+/** Prices and stock of the world at each instant. */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock'
 import { WorldError } from './load'
@@ -21,11 +21,11 @@ export interface PriceChange {
 }
 
 const HOUR_MS = 3_600_000
-/** Spot prices that no rule sets change this often, by a few percent. */
+/** Spot prices without a rule change at this interval, by a few percent. */
 const PRICE_STEP_MS = 6 * HOUR_MS
-/** How many changes are worked out at most for one answer; more than 90 days at the usual pace. */
+/** Maximum number of changes computed for one answer; more than 90 days at the usual interval. */
 const CHANGES_MAX = 400
-/** Part of the on-demand price that spot costs, where no rule says so: from dear to cheap pools. */
+/** Spot price as a share of the on-demand price when no rule sets it: from cheap to expensive pools. */
 const SPOT_SHARE = [0.28, 0.45] as const
 const UNLIMITED = 1_000_000
 
@@ -43,26 +43,26 @@ export class Market {
     this.priceRules = world.prices.map((rule, i) => ({ rule, series: this.priceSeries(rule, `prices.${i}`) }))
   }
 
-  /** Whether a zone has a type at all. */
+  /** Whether a zone offers a type at all. */
   isOffered(type: string, zone: string): boolean {
     const zones = this.world.offered[type]
     return this.world.types.has(type) && (zones === undefined || zones.includes(zone))
   }
 
-  /** How many machines the pool holds in all, those that run included. */
+  /** Returns the total capacity of the pool, including running machines. */
   stockOf(pool: Pool): number {
     const series = this.stockRule(pool)
     return series === undefined ? UNLIMITED : valueAt(series, this.worldMs())
   }
 
-  /** How long until the pool's stock changes, by the clock; `undefined` when it stays. */
+  /** Returns the time until the pool's stock changes, by the clock; `undefined` when it never does. */
   untilStockChangeMs(pool: Pool): number | undefined {
     const series = this.stockRule(pool)
     const next = series && nextChangeMs(series, this.worldMs())
     return next === undefined ? undefined : Math.ceil((next - this.worldMs()) / this.world.speed)
   }
 
-  /** What a machine of the pool costs now, in USD per hour. */
+  /** Returns the current price of a machine in the pool, in USD per hour. */
   priceOf(pool: Pool): number {
     const series = this.priceRule(pool)
     if (series !== undefined) return valueAt(series, this.worldMs())
@@ -71,7 +71,7 @@ export class Market {
       : this.listPrice(pool)
   }
 
-  /** How long until the pool's price changes, by the clock. */
+  /** Returns the time until the pool's price changes, by the clock. */
   untilPriceChangeMs(pool: Pool): number | undefined {
     const series = this.priceRule(pool)
     const nowMs = this.worldMs()
@@ -79,7 +79,10 @@ export class Market {
     return next === undefined ? undefined : Math.ceil((next - nowMs) / this.world.speed)
   }
 
-  /** The price in force at the beginning and every change until the end, the newest first; both by the clock. */
+  /**
+   * Returns the price in force at the beginning and every change until the end, newest first; both by the
+   * clock.
+   */
   priceHistory(pool: Pool, fromMs: number, untilMs: number): PriceChange[] {
     const from = this.worldMs(fromMs)
     const until = this.worldMs(Math.min(untilMs, this.clock.nowMs()))
@@ -99,7 +102,7 @@ export class Market {
     return seriesOf(steps.map((step) => [step * PRICE_STEP_MS, this.usualSpotPrice(pool, step)] as const))
   }
 
-  /** A price for play: a share of the list price that belongs to the pool, a few percent up and down. */
+  /** An invented price: a pool-specific share of the list price, varying by a few percent. */
   private usualSpotPrice(pool: Pool, step: number): number {
     const name = `price/${pool.type}/${pool.zone}`
     const [low, high] = SPOT_SHARE
@@ -116,7 +119,7 @@ export class Market {
     return Math.floor(worldMs / PRICE_STEP_MS)
   }
 
-  /** The last rule that fits wins: a file goes from the general to the particular. */
+  /** The last matching rule wins: a file goes from the general to the particular. */
   private stockRule(pool: Pool): Series<number> | undefined {
     return this.stocks.findLast(({ rule }) => fits(rule, pool))?.series
   }
@@ -151,7 +154,7 @@ export class Market {
     }
   }
 
-  /** Milliseconds of the world since its start, at an instant of the clock. */
+  /** Converts an instant of the clock to milliseconds of the world since its start. */
   private worldMs(atMs = this.clock.nowMs()): number {
     return (atMs - this.startMs) * this.world.speed
   }

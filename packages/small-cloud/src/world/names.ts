@@ -1,4 +1,7 @@
-/** Names in a world file that nothing in its world has: rules with such a one would never apply, and nobody would know why. */
+/**
+ * Finds names in a world file that do not exist in its world: rules with such names would silently never
+ * apply.
+ */
 import { matches } from './faults'
 import type { WorldPlan } from './schema'
 import { machineTypes } from './types'
@@ -14,7 +17,7 @@ type Named = Partial<Record<keyof Known, string | undefined>>
 
 const KINDS: readonly (keyof Known)[] = ['region', 'zone', 'type']
 
-/** Every name of a region, zone or machine type in the plan that is none of this world's. */
+/** Returns every name of a region, zone or machine type in the plan that does not exist in this world. */
 export function misnomersOf(plan: WorldPlan): Misnomer[] {
   const regions = regionsOf(plan)
   const zones = regions.flatMap((region) => region.zones.map(({ name }) => name))
@@ -46,7 +49,7 @@ export function misnomersOf(plan: WorldPlan): Misnomer[] {
   ]
 }
 
-/** What is wrong with the names of a reservation that comes to a world that lives. */
+/** Returns the problems with the names of a reservation that is added to a running world. */
 export function misnomersOfReservation(
   { regions, types }: Pick<World, 'regions' | 'types'>,
   { zone, type }: { zone: string; type: string },
@@ -59,7 +62,7 @@ export function misnomersOfReservation(
   return unknown(known, { zone, type }, [['reservation']]).map(({ words }) => words)
 }
 
-/** @param last where a name stands, when that is not its kind */
+/** @param last the name's last path segment, if it differs from its kind */
 function unknown(
   known: Known,
   named: Named,

@@ -1,4 +1,7 @@
-/** The shape of a world file. Each field says what it does to the cloud; packages/small-cloud/WORLDS.md tells it at length. */
+/**
+ * The schema of a world file. Each field states its effect on the cloud; packages/small-cloud/WORLDS.md
+ * explains it in detail.
+ */
 import { z } from 'zod'
 import { faultSchema } from './fault-schema'
 import { DURATIONS, duration, moment, range } from './durations'
@@ -17,20 +20,20 @@ const subnet = z.strictObject({
   zone: zoneName,
   /** `public`: internet gateway and public addresses; `nat`; `endpoints`: interface endpoints of SSM and S3; `none`. */
   egress: z.enum(['public', 'nat', 'endpoints', 'none']),
-  /** Addresses that are free. */
+  /** Number of free addresses. */
   addresses: z.int().min(0).default(4091),
   isDefault: z.boolean().default(false),
 })
 
 const region = z.strictObject({
   zones: z.array(zoneName).min(1),
-  /** Many accounts have deleted theirs; then there are no subnets that nobody has made. */
+  /** Many accounts have deleted theirs; then there are no default subnets. */
   hasDefaultVpc: z.boolean().default(true),
-  /** One public default subnet for each zone when missing. */
+  /** Default: one public default subnet for each zone. */
   subnets: z.array(subnet).optional(),
-  /** Security groups beside `default`: nothing may come in, everything may go out. */
+  /** Security groups besides `default`: no inbound traffic, all outbound traffic. */
   groups: z.array(z.string()).default([]),
-  /** Whether the account has enabled it: newer Regions are not until somebody asks. */
+  /** Whether the account has enabled it: newer Regions are disabled by default. */
   isEnabled: z.boolean().default(true),
   /** Service quotas by code that differ from those of the other Regions. */
   quotas: z.record(z.string(), z.int().min(0)).default({}),
@@ -53,15 +56,15 @@ const machineType = z.strictObject({
   hasEfa: z.boolean().default(false),
 })
 
-/** Which recording drives a series, and which part of it. */
+/** The recording for a series, and the part of it to use. */
 const trace = z.strictObject({
-  /** Relative to the world file. */
+  /** A path relative to the world file. */
   file: z.string().min(1),
-  /** Where a file holds several zones: which one. */
+  /** Selects a zone of a file with several. */
   zone: z.string().optional(),
-  /** Where a file holds several windows: which one. */
+  /** Selects a window of a file with several. */
   window: z.int().optional(),
-  /** Where in the recording the world begins. */
+  /** The position in the recording at which the world begins. */
   offset: duration.default(0),
 })
 
@@ -71,7 +74,10 @@ const pool = {
   type: z.string().optional(),
 }
 
-/** Prices in USD per hour: fixed, by changes `[when, price]`, or recorded. Times count from the start of the world. */
+/**
+ * Prices in USD per hour: fixed, by changes `[when, price]`, or recorded. Times count from the start of the
+ * world.
+ */
 const price = z.strictObject({
   ...pool,
   capacity: capacityType.default('spot'),
@@ -80,14 +86,14 @@ const price = z.strictObject({
   trace: trace.optional(),
 })
 
-/** What a GB costs that goes from one Region to another; of all Regions where none is named. */
+/** Price of a GB from one Region to another; applies to all Regions when none is named. */
 const transfer = z.strictObject({
   from: regionName.optional(),
   to: regionName.optional(),
   usdPerGb: z.number().min(0),
 })
 
-/** How many machines a pool can hold: fixed, by changes `[when, count]`, or recorded. */
+/** Capacity of a pool: fixed, by changes `[when, count]`, or recorded. */
 const stock = z.strictObject({
   ...pool,
   capacity: capacityType.optional(),
@@ -96,23 +102,26 @@ const stock = z.strictObject({
   trace: trace.optional(),
 })
 
-/** Capacity that the account has, or is given by another: reserved on demand, or bought ahead as a Capacity Block. */
+/**
+ * Reserved capacity of the account, its own or shared by another: on demand, or bought in advance as a
+ * Capacity Block.
+ */
 export const reservationPlan = z
   .strictObject({
     kind: z.enum(['on-demand', 'capacity-block']),
     type: z.string(),
     zone: zoneName,
     count: z.int().min(1).max(1000),
-    /** `open`: launches that fit and name no reservation go into it. Blocks are always `targeted`. */
+    /** `open`: matching launches that name no reservation use it. Blocks are always `targeted`. */
     matching: z.enum(['open', 'targeted']).default('targeted'),
     starts: moment.default({ afterMs: 0 }),
-    /** Until it is cancelled when missing; a block has one. */
+    /** Missing for a reservation that lasts until it is cancelled; a block requires it. */
     ends: moment.optional(),
-    /** Paid for a block. */
+    /** The price paid for a block. */
     upfrontUsd: z.number().min(0).default(0),
-    /** Whether a block that is still to begin is paid for. */
+    /** Whether the payment of a future block succeeds. */
     payment: z.enum(['succeeds', 'fails']).default('succeeds'),
-    /** The account that shares it, where it is not this one. */
+    /** The sharing account, if it is not this one. */
     owner: account.optional(),
   })
   .refine(
@@ -138,14 +147,17 @@ const user = z.strictObject({
   policies: z.record(z.string(), document).default({}),
 })
 const role = z.strictObject({
-  /** Roles of single sign-on have one: `/aws-reserved/sso.amazonaws.com/`. */
+  /** Single sign-on roles have one: `/aws-reserved/sso.amazonaws.com/`. */
   path: z.string().startsWith('/').endsWith('/').optional(),
   managed: z.array(z.string()).default([]),
   policies: z.record(z.string(), document).default({}),
-  /** Who may take the role: services, or `account` for everybody of this account who is allowed `sts:AssumeRole`. */
+  /**
+   * The principals that may assume the role: services, or `account` for every identity of this account with
+   * `sts:AssumeRole`.
+   */
   trusts: z.array(z.string()).default(['account']),
   sessionMax: duration.default(3_600_000),
-  /** Has an instance profile of the same name. */
+  /** Whether it has an instance profile of the same name. */
   hasProfile: z.boolean().default(false),
 })
 
@@ -163,55 +175,62 @@ const throttling = z.union([
 ])
 
 export const worldSchema = z.strictObject({
-  /** The same seed repeats every chance of the world. */
+  /** The same seed repeats all random draws of the world. */
   seed: z.union([z.int(), z.string()]).default(1),
   account: account.default('111122223333'),
-  /** New accounts may be on the free plan, which launches a few small types only. */
+  /** New accounts may be on the free plan, which launches only a few small types. */
   plan: z.enum(['free', 'paid']).default('paid'),
-  /** How far the clock of the cloud is ahead of that of this host: here it is always the others who are right. */
+  /** How far the cloud's clock is ahead of this host's clock. The cloud's clock counts as correct. */
   ahead: duration.default(0),
-  /** How many minutes of prices, stock and recordings pass in one minute of the clock. */
+  /** Minutes of prices, stock and recordings per minute of the clock. */
   speed: z.number().positive().default(1),
   durations: z
     .strictObject(Object.fromEntries(Object.keys(DURATIONS).map((name) => [name, range.optional()])))
     .default({}),
   regions: z.record(regionName, region).optional(),
   types: z.record(z.string(), machineType).default({}),
-  /** Which types there are, where not all. A type that is listed for zones is not offered in the others. */
+  /** The offered types, if not all. A type that is listed for zones is not offered in the others. */
   offered: z.record(z.string(), z.array(zoneName)).default({}),
   prices: z.array(price.refine(ofPrice.check, ofPrice.words)).default([]),
   stock: z.array(stock.refine(ofStock.check, ofStock.words)).default([]),
-  /** The last rule that fits holds; $0.02 without one. */
+  /** The last matching rule wins; $0.02 without one. */
   transfers: z.array(transfer).default([]),
-  /** Times count from the start of the world, or are instants. */
+  /** Durations count from the start of the world; instants are also possible. */
   reservations: z.array(reservationPlan).default([]),
   /** Service quotas by code, in vCPUs. */
   quotas: z
     .record(z.string().regex(/^L-[0-9A-F]{8}$/, 'is not a quota code, such as L-DB2E81BA'), z.number().min(0))
     .default({}),
   users: z.record(z.string(), user).default({}),
-  /** The usual ones when missing. */
+  /** Default: the usual ones. */
   roles: z.record(z.string(), role).optional(),
-  /** Services whose own role the account has already; spot machines need that of `spot.amazonaws.com`. */
+  /**
+   * Services whose service-linked role the account already has; spot machines need that of
+   * `spot.amazonaws.com`.
+   */
   linkedRoles: z.array(z.literal('spot.amazonaws.com')).default(['spot.amazonaws.com']),
-  /** Names of buckets that belong to others. */
+  /** Names of buckets that other accounts own. */
   foreignBuckets: z.array(z.string()).default([]),
-  /** What becomes of a request for a higher quota after a while; for ever pending when missing. */
+  /** The decision on a quota increase request after a delay; pending forever when missing. */
   quotaDecision: z.strictObject({ after: duration, isGranted: z.boolean() }).optional(),
-  /** More public parameters by name, for image aliases of one's own. */
+  /** Additional public parameters by name, for custom image aliases. */
   parameters: z.record(z.string().startsWith('/'), z.string()).default({}),
-  /** Images of these public parameters are deprecated: they launch, and lists show them to those only who ask for such. */
+  /**
+   * The images of these public parameters are deprecated: they launch, but lists show them only on request.
+   */
   deprecatedImages: z.array(z.string().startsWith('/')).default([]),
-  /** What container engines on the machines meet. Amazon's own registry asks for its tokens by itself. */
+  /**
+   * The registries for container engines on the machines. Amazon's own registry always requires its tokens.
+   */
   docker: z
     .strictObject({
-      /** How long a pull takes. */
+      /** Duration of a pull. */
       pull: duration.default(0),
-      /** Patterns of the whole names of the images that there are; all when missing. */
+      /** Patterns of the full names of existing images; default: all. */
       images: z.array(z.string()).optional(),
       /** Parts of names of images that no registry has. */
       absentImages: z.array(z.string()).default([]),
-      /** Registries that ask for a login, by host. */
+      /** Registries that require a login, by host. */
       logins: z
         .record(z.string(), z.strictObject({ username: z.string(), password: z.string() }))
         .default({}),

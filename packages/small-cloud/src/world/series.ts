@@ -1,6 +1,9 @@
 /** A value that changes at known instants. */
 export interface Series<T> {
-  /** `[since when, value]`, in milliseconds since the start of the world, in order. Before the first the first holds. */
+  /**
+   * `[since when, value]`, in milliseconds since the start of the world, in order. The first value also
+   * applies before its instant.
+   */
   readonly changes: readonly (readonly [atMs: number, value: T])[]
 }
 
@@ -8,7 +11,7 @@ export function constant<T>(value: T): Series<T> {
   return { changes: [[0, value]] }
 }
 
-/** Sorts changes, and leaves out those that change nothing. */
+/** Sorts changes, and drops those without effect. */
 export function seriesOf<T>(changes: readonly (readonly [number, T])[]): Series<T> {
   const sorted = [...changes].sort(([a], [b]) => a - b)
   return { changes: sorted.filter(([, value], i) => i === 0 || value !== sorted[i - 1]![1]) }
@@ -18,7 +21,7 @@ export function valueAt<T>({ changes }: Series<T>, atMs: number): T {
   return changes[indexAt(changes, atMs)]![1]
 }
 
-/** When the value changes next; `undefined` when it stays. */
+/** Returns the time of the next change; `undefined` when the value stays. */
 export function nextChangeMs<T>({ changes }: Series<T>, afterMs: number): number | undefined {
   const index = indexAt(changes, afterMs)
   const isBefore = changes[0]![0] > afterMs

@@ -1,6 +1,7 @@
 /**
- * Readers of recordings of real spot markets. Four formats are known by their content:
- * - JSON `{"metadata": {"gap_seconds": G}, "data": [...], "prices": [...]}`: machines that could be had in each tick, and prices;
+ * Reads recordings of real spot markets. It recognizes four formats by their content:
+ * - JSON `{"metadata": {"gap_seconds": G}, "data": [...], "prices": [...]}`: available machines in each tick,
+ *   and prices;
  * - CSV with `ms,event,node`: machines added and removed;
  * - CSV with `zone,time_as_recorded,usd_per_hour`: price changes of several zones;
  * - NDJSON with `zone, window, gap_seconds, available_rle, spot_price_rle`: windows of several zones.
@@ -15,14 +16,14 @@ export interface Recording {
   usdPerHour?: Series<number>
 }
 
-/** Which part of a file. */
+/** Selects a part of a file. */
 export interface Excerpt {
   zone?: string | undefined
   window?: number | undefined
   offset: number
 }
 
-/** A recording that cannot be used; the message says why and what could be asked for. */
+/** An unusable recording; the message gives the reason and the possible choices. */
 export class TraceError extends Error {}
 
 const ticksFile = z.object({
@@ -96,7 +97,7 @@ function nodeEvents(text: string): Recording {
     count += event === 'add' ? 1 : -1
     return [Number(ms), count] as const
   })
-  // Of several events in one instant the last count is the one that holds.
+  // Of several events at one instant the last count applies.
   const last = new Map(changes)
   return { stock: seriesOf([[0, last.get(0) ?? 0], ...last]) }
 }

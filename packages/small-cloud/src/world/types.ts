@@ -10,7 +10,7 @@ export interface MachineType {
   memoryGiB: number
   architecture: 'x86_64' | 'arm64'
   accelerator?: { name: string; manufacturer: string; count: number; memoryMiB: number }
-  /** On demand. */
+  /** The on-demand price. */
   usdPerHour: number
   networkCards: number
   hasEfa: boolean
@@ -41,7 +41,7 @@ const catalog = z.strictObject({
   ),
 })
 
-/** The types that the cloud brings along, with those of the world in addition or instead. */
+/** Returns the cloud's built-in types, extended or overridden by those of the world. */
 export function machineTypes(plan: WorldPlan): Map<string, MachineType> {
   const brought = catalog.parse(JSON.parse(readFileSync(join(__dirname, 'instance-types.json'), 'utf8')))
   const types = new Map<string, MachineType>()
@@ -66,7 +66,10 @@ function quotaFamily(name: string): QuotaFamily {
   return /^trn\d/.test(name) ? 'trn' : 'standard'
 }
 
-/** What AWS lets accounts on the free plan launch, November 2026 (`describe-instance-types`, filter `free-tier-eligible`). */
+/**
+ * Types that AWS allows on the free plan, November 2026 (`describe-instance-types`, filter
+ * `free-tier-eligible`).
+ */
 const FREE_PLAN = ['t3.micro', 't3.small', 't4g.micro', 't4g.small', 'c7i-flex.large', 'm7i-flex.large']
 
 export function isFreeTierEligible({ name }: Pick<MachineType, 'name'>): boolean {

@@ -1,4 +1,4 @@
-/** A world ready to be lived in: the file's wishes with everything filled in that it leaves open. */
+/** A world with all defaults of its file filled in. */
 import { Random, type Range } from '../random'
 import { DURATIONS, type DurationName, type Durations } from './durations'
 import type { LoadedWorld } from './load'
@@ -22,7 +22,7 @@ export interface RegionPlan {
   groups: string[]
   /** The account has enabled it. */
   isEnabled: boolean
-  /** In vCPUs, by code: where they are not those of all Regions. */
+  /** In vCPUs, by code: only those that differ from the quotas of all Regions. */
   quotas: Readonly<Record<string, number>>
 }
 
@@ -82,7 +82,7 @@ function shortName(region: string): string {
   return `${country}${rest.map((word) => word.replace('north', 'n').replace('south', 's').replace('east', 'e').replace('west', 'w').replace('central', 'c')).join('')}${number}`
 }
 
-/** Draws one of a kind of duration. */
+/** Draws a duration of one kind. */
 export function drawMs(world: World, name: DurationName): number {
   return world.random.within(world.durations[name], `duration/${name}`)
 }

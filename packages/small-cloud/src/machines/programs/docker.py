@@ -1,5 +1,6 @@
-"""The `docker` of a machine: containers are processes in namespaces of their own, on a root that is made of this host's
-programs, of nothing else of the machine, and of what they mount. Called with the folder of the machine's programs first."""
+"""The `docker` of a machine. Containers are processes in their own namespaces; their root contains this
+host's programs and their mounts, and nothing else of the machine. The first argument is the folder of the
+machine's programs."""
 
 import os
 import sys
@@ -39,7 +40,7 @@ def main(toolbox, arguments):
     if not world.is_isolated:
         raise DockerError(_NO_SERVER)
     command, known = _COMMANDS[name]
-    # What follows an image or a container is the command's own.
+    # Words after an image or a container belong to the command.
     return command(world, Options(known, rest, stops_at_word=name in ("run", "exec"))) or 0
 
 

@@ -1,6 +1,7 @@
-"""Ends all that a machine started when the simulator is gone: `guard.py NAME=value` has standard input from it.
+"""Ends all processes of a machine when the simulator is gone: `guard.py NAME=value` reads standard input from
+the simulator.
 
-Each line `PID STARTED` names a process of the machine; `off` says that there is nothing left to end.
+Each line `PID STARTED` names a process of the machine; `off` means that no process is left to end.
 """
 
 import os

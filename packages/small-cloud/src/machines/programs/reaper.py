@@ -1,7 +1,7 @@
-"""Stands above one command of a machine where there are no namespaces: `reaper.py COMMAND...`.
+"""Supervises one command of a machine on hosts without namespaces: `reaper.py COMMAND...`.
 
-It tells its own caller through descriptor 3 how the command has ended, and stays as long as anything that came of the command
-lives: on Linux, what loses its parent becomes its child, so that nothing gets out of its family.
+It reports the end of the command through descriptor 3, and stays while any descendant of the command is
+alive: on Linux, orphans become its children, so that no process leaves its family.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ def main():
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.execv("/bin/sh", ["sh"] + sys.argv[1:])
-    # The caller's files are the command's, not this process's.
+    # The caller's files belong to the command, not to this process.
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)

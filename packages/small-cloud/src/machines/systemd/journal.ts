@@ -1,11 +1,11 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { hasCode } from '../errors'
 
-/** What one unit prints, in a file beside the machine's disk. */
+/** The output of one unit, in a file beside the machine's disk. */
 export class Journal {
   constructor(private readonly file: string) {}
 
-  /** Hands a descriptor to whoever starts a process with it. */
+  /** Gives a descriptor to a caller that starts a process with it. */
   write<T>(use: (descriptor: number) => T): T {
     const descriptor = openSync(this.file, 'a')
     try {

@@ -1,18 +1,18 @@
 import type { EnclosedCommand, Enclosure } from '../enclosure'
 import type { ServiceSettings } from './settings'
 
-/** What services stand on. */
+/** The environment in which services run. */
 export interface Ground {
   enclosure: Enclosure
-  /** Of everything that runs on the machine. */
+  /** Variables of all programs on the machine. */
   environment: Record<string, string>
-  /** Where, on this host, what a unit prints is kept. */
+  /** Returns the file on this host for the output of a unit. */
   journalFile: (unit: string) => string
   /** Whether the machine has a program of this name or path. */
   hasProgram: (name: string) => boolean
 }
 
-/** Makes the directories and becomes the command. */
+/** Creates the directories and replaces itself with the command. */
 const PREPARE = `
 for directory in $1; do mkdir -p -- "$directory" || exit 238; done
 shift

@@ -3,7 +3,10 @@ import type { Ground } from './launch'
 import { Service } from './service'
 import type { ServiceSettings } from './settings'
 
-/** The units of one machine. Those that have ended well are forgotten, those that failed are kept until they are reset. */
+/**
+ * The units of one machine. Successful units are forgotten when they end, failed ones are kept until they are
+ * reset.
+ */
 export class Manager {
   private readonly units = new Map<string, Service>()
   private counter = 0
@@ -11,7 +14,7 @@ export class Manager {
 
   constructor(private readonly ground: Ground) {}
 
-  /** A name for a unit that was given none. */
+  /** Returns a name for an unnamed unit. */
   inventName(): string {
     return `run-u${++this.counter}`
   }
@@ -24,7 +27,7 @@ export class Manager {
     return [...this.units.values()].sort((left, right) => left.name.localeCompare(right.name))
   }
 
-  /** Resolves when it has been started. Throws when there is one of this name already. */
+  /** Resolves when it has been started. Throws when a unit of this name exists. */
   async startService(name: string, settings: ServiceSettings): Promise<Service> {
     this.refuseTaken(name)
     this.refuseMissing(settings)
@@ -44,13 +47,13 @@ export class Manager {
     if (unit.state.active === 'failed') this.units.delete(unit.name)
   }
 
-  /** Stops everything, as when the machine is turned off. */
+  /** Stops all units when the machine is turned off. */
   async stopAll(): Promise<void> {
     this.isOff = true
     await Promise.all(this.all().map((unit) => unit.stop()))
   }
 
-  /** The power is gone: nothing of it acts any more. */
+  /** The power is cut: no unit acts any more. */
   abandon(): void {
     this.isOff = true
     for (const unit of this.units.values()) unit.abandon()

@@ -13,10 +13,13 @@ type Result = 'success' | 'exit-code' | 'signal' | 'core-dump' | 'timeout' | 'st
 
 const LOOK_MIN_MS = 10
 const LOOK_MAX_MS = 250
-/** Ends of a main process that systemd takes for clean. */
+/** End states of a main process that systemd considers clean. */
 const CLEAN_SIGNALS: readonly (string | null)[] = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGPIPE']
 
-/** A transient service: its processes carry its invocation's id, are children of such, or are in a session of such. */
+/**
+ * A transient service: its processes carry its invocation id, descend from such processes, or are in their
+ * sessions.
+ */
 export class Service {
   readonly name: string
   readonly settings: ServiceSettings
@@ -32,14 +35,14 @@ export class Service {
   private running: Promise<void> = Promise.resolve()
   private restarting: Timer | undefined
   private readonly journal: Journal
-  /** Resolves when it will not start again by itself. */
+  /** Resolves when it will not restart on its own. */
   readonly settled: Promise<void>
   private tellSettled: () => void = () => undefined
 
   constructor(
     { name, settings }: { name: string; settings: ServiceSettings },
     private readonly ground: Ground,
-    /** Called when it will not start again by itself. */
+    /** Called when it will not restart on its own. */
     private readonly onSettled: (service: Service) => void,
   ) {
     this.name = name
@@ -80,12 +83,12 @@ export class Service {
     await (this.stopping ??= this.halt())
   }
 
-  /** Sends a signal to its processes; nothing else changes. */
+  /** Sends a signal to its processes without changing its state. */
   async signal(signal: NodeJS.Signals, whom: 'all' | 'main'): Promise<void> {
     signalProcesses(whom === 'all' ? await this.members() : await this.mains(), signal)
   }
 
-  /** Its machine is off: nothing more happens. */
+  /** Its machine is off: no further action. */
   abandon(): void {
     this.restarting?.cancel()
     this.stopping = Promise.resolve()
@@ -137,7 +140,7 @@ export class Service {
     return main === undefined ? [] : [main]
   }
 
-  /** Asks its processes to stop, then makes them. */
+  /** Asks its processes to stop, then kills the remaining ones. */
   private async halt(): Promise<void> {
     this.state = { active: 'deactivating', sub: 'stop-sigterm' }
     await this.signal('SIGTERM', this.settings.killMode === 'control-group' ? 'all' : 'main')
@@ -147,14 +150,16 @@ export class Service {
     this.settle(isInTime ? this.resultOfEnd() : 'timeout')
   }
 
-  /** Waits until none is left, and kills those that stay too long. Whether none stayed too long. */
+  /**
+   * Waits until no process is left, and kills those that take too long. Returns whether all ended in time.
+   */
   private async clear(): Promise<boolean> {
     const { killMode, stopTimeoutMs } = this.settings
     const started = performance.now()
     let isInTime = true
     for (let lookMs = LOOK_MIN_MS; this.main !== undefined && (await this.members()).length > 0;) {
       const isLate = performance.now() - started > stopTimeoutMs
-      // With `mixed`, those that the main process leaves behind are not asked.
+      // With `mixed`, processes that the main process leaves behind are not asked.
       if (isLate || (killMode === 'mixed' && this.end !== undefined)) {
         isInTime &&= !isLate
         this.state = { active: 'deactivating', sub: 'stop-sigkill' }
@@ -179,7 +184,7 @@ export class Service {
     this.state = { active: 'activating', sub: 'auto-restart' }
     this.restarts++
     this.restarting = new Timer(this.settings.restartMs, () => {
-      // It fails when the machine goes off, or when its files are gone.
+      // A restart fails when the machine powers off, or when its files are gone.
       this.start().catch(() => this.settle('exit-code'))
     })
   }

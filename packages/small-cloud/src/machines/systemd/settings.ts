@@ -2,7 +2,7 @@ import { constants } from 'node:os'
 import { ProgramError } from '../errors'
 import { parseTimeSpan } from './time-spans'
 
-/** What a service unit is told, as far as machines know it. */
+/** The settings of a service unit that machines support. */
 export interface ServiceSettings {
   description?: string
   argv: string[]
@@ -36,7 +36,7 @@ export function defaultSettings(argv: string[]): ServiceSettings {
   }
 }
 
-/** Known, and without effect on a machine that has no such resource to account for. */
+/** Accepted without effect, because the machine has no such resource accounting. */
 const WITHOUT_EFFECT = /^(?:OOMPolicy|TasksMax|Limit[A-Z]+)$/
 
 type Setter = (settings: ServiceSettings, value: string, name: string) => void
@@ -112,7 +112,7 @@ function oneOf<T extends string>(value: string, name: string, known: readonly T[
   return found
 }
 
-/** Words between spaces; quotes keep spaces, as in unit files. */
+/** Splits words at spaces; quotes keep spaces, as in unit files. */
 function splitWords(text: string): string[] {
   return [...text.matchAll(/(?:"([^"]*)"|'([^']*)'|([^\s"']+))+/g)].map(([whole]) =>
     whole.replace(/["']/g, ''),

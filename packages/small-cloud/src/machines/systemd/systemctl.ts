@@ -22,7 +22,7 @@ const LOG_LINES = 10
 
 interface Request {
   values: ReturnType<typeof parse>['values']
-  /** With their suffixes. */
+  /** Names with their suffixes. */
   names: string[]
   manager: Manager
 }
@@ -68,7 +68,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   'list-units': (request) => listUnits(request),
 }
 
-/** `systemctl` for the units that `systemd-run` made. */
+/** `systemctl` for units created by `systemd-run`. */
 export async function systemctl(call: ProgramCall, manager: Manager): Promise<ProgramAnswer> {
   const { values, positionals } = parse(call.arguments)
   const [verb = 'list-units', ...words] = positionals

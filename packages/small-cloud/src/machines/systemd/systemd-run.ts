@@ -42,7 +42,7 @@ export async function systemdRun(call: ProgramCall, manager: Manager): Promise<P
   return { exitCode, stdout: '', stderr: stderr + said(`Finished with result: ${unit.result}`) }
 }
 
-/** Options end where the command begins. */
+/** Options end at the first word of the command. */
 function readArguments(args: string[]): { values: ReturnType<typeof parse>['values']; argv: string[] } {
   const at = commandAt(args)
   return { values: parse(args.slice(0, at)).values, argv: args.slice(args[at] === '--' ? at + 1 : at) }

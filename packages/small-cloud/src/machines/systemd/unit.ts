@@ -1,4 +1,4 @@
-/** What a service has come to, in systemd's words. */
+/** The outcome of a service, in systemd's terms. */
 export interface UnitState {
   active: 'active' | 'activating' | 'deactivating' | 'inactive' | 'failed'
   sub: string

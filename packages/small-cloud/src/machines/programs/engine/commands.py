@@ -1,4 +1,4 @@
-"""The commands that look, and those about images and registries."""
+"""The commands that inspect, and those for images and registries."""
 
 import base64
 import json
@@ -104,7 +104,7 @@ def _print_documents(documents, pattern):
 
 
 def _render(pattern, document):
-    """Templates of fields only: `{{.State.Status}}`, `{{json .Config.Labels}}`."""
+    """Supports templates of fields only: `{{.State.Status}}`, `{{json .Config.Labels}}`."""
 
     def field(match):
         value = document

@@ -1,4 +1,4 @@
-"""The engine's memory of its containers: a folder for each."""
+"""The engine's records of its containers: a folder for each."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ class Container:
         write_json(os.path.join(self.folder, "record.json"), self.record)
 
     def reload(self):
-        """Whether it is still there; then what is known of it is new."""
+        """Reads the record again. Returns whether the container still exists."""
         record = read_json(os.path.join(self.folder, "record.json"), None)
         if record is not None:
             self.record = record
@@ -37,7 +37,7 @@ class Container:
         return self.record["status"] == "running"
 
     def wait(self, seconds=None):
-        """Whether it has ended within this time. One that is gone has."""
+        """Returns whether it has ended within this time. A removed container has ended."""
         end = None if seconds is None else time.monotonic() + seconds
         while self.reload() and self.record["status"] in ("created", "running"):
             if end is not None and time.monotonic() > end:
@@ -46,7 +46,7 @@ class Container:
         return True
 
     def delete(self):
-        # A root that is still mounted somewhere is another namespace's.
+        # A root that is still mounted somewhere belongs to another namespace.
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -62,7 +62,7 @@ def all_containers():
 
 
 def find(word):
-    """By name, or by the beginning of an id; None when there is none."""
+    """Finds by name, or by a prefix of an id; None without a match."""
     for container in all_containers():
         if container.record["name"] == word.lstrip("/") or container.record["id"].startswith(word):
             return container

@@ -1,4 +1,4 @@
-"""Namespaces and roots: how a process becomes a container, and how another gets into it."""
+"""Namespaces and roots: how a process becomes a container, and how another process enters it."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ _NEW_MOUNTS, _NEW_IPC, _NEW_PIDS = 0x00020000, 0x08000000, 0x20000000
 _BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18
 
 PATH = "/image/gpu:/image/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# What an image has of its own, empty.
+# The image's own folders, which are empty.
 _OWN = ("/tmp", "/var", "/root", "/run", "/proc", "/dev", "/image")
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -20,7 +20,7 @@ def environment_of(record):
 
 
 def keep(world, container, told):
-    """The engine's part of one container: starts it, and keeps its record until it has ended."""
+    """Runs as the container's supervisor: starts it, and keeps its record until it has ended."""
     for number in _FORWARDED:
         signal.signal(number, signal.SIG_IGN)
     _output_to(container)
@@ -37,7 +37,7 @@ def keep(world, container, told):
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
     container.update(pid=first, status="running")
-    # Not before the record is true does anything run that may ask for it.
+    # Nothing that may read the record runs before it is complete.
     os.write(opened, b"1")
     os.close(opened)
     os.write(told, b"1")
@@ -114,7 +114,9 @@ def _parents(path):
 
 
 def _mirror(folder, root, opened):
-    """Shows what a folder of the host has; of opened folders entry by entry, so that more can be put into them."""
+    """Mounts the content of a host folder; folders in `opened` entry by entry, so that more can be mounted
+    into them.
+    """
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         place = root + path
@@ -132,7 +134,7 @@ def _mirror(folder, root, opened):
             elif os.path.isfile(path):
                 _bind(path, place)
         except PermissionError:
-            # What the machine's user may not see is not in its containers.
+            # Files that the machine's user cannot see are not in its containers.
             continue
 
 
@@ -146,7 +148,7 @@ def _bind(source, place):
 
 
 def _run_below_init(record):
-    """What `--init` puts in front: it hands signals on, collects orphans, and ends as its child does."""
+    """The init process of `--init`: it passes signals on, collects orphans, and ends with its child's status."""
     child = os.fork()
     if child == 0:
         os.setsid()

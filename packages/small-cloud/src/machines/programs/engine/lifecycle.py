@@ -1,4 +1,4 @@
-"""The commands that begin, enter and end containers."""
+"""The commands that start, enter and end containers."""
 
 import os
 import secrets
@@ -17,7 +17,7 @@ _FLAGS = "--rm --init --detach -d"
 RUN_OPTIONS = dict([(name, "value") for name in _VALUE.split()] + [(name, "flag") for name in _FLAGS.split()])
 EXEC_OPTIONS = {}
 
-# How the engine calls itself to keep a container.
+# The engine calls itself with this word to supervise a container.
 KEEP = "keep-container"
 _STOP_SECONDS = 10
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -89,7 +89,7 @@ def _refuse(is_wrong, message):
 
 
 def _environment(options):
-    """A name without a value takes the caller's, if it has one."""
+    """A name without a value takes the caller's value, if any."""
     given = {}
     for text in options.all("--env"):
         name, has_value, value = text.partition("=")
@@ -110,13 +110,13 @@ def _mounts(options):
 
 
 def _start(world, container):
-    """Starts the container below a process of the engine, which is a child of nobody, and waits until it runs."""
+    """Starts the container below a process of the engine without a parent, and waits until it runs."""
     ready, told = os.pipe()
     if os.fork() == 0:
         os.setsid()
         if os.fork() != 0:
             os._exit(0)
-        # Begun anew, so that nothing of the caller's environment is found on it.
+        # Executed again, so that its environment contains nothing of the caller's.
         os.set_inheritable(told, True)
         words = [world.toolbox, KEEP, container.record["id"], str(told)]
         os.execve(sys.executable, [sys.executable, "-IS", os.path.abspath(sys.argv[0])] + words, {"PATH": inside.PATH})
@@ -127,12 +127,14 @@ def _start(world, container):
 
 
 def keep(world, identity, told):
-    """The process above a container."""
+    """The supervisor process of a container."""
     return inside.keep(world, containers.get(identity), int(told))
 
 
 def _follow(container):
-    """Shows what it prints until it ends; signals go to it. It goes on when this is killed."""
+    """Prints its output until it ends, and passes signals on. The container continues when this process is
+    killed.
+    """
 
     def forward(number, _frame):
         if container.reload() and container.is_running:
@@ -144,7 +146,7 @@ def _follow(container):
         status = None
         while status is None:
             if not container.reload():
-                # Somebody removed it by force.
+                # The container was removed by force.
                 status = 137
             elif container.record["status"] == "exited":
                 status = container.record["exitCode"]

@@ -1,11 +1,11 @@
-"""Options as docker's command line takes them."""
+"""Options of docker's command line."""
 
 from .world import DockerError
 
 
 class Options:
-    """Options and words. `known` tells of each option whether it is a `flag` or has a `value`; with `stops_at_word`, all that
-    follows the first word belongs to somebody else."""
+    """Options and words. `known` marks each option as a `flag` or as having a `value`; with `stops_at_word`,
+    everything after the first word is left for another parser."""
 
     def __init__(self, known, arguments, stops_at_word):
         self._values = {}
@@ -48,7 +48,7 @@ class Options:
         return left.pop(0)
 
     def all(self, *names):
-        """Every value of these options, in no order between the names."""
+        """Returns all values of these options, unordered between the names."""
         return [value for name in names for value in self._values.get(name, [])]
 
     def one(self, *names):

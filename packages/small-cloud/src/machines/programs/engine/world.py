@@ -1,4 +1,4 @@
-"""What the engine keeps, and how it asks registries."""
+"""The engine's storage, and its requests to registries."""
 
 import base64
 import contextlib
@@ -19,7 +19,9 @@ class DockerError(Exception):
 
 
 class World:
-    """`docker.json` in the folder of the machine's programs says what the machine has, and where registries are asked."""
+    """`docker.json` in the folder of the machine's programs describes the machine, and the address for
+    registry requests.
+    """
 
     def __init__(self, toolbox):
         self.toolbox = toolbox
@@ -31,7 +33,7 @@ class World:
 
     @contextlib.contextmanager
     def locked(self):
-        """Nobody else changes what the engine keeps."""
+        """Locks the engine's storage."""
         os.makedirs(os.path.join(ROOT, "containers"), exist_ok=True)
         with open(os.path.join(ROOT, "lock"), "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -48,7 +50,7 @@ class World:
         return full_name(image) in self.images()
 
     def pull(self, image):
-        """Waits as long as a pull takes, then the image is there; its digest. Raises when it cannot be had."""
+        """Waits for the duration of a pull. Returns the image's digest. Raises when the pull fails."""
         name = full_name(image)
         registry = registry_of(name)
         answer = self._ask("pull", registry, self._login_of(registry), name)
@@ -57,11 +59,11 @@ class World:
         return answer["digest"]
 
     def log_in(self, registry, username, password):
-        """Raises when the registry does not take it."""
+        """Raises when the registry refuses the login."""
         self._ask("login", registry, {"username": username, "password": password})
 
     def _ask(self, verb, registry, login, image=None):
-        """The registries are with the manager of this machine."""
+        """The machine's manager answers for registries."""
         question = {"verb": verb, "registry": registry, "login": login, "image": image}
         question = {name: value for name, value in question.items() if value}
         called = ask_manager(*self._door, "registry", [json.dumps(question)])
@@ -84,7 +86,7 @@ def client_config():
 
 
 def full_name(image):
-    """With a tag, as docker completes it."""
+    """Adds docker's default tag."""
     last = image.rpartition("/")[2]
     return image if ":" in last or "@" in last else image + ":latest"
 
@@ -103,7 +105,7 @@ def read_json(path, default):
 
 
 def write_json(path, value):
-    """Whole or not at all."""
+    """Writes all or nothing."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     part = "%s.%d" % (path, os.getpid())
     with open(part, "w") as file:
