@@ -1,7 +1,4 @@
-/**
- * The time source of the small cloud. Everything that happens later is scheduled on one clock, so that tests
- * can drive it by hand.
- */
+/** The time source of the small cloud. Everything that happens later is scheduled on one clock, so that tests can drive it by hand. */
 export interface Clock {
   /** Milliseconds since 1970. */
   nowMs(): number

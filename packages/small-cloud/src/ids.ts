@@ -1,9 +1,6 @@
 import type { Random } from './random'
 
-/**
- * Generates ids in AWS's formats. They are unique within a cloud, and repeatable in a world with the same
- * seed and start.
- */
+/** Generates ids in AWS's formats. They are unique within a cloud, and repeatable in a world with the same seed and start. */
 export class Ids {
   constructor(
     private readonly random: Random,

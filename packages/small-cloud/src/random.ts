@@ -4,9 +4,8 @@ import { createHash } from 'node:crypto'
 export type Range = readonly [number, number]
 
 /**
- * Reproducible randomness: each draw depends on the seed, on its purpose and on the number of earlier draws
- * for this purpose, but not on other draws. Two runs of one world therefore agree even when their requests
- * arrive in another order.
+ * Reproducible randomness: each draw depends on the seed, on its purpose and on the number of earlier draws for this purpose, but not on
+ * other draws. Two runs of one world therefore agree even when their requests arrive in another order.
  */
 export class Random {
   private readonly drawn = new Map<string, number>()

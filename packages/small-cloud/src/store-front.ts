@@ -1,6 +1,6 @@
 /**
- * The interface of the object store: a front that checks the sessions of this cloud, in front of a real
- * server. The cloud starts it, passes it the requests signed for S3, and ends it.
+ * The interface of the object store: a front that checks the sessions of this cloud, in front of a real server. The cloud starts it, passes
+ * it the requests signed for S3, and ends it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from './clock'
@@ -29,9 +29,7 @@ export interface StoreFront {
   readonly endpoint: string
   /** Handles a request that arrived at the address of the other services. */
   handle(request: IncomingMessage, response: ServerResponse): void
-  /**
-   * Resolves when its server has ended permanently: without a text after `stop`, otherwise with the reason.
-   */
+  /** Resolves when its server has ended permanently: without a text after `stop`, otherwise with the reason. */
   readonly ended: Promise<string | undefined>
   /** Returns when its server and all its processes have ended. */
   stop(): Promise<void>

@@ -1,7 +1,4 @@
-/**
- * The cost of instances by the cloud's own meter, including disks and addresses. Tests compare other cost
- * calculations with it.
- */
+/** The cost of instances by the cloud's own meter, including disks and addresses. Tests compare other cost calculations with it. */
 import { ADDRESS_USD_PER_HOUR, DISK_USD_PER_GIB_MONTH, HOURS_PER_MONTH } from '../prices/beside'
 import type { PriceChange } from '../world/market'
 import type { Ec2 } from './ec2'
@@ -26,8 +23,7 @@ interface Run {
 }
 
 /**
- * Bills each run by started seconds, for at least `billedAtLeast`, at the prices in force during the run. A
- * stopped instance costs nothing.
+ * Bills each run by started seconds, for at least `billedAtLeast`, at the prices in force during the run. A stopped instance costs nothing.
  */
 export function billOf(ec2: Ec2, instance: Instance): Bill {
   const runs = runsOf(instance)

@@ -60,8 +60,8 @@ function reservedOnDemand({ reservations }: Region): CapacityReservation[] {
 }
 
 /**
- * Returns how many of the requested machines fit now, in reservations first. The query takes no capacity, but
- * the world's faults may strike on it.
+ * Returns how many of the requested machines fit now, in reservations first. The query takes no capacity, but the world's faults may strike
+ * on it.
  */
 export function roomIn(
   ec2: Ec2,
@@ -126,10 +126,7 @@ function roomInPool(
   return { count, ...(short === undefined ? {} : { problem: short[1]() }) }
 }
 
-/**
- * Returns why a stopped machine cannot be started now: others may have taken its place, unless the place is
- * not yet free again.
- */
+/** Returns why a stopped machine cannot be started now: others may have taken its place, unless the place is not yet free again. */
 export function roomToStart(
   ec2: Ec2,
   instance: Instance,
@@ -187,10 +184,7 @@ export function quotaRoom(
   return Math.max(0, Math.floor((limit - used) / type.vcpus))
 }
 
-/**
- * On-demand reservations count as if all of their places were taken. Blocks and the instances in them do not
- * count.
- */
+/** On-demand reservations count as if all of their places were taken. Blocks and the instances in them do not count. */
 function reservedVcpus(region: Region, { quota }: LaunchPlan['type']): number {
   return reservedOnDemand(region)
     .filter((each) => each.type.quota === quota)

@@ -111,9 +111,8 @@ const POOLS_MAX = 300
 const TAGGABLE = ['fleet', 'instance', 'volume', 'network-interface']
 
 /**
- * Checks a fleet before anything is launched. Throws the errors of `CreateFleet` itself. Errors of a launch
- * (a profile, a group, an image, a subnet, a permission) are reported per override, like in EC2: the call
- * answers 200.
+ * Checks a fleet before anything is launched. Throws the errors of `CreateFleet` itself. Errors of a launch (a profile, a group, an image,
+ * a subnet, a permission) are reported per override, like in EC2: the call answers 200.
  */
 export function planFleet(ec2: Ec2, wish: FleetInput, call: Call): FleetPlan {
   if (wish.Type !== 'instant')

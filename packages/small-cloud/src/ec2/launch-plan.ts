@@ -225,9 +225,7 @@ export function checkTagList(tags: readonly { Key: string; Value: string }[]): v
   }
 }
 
-/**
- * Returns the subnets for a launch: the one that it names, or one in its zone, otherwise any default subnet.
- */
+/** Returns the subnets for a launch: the one that it names, or one in its zone, otherwise any default subnet. */
 export function subnetsFor(
   region: Region,
   fields: LaunchFields & { SubnetId?: string | undefined },

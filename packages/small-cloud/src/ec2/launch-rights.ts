@@ -5,9 +5,8 @@ import type { Ec2 } from './ec2'
 import type { LaunchPlan } from './launch-plan'
 
 /**
- * Returns the denial of `ec2:RunInstances` on an instance of the launch's type, if any. A fleet launches with
- * its caller's permissions, so a policy that denies types or launches refuses the overrides of a fleet and
- * not the fleet.
+ * Returns the denial of `ec2:RunInstances` on an instance of the launch's type, if any. A fleet launches with its caller's permissions, so
+ * a policy that denies types or launches refuses the overrides of a fleet and not the fleet.
  */
 export function launchDenial(ec2: Ec2, { principal, region }: Call, plan: LaunchPlan): ApiError | undefined {
   const resource = `arn:aws:ec2:${region}:${ec2.parts.world.account}:instance/*`

@@ -19,10 +19,7 @@ export interface LaunchOrder {
   tags?: Tags
 }
 
-/**
- * Launches into a subnet after the caller has checked the capacity. Throws `RequestLimitExceeded` when
- * launches come too fast.
- */
+/** Launches into a subnet after the caller has checked the capacity. Throws `RequestLimitExceeded` when launches come too fast. */
 export function launch(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder): Instance[] {
   takeLaunchTokens(ec2, plan.region.plan.name, order.count)
   const instances = Array.from({ length: order.count }, (_, i) =>

@@ -154,8 +154,7 @@ export class Life implements Lifecycle {
         })
     }
     machine.boot().then(registers, () => {
-      // The machine ended before it was up: either a call has ended it, which is already recorded, or the
-      // machine hangs.
+      // The machine ended before it was up: either a call has ended it, which is already recorded, or the machine hangs.
       if (stateOf(instance) === 'running' && instance.machine === machine) instance.isImpaired = true
     })
   }

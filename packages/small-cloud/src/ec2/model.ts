@@ -162,10 +162,7 @@ export interface Fleet {
   request: Readonly<Record<string, unknown>>
   answer: Readonly<Record<string, unknown>>
   instances: Instance[]
-  /**
-   * The answer of `CreateFleet` contains neither instances nor errors; `isShown`: `DescribeFleets` contains
-   * them.
-   */
+  /** The answer of `CreateFleet` contains neither instances nor errors; `isShown`: `DescribeFleets` contains them. */
   silence?: { isShown: boolean }
 }
 

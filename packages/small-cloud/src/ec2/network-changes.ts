@@ -60,9 +60,7 @@ export function networkChanges(ec2: Ec2): Record<string, Action> {
 /** A machine keeps its network interface until it is terminated, even while it is stopped. */
 const isThere = (instance: Instance): boolean => stateOf(instance) !== 'terminated'
 
-/**
- * The default group and the main table are deleted with their network; all other parts must be deleted first.
- */
+/** The default group and the main table are deleted with their network; all other parts must be deleted first. */
 function hasParts(region: Region, { id }: Vpc): boolean {
   const isIn = ({ vpcId }: { vpcId?: string }): boolean => vpcId === id
   return (

@@ -96,10 +96,7 @@ function imagesOf(world: World, region: string): Image[] {
   return [...usual, ...own]
 }
 
-/**
- * Points a public parameter to another image, which is created as a copy of the previous one if it does not
- * exist.
- */
+/** Points a public parameter to another image, which is created as a copy of the previous one if it does not exist. */
 export function publish(
   world: World,
   region: Region,

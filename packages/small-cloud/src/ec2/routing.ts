@@ -8,9 +8,7 @@ export function tableOf({ routeTables }: Region, { id, vpcId }: Subnet): RouteTa
   return own ?? routeTables.find((table) => table.vpcId === vpcId && table.isMain)
 }
 
-/**
- * Whether a machine can reach the Internet: its subnet has a route, and its groups allow outbound traffic.
- */
+/** Whether a machine can reach the Internet: its subnet has a route, and its groups allow outbound traffic. */
 export function hasInternet(
   region: Region,
   { subnet, publicIp, groupIds }: Pick<Instance, 'subnet' | 'publicIp' | 'groupIds'>,

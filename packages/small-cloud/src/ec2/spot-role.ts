@@ -7,10 +7,7 @@ import type { Ec2 } from './ec2'
 
 const SPOT = 'spot.amazonaws.com'
 
-/**
- * Returns the error when the role is missing. A caller with permission to create the role creates it
- * implicitly, as in EC2.
- */
+/** Returns the error when the role is missing. A caller with permission to create the role creates it implicitly, as in EC2. */
 export function spotRoleProblem(ec2: Ec2, { principal }: Call, capacity: CapacityType): ApiError | undefined {
   const { identities } = ec2.parts
   if (capacity !== 'spot' || identities.roles.has(linkedRoleName(SPOT))) return undefined

@@ -13,8 +13,8 @@ export class Tokens {
   private readonly used = new Map<string, Used<unknown>>()
 
   /**
-   * Performs the action once for each token of a scope. The same token with other parameters is
-   * `IdempotentParameterMismatch`. A failed action does not use up the token.
+   * Performs the action once for each token of a scope. The same token with other parameters is `IdempotentParameterMismatch`. A failed
+   * action does not use up the token.
    *
    * @param scope the action and its area: the region, or a zone for launches into one
    */

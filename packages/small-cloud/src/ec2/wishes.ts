@@ -4,10 +4,7 @@ import type { Call } from '../wire/service'
 import type { Ec2 } from './ec2'
 import type { Region, Tags } from './model'
 
-/**
- * Every other call is authorized by its name and its Region. A missing resource is not checked: the action
- * reports it.
- */
+/** Every other call is authorized by its name and its Region. A missing resource is not checked: the action reports it. */
 export function wishesOf(ec2: Ec2, input: Readonly<Record<string, unknown>>, call: Call): Wish[] {
   const name = `${call.service}:${call.action}`
   const arnOf = (resource: string): string =>

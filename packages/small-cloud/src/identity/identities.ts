@@ -111,10 +111,7 @@ export class Identities {
     for (const service of world.linkedRoles) this.addLinkedRole(service, BEFORE)
   }
 
-  /**
-   * Returns the secret of a currently valid key. Throws `IdentityProblem` for an unknown key, a wrong token
-   * or an expired one.
-   */
+  /** Returns the secret of a currently valid key. Throws `IdentityProblem` for an unknown key, a wrong token or an expired one. */
   secretOf(
     accessKeyId: string,
     sessionToken: string | undefined,
@@ -141,10 +138,7 @@ export class Identities {
     })
   }
 
-  /**
-   * Creates temporary credentials in the name of a user, restricted by a policy; without a policy they allow
-   * nothing.
-   */
+  /** Creates temporary credentials in the name of a user, restricted by a policy; without a policy they allow nothing. */
   openFederated(
     user: Principal,
     { name, durationMs, policy }: { name: string; durationMs: number; policy?: Policy },

@@ -34,8 +34,8 @@ export interface Wish {
   /** For example `ec2:RunInstances` */
   action: string
   /**
-   * The ARN of the resource. Without one only the action is checked: a permission for any resource suffices,
-   * its conditions apply only when `context` has their keys, and only a denial of every resource counts.
+   * The ARN of the resource. Without one only the action is checked: a permission for any resource suffices, its conditions apply only when
+   * `context` has their keys, and only a denial of every resource counts.
    */
   resource?: string
   /** Condition keys, such as `s3:prefix`. */

@@ -21,10 +21,7 @@ export const SAID_NOTHING: ProgramAnswer = { exitCode: 0, stdout: '', stderr: ''
 /** Longer requests do not come from programs. */
 const REQUEST_MAX_BYTES = 4 * 1024 * 1024
 
-/**
- * The socket between a machine's programs and its manager: one request and one answer per connection, each a
- * line of JSON.
- */
+/** The socket between a machine's programs and its manager: one request and one answer per connection, each a line of JSON. */
 export class Control {
   readonly token = randomBytes(24).toString('base64url')
   private readonly server: Server

@@ -38,8 +38,8 @@ interface Parts {
 }
 
 /**
- * For hosts without namespaces: a machine consists of the processes with its marker, and of their descendants
- * found by periodic scans. A guard ends it if this process is killed.
+ * For hosts without namespaces: a machine consists of the processes with its marker, and of their descendants found by periodic scans. A
+ * guard ends it if this process is killed.
  */
 export class Groups implements Enclosure {
   readonly kind = 'groups'
@@ -168,8 +168,8 @@ export class Groups implements Enclosure {
 }
 
 /**
- * Parses the number of the command's process and, once it has ended, its exit code and signal. Without these
- * it was killed together with its reaper.
+ * Parses the number of the command's process and, once it has ended, its exit code and signal. Without these it was killed together with
+ * its reaper.
  */
 function endOf(report: string): ProcessEnd {
   const [exitCode, number] = report.split('\n')[1]?.split(' ').map(Number) ?? []

@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /**
- * Returns how many hops a client of a loopback service is away from its machine: 1 for a process of the
- * machine, 2 for one in a container, which has a PID namespace below the machine's. `undefined` when the
- * system does not show it.
+ * Returns how many hops a client of a loopback service is away from its machine: 1 for a process of the machine, 2 for one in a container,
+ * which has a PID namespace below the machine's. `undefined` when the system does not show it.
  */
 export function hopsOf(clientPort: number): number | undefined {
   try {

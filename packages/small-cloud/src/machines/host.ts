@@ -34,10 +34,7 @@ async function findUser(): Promise<MachineUser> {
   }
 }
 
-/**
- * Returns `spawn` options that run the child as the machine's user. For the same user nothing is set, which
- * needs no privilege.
- */
+/** Returns `spawn` options that run the child as the machine's user. For the same user nothing is set, which needs no privilege. */
 export function asUser({ uid, gid }: MachineUser): { uid?: number; gid?: number } {
   return uid === process.getuid!() ? {} : { uid, gid }
 }

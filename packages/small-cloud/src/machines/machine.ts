@@ -67,34 +67,23 @@ export interface AgentAnswer {
 /** `shutdown`: requested from inside or by the power button. `init-ended`: its first process died. */
 export type PowerOff = 'shutdown' | 'init-ended'
 
-/**
- * A machine as a process tree of this host, never with root privileges. It dies with this process at the
- * latest.
- */
+/** A machine as a process tree of this host, never with root privileges. It dies with this process at the latest. */
 export interface Machine {
   readonly id: string
   /** The address of its metadata service after boot: `http://127.0.0.1:PORT`. */
   readonly metadataEndpoint: string
-  /**
-   * Resolves when user data has been started, or there is none. Rejects when the machine is killed earlier.
-   */
+  /** Resolves when user data has been started, or there is none. Rejects when the machine is killed earlier. */
   boot(): Promise<void>
   /**
-   * Runs a command like the machine's agent. Rejects with `MachineDead` when the machine dies meanwhile.
-   * Processes that the script left running in other sessions or units continue.
+   * Runs a command like the machine's agent. Rejects with `MachineDead` when the machine dies meanwhile. Processes that the script left
+   * running in other sessions or units continue.
    */
   run(command: AgentCommand): Promise<AgentAnswer>
   /** Kills the process group of a command, like the agent; does nothing when it has ended. */
   cancel(commandId: string): void
-  /**
-   * Presses the power button: units are stopped in order, then the machine turns off. Resolves when it is
-   * off.
-   */
+  /** Presses the power button: units are stopped in order, then the machine turns off. Resolves when it is off. */
   shutDown(): Promise<void>
-  /**
-   * Cuts the power: when this resolves, every process that the machine ever started is dead. May be called
-   * again.
-   */
+  /** Cuts the power: when this resolves, every process that the machine ever started is dead. May be called again. */
   kill(): Promise<void>
   /** Called once, when the machine has powered itself off or by its power button; not after `kill`. */
   onPowerOff(listener: (how: PowerOff) => void): void

@@ -2,10 +2,9 @@
 export type MetadataValue = string | (() => string)
 
 /**
- * The values of the metadata service, by path below `/latest/meta-data/`, such as `placement/region`,
- * `spot/instance-action`, `tags/instance/Name` or `iam/security-credentials/ROLE`. Paths that begin with
- * `dynamic/` are below `/latest/` instead. A missing path, or undefined, gives 404. Folders list their
- * content.
+ * The values of the metadata service, by path below `/latest/meta-data/`, such as `placement/region`, `spot/instance-action`,
+ * `tags/instance/Name` or `iam/security-credentials/ROLE`. Paths that begin with `dynamic/` are below `/latest/` instead. A missing path,
+ * or undefined, gives 404. Folders list their content.
  */
 export type MachineMetadata = Record<string, MetadataValue | undefined>
 

@@ -27,10 +27,9 @@ const UNSHARE = [
 ]
 
 /**
- * The first process of a machine, which collects orphans. It ends, and all others with it, when the other end
- * of its standard input is closed. Its working directory is the machine's; the arguments are folders of the
- * host that stay visible. It uses no absolute paths, because its user may lack search permission for a parent
- * of the directory.
+ * The first process of a machine, which collects orphans. It ends, and all others with it, when the other end of its standard input is
+ * closed. Its working directory is the machine's; the arguments are folders of the host that stay visible. It uses no absolute paths,
+ * because its user may lack search permission for a parent of the directory.
  */
 const INIT = `
 set -e
@@ -86,8 +85,8 @@ interface Parts {
 }
 
 /**
- * User, mount, PID and IPC namespaces: the machine sees its own /var, /run, /root, /tmp and processes, and is
- * root only inside. The kernel ends all processes in the namespaces with the first one.
+ * User, mount, PID and IPC namespaces: the machine sees its own /var, /run, /root, /tmp and processes, and is root only inside. The kernel
+ * ends all processes in the namespaces with the first one.
  */
 class Namespaces implements Enclosure {
   readonly kind = 'namespaces'

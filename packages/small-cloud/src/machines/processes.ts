@@ -43,10 +43,7 @@ function readProc(): ProcessTable {
   }
 }
 
-/**
- * proc_pid_stat(5): the name in parentheses may contain any character, so the fields are counted from the
- * last parenthesis.
- */
+/** proc_pid_stat(5): the name in parentheses may contain any character, so the fields are counted from the last parenthesis. */
 function readStat(pid: number): HostProcess | undefined {
   const text = read(`/proc/${pid}/stat`)
   if (text === undefined) return undefined
@@ -102,8 +99,8 @@ async function readPs(): Promise<ProcessTable> {
 }
 
 /**
- * Returns the closure of some processes over children and sessions: children are added, and all processes in
- * a session that one of the set began. Never includes this process.
+ * Returns the closure of some processes over children and sessions: children are added, and all processes in a session that one of the set
+ * began. Never includes this process.
  */
 export function familyOf(table: ProcessTable, isSeed: (process: HostProcess) => boolean): HostProcess[] {
   const others = table.processes.filter(({ pid }) => pid !== process.pid)

@@ -9,10 +9,7 @@ export const CONSOLE = 'console.log'
 /** The path at which a machine expects the output of its user data: the same file. */
 const USER_DATA_LOG = '/var/log/cloud-init-output.log'
 
-/**
- * Starts the user data of a machine, once in its life. Returns `undefined`, with a message on the console,
- * when it is not a script.
- */
+/** Starts the user data of a machine, once in its life. Returns `undefined`, with a message on the console, when it is not a script. */
 export function startUserData(
   userData: string,
   { enclosure, environment }: Ground,

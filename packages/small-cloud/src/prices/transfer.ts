@@ -1,7 +1,4 @@
-/**
- * Prices of data transfer between Regions, in the price list's form under the service `AWSDataTransfer`:
- * products of pairs of Regions.
- */
+/** Prices of data transfer between Regions, in the price list's form under the service `AWSDataTransfer`: products of pairs of Regions. */
 import type { World } from '../world/world'
 import { locationOf, skuOf, type Product } from './products'
 

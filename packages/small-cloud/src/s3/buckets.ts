@@ -1,7 +1,4 @@
-/**
- * The properties of buckets that S3 knows and the server behind the front does not: their regions and most of
- * their configuration.
- */
+/** The properties of buckets that S3 knows and the server behind the front does not: their regions and most of their configuration. */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { StoreProblem } from './problems'
 

@@ -1,6 +1,6 @@
 /**
- * The object store's front. A real S3 server does the work; the front checks keys and permissions of this
- * cloud and the region of buckets, and injects faults.
+ * The object store's front. A real S3 server does the work; the front checks keys and permissions of this cloud and the region of buckets,
+ * and injects faults.
  */
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -36,10 +36,7 @@ export interface FrontOptions extends StoreFrontOptions {
 
 const SIGNING_PARAMETERS =
   /^X-Amz-(Algorithm|Credential|Date|Expires|SignedHeaders|Signature|Security-Token)$/i
-/**
- * Retry limit for an error of the server behind when one of its folders vanishes: S3 has no folders, and
- * would have succeeded.
- */
+/** Retry limit for an error of the server behind when one of its folders vanishes: S3 has no folders, and would have succeeded. */
 const STUMBLES_MAX = 20
 const FOLDER_TROUBLE = ['ExistingObjectIsDirectory', 'ObjectParentIsFile']
 
@@ -50,10 +47,7 @@ export async function startFront(options: FrontOptions): Promise<Omit<StoreFront
   return front
 }
 
-/**
- * In S3 these are ordinary names; the server behind treats them as folders, and would leave a session's
- * prefix.
- */
+/** In S3 these are ordinary names; the server behind treats them as folders, and would leave a session's prefix. */
 function checkPath(path: string): void {
   if (path.split('/').some((part) => part === '.' || part === '..'))
     throw new StoreProblem(

@@ -15,10 +15,7 @@ export interface Operation {
   isMutating: boolean
 }
 
-/**
- * Query parameters that determine the operation, most specific first. Other parameters, such as `prefix`,
- * only modify it.
- */
+/** Query parameters that determine the operation, most specific first. Other parameters, such as `prefix`, only modify it. */
 const SUBRESOURCES = [
   'uploads',
   'uploadId',
@@ -104,8 +101,7 @@ const PERMISSIONS: Readonly<Record<string, string>> = {
   UploadPart: 's3:PutObject',
   CompleteMultipartUpload: 's3:PutObject',
   ListParts: 's3:ListMultipartUploadParts',
-  // Concerns many objects at once: the store checks each one, and only a caller who may delete all of them
-  // gets this far.
+  // Concerns many objects at once: the store checks each one, and only a caller who may delete all of them gets this far.
   DeleteObjects: 's3:DeleteObject',
   GetBucketLifecycle: 's3:GetLifecycleConfiguration',
   PutBucketLifecycle: 's3:PutLifecycleConfiguration',

@@ -34,10 +34,7 @@ const CLOCK_SKEW_MS_MAX = 5 * 60_000
 const CLOCK_SKEW_OF_S3_MS_MAX = 15 * 60_000
 const ALGORITHM = 'AWS4-HMAC-SHA256'
 
-/**
- * Reads the signer of a request; `undefined` for an unsigned one. Throws `IdentityProblem` when the signature
- * is unreadable.
- */
+/** Reads the signer of a request; `undefined` for an unsigned one. Throws `IdentityProblem` when the signature is unreadable. */
 export function readSignature(request: SignedRequest): Signature | undefined {
   const header = request.headers.authorization
   if (header !== undefined) return fromHeader(request, header)

@@ -30,8 +30,8 @@ const S = 1000
 const M = 60 * S
 
 /**
- * The durations with their defaults. They are short, so that a test or a demo does not wait, except those
- * that programs rely on (notices, lifetimes).
+ * The durations with their defaults. They are short, so that a test or a demo does not wait, except those that programs rely on (notices,
+ * lifetimes).
  */
 export const DURATIONS = {
   /** From the launch until the instance is `running`. In EC2 about 10 to 30 s. */
@@ -72,10 +72,7 @@ export const DURATIONS = {
   connectionLost: [5 * M, 5 * M],
   /** Lifetime of instance profile credentials. In EC2 6 hours. */
   profileCredentials: [6 * 60 * M, 6 * 60 * M],
-  /**
-   * Maximum duration of a token service session, whatever duration was requested. In STS the requested
-   * duration.
-   */
+  /** Maximum duration of a token service session, whatever duration was requested. In STS the requested duration. */
   session: [36 * 60 * M, 36 * 60 * M],
   /** Lifetime of a token of Amazon's own registry. In ECR 12 hours. */
   registryToken: [12 * 60 * M, 12 * 60 * M],

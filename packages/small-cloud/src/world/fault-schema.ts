@@ -77,10 +77,7 @@ export const faultSchema = z.discriminatedUnion('fault', [
   z.strictObject({ fault: z.literal('no-capacity'), ...ofPools }),
   /** A fleet gets no more than this many machines. */
   z.strictObject({ fault: z.literal('partial-fleet'), most: z.int().min(0), ...ofFleets }),
-  /**
-   * A fleet is created, and its answer has neither instances nor errors; `DescribeFleets` shows them unless
-   * `isShown` is false.
-   */
+  /** A fleet is created, and its answer has neither instances nor errors; `DescribeFleets` shows them unless `isShown` is false. */
   z.strictObject({ fault: z.literal('fleet-silent'), isShown: z.boolean().default(true), ...ofFleets }),
   /** A pool of a fleet refuses with this code: the fleet answers 200, with the code among its errors. */
   z.strictObject({
@@ -96,10 +93,7 @@ export const faultSchema = z.discriminatedUnion('fault', [
     after: duration.default(0),
     ...ofMachines,
   }),
-  /**
-   * A spot machine is interrupted `after` its start, with a notice (`durations.notice` when missing) or
-   * `silently`.
-   */
+  /** A spot machine is interrupted `after` its start, with a notice (`durations.notice` when missing) or `silently`. */
   z.strictObject({
     fault: z.literal('interruption'),
     after: duration,
@@ -113,9 +107,7 @@ export const faultSchema = z.discriminatedUnion('fault', [
   z.strictObject({ fault: z.literal('rebalance'), after: duration, ...ofMachines }),
   /** The hardware fails: the machine is gone and the instance ends with `Server.InternalError`. */
   z.strictObject({ fault: z.literal('crash'), after: duration, ...ofMachines }),
-  /**
-   * The machine hangs: all its processes stop, and EC2 still reports it as running, with an impaired status.
-   */
+  /** The machine hangs: all its processes stop, and EC2 still reports it as running, with an impaired status. */
   z.strictObject({ fault: z.literal('hang'), after: duration, ...ofMachines }),
   /** The SSM agent never registers. */
   z.strictObject({ fault: z.literal('no-agent'), ...ofMachines }),

@@ -79,10 +79,7 @@ export class Market {
     return next === undefined ? undefined : Math.ceil((next - nowMs) / this.world.speed)
   }
 
-  /**
-   * Returns the price in force at the beginning and every change until the end, newest first; both by the
-   * clock.
-   */
+  /** Returns the price in force at the beginning and every change until the end, newest first; both by the clock. */
   priceHistory(pool: Pool, fromMs: number, untilMs: number): PriceChange[] {
     const from = this.worldMs(fromMs)
     const until = this.worldMs(Math.min(untilMs, this.clock.nowMs()))

@@ -1,7 +1,4 @@
-/**
- * Finds names in a world file that do not exist in its world: rules with such names would silently never
- * apply.
- */
+/** Finds names in a world file that do not exist in its world: rules with such names would silently never apply. */
 import { matches } from './faults'
 import type { WorldPlan } from './schema'
 import { machineTypes } from './types'

@@ -1,7 +1,4 @@
-/**
- * The schema of a world file. Each field states its effect on the cloud; packages/small-cloud/WORLDS.md
- * explains it in detail.
- */
+/** The schema of a world file. Each field states its effect on the cloud; packages/small-cloud/WORLDS.md explains it in detail. */
 import { z } from 'zod'
 import { faultSchema } from './fault-schema'
 import { DURATIONS, duration, moment, range } from './durations'
@@ -74,10 +71,7 @@ const pool = {
   type: z.string().optional(),
 }
 
-/**
- * Prices in USD per hour: fixed, by changes `[when, price]`, or recorded. Times count from the start of the
- * world.
- */
+/** Prices in USD per hour: fixed, by changes `[when, price]`, or recorded. Times count from the start of the world. */
 const price = z.strictObject({
   ...pool,
   capacity: capacityType.default('spot'),
@@ -102,10 +96,7 @@ const stock = z.strictObject({
   trace: trace.optional(),
 })
 
-/**
- * Reserved capacity of the account, its own or shared by another: on demand, or bought in advance as a
- * Capacity Block.
- */
+/** Reserved capacity of the account, its own or shared by another: on demand, or bought in advance as a Capacity Block. */
 export const reservationPlan = z
   .strictObject({
     kind: z.enum(['on-demand', 'capacity-block']),
@@ -151,10 +142,7 @@ const role = z.strictObject({
   path: z.string().startsWith('/').endsWith('/').optional(),
   managed: z.array(z.string()).default([]),
   policies: z.record(z.string(), document).default({}),
-  /**
-   * The principals that may assume the role: services, or `account` for every identity of this account with
-   * `sts:AssumeRole`.
-   */
+  /** The principals that may assume the role: services, or `account` for every identity of this account with `sts:AssumeRole`. */
   trusts: z.array(z.string()).default(['account']),
   sessionMax: duration.default(3_600_000),
   /** Whether it has an instance profile of the same name. */
@@ -204,10 +192,7 @@ export const worldSchema = z.strictObject({
   users: z.record(z.string(), user).default({}),
   /** Default: the usual ones. */
   roles: z.record(z.string(), role).optional(),
-  /**
-   * Services whose service-linked role the account already has; spot machines need that of
-   * `spot.amazonaws.com`.
-   */
+  /** Services whose service-linked role the account already has; spot machines need that of `spot.amazonaws.com`. */
   linkedRoles: z.array(z.literal('spot.amazonaws.com')).default(['spot.amazonaws.com']),
   /** Names of buckets that other accounts own. */
   foreignBuckets: z.array(z.string()).default([]),
@@ -215,13 +200,9 @@ export const worldSchema = z.strictObject({
   quotaDecision: z.strictObject({ after: duration, isGranted: z.boolean() }).optional(),
   /** Additional public parameters by name, for custom image aliases. */
   parameters: z.record(z.string().startsWith('/'), z.string()).default({}),
-  /**
-   * The images of these public parameters are deprecated: they launch, but lists show them only on request.
-   */
+  /** The images of these public parameters are deprecated: they launch, but lists show them only on request. */
   deprecatedImages: z.array(z.string().startsWith('/')).default([]),
-  /**
-   * The registries for container engines on the machines. Amazon's own registry always requires its tokens.
-   */
+  /** The registries for container engines on the machines. Amazon's own registry always requires its tokens. */
   docker: z
     .strictObject({
       /** Duration of a pull. */

@@ -1,9 +1,6 @@
 /** A value that changes at known instants. */
 export interface Series<T> {
-  /**
-   * `[since when, value]`, in milliseconds since the start of the world, in order. The first value also
-   * applies before its instant.
-   */
+  /** `[since when, value]`, in milliseconds since the start of the world, in order. The first value also applies before its instant. */
   readonly changes: readonly (readonly [atMs: number, value: T])[]
 }
 

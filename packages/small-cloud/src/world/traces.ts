@@ -1,7 +1,6 @@
 /**
  * Reads recordings of real spot markets. It recognizes four formats by their content:
- * - JSON `{"metadata": {"gap_seconds": G}, "data": [...], "prices": [...]}`: available machines in each tick,
- *   and prices;
+ * - JSON `{"metadata": {"gap_seconds": G}, "data": [...], "prices": [...]}`: available machines in each tick, and prices;
  * - CSV with `ms,event,node`: machines added and removed;
  * - CSV with `zone,time_as_recorded,usd_per_hour`: price changes of several zones;
  * - NDJSON with `zone, window, gap_seconds, available_rle, spot_price_rle`: windows of several zones.

@@ -66,10 +66,7 @@ function quotaFamily(name: string): QuotaFamily {
   return /^trn\d/.test(name) ? 'trn' : 'standard'
 }
 
-/**
- * Types that AWS allows on the free plan, November 2026 (`describe-instance-types`, filter
- * `free-tier-eligible`).
- */
+/** Types that AWS allows on the free plan, November 2026 (`describe-instance-types`, filter `free-tier-eligible`). */
 const FREE_PLAN = ['t3.micro', 't3.small', 't4g.micro', 't4g.small', 'c7i-flex.large', 'm7i-flex.large']
 
 export function isFreeTierEligible({ name }: Pick<MachineType, 'name'>): boolean {

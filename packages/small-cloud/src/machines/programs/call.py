@@ -7,9 +7,7 @@ import sys
 
 
 def ask_manager(port, token, program, arguments):
-    """Returns the status and output of a program of that name; None when the machine goes down during the
-    request.
-    """
+    """Returns the status and output of a program of that name; None when the machine goes down during the request."""
     request = {"token": token, "program": program, "arguments": arguments, "directory": os.getcwd()}
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(json.dumps(request).encode() + b"\n")

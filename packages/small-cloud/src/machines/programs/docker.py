@@ -1,6 +1,5 @@
-"""The `docker` of a machine. Containers are processes in their own namespaces; their root contains this
-host's programs and their mounts, and nothing else of the machine. The first argument is the folder of the
-machine's programs."""
+"""The `docker` of a machine. Containers are processes in their own namespaces; their root contains this host's programs and their mounts,
+and nothing else of the machine. The first argument is the folder of the machine's programs."""
 
 import os
 import sys

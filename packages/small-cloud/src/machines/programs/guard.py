@@ -1,5 +1,4 @@
-"""Ends all processes of a machine when the simulator is gone: `guard.py NAME=value` reads standard input from
-the simulator.
+"""Ends all processes of a machine when the simulator is gone: `guard.py NAME=value` reads standard input from the simulator.
 
 Each line `PID STARTED` names a process of the machine; `off` means that no process is left to end.
 """

@@ -1,7 +1,7 @@
 """Supervises one command of a machine on hosts without namespaces: `reaper.py COMMAND...`.
 
-It reports the end of the command through descriptor 3, and stays while any descendant of the command is
-alive: on Linux, orphans become its children, so that no process leaves its family.
+It reports the end of the command through descriptor 3, and stays while any descendant of the command is alive: on Linux, orphans become
+its children, so that no process leaves its family.
 """
 
 import ctypes

@@ -3,10 +3,7 @@ import type { Ground } from './launch'
 import { Service } from './service'
 import type { ServiceSettings } from './settings'
 
-/**
- * The units of one machine. Successful units are forgotten when they end, failed ones are kept until they are
- * reset.
- */
+/** The units of one machine. Successful units are forgotten when they end, failed ones are kept until they are reset. */
 export class Manager {
   private readonly units = new Map<string, Service>()
   private counter = 0

@@ -16,10 +16,7 @@ const LOOK_MAX_MS = 250
 /** End states of a main process that systemd considers clean. */
 const CLEAN_SIGNALS: readonly (string | null)[] = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGPIPE']
 
-/**
- * A transient service: its processes carry its invocation id, descend from such processes, or are in their
- * sessions.
- */
+/** A transient service: its processes carry its invocation id, descend from such processes, or are in their sessions. */
 export class Service {
   readonly name: string
   readonly settings: ServiceSettings
@@ -150,9 +147,7 @@ export class Service {
     this.settle(isInTime ? this.resultOfEnd() : 'timeout')
   }
 
-  /**
-   * Waits until no process is left, and kills those that take too long. Returns whether all ended in time.
-   */
+  /** Waits until no process is left, and kills those that take too long. Returns whether all ended in time. */
   private async clear(): Promise<boolean> {
     const { killMode, stopTimeoutMs } = this.settings
     const started = performance.now()

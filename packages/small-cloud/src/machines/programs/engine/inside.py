@@ -114,9 +114,7 @@ def _parents(path):
 
 
 def _mirror(folder, root, opened):
-    """Mounts the content of a host folder; folders in `opened` entry by entry, so that more can be mounted
-    into them.
-    """
+    """Mounts the content of a host folder; folders in `opened` entry by entry, so that more can be mounted into them."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         place = root + path

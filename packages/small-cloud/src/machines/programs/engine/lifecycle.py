@@ -132,9 +132,7 @@ def keep(world, identity, told):
 
 
 def _follow(container):
-    """Prints its output until it ends, and passes signals on. The container continues when this process is
-    killed.
-    """
+    """Prints its output until it ends, and passes signals on. The container continues when this process is killed."""
 
     def forward(number, _frame):
         if container.reload() and container.is_running:

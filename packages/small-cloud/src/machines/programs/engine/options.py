@@ -4,8 +4,8 @@ from .world import DockerError
 
 
 class Options:
-    """Options and words. `known` marks each option as a `flag` or as having a `value`; with `stops_at_word`,
-    everything after the first word is left for another parser."""
+    """Options and words. `known` marks each option as a `flag` or as having a `value`; with `stops_at_word`, everything after the first
+    word is left for another parser."""
 
     def __init__(self, known, arguments, stops_at_word):
         self._values = {}

@@ -19,9 +19,7 @@ class DockerError(Exception):
 
 
 class World:
-    """`docker.json` in the folder of the machine's programs describes the machine, and the address for
-    registry requests.
-    """
+    """`docker.json` in the folder of the machine's programs describes the machine, and the address for registry requests."""
 
     def __init__(self, toolbox):
         self.toolbox = toolbox
