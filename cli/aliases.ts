@@ -1,4 +1,4 @@
-/** Words of other tools (kubectl, docker, sky, slurm, aws) for what our commands do. */
+/** Commands of other tools (kubectl, docker, sky, slurm, aws), mapped to our commands. */
 
 /** Other names for a command. */
 const ALIASES: Readonly<Record<string, string>> = {
@@ -45,7 +45,7 @@ function pointers(words: string[], hint: string): Record<string, string> {
   return Object.fromEntries(words.map((word) => [word, hint]))
 }
 
-/** A command line with our own word for the command that it names. */
+/** Replaces an alias in a command line with our name for the command. */
 export function withoutAliases(args: readonly string[]): string[] {
   const at = commandAt(args)
   const word = args[at] ?? ''
@@ -54,7 +54,7 @@ export function withoutAliases(args: readonly string[]): string[] {
   return args.with(at, isForAll ? 'list' : ALIASES[word]!)
 }
 
-/** What to do instead, for a word that people try and that is not a command. */
+/** Returns the alternative for a word that people try and that is not a command. */
 export function pointerFor(word: string): string | undefined {
   return Object.hasOwn(POINTERS, word) ? POINTERS[word] : undefined
 }

@@ -215,11 +215,11 @@ async function checkDeployment({ context }: Patient): Promise<Told[]> {
   return [warning(message, remedy)]
 }
 
-/** Three collections of the schedule. */
+/** Three intervals of the schedule. */
 const COLLECTION_LATE_MS = 30 * MINUTE_MS
 
 async function checkGarbage({ context }: Patient): Promise<Told[]> {
-  // The check of the deployment says why it is missing.
+  // The check of the deployment explains a missing schedule.
   if ((await scheduledCollection(await context.temporal())) === undefined) return []
   const last = await lastCollection(context)
   if (last === undefined) return [ok('nothing collected yet')]

@@ -114,7 +114,7 @@ export class Output {
     this.note(`Left out to fit ${this.width} columns: ${fitted.leftOut.join(', ')}. --json has everything.`)
   }
 
-  /** Of the screen that stdout is, in columns. */
+  /** Columns of the terminal of stdout. */
   get width(): number {
     return (this.#stdout.isTTY === true ? this.#stdout.columns : undefined) ?? WIDTH_ELSEWHERE
   }

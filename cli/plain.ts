@@ -1,6 +1,6 @@
 /**
- * Text from jobs (log lines, artifact names, messages) reaches the user's terminal. Sequences that move the cursor, set the title
- * or the clipboard, hide text or reverse its direction are shown, not executed; colours stay.
+ * Text from jobs (log lines, artifact names, messages) reaches the user's terminal. Sequences that move the cursor, set the title or the
+ * clipboard, hide text or reverse its direction are shown, not executed; colours stay.
  */
 
 /** Colour and weight, as `picocolors` and programs use them. Without 8, which hides text. */
@@ -10,7 +10,7 @@ const OF_MANY_COLOURS = /(?:^|;)[34]8[;:](?:5[;:]\d+|2[;:]\d+[;:]\d+[;:]\d+)(?=;
 
 // eslint-disable-next-line no-control-regex -- these are what is looked for
 const SGR = /\u001b\[([\d;:]*)m/g
-/** C0 but tab and newline, DEL, C1, line and paragraph separators, and what changes the direction of text. */
+/** C0 except tab and newline, DEL, C1, line and paragraph separators, and characters that change the direction of text. */
 // eslint-disable-next-line no-control-regex -- these are what is looked for
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 const RESET = '\u001b[0m'
@@ -51,7 +51,7 @@ function shown(text: string): string {
   })
 }
 
-/** JSON that is safe for a terminal: also escapes what `JSON.stringify` leaves as it is. */
+/** JSON that is safe for a terminal: also escapes characters that `JSON.stringify` leaves unescaped. */
 export function plainJson(json: string): string {
   return json.replace(CONTROL, (control) =>
     control < ' ' ? control : `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -42,7 +42,7 @@ async function ask(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
 /** More than a person reads; the JSON has the rest. */
 const PLACEMENTS_SHOWN_MAX = 30
 
-/** The ranking as a table, with why the first one is first and why others are excluded. */
+/** The ranking as a table, with the reasons for the first place and for the excluded ones. */
 export function showPlan(
   out: Output,
   { placements, rejections, silentBackends, isDurationAssumed }: Plan,
@@ -98,7 +98,7 @@ function rowOf(
   ]
 }
 
-/** Source and age of a price: `live, 5s`; a table of prices is part of this version. */
+/** Source and age of a price: `live, 5s`; a built-in price table is part of this version and has no age. */
 function priceFrom({ kind, observedAtMs }: PriceSource, nowMs: number): string {
   if (kind === 'configured') return 'setting'
   return `${kind === 'live' ? 'live' : 'table'}, ${age(observedAtMs, nowMs)}`

@@ -7,9 +7,9 @@ import type * as start from './start'
 const lazily = createRequire(__filename)
 
 /**
- * The read-only commands that people and scripts call often. The build bundles them with their libraries into one file, because
- * finding and reading those one by one takes longer than the rest of such a command. A process loads our code from the bundle or
- * from its own files, never from both, so these commands load nothing of `workers/`.
+ * The read-only commands that people and scripts call often. The build bundles them with their libraries into one file, because finding and
+ * reading those one by one takes longer than the rest of such a command. A process loads our code from the bundle or from its own files,
+ * never from both, so these commands load nothing of `workers/`.
  */
 export const QUICK_COMMANDS: readonly string[] = [
   'artifacts',
@@ -44,7 +44,7 @@ export function compileQuick(cachedData?: Buffer): Script {
   })
 }
 
-/** What the bundle exports. */
+/** The export of the bundle. */
 export function runQuick(script: Script): unknown {
   const loaded = { exports: {} }
   const wrapper = script.runInThisContext() as (...args: unknown[]) => void

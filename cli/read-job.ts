@@ -102,7 +102,7 @@ async function baseOfFile(file: string, nowMs: number): Promise<Base> {
   return { fields: fieldsOf(spec, nowMs), name: spec.name, directory }
 }
 
-/** A script runs as it would here: in this folder, which is sent along, or in its own folder if it is outside. */
+/** A script runs like a local one: in this folder, which is sent along, or in its own folder if it is outside. */
 async function baseOfScript(file: string, scriptArguments: string[]): Promise<Base> {
   await readText(file)
   const path = relative(process.cwd(), file)

@@ -15,7 +15,7 @@ import type { RehearseOptions } from './commands/rehearse'
 import { RehearsalJobsHost } from './rehearsal-jobs'
 import { conclude, showWrapped } from './rehearsing'
 
-/** What only access to the machine's folders can check. */
+/** Facts that only access to the machine's folders can check. */
 const NOT_SEEN = [
   'interruptions in the middle of a save',
   'files that the program writes outside its checkpoint directory',
@@ -78,7 +78,7 @@ export async function rehearseElsewhere(
   }
 }
 
-/** The budget of the rehearsal; without one, refuses and shows what to write. */
+/** Returns the budget of the rehearsal; without one, refuses and shows the line to add. */
 function budgetOf(
   cli: Cli,
   { spec: { name, budgetMicroUsd } }: Submission,
@@ -119,7 +119,7 @@ function dollarsAbove(microUsd: number): string {
   return ((Math.ceil((2 * microUsd) / MICRO_PER_CENT) || 1) / 100).toFixed(2)
 }
 
-/** These describe the whole training. */
+/** These limits describe the whole training. */
 function withoutLimits(spec: Submission['spec']): Submission['spec'] {
   const rest = { ...spec }
   delete rest.durationMs

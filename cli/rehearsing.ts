@@ -49,7 +49,7 @@ interface Concluded {
   beside?: object
 }
 
-/** Prints the findings, and saves what `plan` and `submit` use of them. */
+/** Prints the findings, and saves those that `plan` and `submit` use. */
 export function conclude(cli: Cli, { spec, report, beside = {} }: Concluded): void {
   const { survives, summary, checkpoint } = report
   keepRehearsed(cli.context().config.home, spec, {

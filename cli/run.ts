@@ -51,7 +51,7 @@ async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
   }
 }
 
-/** Requested help, which commander reports as an error. */
+/** Requested help and version, which commander reports as errors. */
 const SHOWN = ['commander.helpDisplayed', 'commander.help', 'commander.version']
 
 function report(cli: Cli, thrown: unknown, args: readonly string[]): void {

@@ -17,7 +17,7 @@ export function startProcess(): void {
   }).then(endWith)
 }
 
-/** Aborted by a signal, it returns nothing. */
+/** Returns an empty text when a signal aborts it. */
 async function askTerminal(question: string, signal: AbortSignal): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   // While it reads, Ctrl-C arrives here and not at the process.

@@ -56,7 +56,7 @@ function least(title: string, width: number): number {
   return Math.min(width, Math.max(CUT_MIN, title.length))
 }
 
-/** Column widths after the widest shrinkable ones gave up what is needed. */
+/** Column widths after the widest shrinkable columns have been narrowed as far as necessary. */
 function shrunk(table: Table, width: number, shrinking: readonly string[]): number[] {
   const widths = naturalWidths(table)
   const mayShrink = widths.map((natural, at) => {

@@ -68,7 +68,7 @@ async function demo(cli: Cli, { keep: isKept = false, local: isLocal = false }: 
   conclude(cli, told, { left, isKept })
 }
 
-/** Reports what happened, how long it took, and how long the set-up before it took. */
+/** The story, its duration, and the duration of its set-up. */
 type Told = Story & { tookMs: number; setUpMs: number }
 
 function tell({ out }: Cli, told: Told): void {
@@ -92,7 +92,7 @@ function tell({ out }: Cli, told: Told): void {
   )
 }
 
-/** Money and time on spot machines compared with the same work on demand, without interruption. */
+/** Cost and duration on spot machines compared with the same work on demand, without interruption. */
 function billRows({ spot, onDemand }: Story): string[][] {
   const row = (name: string, { tookMs, machineMs, costMicroUsd }: Bill): string[] => [
     name,
@@ -116,7 +116,7 @@ function part(amount: number, whole: number): string {
 function attemptRows({ name, attempts }: JobView): string[][] {
   return attempts.map((attempt) => {
     const { number, capacityType, place, stepsLost, costMicroUsd } = attempt
-    // The first half of the sentence says it.
+    // The first half of the sentence states the reason.
     const [why = ''] = attemptReason(attempt).split(';')
     return [
       name,
@@ -146,7 +146,7 @@ async function keep(cli: Cli, { home, broken }: Stage, told: Told): Promise<void
     signal.addEventListener('abort', () => resolve(), { once: true }),
   )
   await Promise.race([ended, broken])
-  // This is how it is meant to end.
+  // Ctrl-C is the expected end.
   cli.exitCode = 0
 }
 

@@ -84,7 +84,7 @@ async function dev(cli: Cli, options: Options): Promise<void> {
     const environment = cloud && { ...cloud.environment, ...withoutAccount(cli.environment) }
     await runWith(cli, environment ? readWorkerConfig(environment) : config, { server, cloud, environment })
   } catch (error) {
-    // Told to stop while it was still starting.
+    // The user stopped it during the start.
     if (!signal.aborted) throw error
   } finally {
     await Promise.all([server?.stop(), cloud?.stop()])
@@ -136,7 +136,7 @@ function unusable(directory: string, error: unknown): CrucibleError {
   })
 }
 
-/** Folder for what outlives the small cloud of a home. */
+/** Folder for data that outlives the small cloud of a home. */
 const placeOfCloud = ({ directory }: Home): string => join(directory, 'dev', 'sim')
 
 /** Preferred ports of the small cloud and its store. */
@@ -189,7 +189,7 @@ async function serverFor(
 interface Surroundings {
   server: Server
   cloud: DevCloud | undefined
-  /** That of the deployment, where it is not that of everything else. */
+  /** The environment of the deployment, if it differs from the process's own. */
   environment: Environment | undefined
 }
 
@@ -226,7 +226,7 @@ async function runWith(
       ? 'the machines of the small cloud end, and their jobs resume at the next start'
       : 'jobs keep running on their machines'
     cli.out.note(`Stopping; ${meanwhile}. Press Ctrl-C again to stop immediately.`)
-    // This is how it is meant to end.
+    // Ctrl-C is the expected end.
     cli.exitCode = 0
   } finally {
     removeDevNote(config.home, note)

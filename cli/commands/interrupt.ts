@@ -78,7 +78,7 @@ async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
       last === undefined || isAttemptOver(last)
         ? undefined
         : await readMachine(cli.context().store, id, last.number)
-    // A machine that is taken back before its program runs has nothing to show.
+    // A machine that is interrupted before its program runs has no progress to lose.
     if (machine !== undefined && last!.state === 'running') return machine
     if (isFinal(state)) throw new CrucibleError('failed', `${id} has no machine now: it is ${state}.`)
     if (!isNoted) cli.out.note(`${id} is ${state}; waiting until it runs on a machine.`)

@@ -103,7 +103,7 @@ function tell(
   isFollowed: boolean,
 ): void {
   const { out } = cli
-  // The log is the answer then; the rest goes to stderr.
+  // With --follow, the log goes to stdout and the rest to stderr.
   const say = isFollowed ? (text: string): void => out.note(text) : (text: string): void => out.line(text)
   say(
     isNew

@@ -28,7 +28,7 @@ const CALL_LIMIT_MS = 30 * SECOND_MS
 const TYPE = 'c7i.2xlarge'
 
 /**
- * Two zones. The cheaper one has a single spot machine: once that is taken back, its capacity is gone and the job moves to the
+ * Two zones. The cheaper one has a single spot machine: after its interruption the zone has no capacity left, and the job moves to the
  * other zone. On-demand prices come from the small cloud's price list.
  */
 const WORLD: WorldText = {

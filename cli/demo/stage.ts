@@ -22,7 +22,7 @@ export interface Stage {
   context: Context
   /** The provider, which the demo plays. */
   interrupt: Scenery['interrupt']
-  /** Time to get the servers' programs, which is long only once. */
+  /** Time to get the servers' programs, which is long only on the first run. */
   setUpMs: number
   /** Rejects when the server or the workers cannot continue. */
   broken: Promise<never>
@@ -98,7 +98,7 @@ async function build(cli: Cli, parts: Parts, { progress, signal, isLocal }: Stag
   const broken = Promise.race([parts.workers.ended, server.ended, scenery.ended]).then((reason) => {
     throw new Error(reason ?? 'The workers stopped unexpectedly.')
   })
-  // Handled where it is raced against; after the end, nothing listens any more.
+  // Every race handles the rejection; after the end, no listener is left.
   broken.catch(() => undefined)
   const { interrupt } = scenery
   return { home, context, interrupt, setUpMs, broken, close: () => takeDown(parts) }
@@ -115,7 +115,7 @@ function environmentOf(environment: Environment, home: string): Environment {
 async function takeDown({ home, scenery, server, config, workers, context, note }: Parts): Promise<string[]> {
   if (config !== undefined && note !== undefined) removeDevNote(config.home, note)
   await workers?.stop().catch(() => undefined)
-  // Nothing launches machines any more, so this list is complete.
+  // No process launches machines any more, so this list is complete.
   await scenery?.close()
   await context?.close()
   await server?.stop()

@@ -145,7 +145,7 @@ async function untilStep(
       )
       if (step >= stepsTotal * afterPart) return step
     }
-    // Only now and then, because it asks the workflow.
+    // Checked only occasionally, because it queries the workflow.
     if (looks % 20 === 0) await checkOn(stage, id)
     await sleep(LOOK_EVERY_MS, undefined, { signal })
   }

@@ -19,7 +19,7 @@ import { resolveVersitygw } from './versitygw/resolve'
 export type { WorldText } from '#small-cloud'
 
 export interface DevCloudOptions extends Pick<CloudOptions, 'world' | 'port' | 'storePort'> {
-  /** Where its store keeps objects, which outlive the cloud. */
+  /** Folder of its store's objects, which outlive the cloud. */
   storeDirectory: string
   /** Folder for its machines' disks, removed at its end. If missing, a temporary one with a link to it. */
   machines: { directory: string } | { link: string }

@@ -15,7 +15,7 @@ const UPDATE_EVERY_MS = 1_000
 const KEPT_LINES = 15
 
 export interface BuildOptions {
-  /** The `go` to use, and the environment it needs: PATH, HOME, its caches and proxies. */
+  /** The `go` to use, and the environment that it needs: PATH, HOME, its caches and proxies. */
   env: NodeJS.ProcessEnv
   progress: Progress
   signal?: AbortSignal | undefined

@@ -19,7 +19,7 @@ import type { Program } from './program'
 /** How an executable came into the cache. */
 export type CacheOrigin = 'release' | 'go-build'
 
-/** `<name>.json` next to the executable: what was installed, to detect a damaged or replaced file. */
+/** `<name>.json` next to the executable: data of the installed file, to detect a damaged or replaced one. */
 interface CacheRecord {
   origin: CacheOrigin
   sha256: string
@@ -77,7 +77,7 @@ export class ProgramCache<Version extends Versioned> {
     }
   }
 
-  /** Whether the executable is what was installed; `undefined` without one. */
+  /** Whether the executable is unchanged since installation; `undefined` without one. */
   isIntact(): boolean | undefined {
     return existsSync(this.path) ? this.find().executable !== undefined : undefined
   }

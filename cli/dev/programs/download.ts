@@ -13,7 +13,7 @@ const STALL_MS = 30_000
 const WHOLE_MS = 20 * 60_000
 
 export interface DownloadOptions {
-  /** What is downloaded, for people. */
+  /** The name of the download, for people. */
   title: string
   progress: Progress
   signal?: AbortSignal | undefined

@@ -1,4 +1,4 @@
-/** A program that Crucible needs on a developer's machine and installs if necessary: what it is, and its sources. */
+/** A program that Crucible needs on a developer's machine and installs if necessary: its name, version and sources. */
 export interface Program<Version extends { version: string }> {
   /** The executable's name, and that of its folder in the cache and in `tools/`. */
   name: string

@@ -11,7 +11,7 @@ export function cachedPath(home: string): string {
   return new ProgramCache(TEMPORAL, home).path
 }
 
-/** The installed executable; one that differs from what was installed counts as absent, and `remark` says so. */
+/** The installed executable; a changed one counts as absent, and `remark` says so. */
 export function findCached(home: string): { executable?: CachedExecutable; remark?: string } {
   return new ProgramCache(TEMPORAL, home).find()
 }

@@ -79,7 +79,7 @@ export function checkDataFileVersion(path: string, current: TemporalVersion): vo
   )
 }
 
-/** How to replace an unusable data file, and what that costs. */
+/** How to replace an unusable data file, and the data that this loses. */
 export function startAfresh(path: string): string {
   return (
     `To start over, move ${path} and the files that share its prefix elsewhere: running jobs lose their ` +

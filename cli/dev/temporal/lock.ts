@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { identify, isAlive, type ProcessIdentity } from './process-identity'
 
-/** What the owner of a lock publishes about itself. */
+/** The data that the owner of a lock publishes. */
 export interface LockEntry<Info> {
   /** The lock is held while any of these processes lives. The first is the owner. */
   processes: ProcessIdentity[]
@@ -11,7 +11,7 @@ export interface LockEntry<Info> {
 }
 
 export interface Lock<Info> {
-  /** Updates what the owner publishes, and adds a process that keeps the lock held after the owner is gone. */
+  /** Updates the published data, and adds a process that keeps the lock held after the owner is gone. */
   update(info: Info, sharedWithPid?: number): void
   release(): void
 }
@@ -91,7 +91,7 @@ function write(path: string, entry: LockEntry<unknown>): void {
   renameSync(`${path}.new`, path)
 }
 
-/** The entry, or `undefined` if its owner removed it meanwhile or a power failure left it empty. */
+/** The entry, or `undefined` if its owner has removed it or a power failure left it empty. */
 function read<Info>(path: string): LockEntry<Info> | undefined {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as LockEntry<Info>

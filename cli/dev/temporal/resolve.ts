@@ -26,7 +26,7 @@ export interface TemporalExecutable extends TemporalVersion {
 export interface ResolveOptions {
   /** Crucible's home directory; executables are cached below it. */
   home: string
-  /** The environment: TEMPORAL_*, CRUCIBLE_TEMPORAL_CLI, PATH, and what `go` needs. */
+  /** The environment: TEMPORAL_*, CRUCIBLE_TEMPORAL_CLI, PATH, and the variables that `go` needs. */
   env: NodeJS.ProcessEnv
   progress: Progress
   signal?: AbortSignal | undefined

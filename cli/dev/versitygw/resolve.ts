@@ -1,7 +1,7 @@
 import { obtain, type ObtainOptions } from '../programs/obtain'
 import { VERSITYGW } from './program'
 
-/** The S3 server to use; `CRUCIBLE_VERSITYGW` can name one. Throws with what was tried and what would help. */
+/** The S3 server to use; `CRUCIBLE_VERSITYGW` can name one. Throws with the sources that were tried and possible remedies. */
 export function resolveVersitygw(options: Omit<ObtainOptions, 'variable'>): Promise<string> {
   return obtain(VERSITYGW, { ...options, variable: 'CRUCIBLE_VERSITYGW' })
 }
