@@ -5,7 +5,7 @@ import type { Submission } from './submit'
 
 /** A program that mentions one of these knows where its checkpoints go. */
 const KNOWS_CRUCIBLE = /CRUCIBLE_(?:CHECKPOINT_DIR|RESUME_FROM)|crucible_job/
-/** What may say where a program saves. */
+/** Endings of files that may show where a program saves. */
 const SOURCE_ENDINGS = new Set(['.py', '.sh', '.ipynb', '.yaml', '.yml', '.toml', '.json', '.cfg', '.ini'])
 /** Larger files are data. */
 const SOURCE_BYTES_MAX = 512 * 1024
@@ -39,7 +39,7 @@ function withoutFolder({ run }: JobSpec): string {
   return `An interruption loses all work of this job: it has no checkpoint.directory, and ${program} does not use CRUCIBLE_CHECKPOINT_DIR. Set checkpoint.directory to the folder where the program saves.`
 }
 
-/** The texts of a folder that may say where the program saves; `isAll` is false if there are too many. */
+/** The texts of a folder that may show where the program saves; `isAll` is false if there are too many. */
 async function sourcesIn(directory: string): Promise<{ texts: string[]; isAll: boolean }> {
   const texts: string[] = []
   const folders = [directory]

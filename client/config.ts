@@ -40,8 +40,8 @@ export interface ClientConfig {
 }
 
 /**
- * Reads the configuration from an environment. The Temporal server is the one that `TEMPORAL_ADDRESS` or `temporal.toml` names,
- * otherwise that of a running `crucible dev`, otherwise Temporal's default. Throws a `CrucibleError` of kind `usage`.
+ * Reads the configuration from an environment. The Temporal server is the one that `TEMPORAL_ADDRESS` or `temporal.toml` names, otherwise
+ * that of a running `crucible dev`, otherwise Temporal's default. Throws a `CrucibleError` of kind `usage`.
  *
  * @public
  */

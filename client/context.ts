@@ -14,8 +14,8 @@ import type { ClientConfig } from './config'
 import { CrucibleError, messageOf, toCrucibleError } from './errors'
 
 /**
- * Timeouts of successive connection attempts. A busy machine may need several; a closed port is reported immediately. In total,
- * less than a person waits before asking what is wrong.
+ * Timeouts of successive connection attempts. A busy machine may need several; a closed port is reported immediately. In total, less than a
+ * person waits before looking for the problem.
  */
 const CONNECT_TIMEOUTS_MS = [5_000, 10_000, 15_000]
 /** The operating system answers for a local port immediately, unless it is very busy. */
@@ -27,7 +27,7 @@ export interface ContextOptions {
   connectTimeoutsMs?: readonly number[]
 }
 
-/** What every function of the client works with: one store, and one connection that is made at first use. */
+/** The context of every client function: one store, and one connection that is made at first use. */
 export class Context {
   #store: ObjectStore | undefined
   #client: Promise<temporal.Client> | undefined

@@ -24,7 +24,7 @@ export interface DownloadedCheckpoint {
   folder: string
   files: number
   sizeBytes: number
-  /** What a program resumes from: a path in the folder, or the folder itself. */
+  /** The path in the folder from which a program resumes, or the folder itself. */
   resumePath: string
   /** Newer checkpoints that are damaged, each with the reason. */
   damaged: { checkpoint: Checkpoint; badFiles: BadFile[] }[]

@@ -1,2 +1,2 @@
-/** What a command line needs before anything else is loaded. */
+/** Functions that a command line needs before anything else is loaded. */
 export { replaceAws, withDevEnvironment } from '../storage/home'

@@ -4,7 +4,7 @@ import { CODES, isCoded } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
 import type { StoreError } from '../storage/store'
 
-/** The kind of an error, by what the caller can do about it; each kind has one exit code of the command line. @public */
+/** The kind of an error, by the caller's possible reaction; each kind has one exit code of the command line. @public */
 export const EXIT_CODES = {
   /** The job failed, or something unexpected happened. */
   failed: 1,
@@ -28,7 +28,7 @@ export const EXIT_CODES = {
 /** @public */
 export type ErrorKind = keyof typeof EXIT_CODES
 
-/** Thrown by everything in `client/`: what happened and why in the message, what to do in the hint. @public */
+/** Thrown by everything in `client/`: the problem and its reason in the message, the remedy in the hint. @public */
 export class CrucibleError extends Error {
   readonly hint: string | undefined
   /** Details for programs, such as the problems of a job file. */
@@ -50,7 +50,7 @@ export class CrucibleError extends Error {
   }
 }
 
-/** What to do about a server and a store of two deployments. */
+/** The remedy for a server and a store of two deployments. */
 export const SAME_DEPLOYMENT_HINT =
   'Use the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE), or start your own with `crucible dev`.'
 

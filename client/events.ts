@@ -13,12 +13,12 @@ import { submissionOf } from './history'
 import { attemptsOf } from './logs'
 import { noSuchJob, readMachine } from './look'
 
-/** Something that happened to a job. @experimental */
+/** An event of a job. @experimental */
 export interface JobEvent {
   atMs: number
   /** Null if it concerns no attempt. */
   attempt: number | null
-  /** A kind of record entry, or what a document or the machine reported. */
+  /** A kind of record entry, or a report of a document or of the machine. */
   kind:
     | RecordEntry['kind']
     | 'machine'
@@ -105,7 +105,7 @@ async function beatEvents(
   return [...events, { atMs: beat.rebalanceAtMs, attempt, kind: 'rebalance', text }]
 }
 
-/** What it was restored from and why: several entries after falling back. */
+/** Which checkpoint it was restored from and why: several entries after falling back. */
 async function restoreEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
   const key = layout.restores(jobId, attempt)
   const list = await readDocument(store, key, parseRestores).catch(ignoreBadDocument)
@@ -138,7 +138,7 @@ async function diagnosisEvents(store: ObjectStore, jobId: string, attempt: numbe
 
 async function drainEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
   const drain = await readDocument(store, layout.drain(jobId, attempt), parseDrain)
-  // Written after the end of every attempt, so that a late machine does not run: not an event.
+  // Also written after the end of every attempt, so that a late machine does not run: not an event.
   if (drain === undefined || drain.reason === 'superseded') return []
   const text = `Told to save and stop (${drain.reason}) within ${formatDuration(drain.windowMs)}`
   const events: JobEvent[] = [{ atMs: drain.requestedAtMs, attempt, kind: 'stop-requested', text }]

@@ -33,7 +33,7 @@ export async function findJob(context: Context, meant: string): Promise<string> 
   throw await ambiguous(context, meant, byId)
 }
 
-/** Text that is valid in a key of the store; anything else is not an id or name of a job. */
+/** Whether a text is valid in a key of the store; other texts are not ids or names of jobs. */
 function isKeyPart(text: string): boolean {
   return /^[\w.-]+$/.test(text) && text !== '.' && text !== '..'
 }
@@ -64,7 +64,7 @@ async function chosenOf(context: Context, name: string, named: NamedJob[]): Prom
   return id
 }
 
-/** Limit on ids of jobs that may be too new for Temporal's search attributes; beyond it, those are trusted. */
+/** Limit on ids of jobs that may be too new for Temporal's search attributes; beyond it, the search attributes are trusted. */
 const NOT_INDEXED_MAX = 50
 
 /** From Temporal's search attributes if it answers, and from the record for other jobs; otherwise from each job's record. */

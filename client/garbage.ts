@@ -8,7 +8,7 @@ import { CrucibleError, isTemporals } from './errors'
 
 /** @experimental */
 export interface GarbageOptions {
-  /** Removes nothing; reports what would be removed. */
+  /** Removes nothing; reports the resources that would be removed. */
   isDryRun: boolean
   /** How long a resource must be unowned before it is ended; the schedule's default if missing. */
   graceMs?: number

@@ -13,8 +13,8 @@ import { noSuchJob } from './look'
 const OPEN: readonly WorkflowExecutionStatusName[] = ['RUNNING', 'PAUSED', 'CONTINUED_AS_NEW', 'UNKNOWN']
 
 /**
- * What a new job resumes from: the newest good checkpoint of a finished job. The record is enough, even if Temporal has forgotten
- * the job. Throws `not-found` for an unknown job or one without a checkpoint, `usage` for one that may still save more.
+ * The source of a new job: the newest good checkpoint of a finished job. The record is enough, even if Temporal has forgotten the job.
+ * Throws `not-found` for an unknown job or one without a checkpoint, `usage` for one that may still save more.
  */
 export async function sourceOf(context: Context, jobId: string): Promise<JobSource> {
   const entries = await readRecords(context.store, jobId)

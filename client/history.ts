@@ -76,7 +76,7 @@ function afterWaiting(status: JobStatus, { outcome }: Planned): JobStatus {
   return { ...status, reason: 'waiting-for-capacity', message: outcome.reason }
 }
 
-/** The plan's inputs contain what happened earlier, so the last few entries of a long record suffice. */
+/** The plan's inputs contain the earlier events, so the last few entries of a long record suffice. */
 function afterPlan(status: JobStatus, { inputs, outcome }: Planned, atMs: number): JobStatus {
   if (outcome.kind !== 'place') return status
   const { startsInMs = 0 } = inputs

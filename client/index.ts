@@ -1,4 +1,4 @@
-/** The TypeScript API of Crucible: all that other packages can import (docs/reference/typescript.md). */
+/** The TypeScript API of Crucible: everything that other packages can import (docs/reference/typescript.md). */
 export { createClient, Crucible } from './crucible'
 export { readClientConfig, type ClientConfig } from './config'
 export { CrucibleError, EXIT_CODES, type ErrorKind } from './errors'

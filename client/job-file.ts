@@ -1,4 +1,4 @@
-/** External text to a job: what a caller of `submit` uses to read job files and flags. */
+/** Reads job files and flags, for callers of `submit`. */
 import type { JobSpec } from '../core/job'
 import { MICRO_USD_PER_USD } from '../core/money'
 import { formatBackendChoice } from '../core/offer'

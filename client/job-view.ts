@@ -22,12 +22,12 @@ export interface JobSummary {
   /** A job of `crucible rehearse`, whose machines are interrupted on purpose. */
   isRehearsal: boolean
   submittedAtMs: number
-  /** When it was over. */
+  /** When it ended. */
   endedAtMs: number | null
   progress: ProgressView | null
   cost: CostView
   deadlineAtMs: number | null
-  /** What blocks its next step, and is retried; null without trouble. */
+  /** The obstacle to its next step, which is retried; null without trouble. */
   trouble: TroubleView | null
   /** Its position among waiting jobs with equal requests; null if it does not wait. */
   waiting: LinePlace | null
@@ -49,7 +49,7 @@ export interface JobView extends JobSummary {
   attempts: AttemptView[]
   /** Oldest first; of the same attempts. */
   recoveries: RecoveryView[]
-  /** Why it is where it is, from the plan. */
+  /** The plan's reasons for its present place. */
   placementReasons: string[]
   /** The job's page in Temporal's Web UI. */
   uiUrl: string | null
@@ -83,9 +83,9 @@ export interface ProgressView {
 
 /** @public */
 export interface CostView {
-  /** Of all attempts, including the running one so far. */
+  /** The cost of all attempts, including the running one so far. */
   spentMicroUsd: MicroUsd
-  /** Until the job is done, if pace and price are known. */
+  /** The remaining cost until the job is done, if pace and price are known. */
   estimatedRemainingMicroUsd: MicroUsd | null
   budgetMicroUsd: MicroUsd | null
 }
@@ -93,9 +93,9 @@ export interface CostView {
 /** @public */
 export interface PlacementView {
   backend: BackendName
-  /** Requested. */
+  /** The requested capacity type. */
   capacityType: CapacityType
-  /** Launched. */
+  /** The launched offer. */
   realised: RealisedOffer | null
 }
 
@@ -106,7 +106,7 @@ export interface AttemptView extends PlacementView {
   place: string | null
   state: AttemptState
   reason: string
-  /** What the runner is doing; null for a finished attempt. */
+  /** The runner's current phase; null for a finished attempt. */
   phase: RunnerPhase | null
   /** When the provider warned that it may interrupt the machine; null without a warning, or when the attempt is over. */
   rebalanceAtMs: number | null
@@ -120,7 +120,7 @@ export interface AttemptView extends PlacementView {
    */
   costBasis: Metering['basis'] | null
   restoredFrom: Checkpoint | null
-  /** Why that one, in one clause. */
+  /** The reason for this checkpoint, in one clause. */
   restoredBecause: string | null
   checkpoint: Checkpoint | null
   checkpointState: CheckpointState | null
@@ -144,9 +144,9 @@ export interface RecoveryView {
   from: number
   /** Number of the attempt that continued, or will; null without one. */
   to: number | null
-  /** Failure class of the end, or who requested it. */
+  /** Failure class of the end, or the origin of the request. */
   cause: string
-  /** From the last good sign until the machine began to drain, or was known to be lost. */
+  /** From the last healthy sign until the machine began to drain, or was known to be lost. */
   detectMs: number | null
   /** Until the runner had written its result. */
   drainMs: number | null
@@ -160,7 +160,7 @@ export interface RecoveryView {
   firstStepMs: number | null
   /** The total. */
   totalMs: number | null
-  /** The total without the boot, which is the provider's. */
+  /** The total without the boot, whose duration the provider determines. */
   overheadMs: number | null
   /** Repeated steps. */
   stepsLost: number | null

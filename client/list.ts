@@ -81,7 +81,7 @@ function refuseForeign({ store, config }: Context, found: Found[]): void {
   )
 }
 
-/** What the record adds to a list that is not full. */
+/** Adds the jobs of the record to a list that is not full. */
 async function listRecorded(
   context: Context,
   at: { client: Client; filter: ListFilter; reads: StoreReads; jobs: JobSummary[] },
@@ -222,7 +222,7 @@ async function summarise(
   })
 }
 
-/** What blocks an open job. */
+/** The obstacle of an open job. */
 async function troubleNow(context: Context, status: JobStatus): Promise<TroubleView | null> {
   try {
     return (await describeJob(await context.temporal(), status.id, status.attemptsTotal)).trouble
@@ -233,7 +233,7 @@ async function troubleNow(context: Context, status: JobStatus): Promise<TroubleV
 
 const OPEN = ['RUNNING', 'PAUSED']
 
-/** The search attributes know where a job is; its record knows the rest, unless the job belongs to another store. */
+/** The search attributes contain the state of a job; its record contains the rest, unless the job belongs to another store. */
 function statusOf(jobId: string, execution: WorkflowExecutionInfo, entries: RecordEntry[]): JobStatus {
   const attribute = (name: keyof typeof SEARCH_ATTRIBUTES): string =>
     execution.typedSearchAttributes.get(ATTRIBUTE_KEYS[name]) ?? ''

@@ -113,7 +113,7 @@ class LogReader {
     if (this.recordSeq < 0 && submissionOf(entries) === undefined) return
     for (const { seq, kind, attempt } of entries) {
       this.recordSeq = Math.max(this.recordSeq, seq)
-      // An attempt without a worker is decided upon without a settlement.
+      // An attempt without a worker is decided without a settlement.
       if ((kind === 'settled' || kind === 'decided') && attempt !== undefined) this.settled.add(attempt)
       if (kind === 'finished') this.isJobOver = true
     }

@@ -69,7 +69,7 @@ async function ask(
 function present(recorded: JobStatus, seen: WorkflowSeen | undefined): JobStatus {
   const told = seen?.status
   if (seen?.closed === undefined) return told ?? recorded
-  // Its last status is older than what its attempt has recorded since.
+  // Its last status is older than the latest records of its attempt.
   return told !== undefined && isFinal(told.state) && !isFinal(recorded.state)
     ? told
     : { ...closedWithoutRecord(recorded, seen), ...defined({ runId: told?.runId }) }
@@ -99,7 +99,7 @@ export function jobsUiUrl(uiUrl: string, namespace: string): string {
   return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${query}`
 }
 
-/** What the newest attempt's machine reports itself; nothing once the attempt is over. */
+/** The own reports of the newest attempt's machine; nothing once the attempt is over. */
 async function readNewest(store: ObjectStore, status: JobStatus): Promise<AttemptDocumentsRead | undefined> {
   const last = status.attempts.at(-1)
   if (last === undefined || last.endedAtMs !== undefined) return undefined

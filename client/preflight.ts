@@ -25,7 +25,7 @@ export async function preflight(
   return unknownAccelerators(spec)
 }
 
-/** The secrets that a job needs and that are not set here, as a sentence with what to do. */
+/** The secrets that a job needs and that are not set here, as a sentence with the remedy. */
 export function unsetSecrets({ config }: Context, spec: JobSpec): string[] {
   const missing = secretsNeeded(spec).filter((name) => config.environment[name] === undefined)
   if (missing.length === 0) return []

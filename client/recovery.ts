@@ -8,7 +8,7 @@ import type { AttemptDocumentsRead } from './view'
 
 type Instant = number | null
 
-/** What is known about one attempt, over or not. */
+/** The known facts about one attempt, over or not. */
 interface Life {
   number: number
   phases: readonly Phase[]
@@ -19,11 +19,11 @@ interface Life {
 
 /** The times at the end of an attempt's work. */
 interface Ended {
-  /** The last good sign. */
+  /** The last healthy sign. */
   wellAtMs: Instant
   /** The drain began, or the loss was known. */
   noticedAtMs: Instant
-  /** Nothing more to save. */
+  /** Nothing is left to save. */
   drainedAtMs: Instant
 }
 

@@ -8,7 +8,7 @@ import type { Context } from './context'
 import { jobIdOf, queryOf } from './list'
 import { rehearsedBefore } from './rehearsed'
 
-/** Jobs of a name that are searched for a checkpoint. */
+/** Maximum number of jobs of a name that are searched for a checkpoint. */
 const LOOKED_THROUGH_MAX = 5
 
 /**
@@ -43,7 +43,7 @@ async function savedByJobs(
       }
     }
   } catch {
-    // Only needed for a warning; other steps will report that nothing answers.
+    // Only needed for a warning; other steps will report an unreachable store.
   }
   return undefined
 }

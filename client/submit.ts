@@ -25,7 +25,7 @@ import { warningsFor } from './saved'
 import { detailsOf, summaryInMarkdown, summaryOf } from './submit-words'
 import { isQueueServed } from './workers'
 
-/** What to submit. `intake` makes a spec from a job file or from flags. @public */
+/** The parameters of a submission. `intake` makes a spec from a job file or from flags. @public */
 export interface Submission {
   spec: JobSpec
   /** Absolute path of the folder to send along; null for none. Missing: the code of the job named by `from`. */

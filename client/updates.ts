@@ -20,7 +20,7 @@ import { submissionWithId } from './find-job'
 import { lookAt, noSuchJob } from './look'
 import { planThroughWorkers } from './plan'
 
-/** A running worker answers quickly; after this long, the answer must be checked later. */
+/** A running worker answers quickly; after this time, the caller must check the answer later. */
 export const UPDATE_LIMIT_MS = 10 * SECOND_MS
 
 /**
@@ -41,7 +41,7 @@ async function checkTarget(context: Context, jobId: string, to: BackendChoice): 
   if (input === undefined) throw noSuchJob(context, jobId)
   const plan = await planThroughWorkers(context, { ...input.spec, backends: [to] }).catch(
     (error: unknown) => {
-      // No worker can say; the job itself decides when a worker runs again.
+      // No worker can answer; the job itself decides when a worker runs again.
       if (toCrucibleError(error).kind === 'unavailable') return undefined
       throw error
     },

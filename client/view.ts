@@ -108,7 +108,7 @@ function waitingOf({ status, spec, waiters = [] }: SummaryFacts): LinePlace | nu
   return { position: aheadOf(own, waiters).length + 1, pool: poolOf(spec) }
 }
 
-/** Temporal knows the number of tries; the workflow only that there were some. */
+/** Temporal reports the number of tries; the workflow only that there were some. */
 function troubleOf({ status, trouble }: SummaryFacts): TroubleView | null {
   if (trouble != null || status.trouble === undefined) return trouble ?? null
   return { message: status.trouble, tries: 1, nextTryAtMs: null }
@@ -120,7 +120,7 @@ function attemptsOf({ status, newest, nowMs }: SummaryFacts): AttemptView[] {
   )
 }
 
-/** The job knows that an attempt is in progress; the attempt itself and its runner know how far it is. */
+/** The job knows that an attempt is in progress; the attempt itself and its runner know its state. */
 function stateOf(
   { status: { state, reason, message }, newest }: SummaryFacts,
   last: AttemptView | undefined,
@@ -131,13 +131,13 @@ function stateOf(
     return { state: 'running', reason: 'training', message: reason === 'training' ? message : 'Training.' }
   // Without its documents, its progress is unknown.
   if (state === 'provisioning' || newest === undefined) return { state, reason, message }
-  // During a pause, the job's own words say why it waits.
+  // During a pause, the job's own words give the reason for the wait.
   return reason === 'under-way' || reason === 'training'
     ? { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' }
     : { state: 'provisioning', reason, message }
 }
 
-/** True if nothing of the attempt runs any more. */
+/** True if no part of the attempt is running. */
 export function isAttemptOver({
   endedAtMs,
   state,

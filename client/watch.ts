@@ -8,7 +8,7 @@ import { lookAt } from './look'
 
 /** @public */
 export interface WatchOptions {
-  /** Pause between two looks. */
+  /** Pause between two polls. */
   everyMs?: number
   signal?: AbortSignal
 }

@@ -120,7 +120,7 @@ const BETWEEN_TRIES = 1
 /** `temporal.api.enums.v1.ApplicationErrorCategory.APPLICATION_ERROR_CATEGORY_BENIGN` */
 const BENIGN = 1
 
-/** What Temporal is retrying in a workflow, and why. */
+/** The tasks that Temporal retries in a workflow, and the reasons. */
 export function troubleOf({ raw }: Pick<WorkflowExecutionDescription, 'raw'>): TroubleView | null {
   const tries = raw?.pendingWorkflowTask?.attempt ?? 1
   if (tries > STUCK_AFTER_TRIES)
@@ -165,7 +165,7 @@ const CLOSED_HOW: Readonly<Record<string, string>> = {
   FORGOTTEN: 'The Temporal server has no workflow for it: its history was deleted, or it never started.',
 }
 
-/** A job whose workflow closed without completing its record: what the record knows, and that the job is over. */
+/** A job whose workflow closed without completing its record: the state in the record, and the fact that the job is over. */
 export function closedWithoutRecord(
   recorded: JobStatus,
   { closed, attemptClosedAtMs }: Pick<WorkflowSeen, 'closed' | 'attemptClosedAtMs'>,
