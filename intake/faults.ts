@@ -67,7 +67,7 @@ function faultsOfKey(issue: z.core.$ZodIssueInvalidKey, checked: Checked): Fault
     .map((fault) => ({ ...fault, path: issue.path, isAboutName: true }))
 }
 
-/** What exceeds the limit, and what to do; empty for a value that is neither a text nor a list. */
+/** The part that exceeds the limit, and the remedy; empty for a value that is neither a text nor a list. */
 function lengthFault(value: unknown, most: string): Omit<Fault, 'path'> {
   if (typeof value === 'string') {
     return { message: `has ${value.length} characters of at most ${most}`, remedy: 'shorten it' }
@@ -90,7 +90,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   record: 'a mapping of names to values',
 }
 
-/** Booleans of YAML 1.1 and of people, which are texts in YAML 1.2. */
+/** Booleans of YAML 1.1 and of everyday writing, which are texts in YAML 1.2. */
 const BOOLEANS = new Map([
   ['yes', true],
   ['on', true],

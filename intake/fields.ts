@@ -42,7 +42,7 @@ export const LIMITS = {
   retries: 10_000,
 } as const
 
-/** What is wrong with a value (completes "<field> ..."), and what to write instead. */
+/** The problem with a value (completes "<field> ..."), and the correction. */
 type Complaint = readonly [message: string, remedy: string]
 
 /** A check with its own message. */

@@ -18,7 +18,7 @@ export interface Job {
   workdir: string | null
 }
 
-/** People fix a few things at a time; more problems would hide the first. */
+/** People fix a few problems at a time; more problems would hide the first. */
 const PROBLEMS_MAX = 20
 
 /** @public */

@@ -1,4 +1,4 @@
-/** The job file as a schema: what may be written, with the texts that editors and docs/reference/job-file.md show. */
+/** The schema of the job file, with the texts that editors and docs/reference/job-file.md show. */
 import { z } from 'zod'
 import { CHECKPOINTS_KEPT, CHECKPOINTS_KEPT_AT_END, SAVE_SIGNALS } from '../core/checkpoint'
 import { REBALANCE_ANSWERS } from '../core/documents'
@@ -52,7 +52,7 @@ export const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['vram', 'resources.gpu_memory'],
 ])
 
-/** A field with what editors show about it; the examples are values as in the file. */
+/** A field with its description and examples for editors; the examples are values as in the file. */
 function field<T extends z.ZodType>(schema: T, description: string, ...examples: unknown[]): T {
   return schema.meta({ description, examples })
 }
@@ -279,7 +279,7 @@ export function jobFileJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(jobFile, {
     io: 'input',
     target: 'draft-7',
-    // The library leaves out examples of fields that are converted to something else; ours are as written.
+    // The library omits examples of fields that are converted to something else; our examples are values as written.
     override: ({ zodSchema, jsonSchema }) => {
       const examples = z.globalRegistry.get(zodSchema)?.examples
       if (Array.isArray(examples)) jsonSchema.examples = examples

@@ -1,4 +1,4 @@
-/** Where in a value something is: names of fields and numbers of entries. */
+/** A position in a value: names of fields and numbers of entries. */
 export type Path = readonly PropertyKey[]
 
 /** A problem in a value, before its line or flag is known. */
@@ -8,7 +8,7 @@ export interface Fault {
   isAboutName?: boolean
   /** The problem, without a full stop: completes "<field> ...", or is a clause of its own if the path is empty. */
   message: string
-  /** What to write instead, in the imperative, without a full stop. Derived from the schema's examples if missing. */
+  /** The correction, in the imperative, without a full stop. Derived from the schema's examples if missing. */
   remedy?: string
 }
 
@@ -16,9 +16,9 @@ export interface Fault {
 export interface Problem {
   /** The file, as the user named it; missing without a file. */
   file?: string
-  /** From 1. */
+  /** Starts at 1. */
   line?: number
-  /** From 1, in characters. */
+  /** Starts at 1, in characters. */
   column?: number
   /** The command-line flag, if the value came from one. */
   flag?: string
@@ -26,7 +26,7 @@ export interface Problem {
   path: string
   /** The problem, without a full stop: completes "<field> ...", or is a clause of its own if the path is empty. */
   message: string
-  /** What to write instead, in the imperative, without a full stop. */
+  /** The correction, in the imperative, without a full stop. */
   remedy: string
 }
 

@@ -49,7 +49,7 @@ function childrenOf({ shape, element, valueType }: Definition, key: PropertyKey)
   return child === undefined ? [] : [child]
 }
 
-/** A schema and what it wraps (defaults, optional fields, alternatives), outermost first. */
+/** A schema and the schemas that it wraps (defaults, optional fields, alternatives), outermost first. */
 function layersOf(schema: Schema): Schema[] {
   const { innerType, in: input, options } = definitionOf(schema)
   const inside = [innerType, input, ...(options ?? [])].filter((part) => part !== undefined)

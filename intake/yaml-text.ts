@@ -16,7 +16,7 @@ import {
 import { LIMITS } from './fields'
 import type { Path } from './problem'
 
-/** From 1. */
+/** Both start at 1. */
 export interface Place {
   line: number
   column: number
@@ -96,7 +96,7 @@ function faultOfLostKey(document: Document, placeAt: (offset: number) => Place):
   return fault
 }
 
-/** A value cannot be built only if an alias names nothing, or aliases repeat each other endlessly. */
+/** Building a value fails only if an alias names nothing, or aliases repeat each other endlessly. */
 function faultOfAliases(document: Document, placeAt: (offset: number) => Place): YamlFault {
   let lost: Alias | undefined
   visit(document, {
@@ -116,7 +116,7 @@ function faultOfAliases(document: Document, placeAt: (offset: number) => Place):
   }
 }
 
-/** What keeps a text from being parsed at all. */
+/** A fault that prevents the text from being parsed at all. */
 function faultOfText(text: string): YamlFault | undefined {
   const start = { line: 1, column: 1 }
   const bytes = new TextEncoder().encode(text).length
