@@ -2,16 +2,16 @@ import { layout } from './layout'
 import { eachOf } from './parallel'
 import type { ObjectStore } from './store'
 
-/** A file that an attempt of a job has left. */
+/** An artifact file of one attempt. */
 export interface StoredArtifact {
-  /** As the program named it, below its output directory or its working directory. */
+  /** The program's own path, below its output directory or its working directory. */
   path: string
   attempt: number
   key: string
   sizeBytes: number
 }
 
-/** All that the attempts of a job have left, the newest attempt first and each in the order of the paths. */
+/** Returns all artifacts of a job's attempts, newest attempt first and each attempt in path order. */
 export async function artifactVersions(store: ObjectStore, jobId: string): Promise<StoredArtifact[]> {
   const names = await store.listFolders(layout.attempts(jobId))
   const attempts = names.filter((name) => /^[1-9]\d*$/.test(name)).map(Number)
@@ -30,10 +30,10 @@ async function listBelow(store: ObjectStore, prefix: string, attempt: number): P
 }
 
 /**
- * Of each path what the newest attempt has left that left anything there, in the order of the paths. Where a newer attempt has a
- * file at the place of an older one's folder, or the other way round, the newer one's is there.
+ * Returns the newest version of each path, in path order. When a newer attempt has a file in place of an older attempt's folder, or the
+ * reverse, the newer one wins.
  *
- * @param versions as `artifactVersions` answers them
+ * @param versions the result of `artifactVersions`
  */
 export function newestArtifacts(versions: readonly StoredArtifact[]): StoredArtifact[] {
   const files = new Map<string, StoredArtifact>()
@@ -48,13 +48,13 @@ export function newestArtifacts(versions: readonly StoredArtifact[]): StoredArti
   return [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** `a`, `a/b` of `a/b/c`. */
+/** Returns `a`, `a/b` for `a/b/c`. */
 function foldersOf(path: string): string[] {
   const names = path.split('/').slice(0, -1)
   return names.map((_, depth) => names.slice(0, depth + 1).join('/'))
 }
 
-/** One artifact whole, for small ones: what the newest attempt has left there; `undefined` when none has left such a file. */
+/** Returns one small artifact whole: the newest attempt's version; `undefined` when no attempt has this file. */
 export async function readArtifact(
   store: ObjectStore,
   jobId: string,

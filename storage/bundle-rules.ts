@@ -1,4 +1,4 @@
-/** Which files of a folder are packed: ignore files, and what is never of use on another machine. */
+/** Rules for the files to pack: ignore files, and files that are useless on another machine. */
 import ignore from 'ignore'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,10 +7,10 @@ import { hasCode } from './file-errors'
 const GIT_IGNORE = '.gitignore'
 export const OWN_IGNORE = '.crucibleignore'
 
-/** Version control: large, and may hold credentials. Not to be asked for. */
+/** Version control: large, and may hold credentials. An ignore file cannot include these folders. */
 const NEVER = new Set(['.git', '.hg', '.svn'])
 
-/** Made anew wherever they are needed; a `!` line can ask for them. */
+/** Regenerated wherever they are needed; a `!` line can include them. */
 const DEFAULTS = [
   '__pycache__/',
   '*.pyc',
@@ -25,25 +25,25 @@ const DEFAULTS = [
 /** Marks a folder as a Python virtual environment (PEP 405). */
 const VENV_MARK = 'pyvenv.cfg'
 
-/** The ignore files of one folder; paths are matched as seen from it. */
+/** The ignore files of one folder; paths are matched relative to it. */
 interface Level {
-  /** The folder, with a slash at its end; empty for the outermost. */
+  /** The folder, with a slash at its end; empty for the root. */
   folder: string
   all: ignore.Ignore
   own: ignore.Ignore
 }
 
-/** What holds in a folder: its own ignore files and those of the folders around it, innermost last. */
+/** The rules of a folder: its own ignore files and those of its parents, innermost last. */
 export type Rules = readonly Level[]
 
-/** What the rules say of a path. */
+/** The decision of the rules on a path. */
 export interface Ruling {
   isPacked: boolean
-  /** What holds inside, for a folder. */
+  /** The rules inside, for a folder. */
   inside: Rules
 }
 
-/** The rules that hold in a folder of the tree. */
+/** Returns the rules of a folder in the tree. */
 export async function rulesOf(root: string, folder: string, outer: Rules): Promise<Rules> {
   const [git, own] = await Promise.all(
     [GIT_IGNORE, OWN_IGNORE].map((name) => readLinesOf(join(root, folder, name))),
@@ -62,18 +62,18 @@ export function ruleOn(path: string, rules: Rules): Ruling {
     const { folder, all } = rules[depth]!
     const { ignored, unignored } = all.test(path.slice(folder.length))
     if (ignored) return { isPacked: false, inside: rules }
-    // Outer rules that leave out the folder itself must not leave out what is in it.
+    // Outer rules that exclude the folder itself must not exclude its content.
     if (unignored) return { isPacked: true, inside: rules.slice(depth) }
   }
   return { isPacked: true, inside: rules }
 }
 
-/** True when a `!` line of a `.crucibleignore` asks for this very path. */
+/** Returns true when a `!` line of a `.crucibleignore` names this exact path. */
 export function isAskedFor(path: string, rules: Rules): boolean {
   return rules.some(({ folder, own }) => own.test(path.slice(folder.length)).unignored)
 }
 
-/** True for a virtual environment, which works only where it was made. */
+/** Returns true for a virtual environment, which works only where it was created. */
 export function isEnvironment(names: readonly string[]): boolean {
   return names.includes(VENV_MARK)
 }

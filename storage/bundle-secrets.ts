@@ -1,9 +1,9 @@
-/** Files that most likely hold credentials, told by name or content. */
+/** Files that most likely hold credentials, recognized by name or content. */
 
 const NAMES =
   /^(?:\.env(?:\..+)?|\.envrc|\.netrc|_netrc|\.pypirc|\.git-credentials|\.dockercfg|\.pgpass|\.htpasswd|(?:.*[_-])?credentials(?:\.(?:json|csv|ini|ya?ml|toml))?|kaggle\.json|id_(?:rsa|dsa|ecdsa|ed25519)|.+\.(?:pem|p12|pfx|jks|keystore|kdbx|ppk))$/i
 
-/** Patterns of what is meant to be shared: the variables without their values. */
+/** Templates that are meant to be shared: the variables without their values. */
 const TEMPLATES = /^\.env\.(?:example|sample|template|dist|defaults)$/i
 
 const FOLDERS = new Set(['.aws', '.ssh', '.gnupg', '.azure', '.kube', '.gcloud'])
@@ -17,7 +17,7 @@ const ONLY_PUBLIC = /-----BEGIN (?:CERTIFICATE|PUBLIC KEY|TRUSTED CERTIFICATE)--
 export const SECRET_BYTES_MAX = 64 * 1024
 
 /**
- * Why a file looks like a secret, or `undefined` when it does not.
+ * Returns why a file looks like a secret, or `undefined` when it does not.
  *
  * @param path relative, with forward slashes
  * @param text its content when it is at most `SECRET_BYTES_MAX` long, else empty

@@ -10,13 +10,13 @@ export type FileEntry = Extract<TarEntry, { kind: 'file' }> & {
   isAskedFor: boolean
 }
 
-/** What of a folder is to be packed. */
+/** The content of a folder to pack. */
 export interface Tree {
-  /** In the order of their paths. */
+  /** In path order. */
   entries: (FileEntry | Exclude<TarEntry, { kind: 'file' }>)[]
-  /** Links that lead out of the folder, with where they lead. */
+  /** Links that lead out of the folder, with their targets. */
   outsideLinks: { path: string; target: string }[]
-  /** False when there are so many files that the walk was given up. */
+  /** False when the walk was given up because of too many files. */
   isWhole: boolean
 }
 
@@ -29,9 +29,9 @@ interface Walk {
 }
 
 /**
- * Looks at what is to be packed of a folder. Sockets, pipes and devices are left out.
+ * Lists the content of a folder to pack. Sockets, pipes and devices are left out.
  *
- * @param leaveOut paths that are left out whatever the ignore files say
+ * @param leaveOut paths that are left out regardless of the ignore files
  * @param filesMax number of files after which to give up
  */
 export async function readTree(
@@ -51,7 +51,7 @@ export async function readTree(
   return walk.tree
 }
 
-/** `folder` ends in a slash, or is empty for the outermost. */
+/** `folder` ends in a slash, or is empty for the root. */
 async function visitFolder(walk: Walk, folder: string, outer: Rules): Promise<void> {
   const children = await readdir(join(walk.root, folder), { withFileTypes: true })
   const isLeftOut =
@@ -75,7 +75,7 @@ async function visit(
     const { isPacked, inside } = ruleOn(`${path}/`, rules)
     if (isPacked) await visitFolder(walk, `${path}/`, inside)
   } else if (child.isSymbolicLink()) {
-    // Git takes a link for a file even where it leads to a folder; people who write `data/` mean both.
+    // Git treats a link as a file even when it leads to a folder; people who write `data/` mean both.
     if (ruleOn(path, rules).isPacked && ruleOn(`${path}/`, rules).isPacked) await addLink(walk, path)
   } else if (child.isFile() && ruleOn(path, rules).isPacked) {
     const { size, mode } = await lstat(join(walk.root, path))
@@ -91,7 +91,7 @@ async function visit(
   }
 }
 
-/** Links are kept as relative ones, so that they lead to the same file wherever the tree is unpacked. */
+/** Links are stored as relative ones, so that they lead to the same file wherever the tree is unpacked. */
 async function addLink({ tree, root }: Walk, path: string): Promise<void> {
   const written = await readlink(join(root, path))
   const place = dirname(path)
@@ -101,7 +101,7 @@ async function addLink({ tree, root }: Walk, path: string): Promise<void> {
   else tree.entries.push({ kind: 'link', path, target: relative(place, led) || '.' })
 }
 
-/** A path whose folder is the real one, as far as it exists; a name at its end is kept even when it is a link. */
+/** Resolves the links in a path's folder, as far as it exists; the last name is kept even when it is a link. */
 async function withoutLinks(path: string): Promise<string> {
   return realpath(dirname(path)).then(
     (folder) => join(folder, path.slice(dirname(path).length)),

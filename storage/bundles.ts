@@ -13,22 +13,22 @@ import { eachOf } from './parallel'
 import type { ObjectStore } from './store'
 import { ChangedFileError, writeTarball } from './tarball'
 
-/** How large a bundle may be, before compression. */
+/** Limits of a bundle, before compression. */
 export interface BundleLimits {
   totalBytes: number
   files: number
   fileBytes: number
 }
 
-/** Code, configuration and small data: what every machine can fetch in seconds. More is an input. */
+/** Code, configuration and small data, which every machine can fetch in seconds. Larger data is an input. */
 export const BUNDLE_LIMITS: BundleLimits = { totalBytes: 500e6, files: 20_000, fileBytes: 200e6 }
 
 /** Files of a tree too large to pack that are looked at all the same, to say where most of them are. */
 const LOOKED_AT_MAX = 10
-/** Offenders that a message names. */
+/** Maximum number of files that a message names. */
 const NAMED_MAX = 10
 
-/** The folder cannot be packed as it is; the message names the files and says what to do. */
+/** The folder cannot be packed as it is; the message names the files and the remedy. */
 export class BundleError extends CodedError<'bundle'> {
   constructor(message: string, options?: { cause?: unknown }) {
     super('bundle', message, options)
@@ -43,10 +43,10 @@ export interface Bundle extends BundleRef {
 }
 
 /**
- * Packs a folder, by its ignore files. The same content gives the same digest, whoever packs it and when. Throws a
- * `BundleError` when there are files that look like secrets, links that lead out, or more than the limits allow.
+ * Packs a folder, following its ignore files. The same content gives the same digest at any time and for any user. Throws a `BundleError`
+ * when there are files that look like secrets, links that lead out, or more than the limits allow.
  *
- * @param options.leaveOut paths that are left out whatever the ignore files say, such as the job's checkpoint directory
+ * @param options.leaveOut paths that are left out regardless of the ignore files, such as the job's checkpoint directory
  */
 export async function packBundle(options: {
   directory: string
@@ -82,7 +82,7 @@ export async function packBundle(options: {
   }
 }
 
-/** Puts a bundle into the store unless it is there already, and says how to name it. */
+/** Puts a bundle into the store unless it is already there, and returns its reference. */
 export async function storeBundle(store: ObjectStore, jobId: string, bundle: Bundle): Promise<BundleRef> {
   const { sha256, sizeBytes, files } = bundle
   const key = layout.bundle(jobId, sha256)
@@ -145,7 +145,7 @@ function asPart(file: FileEntry): Part {
   return { path: file.path, bytes: file.sizeBytes, files: 1 }
 }
 
-/** What lies directly in the folder, with everything below it. */
+/** Groups the files by the folder's direct entries. */
 function partsOf(files: readonly FileEntry[]): Part[] {
   const parts = new Map<string, Part>()
   for (const file of files) {

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { CHECKPOINT_PART_BYTES, type ManifestFile } from '../core/checkpoint'
 
-/** How a file on this machine differs from what a manifest says of it; `undefined` when it does not. */
+/** Returns how a file on this machine differs from its manifest entry; `undefined` when it does not. */
 export async function faultOf(path: string, file: ManifestFile): Promise<string | undefined> {
   const { size } = await stat(path)
   if (size !== file.sizeBytes) return `has ${size} bytes instead of ${file.sizeBytes}`

@@ -30,11 +30,11 @@ export interface ListedCheckpoint extends Checkpoint {
   manifests: ListedManifest[]
 }
 
-/** What is in a job's checkpoint folder. */
+/** The content of a job's checkpoint folder. */
 export interface CheckpointSurvey {
-  /** With a manifest: the checkpoints that exist, whatever their state. Newest first. */
+  /** Folders with a manifest: the checkpoints that exist, whatever their state. Newest first. */
   existing: ListedCheckpoint[]
-  /** Without one: being uploaded, left over from an upload, or being removed. Newest first. */
+  /** Folders without one: being uploaded, left over from an upload, or being removed. Newest first. */
   partial: Checkpoint[]
 }
 
@@ -59,7 +59,7 @@ async function listManifests(
 ): Promise<ListedManifest[]> {
   const folder = checkpointFolder(jobId, checkpoint)
   const found: ListedManifest[] = []
-  // Whatever their number, the files of the checkpoint are not listed.
+  // Lists the manifests only, because a checkpoint may have any number of files.
   for await (const { key, modifiedAtMs } of store.list(`${folder}${MANIFEST_PREFIX}`)) {
     const revision = parseManifestName(key.slice(folder.length))
     if (revision !== undefined) found.push({ revision, putAtMs: modifiedAtMs })
@@ -73,14 +73,14 @@ function plain({ id, step, attempt }: Checkpoint): Checkpoint {
   return { id, step, attempt }
 }
 
-/** The job's checkpoints that have a manifest, newest first, whatever their state. */
+/** Returns the job's checkpoints that have a manifest, newest first, whatever their state. */
 export async function listCheckpoints(store: ObjectStore, jobId: string): Promise<Checkpoint[]> {
   return (await surveyCheckpoints(store, jobId)).existing.map(plain)
 }
 
 /**
- * The manifest of a checkpoint with the highest revision that can be read, or `undefined` when the checkpoint has none and so
- * does not exist. Throws a `StoreError` with code `BAD_DOCUMENT` when none of its manifests can be read.
+ * Returns the readable manifest of a checkpoint with the highest revision, or `undefined` when the checkpoint has none and so does not
+ * exist. Throws a `StoreError` with code `BAD_DOCUMENT` when all its manifests are unreadable.
  */
 export async function readManifest(
   store: ObjectStore,
@@ -100,7 +100,7 @@ export async function readManifest(
   return undefined
 }
 
-/** One manifest of a checkpoint; otherwise as `readManifest`. */
+/** Returns one manifest of a checkpoint; otherwise like `readManifest`. */
 export async function readRevision(
   store: ObjectStore,
   { jobId, checkpoint, revision }: { jobId: string; checkpoint: Checkpoint; revision: number },
@@ -121,17 +121,17 @@ export interface CheckpointParsers {
   restores: Parse<Restores>
 }
 
-/** Ids of a job's checkpoints by what became of the programs that were restored from them. */
+/** Ids of a job's checkpoints, grouped by the outcome of the programs that were restored from them. */
 export interface RestoreHistory {
-  /** A program was seen to go on from it, at least once. */
+  /** A program continued from it at least once. */
   wentOn: ReadonlySet<string>
-  /** Programs failed right after it, and none ever went on. */
+  /** Programs failed directly after it, and none ever continued. */
   failed: ReadonlySet<string>
-  /** What each attempt has tried and not yet gone on from, or goes on from now: its last restore. */
+  /** The last restore of each attempt: the attempt continues from it, or has tried it without continuing yet. */
   lastOf: ReadonlyMap<number, string>
 }
 
-/** What the attempts of a job were restored from. A list that cannot be read counts as empty. */
+/** Reads which checkpoints the attempts of a job were restored from. An unreadable list counts as empty. */
 export async function readRestoreHistory(
   store: ObjectStore,
   jobId: string,
@@ -161,15 +161,15 @@ export async function readRestoreHistory(
   }
 }
 
-/** A checkpoint whose manifest can be read, and is that of this checkpoint. */
+/** A checkpoint whose manifest is readable and belongs to it. */
 export interface GoodCheckpoint {
   checkpoint: Checkpoint
   manifest: Manifest
 }
 
 /**
- * The job's checkpoints that a program can go on from as far as manifests tell, in the order in which they are to be tried:
- * complete before provisional, and last those after which programs only failed. Newest first among equals.
+ * Yields the job's checkpoints that a program can resume from according to their manifests, in the order in which to try them: complete
+ * before provisional, and last those after which programs only failed. Newest first among equals.
  */
 export async function* goodCheckpoints(
   store: ObjectStore,
@@ -193,7 +193,7 @@ export async function* goodCheckpoints(
 
 const TRUST: readonly CheckpointState[] = ['complete', 'settled', 'quiet']
 
-/** The newest complete checkpoint that a program can go on from; a provisional one where there is no other. */
+/** Returns the newest complete checkpoint that a program can resume from; a provisional one when there is no other. */
 export async function newestGoodCheckpoint(
   store: ObjectStore,
   jobId: string,
@@ -203,7 +203,7 @@ export async function newestGoodCheckpoint(
   return undefined
 }
 
-/** The manifest of a job's newest checkpoint; `undefined` where it has none that can be read. */
+/** Returns the manifest of a job's newest checkpoint; `undefined` without a readable one. */
 export async function readNewestManifest(
   store: ObjectStore,
   jobId: string,
@@ -214,7 +214,7 @@ export async function readNewestManifest(
   return readManifest(store, { jobId, checkpoint }, parse).catch(ignoreBadDocument)
 }
 
-/** The job's newest checkpoint, whatever its state, with what its manifest tells of its step; `undefined` where it has none. */
+/** Returns the job's newest checkpoint, whatever its state, with its manifest's step; `undefined` without any. */
 export async function newestCheckpoint(
   store: ObjectStore,
   jobId: string,
@@ -226,7 +226,7 @@ export async function newestCheckpoint(
   return manifest === undefined ? checkpoint : withStepKnown(checkpoint, manifest)
 }
 
-/** The checkpoint as its manifest tells whether the number in its id is a step. */
+/** Adds the manifest's flag that says whether the number in the id is a step. */
 export function withStepKnown(checkpoint: Checkpoint, { isStepKnown }: Manifest): Checkpoint {
   return isStepKnown ? checkpoint : { ...checkpoint, isStepKnown }
 }
@@ -235,15 +235,15 @@ export function isManifestOf(manifest: Manifest, jobId: string, { id }: Checkpoi
   return manifest.jobId === jobId && checkpointId(manifest.step, manifest.attempt) === id
 }
 
-/** A file that is not what the manifest says, and how. */
+/** A file that differs from the manifest, and how. */
 export interface BadFile {
   path: string
   reason: string
 }
 
 /**
- * Reads every file of a checkpoint and compares it with the manifest. Answers the files that are wrong, none when it is
- * good. Files pass through `directory` one at a time.
+ * Reads every file of a checkpoint and compares it with the manifest. Returns the files that differ, none for a good checkpoint. Files pass
+ * through `directory` one at a time.
  */
 export async function verifyCheckpoint(
   store: ObjectStore,
@@ -271,7 +271,7 @@ export async function verifyCheckpoint(
   return bad
 }
 
-/** Where a file of a checkpoint is: in its own folder, or in that of an earlier checkpoint that had the same file. */
+/** Returns the key of a checkpoint's file: in its own folder, or in that of an earlier checkpoint with the same file. */
 export function checkpointFileKey(
   jobId: string,
   checkpoint: Checkpoint,

@@ -17,7 +17,7 @@ import type { Parse } from './json'
 import { eachOf } from './parallel'
 import { StoreError, type ObjectStore } from './store'
 
-/** The checkpoint that a job got from another one, and from which; `undefined` while it has none. */
+/** Returns the checkpoint that a job got from another one, with its source; `undefined` while it has none. */
 export async function readCopied(
   store: ObjectStore,
   jobId: string,
@@ -37,10 +37,10 @@ export interface CheckpointCopy {
 }
 
 /**
- * Copies a checkpoint into another job's place, its manifest last, so that a copy that was broken off is no checkpoint. What an
- * earlier try has copied is not copied again. Answers the files that are not what the manifest says: then there is no copy.
+ * Copies a checkpoint to another job, its manifest last, so that an interrupted copy is not a checkpoint. Files copied by an earlier try
+ * are not copied again. Returns the files that differ from the manifest: then there is no copy.
  *
- * Every copied file has the size that the manifest says. In a folder, which keeps no checksums of its own, it is also read and
+ * Every copied file has the size in the manifest. A folder store keeps no checksums of its own, so there each file is also read and
  * compared with its digest.
  */
 export async function copyCheckpoint(
@@ -82,7 +82,7 @@ export async function copyCheckpoint(
   return []
 }
 
-/** Answers what is wrong with the copy, and `undefined` when it is good. */
+/** Returns the problem with the copy, or `undefined` when it is good. */
 async function copyFile(
   store: ObjectStore,
   file: ManifestFile,
@@ -97,7 +97,7 @@ async function copyFile(
   return faultOf(fileURLToPath(await store.readUrl(toKey, MINUTE_MS)), file)
 }
 
-/** The same manifest for another job. Fields that this version does not know are kept; the digest of the document comes last. */
+/** Returns the same manifest for another job. Fields unknown to this version are kept; the digest of the document comes last. */
 function manifestOfCopy(text: string, of: { jobId: string; copiedFrom: CheckpointSource }): string {
   const source = JSON.parse(text) as Record<string, unknown>
   delete source['sha256']

@@ -5,7 +5,7 @@ import { ensureDeploymentKey, readDeploymentKey, SecretsError } from './secrets'
 import type { ObjectStore } from './store'
 
 /**
- * The deployment's key, made when neither this machine nor the deployment has one. Throws a `SecretsError` when the file holds
+ * Returns the deployment's key, created when neither this machine nor the deployment has one. Throws a `SecretsError` when the file holds
  * another key than the deployment uses: a worker with a wrong key would refuse the work of all jobs.
  */
 export async function openDeploymentKey(store: ObjectStore, path: string): Promise<Buffer> {
@@ -37,7 +37,7 @@ function readCheck(store: ObjectStore): Promise<string | undefined> {
 
 const CHECK_PATTERN = /^[0-9a-f]{32}$/
 
-/** Tells two keys apart and nothing else about them. */
+/** Distinguishes two keys and reveals nothing else about them. */
 function checkOf(key: Buffer): string {
   return createHmac('sha256', key).update('key check').digest('hex').slice(0, 32)
 }

@@ -2,15 +2,15 @@ import { putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { StoreError, type ObjectStore } from './store'
 
-/** Ids of deployments: legal in every provider's tags. */
+/** Ids of deployments: valid in every provider's tags. */
 const DEPLOYMENT_ID_PATTERN = /^dep-[0-9a-z]{10}$/
 
-/** Whose store this is, or `undefined` when nobody has used it yet. */
+/** Returns the deployment that owns this store, or `undefined` for an unused store. */
 export async function readDeployment(store: ObjectStore): Promise<string | undefined> {
   return (await readDocument(store, layout.deployment(), parseDeployment))?.id
 }
 
-/** Whose store this is; the first to ask gives it the id that `makeId` makes, and everybody gets the same answer. */
+/** Returns the deployment that owns this store. The first caller gives it the id from `makeId`, and every caller gets the same answer. */
 export async function ensureDeployment(store: ObjectStore, makeId: () => string): Promise<string> {
   const standing = await readDeployment(store)
   if (standing !== undefined) return standing

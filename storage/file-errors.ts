@@ -1,7 +1,7 @@
 import { defined } from '../core/defined'
 import { StoreError } from './store'
 
-/** Operating system errors that time or a person may mend while the caller goes on trying; the rest can never work. */
+/** Operating system errors that may end while the caller keeps retrying; all others are permanent. */
 const TRANSIENT: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full: free some space there',
   EDQUOT: 'the disk quota is used up: free some space there',
@@ -29,7 +29,7 @@ const PERMANENT: Readonly<Record<string, string>> = {
   ELOOP: 'it goes through a loop of links',
 }
 
-/** What a file system call that failed means for a store; `doing` completes "Could not ...". */
+/** Converts a failed file system call to a store error; `doing` completes "Could not ...". */
 export function storeErrorOf(error: unknown, doing: string): StoreError {
   if (error instanceof StoreError) return error
   const { code, message } = error as NodeJS.ErrnoException

@@ -24,10 +24,10 @@ import { placeIfAbsent } from './place'
 import { StoreError, type ObjectStore, type StoredObject } from './store'
 import type { UnfinishedUpload } from './unfinished'
 
-/** A put whose folder another process prunes at the same moment makes it again; it loses that race this often at most. */
+/** When another process prunes the folder of a put at the same moment, the put creates it again, at most this many times. */
 const FOLDER_TRIES_MAX = 100
 
-/** What opening, reading and deleting say of a key that has no object. */
+/** The error codes of opening, reading and deleting a key without an object. */
 const ABSENT_CODES = ['ENOENT', 'ENOTDIR', 'EISDIR']
 
 /** An object store in a folder; the rules shared with the runner are in docs/reference/runner-protocol-store.md, "A folder as the store". */
@@ -38,7 +38,7 @@ export class FileStore implements ObjectStore {
   #sweptAtMs = -Infinity
 
   /**
-   * Makes the folder when it is missing. Throws a `StoreError` when it cannot.
+   * Creates the folder when it is missing. Throws a `StoreError` on failure.
    *
    * @param root absolute path
    * @param now the wall clock, for the age of leftovers
@@ -95,7 +95,7 @@ export class FileStore implements ObjectStore {
       throw storeErrorOf(error, `write ${path}`)
     }
     try {
-      // Made first: whatever may then go wrong with it but a lack of room is the fault of what is read.
+      // The target is created first: any later error except a lack of space then comes from the source.
       await writeFile(partial, '', { flag: 'wx' }).catch(failed)
       const copied = await this.#existing(key, 'read', async (source) => {
         await copyFile(source, partial, constants.COPYFILE_FICLONE).catch((error: unknown) => {
@@ -153,7 +153,7 @@ export class FileStore implements ObjectStore {
   async delete(key: string): Promise<void> {
     await this.#existing(key, 'delete', unlink)
     for (let folder = dirname(key); folder !== '.'; folder = dirname(folder)) {
-      // It stays when something is in it, or was put there this moment; pruning is a courtesy.
+      // A folder with content, or with content added at this moment, stays; pruning is optional.
       const isPruned = await rmdir(join(this.#root, folder)).then(
         () => true,
         () => false,
@@ -191,7 +191,7 @@ export class FileStore implements ObjectStore {
     return join(this.#root, key)
   }
 
-  /** Does something with the object's file; `undefined` when there is none. */
+  /** Performs an action on the object's file; returns `undefined` when there is none. */
   async #existing<T>(
     key: string,
     verb: string,
@@ -215,7 +215,7 @@ export class FileStore implements ObjectStore {
     return undefined
   }
 
-  /** Writes a temporary file and gives it its place, making the folders again that others prune meanwhile. */
+  /** Writes a temporary file and moves it to its place, creating folders again that other processes prune. */
   async #placing<T>(
     key: string,
     write: (temporary: string) => Promise<void>,
@@ -243,13 +243,13 @@ export class FileStore implements ObjectStore {
       }
       await this.#checkRoot()
       await mkdir(dirname(path), { recursive: true }).catch((error: unknown) => {
-        // One of several folders was pruned before the next was made. What really stands in the way fails the action.
+        // One of several folders was pruned before the next was created. Any real obstacle fails the action.
         if (!hasCode(error, 'ENOENT', 'ENOTDIR', 'EEXIST')) throw error
       })
     }
   }
 
-  /** A folder that is gone is a disk that is not mounted, never an empty store. */
+  /** A missing root folder means an unmounted disk, never an empty store. */
   async #checkRoot(): Promise<void> {
     await stat(this.#root).catch((error: unknown) => {
       if (!hasCode(error, 'ENOENT')) throw storeErrorOf(error, `read ${this.#root}`)
@@ -264,7 +264,7 @@ export class FileStore implements ObjectStore {
     })
   }
 
-  /** Once a day, removes what killed processes left unfinished. */
+  /** Removes leftovers of killed processes, once a day. */
   async #sweep(): Promise<void> {
     const nowMs = this.#now()
     if (nowMs - this.#sweptAtMs < DAY_MS) return

@@ -5,29 +5,29 @@ import { hasCode } from './file-errors'
 import { compareKeys } from './keys'
 import type { StoredObject } from './store'
 
-/** Where files are written before they get their place; never listed. */
+/** Folder for files that are being written; never listed. */
 export const TEMPORARY_FOLDER = '.tmp'
 
-/** The part of a prefix that names a folder (with its slash, or empty), and the beginning of a name after it. */
+/** Splits a prefix into a folder (with its slash, or empty) and the beginning of a name in it. */
 export function splitPrefix(prefix: string): { folder: string; begin: string } {
   const at = prefix.lastIndexOf('/') + 1
   return { folder: prefix.slice(0, at), begin: prefix.slice(at) }
 }
 
-/** What lies directly in a folder of the store, in the order of keys; nothing when the folder is not there. */
+/** Returns the direct entries of a folder in the store, in key order; none when the folder is missing. */
 export async function readFolder(root: string, folder: string): Promise<Dirent[]> {
   const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT', 'ENOTDIR')) return []
     throw error
   })
-  // A folder's keys go on with a slash, which comes after some characters (`-`, `.`) that a name may go on with.
+  // A folder's keys continue with a slash, which sorts after some characters (`-`, `.`) that may continue a name.
   const sortKey = (entry: Dirent): string => (entry.isDirectory() ? `${entry.name}/` : entry.name)
   return entries
     .filter((entry) => folder !== '' || entry.name !== TEMPORARY_FOLDER)
     .sort((a, b) => compareKeys(sortKey(a), sortKey(b)))
 }
 
-/** Every object under a prefix, in the order of keys, one folder at a time; what vanishes meanwhile is left out. */
+/** Yields every object under a prefix, in key order, one folder at a time; files that vanish meanwhile are left out. */
 export async function* walk(root: string, prefix: string): AsyncGenerator<StoredObject> {
   const { folder, begin } = splitPrefix(prefix)
   for (const entry of await readFolder(root, folder)) {
@@ -40,7 +40,7 @@ export async function* walk(root: string, prefix: string): AsyncGenerator<Stored
   }
 }
 
-/** The file's data, or `undefined` when no file is there. */
+/** Returns the file's data, or `undefined` when there is no file. */
 export async function statOf(path: string): Promise<Stats | undefined> {
   try {
     const stats = await stat(path)

@@ -2,28 +2,28 @@ import { randomBytes } from 'node:crypto'
 import type { Grant, Sealed } from '../core/grants'
 import { openSecrets, seal } from './secrets'
 
-/** What a machine may be allowed to do in the store, and for how long. */
+/** Requested store permissions for a machine, and their duration. */
 export interface GrantWish {
   jobId: string
   attempt: number
-  /** How long it should hold; it may hold for less (`Granter.durationMsMax`). */
+  /** The requested duration; the grant may be shorter (`Granter.durationMsMax`). */
   durationMs: number
 }
 
-/** Gives machines without credentials of their own a right to their job's part of the store. */
+/** Issues store credentials to machines without their own, limited to their job's part of the store. */
 export interface Granter {
-  /** As far as it is known: the longest that a grant holds. A lease must end a drain before its grant does. */
+  /** The longest duration of a grant, as far as it is known. A lease must end a drain before its grant expires. */
   readonly durationMsMax: number
   /** Throws a `StoreError`. */
   grant(wish: GrantWish): Promise<Grant>
 }
 
-/** A grant as it travels in `lease.json`. */
+/** Seals a grant for `lease.json`. */
 export function sealGrant(attemptKey: Buffer, grant: Grant): Sealed {
   return seal(attemptKey, { grant: JSON.stringify(grant) }, randomBytes(16))
 }
 
-/** What `sealGrant` made. Throws a `SecretsError` when it was made with another key. */
+/** Opens the result of `sealGrant`. Throws a `SecretsError` when it was sealed with another key. */
 export function openGrant(attemptKey: Buffer, sealed: Sealed): Grant {
   return JSON.parse(openSecrets(attemptKey, JSON.stringify(sealed))['grant'] ?? 'null') as Grant
 }

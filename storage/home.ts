@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 /** Variables of an environment; passed in, so that only `config.ts` files read the process's own. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where this user's Crucible keeps its things. */
+/** The locations of this user's Crucible data. */
 export interface Home {
   /** `CRUCIBLE_HOME`, else `~/.crucible`. */
   directory: string
@@ -26,8 +26,8 @@ export function homeOf(env: Environment): Home {
 }
 
 /**
- * Makes the home where it is missing, and closes it to the other users of this machine: it has the Temporal server's database, the
- * store, and the directories of jobs.
+ * Creates the home when it is missing, and closes it to other users of this machine: it contains the Temporal server's database, the store,
+ * and the directories of jobs.
  *
  * @param uid of this process; a home of another user is left as it is
  */
@@ -41,14 +41,14 @@ function expand(path: string): string {
   return path === '~' || path.startsWith('~/') ? join(homedir(), path.slice(1)) : path
 }
 
-/** What `crucible dev` tells other processes of this user about itself while it runs. */
+/** The data that a running `crucible dev` publishes for other processes of this user. */
 export interface DevNote {
   pid: number
   address: string
   uiUrl: string
-  /** What client and workers of its deployment need in their environment; missing where that is nothing. */
+  /** Environment variables for client and workers of its deployment; missing without any. */
   environment?: Record<string, string>
-  /** Address of the small cloud that runs with it. */
+  /** The address of its small cloud. */
   cloudUrl?: string
 }
 
@@ -56,18 +56,18 @@ export function devNotePath({ directory }: Home): string {
   return join(directory, 'dev', 'running.json')
 }
 
-/** The note of a `crucible dev` that runs; one that was killed leaves its note behind, which does not count. */
+/** Returns the note of a running `crucible dev`; the note of a killed one is ignored. */
 export function readDevNote(home: Home): DevNote | undefined {
   const note = noteIn(home)
   return note !== undefined && isAlive(note.pid) ? note : undefined
 }
 
-/** Of all that reaches AWS only what the deployment says counts: a key of one account is none of another. */
+/** All AWS settings come from the deployment, because the key of one account is invalid in another. */
 const AWS = /^AWS_/
 
 /**
- * An environment with that of a running `crucible dev` added, where it has one and the environment names neither another server
- * nor another store. The environment itself where there is nothing to add.
+ * Returns an environment extended by that of a running `crucible dev`, if it has one and the environment names neither another server nor
+ * another store. Otherwise returns the environment itself.
  */
 export function withDevEnvironment(env: Environment): Environment {
   const { environment: added, address } = readDevNote(homeOf(env)) ?? {}
@@ -76,7 +76,7 @@ export function withDevEnvironment(env: Environment): Environment {
   return { ...added, ...Object.fromEntries(Object.entries(env).filter(([name]) => !AWS.test(name))) }
 }
 
-/** Makes the AWS variables of `settings` those of `env`, and no others. Answers what undoes it. */
+/** Replaces all AWS variables of `env` by those of `settings`. Returns a function that undoes it. */
 export function replaceAws(settings: Environment, env: NodeJS.ProcessEnv): () => void {
   const replace = (by: Environment): void => {
     for (const name of Object.keys(env)) if (AWS.test(name)) delete env[name]
@@ -105,7 +105,7 @@ function noteIn(home: Home): DevNote | undefined {
   }
 }
 
-/** Written aside and renamed, so that nobody reads half of it. */
+/** Written to a temporary file and renamed, so that readers never see half of it. */
 export function writeDevNote(home: Home, note: DevNote): void {
   const path = devNotePath(home)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -113,7 +113,7 @@ export function writeDevNote(home: Home, note: DevNote): void {
   renameSync(`${path}.${note.pid}.tmp`, path)
 }
 
-/** Takes a note away, unless another `crucible dev` has put its own there meanwhile. */
+/** Removes a note, unless another `crucible dev` has replaced it meanwhile. */
 export function removeDevNote(home: Home, { pid }: DevNote): void {
   if (noteIn(home)?.pid === pid) rmSync(devNotePath(home), { force: true })
 }

@@ -1,12 +1,12 @@
 import { CODES } from '../core/errors'
 import { StoreError, type ObjectStore } from './store'
 
-/** Reads the text of a document; throws when it is not one. `intake/documents.ts` has one for each kind. */
+/** Parses the text of a document; throws for an invalid one. `intake/documents.ts` has one parser for each kind. */
 export type Parse<T> = (text: string) => T
 
 /**
- * The document under a key, or `undefined` when there is none. Throws a `StoreError` with code `BAD_DOCUMENT` and the
- * parser's complaint when what lies there is not such a document.
+ * Returns the document under a key, or `undefined` when there is none. Throws a `StoreError` with code `BAD_DOCUMENT` and the parser's
+ * complaint when the object is not such a document.
  */
 export async function readDocument<T>(
   store: ObjectStore,
@@ -22,7 +22,7 @@ export async function readDocument<T>(
   }
 }
 
-/** For `catch`: what cannot be read tells as little as what is not there. */
+/** For `catch`: treats an unreadable document as an absent one. */
 export function ignoreBadDocument(error: unknown): undefined {
   if (error instanceof StoreError && error.code === CODES.badDocument) return undefined
   throw error
@@ -32,7 +32,7 @@ export async function putDocument(store: ObjectStore, key: string, value: unknow
   await store.put(key, textOf(value))
 }
 
-/** Puts the document unless there is one already. False, and nothing changed, when there is. */
+/** Puts the document unless one exists; otherwise returns false and changes nothing. */
 export async function putDocumentIfAbsent(store: ObjectStore, key: string, value: unknown): Promise<boolean> {
   return store.putIfAbsent(key, textOf(value))
 }
@@ -46,7 +46,7 @@ function badDocument(key: string, cause: unknown): StoreError {
   })
 }
 
-/** People read these files too. */
+/** Indented, because people read these files too. */
 function textOf(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`
 }

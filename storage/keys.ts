@@ -1,7 +1,7 @@
 import { CODES } from '../core/errors'
 import { StoreError } from './store'
 
-/** S3's limit for a key; every store keeps to it, so that a job can change stores. */
+/** S3's limit for a key; every store observes it, so that a job can change stores. */
 const KEY_BYTES_MAX = 1024
 
 /** Throws unless the key is a relative path of plain segments: none empty, none `.` or `..`, no NUL. */
@@ -36,7 +36,7 @@ function badKey(what: string, text: string, fault: string): StoreError {
   )
 }
 
-/** The order of keys: that of their UTF-8 bytes, as S3 lists them. */
+/** Compares keys by their UTF-8 bytes, the order in which S3 lists them. */
 export function compareKeys(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

@@ -3,33 +3,33 @@ import type { Parse } from './json'
 import { layout } from './layout'
 import { StoreError, type ObjectStore } from './store'
 
-/** A file of log lines with the numbers in its name. */
+/** A file of log lines with their numbers in its name. */
 interface Chunk {
   key: string
   from: number
   to: number
 }
 
-/** Which lines to read. */
+/** The lines to read. */
 export interface LogRange {
   jobId: string
   attempt: number
   /** Number of the last line already read; 0 for all. */
   afterLine: number
-  /** True when the attempt writes no more: only then is a hole a loss rather than lines still to come. */
+  /** True when the attempt writes no more: only then is a gap a loss rather than lines that are still to come. */
   isOver: boolean
 }
 
 /**
- * Looks taken in a row at chunks that vanish before they are read. The runner merges 32 chunks into one, so a reader
- * loses this race a few times at most.
+ * Maximum number of consecutive listings whose chunks vanish before they are read. The runner merges 32 chunks into one, so a reader loses
+ * this race a few times at most.
  */
 const LOOKS_MAX = 20
 
 /**
- * The lines of an attempt after a number, each once and in order, as far as they have arrived; the caller comes back with
- * the last number to follow. Correct while the runner merges chunks. Lines that are lost are told by one line with
- * `s: 'gap'`, which has the number of the last of them.
+ * Yields the lines of an attempt after a number, each once and in order, as far as they have arrived; to follow the log, the caller calls
+ * again with the last number. Correct while the runner merges chunks. One line with `s: 'gap'` reports lost lines; its number is that of
+ * the last of them.
  */
 export async function* readLines(
   store: ObjectStore,
@@ -42,9 +42,9 @@ export async function* readLines(
     let chunk = takeChunk(chunks, next)
     while (chunk !== undefined) {
       const lines = await readChunk(store, chunk, parse)
-      // Merged and deleted meanwhile; the larger file was there before that, so another look finds it.
+      // Merged and deleted meanwhile; the merged file was written before that, so another listing finds it.
       if (lines === undefined) break
-      // A listing that raced a merge may have missed small chunks and large one alike.
+      // A listing during a merge may have missed small chunks and the merged one alike.
       if (startOf(lines, chunk) > next && !range.isOver) return
       yield* withoutHoles(lines, next, chunk.to)
       next = chunk.to + 1
@@ -61,7 +61,7 @@ export async function* readLines(
   )
 }
 
-/** The chunks that have lines from `next` on, last first. */
+/** Returns the chunks that have lines from `next` on, last first. */
 async function listChunks(store: ObjectStore, range: LogRange, next: number): Promise<Chunk[]> {
   const chunks: Chunk[] = []
   for await (const { key } of store.list(layout.logs(range.jobId, range.attempt))) {
@@ -73,7 +73,7 @@ async function listChunks(store: ObjectStore, range: LogRange, next: number): Pr
   return chunks.reverse()
 }
 
-/** Takes the chunk that has line `next` and goes farthest; failing that, the first one after it. */
+/** Takes the chunk that has line `next` and extends furthest; without one, the first one after it. */
 function takeChunk(chunks: Chunk[], next: number): Chunk | undefined {
   let farthest: Chunk | undefined
   for (let chunk = chunks.at(-1); chunk !== undefined; chunk = chunks.at(-1)) {
@@ -86,7 +86,7 @@ function takeChunk(chunks: Chunk[], next: number): Chunk | undefined {
   return farthest !== undefined && farthest.to >= next ? farthest : undefined
 }
 
-/** The lines of a chunk that can be read, or `undefined` when it is gone. */
+/** Returns the readable lines of a chunk, or `undefined` when it is gone. */
 async function readChunk(
   store: ObjectStore,
   chunk: Chunk,
@@ -100,13 +100,13 @@ async function readChunk(
       try {
         return text === '' ? [] : [parse(text)]
       } catch {
-        // A damaged line is a lost line: it comes out as a gap.
+        // A damaged line is a lost line: it becomes a gap.
         return []
       }
     })
 }
 
-/** The first number that a chunk accounts for: a gap at its begin accounts for the lines lost before. */
+/** Returns the first number that a chunk accounts for: a gap at its beginning accounts for the lines lost before. */
 function startOf(lines: LogLine[], chunk: Chunk): number {
   const first = lines[0]
   return first?.s === 'gap' ? Math.min(chunk.from, first.n - (first.lost ?? 1) + 1) : chunk.from

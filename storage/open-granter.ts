@@ -5,12 +5,12 @@ import { makeS3Granter, type S3GrantOptions } from './s3/grants'
 import { S3Store } from './s3/s3-store'
 import type { ObjectStore } from './store'
 
-/** Who gives machines credentials for a store; `undefined` for stores that ask for none. */
+/** Returns the issuer of machines' credentials for a store; `undefined` for stores without credentials. */
 export function openGranter(store: ObjectStore, options: S3GrantOptions): Granter | undefined {
   return store instanceof S3Store ? makeS3Granter(store.place, options) : undefined
 }
 
-/** Asks for a grant and looks at the store with it, as a machine would. Throws a `StoreError` where either does not work. */
+/** Requests a grant and lists the store with it, as a machine would. Throws a `StoreError` when either fails. */
 export async function tryGrant(store: ObjectStore, granter: Granter, wish: GrantWish): Promise<Grant> {
   const grant = await granter.grant(wish)
   if (!(store instanceof S3Store)) return grant

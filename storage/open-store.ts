@@ -9,23 +9,23 @@ import { StoreError, type ObjectStore } from './store'
 
 const EXAMPLE = 'file:///srv/crucible'
 
-/** How each scheme is opened. */
+/** The function that opens the stores of each scheme. */
 const OPENERS: Readonly<Record<string, (url: URL, now: () => number) => ObjectStore>> = {
   'file:': openFolder,
   's3:': openBucket,
 }
 
 /**
- * The object store that a URL names (`file:///srv/crucible`, `s3://bucket/prefix`), which is what CRUCIBLE_STORE says or stands
- * for. Throws a `StoreError` that names the variable and says what to write when the URL names none.
+ * Opens the object store at a URL (`file:///srv/crucible`, `s3://bucket/prefix`), which is the explicit or default value of CRUCIBLE_STORE.
+ * Throws a `StoreError` that names the variable and the correction for an invalid URL.
  *
- * @param now the wall clock, by which leftovers in a folder are old enough to be removed
+ * @param now the wall clock, which decides when leftovers in a folder are old enough to be removed
  */
 export function openStore(url: string, now: () => number = Date.now): ObjectStore {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   const opener = parsed && OPENERS[parsed.protocol]
   if (parsed !== undefined && opener !== undefined) return opener(parsed, now)
-  // Whatever has no scheme is meant as a path.
+  // A text without a scheme is a path.
   const path = parsed === undefined && url !== '' ? resolve(url.replace(/^~(?=\/|$)/, homedir())) : undefined
   const folder = path === undefined ? EXAMPLE : pathToFileURL(path).href
   throw badUrl(url, `the store is a folder or a bucket: write ${folder} or s3://bucket/prefix`)
@@ -49,8 +49,8 @@ function openFolder(url: URL, now: () => number): ObjectStore {
 }
 
 /**
- * Loaded where there is a bucket: the SDK that it needs takes longer to load than most commands take. Found from the folder of the
- * bundle of quick commands as well, which does not hold it.
+ * Loaded only for a bucket: its SDK takes longer to load than most commands take. Resolved from the folder of the bundle of quick commands
+ * as well, which does not contain it.
  */
 function openBucket(url: URL): ObjectStore {
   const path = join(__dirname, '..', 'storage', 's3', 'open')

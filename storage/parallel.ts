@@ -1,9 +1,9 @@
-/** Requests to a store under way at once: enough to hide the way to a far one, few enough not to be throttled. */
+/** Number of concurrent requests to a store: enough to hide the latency of a distant one, few enough not to be throttled. */
 const PARALLEL_MAX = 8
 
 /**
- * Does something with each item, several at a time; the answers are in the items' order. Begins nothing more after the
- * first error, and throws it.
+ * Applies the action to each item, several at a time; the results are in the items' order. After the first error it starts nothing more,
+ * and throws the error.
  */
 export async function eachOf<T, R>(items: readonly T[], action: (item: T) => Promise<R>): Promise<R[]> {
   const results = new Array<R>(items.length)

@@ -2,20 +2,20 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { CodedError } from '../core/errors'
 import { refused } from '../core/stamps'
 
-/** A value as Temporal carries it; the SDK's type has the same shape. */
+/** A value in Temporal's wire format; the SDK's type has the same shape. */
 export interface SealedPayload {
   metadata?: Record<string, Uint8Array> | null
   data?: Uint8Array | null
 }
 
-/** Whose payloads these are; the SDK's `SerializationContext` has the same shape. */
+/** The origin of payloads; the SDK's `SerializationContext` has the same shape. */
 export type SealContext =
   | { type: 'workflow'; namespace: string; workflowId: string }
   | { type: 'activity'; namespace: string; workflowId?: string; activityId?: string; isLocal: boolean }
 
-/** A payload that another deployment, or somebody without the key, has sent. */
+/** A payload from another deployment, or from a sender without the key. */
 export class SealError extends CodedError<'seal'> {
-  /** @param unverified what the first payload says; only for telling a person whose it is */
+  /** @param unverified the unverified origin in the first payload, for messages only */
   constructor(
     message: string,
     readonly unverified: unknown,
@@ -25,11 +25,11 @@ export class SealError extends CodedError<'seal'> {
 }
 
 export interface PayloadSealOptions {
-  /** The deployment's key; `undefined` where this process has none: then nothing is signed, or nothing checked. */
+  /** The deployment's key; `undefined` when this process has none: then nothing is signed, or nothing checked. */
   key: (to: 'send' | 'read') => Promise<Buffer | undefined>
   /**
-   * What happens to a payload that was not signed: `mark` puts a note in its place, by which workflow code refuses it without
-   * failing the workflow task; `throw` throws a `SealError`.
+   * The handling of an unsigned payload: `mark` replaces it by a note, which makes workflow code refuse it without failing the workflow
+   * task; `throw` throws a `SealError`.
    */
   onRefused: 'mark' | 'throw'
 }
@@ -37,9 +37,9 @@ export interface PayloadSealOptions {
 const SEAL = 'crucible-seal'
 
 /**
- * A payload codec that signs what is sent and checks what comes. Data and encoding stay as they are, so that the Temporal UI can
- * show them; the signature is one more piece of metadata. It covers all payloads of one message together, and whose they are: the
- * namespace, the workflow, and the activity.
+ * A payload codec that signs outgoing payloads and checks incoming ones. Data and encoding stay unchanged, so that the Temporal UI can show
+ * them; the signature is an additional piece of metadata. It covers all payloads of one message together with their origin: the namespace,
+ * the workflow, and the activity.
  */
 export class PayloadSeal {
   constructor(private readonly options: PayloadSealOptions) {}
@@ -82,7 +82,7 @@ function problemOf(
 function macOf(key: Buffer, payloads: readonly SealedPayload[], context?: SealContext): Buffer {
   const mac = createHmac('sha256', createHmac('sha256', key).update('payloads').digest())
   const add = (value: Uint8Array): void => {
-    // An empty value comes from the workflow sandbox as a plain array.
+    // The workflow sandbox passes an empty value as a plain array.
     const bytes = Buffer.from(value)
     const length = Buffer.alloc(8)
     length.writeBigUInt64BE(BigInt(bytes.length))
@@ -101,13 +101,13 @@ function macOf(key: Buffer, payloads: readonly SealedPayload[], context?: SealCo
   return mac.digest()
 }
 
-/** Temporal adds the time to the id of a workflow that a schedule starts. */
+/** Temporal appends the time to the id of a workflow that a schedule starts. */
 const SCHEDULED_AT = /-\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/
 
 function partsOf(context?: SealContext): unknown[] {
   if (context === undefined) return ['none']
   const { type, namespace, workflowId } = context
-  // The worker has an empty id for an activity outside any workflow, where the client has none.
+  // For an activity outside any workflow, the worker has an empty id and the client has none.
   const workflow = workflowId?.replace(SCHEDULED_AT, '') || null
   if (type === 'workflow') return [type, namespace, workflow]
   return [type, namespace, workflow, context.activityId || null, context.isLocal]

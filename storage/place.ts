@@ -4,19 +4,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { hasCode } from './file-errors'
 import { statOf } from './file-walk'
 
-/** File systems that cannot link answer with one of these. */
+/** The error codes of file systems without hard links. */
 const LINKLESS_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
-/** A claim is held for one look and one rename; one seen unchanged for this long belongs to a process that was killed. */
+/** A claim is held for one check and one rename; a claim that is unchanged for this long belongs to a killed process. */
 const CLAIM_PATIENCE_MS = 5_000
 const CLAIM_PAUSE_MS = 20
 
 /**
- * Gives a complete file its place unless the place is taken, in one step. False, and nothing changed, when it is; the
- * file itself may stay where it was.
+ * Moves a complete file to its place unless the place is taken, in one step. Otherwise returns false and changes nothing; the file itself
+ * may stay where it was.
  *
- * @param claim path of a file for use on file systems without hard links (exFAT, some network mounts): whoever manages
- * to create it looks and renames, the others wait
+ * @param claim path of a file for use on file systems without hard links (exFAT, some network mounts): the process that creates it checks
+ *   and renames, the others wait
  */
 export async function placeIfAbsent(from: string, to: string, claim: string): Promise<boolean> {
   try {

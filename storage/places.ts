@@ -1,7 +1,7 @@
 import { layout } from './layout'
 import type { ObjectStore } from './store'
 
-/** Notes that machines of a backend may be at a place from now on. */
+/** Records that machines of a backend may exist at a place from now on. */
 export async function notePlace(
   store: ObjectStore,
   { backend, place }: { backend: string; place: string },
@@ -9,7 +9,7 @@ export async function notePlace(
   await store.putIfAbsent(layout.place(backend, place), JSON.stringify({ backend, place }))
 }
 
-/** Places other than the present ones at which machines of a backend may have been left, each with the key of its note. */
+/** Returns former places at which machines of a backend may remain, each with the key of its note. */
 export async function placesOnceUsed(
   store: ObjectStore,
   { backend, places }: { backend: string; places: readonly string[] },

@@ -3,8 +3,8 @@ import { CODES } from '../core/errors'
 import { StoreError, type ObjectStore } from './store'
 
 /**
- * Proves the one promise of a store that nothing can be built without: of two writers of one key the second is told. Throws a
- * `StoreError` that says what to do where it does not hold.
+ * Verifies the one guarantee that everything depends on: conditional writes. Of two writers of one key, the second must get an error.
+ * Throws a `StoreError` with the remedy when the store does not honour this.
  */
 export async function provePutIfAbsent(store: ObjectStore): Promise<void> {
   const key = `doctor/${randomUUID()}`

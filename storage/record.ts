@@ -5,8 +5,8 @@ import { eachOf } from './parallel'
 import { StoreError, type ObjectStore } from './store'
 
 /**
- * Puts an entry on the job's record, once. Answers the entry that stands there: an earlier one, when an activity that
- * was repeated had put it before. What that one says holds.
+ * Puts an entry on the job's record, once. Returns the stored entry: an earlier one when a repeated activity had put it before. The stored
+ * entry is authoritative.
  */
 export async function putRecord<Kind extends RecordKind>(
   store: ObjectStore,
@@ -16,14 +16,14 @@ export async function putRecord<Kind extends RecordKind>(
   const key = layout.record(jobId, entry.seq)
   if (await putDocumentIfAbsent(store, key, entry)) return entry
   const earlier = await readDocument(store, key, parseEntry)
-  // One number is one step of the job: what it put before is of the same kind.
+  // Each number is one step of the job, so an earlier entry with it has the same kind.
   if (earlier !== undefined) return earlier as RecordEntryOf<Kind>
   throw new StoreError(`The record ${key} was there and is gone: somebody else deletes in this store.`, {
     isTransient: true,
   })
 }
 
-/** The record of a job, in order: all of it, only what came after a number, or only the last few entries of that. */
+/** Returns the record of a job, in order: all of it, only the entries after a number, or only the last few of those. */
 export async function readRecords(
   store: ObjectStore,
   jobId: string,
@@ -38,7 +38,7 @@ export async function readRecords(
   return entries.filter((entry) => entry !== undefined)
 }
 
-/** One entry, or `undefined` when nobody has put it. */
+/** Returns one entry, or `undefined` when it does not exist. */
 export async function readRecord(
   store: ObjectStore,
   jobId: string,
@@ -47,7 +47,7 @@ export async function readRecord(
   return readDocument(store, layout.record(jobId, seq), parseEntry)
 }
 
-/** The record is written and read by this file only, so the look at its shape is short. */
+/** Only this file writes and reads the record, so a brief check of its shape suffices. */
 function parseEntry(text: string): RecordEntry {
   const entry = JSON.parse(text) as Partial<RecordEntry> | null
   if (typeof entry?.seq !== 'number' || entry.kind === undefined || !RECORD_KINDS.includes(entry.kind)) {

@@ -22,24 +22,24 @@ import { filesFolder } from './layout'
 import { eachOf } from './parallel'
 import type { ObjectStore } from './store'
 
-/** What decides whether a checkpoint stays. */
+/** The facts that decide whether a checkpoint is kept. */
 export interface KnownCheckpoint extends Checkpoint {
-  /** `unreadable`: none of its manifests can be read, so no program can be restored from it. */
+  /** `unreadable`: all its manifests are unreadable, so no program can be restored from it. */
   state: CheckpointState | 'unreadable'
 }
 
 export interface Retention {
-  /** How many of the newest complete checkpoints stay; at least one. */
+  /** Number of newest complete checkpoints to keep; at least one. */
   keep: number
-  /** Ids that stay in any case: what live attempts were restored from, and what they put last. */
+  /** Ids to keep in any case: the checkpoints that live attempts were restored from, and the last ones that they put. */
   protectedIds: readonly string[]
   history: Pick<RestoreHistory, 'wentOn' | 'failed'>
 }
 
 /**
- * Which checkpoints may go. These stay: the newest complete one; the newest from which a program was seen to go on; the `keep`
- * newest complete ones after which programs did not only fail; of the provisional ones that are newer than all of those, the
- * newest `CHECKPOINTS_KEPT` (without any complete one, the newest settled one as well); what is protected.
+ * Returns the checkpoints that may be removed. These are kept: the newest complete one; the newest from which a program has continued; the
+ * `keep` newest complete ones except those after which programs only failed; of the provisional ones that are newer than all of those, the
+ * newest `CHECKPOINTS_KEPT` (without any complete one, the newest settled one as well); the protected ones.
  */
 export function expendable(all: readonly KnownCheckpoint[], retention: Retention): KnownCheckpoint[] {
   const { history, protectedIds } = retention
@@ -63,7 +63,7 @@ export function expendable(all: readonly KnownCheckpoint[], retention: Retention
 }
 
 export interface ThinOut {
-  /** As in `Retention`. */
+  /** See `Retention`. */
   keep: number
   protectedIds: readonly string[]
   /** Whether an attempt can no longer upload. */
@@ -147,12 +147,12 @@ async function know(
   }
 }
 
-/** What live attempts were restored from last. */
+/** Returns the last restores of live attempts. */
 function liveRestores({ lastOf }: RestoreHistory, isOver: ThinOut['isOver']): string[] {
   return [...lastOf].filter(([attempt]) => !isOver(attempt)).map(([, id]) => id)
 }
 
-/** What each live attempt put last: its newest checkpoint by the store's clock, and the one whose newest revision came last. */
+/** Returns the last puts of each live attempt: its newest checkpoint by the store's clock, and the one whose newest revision came last. */
 function lastPutOf(existing: readonly ListedCheckpoint[], isOver: ThinOut['isOver']): string[] {
   const putAt = [
     ({ manifests }: ListedCheckpoint): number => manifests.at(-1)!.putAtMs,
@@ -163,13 +163,13 @@ function lastPutOf(existing: readonly ListedCheckpoint[], isOver: ThinOut['isOve
     putAt.flatMap((instantOf) => {
       const own = existing.filter((checkpoint) => checkpoint.attempt === attempt)
       const lastMs = Math.max(...own.map(instantOf))
-      // Clocks of stores are coarse: all that may have been the last.
+      // Store clocks are coarse: returns every checkpoint that may have been the last.
       return own.filter((checkpoint) => instantOf(checkpoint) >= lastMs).map(({ id }) => id)
     }),
   )
 }
 
-/** Deletes the manifests of checkpoints: from then on they do not exist. Answers what was there, to be put back if need be. */
+/** Deletes the manifests of checkpoints, which then no longer exist. Returns the deleted content, so that it can be restored. */
 async function takeManifests(
   store: ObjectStore,
   jobId: string,
@@ -188,7 +188,7 @@ async function takeManifests(
 }
 
 interface Listed {
-  /** Of the checkpoint whose folder it is. */
+  /** The checkpoint of the folder. */
   id: string
   keys: string[]
 }
@@ -199,7 +199,7 @@ async function listKeys(store: ObjectStore, prefix: string, { id }: Checkpoint):
   return { id, keys }
 }
 
-/** The files of revisions whose manifest never came. */
+/** Lists the files of revisions without a manifest. */
 async function listBrokenRevisions(
   store: ObjectStore,
   jobId: string,
@@ -211,5 +211,5 @@ async function listBrokenRevisions(
   return { id, keys: keys.filter((key) => !whole.some((prefix) => key.startsWith(prefix))) }
 }
 
-/** Begins the name of every folder with files of a revision after the first. */
+/** Prefix of every folder with files of a revision after the first. */
 const REVISION_FILES = 'files.'

@@ -7,14 +7,14 @@ import { storeErrorOf } from './file-errors'
 import { statOf } from './file-walk'
 import { placeIfAbsent } from './place'
 
-/** Secret values by name, as the workload will see them in its environment. */
+/** Secret values by name, for the workload's environment. */
 export type SecretValues = Readonly<Record<string, string>>
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 16
 const KEY_PATTERN = /^[0-9a-f]{64}\n?$/
 
-/** Something is wrong with sealed secrets or with a key; the message never has any of their content. */
+/** A problem with sealed secrets or with a key; the message never contains any of their content. */
 export class SecretsError extends CodedError<'secrets'> {
   constructor(message: string, options?: { cause?: unknown }) {
     super('secrets', message, options)
@@ -30,7 +30,7 @@ export function sealSecrets(key: Buffer, values: SecretValues, nonce: Buffer): s
   return `${JSON.stringify(seal(key, values, nonce))}\n`
 }
 
-/** As `sealSecrets`, as a part of another document. */
+/** Like `sealSecrets`, as a part of another document. */
 export function seal(key: Buffer, values: SecretValues, nonce: Buffer): Sealed {
   checkLength('key', key, KEY_BYTES)
   checkLength('nonce', nonce, NONCE_BYTES)
@@ -43,7 +43,7 @@ export function seal(key: Buffer, values: SecretValues, nonce: Buffer): Sealed {
   }
 }
 
-/** Opens what `sealSecrets` made. Throws a `SecretsError` when it was made with another key or was changed since. */
+/** Opens the result of `sealSecrets`. Throws a `SecretsError` when it was sealed with another key or was changed since. */
 export function openSecrets(key: Buffer, document: string): SecretValues {
   checkLength('key', key, KEY_BYTES)
   const { nonce, text, tag } = parseSealed(document)
@@ -54,20 +54,20 @@ export function openSecrets(key: Buffer, document: string): SecretValues {
   return JSON.parse(xorStream(key, nonce, text).toString('utf8')) as SecretValues
 }
 
-/** The key of one attempt: its machine can open its own secrets and nobody else's. */
+/** Derives the key of one attempt: its machine can open only its own secrets. */
 export function attemptKey(deploymentKey: Buffer, attemptId: string): Buffer {
   checkLength('key', deploymentKey, KEY_BYTES)
   return hmac(deploymentKey, Buffer.from(`attempt:${attemptId}`, 'utf8'))
 }
 
-/** A key as it lies in files: 64 hex digits. */
+/** Formats a key for files: 64 hex digits. */
 export function formatKey(key: Buffer): string {
   return `${key.toString('hex')}\n`
 }
 
 /**
- * The deployment's key from its file, which is made with a new random key when it is missing. All processes of a
- * deployment share the file. Throws a `SecretsError` when others could read it, or it holds no key.
+ * Returns the deployment's key from its file, which is created with a new random key when it is missing. All processes of a deployment
+ * share the file. Throws a `SecretsError` when other users could read it, or it holds no key.
  */
 export async function ensureDeploymentKey(path: string): Promise<Buffer> {
   try {
@@ -78,7 +78,7 @@ export async function ensureDeploymentKey(path: string): Promise<Buffer> {
   }
 }
 
-/** The deployment's key, or `undefined` where there is no key file. Throws as `ensureDeploymentKey` does. */
+/** Returns the deployment's key, or `undefined` without a key file. Throws like `ensureDeploymentKey`. */
 export async function readDeploymentKey(path: string): Promise<Buffer | undefined> {
   try {
     return await readKeyFile(path)
@@ -88,11 +88,11 @@ export async function readDeploymentKey(path: string): Promise<Buffer | undefine
   }
 }
 
-/** Makes the key file, or reads the one that another process made at the same moment. */
+/** Creates the key file, or reads the one that another process created at the same moment. */
 async function makeKeyFile(path: string): Promise<Buffer> {
   const key = randomBytes(KEY_BYTES)
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  // Written aside first, so that whoever looks at the same moment finds it whole or not at all.
+  // Written to a temporary file first, so that concurrent readers find all of it or nothing.
   const temporary = `${path}.${randomUUID()}`
   try {
     const file = await open(temporary, 'wx', 0o600)
@@ -109,7 +109,7 @@ async function makeKeyFile(path: string): Promise<Buffer> {
   return (await readKeyFile(path)) ?? makeKeyFile(path)
 }
 
-/** The key in a file, or `undefined` when there is no file. */
+/** Returns the key in a file, or `undefined` when there is no file. */
 async function readKeyFile(path: string): Promise<Buffer | undefined> {
   const stats = await statOf(path)
   if (stats === undefined) return undefined
@@ -141,7 +141,7 @@ function parseSealed(document: string): { nonce: Buffer; text: Buffer; tag: Buff
   return { nonce: nonce!, text: text!, tag: tag! }
 }
 
-/** The text XORed with the key stream: block i is HMAC(HMAC(key, "encrypt"), nonce ‖ i). It undoes itself. */
+/** XORs the text with the key stream: block i is HMAC(HMAC(key, "encrypt"), nonce ‖ i). Applying it twice restores the text. */
 function xorStream(key: Buffer, nonce: Buffer, text: Buffer): Buffer {
   const streamKey = hmac(key, Buffer.from('encrypt'))
   const result = Buffer.from(text)

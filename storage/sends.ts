@@ -4,25 +4,25 @@ import { putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import type { ObjectStore } from './store'
 
-/** `sends/<seq>.json`: one send of an order. Put if absent before the request leaves, and never changed. */
+/** `sends/<seq>.json`: one send of an order. Put if absent before the request is sent, and never changed. */
 export interface SendMark {
   kind: 'send'
-  /** From 1. */
+  /** Starts at 1. */
   seq: number
-  /** Only this send carries it; the machine's tag or hostname shows it, and a machine that cannot learn its id claims with it. */
+  /** Unique to this send; the machine's tag or hostname shows it, and a machine that does not know its id claims with it. */
   name: string
-  /** By the clock of the worker that sends. */
+  /** By the clock of the sending worker. */
   atMs: number
 }
 
-/** In the place of the next mark, when the attempt is settled: no further send begins. */
+/** Takes the place of the next mark when the attempt is settled: no further send begins. */
 interface Seal {
   kind: 'sealed'
   seq: number
   atMs: number
 }
 
-/** What became of a send. */
+/** The outcome of a send. */
 export type SendEffect =
   /** The provider refused it, or certainly did nothing: the order may be sent again. */
   | { kind: 'no-effect'; failure: Failure }
@@ -30,7 +30,7 @@ export type SendEffect =
   /** Its request was given up, and may have made a machine. */
   | { kind: 'unconfirmed' }
 
-/** `sends/<seq>-outcome.json`: put once by the worker that sent, when no request of that send can leave any more. */
+/** `sends/<seq>-outcome.json`: put once by the sending worker, when no request of that send can be sent any more. */
 export type SendOutcome = SendEffect & { atMs: number }
 
 interface Sent {
@@ -40,8 +40,8 @@ interface Sent {
 }
 
 /**
- * The sends of one attempt's order to a provider that recognises no repeated order: at most one of them may have had an effect. The
- * next one begins only when it is on record that the last one had none (docs/decisions/0040-sends-are-marked-first.md).
+ * The sends of one attempt's order to a provider that does not recognize repeated orders: at most one of them may have had an effect. The
+ * next one begins only when the record shows that the last one had none (docs/decisions/0040-sends-are-marked-first.md).
  */
 export class Sends {
   constructor(
@@ -50,7 +50,7 @@ export class Sends {
     private readonly now: () => number,
   ) {}
 
-  /** The mark of a send that the caller alone may make; undefined if another one is open, or the attempt is settled. */
+  /** Returns the mark of a send that only the caller may make; undefined if another send is open, or the attempt is settled. */
   async begin(): Promise<SendMark | undefined> {
     const { nextSeq: seq, isSealed, last } = await this.read()
     if (isSealed || (last !== undefined && last.outcome?.kind !== 'no-effect')) return undefined
@@ -69,7 +69,7 @@ export class Sends {
   }
 
   /**
-   * Until when the last request may have reached the provider; undefined if none can have had an effect. A send without an outcome
+   * Returns until when the last request may have reached the provider; undefined if none can have had an effect. A send without an outcome
    * is in progress, or its worker has died: it is over `limitMs` after its mark.
    */
   async sentUntilMs(limitMs: number): Promise<number | undefined> {
@@ -78,7 +78,7 @@ export class Sends {
     return last.outcome?.atMs ?? last.mark.atMs + limitMs
   }
 
-  /** No send begins after this one. Repeatable. */
+  /** Prevents any further send. Repeatable. */
   async seal(): Promise<void> {
     for (;;) {
       const { nextSeq: seq, isSealed } = await this.read()
@@ -101,7 +101,7 @@ export class Sends {
     const newest = await this.slot(lastSeq)
     const isSealed = newest.kind === 'sealed'
     if (isSealed && lastSeq === 1) return { nextSeq, isSealed }
-    // Nothing follows a seal.
+    // No mark follows a seal.
     const mark = isSealed ? await this.slot(lastSeq - 1) : newest
     const outcomeKey = layout.sendOutcome(jobId, attempt, mark.seq)
     const outcome = names.has(outcomeKey) ? await this.document<SendOutcome>(outcomeKey) : undefined
@@ -112,7 +112,7 @@ export class Sends {
     return (await this.document<SendMark | Seal>(layout.send(this.at.jobId, this.at.attempt, seq)))!
   }
 
-  /** Written by this class only. */
+  /** Only this class writes these documents. */
   private document<T>(key: string): Promise<T | undefined> {
     return readDocument(this.store, key, (text) => JSON.parse(text) as T)
   }

@@ -2,59 +2,59 @@ import { CodedError } from '../core/errors'
 import type { UnfinishedUpload } from './unfinished'
 
 /**
- * The object store as the rest of Crucible sees it: whole objects under keys with `/`, strong read-after-write, one atomic
- * put-if-absent. Everything that must survive a machine, or outlive Temporal's retention, is here.
+ * The object store's interface for the rest of Crucible: whole objects under keys with `/`, strong read-after-write, one atomic
+ * put-if-absent. It contains everything that must survive a machine, or outlive Temporal's retention.
  */
 export interface ObjectStore {
-  /** `file:///...`, `s3://bucket/prefix`: how another process opens the same store. */
+  /** `file:///...`, `s3://bucket/prefix`: the URL with which another process opens the same store. */
   readonly url: string
 
-  /** The whole object, or `undefined` when there is none. */
+  /** Returns the whole object, or `undefined` when there is none. */
   get(key: string): Promise<Buffer | undefined>
 
-  /** Size and age without the content, or `undefined` when there is none. */
+  /** Returns size and age without the content, or `undefined` when there is no object. */
   head(key: string): Promise<StoredObject | undefined>
 
-  /** Puts the object whole, replacing what was there; a reader sees the old or the new, never a part. */
+  /** Puts the whole object, replacing an existing one; a reader sees the old or the new object, never a part. */
   put(key: string, body: Buffer | string): Promise<void>
 
-  /** Puts the object unless the key is taken. False, and nothing changed, when it is. */
+  /** Puts the object unless the key is taken; otherwise returns false and changes nothing. */
   putIfAbsent(key: string, body: Buffer | string): Promise<boolean>
 
-  /** Uploads a file of any size without holding it in memory; otherwise as `put`. */
+  /** Uploads a file of any size without holding it in memory; otherwise like `put`. */
   putFile(key: string, path: string): Promise<void>
 
-  /** Downloads to a file of any size without holding it in memory. False when there is no such object. */
+  /** Downloads to a file of any size without holding it in memory. Returns false when there is no such object. */
   getFile(key: string, path: string): Promise<boolean>
 
   /**
-   * Copies an object to another key of this store as `put` would, without its bytes passing through this process where the store
-   * can do that. False when there is no such object.
+   * Copies an object to another key of this store like `put`; if the store can, without transferring its bytes through this process.
+   * Returns false when there is no such object.
    */
   copy(fromKey: string, toKey: string): Promise<boolean>
 
   /**
-   * A URL under which whoever has it can read an object that is there (https, http, file or data), for so long at least and
-   * with no other right.
+   * Returns a URL (https, http, file or data) with which any holder can read an existing object, for at least this long and without further
+   * permissions.
    */
   readUrl(key: string, forMs: number): Promise<string>
 
-  /** The objects under a prefix in the order of their keys. */
+  /** Lists the objects under a prefix in key order. */
   list(prefix: string): AsyncIterable<StoredObject>
 
-  /** Names directly under a prefix that have something under them, as folders would show; in order, without the slash. */
+  /** Lists names directly under a prefix that have objects under them, like folders; in order, without the slash. */
   listFolders(prefix: string): Promise<string[]>
 
-  /** Removes the object; absent is success. */
+  /** Removes the object; an absent object is success. */
   delete(key: string): Promise<void>
 
   /**
-   * What killed processes left half-written, and what is being written now: no other list shows it, and it takes room. Missing
-   * where there is no such thing.
+   * Lists uploads that killed processes left unfinished, and uploads in progress: no other list shows them, and they take space. Missing in
+   * stores without such uploads.
    */
   unfinished?(): Promise<UnfinishedUpload[]>
 
-  /** Ends what was begun, by its id; absent is success. */
+  /** Aborts an upload by its id; an absent upload is success. */
   abandon?(upload: UnfinishedUpload): Promise<void>
 }
 
@@ -64,7 +64,7 @@ export interface StoredObject {
   modifiedAtMs: number
 }
 
-/** Thrown by every store; `isTransient` tells trouble that may pass from a request that can never work. */
+/** Thrown by every store; `isTransient` distinguishes transient failures from permanent ones. */
 export class StoreError extends CodedError<'store'> {
   readonly isTransient: boolean
   readonly code: string | undefined

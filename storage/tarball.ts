@@ -12,7 +12,7 @@ export type TarEntry =
   | { kind: 'link'; path: string; target: string }
   | { kind: 'file'; path: string; sizeBytes: number; isExecutable: boolean }
 
-/** A file of the tree was written to while it was packed. */
+/** A file of the tree was written to during packing. */
 export class ChangedFileError extends Error {
   constructor(path: string) {
     super(`${path} changed while it was packed`)
@@ -20,15 +20,15 @@ export class ChangedFileError extends Error {
   }
 }
 
-/** The one time of all entries: zip archives, as Python makes of packages, begin in 1980. */
+/** The common time of all entries: zip archives, such as Python packages, cannot hold times before 1980. */
 const ENTRY_TIME = new Date(Date.UTC(2000, 0, 1))
 const BLOCK_BYTES = 512
-/** The fastest: code is small anyway, and large files seldom get much smaller. */
+/** The fastest level: code is small anyway, and large files rarely get much smaller. */
 const GZIP_LEVEL = 1
 
 /**
- * Writes a gzipped tar of entries below `root`. The bytes depend on the entries and their content only: no times, owners or
- * other modes than executable or not. Answers its digest and size.
+ * Writes a gzipped tar of entries below `root`. The bytes depend only on the entries and their content: no times or owners, and of the
+ * modes only the executable bit. Returns its digest and size.
  */
 export async function writeTarball(
   root: string,

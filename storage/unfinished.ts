@@ -1,18 +1,18 @@
 import { COPIED_BY, parseCheckpointId } from '../core/checkpoint'
 
-/** What was begun to be written into the store, and is neither an object nor gone. */
+/** An upload into the store that is neither complete nor removed. */
 export interface UnfinishedUpload {
-  /** Names it to `abandon`. */
+  /** Identifies it for `abandon`. */
   id: string
-  /** Where it would have been put; missing where nothing tells. */
+  /** Its target key; missing if unknown. */
   key?: string
   sizeBytes: number
   beganAtMs: number
-  /** Of what lies there so far; missing where the store has no price, or none that is known. */
+  /** Cost of the stored part so far; missing if the store has no known price. */
   costMicroUsdPerDay?: number
 }
 
-/** For which job, and which of its attempts, an object is written; `undefined` for what is nobody's in particular. */
+/** Returns the job, and the attempt, for which an object is written; `undefined` for an object without an owner. */
 export function ownerOfKey(key: string): { jobId: string; attempt?: number } | undefined {
   const [, jobId, part, name = ''] = /^jobs\/([^/]+)\/([^/]+)(?:\/([^/]+))?/.exec(key) ?? []
   if (jobId === undefined) return undefined

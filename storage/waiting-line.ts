@@ -3,13 +3,13 @@ import { putDocument, putDocumentIfAbsent } from './json'
 import { layout } from './layout'
 import type { ObjectStore } from './store'
 
-/** A waiter as the store has it. The store's clock says when it was last heard of. */
+/** A waiter in the store, with the store's time of its last renewal. */
 export interface SeenWaiter extends Waiter {
   key: string
   seenAtMs: number
 }
 
-/** The right of one job of a wish to order a machine. */
+/** The right of one job among equal requests to order a machine. */
 export interface Turn {
   key: string
   wish: string
@@ -27,7 +27,7 @@ export const waiterKey = ({ sinceMs, jobId, wish, backends }: Waiter): string =>
 const turnPrefix = (): string => `${layout.waiting()}turn.`
 const turnKey = (wish: string): string => `${turnPrefix()}${wish}.json`
 
-/** Everybody who waits, and who orders; one list, no reads. */
+/** Returns every waiter and the holders of turns, with one list request and no reads. */
 export async function readLine(store: ObjectStore): Promise<Line> {
   const line: Line = { waiters: [], turns: [] }
   for await (const { key, modifiedAtMs } of store.list(layout.waiting())) {
@@ -42,20 +42,20 @@ export async function readLine(store: ObjectStore): Promise<Line> {
   return line
 }
 
-/** Joins the line, or says that the job is still in it. */
+/** Joins the line, or renews the job's place in it. */
 export async function putWaiter(store: ObjectStore, waiter: Waiter): Promise<void> {
   await putDocument(store, waiterKey(waiter), waiter)
 }
 
-/** False when another job has the turn. */
+/** Returns false when another job has the turn. */
 export async function takeTurn(store: ObjectStore, { wish, jobId }: Waiter): Promise<boolean> {
   if (await putDocumentIfAbsent(store, turnKey(wish), { jobId })) return true
   return (await holderOf(store, turnKey(wish))) === jobId
 }
 
-/** Lines longer than this are not read for each job that asks. */
+/** Lines longer than this are not read again for each job that asks. */
 const SHARED_FROM = 100
-/** How much longer a long line stays in memory than reading it took. */
+/** A long line stays in memory for this many times the duration of its reading. */
 const REST_FACTOR = 10
 
 interface Reading {
@@ -68,8 +68,8 @@ interface Reading {
 const readings = new WeakMap<ObjectStore, Reading>()
 
 /**
- * The line as it was a moment ago. A short one is read anew; one reading of a long one serves all callers meanwhile and for some
- * time, so that the work does not grow with the square of the jobs that wait.
+ * Returns the line as it was a moment ago. A short line is read each time; one read of a long one serves all callers during the read and
+ * for some time after, so that the work does not grow with the square of the number of waiting jobs.
  */
 export async function recentLine(store: ObjectStore): Promise<Line> {
   const last = readings.get(store)
@@ -90,7 +90,7 @@ export async function recentLine(store: ObjectStore): Promise<Line> {
   }
 }
 
-/** Takes a job out of its line. `waiter` is what it joined with, if the caller knows. Returns who still waits. */
+/** Removes a job from its line. `waiter` is its entry, if the caller knows it. Returns the remaining waiters. */
 export async function leaveLine(
   store: ObjectStore,
   { jobId, waiter }: { jobId: string; waiter?: Waiter },

@@ -5,18 +5,18 @@ import type { Grant } from '../../core/grants'
 import { silenceSdk } from './config'
 import type { S3Place } from './place'
 
-/** Requests to one server at the same time: two files of parts each, and everything small beside them. */
+/** Concurrent requests to one server: the parts of two files, and small requests. */
 const SOCKETS_MAX = 64
 const CONNECT_MS = 5_000
-/** A server that neither takes nor gives a byte for so long is not going to. */
+/** A connection that transfers no byte for this long counts as dead. */
 const SILENCE_MS = 30_000
 const TRIES = 5
-/** Where nobody says where the bucket is: from there S3 tells where it is. */
+/** Default region of a bucket without one: S3 redirects from there. */
 const REGION_DEFAULT = 'us-east-1'
 
 /**
- * Servers of others do not all know the newer checksums, and some answer with that of an object that was replaced this moment.
- * The signature covers what is sent, and every server checks that.
+ * Other vendors' servers do not all support the newer checksums, and some return the checksum of an object that was just replaced. The
+ * signature covers the sent content, and every server checks the signature.
  */
 const PLAIN = {
   requestChecksumCalculation: 'WHEN_REQUIRED',
@@ -45,7 +45,7 @@ export function clientConfig({ region, endpoint }: S3Place): S3ClientConfig {
   }
 }
 
-/** @param grant in whose name to ask; that of this process where it is missing */
+/** @param grant the credentials to use; those of this process when missing */
 export async function makeClient(place: S3Place, grant?: Grant): Promise<{ sdk: Sdk; client: S3Client }> {
   const sdk = await loadSdk()
   const credentials = grant && {

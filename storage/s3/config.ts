@@ -1,15 +1,15 @@
 import type { Environment } from '../home'
 
-/** The SDK asks for a newer Node than Crucible does, on standard error, at each start: whoever runs it has no use for that. */
+/** At each start the SDK asks on standard error for a newer Node than Crucible needs, which does not help the user. */
 export function silenceSdk(env: NodeJS.ProcessEnv = process.env): void {
   env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
 }
 
-/** What the environment says of S3, in the variables that all AWS tools read. */
+/** The S3 settings of the environment, in the variables of all AWS tools. */
 export interface S3Environment {
   region?: string
   endpoint?: string
-  /** Of the token service, where it is not that of AWS. */
+  /** The token service's address, if it is not that of AWS. */
   tokenEndpoint?: string
 }
 

@@ -5,7 +5,7 @@ import type { Bucket } from './s3-store'
 
 /** By default, larger objects are copied in parts, several at a time; S3 copies at most 5 GiB in one request. */
 const ONE_REQUEST_BYTES_MAX = 256 * 1024 * 1024
-/** S3 takes this many parts of an object. */
+/** S3 allows this many parts per object. */
 const PARTS_MAX = 10_000
 
 interface Copying {
@@ -15,8 +15,8 @@ interface Copying {
 }
 
 /**
- * Copies an object inside a bucket, on the server. The copy has the metadata that is given here, not that of the source. What fails
- * leaves no parts behind.
+ * Copies an object inside a bucket, on the server. The copy has the given metadata, not that of the source. A failed copy leaves no parts
+ * behind.
  */
 export async function copyWithin(
   bucket: Bucket,
@@ -38,7 +38,7 @@ export async function copyWithin(
 
 interface Source {
   sizeBytes: number
-  /** Of the object that was found: parts of another are not mixed with its own. */
+  /** The found object's tag, so that parts of different objects are not mixed. */
   tag: string | undefined
 }
 
@@ -70,7 +70,7 @@ async function copyInParts(
     return { PartNumber, ETag: CopyPartResult?.ETag }
   }
   try {
-    // All parts on their way are waited for: one that arrived after the upload was given up would stay there.
+    // Waits for all parts in progress: a part that arrived after the upload was aborted would remain in the store.
     const Parts = await eachOf(offsets, async (offset) =>
       failure === undefined ? copyPart(offset).catch((error: Error) => void (failure ??= error)) : undefined,
     )

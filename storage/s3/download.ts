@@ -8,10 +8,10 @@ import { eachOf } from '../parallel'
 import type { Bucket } from './s3-store'
 
 const PART_BYTES = 8 * 1024 * 1024
-/** Times that a connection may end without having given anything. */
+/** Maximum number of connections that may end without delivering a byte. */
 const VAIN_TRIES_MAX = 5
 
-/** Downloads an object to a file in parts, several at a time; the file appears when it is whole. Its size in bytes. */
+/** Downloads an object to a file in parts, several at a time; the file appears when it is complete. Returns its size in bytes. */
 export async function downloadTo(path: string, bucket: Bucket, key: string): Promise<number> {
   const { sdk, client, name } = bucket
   const head = await client.send(new sdk.HeadObjectCommand({ Bucket: name, Key: key }))
@@ -38,11 +38,11 @@ export async function downloadTo(path: string, bucket: Bucket, key: string): Pro
 interface Source {
   bucket: Bucket
   key: string
-  /** Of the object that was found: parts of another are not mixed with its own. */
+  /** The found object's tag, so that parts of different objects are not mixed. */
   tag: string | undefined
 }
 
-/** One part; goes on where the connection was cut. */
+/** Fetches one part; resumes an interrupted connection. */
 async function fetchPart(
   source: Source,
   file: FileHandle,

@@ -2,7 +2,7 @@ import type { S3ServiceException } from '@aws-sdk/client-s3'
 import { defined } from '../../core/defined'
 import { StoreError } from '../store'
 
-/** Codes that time may mend, beside every answer from 500 up and every failure of the network. */
+/** Transient error codes, besides every status from 500 up and every network failure. */
 const TRANSIENT = [
   'SlowDown',
   'Throttling',
@@ -16,7 +16,7 @@ const TRANSIENT = [
   'XAmzContentSHA256Mismatch',
 ]
 
-/** What somebody can do about it. Credentials are renewed by people while everything waits, so those codes may pass too. */
+/** The remedy for each code. People renew credentials while everything waits, so these errors may be transient too. */
 const CREDENTIALS: Readonly<Record<string, string>> = {
   ExpiredToken: 'the credentials have ended: renew them',
   ExpiredTokenException: 'the credentials have ended: renew them',
@@ -39,22 +39,22 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EntityTooLarge: 'it is larger than the store takes',
 }
 
-/** Nobody has answered; that may pass. */
+/** No answer arrived; that may be transient. */
 const UNANSWERED: Readonly<Record<string, string>> = {
   ECONNREFUSED:
     'nothing listens there: start it, or correct the endpoint (AWS_ENDPOINT_URL, or that in the URL of the store)',
   ENOTFOUND: 'there is no such host: correct the endpoint or the region, or look at the network',
 }
 
-/** What a request that failed means for a store; `doing` completes "Could not ...". */
+/** Converts a failed request to a store error; `doing` completes "Could not ...". */
 export function s3ErrorOf(error: unknown, doing: string): StoreError {
   if (error instanceof StoreError) return error
   const { name, message, code } = error as Error & { code?: string }
   const status = statusOf(error)
-  // An SDK that wraps an error keeps its words, and not its code.
+  // An SDK that wraps an error keeps its message, but not its code.
   const unanswered = Object.keys(UNANSWERED).find((one) => message.includes(one))
   const why = CREDENTIALS[name] ?? REMEDIES[name] ?? UNANSWERED[unanswered ?? ''] ?? (message || name)
-  // What has no status never got an answer.
+  // A request without a status never got an answer.
   const isTransient =
     name in CREDENTIALS ||
     TRANSIENT.includes(name) ||
@@ -71,7 +71,7 @@ export function statusOf(error: unknown): number | undefined {
   return (error as Partial<S3ServiceException>).$metadata?.httpStatusCode
 }
 
-/** The store says that there is no such object; a bucket that is missing is another matter. */
+/** Whether the store reports a missing object; a missing bucket is a different error. */
 export function isAbsent(error: unknown): boolean {
   const { name } = error as Error
   return (

@@ -3,15 +3,15 @@ import { defined } from '../../core/defined'
 import { layout } from '../layout'
 import type { S3Place } from './place'
 
-/** A checkpoint's id begins with its step, in so many digits (`checkpointId`). `?` stands for one character. */
+/** A checkpoint's id begins with its step, with this number of digits (`checkpointId`). `?` stands for one character. */
 const ANY_STEP = '?'.repeat(CHECKPOINT_STEP_DIGITS)
 
 /**
- * What the machine of one attempt may do: read the job's part of the store and the runner; write what the runner writes by
- * docs/reference/runner-protocol-store.md, which is in no other attempt's place. As a session policy it can only take away from a role's rights.
+ * The permissions for the machine of one attempt: read the job's part of the store and the runner; write the runner's documents of
+ * docs/reference/runner-protocol-store.md, never in another attempt's place. A session policy can only restrict a role's permissions.
  *
- * `*` also stands for `/`: each one here ends a prefix that ends with `/`, so that attempt 1 reaches neither attempt 10 nor a
- * folder `x-1/` inside a checkpoint of attempt 2.
+ * `*` also matches `/`: each one here ends a prefix that ends with `/`, so that attempt 1 reaches neither attempt 10 nor a folder `x-1/`
+ * inside a checkpoint of attempt 2.
  */
 export function grantPolicy(
   place: S3Place,
@@ -36,7 +36,7 @@ export function grantPolicy(
         ['s3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload', 's3:ListMultipartUploadParts'],
         own,
       ),
-      // Without it, what is not there looks as if it were forbidden.
+      // Without it, an absent object looks like a forbidden one.
       allow(['s3:ListBucket'], [bucket], {
         StringLike: { 's3:prefix': [`${prefix}${layout.job(jobId)}*`] },
       }),
@@ -44,7 +44,7 @@ export function grantPolicy(
   }
 }
 
-/** What a policy would read as a wildcard or a variable stands for itself. */
+/** Escapes the wildcards and variables of policies. */
 function literal(text: string): string {
   return text.replace(/[*?$]/g, (each) => `\${${each}}`)
 }

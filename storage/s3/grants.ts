@@ -9,23 +9,23 @@ import { s3ErrorOf } from './errors'
 import { grantPolicy } from './grant-policy'
 import type { S3Place } from './place'
 
-/** The longest that a role's session may be set to, and that of a role taken on by another role. */
+/** The longest possible session of a role, and of a role assumed by another role. */
 const SESSION_MS_MAX = 12 * HOUR_MS
 const CHAINED_SESSION_MS_MAX = HOUR_MS
-/** The token service gives no shorter ones. */
+/** The token service's minimum. */
 const SESSION_MS_MIN = 900 * SECOND_MS
-/** Watches wait for the answer, and whoever asks comes again. */
+/** Watches wait for the answer, and callers retry. */
 const CONNECT_MS = 2 * SECOND_MS
 const ANSWER_MS = 5 * SECOND_MS
 const TRIES = 2
 
 export interface S3GrantOptions {
   /**
-   * The role that jobs' machines take on, which may do in the bucket what any job may. Without one the keys that this process has are
-   * narrowed themselves, which the token service does for the keys of a user and not for those of a role.
+   * The role for jobs' machines, with the permissions of any job in the bucket. Without one, the keys of this process are narrowed, which
+   * the token service supports for a user's keys and not for a role's.
    */
   roleArn?: string | undefined
-  /** Keys that the operator made for machines, for servers without a token service. They are given as they are. */
+  /** Keys that the operator created for machines, for servers without a token service. They are passed on unchanged. */
   keys?: { keyId: string; secret: string } | undefined
 }
 
@@ -35,7 +35,7 @@ export function makeS3Granter(place: S3Place, { roleArn, keys }: S3GrantOptions)
   return { durationMsMax: Infinity, grant: async () => grant }
 }
 
-/** Grants of the AWS token service, or of a server that has its like (MinIO, Ceph): temporary keys, narrowed to one attempt. */
+/** Grants of the AWS token service, or of a server with a compatible one (MinIO, Ceph): temporary keys, narrowed to one attempt. */
 export class S3Granter implements Granter {
   readonly #place: S3Place
   readonly #roleArn: string | undefined
@@ -47,7 +47,7 @@ export class S3Granter implements Granter {
     this.#roleArn = roleArn
   }
 
-  /** Twelve hours, until the token service says that it is less. */
+  /** Twelve hours, until the token service reports a lower limit. */
   get durationMsMax(): number {
     return this.#durationMsMax
   }
@@ -59,7 +59,7 @@ export class S3Granter implements Granter {
     } catch (error) {
       if (!isTooLong(error) || durationMs <= CHAINED_SESSION_MS_MAX) throw this.#explained(error)
     }
-    // The role's own limit may lie between; an hour is what every role allows.
+    // The role's own limit may lie between; every role allows an hour.
     this.#durationMsMax = CHAINED_SESSION_MS_MAX
     return this.#ask(wish, CHAINED_SESSION_MS_MAX).catch((error: unknown) => {
       throw this.#explained(error)
@@ -96,7 +96,7 @@ export class S3Granter implements Granter {
 
   #clientConfig() {
     const { region, endpoint } = this.#place
-    // A server of somebody else has its own token service, at the same address.
+    // Another vendor's server has its own token service, at the same address.
     const own = readS3Environment().tokenEndpoint ?? endpoint
     return {
       region: region ?? 'us-east-1',
@@ -117,7 +117,7 @@ export class S3Granter implements Granter {
       this.#roleArn === undefined
         ? 'Name a role for machines in CRUCIBLE_GRANT_ROLE (`crucible setup aws` makes one and prints the setting), or run workers with the keys of a user who may call sts:GetFederationToken.'
         : `Let Crucible take on ${this.#roleArn} (sts:AssumeRole, and the role's trust policy).`
-    // What the store would need to be allowed is no help here.
+    // The store's remedies for permissions do not apply here.
     const { message } = error as Error
     return new StoreError(`The token service gives no credentials for machines: ${message}. ${remedy}`, {
       isTransient: false,
@@ -138,13 +138,13 @@ function toGrant({ Credentials: told }: Pick<AssumeRoleCommandOutput, 'Credentia
   }
 }
 
-/** Shows in the account's logs who did it. */
+/** The account's logs show this name. */
 function nameOf(jobId: string, attempt: number, length: number): string {
   const end = `-${attempt}`
   return `crucible-${jobId}`.slice(0, length - end.length) + end
 }
 
-/** The role's own limit, or that of a role taken on by a role: only the words tell. */
+/** Detects the role's own limit, or that of a role assumed by a role: only the message distinguishes them. */
 function isTooLong(error: unknown): boolean {
   const { name, message } = error as Error
   return name === 'ValidationError' && /DurationSeconds/i.test(message)

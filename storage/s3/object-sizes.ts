@@ -4,19 +4,19 @@ import { makeClient, type Sdk } from './client'
 import { readS3Environment } from './config'
 import { statusOf } from './errors'
 
-/** What a source in S3 holds, and where. */
+/** The size of an S3 source, and its location. */
 export interface MeasuredSource {
   sizeBytes: number
-  /** Of its bucket; missing where the server is not that of AWS and does not say. */
+  /** The bucket's region; missing when a server other than AWS does not report it. */
   region?: string
 }
 
-/** With one of these a job reads S3 from another server. */
+/** With one of these variables a job reads S3 from another server. */
 export const S3_SERVER_ENV = ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'] as const
 
 /**
- * Measures `s3://bucket/key`, or everything under a key that ends with `/`, with the credentials of this process. Throws where it cannot be
- * read, or not before the signal aborts.
+ * Measures `s3://bucket/key`, or everything under a key that ends with `/`, with the credentials of this process. Throws when the source is
+ * unreadable, or when the signal aborts first.
  */
 export async function measureSource(source: string, signal: AbortSignal): Promise<MeasuredSource> {
   const { region, endpoint } = readS3Environment()
@@ -57,7 +57,7 @@ async function sizeUnder({ sdk, client, signal }: At, Bucket: string, Prefix: st
   return sizeBytes
 }
 
-/** Said also to who may not look into the bucket. */
+/** S3 reports it even without permission to read the bucket. */
 async function regionOf({ sdk, client, signal }: At, Bucket: string): Promise<string | undefined> {
   try {
     const { BucketRegion } = await client.send(new sdk.HeadBucketCommand({ Bucket }), { abortSignal: signal })

@@ -4,11 +4,11 @@ import { readS3Environment } from './config'
 import { parsePlace } from './place'
 import { S3Store } from './s3-store'
 
-/** What the URL does not say, the variables that all AWS tools read do; the store's own URL then says it to machines too. */
+/** Settings missing from the URL come from the variables of all AWS tools; the store's own URL then contains them for machines too. */
 export function openBucket(url: URL): ObjectStore {
   const { region, endpoint } = readS3Environment()
   const told = parsePlace(url)
-  // A region of this machine's own account says nothing of a server of somebody else.
+  // The region of this machine's own account does not apply to another vendor's server.
   const place = {
     ...defined({ endpoint, region }),
     ...told,

@@ -1,24 +1,24 @@
 import { CODES } from '../../core/errors'
 import { StoreError } from '../store'
 
-/** What the URL of a store in S3 says: `s3://bucket/prefix?endpoint=http://host:port&region=eu-west-1`. */
+/** The contents of an S3 store's URL: `s3://bucket/prefix?endpoint=http://host:port&region=eu-west-1`. */
 export interface S3Place {
   bucket: string
-  /** Stands before every key: empty, or ends with a slash. */
+  /** The prefix of every key: empty, or ends with a slash. */
   prefix: string
-  /** Where nobody says it, it is asked for. */
+  /** Queried when missing. */
   region?: string
-  /** A server other than that of AWS. It is asked for `/bucket/key`, which all of them understand. */
+  /** A server other than AWS. It gets path-style requests, `/bucket/key`, which all servers understand. */
   endpoint?: string
 }
 
 const PARAMETERS = ['endpoint', 'region'] as const
 const SHAPE =
   's3://bucket/prefix?region=eu-west-1, with &endpoint=https://host:port where it is not that of AWS'
-/** S3 itself allows less; servers of others more, such as capitals and underscores. */
+/** S3 itself allows fewer names; other servers also allow capitals and underscores. */
 const BUCKET_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$/
 
-/** Throws a `StoreError` that says what is wrong with the URL. */
+/** Throws a `StoreError` that explains what is wrong with the URL. */
 export function parsePlace(url: URL): S3Place {
   const complain = (why: string): StoreError =>
     new StoreError(`Cannot open the object store ${shown(url)}: ${why}; write ${SHAPE}.`, {
@@ -51,7 +51,7 @@ export function parsePlace(url: URL): S3Place {
   }
 }
 
-/** The same place has the same URL, whoever writes it. */
+/** The same place always gets the same URL. */
 export function formatPlace({ bucket, prefix, region, endpoint }: S3Place): string {
   const path = prefix
     .split('/')
@@ -64,7 +64,7 @@ export function formatPlace({ bucket, prefix, region, endpoint }: S3Place): stri
   return `s3://${bucket}${path}${query.size === 0 ? '' : `?${query.toString()}`}`
 }
 
-/** Without what somebody may have taken for the place of a password. */
+/** Returns the URL without the part that the user may have used for a password. */
 function shown(url: URL): string {
   const copy = new URL(url.href)
   copy.username = copy.password = ''

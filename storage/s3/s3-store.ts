@@ -13,29 +13,29 @@ import { formatPlace, type S3Place } from './place'
 import { abortUpload, listUploads } from './unfinished-uploads'
 import { uploadFrom } from './upload'
 
-/** Another put of the same key was under way; it is over soon. */
+/** Another put of the same key was in progress; it ends soon. */
 const CONFLICTS_MAX = 10
-/** Says who put an object, so that a put whose answer was lost is known for one's own. */
+/** Identifies the writer of an object, so that a put with a lost answer is recognized as one's own. */
 export const MARK = 'crucible-put'
 
-/** S3 takes no signature that is to hold longer. */
+/** The longest validity of a signature in S3. */
 const URL_SECONDS_MAX = 7 * 24 * 60 * 60
 
-/** One bucket as its files see it. */
+/** The bucket as the files of this folder use it. */
 export interface Bucket {
   sdk: Sdk
   client: S3Client
   name: string
 }
 
-/** An object store in S3, or in any server that speaks as S3 does. */
+/** An object store in S3, or in an S3-compatible server. */
 export class S3Store implements ObjectStore {
   readonly url: string
   readonly place: S3Place
   readonly #grant: Grant | undefined
   #bucket: Promise<Bucket> | undefined
 
-  /** @param grant in whose name to ask; that of this process where it is missing */
+  /** @param grant the credentials to use; those of this process when missing */
   constructor(place: S3Place, grant?: Grant) {
     this.place = place
     this.#grant = grant
@@ -74,7 +74,7 @@ export class S3Store implements ObjectStore {
         } catch (error) {
           if (statusOf(error) !== 412 && statusOf(error) !== 409) throw error
         }
-        // The SDK repeats a request whose answer was lost; then the key may be taken by this very put.
+        // The SDK repeats a request whose answer was lost; then this very put may have taken the key.
         const standing = await this.#markOf(bucket, Key)
         if (standing !== 'absent') return standing === mark
       }
@@ -87,7 +87,7 @@ export class S3Store implements ObjectStore {
       const mark = randomUUID()
       await uploadFrom(path, { bucket, key: Key, metadata: { [MARK]: mark } }).catch(
         async (error: unknown) => {
-          // The same, when the SDK repeats the putting together of parts.
+          // The same applies when the SDK repeats the request that completes a multipart upload.
           if (statusOf(error) === undefined || (await this.#markOf(bucket, Key)) !== mark) throw error
         },
       )
@@ -118,7 +118,7 @@ export class S3Store implements ObjectStore {
   async readUrl(key: string, forMs: number): Promise<string> {
     return this.#asking(key, 'sign a URL for', async ({ sdk, client, name }, Key) => {
       const { getSignedUrl } = await import('@aws-sdk/s3-request-presigner')
-      // At most a week, and no longer than the credentials that sign it.
+      // At most a week, and no longer than the credentials of the signature.
       const expiresIn = Math.min(Math.ceil(forMs / SECOND_MS), URL_SECONDS_MAX)
       return getSignedUrl(client, new sdk.GetObjectCommand({ Bucket: name, Key }), { expiresIn })
     })
@@ -133,7 +133,7 @@ export class S3Store implements ObjectStore {
       for await (const page of sdk.paginateListObjectsV2({ client }, input)) {
         for (const { Key, Size, LastModified } of page.Contents ?? []) {
           const key = decoded(Key).slice(this.place.prefix.length)
-          // Consoles show empty folders by objects whose keys end with a slash.
+          // Consoles represent empty folders by objects whose keys end with a slash.
           if (key.endsWith('/')) continue
           yield { key, sizeBytes: Size ?? 0, modifiedAtMs: LastModified?.getTime() ?? 0 }
         }
@@ -183,14 +183,14 @@ export class S3Store implements ObjectStore {
     await this.#asking(key, 'end the upload of', (bucket, Key) => abortUpload(bucket, { Key, UploadId: id }))
   }
 
-  /** Ends connections that are kept open. The store may be used again. */
+  /** Closes idle connections. The store may be used again. */
   async close(): Promise<void> {
     const bucket = this.#bucket
     this.#bucket = undefined
     ;(await bucket)?.client.destroy()
   }
 
-  /** One bucket for all requests; made with the first. */
+  /** Opens the bucket at the first request, for all requests. */
   async #open(): Promise<Bucket> {
     this.#bucket ??= makeClient(this.place, this.#grant).then((made) => ({
       ...made,
@@ -199,7 +199,7 @@ export class S3Store implements ObjectStore {
     return this.#bucket
   }
 
-  /** Who put the object, as far as it says; `absent` when there is none. */
+  /** Returns the writer's mark of the object, if any; `absent` when there is no object. */
   async #markOf({ sdk, client, name }: Bucket, Key: string): Promise<string | undefined> {
     try {
       const head = await client.send(new sdk.HeadObjectCommand({ Bucket: name, Key }))
@@ -223,7 +223,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** Does something with an object; `undefined` when there is none. */
+  /** Performs an action on an object; returns `undefined` when there is none. */
   async #existing<T>(
     key: string,
     verb: string,

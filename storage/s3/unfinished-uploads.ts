@@ -3,11 +3,11 @@ import type { UnfinishedUpload } from '../unfinished'
 import type { Sdk } from './client'
 import type { Bucket } from './s3-store'
 
-/** Of S3 Standard in us-east-1, November 2026: $0.023 a GiB and month. Parts of uploads cost as objects do. */
+/** Price of S3 Standard in us-east-1, November 2026: $0.023 per GiB and month. Parts of uploads cost as much as objects. */
 const USD_PER_GIB_DAY = 0.023 / 30
 const GIB = 1024 ** 3
 
-/** The uploads in parts under a prefix that are under way or were left, each with what lies there of it. */
+/** Lists the multipart uploads under a prefix, in progress or abandoned, each with its stored size. */
 export async function listUploads(
   bucket: Bucket,
   { prefix, isOfAws }: { prefix: string; isOfAws: boolean },
@@ -20,7 +20,7 @@ export async function listUploads(
     for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
       if (Key === undefined || UploadId === undefined || Initiated === undefined) continue
       const sizeBytes = await sizeOf(bucket, { Key, UploadId })
-      // It has ended since.
+      // The upload has ended since.
       if (sizeBytes === undefined) continue
       found.push({
         ...{ id: UploadId, key: Key.slice(prefix.length), sizeBytes, beganAtMs: Initiated.getTime() },
@@ -41,7 +41,7 @@ async function sizeOf(
   let sizeBytes = 0
   let PartNumberMarker: string | undefined
   try {
-    // Not by the SDK's pages: servers name a next part even where there is none.
+    // Not with the SDK's paginator: servers name a next part even when there is none.
     for (;;) {
       const page = await client.send(new sdk.ListPartsCommand({ Bucket, Key, UploadId, PartNumberMarker }))
       for (const { Size = 0 } of page.Parts ?? []) sizeBytes += Size
@@ -54,7 +54,7 @@ async function sizeOf(
   }
 }
 
-/** Ends an upload; one that has ended is success. */
+/** Aborts an upload; an ended upload is success. */
 export async function abortUpload(
   { sdk, client, name: Bucket }: Bucket,
   { Key, UploadId }: Upload,

@@ -3,11 +3,11 @@ import { readFile, stat } from 'node:fs/promises'
 import { storeErrorOf } from '../file-errors'
 import type { Bucket } from './s3-store'
 
-/** Smaller files go in one request. */
+/** Smaller files take one request. */
 const PART_BYTES_MIN = 8 * 1024 * 1024
-/** S3 takes this many parts of an object. */
+/** S3 allows this many parts per object. */
 const PARTS_MAX = 10_000
-/** Parts on their way at the same time; each is held in memory. */
+/** Number of concurrent parts; each is held in memory. */
 const PARALLEL_PARTS = 4
 
 export interface UploadTarget {
@@ -16,7 +16,7 @@ export interface UploadTarget {
   metadata: Record<string, string>
 }
 
-/** Uploads a file in parts, several at a time. What fails leaves no parts behind. */
+/** Uploads a file in parts, several at a time. A failed upload leaves no parts behind. */
 export async function uploadFrom(path: string, { bucket, key, metadata }: UploadTarget): Promise<void> {
   const { size } = await reading(path, () => stat(path))
   const params = { Bucket: bucket.name, Key: key, Metadata: metadata }
