@@ -10,11 +10,14 @@ import { sealedBundle } from './bundle'
 
 type Bundle = NonNullable<WorkerOptions['workflowBundle']>
 
-/** Who may command a worker: holders of the deployment's key. Without a key everything is accepted, for tests of other things. */
+/**
+ * Authenticates the callers of a worker: holders of the deployment's key. Without a key everything is accepted, for tests of other
+ * features.
+ */
 export class Authentication {
   constructor(private readonly key?: Buffer) {}
 
-  /** Common to all workers of a deployment; with its id they refuse the tasks of others. */
+  /** Options of all workers of a deployment; with its id they refuse the tasks of other deployments. */
   workerOptions(deployment?: string): Pick<WorkerOptions, 'interceptors' | 'dataConverter'> {
     const isRequired = this.key !== undefined
     return {
@@ -31,7 +34,7 @@ export class Authentication {
     }
   }
 
-  /** The workflows, with the check of their input. */
+  /** Adds the check of their input to the workflows. */
   async guard(bundle: Bundle): Promise<Bundle> {
     return this.key === undefined ? bundle : sealedBundle(bundle)
   }

@@ -25,9 +25,9 @@ export interface BackendWorkerDeps {
   secrets: Pick<SecretIssuer, 'handOver' | 'mask'>
   /** Missing if the store needs no credentials, or the machines have their own. */
   grants?: GrantSource | undefined
-  /** Missing in tests of other things: then every request is accepted. */
+  /** Missing in tests of other features: then every request is accepted. */
   authentication?: Authentication | undefined
-  /** As of `SendingDeps`. */
+  /** See `SendingDeps`. */
   sendLimitMs?: number
   /** Called when the provider does not answer about running machines, which no job reports. */
   logger?: Pick<Logger, 'warn' | 'info'>

@@ -164,7 +164,7 @@ function sizeGiB(text: string): number | undefined {
   }
 }
 
-/** What to write instead of an unusable duration. */
+/** The correction of an unusable duration. */
 function setDuration(
   timing: Timing,
   key: keyof Omit<Timing, 'artifactGiBMax'>,

@@ -8,7 +8,7 @@ import { backendQueue } from '../core/queues'
 import { BackendError } from '../backends/errors'
 import { failureFrom } from '../core/failure'
 
-/** Answers this fresh serve all jobs that ask the same; stock from a second ago is as good as current stock. */
+/** Answers this recent are shared by all jobs with the same request; a second-old stock is as good as a current one. */
 const FRESH_MS = 1_000
 /** Limit on cached answers, so that a thousand different requests do not fill the memory. */
 const KEPT_MAX = 100

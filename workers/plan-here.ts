@@ -12,7 +12,7 @@ import { readWorkerConfig } from './config'
 import { deploymentOf } from './deployment'
 import { makeBackend } from './make-backend'
 
-/** The same time that a backend's worker gets for the question. */
+/** The same time limit as a backend's worker has for the request. */
 const ANSWER_LIMIT_MS = 20_000
 
 /** The ranking for a job, by the orchestrator's own activity code, with the backends asked in this process. */

@@ -51,7 +51,7 @@ export async function runWorkers(options: RunOptions): Promise<void> {
     try {
       return { connection, workers: await makeWorkers({ ...options, store, deployment, key, connection }) }
     } catch (error) {
-      // Existing workers hold on to it and to their queues: anything created next needs another one.
+      // Existing workers keep using it and their queues: anything created next needs another one.
       await connection.close().catch(ignoreHeldConnection)
       throw error
     }

@@ -6,7 +6,7 @@ import { layout } from '../storage/layout'
 import { attemptKey, ensureDeploymentKey, formatKey, openSecrets, sealSecrets } from '../storage/secrets'
 import type { ObjectStore } from '../storage/store'
 
-/** The secrets of jobs, on their way from the client's sealed document to each attempt's own. */
+/** Passes the secrets of jobs from the client's sealed document to each attempt's own. */
 export class SecretIssuer {
   private constructor(
     private readonly store: ObjectStore,
@@ -18,7 +18,7 @@ export class SecretIssuer {
     return new SecretIssuer(store, keyFile, await ensureDeploymentKey(keyFile))
   }
 
-  /** Seals the job's secrets anew for one attempt. Does nothing for a job without any. */
+  /** Seals the job's secrets again for one attempt. Does nothing for a job without any. */
   async handOver({ jobId, attempt, attemptId, runner }: Order): Promise<void> {
     if (secretsNeeded(runner).length === 0) return
     const sealed = await this.store.get(layout.secrets(jobId))
