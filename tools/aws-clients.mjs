@@ -1,6 +1,6 @@
-// Other people's clients and servers of AWS, the judges of the small cloud and of the EC2 backend: boto3 with botocore's models, the aws CLI and
-// moto, at the versions of aws-clients.txt, in a Python environment of their own in Crucible's cache. Where they cannot be installed their
-// tests are skipped, which is said.
+// Third-party AWS clients and servers that verify the small cloud and the EC2 backend: boto3 with botocore's models, the aws CLI and moto,
+// at the versions of aws-clients.txt, in a separate Python environment in Crucible's cache. Without them their tests are skipped, with a
+// message.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,12 +10,13 @@ import { run } from './run.mjs'
 const REQUIREMENTS = fileURLToPath(new URL('./aws-clients.txt', import.meta.url))
 const LIMIT_MS = 5 * 60_000
 
-/** The environment's folder, made when it is missing; `undefined`, and said why, when it cannot be made. */
+/** Returns the environment's folder, created when missing; `undefined`, with a message, when that fails. */
 export async function getAwsClients(home, say) {
   const digest = createHash('sha256').update(readFileSync(REQUIREMENTS)).digest('hex').slice(0, 16)
   const folder = join(home, 'cache', 'aws-clients', digest)
   if (existsSync(folder)) return folder
-  // Its programs name their folder: made in one of its own, it is found by a link that is there only when it is whole.
+  // Its programs contain the path of their folder. The environment is therefore created in a folder of its own, and a link to it appears
+  // only when it is complete.
   const made = `${folder}-${process.pid}`
   try {
     say('Getting boto3, the aws CLI and moto for the tests, a minute or so the first time')

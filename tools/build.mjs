@@ -1,4 +1,4 @@
-// Builds dist/. Each step is skipped when a hash over the contents of its inputs is the one of the last time.
+// Builds dist/. Each step is skipped when the hash of its inputs is unchanged since the last build.
 import { spawnSync } from 'node:child_process'
 import {
   accessSync,
@@ -18,7 +18,7 @@ const STATE = join(CACHE, 'build.json')
 const BUILD_INFO = join(CACHE, 'tsbuildinfo')
 const RUNNER = 'dist/runner/crucible-runner.pyz'
 const BUNDLE = 'dist/workers/workflow-bundle.js'
-/** As cli/quick.ts has it; the code cache is of use to this version of Node only. */
+/** The names in cli/quick.ts; the code cache works only with this version of Node. */
 const QUICK = 'dist/cli/quick-commands'
 const QUICK_OUTPUTS = [
   `${QUICK}.js`,
@@ -27,7 +27,7 @@ const QUICK_OUTPUTS = [
 ]
 const QUICK_TOOLS = ['tools/quick.mjs', 'tools/quick-cache.mjs']
 
-/** The folders that are compiled, as tsconfig.json has them. */
+/** The folders to compile, from tsconfig.json. */
 function folders() {
   const { include } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8'))
   return include.filter((name) => !/(^|\/)test$/.test(name) && existsSync(join(ROOT, name)))
@@ -35,10 +35,10 @@ function folders() {
 
 const isSource = (file) => file.endsWith('.ts') && !file.endsWith('.d.ts')
 const outputOf = (source) => `dist/${source.replace(/\.ts$/, '.js')}`
-/** What the code reads beside itself at run time. The runner travels as its zipapp. */
+/** Files that the code reads at run time. The runner is included as its zipapp. */
 const isAsset = (file) => !file.endsWith('.ts') && !file.endsWith('.md')
 
-/** The steps in their order. What a step needs of an earlier one is among its inputs. */
+/** The steps in order. A step's dependencies on earlier steps are among its inputs. */
 function steps() {
   const code = filesOf(...folders())
   const sources = code.filter(isSource)
@@ -62,7 +62,7 @@ function steps() {
       name: 'workflow bundle',
       inputs: filesOf('workflows', 'core', 'workers', ...settings),
       outputs: [BUNDLE],
-      // By itself, because it tells more than anybody wants to know unless it fails.
+      // Its output is shown only on failure, because it is long.
       run: () => {
         const bundler = JSON.stringify(join(ROOT, 'dist', 'workers', 'bundle.js'))
         const program = `require(${bundler}).buildWorkflowBundle(process.argv[1])`
@@ -80,7 +80,7 @@ function steps() {
   ]
 }
 
-/** The steps that have something to do, each with the hash to remember once it is done. */
+/** Returns the steps to run, each with the hash to store once it is done. */
 function pendingSteps() {
   const done = readState()
   return steps()
@@ -95,7 +95,7 @@ export function isBuilt() {
   return pendingSteps().length === 0
 }
 
-/** Brings dist/ up to date. `say` is told each step that is done; throws with the tool's own words when one fails. */
+/** Updates dist/. Calls `say` for each finished step; throws the tool's own output when one fails. */
 export async function build(say) {
   const pending = pendingSteps()
   if (pending.length === 0) return
@@ -104,7 +104,7 @@ export async function build(say) {
     accessSync(folder, constants.W_OK)
   }
   removeStale()
-  // Until there is a new one, the files that a bundle is made of are there, and are newer.
+  // The inputs of an old bundle exist and are newer than it until the next one is built, so the old bundle is removed.
   if (pending.some(({ outputs }) => outputs === QUICK_OUTPUTS)) removeQuick()
   for (const { name, hash, run } of pending) {
     say(`Building: ${name}`)
@@ -122,7 +122,7 @@ function readState() {
 }
 
 function compile() {
-  // The compiler trusts its own memory of what it wrote; a dist/ that somebody emptied must be written again.
+  // The compiler trusts its own records of written files; an emptied dist/ must be written again.
   const sources = filesOf(...folders()).filter(isSource)
   if (!sources.every((file) => existsSync(join(ROOT, outputOf(file))))) rmSync(BUILD_INFO, { force: true })
   const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
@@ -130,7 +130,7 @@ function compile() {
   runNode([tsc, ...args], 'The code does not compile')
 }
 
-/** Takes away what was built from files that are gone, so that nothing can still load it. */
+/** Removes outputs of deleted sources, so that they cannot be loaded any more. */
 function removeStale() {
   for (const file of filesOf('dist').filter(
     (name) => /\.(js|js\.map|d\.ts)$/.test(name) && name !== BUNDLE && name !== QUICK_OUTPUTS[0],
@@ -140,7 +140,7 @@ function removeStale() {
   }
 }
 
-/** Code caches of other versions of Node too. */
+/** Includes code caches of other versions of Node. */
 function removeQuick() {
   for (const file of filesOf('dist/cli').filter((name) => name.startsWith(`${QUICK}.`)))
     rmSync(join(ROOT, file))

@@ -1,14 +1,14 @@
-// Files by content: what has not changed since the last time need not be done again.
+// Tracks files by content: work on unchanged files is not repeated.
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
-/** What is remembered between runs; removed with node_modules. */
+/** The cache between runs; removed with node_modules. */
 export const CACHE = join(ROOT, 'node_modules', '.cache', 'crucible')
 
-/** The files below some paths, relative to the root with `/`, in order. A path may itself be a file; caches are left out. */
+/** Returns the files below some paths, relative to the root with `/`, in order. A path may itself be a file; caches are left out. */
 export function filesOf(...paths) {
   const files = []
   const visit = (path) => {
@@ -23,7 +23,7 @@ export function filesOf(...paths) {
   return files.sort()
 }
 
-/** A hash over the names and contents of files. */
+/** Returns a hash of the names and contents of files. */
 export function hashOf(files) {
   const hash = createHash('sha256')
   for (const file of files)

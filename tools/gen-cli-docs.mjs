@@ -1,11 +1,11 @@
-// Writes the generated parts of the command line's pages in docs/reference from the commands' own help. `node tools/gen-cli-docs.mjs`; a test fails when they are
-// out of date.
+// Writes the generated parts of the command line's pages in docs/reference from the commands' own help. `node tools/gen-cli-docs.mjs`; a
+// test fails when they are out of date.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { transformSync } from '@swc/core'
 
 const require = createRequire(import.meta.url)
-// The sources themselves rather than a build, which may be older.
+// Loads the sources instead of a build, which may be older.
 require.extensions['.ts'] = (module, filename) => {
   const { code } = transformSync(readFileSync(filename, 'utf8'), {
     filename,

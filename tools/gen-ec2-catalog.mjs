@@ -1,12 +1,12 @@
-// Writes backends/ec2/market/catalog.json, the prices that are used where the price list cannot be reached, from that list.
-// `node tools/gen-ec2-catalog.mjs [REGION ...]` with AWS credentials; us-east-1 when no Region is named.
+// Writes backends/ec2/market/catalog.json, the fallback prices for an unreachable price list, from that list. `node
+// tools/gen-ec2-catalog.mjs [REGION ...]` with AWS credentials; the default is us-east-1.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { transformSync } from '@swc/core'
 import prettier from 'prettier'
 
 const require = createRequire(import.meta.url)
-// The sources themselves rather than a build, which may be older.
+// Loads the sources instead of a build, which may be older.
 require.extensions['.ts'] = (module, filename) => {
   const { code } = transformSync(readFileSync(filename, 'utf8'), {
     filename,
@@ -18,7 +18,7 @@ require.extensions['.ts'] = (module, filename) => {
 const { TYPES_DEFAULT } = require('../backends/ec2/config.ts')
 const { createSdkApi } = require('../backends/ec2/sdk/index.ts')
 
-/** Beside the types that are offered by default those with other chips, should somebody allow them. */
+/** The default types, and those with other chips that users may allow. */
 const PATTERNS = [...TYPES_DEFAULT, 'inf*', 'trn*']
 const wanted = new RegExp(
   `^(?:${PATTERNS.map((pattern) => pattern.replaceAll('.', '\\.').replaceAll('*', '.*')).join('|')})$`,

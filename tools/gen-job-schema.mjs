@@ -6,7 +6,7 @@ import { transformSync } from '@swc/core'
 import prettier from 'prettier'
 
 const require = createRequire(import.meta.url)
-// The sources themselves rather than a build, which may be older.
+// Loads the sources instead of a build, which may be older.
 require.extensions['.ts'] = (module, filename) => {
   const { code } = transformSync(readFileSync(filename, 'utf8'), {
     filename,

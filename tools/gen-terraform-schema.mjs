@@ -1,6 +1,7 @@
-// Writes tools/terraform-provider/schema.json: what Terraform's provider of AWS takes for the resources that set-up writes, in the form
-// of `terraform providers schema -json`. `npm pack @cdktf/provider-aws` has it without the provider itself: its sources, in their source
-// maps, carry each argument's type and whether it is required or computed. `node tools/gen-terraform-schema.mjs PACKAGE_FOLDER`.
+// Writes tools/terraform-provider/schema.json: the arguments that Terraform's AWS provider accepts for the resources of the account set-up,
+// in the form of `terraform providers schema -json`. `npm pack @cdktf/provider-aws` contains them without the provider itself: the sources
+// in its source maps have each argument's type and whether it is required or computed. `node tools/gen-terraform-schema.mjs
+// PACKAGE_FOLDER`.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -17,7 +18,7 @@ const [folder] = process.argv.slice(2)
 const ours = readFileSync(new URL('../backends/ec2/setup/terraform.ts', import.meta.url), 'utf8')
 const types = [...new Set(ours.match(/(?<=resource\(')aws_\w+/g))].sort()
 
-/** The package's TypeScript of a type, a class and an interface for the resource and each of its blocks. */
+/** Returns the package's TypeScript source of a type, a class and an interface for the resource and each of its blocks. */
 function sourceOf(name) {
   const text = readFileSync(join(folder, 'lib', name, 'index.js'), 'utf8')
   const map = /sourceMappingURL=data:application\/json;base64,(\S+)/.exec(text)[1]
@@ -38,7 +39,7 @@ function attributesOf(source, className) {
   }))
 }
 
-/** `undefined` for what has fields of its own. */
+/** Returns `undefined` for a type with fields of its own. */
 function simpleType(code) {
   const declared = /^ {2}private _\w+\?: ([^;]+);/.exec(code)?.[1]
   if (declared === undefined) return GETTERS[/^ {4}return .*\.get(\w+)Attribute\(/m.exec(code)?.[1]]
@@ -53,7 +54,7 @@ function blockOf(source, className, hasBlocks = true) {
     const type = simpleType(code)
     const [, fields, isSet] =
       /= new (\w+?)(?:OutputReference|List)\(this, "\w+"(?:, (true|false))?\)/.exec(code) ?? []
-    // A provider's alias is Terraform's own word.
+    // A provider's alias is a keyword of Terraform itself.
     if (name === 'alias') continue
     if (type !== undefined) block.attributes[name] = { type, ...flags }
     else if (fields !== undefined) nest(block, { source, name, fields, isSet, flags })
@@ -62,7 +63,7 @@ function blockOf(source, className, hasBlocks = true) {
   return block
 }
 
-/** What has fields of its own is a block, or an attribute that is written as one. */
+/** A type with fields of its own is a block, or an attribute in the form of a block. */
 function nest(block, { source, name, fields, isSet, flags }) {
   const inner = blockOf(source, `${fields}OutputReference`)
   const writer = fields[0].toLowerCase() + fields.slice(1)
@@ -92,7 +93,7 @@ const resources = types.map((type) => {
   const [, className] = /export class (\w+) extends cdktf\.TerraformResource/.exec(source)
   return [type, { version: 0, block: blockOf(source, className) }]
 })
-// Of the provider itself what is simple: the files set its Region, and their tests its credentials.
+// Only the simple arguments of the provider itself: the files set its Region, and their tests its credentials.
 const provider = { version: 0, block: blockOf(sourceOf('provider'), 'AwsProvider', false) }
 const schema = {
   format_version: '1.0',

@@ -1,6 +1,6 @@
 /**
- * A lint rule for workflow code. A promise that waits in a variable may reject before anything awaits it; Temporal then fails the workflow
- * task, and every replay meets the same rejection. Such a promise goes through `kept()` of `workflows/forever.ts`.
+ * A lint rule for workflow code. A promise that is stored in a variable may reject before anything awaits it; Temporal then fails the
+ * workflow task, and every replay meets the same rejection. Such a promise goes through `kept()` of `workflows/forever.ts`.
  */
 const keptPromises = {
   meta: {

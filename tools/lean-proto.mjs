@@ -1,9 +1,8 @@
 /**
- * The definitions of an API, less what a program cannot reach: to build all of Temporal's takes longer than all else that a short
- * command does. What stays: messages, enumerations and services that the code names in full, the calls of these services whose
- * names occur in it, and whatever those are made of.
- *
- * `root` is a protobufjs Root as JSON and is left as it is; `code` is all the JavaScript that will use it.
+ * Reduces the definitions of an API to the part that a program can reach: building all of Temporal's definitions takes longer than the rest
+ * of a short command. It keeps the messages, enumerations and services that the code names in full, the calls of these services whose names
+ * occur in it, and all their dependencies.
+ * `root` is a protobufjs Root as JSON and is not modified; `code` is all the JavaScript that will use it.
  */
 export function leanProto(root, code) {
   const words = new Set(code.match(/\w+/g))
@@ -12,7 +11,7 @@ export function leanProto(root, code) {
   const keep = (name) => {
     if (kept.has(name) || !definitions.has(name)) return
     kept.add(name)
-    // The message that it is defined in, if it is.
+    // The enclosing message of a nested definition.
     keep(scopeOf(name))
     for (const used of namesUsedBy(definitions.get(name), words)) keep(resolved(definitions, name, used))
   }
@@ -20,7 +19,7 @@ export function leanProto(root, code) {
   return pruned(root, '', { kept, words })
 }
 
-/** Every message, enumeration and service with its full name. */
+/** Returns every message, enumeration and service with its full name. */
 function definitionsIn({ nested = {} }, prefix = '') {
   return Object.entries(nested).flatMap(([name, inner]) => [
     ...(isDefinition(inner) ? [[`${prefix}${name}`, inner]] : []),
@@ -28,12 +27,12 @@ function definitionsIn({ nested = {} }, prefix = '') {
   ])
 }
 
-/** Not a mere namespace, nor an option. */
+/** Excludes plain namespaces and options. */
 function isDefinition({ fields, values, methods }) {
   return fields !== undefined || values !== undefined || methods !== undefined
 }
 
-/** `x.a.b.C.d` may mean `a.b.C`: code reaches the root by a name of its own, and goes on to members. */
+/** `x.a.b.C.d` may mean `a.b.C`: code names the root differently, and appends members. */
 function partsOf(path) {
   const words = path.split('.')
   return words.flatMap((_, from) =>
@@ -57,7 +56,7 @@ function callsIn(methods, words) {
   return Object.entries(methods).filter(([name]) => words.has(`${name[0].toLowerCase()}${name.slice(1)}`))
 }
 
-/** What a name means inside of a definition: the innermost that there is. */
+/** Resolves a name inside a definition to the innermost match. */
 function resolved(definitions, within, name) {
   if (name.startsWith('.')) return name.slice(1)
   for (let scope = within; scope !== ''; scope = scopeOf(scope)) {
@@ -80,7 +79,7 @@ function pruned({ nested = {}, methods, ...rest }, name, reach) {
   }
 }
 
-/** They tell how to call the same by HTTP. */
+/** The options only describe HTTP access to the same calls. */
 function withoutOptions(call) {
   return { ...call, options: undefined, parsedOptions: undefined }
 }

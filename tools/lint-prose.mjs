@@ -69,19 +69,19 @@ export function withoutGenerated(page) {
   return page.replace(/<!-- ([\w-]+) -->[^]*?<!-- \/\1 -->/g, (part) => part.replace(/[^\n]+/g, ''))
 }
 
-/** Pieces of a source as one text with the same lines, so that a file is one call of the linter. */
+/** Arranges the pieces of a source in one text with the same line numbers, so that the linter is called once per file. */
 function laidOut(pieces) {
   const lines = []
   for (const { line, text } of pieces)
     text.split('\n').forEach((part, index) => {
       const at = line - 1 + index
-      // A bar, so that no phrase is found across two strings of a line.
+      // A bar separates two strings of a line, so that no phrase is found across them.
       lines[at] = lines[at] === undefined ? part : `${lines[at]} | ${part}`
     })
   return Array.from(lines, (line) => line ?? '').join('\n')
 }
 
-/** The words of each file, as the linter reads them. */
+/** Returns the text of each file in the form for the linter. */
 function textsOf(files) {
   const scripts = files.filter((path) => SOURCE.test(path))
   const python = scripts.filter((path) => path.endsWith('.py'))
@@ -98,7 +98,7 @@ function textsOf(files) {
   )
 }
 
-/** What is refused in one file, as `file:line: message`. */
+/** Returns the refused phrases of one file, as `file:line: message`. */
 async function problemsOf(linter, path, text) {
   const lines = readFileSync(join(ROOT, path), 'utf8').split('\n')
   const { messages } = await linter.lintText(text, `${path}${SOURCE.test(path) ? '.txt' : '.md'}`)

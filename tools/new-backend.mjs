@@ -6,7 +6,7 @@ import { format, resolveConfig } from 'prettier'
 
 const TOOLS = dirname(fileURLToPath(import.meta.url))
 const SKELETON = join(TOOLS, 'backend-skeleton')
-/** It names a folder, a task queue and environment variables. */
+/** The name is used for a folder, a task queue and environment variables. */
 const NAME = /^[a-z][a-z0-9]{1,19}$/
 /** Words with another meaning in job files, queues or tests. */
 const TAKEN = ['backend', 'contract', 'orchestrator', 'scripted', 'spot', 'reserved', 'watch', 'none', 'all']

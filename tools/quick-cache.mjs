@@ -1,4 +1,4 @@
-// Writes down what V8 makes of the quick commands while one of them runs: listing the only job of a server made up for this.
+// Records V8's code cache of the quick commands while one of them runs: it lists the only job of a fake server.
 //
 //   node tools/quick-cache.mjs
 import { once } from 'node:events'
@@ -34,7 +34,7 @@ const SUBMITTED = {
   data: { jobId: 'example', spec: { name: 'example' }, owner: 'build', submittedAtMs: 0 },
 }
 
-/** Answers with jobs, or with nothing in particular. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+/** Answers with jobs, or with an empty message. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 function answer(stream, { ':path': path }) {
   const message = path.endsWith('/ListWorkflowExecutions') ? JOBS : Buffer.alloc(0)
   const head = Buffer.alloc(5)
@@ -44,10 +44,10 @@ function answer(stream, { ':path': path }) {
   stream.end(Buffer.concat([head, message]))
 }
 
-// The way to this server is not through a proxy, whatever the environment says.
+// This server is not reached through a proxy, whatever the environment says.
 process.env.no_grpc_proxy = '127.0.0.1'
 
-/** Has the schemas built that documents of running jobs are checked with: this job has none. */
+/** Builds the schemas that check documents of running jobs, although this job has none. */
 function refuseBeat(parseBeat) {
   try {
     parseBeat('{}')
@@ -62,7 +62,7 @@ const server = createServer().on('stream', answer).listen(0, '127.0.0.1')
 await once(server, 'listening')
 const home = mkdtempSync(join(tmpdir(), 'crucible-build-'))
 try {
-  // Its submission: a server none of whose jobs is in the store would be another deployment's.
+  // The job's submission: a server whose jobs are all missing from the store would count as another deployment's.
   const submission = join(home, 'store', layout.record('example', 0))
   mkdirSync(dirname(submission), { recursive: true })
   writeFileSync(submission, JSON.stringify(SUBMITTED))

@@ -1,4 +1,4 @@
-// Puts the quick commands (cli/quick.ts) and the libraries that they need into one file of dist/, and their licences beside it.
+// Bundles the quick commands (cli/quick.ts) and their libraries into one file of dist/, with their licences beside it.
 //
 //   node tools/quick.mjs
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,10 +15,10 @@ const LINE_LIMIT = 120
 const require = createRequire(import.meta.url)
 const { QUICK_BUNDLE, QUICK_COMMANDS } = require(join(CLI, 'quick.js'))
 
-/** Stands for the definitions of Temporal's API, as a text, until it is known which of them are needed. */
+/** Placeholder for the definitions of Temporal's API, as a text, until the required ones are known. */
 const PROTO = '__PROTO__'
 
-/** The program as it is, but with the quick commands at hand; and what they check the words of a running machine with. */
+/** The entry point: the program with the quick commands, and the schemas that check a running machine's documents. */
 const ENTRY = `
   const { COMMANDS, HIDDEN_COMMANDS } = require('./program')
   const commands = { ${QUICK_COMMANDS.map((name) => `'${name}': () => require('./commands/${name}')`).join(', ')} }
@@ -37,7 +37,7 @@ const leanApi = {
   },
 }
 
-/** Parts of the SDK's client that no quick command calls: a third of what is left of the API is for them. */
+/** Parts of the SDK's client that no quick command calls: a third of the remaining API is only for them. */
 const LEFT_OUT =
   /@temporalio[\\/]client[\\/]lib[\\/](activity|async-completion|nexus|schedule|task-queue)-client\.js$/
 const leanClient = {
@@ -66,7 +66,7 @@ const { outputFiles, metafile } = await esbuild.build({
   metafile: true,
   platform: 'node',
   target: 'node20',
-  // Names stay, for stack traces.
+  // Names are kept for stack traces.
   minifyWhitespace: true,
   lineLimit: LINE_LIMIT,
   legalComments: 'none',
@@ -93,13 +93,13 @@ function textOf(path) {
 }
 
 function api() {
-  // The definitions themselves; and the walk over payloads, which needs no definition of the messages that it names.
+  // Excludes the definitions themselves, and the walk over payloads, which names messages without needing their definitions.
   const isUser = (path) => !/(json-module|payload-visitor\.generated)\.js$/.test(path) && !LEFT_OUT.test(path)
   const code = inputs.filter(isUser).map(textOf).join('\n')
   return leanProto(require('@temporalio/proto/protos/json-module').toJSON(), code)
 }
 
-/** The licence of each package of which something is in the bundle. */
+/** Returns the licence of each package in the bundle. */
 function licences() {
   const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [])
   return [...new Set(folders)]

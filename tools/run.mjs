@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 
-/** Runs a program to its end and answers its standard output; throws with its reason when it fails. Options as of `spawn`. */
+/** Runs a program to its end and returns its standard output; throws with the reason when it fails. Options as in `spawn`. */
 export async function run(program, args, options) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options })
   const [output, all] = [[], []]

@@ -1,5 +1,5 @@
-// Packs the runner into one file that Python runs as it is. The same sources give the same bytes on every machine, because
-// a running job knows its runner by its digest.
+// Packs the runner into one file that Python can run directly. The same sources give the same bytes on every machine, because a running job
+// identifies its runner by its digest.
 //
 //   node tools/runner-zip.mjs [OUT.pyz]
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -12,9 +12,9 @@ const SOURCES = join(ROOT, 'runner')
 const DEFAULT_OUT = join(ROOT, 'dist', 'runner', 'crucible-runner.pyz')
 
 const SHEBANG = '#!/usr/bin/env python3\n'
-// The earliest time that a zip can hold, in local time as zips have it: no time zone changes the bytes.
+// The earliest time in a zip, in local time like all times in zips: no time zone changes the bytes.
 const MODIFIED = new Date(1980, 0, 1)
-/** Made on Unix, as a plain file that everybody may read. */
+/** Created on Unix, as a plain file that every user may read. */
 const MADE_ON_UNIX = 3
 const MODE = 0o100644
 
@@ -26,7 +26,7 @@ function sources(folder = '') {
   })
 }
 
-/** The runner as one file, ready to be written as `*.pyz`. */
+/** Returns the runner as one file, ready to be written as `*.pyz`. */
 export function zipRunner() {
   const files = {}
   for (const path of sources().sort()) {
@@ -37,7 +37,7 @@ export function zipRunner() {
   return Buffer.concat([Buffer.from(SHEBANG), zip])
 }
 
-/** Writes it, executable, with the folders it needs. */
+/** Writes it, executable, with missing folders. */
 export function writeRunner(out) {
   mkdirSync(dirname(out), { recursive: true })
   writeFileSync(out, zipRunner(), { mode: 0o755 })

@@ -1,5 +1,5 @@
-// Makes a checkout ready to run: dependencies, build, and with --test what the tests run against. Plain Node: it runs before anything is
-// installed, says everything on stderr, and does nothing, quickly, when nothing is to do. A program of its own, and part of `crucible`.
+// Prepares a checkout: dependencies, build, and with --test the servers for the tests. Plain Node, because it runs before anything is
+// installed. It writes all messages to stderr, and returns quickly when nothing is to do. It is a separate program, and part of `crucible`.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { closeSync, openSync, readFileSync, realpathSync, rmSync, writeSync } from 'node:fs'
@@ -21,7 +21,7 @@ const NPM_LIMIT_MS = 20 * 60_000
 const TELL_EVERY_MS = 10_000
 const KEPT_LINES = 12
 
-/** Something that a person has to do; the message says what. */
+/** A problem that a person must solve; the message gives the solution. */
 class SetupError extends Error {}
 
 const isProgram =
@@ -43,7 +43,7 @@ function checkNode() {
   )
 }
 
-/** The one that machines of this host will run, as backends/local/config.ts has it. */
+/** The Python for machines of this host, as in backends/local/config.ts. */
 function checkPython() {
   const name = process.env.CRUCIBLE_LOCAL_PYTHON?.trim() || 'python3'
   const { stdout, status } = spawnSync(name, ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], {
@@ -65,7 +65,7 @@ function readLock(path) {
   }
 }
 
-/** npm writes what it installed to `node_modules/.package-lock.json`, last of all; it must be what package-lock.json wants. */
+/** npm writes the installed versions to `node_modules/.package-lock.json`, as its last step; they must match package-lock.json. */
 function areDependenciesInstalled() {
   const [wanted, installed] = [readLock('package-lock.json'), readLock('node_modules/.package-lock.json')]
   if (wanted === undefined)
@@ -76,7 +76,7 @@ function areDependenciesInstalled() {
   const isSame = (path) =>
     installed[path]?.version === wanted[path].version && installed[path]?.integrity === wanted[path].integrity
   return Object.keys(wanted).every(
-    // Packages for other platforms stay out; the product and the packages of this tree are no dependencies of it.
+    // Packages for other platforms are excluded; the product and the packages of this tree are not its dependencies.
     (path) =>
       !path.startsWith('node_modules/') ||
       isSame(path) ||
@@ -84,7 +84,7 @@ function areDependenciesInstalled() {
   )
 }
 
-/** `npm ci`, with a sign of life while it runs. NODE_ENV=production must not leave out what the build needs. */
+/** `npm ci`, with progress messages while it runs. NODE_ENV=production must not exclude the build's dependencies. */
 async function installDependencies() {
   say('Installing dependencies (npm ci), a minute or so the first time')
   const startedAt = Date.now()
@@ -121,14 +121,16 @@ async function installDependencies() {
   )
 }
 
-/** npm tells the reason first, and then much else. */
+/** npm prints the reason first, followed by other output. */
 function reasonIn(output) {
   const lines = output.split('\n')
   const errors = lines.filter((line) => line.startsWith('npm error'))
   return (errors.length > 0 ? errors : lines).slice(0, KEPT_LINES).join('\n').trimEnd()
 }
 
-/** Runs `work` while no other set-up of this checkout does. The lock's file lies outside it: `npm ci` empties node_modules. */
+/**
+ * Runs `work` while no other set-up of this checkout does. The lock file is outside the checkout, because `npm ci` empties node_modules.
+ */
 async function alone(work) {
   const lock = join(
     tmpdir(),
@@ -179,7 +181,7 @@ async function makeReady() {
   if (flags.includes('--test')) await getServers()
 }
 
-/** The servers that the tests run against, each of which takes minutes to get the first time. */
+/** The servers for the tests, each of which takes minutes to get the first time. */
 async function getServers() {
   const require = createRequire(import.meta.url)
   const { resolveExecutable } = require('../dist/cli/dev/temporal/resolve.js')
@@ -209,7 +211,7 @@ async function getServers() {
   if (provider !== undefined) say(`Terraform's provider of AWS: ${provider}`)
 }
 
-/** Whether the checkout is ready; what a person must do first is said on stderr, and is the exit code. */
+/** Returns the exit code: whether the checkout is ready. Required actions of a person are printed on stderr. */
 export async function setUp() {
   try {
     await makeReady()

@@ -1,6 +1,6 @@
-// Terraform's provider of AWS, the judge of the files that `setup aws --terraform` writes: the real one where `terraform init` can get it,
-// else a stand-in that serves its schema (tools/terraform-provider), in Crucible's cache as a mirror that needs no network. Where
-// neither can be had their tests are skipped, which is said.
+// Terraform's AWS provider, which validates the files of `setup aws --terraform`: the real one when `terraform init` can download it,
+// otherwise a stand-in that serves its schema (tools/terraform-provider), in Crucible's cache as a mirror that needs no network. Without
+// either, their tests are skipped, with a message.
 import { createHash } from 'node:crypto'
 import {
   existsSync,
@@ -17,9 +17,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from './run.mjs'
 
-/** The one that schema.json is of. */
+/** The version of schema.json. */
 export const VERSION = '6.25.0'
-/** Else Terraform asks for news of itself, and keeps that in the user's home. */
+/** Otherwise Terraform checks for new versions, and stores the result in the user's home. */
 const TERRAFORM_ENVIRONMENT = { ...process.env, CHECKPOINT_DISABLE: '1' }
 const MODULE = fileURLToPath(new URL('./terraform-provider', import.meta.url))
 const PACKAGES = join('registry.terraform.io', 'hashicorp', 'aws', VERSION)
@@ -34,7 +34,7 @@ const WANTED = `terraform {
 }
 `
 
-/** The real one before the stand-in. */
+/** The real provider comes before the stand-in. */
 function folders(home) {
   const digest = createHash('sha256')
   for (const name of readdirSync(MODULE).sort()) digest.update(readFileSync(join(MODULE, name)))
@@ -42,12 +42,12 @@ function folders(home) {
   return [join(cache, `real-${VERSION}`), join(cache, `stand-in-${digest.digest('hex').slice(0, 16)}`)]
 }
 
-/** The mirror's folder, `undefined` as long as there is none. */
+/** Returns the mirror's folder, `undefined` while there is none. */
 export function findTerraformProvider(home) {
   return folders(home).find(isWhole)
 }
 
-/** Terraform leaves links to what it finds in mirrors of the user's, which may be gone. */
+/** Terraform creates links into the user's mirrors, which may be gone. */
 function isWhole(folder) {
   const packages = join(folder, PACKAGES)
   return (
@@ -55,7 +55,7 @@ function isWhole(folder) {
   )
 }
 
-/** The same, got when it is missing. `build` makes an executable of a folder with a Go module. */
+/** Returns the mirror's folder, and creates it when missing. `build` makes an executable of a folder with a Go module. */
 export async function getTerraformProvider({ home, say, build }) {
   const found = findTerraformProvider(home)
   if (found !== undefined) return found
@@ -87,14 +87,14 @@ export async function getTerraformProvider({ home, say, build }) {
   }
 }
 
-/** The folder is there only when it is whole. */
+/** The folder appears only when it is complete. */
 async function made(folder, make) {
   const unfinished = `${folder}-${process.pid}`
   mkdirSync(unfinished, { recursive: true })
   try {
     await make(unfinished)
     if (!isWhole(unfinished)) throw new Error('Terraform put it elsewhere')
-    // Another set-up may have been quicker.
+    // Another set-up may have finished first.
     if (isWhole(folder)) return folder
     rmSync(folder, { recursive: true, force: true })
     renameSync(unfinished, folder)

@@ -12,13 +12,13 @@ const LIMIT_MS = (IS_ALL ? 120 : 45) * 60_000
 const SLOWEST = 10
 const bin = (path) => join(ROOT, 'node_modules', path)
 const TSC = bin('typescript/bin/tsc')
-/** The hash of all files with which each check passed last. */
+/** The hash of all files at each check's last success. */
 const PASSED = join(CACHE, 'passed.json')
-/** The beginnings of the lines `FILE: TEST` that may be skipped; any other skip is a failure. */
+/** The prefixes of the lines `FILE: TEST` that may be skipped; any other skip is a failure. */
 const EXPECTED_SKIPS = Object.keys(
   JSON.parse(readFileSync(join(ROOT, 'tools', 'expected-skips.json'), 'utf8')),
 )
-/** What a compiler or the formatter found in files that have not changed, it does not find out again. */
+/** The compiler and the formatter keep their results for unchanged files. */
 const remembering = (name) => ['--incremental', '--tsBuildInfoFile', join(CACHE, `${name}.tsbuildinfo`)]
 const REMEMBERED_FORMAT = [
   '--cache',
@@ -28,7 +28,7 @@ const REMEMBERED_FORMAT = [
   join(CACHE, 'format'),
 ]
 
-/** Each counts as one test. Two lanes for two cores, beside Jest: its tests wait much of their time. */
+/** Each check counts as one test. Two lanes for two cores, beside Jest, whose tests wait for much of their time. */
 const LANES = [
   [
     ['types', [TSC, '--noEmit', '-p', 'tsconfig.json', ...remembering('types')]],
@@ -45,7 +45,7 @@ const LANES = [
   ],
 ]
 
-/** Runs Node; answers the exit code, and the output unless it goes straight to ours. */
+/** Runs Node; returns the exit code, and the output unless it is passed through. */
 function runNode(args, stdio, isPatient = false) {
   const env = { ...process.env, CRUCIBLE_TEST_SELECTION: IS_ALL ? '' : '1' }
   const child = spawn(process.execPath, args, { cwd: ROOT, stdio, env, timeout: LIMIT_MS })
@@ -61,7 +61,7 @@ function runNode(args, stdio, isPatient = false) {
 
 const counts = { passed: 0, failed: 0, skipped: 0 }
 
-/** Over every file that a check can read: types and lint of one file depend on others, so a check is repeated unless nothing changed. */
+/** Covers every file that a check can read: types and lint of one file depend on others, so a check is repeated unless nothing changed. */
 function hashOfEverything() {
   const isOutput = (name) => ['node_modules', 'dist', 'coverage', 'calls'].includes(name)
   const settings = ['.prettierrc.json', '.prettierignore', '.editorconfig']
@@ -87,7 +87,7 @@ async function check([name, args], hash) {
     return
   }
   const startedAt = performance.now()
-  // No test should become slow because of it.
+  // Low priority, so that no test becomes slow because of it.
   const { code, output } = await runNode(args, ['ignore', 'pipe', 'pipe'], true)
   counts[code === 0 ? 'passed' : 'failed'] += 1
   if (code === 0) {
@@ -118,7 +118,7 @@ async function jest() {
   }
 }
 
-/** The slowest files, and every test that did not run. */
+/** Reports the slowest files, and every test that did not run. */
 function report(testResults) {
   const seconds = ({ startTime, endTime }) => (endTime - startTime) / 1000
   const slowest = testResults.toSorted((one, other) => seconds(other) - seconds(one)).slice(0, SLOWEST)

@@ -1,4 +1,4 @@
-// A copy of the working tree in which mutants live, so that nothing of the tree itself is ever changed.
+// A copy of the working tree for mutants, so that the tree itself is never changed.
 import { execFileSync, spawn } from 'node:child_process'
 import {
   cpSync,
@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { ROOT } from '../content.mjs'
 
-/** What one run of tests may take: a mutant can make a loop endless. */
+/** Time limit of one test run: a mutant can make a loop endless. */
 const RUN_MAX_MS = 15 * 60_000
 
 export class Checkout {
@@ -30,13 +30,13 @@ export class Checkout {
       mkdirSync(join(this.root, dirname(file)), { recursive: true })
       cpSync(join(ROOT, file), join(this.root, file))
     }
-    // Packages are shared; the cache, where each mutant leaves a bundle of its workflows, is not.
+    // Packages are shared. The cache is separate, because each mutant leaves a bundle of its workflows there.
     mkdirSync(join(this.root, 'node_modules'))
     for (const name of readdirSync(join(ROOT, 'node_modules')).filter((name) => name !== '.cache'))
       symlinkSync(join(ROOT, 'node_modules', name), join(this.root, 'node_modules', name))
   }
 
-  /** Runs test files with a mutant in place of its original; answers `passed`, `failed` or `late`, and what was printed. */
+  /** Runs test files with a mutant in place of its original; returns `passed`, `failed` or `late`, and the output. */
   async testWith(mutant, project, tests) {
     if (mutant !== undefined) writeFileSync(join(this.root, mutant.file), mutant.text)
     try {

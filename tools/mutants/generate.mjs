@@ -1,4 +1,4 @@
-// Mutants of source files: Stryker's operators, without those that the compiler refuses.
+// Generates mutants of source files: Stryker's operators, without mutants that the compiler refuses.
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Instrumenter } from '@stryker-mutator/instrumenter'
@@ -6,8 +6,7 @@ import ts from 'typescript'
 import { ROOT } from '../content.mjs'
 
 /**
- * Texts are left out: the compiler refuses an empty code, name or kind, and an empty sentence to a person is what tests of wording
- * are for.
+ * String mutants are left out: the compiler refuses an empty code, name or kind, and only tests of wording could catch an empty message.
  */
 const LEFT_OUT = ['StringLiteral']
 
@@ -16,7 +15,7 @@ const silent = new Proxy(
   { get: (_, name) => (String(name).startsWith('is') ? () => false : () => undefined) },
 )
 
-/** Every mutant of a file, in order: where it is, what becomes of it, and the whole text of the file with it. */
+/** Returns every mutant of a file, in order: its position, its replacement, and the file's whole text with it. */
 export async function mutantsOf(file) {
   const content = readFileSync(join(ROOT, file), 'utf8')
   const { mutants } = await new Instrumenter(silent).instrument([{ name: file, content, mutate: true }], {
@@ -47,7 +46,7 @@ function lineStarts(text) {
   return starts
 }
 
-/** Answers whether a mutant still compiles: what the compiler refuses is caught by `npm run types`. */
+/** Returns a check of whether a mutant still compiles: `npm run types` catches the others. */
 export function createTypeCheck(project = 'tsconfig.pure.json') {
   const config = ts.parseJsonConfigFileContent(
     ts.readConfigFile(join(ROOT, project), ts.sys.readFile).config,

@@ -73,7 +73,7 @@ class Hunt {
   checkout = new Checkout()
   compiles = createTypeCheck()
   imports = readImports()
-  /** What the unchanged code says to sets of tests: a mutant proves nothing where that fails. */
+  /** Results of the unchanged code for sets of tests: a mutant proves nothing when those fail. */
   baselines = new Map()
 
   constructor(hasServer) {

@@ -1,4 +1,4 @@
-/** `count` of the items, drawn with a seed, in their own order: the same seed draws the same ones from the same items. */
+/** Returns `count` of the items, drawn with a seed, in their original order. The same seed draws the same ones from the same items. */
 export function sampleOf(items, count, seed) {
   const next = chanceOf(seed)
   const order = items.map((_, index) => ({ index, at: next() })).sort((one, other) => one.at - other.at)
@@ -9,7 +9,7 @@ export function sampleOf(items, count, seed) {
     .map((index) => items[index])
 }
 
-/** Numbers from 0 to below 1 (mulberry32). */
+/** Returns a generator of numbers from 0 to below 1 (mulberry32). */
 function chanceOf(seed) {
   let state = seed >>> 0
   return () => {

@@ -1,4 +1,4 @@
-// Which tests can catch a mutant of a file: those that import it, nearest first.
+// Selects the tests that can catch a mutant of a file: those that import it, nearest first.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { filesOf, ROOT } from '../content.mjs'
@@ -7,20 +7,20 @@ const ROOMS = [
   ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers', 'client'],
   ...['rehearse', 'cli', 'test'],
 ]
-/** A test that reaches a file through more imports than this says little about it. */
+/** A test that reaches a file through more imports than this rarely checks it. */
 const DISTANCE_MAX = 3
-/** The nearest of them. */
+/** Maximum number of selected test files. */
 const FILES_MAX = 16
-/** They last minutes, or judge something else: the tools, the machine's runner, a package, whole programs. */
+/** These tests take minutes, or check something else: the tools, the machine's runner, a package, whole programs. */
 const LEFT_OUT =
   /^test\/(tools|runner|small-cloud|habits|torn|examples|docs|deployment|attacks|money)\/|\.e2e\.test\.ts$/
 
-/** Of workflow code, which tests reach in a bundle and not by import. */
+/** Tests of workflow code, which load it in a bundle and not by import. */
 const OF_WORKFLOWS = /^test\/(workflows|replay)\//
 
 /**
- * Test files that can catch a mutant of this file, in the order in which they run: `unit` need nothing, `temporal` a server, and are
- * asked for workflows alone.
+ * Returns the test files that can catch a mutant of this file, in run order: `unit` tests need no server, `temporal` tests need one and are
+ * used only for workflows.
  */
 export function testsOf(file, imports = readImports()) {
   const distances = distancesTo(file, imports)
@@ -40,10 +40,10 @@ export function testsOf(file, imports = readImports()) {
   }
 }
 
-/** The tests of a room come first: `test/planner` for `planner/`. */
+/** The tests of the same room come first: `test/planner` for `planner/`. */
 const isOwn = (test, file) => Number(test.startsWith(`test/${file.split('/')[0]}/`))
 
-/** How many imports are between a file and each one that reaches it. */
+/** Returns the number of imports between a file and each file that reaches it. */
 function distancesTo(file, imports) {
   const distances = new Map([[file, 0]])
   let edge = [file]
@@ -57,7 +57,7 @@ function distancesTo(file, imports) {
   return distances
 }
 
-/** By source file, the source files that it imports; types alone run nothing. */
+/** Maps each source file to the source files that it imports, without type-only imports, which run nothing. */
 export function readImports() {
   const sources = filesOf(...ROOMS).filter((path) => path.endsWith('.ts'))
   return new Map(sources.map((path) => [path, importsOf(path)]))

@@ -1,4 +1,4 @@
-// What people read in source files: strings with more than one word, and comments, each with the line where it begins.
+// Extracts the texts for people from source files: strings with more than one word, and comments, each with the line where it begins.
 import { execFileSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -31,7 +31,7 @@ export function piecesOfScript(path, text) {
   return pieces
 }
 
-/** Text of a template can look like a comment to the scanner. */
+/** The scanner can mistake text of a template for a comment. */
 function isInside(node, { pos }) {
   return typescript.isTemplateLiteralToken(node) && pos > node.getStart() && pos < node.end
 }

@@ -1,4 +1,4 @@
-"""Prints the strings and comments of Python files as JSON: for each file of the arguments a list of [line, kind, text]."""
+"""Prints the strings and comments of Python files as JSON: for each given file a list of [line, kind, text]."""
 import json
 import sys
 import tokenize
