@@ -5,9 +5,8 @@ Plain Python, nothing to install:
     python3 train.py [--steps 1500]
 
 Checkpoints go to ./checkpoints (or $CRUCIBLE_CHECKPOINT_DIR), the trained weights to ./output (or $CRUCIBLE_OUTPUT_DIR).
-Started again, it goes on from its newest checkpoint, and ends with the very same weights as if it had never stopped: a
-checkpoint holds the weights, the optimizer's memory and the state of the random numbers, and sums are always taken in the
-same order.
+A restarted training resumes from its newest checkpoint and ends with exactly the weights of an uninterrupted one: a
+checkpoint holds the weights, the optimizer state and the random state, and sums are always computed in the same order.
 """
 
 import argparse
@@ -29,7 +28,7 @@ CHECKPOINTS_KEPT = 3
 
 
 class Model:
-    """Embeddings of the last characters, one hidden layer, and a probability for each character to come next."""
+    """Embeddings of the last characters, one hidden layer, and a probability for each possible next character."""
 
     def __init__(self, characters, rng):
         size = len(characters)
@@ -47,7 +46,7 @@ class Model:
         }
 
     def forward(self, context):
-        """Inputs, hidden values and the unnormalised logarithms of the probabilities."""
+        """Returns the inputs, the hidden values and the logits."""
         tables = self.tables
         inputs = [value for code in context for value in tables["embedding"][code]]
         hidden = weigh(inputs, tables["hidden"], tables["hidden bias"][0])
@@ -71,7 +70,7 @@ class Model:
         return loss
 
     def sample(self, length, rng):
-        """Text that the model makes up."""
+        """Generates text."""
         codes = [self.characters.index("\n")] * CONTEXT
         for _ in range(length):
             weights, _ = softmax(self.forward(codes[-CONTEXT:])[2])
@@ -87,7 +86,7 @@ def weigh(values, matrix, bias):
 
 
 def softmax(outputs):
-    """Weights in proportion to the probabilities, and their sum. Not `sum()`: Python versions differ in its last digit."""
+    """Returns weights proportional to the probabilities, and their sum. Not `sum()`: Python versions differ in its last digit."""
     top = max(outputs)
     weights = [math.exp(output - top) for output in outputs]
     total = 0.0
@@ -97,7 +96,7 @@ def softmax(outputs):
 
 
 def back(values, errors, matrix, gradients):
-    """Adds the gradients of a matrix. Returns the errors of what went into it."""
+    """Adds the gradients of a matrix. Returns the errors of its inputs."""
     result = []
     for index, value in enumerate(values):
         gradients[index] = [sum_ + value * error for sum_, error in zip(gradients[index], errors)]
@@ -138,7 +137,7 @@ def zeros_like(tables):
 
 
 class Training:
-    """Everything that a checkpoint must hold to go on as if nothing had happened."""
+    """The complete training state, which a checkpoint must hold for an exact resume."""
 
     def __init__(self, text, seed):
         self.rng = random.Random(seed)
@@ -202,7 +201,7 @@ class Checkpoints:
 
 
 def write_whole(path, document):
-    """Writes a file so that whoever reads it finds all of it or nothing."""
+    """Writes a file so that readers find all of it or nothing."""
     with open(path + ".tmp", "w") as file:
         json.dump(document, file)
         file.flush()
